@@ -175,6 +175,7 @@ class HostFinding(TypedDict):
     gain_bps: Optional[int]
     cost_bytes: Optional[int]
     command: str
+    undo: Optional[str]
 
 
 # "class" is a word of the language.

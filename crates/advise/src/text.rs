@@ -26,6 +26,13 @@ pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
     out
 }
 
+/// `words` after their `name`, which takes `columns`; further lines are indented as far.
+pub(crate) fn labelled(columns: usize, name: &str, words: &str, width: usize) -> String {
+    let folded = wrap(words, width.saturating_sub(columns), 0);
+    let names = core::iter::once(name).chain(core::iter::repeat(""));
+    names.zip(folded.lines()).map(|(name, line)| format!("{name:<columns$}{line}\n")).collect()
+}
+
 /// The words of `text`, a number with its unit as one.
 fn unbroken(text: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
@@ -103,6 +110,11 @@ mod tests {
         // "with 7.5 MB" has 11 characters.
         assert_eq!(wrap("with 7.5 MB of 60 ms", 10, 0), "with\n7.5 MB of\n60 ms\n");
         assert_eq!(wrap("with 7.5 MB of 60 ms", 11, 0), "with 7.5 MB\nof 60 ms\n");
+    }
+
+    #[test]
+    fn words_stand_beside_their_name() {
+        assert_eq!(labelled(5, "use", "one two three", 12), "use  one two\n     three\n");
     }
 
     #[test]

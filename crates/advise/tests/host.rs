@@ -191,7 +191,8 @@ fn a_path_that_no_window_fills_gets_advice_for_one_of_its_connections() {
     let q = HostQuestion { here: host(""), peer: None, path, path_mtu: None, connections: 1 };
     let advice = advise(&q).unwrap();
     assert_eq!(advice.window, Some(Bytes::new(65_535 << 14)));
-    let text = advice.text(false, 80).replace('\n', " ");
+    let text = advice.text(false, 80);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         text.contains("one connection gets 8.59 Gbit/s at most, and 117 fill the path"),
         "{text}"
@@ -200,7 +201,10 @@ fn a_path_that_no_window_fills_gets_advice_for_one_of_its_connections() {
     let large =
         "net.ipv4.tcp_rmem = 4096 131072 2147483647\nnet.ipv4.tcp_wmem = 4096 16384 2147483647\n";
     let text = advise(&HostQuestion { here: host(large), ..q }).unwrap().text(false, 80);
-    assert!(text.replace('\n', " ").contains("receiving, no setting caps a flow"), "{text}");
+    assert!(
+        text.replace('\n', " ").contains("receive  8.59 Gbit/s: no setting caps a flow"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -223,6 +227,56 @@ fn a_program_that_sets_its_buffer_is_told_what_that_costs() {
     let advice = ask(Snapshot { asked_receive_buffer: asked, ..cut });
     let why = advice.findings.iter().find(|f| f.what.contains("the program")).map(|f| &f.why);
     assert!(why.unwrap().contains("rmem_max leaves 213 kB"), "{why:?}");
+}
+
+#[test]
+fn the_headline_has_the_sysctls_that_gain_and_those_that_restore_them() {
+    let text = ask(host("net.ipv4.tcp_wmem = 4096 16384 4194304")).text(false, 80);
+    let (head, _) = text.split_once("\n\n").unwrap();
+    let after = |name: &str| head.lines().find_map(|line| line.strip_prefix(name));
+    assert!(after("set      ").unwrap().starts_with("sysctl -w net.ipv4.tcp_wmem=\"4096 16384 "));
+    let undo = "sysctl -w net.ipv4.tcp_wmem=\"4096 16384 4194304\"";
+    assert_eq!(after("undo     "), Some(undo));
+    assert!(after("send     ").unwrap().contains("tcp_wmem on this host caps a flow"), "{head}");
+}
+
+#[test]
+fn law_undoing_a_change_restores_the_present_value() {
+    let device = Device {
+        qdisc: Some("pfifo_fast".to_owned()),
+        queue_length: Some(100),
+        gro: Some(false),
+        receive_ring: Some((256, 4096)),
+        ..device()
+    };
+    let advice = ask(Snapshot { device: Some(device), ..host("net.ipv4.tcp_sack = 0") });
+    let undone: Vec<String> = advice.findings.iter().filter_map(|f| f.undo()).collect();
+    for command in [
+        "sysctl -w net.ipv4.tcp_sack=\"0\"",
+        "tc qdisc replace dev eth0 root pfifo_fast",
+        "ip link set eth0 txqueuelen 100",
+        "ethtool -K eth0 gro off",
+        "ethtool -G eth0 rx 256",
+    ] {
+        assert!(undone.iter().any(|undo| undo == command), "{command}: {undone:?}");
+    }
+}
+
+#[test]
+fn the_headline_is_about_the_receive_buffer_in_question() {
+    let asked = |bytes: u64| {
+        let here = Snapshot { asked_receive_buffer: Some(Bytes::new(bytes)), ..host("") };
+        ask(here)
+    };
+    // A window of the request: 100 kB over the RTT.
+    let (small, large) = (asked(100_000), asked(1_000_000_000));
+    let text = small.text(false, 80);
+    assert!(text.starts_with("rcvbuf   SO_RCVBUF of 100 kB allows a window of 100 kB: "), "{text}");
+    assert!(text.contains("\nprogram  do not set SO_RCVBUF"), "{text}");
+    let receiving = &small.directions[0];
+    assert_eq!(receiving.cap.as_ref().unwrap().what, "SO_RCVBUF of the program");
+    assert_eq!(receiving.rate, Bytes::new(100_000) / path().unwrap().1);
+    assert!(large.text(false, 80).starts_with("rcvbuf   SO_RCVBUF of 1 GB"));
 }
 
 #[test]

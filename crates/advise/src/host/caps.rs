@@ -36,6 +36,9 @@ impl Cap {
     }
 }
 
+/// The name of the cap of a program that sets its receive buffer.
+pub(super) const ASKED: &str = "SO_RCVBUF of the program";
+
 /// The payload share of a send buffer: 200,000 B carried 130,000 B on kernel 6.18; the rest is
 /// the kernel's own.
 pub(super) const SEND_SHARE: f64 = 0.65;
@@ -44,26 +47,48 @@ pub(super) const SEND_SHARE: f64 = 0.65;
 /// cap.
 pub(super) fn receiver(host: &Snapshot, end: PathEnd) -> Vec<Cap> {
     let s = &host.sysctls;
-    let cap =
-        |what: &str, window| Cap { what: what.to_owned(), end, side: FlowRole::Receiver, window };
+    let cap = |what: &str, window| receiver_cap(what, end, window);
     let mut all = Vec::new();
     if s.number("net.ipv4.tcp_window_scaling") == Some(0) {
         all.push(cap("net.ipv4.tcp_window_scaling", WindowScale::NONE.largest_window()));
     }
-    if let (Some(rmem), Some(kernel)) = (s.triple("net.ipv4.tcp_rmem"), host.kernel) {
-        let tuned = s.number("net.ipv4.tcp_moderate_rcvbuf") != Some(0);
-        let (what, memory) = match tuned {
-            true => ("net.ipv4.tcp_rmem", rmem[2]),
-            false => ("net.ipv4.tcp_moderate_rcvbuf", rmem[1]),
-        };
-        all.push(cap(what, window_of(Bytes::new(memory), kernel, s)));
-        if let Some(max) = s.bytes("net.core.rmem_max") {
-            let scale = WindowScale::of_linux(Bytes::new(rmem[2]), max, None);
-            all.push(cap("the window scale of tcp_rmem and rmem_max", scale.largest_window()));
-        }
+    // A program that sets its buffer turns autotuning off.
+    all.extend(asked(host, end).or_else(|| autotuned(host, end)));
+    let maxima = (s.triple("net.ipv4.tcp_rmem"), s.bytes("net.core.rmem_max"));
+    if let (Some(rmem), Some(max), Some(_)) = (maxima.0, maxima.1, host.kernel) {
+        let scale = WindowScale::of_linux(Bytes::new(rmem[2]), max, None);
+        all.push(cap("the window scale of tcp_rmem and rmem_max", scale.largest_window()));
     }
     all.sort_by_key(|c| c.window);
     all
+}
+
+fn receiver_cap(what: &str, end: PathEnd, window: Bytes) -> Cap {
+    Cap { what: what.to_owned(), end, side: FlowRole::Receiver, window }
+}
+
+/// The cap of autotuning, or of the initial buffer without it.
+pub(super) fn autotuned(host: &Snapshot, end: PathEnd) -> Option<Cap> {
+    let s = &host.sysctls;
+    let [_, first, max] = s.triple("net.ipv4.tcp_rmem")?;
+    let (what, memory) = match s.number("net.ipv4.tcp_moderate_rcvbuf") {
+        Some(0) => ("net.ipv4.tcp_moderate_rcvbuf", first),
+        _ => ("net.ipv4.tcp_rmem", max),
+    };
+    Some(receiver_cap(what, end, window_of(Bytes::new(memory), host.kernel?, s)))
+}
+
+// Linux sock_setsockopt(): the request is cut to rmem_max, then doubled.
+/// The SO_RCVBUF that the program in question is granted.
+pub(super) fn granted(host: &Snapshot) -> Option<Bytes> {
+    let asked = host.asked_receive_buffer?;
+    Some(host.sysctls.bytes("net.core.rmem_max").map_or(asked, |max| asked.min(max)))
+}
+
+/// The cap of the program's SO_RCVBUF, if it sets one.
+pub(super) fn asked(host: &Snapshot, end: PathEnd) -> Option<Cap> {
+    let window = host.kernel?.era().window(granted(host)? * 2, None);
+    Some(receiver_cap(ASKED, end, window))
 }
 
 /// The caps of `host` as sender, smallest window first.
@@ -133,6 +158,17 @@ mod tests {
     fn no_scaling_leaves_sixteen_bits() {
         let off = format!("{RMEM}net.ipv4.tcp_window_scaling = 0\n");
         assert_eq!(receiver(&host("6.18", &off), PathEnd::Here)[0].window, Bytes::new(65_535));
+    }
+
+    #[test]
+    fn a_buffer_that_a_program_sets_caps_whatever_autotuning_allows() {
+        let host =
+            Snapshot { asked_receive_buffer: Some(Bytes::new(500_000)), ..host("6.18", RMEM) };
+        // rmem_max cuts the request to 212,992; the kernel doubles it, and half of that is window.
+        let caps = receiver(&host, PathEnd::Here);
+        assert_eq!(caps[0].what, "SO_RCVBUF of the program");
+        assert_eq!(caps[0].window, Bytes::new(212_992));
+        assert!(caps.iter().all(|cap| cap.what != "net.ipv4.tcp_rmem"));
     }
 
     #[test]

@@ -85,6 +85,16 @@ impl Finding {
         Finding { cost, ..self }
     }
 
+    /// The command that takes the change back; `None` if the change is not a value that a command sets.
+    pub fn undo(&self) -> Option<String> {
+        if self.is_sysctl() {
+            return Some(format!("sysctl -w {}=\"{}\"", self.what, self.now));
+        }
+        let command = self.command.split('#').next().unwrap_or_default().trim_end();
+        let before = command.strip_suffix(self.wanted.as_str()).filter(|b| b.ends_with(' '))?;
+        Some(format!("{before}{}", self.now))
+    }
+
     /// Whether the change is a sysctl, which a sysctl.d file can hold.
     pub fn is_sysctl(&self) -> bool {
         self.command.starts_with("sysctl ")

@@ -3,19 +3,24 @@
 use serde_json::{Value, json};
 use sweetspot_units::{Bytes, Rate};
 
+use super::caps::{self, ASKED};
+use super::check::IN_PROGRAM;
 use super::{Finding, HostAdvice, HostDirection, PathEnd};
 use crate::formula::{Formula, explained};
 use crate::limit::LARGEST_WINDOW;
-use crate::text::{row, table, wrap};
+use crate::text::{labelled, row, table, wrap};
 
 const SOURCES: &str = "Sources: Linux Documentation/networking/ip-sysctl.rst and \
     net/ipv4/tcp_input.c; fasterdata.es.net/host-tuning/linux; perfSONAR 5.2 configure_sysctl; \
     RFC 7323, 4821.";
 
+/// Columns of a line's name.
+const LABEL: usize = 9;
+
 impl HostAdvice {
     /// The advice as text, prose in at most `width` columns; `explain` adds the formulas with their numbers.
     pub fn text(&self, explain: bool, width: usize) -> String {
-        let mut out = wrap(&self.words(), width, 0);
+        let mut out = self.in_lines(width);
         if !self.findings.is_empty() {
             out.push('\n');
             out.push_str(&self.findings_text(width));
@@ -32,29 +37,79 @@ impl HostAdvice {
         out
     }
 
-    fn words(&self) -> String {
-        let Some((rate, rtt)) = self.question.path else {
-            return format!(
-                "{}. Give the rate and the RTT of a path to see what caps a flow on it and what each \
-                 change gains.",
-                capital(&self.count())
-            );
+    /// The limits, the sysctls to set, and how to undo them, a line each.
+    fn in_lines(&self, width: usize) -> String {
+        let line = |name: &str, words: &str| labelled(LABEL, name, words, width);
+        let mut out = String::new();
+        if self.question.here.asked_receive_buffer.is_some() {
+            out.push_str(&line("rcvbuf", &self.rcvbuf_words()));
+            let in_program = |f: &Finding| f.command.strip_prefix(IN_PROGRAM).map(str::to_owned);
+            let own = self.findings.iter().find(|f| f.what == ASKED);
+            out.extend(own.and_then(in_program).map(|words| line("program", &words)));
+        }
+        let of_one = self.question.path.map(|(rate, rtt)| (rate, rate.min(LARGEST_WINDOW / rtt)));
+        if let Some((rate, of_one)) = of_one {
+            for d in &self.directions {
+                let name = if d.name == "receiving" { "receive" } else { "send" };
+                out.push_str(&line(name, &direction(d, of_one)));
+            }
+            if of_one < rate {
+                let words = format!(
+                    "TCP has no window above {LARGEST_WINDOW} (RFC 7323): one connection gets {of_one} at most, and {} \
+                     fill the path",
+                    rate.bits_per_second().div_ceil(of_one.bits_per_second().max(1))
+                );
+                out.push_str(&line("limit", &words));
+            }
+            out.push_str(&self.sysctl_lines(width));
+        }
+        let rest = match of_one {
+            Some(_) => "",
+            None => "; give --rate and --rtt to see what caps a flow and what each change gains",
         };
-        let of_one = rate.min(LARGEST_WINDOW / rtt);
-        let each: Vec<String> = self.directions.iter().map(|d| direction(d, of_one)).collect();
-        let several = match of_one < rate {
-            true => format!(
-                " TCP has no window above {LARGEST_WINDOW} (RFC 7323): one connection gets {of_one} at most, and {} \
-                 fill the path.",
-                rate.bits_per_second().div_ceil(of_one.bits_per_second().max(1))
-            ),
+        out + &line("changes", &format!("{}{rest}", self.count()))
+    }
+
+    /// The sysctls that gain rate, as commands to paste, and those that restore the present values.
+    fn sysctl_lines(&self, width: usize) -> String {
+        let gains: Vec<&Finding> = self.of_sysctl_file().filter(|f| f.gain.is_some()).collect();
+        let Some(most) = gains.iter().filter_map(|f| f.gain).max() else {
+            return labelled(LABEL, "set", "nothing: no sysctl of this host caps a flow", width);
+        };
+        // A line to copy is never broken.
+        let block = |name: &str, commands: Vec<String>| {
+            let names = core::iter::once(name).chain(core::iter::repeat(""));
+            let lines = names.zip(commands);
+            lines.map(|(name, command)| format!("{name:<LABEL$}{command}\n")).collect::<String>()
+        };
+        let set = block("set", gains.iter().map(|f| f.command.clone()).collect());
+        let undo = block("undo", gains.iter().filter_map(|f| f.undo()).collect());
+        let gain = format!(
+            "up to {most} where nothing else caps a flow; until the next boot, or for good with --write FILE"
+        );
+        format!("{set}{}{undo}", labelled(LABEL, "gain", &gain, width))
+    }
+
+    /// The effect of the SO_RCVBUF that the program sets.
+    fn rcvbuf_words(&self) -> String {
+        let here = &self.question.here;
+        let asked = here.asked_receive_buffer.unwrap_or_default();
+        let Some((granted, cap)) = caps::granted(here).zip(caps::asked(here, PathEnd::Here)) else {
+            return format!("{asked}: its window is not known without the version of the kernel");
+        };
+        let cut = match granted < asked {
+            true => format!(", cut to {granted} by net.core.rmem_max"),
             false => String::new(),
         };
-        format!(
-            "On {rate} with an RTT of {rtt}: {}.{several} {}.",
-            each.join("; "),
-            capital(&self.count())
-        )
+        let window = cap.window;
+        let effect = match self.question.path {
+            Some((rate, rtt)) if window < rate * rtt => {
+                format!("{} over {rtt}, whatever tcp_rmem allows", cap.rate(rtt))
+            }
+            Some(_) => "enough for this path".to_owned(),
+            None => "autotuning is off".to_owned(),
+        };
+        format!("SO_RCVBUF of {asked}{cut} allows a window of {window}: {effect}")
     }
 
     fn count(&self) -> String {
@@ -79,6 +134,9 @@ impl HostAdvice {
             out.push_str(&wrap(&change, width, 3));
             // A line to copy is never broken.
             out.push_str(&format!("   {}\n", f.command));
+            if let Some(undo) = f.undo() {
+                out.push_str(&format!("   undo: {undo}\n"));
+            }
         }
         out
     }
@@ -243,10 +301,10 @@ impl HostAdvice {
 fn direction(d: &HostDirection, rate: Rate) -> String {
     match &d.cap {
         Some(cap) if d.rate < rate && d.rate < rate.scaled(0.995) => {
-            format!("{}, {} of {} caps a flow at {}", d.name, cap.what, cap.end.name(), d.rate)
+            format!("{}: {} on {} caps a flow", d.rate, cap.what, cap.end.name())
         }
-        _ if d.rate < rate => format!("{}, the device caps a flow at {}", d.name, d.rate),
-        _ => format!("{}, no setting caps a flow", d.name),
+        _ if d.rate < rate => format!("{}: the device caps a flow", d.rate),
+        _ => format!("{}: no setting caps a flow", d.rate),
     }
 }
 
@@ -260,12 +318,6 @@ fn finding(f: &Finding) -> Value {
         "gain_bps": f.gain.map(Rate::bits_per_second),
         "cost_bytes": f.cost.map(Bytes::get),
         "command": f.command,
+        "undo": f.undo(),
     })
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters
-        .next()
-        .map_or(String::new(), |c| c.to_uppercase().collect::<String>() + letters.as_str())
 }

@@ -18,10 +18,9 @@ fn receive(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &mut Vec<F
     else {
         return;
     };
-    let window = caps::receiver(host, end)
-        .into_iter()
-        .find(|c| c.what == "net.ipv4.tcp_rmem")
-        .map(|c| c.window);
+    let window = caps::autotuned(host, end)
+        .filter(|cap| cap.what == "net.ipv4.tcp_rmem")
+        .map(|cap| cap.window);
     let wanted = kernel.era().memory_for(target.window, None);
     if let Some(window) = window.filter(|w| *w < target.rate * target.rtt) {
         let why = format!(

@@ -6,6 +6,8 @@ mod memory;
 mod options;
 mod programs;
 
+pub(super) use programs::IN_PROGRAM;
+
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::{Finding, PathEnd, Snapshot};

@@ -3,7 +3,11 @@
 use sweetspot_units::Bytes;
 
 use super::PathTarget;
+use crate::host::caps;
 use crate::host::{Finding, PathEnd, Snapshot};
+
+/// The beginning of a change that no command makes.
+pub(in crate::host) const IN_PROGRAM: &str = "# in the program: ";
 
 pub(super) fn check(
     host: &Snapshot,
@@ -17,7 +21,6 @@ pub(super) fn check(
     listeners(host, end, target, found);
 }
 
-// Linux sock_setsockopt(): the request is cut to rmem_max, then doubled.
 fn asked_for(
     host: &Snapshot,
     end: PathEnd,
@@ -26,8 +29,8 @@ fn asked_for(
     found: &mut Vec<Finding>,
 ) {
     let (Some(kernel), Some(target)) = (host.kernel, target) else { return };
-    let granted = host.sysctls.bytes("net.core.rmem_max").map_or(asked, |max| asked.min(max));
-    let window = kernel.era().window(granted * 2, None);
+    let (Some(granted), Some(cap)) = (caps::granted(host), caps::asked(host, end)) else { return };
+    let window = cap.window;
     let Some(gain) = target.gain_over(window) else { return };
     let cut = match granted < asked {
         true => format!(", of which rmem_max leaves {granted}"),
@@ -35,7 +38,7 @@ fn asked_for(
     };
     let wanted = kernel.era().so_rcvbuf_for(target.window, None);
     found.push(Finding {
-        what: "SO_RCVBUF of the program".to_owned(),
+        what: cap.what,
         end,
         why: format!(
             "it asks for {asked}{cut}, and autotuning is off for its connections: a window of \
@@ -48,7 +51,7 @@ fn asked_for(
         gain: Some(gain),
         cost: Some(Bytes::ZERO),
         command: format!(
-            "# in the program: do not set SO_RCVBUF, or set {} and raise net.core.rmem_max to it",
+            "{IN_PROGRAM}do not set SO_RCVBUF, or set {} and raise net.core.rmem_max to it",
             wanted.get()
         ),
     });
