@@ -260,6 +260,7 @@ class RouterAdvice(TypedDict):
     form: Literal["PL", "EX"]
     form_of_ratio: Optional[Literal["PL", "EX"]]
     basis: str
+    closed_form: bool
     maximised: Literal["bulk", "short"]
     transfer_bytes: TransferSizes
     buffer_packets: float

@@ -28,6 +28,10 @@ pub enum Basis {
     SquareRoot,
     /// Flows that may persist, between C T / sqrt(n) and the best buffer for transfers that come and go.
     BetweenRules,
+    /// C T / sqrt(n), as the link idles with the smaller buffer that a closed form asks for.
+    Floor,
+    /// Between the best buffer of the nearest link within the regression's range and the closed form's.
+    Edge,
     /// Between the formula's optimum and C T, as an overloaded link in the simulator gains little by more.
     Crowd,
     /// A buffer that the simulator found better than the formula's.
@@ -85,16 +89,20 @@ pub struct RouterAdvice {
     pub basis: Basis,
     /// The recommended buffer.
     pub recommended: BufferChoice,
-    /// The recommended buffer by formula, for comparison with the other rules.
+    /// The formula's buffer.
     pub by_formula: BufferChoice,
     /// The simulation's results, if there was one.
     pub simulated: Option<Simulated>,
+    /// The reason why no simulation checked it, if one was wanted.
+    pub unsimulated: Option<String>,
     /// Around it, the buffers that keep 90 % of throughput; `None` where there is no such range.
     pub range: Option<BufferRange>,
     /// The transfers to report throughputs for: a short one and a bulk one.
     pub transfers: [Bytes; 2],
     /// The mean size of a transfer: given, typical, or as large as the flows need to fill the link.
     pub size_mean: Bytes,
+    /// Share of the link that the flows use if nothing is lost or queued; above 1 they fill it.
+    pub offered: f64,
     /// The rules for persistent flows and for transfers, if both may hold.
     pub two_rules: Option<TwoRules>,
     /// The other rules' buffers.
@@ -112,12 +120,7 @@ pub struct RouterAdvice {
 impl RouterAdvice {
     /// Whether there is a choice that a simulation could check.
     pub fn can_be_simulated(&self) -> bool {
-        match self.basis {
-            Basis::NothingQueues => false,
-            // The sizes of the simulated transfers decide.
-            Basis::SquareRoot | Basis::BetweenRules => self.question.mean_size().is_some(),
-            _ => true,
-        }
+        self.basis != Basis::NothingQueues
     }
 
     /// The simulation, if it decided the recommendation.
@@ -150,7 +153,7 @@ impl RouterAdvice {
     fn persistent(&mut self, simulated: &Simulated, chosen: Option<Packets>) -> Option<Packets> {
         let two = self.two_rules.as_mut().filter(|two| two.persistence > 0.0)?;
         if let Some(buffer) = chosen {
-            two.transfers = by_formula(&self.question, self.basis, buffer).ok()?;
+            two.transfers = by_formula(&self.question, buffer).ok()?;
         }
         let rule = simulated.buffers.get(simulated.rule)?.buffer;
         let smallest = smallest(self.question.favour, rule).ok()?;
@@ -158,6 +161,17 @@ impl RouterAdvice {
         let transfers = two.transfers.buffer;
         let between = two_rules::between(lasting, transfers, two.persistence).ok()?;
         Some(two_rules::larger(between, simulated.filling(transfers)?))
+    }
+
+    /// Whether closed forms stand for the regression, which does not cover the link.
+    pub fn is_closed_form(&self) -> bool {
+        !self.outside.is_empty()
+    }
+
+    /// This advice, which no simulation checked, for this reason.
+    #[must_use]
+    pub fn unsimulated(self, why: String) -> RouterAdvice {
+        RouterAdvice { unsimulated: Some(why), ..self }
     }
 
     /// This advice checked by `simulated`: its buffer if that is another, and its numbers instead of the formulas'. A simulation of
@@ -184,9 +198,6 @@ impl RouterAdvice {
             let buffer = if basis == Basis::Simulator && chosen == simulated.advised {
                 self.recommended.buffer
             } else {
-                if let Ok(evaluated) = by_formula(&self.question, self.basis, found.buffer) {
-                    self.by_formula = evaluated;
-                }
                 self.basis = basis;
                 found.buffer
             };

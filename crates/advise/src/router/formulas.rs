@@ -6,20 +6,20 @@ use sweetspot_theory::router::per_flow::{Favoured, Router};
 
 use super::RouterQuestion;
 use super::model::LinkModel;
-use super::two_rules;
+use super::size;
 use crate::Formula;
 use crate::text::percent;
-use sweetspot_units::Significant;
+use sweetspot_units::{Rate, Significant};
 
 const PAPER: &str = "Prasad, Dovrolis, Thottan";
+const MANUAL: &str = "sweetspot-advise-router(1)";
 
-/// The formulas for `buffer`; loss and delay have one only if the model `predicts` them.
+/// The formulas for `buffer`.
 pub(super) fn formulas(
     q: &RouterQuestion,
     model: &LinkModel,
     r: &Router,
     buffer: Packets,
-    predicts: bool,
 ) -> Vec<Formula> {
     let gamma = model.ratio.gamma();
     let bdp = model.link.bdp();
@@ -37,30 +37,23 @@ pub(super) fn formulas(
             source: "Villamizar and Song 1994",
         },
     ];
-    if predicts {
+    if !model.is_outside() {
         all.push(predicted(model, bdp));
     }
-    let share = two_rules::persistence(q, bdp);
+    let share = size::persistence(q, model.mean.size(), bdp).filter(|share| *share > 0.0);
     if share != Some(1.0) {
         all.push(best_buffer(r, bdp, buffer));
     }
-    let weight = match q.mean_size() {
-        None => (
-            "flows of unknown size",
-            "B = (C T / sqrt(n))^w B_best^(1-w), w = ln(C T / 13 n) / ln 8 within 0 and 1",
-        ),
-        Some(_) => (
-            "flows that may persist",
-            "B = (C T / sqrt(n))^w B_best^(1-w), w = ln(M / M_fill) / ln 50 within 0 and 1",
-        ),
-    };
     all.extend(share.map(|share| Formula {
-        what: weight.0,
-        rule: weight.1,
+        what: "flows that may persist",
+        rule: "B = (C T / sqrt(n))^w B_best^(1-w), w = ln(M / M_fill) / ln 50 within 0 and 1",
         numbers: format!("n = {}, w = {share:.3}; used: {buffer}", model.flows()),
-        source: "docs/advise.md",
+        source: MANUAL,
     }));
-    all.extend(loss(r, buffer).filter(|_| predicts));
+    match model.is_closed_form() {
+        true => all.push(shared(model, buffer)),
+        false => all.extend(loss(r, buffer)),
+    }
     all
 }
 
@@ -81,7 +74,23 @@ fn predicted(model: &LinkModel, bdp: Packets) -> Formula {
             model.prediction.power_law.b(),
             model.prediction.delay_slope
         ),
-        source: "docs/results/router.md",
+        source: MANUAL,
+    }
+}
+
+/// The loss at which the flows share the link.
+fn shared(model: &LinkModel, buffer: Packets) -> Formula {
+    let effect = model.effect(buffer);
+    Formula {
+        what: "loss",
+        rule: "the lower p of R = s / (T (D + M p)), eq. (2), and R = 1.22 m / (T sqrt(p)), eq. (3)",
+        numbers: format!(
+            "R = {}, s = {}: {}",
+            effect.map_or(Rate::ZERO, |effect| model.flow(effect.used)),
+            model.mean.size(),
+            percent(effect.and_then(|effect| effect.loss))
+        ),
+        source: PAPER,
     }
 }
 

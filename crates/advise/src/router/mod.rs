@@ -3,12 +3,17 @@
 mod advice;
 mod fit;
 mod formulas;
+mod json;
+mod lines;
 mod mix;
 mod model;
 mod plan;
 mod show;
 mod simulated;
+mod size;
+mod table;
 mod two_rules;
+mod warnings;
 
 pub use advice::{Basis, BufferChoice, BufferRange, RouterAdvice};
 pub use fit::LinkMeasurement;

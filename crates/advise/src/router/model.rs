@@ -1,15 +1,17 @@
 //! The loss form, the delay and the use of a link: measured, given, or predicted from its traffic.
 
+use sweetspot_statistics::roots;
 use sweetspot_theory::Packets;
+use sweetspot_theory::reno::l_model;
 use sweetspot_theory::reno::s_model::ShortFlow;
 use sweetspot_theory::router::capacity_ratio::{CapacityRatio, Form};
-use sweetspot_theory::router::closed_loop::size_to_fill;
 use sweetspot_theory::router::loss_form::LossForm;
 use sweetspot_theory::router::per_flow::RouterLink;
 use sweetspot_theory::router::traffic::{Outside, Prediction, Traffic};
-use sweetspot_units::Bytes;
+use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
-use super::{Mix, RouterQuestion};
+use super::simulated::{ALMOST_FULL, OVERLOAD_LOSS};
+use super::{Mix, RouterQuestion, size};
 use crate::AdviceError;
 
 /// Parameters as given; `None` where they are to be predicted.
@@ -27,15 +29,14 @@ pub struct Parameters {
     pub tail_index: Option<f64>,
 }
 
-/// Router-buffer §III-A: the tail index and the mean of its transfers, "realistic" beside traces.
+/// Router-buffer §III-A: the tail index, "realistic" beside traces.
 const TYPICAL_TAIL: f64 = 1.5;
-const TYPICAL_SIZE: Bytes = Bytes::new(80_000);
-/// From e packets on, larger transfers need fewer flows.
-const FEWEST_PACKETS: f64 = 3.0;
 /// Heavy load, for which a buffer is made (router-buffer §III-B).
 const HEAVY_LOAD: f64 = 1.0;
 /// Transfers of more than this many mean sizes are called bulk.
 const BULK: f64 = 8.0;
+/// Router-buffer §V, the M/M/1/B in heavy load: p = 1 / B, and half of the buffer is full on average.
+const QUEUE: [f64; 3] = [1.0, 1.0, 0.5];
 
 pub(super) struct LinkModel {
     pub ratio: CapacityRatio,
@@ -47,9 +48,20 @@ pub(super) struct LinkModel {
     pub loss: LossForm,
     pub traffic: Traffic,
     pub prediction: Prediction,
-    /// The share of the link that the inputs of the flows given can fill.
-    fed: f64,
+    /// The mean transfer.
+    pub mean: ShortFlow,
     origins: [Origin; 3],
+}
+
+/// The effect of a buffer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Effect {
+    /// The share of the link that is used.
+    pub used: f64,
+    /// The mean queueing delay.
+    pub delay: Duration,
+    /// The loss, where the models reach so far.
+    pub loss: Option<f64>,
 }
 
 /// Where a, b or f comes from.
@@ -57,37 +69,47 @@ pub(super) struct LinkModel {
 enum Origin {
     Given,
     Fitted,
+    /// By the regression over simulated links.
     Predicted,
+    /// Of the M/M/1/B.
+    Queue,
 }
 
 impl LinkModel {
+    /// The link with the regression's parameters; outside of its range, with the M/M/1/B's.
     pub(super) fn new(q: &RouterQuestion) -> Result<LinkModel, AdviceError> {
+        LinkModel::of(q, false)
+    }
+
+    /// The link with the parameters of the nearest one within the regression's range.
+    pub(super) fn at_the_edge(q: &RouterQuestion) -> Result<LinkModel, AdviceError> {
+        LinkModel::of(q, true)
+    }
+
+    fn of(q: &RouterQuestion, extrapolates: bool) -> Result<LinkModel, AdviceError> {
         let p = &q.parameters;
         let ratio = CapacityRatio::new(q.rate, q.input_rate)?;
         let expected = expected_form(ratio, p.tail_index.unwrap_or(TYPICAL_TAIL))?;
-        let traffic = traffic(q, ratio)?;
+        let bdp = RouterLink::new(q.rate, q.rtt, q.packet, 1.0)?.bdp();
+        let mean = ShortFlow::new(size::mean(q, bdp), q.packet)?;
+        let traffic = traffic(q, ratio, &mean, bdp);
         let prediction = traffic.predict()?;
-        let by_hand = p.loss_a.is_some() || p.loss_b.is_some();
-        let form = match &q.measurement {
-            Some(measured) => measured.form(expected.unwrap_or(Form::PowerLaw)),
-            None if by_hand => p.loss_form.or(expected).unwrap_or(Form::PowerLaw),
-            // At small buffers, where the choice is, it describes loss at any ratio: its choice is
-            // better than the exponential's (docs/results/router.md).
-            None => Form::PowerLaw,
-        };
-        if form == Form::Exponential && p.loss_a.is_some() != p.loss_b.is_some() {
-            return Err(AdviceError::Impossible {
-                what: if p.loss_a.is_some() { "loss_a" } else { "loss_b" },
-                given: "alone".to_owned(),
-                why: "an exponential needs both; give the other one too",
-            });
-        }
+        let form = form(q, expected)?;
         let fitted = q.measurement.as_ref().map(|measured| measured.loss(form));
         let slope = q.measurement.as_ref().and_then(|m| m.delay).map(|f| f.value.min(1.0));
-        let predicted = prediction.loss(form);
-        let (a, from_a) = chosen(p.loss_a, fitted.map(|fit| fit.a.value), predicted.a());
-        let (b, from_b) = chosen(p.loss_b, fitted.map(|fit| fit.b.value), predicted.b());
-        let (f, from_f) = chosen(p.delay_f, slope, prediction.delay_slope);
+        let loss = prediction.loss(form);
+        let (predicted, by) = match extrapolates || traffic.outside().is_empty() {
+            true => ([loss.a(), loss.b(), prediction.delay_slope], Origin::Predicted),
+            false => (QUEUE, Origin::Queue),
+        };
+        let given = [p.loss_a, p.loss_b, p.delay_f];
+        let fitted = [fitted.map(|fit| fit.a.value), fitted.map(|fit| fit.b.value), slope];
+        let chosen = |i: usize| match (given[i], fitted[i]) {
+            (Some(given), _) => (given, Origin::Given),
+            (None, Some(fitted)) => (fitted, Origin::Fitted),
+            (None, None) => (predicted[i], by),
+        };
+        let [(a, from_a), (b, from_b), (f, from_f)] = [0, 1, 2].map(chosen);
         Ok(LinkModel {
             ratio,
             expected,
@@ -96,9 +118,19 @@ impl LinkModel {
             loss: LossForm::new(form, a, b)?,
             traffic,
             prediction,
-            fed: q.flows.map_or(1.0, |flows| flows as f64 / ratio.gamma()),
+            mean,
             origins: [from_a, from_b, from_f],
         })
+    }
+
+    /// Whether the regression does not cover the link, so that closed forms predict it.
+    pub(super) fn is_outside(&self) -> bool {
+        !self.traffic.outside().is_empty()
+    }
+
+    /// Whether the best buffer follows from the M/M/1/B.
+    pub(super) fn is_closed_form(&self) -> bool {
+        self.origins.contains(&Origin::Queue)
     }
 
     /// Flows that are active at a time: given, or as many as fill the link.
@@ -106,49 +138,133 @@ impl LinkModel {
         (self.traffic.flows.round() as u64).max(1)
     }
 
-    /// The loss with `buffer`, where the form reaches so far.
-    pub(super) fn loss_at(&self, buffer: Packets) -> Option<f64> {
-        self.loss.loss(buffer).ok().map(|p| p.get())
+    /// The share of the link that the flows use if none loses a packet or waits in a queue; above 1 they fill it.
+    pub(super) fn offered(&self) -> f64 {
+        self.fed().min(self.share(self.mean_rate(self.link.propagation(), Probability::ZERO)))
     }
 
-    /// The share of the link that is used with `buffer`.
-    pub(super) fn used_at(&self, buffer: Packets) -> f64 {
-        self.prediction.utilisation.at(buffer).min(self.fed)
+    /// The share of the link that the flows use if each fills its input.
+    fn fed(&self) -> f64 {
+        self.flows() as f64 / self.ratio.gamma()
+    }
+
+    /// The share of the link that flows of `rate` use together.
+    fn share(&self, rate: Rate) -> f64 {
+        rate.as_f64() * self.flows() as f64 / self.link.capacity().as_f64()
+    }
+
+    fn mean_rate(&self, rtt: Duration, loss: Probability) -> Rate {
+        self.mean.throughput(rtt, loss).unwrap_or(Rate::ZERO)
+    }
+
+    /// The mean rate of the flows that are active at a time if they use `used` of the link.
+    pub(super) fn flow(&self, used: f64) -> Rate {
+        self.link.capacity().scaled(used / self.flows() as f64)
+    }
+
+    // Appenzeller, Keslassy, McKeown 2004: C T / sqrt(n).
+    /// The buffer below which the link idles at times, with as many flows as fill it.
+    pub(super) fn root(&self) -> Result<Packets, AdviceError> {
+        let flows = self.flows() as f64 / self.offered().min(1.0);
+        Ok(Packets::new(self.link.bdp().get() / libm::sqrt(flows))?)
+    }
+
+    // The same: with that buffer and more.
+    /// The share of the link that is used with `buffer`, at most the share `offered`.
+    fn used(&self, buffer: Packets, offered: f64) -> Option<f64> {
+        if !self.is_outside() {
+            return Some(self.prediction.utilisation.at(buffer).min(offered));
+        }
+        if offered <= ALMOST_FULL * self.traffic.load {
+            return Some(offered);
+        }
+        let root = self.link.bdp().get() / libm::sqrt(self.flows() as f64);
+        // Rules count in whole bytes.
+        (buffer.get() >= 0.999 * root).then_some(ALMOST_FULL * self.traffic.load)
+    }
+
+    /// The effect of `buffer`, such that each flow has the rate that TCP reaches at that loss and delay, and all of them together
+    /// use that share of the link. `None` where nothing predicts it.
+    pub(super) fn effect(&self, buffer: Packets) -> Option<Effect> {
+        let used = self.used(buffer, self.offered())?;
+        if self.fed() <= 1.0 {
+            return Some(Effect { used, delay: Duration::ZERO, loss: Some(0.0) });
+        }
+        let delay = self.link.worst_delay(buffer).scaled(self.link.delay_slope());
+        let form = self.loss.loss(buffer).ok();
+        if matches!(self.origins[0], Origin::Given | Origin::Fitted) {
+            let rate = self.mean_rate(self.link.propagation() + delay, form?);
+            let used = used.min(self.share(rate));
+            return Some(Effect { used, delay, loss: form.map(Probability::get) });
+        }
+        let flow = self.flow(used);
+        if self.is_outside() {
+            return Some(self.shared(used, flow, delay));
+        }
+        // The regression's loss and delay, or as much of both as leaves each flow that rate.
+        let loss = form.map_or(1.0, Probability::get);
+        let rtt = |share: f64| self.link.propagation() + delay.scaled(share);
+        let lossy = |share: f64| Probability::new(loss * share).unwrap_or(Probability::ZERO);
+        let is_reached = |share: f64| self.mean_rate(rtt(share), lossy(share)) >= flow;
+        let share = match (is_reached(1.0), is_reached(0.0)) {
+            (true, _) => 1.0,
+            (false, true) => roots::between(0.0, 1.0, is_reached),
+            (false, false) => 0.0,
+        };
+        Some(Effect { used, delay: delay.scaled(share), loss: Some(loss * share) })
+    }
+
+    /// The effect of a buffer of mean `delay` with which the flows use `used` of the link, `flow` each: by eqs. (2) and (3) the loss
+    /// at which they have that rate.
+    fn shared(&self, used: f64, flow: Rate, delay: Duration) -> Effect {
+        let mean = &self.mean;
+        // No more of a queue than leaves slow start that rate.
+        let longest = mean.size() / flow / mean.slow_start_rtts();
+        let delay = delay.min(longest.saturating_sub(self.link.propagation()));
+        let rtt = self.link.propagation() + delay;
+        let long = l_model::loss_at(mean.mss(), flow, rtt).get();
+        let loss = mean.loss_at(flow, rtt).get().min(long);
+        // Beyond that the models do not hold.
+        Effect { used, delay, loss: Some(loss).filter(|loss| *loss <= OVERLOAD_LOSS) }
+    }
+
+    /// The rate of a transfer beside the others: by eq. (2), and outside of the regression's range by eq. (3) where that is lower.
+    pub(super) fn rate(&self, transfer: &ShortFlow, effect: &Effect) -> Option<Rate> {
+        let loss = Probability::new(effect.loss?)?;
+        let rtt = self.link.propagation() + effect.delay;
+        let rate = transfer.throughput(rtt, loss).ok()?;
+        match l_model::throughput(transfer.mss(), rtt, loss) {
+            Ok(long) if self.is_outside() => Some(rate.min(long)),
+            _ => Some(rate),
+        }
     }
 
     /// The median bulk transfer: transfers of more than eight mean sizes have their own Pareto tail.
     pub(super) fn bulk_flow(&self) -> Result<ShortFlow, AdviceError> {
         let median = BULK * libm::exp2(1.0 / self.traffic.tail_index);
-        let packet = self.link.packet();
-        Ok(ShortFlow::new(packet.scaled(self.traffic.size * median), packet)?)
+        Ok(ShortFlow::new(self.mean.size().scaled(median), self.mean.mss())?)
     }
 
-    /// The short transfer to serve: of a mix that is known its own, else the paper's, or where a mean is
-    /// given the median of a Pareto distribution of that mean.
+    /// The short transfer to serve: of a sample of sizes its own, else the median of a Pareto distribution of the mean size.
     pub(super) fn short_flow(&self, q: &RouterQuestion) -> Result<ShortFlow, AdviceError> {
-        if matches!(q.mix, Mix::Sizes(_)) || q.size_mean.is_none() {
+        if let Mix::Sizes(_) = q.mix {
             // The size up to which a flow counts as short depends on the loss, here with a whole BDP of buffer.
-            let loss = self.loss_at(self.link.bdp()).unwrap_or(1.0);
-            return q.mix.short_flow(loss, q.packet);
+            let loss = self.effect(self.link.bdp()).and_then(|effect| effect.loss);
+            return q.mix.short_flow(loss.unwrap_or(1.0), q.packet);
         }
         let alpha = self.traffic.tail_index;
         let median = (alpha - 1.0) / alpha * libm::exp2(1.0 / alpha);
-        let packets = (self.traffic.size * median).max(1.0);
-        Ok(ShortFlow::new(q.packet.scaled(packets), q.packet)?)
+        Ok(ShortFlow::new(self.mean.size().scaled(median).max(Bytes::new(1)), q.packet)?)
     }
 
     /// Inputs outside the regression's range; empty if it predicts nothing here.
     pub(super) fn outside(&self) -> Vec<Outside> {
-        let predicted = self.origins.contains(&Origin::Predicted);
-        if predicted { self.traffic.outside() } else { Vec::new() }
+        if self.is_closed_form() { self.traffic.outside() } else { Vec::new() }
     }
 
-    pub(super) fn assumptions(&self, q: &RouterQuestion, predicts: bool) -> Vec<String> {
+    pub(super) fn assumptions(&self, q: &RouterQuestion) -> Vec<String> {
         let t = &self.traffic;
         let mut all = vec!["Drop-tail; TCP that halves its window and repairs by SACK.".to_owned()];
-        if !predicts {
-            return all;
-        }
         if q.load.is_none() {
             all.push(
                 "Load 100 %: self-similar traffic fills the link for seconds at a time even if its average \
@@ -158,15 +274,15 @@ impl LinkModel {
         }
         if q.flows.is_none() {
             all.push(format!(
-                "{:.0} flows active at a time: as many as fill the link if each takes twice its slow start.",
-                t.flows
+                "{} flows active at a time: as many as fill the link if each takes twice its slow start.",
+                self.flows()
             ));
         }
         if q.parameters.tail_index.is_none() || q.mean_size().is_none() {
-            let size = q.packet.scaled(t.size);
-            let is_derived = q.mean_size().is_none() && q.flows.is_some() && size > TYPICAL_SIZE;
+            let is_derived = q.mean_size().is_none() && q.flows.is_some() && q.mix == Mix::Bulk;
             all.push(format!(
-                "Transfers of {size} on average{} with a Pareto tail of index {}.",
+                "Transfers of {} on average{} with a Pareto tail of index {}.",
+                self.mean.size(),
                 if is_derived { ", as large as so few flows need to fill the link," } else { "" },
                 t.tail_index
             ));
@@ -188,16 +304,30 @@ impl Origin {
             Origin::Given => "given",
             Origin::Fitted => "fitted to the measurements",
             Origin::Predicted => "predicted",
+            Origin::Queue => "M/M/1/B",
         }
     }
 }
 
-fn chosen(given: Option<f64>, fitted: Option<f64>, predicted: f64) -> (f64, Origin) {
-    match (given, fitted) {
-        (Some(given), _) => (given, Origin::Given),
-        (None, Some(fitted)) => (fitted, Origin::Fitted),
-        (None, None) => (predicted, Origin::Predicted),
+/// The loss form to reckon with.
+fn form(q: &RouterQuestion, expected: Option<Form>) -> Result<Form, AdviceError> {
+    let p = &q.parameters;
+    let by_hand = p.loss_a.is_some() || p.loss_b.is_some();
+    let form = match &q.measurement {
+        Some(measured) => measured.form(expected.unwrap_or(Form::PowerLaw)),
+        None if by_hand => p.loss_form.or(expected).unwrap_or(Form::PowerLaw),
+        // At small buffers, where the choice is, it describes loss at any ratio: its choice is better than the exponential's in the
+        // simulator.
+        None => Form::PowerLaw,
+    };
+    if form == Form::Exponential && p.loss_a.is_some() != p.loss_b.is_some() {
+        return Err(AdviceError::Impossible {
+            what: if p.loss_a.is_some() { "loss_a" } else { "loss_b" },
+            given: "alone".to_owned(),
+            why: "an exponential needs both; give the other one too",
+        });
     }
+    Ok(form)
 }
 
 /// The paper's form; `None` in the gray zone, where it found neither good.
@@ -210,28 +340,19 @@ fn expected_form(ratio: CapacityRatio, tail_index: f64) -> Result<Option<Form>, 
     }
 }
 
-fn traffic(q: &RouterQuestion, ratio: CapacityRatio) -> Result<Traffic, AdviceError> {
-    let bdp = RouterLink::new(q.rate, q.rtt, q.packet, 1.0)?.bdp();
-    let load = q.load.unwrap_or(HEAVY_LOAD);
-    let mean = q.mean_size().unwrap_or(TYPICAL_SIZE);
-    let mut size = (mean.as_f64() / q.packet.as_f64()).max(1.0);
-    if let (Some(flows), None) = (q.flows, q.mean_size()) {
-        // No simulated link was as busy as this with so few flows of the typical size.
-        size = size_to_fill(flows as f64, load, bdp, size.max(FEWEST_PACKETS));
-    }
-    Ok(Traffic {
+fn traffic(q: &RouterQuestion, ratio: CapacityRatio, mean: &ShortFlow, bdp: Packets) -> Traffic {
+    Traffic {
         gamma: ratio.gamma(),
         tail_index: q.parameters.tail_index.unwrap_or(TYPICAL_TAIL),
-        load,
-        flows: q.flows.map_or_else(|| usual_flows(mean, q.packet, bdp), |n| Ok(n as f64))?,
+        load: q.load.unwrap_or(HEAVY_LOAD),
+        flows: q.flows.map_or_else(|| usual_flows(mean, bdp, ratio), |n| n as f64),
         bdp,
-        size,
-    })
+        size: (mean.size().as_f64() / q.packet.as_f64()).max(1.0),
+    }
 }
 
-// Little's law: C / s transfers begin per second; each lasts 2 D T_o.
-fn usual_flows(mean: Bytes, packet: Bytes, bdp: Packets) -> Result<f64, AdviceError> {
-    let flow = ShortFlow::new(mean, packet)?;
-    let flows = 2.0 * flow.slow_start_rtts() as f64 * bdp.get() / flow.segments() as f64;
-    Ok(flows.max(1.0))
+// Little's law: C / s transfers begin per second; each lasts 2 D T_o, or twice as long as its input takes.
+fn usual_flows(mean: &ShortFlow, bdp: Packets, ratio: CapacityRatio) -> f64 {
+    let rounds = mean.slow_start_rtts() as f64 * bdp.get() / mean.segments() as f64;
+    (2.0 * rounds.max(ratio.gamma())).max(1.0)
 }

@@ -13,47 +13,25 @@ use sweetspot_units::{Bytes, Duration, Rate};
 use super::advice::{Basis, BufferChoice, BufferRange, RouterAdvice};
 use super::formulas::formulas;
 use super::model::LinkModel;
-use super::{Favour, RouterQuestion, TwoRules, two_rules};
+use super::{Favour, RouterQuestion, TwoRules, size, two_rules};
 use crate::AdviceError;
 use crate::error::possible;
 
 /// The share of the best throughput that the range keeps.
 const SHARE: f64 = 0.9;
 
-/// The regression's links have no flows as long as those that persist, and where nothing queues there is nothing to predict.
-fn predicts(question: &RouterQuestion, basis: Basis) -> bool {
-    match basis {
-        Basis::SquareRoot | Basis::NothingQueues => false,
-        Basis::BetweenRules => question.mean_size().is_none(),
-        _ => {
-            let largest = question.packet.scaled(two_rules::NOT_COVERED);
-            question.mean_size().is_none_or(|size| size <= largest)
-        }
-    }
-}
-
 /// The smallest buffer for `favour`: the bursts of single flows, or C T.
 pub(super) fn smallest(favour: Favour, bdp: Packets) -> Result<Packets, TheoryError> {
     Packets::new(bursts(favour).min(bdp.get()))
 }
 
-/// The formulas of `question` for `buffer`; `basis` is the advice's own.
+/// The effect of `buffer` by formula.
 pub(super) fn by_formula(
     question: &RouterQuestion,
-    basis: Basis,
     buffer: Packets,
 ) -> Result<BufferChoice, AdviceError> {
     let model = LinkModel::new(question)?;
-    let (short, bulk) = (model.short_flow(question)?, model.bulk_flow()?);
-    let input_rate = question.input_rate;
-    let judge = BufferEvaluation {
-        model: &model,
-        short,
-        bulk,
-        input_rate,
-        predicts: predicts(question, basis),
-    };
-    judge.packets("recommended", buffer)
+    BufferEvaluation::new(&model, question)?.packets("formula", buffer)
 }
 
 /// Answers `question`.
@@ -64,16 +42,12 @@ pub fn advise(question: &RouterQuestion) -> Result<RouterAdvice, AdviceError> {
     let q = question;
     check(q)?;
     let model = LinkModel::new(q)?;
-    let (short, bulk) = (model.short_flow(q)?, model.bulk_flow()?);
-    let input_rate = q.input_rate;
-    let mut judge = BufferEvaluation { model: &model, short, bulk, input_rate, predicts: true };
-    let router = judge.router(q.favour);
+    let judge = BufferEvaluation::new(&model, q)?;
     let Chosen { buffer, basis, range, two_rules } =
-        choose(q, &model, &router).map_err(|e| blame_the_form(e, &model))?;
-    judge.predicts = predicts(q, basis);
+        choose(q, &model).map_err(|e| blame_the_form(e, &model))?;
     let two_rules = two_rules.map(|two| judge.two_rules(two)).transpose()?;
     let available = q.available.map(|bytes| judge.option("available", bytes)).transpose()?;
-    let recommended = judge.packets("recommended", buffer)?;
+    let recommended = judge.packets("formula", buffer)?;
     Ok(RouterAdvice {
         by_formula: recommended.clone(),
         recommended,
@@ -83,15 +57,17 @@ pub fn advise(question: &RouterQuestion) -> Result<RouterAdvice, AdviceError> {
         expected: model.expected,
         basis,
         simulated: None,
-        range: range.filter(|_| judge.predicts),
+        unsimulated: None,
+        range,
         transfers: [judge.short.size(), judge.bulk.size()],
-        size_mean: q.packet.scaled(model.traffic.size),
+        size_mean: model.mean.size(),
+        offered: model.offered(),
         two_rules,
         rules: other_rules(q, &model, &judge)?,
         available,
         outside: if basis == Basis::NothingQueues { Vec::new() } else { model.outside() },
-        assumptions: model.assumptions(q, judge.predicts),
-        formulas: formulas(q, &model, &router, buffer, judge.predicts),
+        assumptions: model.assumptions(q),
+        formulas: formulas(q, &model, &judge.router(q.favour), buffer),
         question: q.clone(),
     })
 }
@@ -159,59 +135,71 @@ struct Chosen {
     two_rules: Option<(f64, [Packets; 2])>,
 }
 
-fn choose(q: &RouterQuestion, model: &LinkModel, router: &Router) -> Result<Chosen, AdviceError> {
+fn choose(q: &RouterQuestion, model: &LinkModel) -> Result<Chosen, AdviceError> {
     let alone = |(buffer, basis, range)| Chosen { buffer, basis, range, two_rules: None };
     if let Some(inputs) = q.inputs.filter(|n| !model.ratio.can_queue(*n)) {
         // A packet of each may arrive at once.
         return Ok(alone((Packets::new(inputs as f64)?, Basis::NothingQueues, None)));
     }
     let bdp = model.link.bdp();
-    let Some(share) = two_rules::persistence(q, bdp) else {
-        return Ok(alone(for_transfers(q, model, router)?));
+    let found = for_transfers(q, model)?;
+    let Some(share) = size::persistence(q, model.mean.size(), bdp) else {
+        return Ok(alone(found));
     };
-    let root = Packets::of(rules::square_root(q.rate, q.rtt, model.flows())?, q.packet)?;
-    let lasting = two_rules::larger(root, smallest(q.favour, bdp)?);
-    if share == 1.0 {
-        let two_rules = Some((share, [root, bdp]));
-        return Ok(Chosen { buffer: lasting, basis: Basis::SquareRoot, range: None, two_rules });
-    }
-    let found = for_transfers(q, model, router)?;
-    if share == 0.0 && q.mean_size().is_some() {
+    if share == 0.0 {
         return Ok(alone(found));
     }
-    let two_rules = Some((share, [root, found.0]));
-    if share == 0.0 {
-        return Ok(Chosen { two_rules, ..alone(found) });
-    }
-    let buffer = two_rules::between(lasting, found.0, share)?;
-    Ok(Chosen { buffer, basis: Basis::BetweenRules, range: None, two_rules })
+    let root = Packets::of(rules::square_root(q.rate, q.rtt, model.flows())?, q.packet)?;
+    let lasting = two_rules::larger(root, smallest(q.favour, bdp)?);
+    let (buffer, basis) = match share == 1.0 {
+        true => (lasting, Basis::SquareRoot),
+        false => (two_rules::between(lasting, found.0, share)?, Basis::BetweenRules),
+    };
+    Ok(Chosen { buffer, basis, range: None, two_rules: Some((share, [root, found.0])) })
 }
 
-/// The best buffer for transfers that come and go, by formula.
-fn for_transfers(
-    q: &RouterQuestion,
-    model: &LinkModel,
-    router: &Router,
-) -> Result<(Packets, Basis, Option<BufferRange>), AdviceError> {
+/// A buffer, its origin, and those that keep 90 % of its rate.
+type Found = (Packets, Basis, Option<BufferRange>);
+
+/// The best buffer for transfers that come and go: within the regression's range by it, at twice the edge and beyond by the M/M/1/B,
+/// and between them in proportion to the logarithm of the distance, so that a slightly larger link gets no other buffer.
+fn for_transfers(q: &RouterQuestion, model: &LinkModel) -> Result<Found, AdviceError> {
+    let found = best(q, model)?;
+    let way = libm::log2(model.traffic.distance());
+    if !model.is_closed_form() || way >= 1.0 {
+        return Ok(found);
+    }
+    let (near, ..) = best(q, &LinkModel::at_the_edge(q)?)?;
+    Ok((two_rules::between(found.0, near, way)?, Basis::Edge, None))
+}
+
+/// The best buffer for transfers that come and go, by the parameters of `model`.
+fn best(q: &RouterQuestion, model: &LinkModel) -> Result<Found, AdviceError> {
+    let router = &BufferEvaluation::new(model, q)?.router(q.favour);
     let bdp = model.link.bdp();
     let range = match tolerance(router, SHARE) {
         Ok(t) => Some(BufferRange { low: t.low, high: t.high }),
         Err(TheoryError::NotCovered { .. }) => None,
         Err(other) => return Err(other.into()),
     };
-    Ok(match (optimum(router)?.best, range) {
+    let shown = range.filter(|_| !model.is_closed_form());
+    let least = smallest(q.favour, bdp)?;
+    let (buffer, basis, range) = match (optimum(router)?.best, range) {
         (Best::At(_), Some(range)) if q.favour == Favour::Latency => {
             // The formula neglects the bursts of single flows, which Table II shows.
-            let low = range.low.get().max(bursts(q.favour));
-            (Packets::new(low)?, Basis::RangeLow, Some(range))
+            let low = Packets::new(range.low.get().max(bursts(q.favour)))?;
+            (low, Basis::RangeLow, shown)
         }
-        (Best::At(buffer), range) if buffer > bdp => (bdp, Basis::BandwidthDelay, range),
-        (Best::At(buffer), range) => {
-            let buffer = two_rules::larger(buffer, smallest(q.favour, bdp)?);
-            (buffer, Basis::Optimum, range)
-        }
-        (Best::Zero, range) => (Packets::new(bursts(q.favour))?, Basis::Simulation, range),
-        (Best::Unbounded, range) => (bdp, Basis::BandwidthDelay, range),
+        (Best::At(buffer), _) if buffer > bdp => (bdp, Basis::BandwidthDelay, shown),
+        (Best::At(buffer), _) => (two_rules::larger(buffer, least), Basis::Optimum, shown),
+        (Best::Zero, _) => (Packets::new(bursts(q.favour))?, Basis::Simulation, shown),
+        (Best::Unbounded, _) => (bdp, Basis::BandwidthDelay, shown),
+    };
+    // The M/M/1/B has no flows that halve their windows.
+    let root = two_rules::larger(model.root()?, least);
+    Ok(match model.is_closed_form() && root > buffer {
+        true => (root, Basis::Floor, shown),
+        false => (buffer, basis, range),
     })
 }
 
@@ -223,7 +211,9 @@ fn other_rules(
     let mut all = Vec::new();
     let long = Router { favoured: Favoured::Long, ..judge.router(Favour::Throughput) };
     let best = optimum(&long).map(|found| found.best);
-    if let (Form::PowerLaw, true, Ok(Best::At(buffer))) = (model.form, judge.predicts, best) {
+    if let (Form::PowerLaw, false, Ok(Best::At(buffer))) =
+        (model.form, model.is_closed_form(), best)
+    {
         all.push(judge.packets("L-model", buffer)?);
     }
     let bdp = rules::bandwidth_delay(q.rate, q.rtt)?;
@@ -247,15 +237,23 @@ struct BufferEvaluation<'a> {
     short: ShortFlow,
     bulk: ShortFlow,
     input_rate: Rate,
-    /// Whether the formulas cover the link.
-    predicts: bool,
 }
 
-impl BufferEvaluation<'_> {
+impl<'a> BufferEvaluation<'a> {
+    fn new(model: &'a LinkModel, q: &RouterQuestion) -> Result<BufferEvaluation<'a>, AdviceError> {
+        let (short, bulk) = (model.short_flow(q)?, model.bulk_flow()?);
+        Ok(BufferEvaluation { model, short, bulk, input_rate: q.input_rate })
+    }
+
+    /// The M/M/1/B loses so little that eq. (2) would take bulk transfers for short ones.
     fn router(&self, favour: Favour) -> Router {
-        let flow = if favour == Favour::Throughput { self.bulk } else { self.short };
+        let favoured = match favour {
+            Favour::Throughput if self.model.is_closed_form() => Favoured::Long,
+            Favour::Throughput => Favoured::Short(self.bulk),
+            Favour::Short | Favour::Latency => Favoured::Short(self.short),
+        };
         let LinkModel { link, loss, .. } = *self.model;
-        Router { link, loss, favoured: Favoured::Short(flow) }
+        Router { link, loss, favoured }
     }
 
     fn two_rules(
@@ -275,27 +273,26 @@ impl BufferEvaluation<'_> {
 
     fn packets(&self, name: &'static str, buffer: Packets) -> Result<BufferChoice, AdviceError> {
         let link = &self.model.link;
-        let used = self.predicts.then(|| self.model.used_at(buffer));
-        let flow = used.map(|used| link.capacity().scaled(used / self.model.flows() as f64));
+        let effect = self.model.effect(buffer);
+        let flow = effect.map(|effect| self.model.flow(effect.used));
         // No transfer is faster than the links that it crosses.
-        let rate = |favour| {
-            let rate = self.router(favour).throughput(buffer).ok().filter(|_| self.predicts);
-            rate.map(|rate| rate.min(self.input_rate).min(link.capacity()))
+        let rate = |transfer: &ShortFlow| {
+            let rate = self.model.rate(transfer, effect.as_ref()?)?;
+            Some(rate.min(self.input_rate).min(link.capacity()))
         };
-        let worst_delay = link.worst_delay(buffer);
         Ok(BufferChoice {
             name,
             buffer,
             bytes: buffer.in_bytes(link.packet()),
-            worst_delay,
-            mean_delay: self.predicts.then(|| worst_delay.scaled(link.delay_slope())),
-            loss: self.model.loss_at(buffer).filter(|_| self.predicts),
-            used,
-            flow: flow.map(|flow| flow.min(self.input_rate)),
+            worst_delay: link.worst_delay(buffer),
+            mean_delay: effect.map(|effect| effect.delay),
+            loss: effect.and_then(|effect| effect.loss),
+            used: effect.map(|effect| effect.used),
+            flow,
             // By eq. (2) the time of a transfer is concave in its size, so that one of up to the mean size is no faster than the mean
-            // flow (Jensen), and one far above it is no slower.
-            short: rate(Favour::Short).map(|rate| flow.map_or(rate, |flow| rate.min(flow))),
-            bulk: rate(Favour::Throughput).map(|rate| flow.map_or(rate, |flow| rate.max(flow))),
+            // flow (Jensen).
+            short: rate(&self.short).map(|rate| flow.map_or(rate, |flow| rate.min(flow))),
+            bulk: rate(&self.bulk),
         })
     }
 }

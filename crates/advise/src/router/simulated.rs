@@ -76,7 +76,7 @@ const DECISIVE_SCALE: f64 = 0.5;
 /// The share of the recommended buffer's rate that the range keeps.
 const SHARE: f64 = 0.9;
 /// Appenzeller, Keslassy, McKeown 2004: C T / sqrt(n) is to use 98 % of a link that persistent flows can fill.
-const ALMOST_FULL: f64 = 0.98;
+pub(super) const ALMOST_FULL: f64 = 0.98;
 
 impl SimulatedRate {
     /// The median, if enough transfers finished for one.

@@ -1,10 +1,8 @@
 //! Advice about a router's buffer, tried in the simulator as it is given.
 
-use sweetspot_advise::router::{
-    RouterAdvice, RouterQuestion, Simulated, SimulatedBuffer, SimulatedRate,
-};
+use sweetspot_advise::router::{RouterAdvice, Simulated, SimulatedBuffer, SimulatedRate};
 use sweetspot_theory::Packets;
-use sweetspot_units::{Bytes, Duration, Rate};
+use sweetspot_units::{Duration, Rate};
 
 use super::link::{SimulatedLink, THINK};
 use super::measure::{BufferMeasured, MedianThroughput, Runner};
@@ -28,7 +26,7 @@ impl BufferTrial {
     /// # Errors
     /// If nothing can queue at the link, or the part of it that can be simulated is too small.
     pub fn new(advice: &RouterAdvice, effort: Effort) -> Result<BufferTrial, StudyError> {
-        let link = link(&advice.question, advice.size_mean)?;
+        let link = link(advice)?;
         let advised = advice.recommended.buffer.get();
         Ok(BufferTrial(plan(&link, advice.question.flows, advised, effort)?))
     }
@@ -61,18 +59,20 @@ impl BufferTrial {
 }
 
 /// The link in question, with users that keep as many flows active, or fill it.
-fn link(q: &RouterQuestion, size_mean: Bytes) -> Result<SimulatedLink, StudyError> {
+fn link(advice: &RouterAdvice) -> Result<SimulatedLink, StudyError> {
+    let q = &advice.question;
     let link = SimulatedLink {
         rate: q.rate,
         rtt: q.rtt,
         input_rate: q.input_rate,
         inputs: 1,
         packet: q.packet,
-        size_mean,
+        size_mean: advice.size_mean,
         tail_index: q.parameters.tail_index.unwrap_or(TAIL),
         users: 1,
     };
-    let load = q.load.unwrap_or(1.0);
+    // Flows too short to fill the link end no more transfers than they can.
+    let load = q.load.unwrap_or(1.0).min(advice.offered);
     let users = match q.flows {
         None => link.users_for(CROWD * load)?,
         Some(flows) => flows + thinking(&link, load),
@@ -108,6 +108,8 @@ fn rate(found: &MedianThroughput) -> SimulatedRate {
 
 #[cfg(test)]
 mod tests {
+    use sweetspot_units::Bytes;
+
     use super::*;
 
     #[test]

@@ -20,6 +20,14 @@ pub fn throughput(mss: Bytes, rtt: Duration, loss: Probability) -> Result<Rate, 
     Ok(Rate::from_f64(window * mss.as_f64() * 8.0 / rtt.as_secs_f64()))
 }
 
+// The same solved for p = (k m / (R T))^2.
+/// The loss at which the throughput is `rate`.
+pub fn loss_at(mss: Bytes, rate: Rate, rtt: Duration) -> Probability {
+    let window = rate.as_f64() * rtt.as_secs_f64() / (mss.as_f64() * 8.0);
+    let root = K / window;
+    Probability::new((root * root).min(1.0)).unwrap_or(Probability::ZERO)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -33,6 +41,14 @@ mod tests {
         // 1.22 / sqrt(1e-4) = 122 segments of 1460 B per 0.1 s: 122 * 11,680 / 0.1 = 14.2496e6.
         let rate = throughput(Bytes::new(1460), Duration::from_millis(100), loss(1e-4)).unwrap();
         assert_eq!(rate, Rate::from_f64(14_249_600.0));
+    }
+
+    #[test]
+    fn law_the_loss_at_a_rate_gives_that_rate() {
+        let (mss, rtt) = (Bytes::new(1460), Duration::from_millis(100));
+        let found = loss_at(mss, Rate::from_f64(14_249_600.0), rtt).get();
+        assert!((found / 1e-4 - 1.0).abs() < 1e-9);
+        assert_eq!(loss_at(mss, Rate::ZERO, rtt).get(), 1.0);
     }
 
     #[test]

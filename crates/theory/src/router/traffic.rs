@@ -88,6 +88,12 @@ impl Traffic {
             .collect()
     }
 
+    /// How far the quantity farthest outside of the regression's range is from its edge, as a ratio; 1 if all are within.
+    pub fn distance(&self) -> f64 {
+        let far = |o: Outside| (o.given / o.high).max(o.low / o.given);
+        self.outside().into_iter().map(far).fold(1.0, f64::max)
+    }
+
     /// The numbers that the regression is linear in, each quantity within its range.
     pub fn features(&self) -> [f64; FEATURES] {
         let mut within = self.quantities();
@@ -217,6 +223,9 @@ mod tests {
         assert!(edge.outside().is_empty());
         let outside = far.outside();
         assert_eq!((outside.len(), outside[0].quantity), (1, "C x T in packets"));
+        // 105,000 / 1050; and 20 / 4 packets of a transfer on the other side.
+        assert_eq!((edge.distance(), far.distance()), (1.0, 100.0));
+        assert_eq!(Traffic { size: 4.0, ..edge }.distance(), 5.0);
         let (edge, far) = (edge.predict().unwrap(), far.predict().unwrap());
         let of = |p: &Prediction, b: f64| {
             let buffer = Packets::new(b).unwrap();

@@ -47,8 +47,8 @@ pub struct Arguments {
     /// Share of the link that is used in its busy times with ample buffer
     #[arg(long, allow_hyphen_values = true, value_name = "100%")]
     load: Option<Probability>,
-    /// Mean size of a transfer, where --mix names no file [default: 80kB, or more if so few --flows need more to fill
-    /// the link]
+    /// Mean size of a transfer, where --mix names no file [default: 80kB, or more if so few bulk --flows need more to
+    /// fill the link]
     #[arg(long, allow_hyphen_values = true, value_name = "80kB")]
     size_mean: Option<Bytes>,
     /// Traffic: short, bulk, or a file with a transfer size per line
@@ -176,11 +176,6 @@ fn verified(
         return advice;
     }
     if !advice.can_be_simulated() {
-        if verify.is_some() && advice.two_rules.is_some() {
-            note!(
-                "sweetspot: not tried in the simulator: the size of the flows is not known; give --size-mean"
-            );
-        }
         return advice;
     }
     let effort = if verify.is_none() { Effort::Quick } else { Effort::Thorough };
@@ -202,8 +197,7 @@ fn verified(
                 StudyError::Theory(TheoryError::NotCovered { because }) => because.to_owned(),
                 other => other.to_string(),
             };
-            note!("sweetspot: by formulas alone, not tried in the simulator: {why}");
-            advice
+            advice.unsimulated(why)
         }
     }
 }

@@ -194,7 +194,7 @@ fn verified(
     let work = packets(&question, windows.len());
     if verify.is_none() && work > MAX_UNASKED_PACKETS {
         let words = closed_form_alone(work);
-        note!("sweetspot: {words}");
+        err!("sweetspot: {words}");
         advice.warnings.push(words);
         return Ok(advice);
     }

@@ -1,0 +1,96 @@
+//! The buffer, the queueing delay, the loss, the use of the link, the rate per flow: a line each.
+
+use sweetspot_units::Duration;
+
+use super::simulated::OVERLOAD_LOSS;
+use super::{Basis, BufferChoice, RouterAdvice};
+use crate::text::{labelled, percent};
+
+/// Columns of a line's name.
+const LABEL: usize = 8;
+
+impl RouterAdvice {
+    pub(super) fn in_lines(&self, width: usize) -> String {
+        let r = &self.recommended;
+        let buffer = format!("{:.0} packets ({}), {}", r.buffer.get(), r.bytes, self.rule());
+        let mut lines = vec![("buffer", buffer)];
+        if self.basis != Basis::NothingQueues {
+            lines.extend([
+                ("queue", self.queue()),
+                ("loss", self.loss()),
+                ("use", self.use_of_link()),
+                ("rate", self.rates()),
+            ]);
+            let device = self.available.as_ref();
+            lines.extend(device.map(|a| ("device", format!("{}: {}", a.bytes, self.verdict(a)))));
+        }
+        lines.iter().map(|(name, words)| labelled(LABEL, name, words, width)).collect()
+    }
+
+    /// The rule behind the buffer, in few words.
+    fn rule(&self) -> &'static str {
+        match self.basis {
+            Basis::NothingQueues => "one for each input",
+            Basis::Optimum if self.is_closed_form() => "sqrt(2 M C T / D)",
+            Basis::Optimum => "the formula's",
+            Basis::RangeLow => "the smallest for 90 % of the rate",
+            Basis::Simulation => "as in the paper's simulations",
+            Basis::BandwidthDelay => "C x T",
+            Basis::SquareRoot if self.flows == 1 => "C x T",
+            Basis::SquareRoot | Basis::Floor => "C T / sqrt(n)",
+            Basis::BetweenRules => "between two rules",
+            Basis::Edge => "between formula and closed form",
+            Basis::Crowd => "between formula and C x T",
+            Basis::Simulator => "by simulation",
+        }
+    }
+
+    fn queue(&self) -> String {
+        let r = &self.recommended;
+        match r.mean_delay {
+            Some(Duration::ZERO) => format!("none on average, {} when full", r.worst_delay),
+            Some(delay) => format!("{delay} on average, {} when full", r.worst_delay),
+            None => format!("{} when full", r.worst_delay),
+        }
+    }
+
+    fn loss(&self) -> String {
+        match self.recommended {
+            BufferChoice { loss: None, used: Some(_), .. } => {
+                format!("above {}, where no closed form holds", percent(Some(OVERLOAD_LOSS)))
+            }
+            BufferChoice { loss: None, .. } => "not predicted".to_owned(),
+            BufferChoice { loss, .. } => percent(loss),
+        }
+    }
+
+    fn use_of_link(&self) -> String {
+        match self.recommended.used {
+            Some(used) => format!("{:.1} % of the link", used * 100.0),
+            None => "not predicted: below C T / sqrt(n) the link idles at times".to_owned(),
+        }
+    }
+
+    /// The mean rate of a flow, or the medians of the simulation.
+    fn rates(&self) -> String {
+        let r = &self.recommended;
+        let [small, large] = self.transfers;
+        let assumed = if self.question.flows.is_none() { " assumed" } else { "" };
+        let flow = r.flow.map(|flow| match self.flows {
+            1 => format!("{flow} for the flow{assumed}"),
+            n => format!("{flow} for each of {n} flows{assumed}"),
+        });
+        let transfers = [(small, r.short), (large, r.bulk)];
+        // In congestion avoidance the size does not matter.
+        let transfers = transfers.map(|(size, rate)| {
+            let rate = rate.filter(|rate| r.flow != Some(*rate))?;
+            Some(format!("{rate} for a transfer of {size}"))
+        });
+        let all: Vec<String> = [flow].into_iter().chain(transfers).flatten().collect();
+        match all.as_slice() {
+            [] => "not predicted".to_owned(),
+            all if self.decided().is_some() => format!("{} (medians)", all.join("; ")),
+            all => all.join("; "),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Remarks that may change the decision: printed with `--quiet`, too.
+
+use super::simulated::{OVERLOAD_LOSS, PACKETS_IN_FLIGHT};
+use super::{Basis, RouterAdvice};
+use crate::text::{percent, wrap};
+
+impl RouterAdvice {
+    /// All warnings, each begins with "Warning:".
+    pub fn warnings(&self) -> Vec<String> {
+        let part = self.simulated.as_ref().filter(|simulated| !simulated.decides()).map(|part| {
+            format!(
+                "Warning: only {:.2} % of the link could be simulated, with too few flows to stand for all. \
+                 The recommendation is by closed forms.",
+                part.scale * 100.0
+            )
+        });
+        let unsimulated = self
+            .unsimulated
+            .as_ref()
+            .map(|why| format!("Warning: by formulas alone, not tried in the simulator: {why}."));
+        let neither = self.expected.is_none() && self.question.measurement.is_none();
+        let neither = neither.then(|| {
+            "Warning: with sizes that are hardly heavy-tailed and a ratio of one or less the paper found neither of its loss \
+             forms good. Fit the formulas to measurements of the link."
+                .to_owned()
+        });
+        let all = [self.overload(), self.too_few_flows(), part, unsimulated, neither];
+        all.into_iter().flatten().collect()
+    }
+
+    pub(super) fn warnings_text(&self, width: usize) -> String {
+        self.warnings().iter().map(|warning| wrap(warning, width, 2)).collect()
+    }
+
+    /// The remark that flows have too few packets in flight whatever the buffer.
+    fn overload(&self) -> Option<String> {
+        let rule = self.rules.iter().find(|rule| rule.name == "BDP")?;
+        let loss = match self.decided() {
+            Some(simulated) => simulated.loss_with_rule(),
+            None if self.basis == Basis::NothingQueues => None,
+            // Pipe and buffer hold C T each.
+            None if self.is_closed_form() => {
+                let in_flight = 2.0 * rule.buffer.get() / self.flows as f64;
+                return (in_flight < PACKETS_IN_FLIGHT).then(|| {
+                    "Warning: the link is overloaded. Even a buffer of C x T leaves the flows fewer than four packets each in \
+                     flight, so they wait for timeouts. No buffer helps; fewer flows or a faster link do."
+                        .to_owned()
+                });
+            }
+            None => rule.loss,
+        };
+        let loss = loss.filter(|loss| *loss > OVERLOAD_LOSS)?;
+        Some(format!(
+            "Warning: the link is overloaded. Even a buffer of C x T loses {} of the packets, so flows have fewer than \
+             four in flight and wait for timeouts. No buffer helps; fewer flows or a faster link do.",
+            percent(Some(loss))
+        ))
+    }
+
+    /// The remark that the flows given cannot fill the link.
+    fn too_few_flows(&self) -> Option<String> {
+        let q = &self.question;
+        let n = q.flows.filter(|_| self.offered <= 1.0 && self.basis != Basis::NothingQueues)?;
+        let flows = if n == 1 { "flow" } else { "flows" };
+        Some(if n as f64 <= self.gamma {
+            format!(
+                "Warning: {n} {flows} of {} or less cannot exceed {}, so nothing queues. The buffer is for times with \
+                 more flows.",
+                q.input_rate, q.rate
+            )
+        } else {
+            format!(
+                "Warning: {n} {flows} of {} on average use {:.1} % of the link even if nothing is lost, so nothing queues \
+                 for long. The buffer is for times with more flows.",
+                self.size_mean,
+                self.offered * 100.0
+            )
+        })
+    }
+}

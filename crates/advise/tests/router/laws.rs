@@ -1,0 +1,155 @@
+//! Laws over drawn links.
+
+use sweetspot_advise::router::{Favour, Mix, Parameters, RouterQuestion, Simulated, advise};
+use sweetspot_theory::reno::l_model;
+use sweetspot_theory::reno::s_model::ShortFlow;
+use sweetspot_units::{Bytes, Duration, Probability, Rate};
+
+use crate::simulation::simulated;
+use crate::{poisson, question};
+
+proptest::proptest! {
+    #[test]
+    fn law_the_assumed_size_given_explicitly_changes_nothing(
+        (rate, rtt) in (7.0..11.0, -3.0..-0.3),
+        (inputs, flows) in (-1.3..1.3, proptest::option::of(1..100_000u64)),
+        load in proptest::option::of(0.1..1.0),
+        mix in proptest::sample::select(vec![Mix::Short, Mix::Bulk]),
+        favour in proptest::sample::select(vec![Favour::Throughput, Favour::Short, Favour::Latency]),
+    ) {
+        let ten = |exponent: f64| 10f64.powf(exponent);
+        proptest::prop_assume!(ten(rate + rtt) / 12_000.0 >= 5.0);
+        let rates = [rate, rate - inputs].map(|exponent| Rate::from_f64(ten(exponent)));
+        let (rtt, rest) = (Duration::from_secs_f64(ten(rtt)), question("1Gbit/s"));
+        let [rate, input_rate] = rates;
+        let q = RouterQuestion { rate, rtt, input_rate, flows, load, mix, favour, ..rest };
+        let assumed = advise(&q).unwrap();
+        let given = advise(&RouterQuestion { size_mean: Some(assumed.size_mean), ..q }).unwrap();
+        proptest::prop_assert_eq!(&assumed.recommended, &given.recommended);
+        proptest::prop_assert_eq!((assumed.basis, assumed.range), (given.basis, given.range));
+        proptest::prop_assert_eq!(assumed.two_rules, given.two_rules);
+        proptest::prop_assert_eq!(assumed.rules, given.rules);
+    }
+    #[test]
+    fn law_a_flow_is_no_faster_than_tcp_at_the_loss_and_the_round_trip_of_the_same_line(
+        (rate, rtt) in (7.0..11.0, -3.0..-0.3),
+        (inputs, flows) in (-1.3..1.3, proptest::option::of(1..100_000u64)),
+        size in proptest::option::of(3.0..9.0),
+        parameters in proptest::sample::select(vec![Parameters::default(), poisson()]),
+        mix in proptest::sample::select(vec![Mix::Short, Mix::Bulk]),
+    ) {
+        let ten = |exponent: f64| 10f64.powf(exponent);
+        proptest::prop_assume!(ten(rate + rtt) / 12_000.0 >= 5.0);
+        let q = RouterQuestion {
+            rate: Rate::from_f64(ten(rate)),
+            rtt: Duration::from_secs_f64(ten(rtt)),
+            input_rate: Rate::from_f64(ten(rate - inputs)),
+            flows,
+            size_mean: size.map(|size| Bytes::from_f64(ten(size))),
+            parameters,
+            mix,
+            ..question("1Gbit/s")
+        };
+        let advice = advise(&q).unwrap();
+        let mean = ShortFlow::new(advice.size_mean, q.packet).unwrap();
+        for choice in advice.rules.iter().chain([&advice.recommended]) {
+            let (Some(flow), Some(loss)) = (choice.flow, choice.loss) else { continue };
+            let loss = Probability::new(loss).unwrap();
+            let rtt = q.rtt + choice.mean_delay.unwrap();
+            // Eq. (2), and eq. (3) where closed forms stand for the regression; a rate is rounded to a bit per second, a round trip to
+            // a nanosecond.
+            let short = mean.throughput(rtt, loss).map_or(f64::MAX, Rate::as_f64);
+            let long = l_model::throughput(q.packet, rtt, loss).map_or(f64::MAX, Rate::as_f64);
+            let max = if advice.is_closed_form() { short.min(long) } else { short };
+            proptest::prop_assert!(flow.as_f64() <= max * 1.000_01 + 1.0, "{choice:?} {max}");
+        }
+    }
+    #[test]
+    fn law_the_flows_together_use_what_the_link_is_used(
+        (rate, rtt) in (7.0..11.0, -3.0..-0.3),
+        (inputs, flows) in (-1.3..1.3, proptest::option::of(1..100_000u64)),
+        size in proptest::option::of(3.0..9.0),
+    ) {
+        let ten = |exponent: f64| 10f64.powf(exponent);
+        proptest::prop_assume!(ten(rate + rtt) / 12_000.0 >= 5.0);
+        let q = RouterQuestion {
+            rate: Rate::from_f64(ten(rate)),
+            rtt: Duration::from_secs_f64(ten(rtt)),
+            input_rate: Rate::from_f64(ten(rate - inputs)),
+            flows,
+            size_mean: size.map(|size| Bytes::from_f64(ten(size))),
+            ..question("1Gbit/s")
+        };
+        let advice = advise(&q).unwrap();
+        let two = advice.two_rules.iter().flat_map(|two| [&two.persistent, &two.transfers]);
+        for choice in advice.rules.iter().chain([&advice.recommended]).chain(two) {
+            let (Some(flow), Some(used)) = (choice.flow, choice.used) else { continue };
+            // Each rate is rounded to a bit per second.
+            let together = (flow.as_f64() - 1.0) * advice.flows as f64;
+            proptest::prop_assert!(together <= q.rate.as_f64() * used, "{choice:?}");
+            let is_between = choice.short.is_none_or(|short| short <= flow)
+                && choice.bulk.is_none_or(|bulk| flow <= bulk);
+            proptest::prop_assert!(is_between, "{choice:?}");
+        }
+    }
+    #[test]
+    fn bulk_never_gets_less_than_with_the_rule_and_nobody_more_delay(
+        bulk in proptest::array::uniform3(1..100u64),
+        errors in proptest::array::uniform3(0..10_000_000u64),
+        seeds in 2..8u64,
+        bulk_favoured: bool,
+    ) {
+        let favour = if bulk_favoured { Favour::Throughput } else { Favour::Short };
+        let q = RouterQuestion { favour, parameters: poisson(), ..question("10Gbit/s") };
+        let mut table = Simulated { seeds, ..simulated(bulk) };
+        for (buffer, error) in table.buffers.iter_mut().zip(errors) {
+            buffer.bulk.error = Rate::from_bits_per_second(error);
+        }
+        let advice = advise(&q).unwrap().decided_by(table);
+        // C T are 5000 packets.
+        proptest::prop_assert!(advice.recommended.buffer.get() <= 5000.0);
+        if bulk_favoured {
+            proptest::prop_assert!(advice.recommended.bulk.unwrap() >= Rate::from_mbit_per_second(bulk[2]));
+        }
+    }
+    #[test]
+    fn a_few_flows_more_a_slightly_faster_link_or_larger_transfers_never_double_the_buffer(
+        (rate, rtt) in (7.0..11.0, -3.0..-0.3),
+        (inputs, each) in (-1.3..1.3, -1.0..4.0),
+        with_flows: bool,
+        size in proptest::option::of(4.0..9.0),
+        favour in proptest::sample::select(vec![Favour::Throughput, Favour::Short, Favour::Latency]),
+    ) {
+        // Log-uniform: 10 Mbit/s to 100 Gbit/s, 1 to 500 ms, C_out / C_in from 1/20 to 20; C T of 0.1 to 10,000
+        // packets per flow. From there 30 steps of 5 %, a factor of 4.3.
+        let ten = |exponent: f64| 10f64.powf(exponent);
+        let bdp = ten(rate + rtt) / 12_000.0;
+        proptest::prop_assume!(bdp >= 5.0);
+        let buffer = |rate_by: f64, flows: f64, size_by: f64| {
+            let q = RouterQuestion {
+                rate: Rate::from_f64(ten(rate) * rate_by),
+                rtt: Duration::from_secs_f64(ten(rtt)),
+                input_rate: Rate::from_f64(ten(rate - inputs)),
+                flows: with_flows.then_some(flows as u64),
+                size_mean: size.map(|size| Bytes::from_f64(ten(size) * size_by)),
+                favour,
+                ..question("1Gbit/s")
+            };
+            advise(&q).unwrap().recommended.buffer.get()
+        };
+        let first = (bdp / ten(each)).max(1.0);
+        let mut flows = first;
+        let mut last = [buffer(1.0, first, 1.0); 3];
+        for step in 1..=30 {
+            let count = flows.floor();
+            // A flow more, where 5 % are less.
+            flows = (flows * 1.05).max(count + 1.0);
+            let by = 1.05f64.powi(step);
+            let now = [buffer(by, first, 1.0), buffer(1.0, flows, 1.0), buffer(1.0, first, by)];
+            for (was, is) in last.into_iter().zip(now) {
+                proptest::prop_assert!((0.5..2.0).contains(&(is / was)), "{:?} {:?}", last, now);
+            }
+            last = now;
+        }
+    }
+}

@@ -1,0 +1,439 @@
+//! Invariants of the router advice.
+
+mod laws;
+mod simulation;
+
+use sweetspot_advise::router::{Basis, Favour, Mix, Parameters, RouterQuestion, advise};
+use sweetspot_theory::router::capacity_ratio::Form;
+use sweetspot_units::{Bytes, Duration, Rate};
+
+fn question(input: &str) -> RouterQuestion {
+    RouterQuestion {
+        rate: "1Gbit/s".parse().unwrap(),
+        rtt: "60ms".parse().unwrap(),
+        input_rate: input.parse().unwrap(),
+        inputs: None,
+        flows: None,
+        load: None,
+        size_mean: None,
+        mix: Mix::Bulk,
+        favour: Favour::Throughput,
+        available: None,
+        packet: Bytes::new(1500),
+        parameters: Parameters::default(),
+        measurement: None,
+    }
+}
+
+/// The M/M/1/B in heavy load: a = b = 1, f = 1/2.
+fn poisson() -> Parameters {
+    Parameters {
+        loss_form: Some(Form::PowerLaw),
+        loss_a: Some(1.0),
+        loss_b: Some(1.0),
+        delay_f: Some(0.5),
+        tail_index: None,
+    }
+}
+
+/// C T of 5000 packets and 400 flows. Their mean transfer has 100 times the largest simulated one, 200 packets.
+fn lasting() -> RouterQuestion {
+    let size_mean = Some(Bytes::new(30_000_000));
+    RouterQuestion { flows: Some(400), size_mean, ..question("10Gbit/s") }
+}
+
+#[test]
+fn short_transfers_under_a_known_loss_by_hand() {
+    // Eq. (6): sqrt(2 M C T_o / D) with M = 30, D = 5 and 5000 packets: sqrt(60,000) = 244.95, which
+    // are 367 kB, 2.94 ms when full and half of that on average; p = 1 / 244.95.
+    let q = RouterQuestion {
+        favour: Favour::Short,
+        mix: Mix::Sizes(vec![Bytes::new(45_000)]),
+        flows: Some(100),
+        parameters: poisson(),
+        ..question("10Gbit/s")
+    };
+    let json = advise(&q).unwrap().json();
+    assert_eq!((json["gamma"].as_f64(), json["form"].as_str()), (Some(0.1), Some("PL")));
+    let number = |value: &serde_json::Value| value.as_f64().unwrap();
+    assert!((number(&json["buffer_packets"]) - 244.949).abs() < 0.001);
+    assert!((number(&json["buffer_delay_s"]) - 0.002_939).abs() < 1e-6);
+    assert!((number(&json["delay_s"]) - 0.001_470).abs() < 1e-6);
+    assert!((number(&json["loss"]) - 1.0 / 244.949).abs() < 1e-6);
+    // Eq. (7): twice C T_o; C T / sqrt(100).
+    assert_eq!(json["rules"]["L-model"]["bytes"], 15_000_000);
+    assert_eq!(json["rules"]["BDP/sqrt(n)"]["bytes"], 750_000);
+    assert_eq!(json["maximised"], "short");
+}
+
+#[test]
+fn bulk_transfers_get_no_more_than_a_bandwidth_delay_product() {
+    // 80 kB x 8 x 2^(2/3) are 677.3 packets, 678 segments: D = 10. With f = 1/2
+    // sqrt(2 x 678 x 5000 / 10) = 823.4; with f = 1/100 sqrt(100 x 678 x 5000 / 10) = 5822 > 5000.
+    let best = |f: f64| {
+        let parameters = Parameters { delay_f: Some(f), ..poisson() };
+        let advice = advise(&RouterQuestion { parameters, ..question("10Gbit/s") }).unwrap();
+        (advice.recommended.buffer.get(), advice.basis)
+    };
+    let (buffer, basis) = best(0.5);
+    assert!((buffer - 823.4).abs() < 0.1 && basis == Basis::Optimum, "{buffer}");
+    assert_eq!(best(0.01), (5000.0, Basis::BandwidthDelay));
+}
+
+#[test]
+fn short_flows_and_latency_ask_for_less() {
+    let buffer = |favour| {
+        let q = RouterQuestion { favour, mix: Mix::Short, ..question("10Gbit/s") };
+        advise(&q).unwrap().recommended.buffer
+    };
+    let [long, short, latency] = [Favour::Throughput, Favour::Short, Favour::Latency].map(buffer);
+    assert!(latency < short && short < long);
+}
+
+#[test]
+fn what_an_operator_measures_decides() {
+    let small = RouterQuestion { rate: "50Mbit/s".parse().unwrap(), ..question("500Mbit/s") };
+    let advice = |q: RouterQuestion| advise(&q).unwrap();
+    let usual = advice(small.clone());
+    assert!(usual.outside.is_empty(), "{:?}", usual.outside);
+    // More flows at the same rate mean more loss, and a lighter load less.
+    let crowded = advice(RouterQuestion { flows: Some(400), ..small.clone() });
+    let light = advice(RouterQuestion { load: Some(0.7), ..small.clone() });
+    let (max, loss, min) =
+        (crowded.recommended.loss, usual.recommended.loss, light.recommended.loss);
+    assert!(max > loss && loss > min, "{max:?} {loss:?} {min:?}");
+    assert!(light.recommended.used < usual.recommended.used);
+    // Each word of --tail-index and --size-mean counts.
+    let parameters = Parameters { tail_index: Some(1.9), ..Parameters::default() };
+    let tail = advice(RouterQuestion { parameters, ..small.clone() });
+    let size = advice(RouterQuestion { size_mean: Some(Bytes::new(200_000)), ..small });
+    assert_ne!(tail.recommended.buffer, usual.recommended.buffer);
+    assert_ne!(size.recommended.buffer, usual.recommended.buffer);
+}
+
+#[test]
+fn few_flows_on_a_fast_link_get_its_product_over_their_root() {
+    let fast = |flows| RouterQuestion {
+        rate: "100Gbit/s".parse().unwrap(),
+        flows: Some(flows),
+        ..question("400Gbit/s")
+    };
+    // 750 MB / sqrt(1000) = 23.72 MB; with four times the flows half of it.
+    let (thousand, more) = (advise(&fast(1000)).unwrap(), advise(&fast(4000)).unwrap());
+    assert_eq!(thousand.basis, Basis::SquareRoot);
+    assert!((thousand.recommended.bytes.as_f64() / 23.717e6 - 1.0).abs() < 1e-4);
+    let ratio = thousand.recommended.bytes.as_f64() / more.recommended.bytes.as_f64();
+    assert!((ratio - 2.0).abs() < 1e-4);
+    // Nothing that was simulated is like them: eq. (3) gives the loss. A round trip takes 60 ms and half of 23.717 MB, 0.949 ms, and
+    // 98 Mbit/s are 497.75 packets in it: (1.22 / 497.75)^2.
+    let r = &thousand.recommended;
+    assert_eq!((r.used, r.flow), (Some(0.98), Some(Rate::from_mbit_per_second(98))));
+    assert!((r.loss.unwrap() / 6.0076e-6 - 1.0).abs() < 1e-3, "{r:?}");
+    let text = thousand.text(false, 80).replace('\n', " ");
+    assert!(text.contains(" a C x T of 500000 packets (16 to 1050)"), "{text}");
+    assert!(text.contains("Closed forms therefore replace the regression"), "{text}");
+}
+
+#[test]
+fn law_outside_of_the_regressions_range_the_buffer_is_a_closed_forms() {
+    // C T are 5000 packets, 4.8 times the largest simulated. Eq. (7) asks bulk transfers for twice C T, more than C T. The median of
+    // 80 kB is 42.3 kB, 29 segments, D = 5: eq. (6) asks for sqrt(2 x 29 x 5000 / 5) = 240.8.
+    let of = |favour| {
+        let q = RouterQuestion { favour, mix: Mix::Short, ..question("10Gbit/s") };
+        advise(&q).unwrap()
+    };
+    assert_eq!(of(Favour::Throughput).recommended.buffer.get(), 5000.0);
+    assert!((of(Favour::Short).recommended.buffer.get() - 240.832).abs() < 1e-3);
+    // Below C T / sqrt(n), with n = 1111, the link idles: 150.
+    assert!((of(Favour::Latency).recommended.buffer.get() - 150.008).abs() < 1e-3);
+    for advice in [Favour::Throughput, Favour::Short, Favour::Latency].map(of) {
+        assert_eq!(advice.json()["closed_form"], true);
+        assert!(!advice.text(true, 80).contains("predicted)"));
+    }
+    // Within the range it is the regression's.
+    let slow = RouterQuestion { rate: "50Mbit/s".parse().unwrap(), ..question("500Mbit/s") };
+    let json = advise(&slow).unwrap().json();
+    assert_eq!(
+        (json["closed_form"].as_bool(), json["basis"].as_str()),
+        (Some(false), Some("optimum"))
+    );
+}
+
+#[test]
+fn flows_too_short_to_fill_the_link_are_not_promised_a_share_of_it() {
+    // 80 kB are 54 packets in 6 round trips of 60 ms: 1.778 Mbit/s each and 35.6 Mbit/s together, 3.6 % of the link.
+    let q = RouterQuestion {
+        flows: Some(20),
+        mix: Mix::Short,
+        favour: Favour::Short,
+        ..question("10Gbit/s")
+    };
+    let advice = advise(&q).unwrap();
+    let r = &advice.recommended;
+    let close = |found: f64, wanted: f64| (found / wanted - 1.0).abs() < 1e-3;
+    assert!(close(r.flow.unwrap().as_f64(), 640_000.0 / 0.36), "{r:?}");
+    assert!(close(r.used.unwrap(), 20.0 * 640_000.0 / 0.36 / 1e9), "{r:?}");
+    assert_eq!((r.loss, r.mean_delay), (Some(0.0), Some(Duration::ZERO)));
+    let text = advice.answer(80).replace("\n  ", " ");
+    assert!(text.contains("20 flows of 80 kB on average use 3.6 % of the link"), "{text}");
+}
+
+#[test]
+fn flows_of_unknown_size_get_a_buffer_between_two_rules() {
+    // C T are 5000 packets. 20 for each of 250 flows: ln(20 / 13) / ln(8) = 0.2072 of the way from the best buffer for transfers to
+    // 5000 / sqrt(250) = 316.2 packets. Flows fill the link with M packets each if M / log2(M) = 2 x 20: M = 335.6, or 503.4 kB.
+    let of =
+        |flows| advise(&RouterQuestion { flows: Some(flows), ..question("10Gbit/s") }).unwrap();
+    let advice = of(250);
+    let two = advice.two_rules.clone().unwrap();
+    let (low, high) = (two.persistent.buffer.get(), two.transfers.buffer.get());
+    assert!((low - 316.2).abs() < 0.1 && low < high, "{low} {high}");
+    let way = (high / advice.recommended.buffer.get()).ln() / (high / low).ln();
+    assert!((way - 0.2072).abs() < 1e-4, "{way}");
+    // Their size is assumed to be 50^0.2072 times as large.
+    let size = 503.4e3 * 50f64.powf(0.2072);
+    assert!((advice.size_mean.as_f64() / size - 1.0).abs() < 1e-3, "{}", advice.size_mean);
+    assert_eq!(advice.basis, Basis::BetweenRules);
+    let words = advice.text(false, 80).replace('\n', " ");
+    assert!(words.contains("C T / sqrt(n), 316 packets"), "{words}");
+    assert!(words.contains("More flows would need a larger buffer: they"), "{words}");
+    // 12 packets each: transfers fill the link. 105: the flows persist. A size settles it.
+    let bases = [of(417).basis, of(47).basis].map(|basis| basis == Basis::BetweenRules);
+    assert_eq!((bases, of(47).basis), ([false, false], Basis::SquareRoot));
+    let size_mean = Some(Bytes::new(500_000));
+    let q = RouterQuestion { flows: Some(250), size_mean, ..question("10Gbit/s") };
+    assert_eq!(advise(&q).unwrap().two_rules, None);
+}
+
+#[test]
+fn the_longer_transfers_last_the_nearer_their_buffer_is_to_the_square_roots() {
+    // C T are 250 packets, 12.5 for each of 20 flows: 2 x 12.5 log2(M) packets are less than the 200 from which on sizes count.
+    let of = |size: u64| {
+        let q = RouterQuestion {
+            rate: "50Mbit/s".parse().unwrap(),
+            flows: Some(20),
+            size_mean: Some(Bytes::new(size)),
+            ..question("500Mbit/s")
+        };
+        advise(&q).unwrap()
+    };
+    // Transfers of 100 MB are 333 times as long: 250 / sqrt(20) = 55.9 packets.
+    let long = of(100_000_000);
+    assert_eq!(long.basis, Basis::SquareRoot);
+    assert!((long.recommended.buffer.get() - 55.902).abs() < 0.001);
+    let text = long.text(false, 80);
+    assert!(text.starts_with("buffer  56 packets (83.85 kB), C T / sqrt(n)\n"), "{text}");
+    // 300 kB are 200 packets, and sqrt(50) times as many half the way to 50 times as many.
+    assert_eq!(of(300_000).two_rules, None);
+    let half = of(2_121_320);
+    let two = half.two_rules.clone().unwrap();
+    let middle = (two.persistent.buffer.get() * two.transfers.buffer.get()).sqrt();
+    assert!((half.recommended.buffer.get() / middle - 1.0).abs() < 1e-5, "{half:?}");
+    assert_eq!(half.basis, Basis::BetweenRules);
+    // A few large flows more or less: 8 of them fill 250 packets with M / log2(M) = 62.5, M = 574.
+    let few = RouterQuestion { flows: Some(8), ..long.question.clone() };
+    let size = |packets: u64| RouterQuestion {
+        size_mean: Some(Bytes::new(1500 * packets)),
+        ..few.clone()
+    };
+    assert_eq!(advise(&size(570)).unwrap().two_rules, None);
+    assert!(advise(&size(580)).unwrap().two_rules.is_some());
+}
+
+#[test]
+fn a_device_for_flows_that_persist_is_judged_by_the_square_root() {
+    let words = |packets: u64| {
+        let available = Some(Bytes::new(1500 * packets));
+        advise(&RouterQuestion { available, ..lasting() }).unwrap().answer(80).replace('\n', " ")
+    };
+    assert!(words(249).contains("too small") && words(251).contains(": enough"));
+    assert!(words(5001).contains("more than either rule asks for"));
+    // 100,000 flows have 0.1 packets each in flight with a full buffer of C T.
+    let crowd = RouterQuestion { flows: Some(100_000), ..lasting() };
+    let crowd = advise(&crowd).unwrap();
+    assert!(crowd.answer(80).contains("the link is overloaded"));
+    assert_eq!(crowd.recommended.buffer.get(), 30.0);
+    // Reno's models end where flows have fewer than four packets in flight.
+    assert_eq!(crowd.recommended.loss, None);
+    // Without the number of flows nothing tells whether they persist.
+    let unknown = advise(&RouterQuestion { flows: None, ..lasting() }).unwrap();
+    assert!(unknown.text(false, 80).replace('\n', " ").contains("their number would decide"));
+}
+
+#[test]
+fn flows_that_their_inputs_keep_below_the_link_are_named() {
+    // Ten inputs of 100 Mbit/s are the link's 1 Gbit/s, eleven more.
+    let named = |flows: u64| {
+        let q = RouterQuestion { flows: Some(flows), ..question("100Mbit/s") };
+        advise(&q)
+            .unwrap()
+            .answer(80)
+            .replace("\n  ", " ")
+            .contains(&format!("{flows} flows of 100 Mbit/s or less cannot exceed 1 Gbit/s"))
+    };
+    assert!(named(10) && !named(11));
+}
+
+#[test]
+fn a_single_flow_needs_a_bandwidth_delay_product() {
+    // 7.5 MB.
+    let one = advise(&RouterQuestion { flows: Some(1), ..question("10Gbit/s") }).unwrap();
+    assert_eq!(one.recommended.bytes, Bytes::new(7_500_000));
+    let text = one.text(false, 80).replace("\n  ", " ").replace('\n', " ");
+    assert!(text.starts_with("buffer  5000 packets (7.5 MB), C x T"), "{text}");
+    assert!(text.contains("A single flow needs C x T"), "{text}");
+    assert!(text.contains("n: 1 flow. ") && !text.contains("come and go"), "{text}");
+}
+
+#[test]
+fn a_buffer_of_the_square_root_is_not_called_too_small_for_flows_of_unknown_size() {
+    // C T are 100,000 packets, or 5 per flow; 150 MB / sqrt(20,000) = 1.06 MB.
+    let words = |available: u64| {
+        let q = RouterQuestion {
+            rate: "40Gbit/s".parse().unwrap(),
+            rtt: "30ms".parse().unwrap(),
+            flows: Some(20_000),
+            available: Some(Bytes::new(available)),
+            ..question("100Gbit/s")
+        };
+        advise(&q).unwrap().answer(80).replace('\n', " ")
+    };
+    assert!(words(1_000_000).contains("1 MB: too small by both rules"));
+    let between = words(16_000_000);
+    assert!(
+        between.contains("16 MB: between the two rules: enough if all flows persist"),
+        "{between}"
+    );
+    assert!(words(160_000_000).contains("more than either rule asks for"));
+}
+
+#[test]
+fn without_enough_inputs_nothing_queues() {
+    let basis = |input: &str, inputs| {
+        advise(&RouterQuestion { inputs: Some(inputs), ..question(input) }).unwrap().basis
+    };
+    assert_eq!(basis("100Mbit/s", 10), Basis::NothingQueues);
+    assert_ne!(basis("100Mbit/s", 11), Basis::NothingQueues);
+    // Equal rates: one input fills the output and no more.
+    assert_eq!(basis("1Gbit/s", 1), Basis::NothingQueues);
+    for (input, max) in [("1Gbit/s", "1 such input sends"), ("100Mbit/s", "10 such inputs send")] {
+        let text = advise(&question(input)).unwrap().text(false, 80).replace('\n', " ");
+        assert!(text.contains(&format!("unless more than {max}")), "{text}");
+    }
+}
+
+#[test]
+fn an_exponential_needs_both_of_its_parameters() {
+    let half = Parameters { loss_a: Some(0.1), ..Parameters::default() };
+    let e = advise(&RouterQuestion { parameters: half, ..question("100Mbit/s") }).unwrap_err();
+    assert!(e.to_string().contains("needs both"), "{e}");
+    // b C T_o = 1 < 2 f D / ...: eq. (18) without a root: no buffer is best, so bursts decide.
+    let flat = Parameters {
+        loss_a: Some(0.01),
+        loss_b: Some(1e-5),
+        delay_f: Some(0.5),
+        ..Parameters::default()
+    };
+    let advice = advise(&RouterQuestion { parameters: flat, ..question("100Mbit/s") }).unwrap();
+    assert_eq!((advice.basis, advice.recommended.buffer.get()), (Basis::Simulation, 30.0));
+}
+
+#[test]
+fn what_the_device_has_is_judged() {
+    let words = |bytes: u64| {
+        let available = Some(Bytes::new(bytes));
+        let q = RouterQuestion { available, parameters: poisson(), ..question("10Gbit/s") };
+        advise(&q).unwrap().text(false, 80).replace('\n', " ")
+    };
+    assert!(words(30_000).contains("too small"));
+    // The best is 823 packets, 1.2 MB.
+    assert!(words(1_200_000).contains("within the range"));
+    assert!(words(100_000_000).contains("more than is good"));
+}
+
+#[test]
+fn impossible_links_are_refused_in_words_and_light_tails_warned_of() {
+    let refused = |q: RouterQuestion| advise(&q).unwrap_err().to_string();
+    assert!(refused(RouterQuestion { rate: Rate::ZERO, ..question("1Gbit/s") }).contains("rate "));
+    assert!(refused(RouterQuestion { inputs: Some(0), ..question("1Gbit/s") }).contains("inputs "));
+    assert!(refused(RouterQuestion { flows: Some(0), ..question("1Gbit/s") }).contains("flows "));
+    assert!(refused(RouterQuestion { load: Some(0.0), ..question("1Gbit/s") }).contains("load "));
+    let size_mean = Some(Bytes::ZERO);
+    assert!(refused(RouterQuestion { size_mean, ..question("1Gbit/s") }).contains("size_mean "));
+    let tail = |tail_index| Parameters { tail_index: Some(tail_index), ..Parameters::default() };
+    assert!(
+        refused(RouterQuestion { parameters: tail(1.0), ..question("1Gbit/s") }).contains("tail")
+    );
+    let light = advise(&RouterQuestion { parameters: tail(2.5), ..question("10Gbit/s") }).unwrap();
+    assert_eq!(light.expected, None);
+    assert!(light.text(false, 80).replace("\n  ", " ").contains("neither of its loss forms"));
+}
+
+#[test]
+fn a_loss_form_above_one_is_blamed_on_its_parameters() {
+    let parameters = Parameters { loss_a: Some(100.0), loss_b: Some(0.05), ..Default::default() };
+    // 100 B^-0.05 is above 1 for every buffer that a link has.
+    let refused =
+        advise(&RouterQuestion { parameters, ..question("10Gbit/s") }).unwrap_err().to_string();
+    assert!(refused.contains("a loss form") && refused.contains("100 and 0.05"), "{refused}");
+}
+
+#[test]
+fn the_rules_of_the_square_root_are_there_for_the_flows_assumed() {
+    let q = question("10Gbit/s");
+    let advice = advise(&q).unwrap();
+    let text = advice.text(false, 80).replace("\n  ", " ");
+    // 80 kB: 54 segments in 6 rounds of slow start; 2 x 6 x 5000 / 54 = 1111. 7.5 MB / sqrt(1111) = 225 kB.
+    assert!(text.contains("n: 1111 flows, assumed. Cubic: 3/7"), "{text}");
+    let bytes = advice.json()["rules"]["BDP/sqrt(n)"]["bytes"].as_f64().unwrap();
+    assert!((bytes / 225_011.0 - 1.0).abs() < 1e-3, "{bytes}");
+    assert_eq!(advice.json()["flows"], 1111);
+    // The legend explains no row that is not there.
+    assert!(!text.contains("paper:"), "{text}");
+    let few = advise(&RouterQuestion { flows: Some(100), ..question("100Mbit/s") }).unwrap();
+    let text = few.text(false, 80).replace("\n  ", " ");
+    assert!(text.contains("n: 100 flows. Cubic") && text.contains("paper: its buffer"), "{text}");
+}
+
+#[test]
+fn links_of_a_few_packets_are_refused_and_nothing_exceeds_the_link() {
+    // 1 kbit/s x 2 s = 250 B; 1 Mbit/s x 48 ms = 6000 B, four packets.
+    let link = |rate: &str, rtt: &str| RouterQuestion {
+        rate: rate.parse().unwrap(),
+        rtt: rtt.parse().unwrap(),
+        ..question("100Mbit/s")
+    };
+    let refused = advise(&link("1kbit/s", "2s")).unwrap_err().to_string();
+    assert!(refused.contains("250 B") && refused.contains("four packets"), "{refused}");
+    assert!(refused.contains("a packet for each input"), "{refused}");
+    let small = advise(&link("1Mbit/s", "48ms")).unwrap();
+    let max = Rate::from_mbit_per_second(1);
+    let rates = small.rules.iter().chain([&small.recommended]);
+    assert!(rates.flat_map(|choice| [choice.short, choice.bulk]).flatten().all(|r| r <= max));
+    // A packet from each of ten inputs may arrive at once.
+    let idle = advise(&RouterQuestion { inputs: Some(10), ..question("100Mbit/s") }).unwrap();
+    assert_eq!(idle.recommended.buffer.get(), 10.0);
+}
+
+#[test]
+fn no_transfer_is_promised_more_than_its_access_link_carries() {
+    let q = RouterQuestion { inputs: Some(1000), ..question("2Mbit/s") };
+    let advice = advise(&q).unwrap();
+    let max = Rate::from_mbit_per_second(2);
+    let choices = advice.rules.iter().chain([&advice.recommended]);
+    assert!(choices.flat_map(|c| [c.short, c.bulk]).flatten().all(|rate| rate <= max));
+    // The paper's recommendation for slow inputs is among the rules.
+    assert_eq!(advice.json()["rules"]["paper"]["bytes"], 45_000);
+}
+
+#[test]
+fn the_explanation_cites_nothing_of_the_repository() {
+    for flows in [None, Some(100), Some(20)] {
+        for (rate, input) in [("1Gbit/s", "10Gbit/s"), ("50Mbit/s", "500Mbit/s")] {
+            let q = RouterQuestion { rate: rate.parse().unwrap(), flows, ..question(input) };
+            let advice = advise(&q).unwrap();
+            let all = format!("{}{}", advice.text(true, 80), advice.json());
+            assert!(!all.contains("docs/") && !all.contains(".md"), "{all}");
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Advice that a simulation checked.
+
+use sweetspot_advise::router::{
+    Basis, Favour, Mix, RouterQuestion, Simulated, SimulatedBuffer, SimulatedRate, advise,
+};
+use sweetspot_theory::Packets;
+use sweetspot_units::{Bytes, Duration, Rate};
+
+use crate::{lasting, poisson, question};
+
+/// A simulation of three buffers in which bulk transfers get these Mbit/s, each +- 0.1.
+pub fn simulated(bulk: [u64; 3]) -> Simulated {
+    let rate = |mbit: u64, flows| SimulatedRate {
+        rate: Rate::from_mbit_per_second(mbit),
+        error: Rate::from_bits_per_second(100_000),
+        flows,
+    };
+    let buffer = |(buffer, bulk): (f64, u64)| SimulatedBuffer {
+        buffer: Packets::new(buffer).unwrap(),
+        loss: 0.01,
+        mean_delay: Duration::from_millis(5),
+        used: 0.9,
+        short: rate(1, 500),
+        bulk: rate(bulk, 50),
+    };
+    Simulated {
+        rate: Rate::from_mbit_per_second(1000),
+        scale: 1.0,
+        users: 200,
+        inputs: 20,
+        seconds: 30,
+        seeds: 2,
+        buffers: [100.0, 800.0, 5000.0].into_iter().zip(bulk).map(buffer).collect(),
+        advised: 1,
+        rule: 2,
+    }
+}
+
+#[test]
+fn flows_that_persist_fill_the_link_in_the_simulator() {
+    // 5000 / sqrt(400) = 250 packets.
+    let advice = advise(&lasting()).unwrap();
+    assert!((advice.recommended.buffer.get() - 250.0).abs() < 1e-9 && advice.can_be_simulated());
+    let decided = |used: [f64; 3]| {
+        let mut table = simulated([2, 4, 4]);
+        for (buffer, used) in table.buffers.iter_mut().zip(used) {
+            buffer.used = used;
+        }
+        advice.clone().decided_by(table)
+    };
+    assert!((decided([0.99, 1.0, 1.0]).recommended.buffer.get() - 250.0).abs() < 1e-9);
+    // 98 % are 18 / 19 of the way from 80 to 99 %: 100 x 8^(18/19) = 717.0. With 250 packets it is ln(2.5) / ln(8) of that way.
+    let more = decided([0.8, 0.99, 1.0]);
+    assert!((more.recommended.buffer.get() - 717.0).abs() < 0.1, "{}", more.recommended.buffer);
+    assert!((more.recommended.used.unwrap() - 0.98).abs() < 1e-9);
+    let text = more.text(false, 80).replace('\n', " ");
+    assert!(text.contains("250 packets, would use 88.4 % of the link"), "{text}");
+}
+
+#[test]
+fn bulk_transfers_get_the_rule_unless_another_buffer_is_significantly_better() {
+    // The formula asks for 823 packets; C T are 5000.
+    let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
+    let decided = |bulk| advice.clone().decided_by(simulated(bulk)).recommended;
+    for bulk in [[2, 4, 4], [2, 4, 6]] {
+        assert_eq!(decided(bulk).buffer.get(), 5000.0);
+    }
+    assert_eq!(decided([2, 4, 6]).bulk, Some(Rate::from_mbit_per_second(6)));
+    // t = 2 / 0.14 = 14.1 with one degree of freedom: p = 0.045.
+    assert!((decided([2, 6, 4]).buffer.get() - 823.4).abs() < 0.1);
+    // A difference of 0.1 Mbit/s could be chance.
+    let mut close = simulated([2, 4, 4]);
+    close.buffers[1].bulk.rate = Rate::from_bits_per_second(4_300_000);
+    assert_eq!(advice.clone().decided_by(close).recommended.buffer.get(), 5000.0);
+}
+
+#[test]
+fn the_more_overload_the_nearer_bulk_transfers_buffer_is_the_formulas() {
+    // The formula asks for 823.4 packets; C T are 5000. sqrt(823.4 x 5000) = 2029 at 2^-1/2 of the loss of overload, 9.375 %.
+    let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
+    let decided = |loss: f64| {
+        let mut table = simulated([2, 4, 4]);
+        table.buffers[2].loss = loss;
+        advice.clone().decided_by(table)
+    };
+    for (loss, packets) in [(0.046, 5000.0), (0.066_291, 2029.0), (0.0938, 823.4), (0.3, 823.4)] {
+        let buffer = decided(loss).recommended.buffer.get();
+        assert!((buffer / packets - 1.0).abs() < 1e-3, "{loss}: {buffer}");
+    }
+    // 1 % of loss with 800 packets and 6.6 % with 5000: ln(2029 / 800) / ln(5000 / 800) = 0.508 of the way.
+    let crowd = decided(0.066_291);
+    assert_eq!((crowd.basis, crowd.json()["basis"].as_str()), (Basis::Crowd, Some("crowd")));
+    assert!((crowd.recommended.loss.unwrap() - (0.01 + 0.508 * 0.056_291)).abs() < 1e-4);
+}
+
+#[test]
+fn a_small_part_of_the_link_is_simulated_and_decides_nothing() {
+    // C T / sqrt(n) of a hundredth of link and flows is a tenth of the whole's, so 10 times its share of the link.
+    let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
+    let part = Simulated { scale: 0.01, ..simulated([2, 4, 6]) };
+    let shown = advice.clone().decided_by(part);
+    assert_eq!((&shown.recommended, shown.basis), (&advice.recommended, advice.basis));
+    assert_eq!(shown.json()["simulation"]["decides"], false);
+    let text = shown.text(false, 80).replace("\n  ", " ").replace('\n', " ");
+    assert!(text.contains("up to 10.0 times the share of buffer"), "{text}");
+    assert!(text.contains("only 1.00 % of the link could be simulated"), "{text}");
+    assert!(!text.contains("in the simulator"), "{text}");
+    assert!(!text.lines().any(|line| line.ends_with("  take")), "{text}");
+    // 1 / sqrt(0.5) is 1.4, less than a step of the buffers tried.
+    assert!(Simulated { scale: 0.5, ..simulated([2, 4, 6]) }.decides());
+}
+
+#[test]
+fn the_range_is_that_of_the_table_shown() {
+    let q =
+        RouterQuestion { favour: Favour::Latency, parameters: poisson(), ..question("10Gbit/s") };
+    let advice = advise(&q).unwrap();
+    let mut table = simulated([2, 4, 6]);
+    // 100 packets give half of what 800, nearest to the advice, do, and 5000 give 95 %.
+    for (buffer, kbit) in table.buffers.iter_mut().zip([500, 1000, 950]) {
+        buffer.short.rate = Rate::from_bits_per_second(kbit * 1000);
+    }
+    table.buffers[1].buffer = advice.recommended.buffer;
+    table.buffers[0].buffer = Packets::new(2.0).unwrap();
+    let found = advice.clone().decided_by(table.clone()).text(false, 80).replace('\n', " ");
+    let from = advice.recommended.buffer.get();
+    let words = format!("From {from:.0} packets on it keeps 90 % of its rate in the simulator.");
+    assert!(found.contains(&words), "{found}");
+    assert!(found.contains("keep 90 % of their best rate or more"), "{found}");
+    // Half of the best: the claim of the formula is dropped.
+    table.buffers[2].short.rate = Rate::from_bits_per_second(2_000_000);
+    let found = advice.decided_by(table).text(false, 80).replace('\n', " ");
+    assert!(!found.contains("best rate or more"), "{found}");
+}
+
+#[test]
+fn a_link_on_which_flows_have_less_than_four_packets_is_named_overloaded() {
+    let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
+    let said = |loss: f64| {
+        let mut table = simulated([2, 4, 6]);
+        table.buffers[2].loss = loss;
+        advice.clone().decided_by(table).text(false, 80).contains("the link is overloaded")
+    };
+    // sqrt(1.5 / p) = 4 at p = 9.375 %.
+    assert!(said(0.0938) && !said(0.0937));
+}
+
+#[test]
+fn each_table_has_one_basis() {
+    let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
+    let decided = advice.clone().decided_by(simulated([2, 4, 6]));
+    // The rule wins. The formula's row has the formula's own buffer, 823 packets, and its effect by formula.
+    assert_eq!(
+        (&decided.by_formula, decided.recommended.buffer.get()),
+        (&advice.by_formula, 5000.0)
+    );
+    let row = |text: String| text.lines().any(|line| line.starts_with("  formula          823 "));
+    assert!(row(decided.text(false, 80)));
+    // If nothing else decided, that buffer is the one recommended above.
+    assert!(
+        !row(advice.text(false, 80)) && advice.text(false, 80).starts_with("buffer  823 packets")
+    );
+    let text = decided.text(false, 80);
+    assert_eq!(text.lines().filter(|line| line.ends_with("  take")).count(), 1, "{text}");
+    assert!(text.lines().any(|line| line.contains(" 5000'") && line.ends_with("take")), "{text}");
+}
+
+#[test]
+fn a_larger_buffer_is_named_once_beside_the_claim_about_smaller_ones() {
+    let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
+    let mut table = simulated([2, 4, 4]);
+    table.buffers.push(SimulatedBuffer {
+        buffer: Packets::new(20_000.0).unwrap(),
+        ..table.buffers[2].clone()
+    });
+    table.buffers[3].bulk.rate = Rate::from_mbit_per_second(8);
+    let text = advice.decided_by(table).text(false, 80).replace('\n', " ");
+    assert_eq!(text.matches("up to C x T").count(), 1, "{text}");
+    assert!(text.contains("20000 packets, gave 8 Mbit/s and would delay everybody"), "{text}");
+}
+
+#[test]
+fn too_few_transfers_for_a_median_have_no_rate_in_the_text_either() {
+    let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
+    let decided = |flows| {
+        let mut table = simulated([2, 4, 4]);
+        table.buffers.iter_mut().for_each(|buffer| buffer.bulk.flows = flows);
+        advice.clone().decided_by(table).recommended
+    };
+    assert_eq!((decided(29).bulk, decided(30).bulk), (None, Some(Rate::from_mbit_per_second(4))));
+}
+
+#[test]
+fn advice_has_the_numbers_of_the_simulation_that_checked_it() {
+    let q =
+        RouterQuestion { favour: Favour::Latency, parameters: poisson(), ..question("10Gbit/s") };
+    let calm = advise(&q).unwrap();
+    let checked = calm.clone().decided_by(simulated([2, 4, 6]));
+    // Latency wants less than the best: the buffer stays.
+    assert_eq!(checked.recommended.buffer, calm.recommended.buffer);
+    assert_eq!(checked.recommended.loss, Some(0.01));
+    assert_eq!(checked.json()["simulation"]["points"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn each_warning_is_part_of_the_answer_alone() {
+    let few = RouterQuestion { flows: Some(2), mix: Mix::Short, ..question("10Gbit/s") };
+    let part = Simulated { scale: 0.01, ..simulated([2, 4, 6]) };
+    let advice = advise(&few).unwrap().decided_by(part).unsimulated("a reason".to_owned());
+    let said = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(advice.warnings().len(), 3);
+    for warning in advice.warnings() {
+        assert!(said(&advice.answer(80)).contains(&said(&warning)), "{warning}");
+    }
+    assert_eq!(advice.json()["warnings"], serde_json::json!(advice.warnings()));
+}
+
+#[test]
+fn no_line_is_longer_than_80_columns() {
+    for input in ["10Gbit/s", "100Mbit/s"] {
+        for favour in [Favour::Throughput, Favour::Short, Favour::Latency] {
+            let available = Some(Bytes::new(123_456_789));
+            let q = RouterQuestion { favour, available, flows: Some(500), ..question(input) };
+            for advice in
+                [advise(&q).unwrap(), advise(&q).unwrap().decided_by(simulated([1, 2, 3]))]
+            {
+                let text = advice.text(true, 80);
+                assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
+                let narrow = advice.answer(60);
+                assert!(narrow.lines().all(|l| l.chars().count() <= 60), "{narrow}");
+                let names = ["buffer", "queue", "loss", "use", "rate", "device"];
+                let is_named = |name: &&str| text.lines().any(|line| line.starts_with(*name));
+                assert!(names.iter().all(is_named), "{text}");
+            }
+        }
+    }
+}
