@@ -50,6 +50,8 @@ pub(super) struct LinkModel {
     pub prediction: Prediction,
     /// The mean transfer.
     pub mean: ShortFlow,
+    /// Flows that are active at a time: given, or as many as fill the link.
+    flows: u64,
     origins: [Origin; 3],
 }
 
@@ -119,6 +121,7 @@ impl LinkModel {
             traffic,
             prediction,
             mean,
+            flows: q.flows.unwrap_or((traffic.flows.round() as u64).max(1)),
             origins: [from_a, from_b, from_f],
         })
     }
@@ -135,7 +138,7 @@ impl LinkModel {
 
     /// Flows that are active at a time: given, or as many as fill the link.
     pub(super) fn flows(&self) -> u64 {
-        (self.traffic.flows.round() as u64).max(1)
+        self.flows
     }
 
     /// The share of the link that the flows use if none loses a packet or waits in a queue; above 1 they fill it.
@@ -341,18 +344,21 @@ fn expected_form(ratio: CapacityRatio, tail_index: f64) -> Result<Option<Form>, 
 }
 
 fn traffic(q: &RouterQuestion, ratio: CapacityRatio, mean: &ShortFlow, bdp: Packets) -> Traffic {
+    let fill = filling_flows(mean, bdp, ratio);
     Traffic {
         gamma: ratio.gamma(),
         tail_index: q.parameters.tail_index.unwrap_or(TYPICAL_TAIL),
         load: q.load.unwrap_or(HEAVY_LOAD),
-        flows: q.flows.map_or_else(|| usual_flows(mean, bdp, ratio), |n| n as f64),
+        // A buffer is for times in which the link is full (router-buffer §III-B).
+        flows: q.flows.map_or(2.0 * fill, |n| (n as f64).max(fill)).max(1.0),
         bdp,
         size: (mean.size().as_f64() / q.packet.as_f64()).max(1.0),
     }
 }
 
-// Little's law: C / s transfers begin per second; each lasts 2 D T_o, or twice as long as its input takes.
-fn usual_flows(mean: &ShortFlow, bdp: Packets, ratio: CapacityRatio) -> f64 {
+// Little's law: C / s transfers begin per second; each lasts D T_o, or as long as its input takes.
+/// The flows that fill the link if none loses a packet or waits in a queue.
+fn filling_flows(mean: &ShortFlow, bdp: Packets, ratio: CapacityRatio) -> f64 {
     let rounds = mean.slow_start_rtts() as f64 * bdp.get() / mean.segments() as f64;
-    (2.0 * rounds.max(ratio.gamma())).max(1.0)
+    rounds.max(ratio.gamma())
 }

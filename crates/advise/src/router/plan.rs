@@ -62,6 +62,7 @@ pub fn advise(question: &RouterQuestion) -> Result<RouterAdvice, AdviceError> {
         transfers: [judge.short.size(), judge.bulk.size()],
         size_mean: model.mean.size(),
         offered: model.offered(),
+        grows_with_flows: grows_with_flows(q, model.mean.size(), buffer),
         two_rules,
         rules: other_rules(q, &model, &judge)?,
         available,
@@ -156,6 +157,15 @@ fn choose(q: &RouterQuestion, model: &LinkModel) -> Result<Chosen, AdviceError> 
         false => (two_rules::between(lasting, found.0, share)?, Basis::BetweenRules),
     };
     Ok(Chosen { buffer, basis, range: None, two_rules: Some((share, [root, found.0])) })
+}
+
+/// Whether a quarter more flows, of a smaller assumed size, would get a larger buffer than `buffer`.
+fn grows_with_flows(q: &RouterQuestion, mean: Bytes, buffer: Packets) -> bool {
+    let Some(flows) = q.flows else { return false };
+    let more = RouterQuestion { flows: Some(flows + flows.div_ceil(4)), ..q.clone() };
+    let Ok(model) = LinkModel::new(&more) else { return false };
+    let chosen = || choose(&more, &model).is_ok_and(|chosen| chosen.buffer > buffer);
+    model.mean.size() < mean && chosen()
 }
 
 /// A buffer, its origin, and those that keep 90 % of its rate.

@@ -53,10 +53,11 @@ impl RouterAdvice {
         }
         let range = self.range_words().map_or(String::new(), |range| format!(" {range}"));
         format!(
-            "{}{}{}{range}{}{} {link}",
+            "{}{}{}{}{range}{}{} {link}",
             self.why(),
             self.closed_form_words(),
             self.rules_words(),
+            self.more_flows_words(),
             self.verdict_words(),
             self.input_words(),
         )

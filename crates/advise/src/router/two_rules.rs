@@ -46,8 +46,7 @@ impl RouterAdvice {
             };
             return format!(
                 "C T / sqrt(n), {few:.0} packets, keeps the link almost full if flows persist; {many:.0} packets suit \
-                 transfers that come and go. {between}{}",
-                self.more_flows_words()
+                 transfers that come and go. {between}"
             );
         }
         let persist = match is_known {
@@ -57,8 +56,7 @@ impl RouterAdvice {
         // A packet of the simulated link is no difference.
         if self.recommended.buffer.get() <= 1.05 * few {
             return format!(
-                "{persist}. C T / sqrt(n) keeps the link almost full then, and more only adds delay.{}",
-                self.more_flows_words()
+                "{persist}. C T / sqrt(n) keeps the link almost full then, and more only adds delay."
             );
         }
         let rule = format!("C T / sqrt(n), {few:.0} packets,");
@@ -71,14 +69,14 @@ impl RouterAdvice {
         }
     }
 
-    /// The reason why more flows of unknown size get a larger buffer.
-    fn more_flows_words(&self) -> &'static str {
-        match self.question.mean_size() {
-            None => {
+    /// The reason why more flows get a larger buffer, if they do.
+    pub(super) fn more_flows_words(&self) -> &'static str {
+        match self.grows_with_flows {
+            true => {
                 " More flows would need a larger buffer: they fill the link with shorter transfers, which come and go, and \
                  to those a loss costs more."
             }
-            Some(_) => "",
+            false => "",
         }
     }
 

@@ -93,6 +93,38 @@ proptest::proptest! {
         }
     }
     #[test]
+    fn law_where_more_flows_get_a_larger_buffer_the_reason_is_that_their_size_is_not_known(
+        (rate, rtt) in (7.0..11.0, -3.0..-0.3),
+        (inputs, flows) in (-1.3..1.3, 4..100_000u64),
+        size in proptest::option::of(4.5..5.5),
+        mix in proptest::sample::select(vec![Mix::Short, Mix::Bulk]),
+        favour in proptest::sample::select(vec![Favour::Throughput, Favour::Short]),
+    ) {
+        let ten = |exponent: f64| 10f64.powf(exponent);
+        proptest::prop_assume!(ten(rate + rtt) / 12_000.0 >= 5.0);
+        let of = |flows: u64| {
+            let q = RouterQuestion {
+                rate: Rate::from_f64(ten(rate)),
+                rtt: Duration::from_secs_f64(ten(rtt)),
+                input_rate: Rate::from_f64(ten(rate - inputs)),
+                flows: Some(flows),
+                size_mean: size.map(|size| Bytes::from_f64(ten(size))),
+                mix: mix.clone(),
+                favour,
+                ..question("1Gbit/s")
+            };
+            advise(&q).unwrap()
+        };
+        let (few, many) = (of(flows), of(flows + flows.div_ceil(4)));
+        let grows = many.recommended.buffer.get() / few.recommended.buffer.get();
+        let is_shorter = many.size_mean < few.size_mean;
+        // Pipe and buffer hold four packets per flow or more, or no buffer helps.
+        let is_overloaded = 2.0 * ten(rate + rtt) / 12_000.0 < 5.0 * flows as f64;
+        proptest::prop_assert!(is_shorter || is_overloaded || grows <= 1.05, "{grows} {few:?}");
+        let said = few.text(false, 80).replace('\n', " ").contains("More flows would need a larger buffer");
+        proptest::prop_assert_eq!(said, grows > 1.0 && is_shorter);
+    }
+    #[test]
     fn bulk_never_gets_less_than_with_the_rule_and_nobody_more_delay(
         bulk in proptest::array::uniform3(1..100u64),
         errors in proptest::array::uniform3(0..10_000_000u64),
