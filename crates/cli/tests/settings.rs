@@ -118,14 +118,28 @@ fn a_key_at_the_top_counts_for_every_verb_that_has_it() -> Tested {
 #[test]
 fn quiet_leaves_out_what_is_neither_result_nor_error() -> Tested {
     let home = Home::with("")?;
-    // 10 Gbit/s: the simulation exceeds its default limit, which is worth a note.
-    let question = "advise window --rate 10Gbit --rtt 80ms --buffer 12MB --cross mice:30%";
-    let question: Vec<&str> = question.split(' ').collect();
+    // The direction of an asymmetric path is worth a note.
+    let path = "up.rate=10Mbit/s down.rate=100Mbit/s rtt=30ms buffer=256kB";
+    let question = ["advise", "window", "--verify", "none", "--path", path];
     let loud = home.sweetspot(&question).output()?;
     let quiet = home.sweetspot(&question).env("SWEETSPOT_QUIET", "1").output()?;
-    assert!(words(&loud.stderr).contains("closed form only"), "{}", words(&loud.stderr));
+    assert!(words(&loud.stderr).contains("near to far"), "{}", words(&loud.stderr));
     assert_eq!(words(&quiet.stderr), "");
     assert_eq!(quiet.stdout, loud.stdout);
+    Ok(())
+}
+
+#[test]
+fn quiet_keeps_a_warning_that_may_change_the_decision() -> Tested {
+    let home = Home::with("")?;
+    // 10 Gbit/s: the simulation exceeds its default time limit, so that nothing checks the closed form.
+    let question = "advise window --rate 10Gbit --rtt 80ms --buffer 12MB --cross mice:30% --json";
+    let question: Vec<&str> = question.split(' ').collect();
+    let quiet = home.sweetspot(&question).env("SWEETSPOT_QUIET", "1").output()?;
+    assert!(words(&quiet.stderr).contains("closed forms alone"), "{}", words(&quiet.stderr));
+    let advice: serde_json::Value = serde_json::from_slice(&quiet.stdout)?;
+    let warning = advice["warnings"][0].as_str().ok_or("no warning")?;
+    assert!(warning.contains("a little less than this window is safer"), "{warning}");
     Ok(())
 }
 
