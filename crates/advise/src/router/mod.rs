@@ -1,6 +1,7 @@
 //! The buffer that a router's link should have: with its objective, its range, and the results of other rules.
 
 mod advice;
+mod checked;
 mod fit;
 mod formulas;
 mod json;

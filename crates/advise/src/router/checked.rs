@@ -1,0 +1,82 @@
+//! Advice that a simulation checked.
+
+use sweetspot_theory::Packets;
+
+use super::advice::{Basis, BufferChoice, RouterAdvice};
+use super::plan::{by_formula, smallest};
+use super::simulated::Simulated;
+use super::{Favour, two_rules};
+
+impl RouterAdvice {
+    /// The buffer for bulk transfers if `chosen` is the rule's and the link is so overloaded that the formula's smaller one counts.
+    fn crowded(&self, simulated: &Simulated, chosen: usize) -> Option<Packets> {
+        let share = simulated.share_of_rule();
+        let is_rule = chosen == simulated.rule && chosen > simulated.advised;
+        if self.question.favour != Favour::Throughput || !is_rule || share == 1.0 {
+            return None;
+        }
+        let rule = simulated.buffers.get(chosen)?.buffer;
+        let own = self.two_rules.as_ref().map_or(&self.recommended, |two| &two.transfers);
+        two_rules::between(rule, own.buffer, share).ok()
+    }
+
+    /// The buffer for flows that persist, or may: between the simulator's for transfers, `chosen`, and C T / sqrt(n). It uses almost
+    /// as much of the link as `chosen`.
+    fn persistent(&mut self, simulated: &Simulated, chosen: Option<Packets>) -> Option<Packets> {
+        let two = self.two_rules.as_mut().filter(|two| two.persistence > 0.0)?;
+        if let Some(buffer) = chosen {
+            two.transfers = by_formula(&self.question, buffer).ok()?;
+        }
+        let rule = simulated.buffers.get(simulated.rule)?.buffer;
+        let smallest = smallest(self.question.favour, rule).ok()?;
+        let lasting = two_rules::larger(two.persistent.buffer, smallest);
+        let transfers = two.transfers.buffer;
+        let between = two_rules::between(lasting, transfers, two.persistence).ok()?;
+        Some(two_rules::larger(between, simulated.filling(transfers)?))
+    }
+
+    /// This advice checked by `simulated`: its buffer if that is another, and its numbers instead of the formulas'. A simulation of
+    /// a small part of the link is shown and decides nothing.
+    #[must_use]
+    pub fn decided_by(mut self, simulated: Simulated) -> RouterAdvice {
+        if !simulated.decides() {
+            self.simulated = Some(simulated);
+            return self;
+        }
+        // Latency wants less than the best, not more.
+        let movable = self.question.favour != Favour::Latency;
+        let decided = simulated.chosen(self.question.favour).filter(|_| movable);
+        let chosen = decided.unwrap_or(simulated.advised);
+        let crowd = self.crowded(&simulated, chosen);
+        let tried = decided.and_then(|index| simulated.buffers.get(index)).map(|b| b.buffer);
+        let (found, basis) = match (self.persistent(&simulated, crowd.or(tried)), crowd) {
+            (Some(buffer), _) => (simulated.at(buffer), self.basis),
+            (None, Some(buffer)) => (simulated.at(buffer), Basis::Crowd),
+            (None, None) => (simulated.buffers.get(chosen).cloned(), Basis::Simulator),
+        };
+        if let Some(found) = found {
+            // The formula's own buffer was rounded to a whole packet of the simulated link.
+            let buffer = if basis == Basis::Simulator && chosen == simulated.advised {
+                self.recommended.buffer
+            } else {
+                self.basis = basis;
+                found.buffer
+            };
+            let bytes = buffer.in_bytes(self.question.packet);
+            self.recommended = BufferChoice {
+                name: "recommended",
+                buffer,
+                bytes,
+                worst_delay: bytes / self.question.rate,
+                mean_delay: Some(found.mean_delay),
+                loss: Some(found.loss),
+                used: Some(found.used),
+                flow: None,
+                short: found.short.known(),
+                bulk: found.bulk.known(),
+            };
+        }
+        self.simulated = Some(simulated);
+        self
+    }
+}
