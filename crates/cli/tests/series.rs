@@ -134,7 +134,7 @@ fn a_series_that_cannot_be_written_is_named_with_the_next_step() {
         message.contains("nowhere/x.parquet") && message.ends_with("; make the directory first")
     );
     let message = usage_error(&run(directory.path(), ".", &[]));
-    assert!(message.ends_with("; name another file"), "{message}");
+    assert!(message.ends_with("; name a file in it"), "{message}");
 }
 
 #[test]

@@ -132,14 +132,14 @@ fn quiet_leaves_out_what_is_neither_result_nor_error() -> Tested {
 #[test]
 fn quiet_keeps_a_warning_that_may_change_the_decision() -> Tested {
     let home = Home::with("")?;
-    // 10 Gbit/s: the simulation exceeds its default time limit, so that nothing checks the closed form.
+    // 10 Gbit/s: the simulation exceeds its default limit, so that nothing checks the closed form.
     let question = "advise window --rate 10Gbit --rtt 80ms --buffer 12MB --cross mice:30% --json";
     let question: Vec<&str> = question.split(' ').collect();
     let quiet = home.sweetspot(&question).env("SWEETSPOT_QUIET", "1").output()?;
-    assert!(words(&quiet.stderr).contains("closed forms alone"), "{}", words(&quiet.stderr));
+    assert!(words(&quiet.stderr).contains("closed form only"), "{}", words(&quiet.stderr));
     let advice: serde_json::Value = serde_json::from_slice(&quiet.stdout)?;
     let warning = advice["warnings"][0].as_str().ok_or("no warning")?;
-    assert!(warning.contains("a little less than this window is safer"), "{warning}");
+    assert!(warning.contains("a slightly smaller window is safer"), "{warning}");
     Ok(())
 }
 

@@ -223,7 +223,7 @@ mod tests {
         };
         // Packets of 1000 B.
         let found = words(&["path.buffer=313pkt"]).unwrap();
-        assert!(found.contains("313 places") && found.contains("path.buffer=313000B"), "{found}");
+        assert!(found.contains("313 packets") && found.contains("path.buffer=313000B"), "{found}");
         assert_eq!(words(&["path.buffer=313kB"]), None);
         assert_eq!(words(&["path.reverse=clean"]), None);
     }
