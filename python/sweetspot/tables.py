@@ -215,6 +215,7 @@ class BufferRange(TypedDict):
 class BufferChoice(TypedDict):
     """A buffer and what it gives."""
 
+    source: Literal["formula", "simulation"]
     packets: float
     bytes: int
     worst_delay_s: float
@@ -260,6 +261,7 @@ class RouterAdvice(TypedDict):
     form: Literal["PL", "EX"]
     form_of_ratio: Optional[Literal["PL", "EX"]]
     basis: str
+    source: Literal["formula", "simulation"]
     closed_form: bool
     maximised: Literal["bulk", "short"]
     transfer_bytes: TransferSizes

@@ -6,7 +6,7 @@ use sweetspot_theory::router::traffic::Outside;
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::simulated::Simulated;
-use super::{RouterQuestion, TwoRules};
+use super::{Favour, RouterQuestion, TwoRules};
 use crate::Formula;
 
 /// Where the recommended buffer comes from.
@@ -46,9 +46,20 @@ pub struct BufferRange {
     pub high: Option<Packets>,
 }
 
-/// A buffer and its effect on the link, by formula.
+/// The source of a buffer's numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// Closed forms, the regression, or the loss form given or fitted.
+    Formula,
+    /// The simulation, interpolated between the buffers tried.
+    Simulation,
+}
+
+/// A buffer and its effect on the link.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BufferChoice {
+    /// The source of the numbers.
+    pub source: Source,
     /// The rule's origin.
     pub name: &'static str,
     /// The buffer.
@@ -118,6 +129,42 @@ pub struct RouterAdvice {
     pub formulas: Vec<Formula>,
 }
 
+impl BufferChoice {
+    /// The rate of the transfers that `favour` is about.
+    pub(super) fn rate(&self, favour: Favour) -> Option<Rate> {
+        if favour == Favour::Throughput { self.bulk } else { self.short }
+    }
+
+    /// The buffer with its numbers in `simulated`; without numbers if none of its size was tried.
+    pub(super) fn simulated(&self, simulated: &Simulated) -> BufferChoice {
+        let found = simulated.at(self.buffer);
+        BufferChoice {
+            source: Source::Simulation,
+            mean_delay: found.as_ref().map(|found| found.mean_delay),
+            loss: found.as_ref().map(|found| found.loss),
+            used: found.as_ref().map(|found| found.used),
+            flow: None,
+            short: found.as_ref().and_then(|found| found.short.known()),
+            bulk: found.as_ref().and_then(|found| found.bulk.known()),
+            ..self.clone()
+        }
+    }
+
+    /// The buffer on a link where nothing queues.
+    pub(super) fn without_queue(self) -> BufferChoice {
+        let mean_delay = Some(Duration::ZERO);
+        BufferChoice {
+            mean_delay,
+            loss: Some(0.0),
+            used: None,
+            flow: None,
+            short: None,
+            bulk: None,
+            ..self
+        }
+    }
+}
+
 impl RouterAdvice {
     /// Whether there is a choice that a simulation could check.
     pub fn can_be_simulated(&self) -> bool {
@@ -129,9 +176,20 @@ impl RouterAdvice {
         self.simulated.as_ref().filter(|simulated| simulated.decides())
     }
 
-    /// The buffers that keep 90 % of throughput: by the simulation that decided, or by formula.
+    /// The simulation, if the numbers of the answer are its.
+    pub(super) fn source(&self) -> Option<&Simulated> {
+        let is_simulated = self.recommended.source == Source::Simulation;
+        self.simulated.as_ref().filter(|_| is_simulated)
+    }
+
+    /// `choice` with numbers of the same source as the recommended buffer's.
+    pub(super) fn shown(&self, choice: &BufferChoice) -> BufferChoice {
+        self.source().map_or(choice.clone(), |simulated| choice.simulated(simulated))
+    }
+
+    /// The buffers that keep 90 % of throughput, by the source of the answer.
     pub(super) fn kept(&self) -> Option<BufferRange> {
-        match self.decided() {
+        match self.source() {
             Some(simulated) => simulated.range(self.question.favour, self.recommended.buffer),
             None => self.range,
         }

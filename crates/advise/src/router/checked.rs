@@ -36,47 +36,41 @@ impl RouterAdvice {
     }
 
     /// This advice checked by `simulated`: its buffer if that is another, and its numbers instead of the formulas'. A simulation of
-    /// a small part of the link is shown and decides nothing.
+    /// a small part of the link moves no buffer.
     #[must_use]
     pub fn decided_by(mut self, simulated: Simulated) -> RouterAdvice {
-        if !simulated.decides() {
-            self.simulated = Some(simulated);
-            return self;
+        if simulated.decides() {
+            self.move_buffer(&simulated);
         }
+        if simulated.at(self.recommended.buffer).is_some() {
+            self.recommended = self.recommended.simulated(&simulated);
+        }
+        self.simulated = Some(simulated);
+        self
+    }
+
+    /// Takes the buffer that `simulated` calls for.
+    fn move_buffer(&mut self, simulated: &Simulated) {
         // Latency wants less than the best, not more.
         let movable = self.question.favour != Favour::Latency;
         let decided = simulated.chosen(self.question.favour).filter(|_| movable);
         let chosen = decided.unwrap_or(simulated.advised);
-        let crowd = self.crowded(&simulated, chosen);
-        let tried = decided.and_then(|index| simulated.buffers.get(index)).map(|b| b.buffer);
-        let (found, basis) = match (self.persistent(&simulated, crowd.or(tried)), crowd) {
-            (Some(buffer), _) => (simulated.at(buffer), self.basis),
-            (None, Some(buffer)) => (simulated.at(buffer), Basis::Crowd),
-            (None, None) => (simulated.buffers.get(chosen).cloned(), Basis::Simulator),
-        };
-        if let Some(found) = found {
-            // The formula's own buffer was rounded to a whole packet of the simulated link.
-            let buffer = if basis == Basis::Simulator && chosen == simulated.advised {
-                self.recommended.buffer
-            } else {
-                self.basis = basis;
-                found.buffer
+        let crowd = self.crowded(simulated, chosen);
+        let tried = |index: usize| simulated.buffers.get(index).map(|tried| tried.buffer);
+        let (buffer, basis) =
+            match (self.persistent(simulated, crowd.or(decided.and_then(tried))), crowd) {
+                (Some(buffer), _) => (Some(buffer), self.basis),
+                (None, Some(buffer)) => (Some(buffer), Basis::Crowd),
+                // The formula's own buffer was rounded to a whole packet of the simulated link.
+                (None, None) if chosen == simulated.advised => return,
+                (None, None) => (tried(chosen), Basis::Simulator),
             };
-            let bytes = buffer.in_bytes(self.question.packet);
-            self.recommended = BufferChoice {
-                name: "recommended",
-                buffer,
-                bytes,
-                worst_delay: bytes / self.question.rate,
-                mean_delay: Some(found.mean_delay),
-                loss: Some(found.loss),
-                used: Some(found.used),
-                flow: None,
-                short: found.short.known(),
-                bulk: found.bulk.known(),
-            };
-        }
-        self.simulated = Some(simulated);
-        self
+        let Some(buffer) = buffer else { return };
+        self.basis = basis;
+        let bytes = buffer.in_bytes(self.question.packet);
+        let worst_delay = bytes / self.question.rate;
+        let name = "recommended";
+        self.recommended =
+            BufferChoice { name, buffer, bytes, worst_delay, ..self.recommended.clone() };
     }
 }

@@ -5,14 +5,14 @@ use sweetspot_theory::Packets;
 use sweetspot_theory::router::capacity_ratio::Form;
 
 use super::show::SOURCES;
-use super::{Basis, BufferChoice, Favour, RouterAdvice};
+use super::{Basis, BufferChoice, Favour, RouterAdvice, Source};
 use crate::Formula;
 
 impl RouterAdvice {
     /// The advice as JSON.
     pub fn json(&self) -> Value {
         let packet = self.question.packet;
-        let range = self.range.map(|r| {
+        let range = self.kept().map(|r| {
             json!({
                 "low_packets": r.low.get(),
                 "high_packets": r.high.map(Packets::get),
@@ -22,7 +22,7 @@ impl RouterAdvice {
         });
         let rules = [&self.by_formula].into_iter().chain(&self.rules);
         let rules: serde_json::Map<String, Value> =
-            rules.map(|c| (c.name.to_owned(), choice(c))).collect();
+            rules.map(|c| (c.name.to_owned(), choice(&self.shown(c)))).collect();
         let basis = match self.basis {
             Basis::NothingQueues => "nothing_queues",
             Basis::Optimum => "optimum",
@@ -56,6 +56,7 @@ impl RouterAdvice {
             "form": form(self.form),
             "form_of_ratio": self.expected.map(form),
             "basis": basis,
+            "source": source(self.recommended.source),
             "closed_form": self.is_closed_form(),
             "maximised": maximised,
             "transfer_bytes": { "short": self.transfers[0].get(), "bulk": self.transfers[1].get() },
@@ -70,11 +71,11 @@ impl RouterAdvice {
             "bulk_bps": self.recommended.bulk.map(|r| r.bits_per_second()),
             "size_mean_bytes": self.size_mean.get(),
             "two_rules": self.two_rules.as_ref().map(|two| {
-                json!({ "persistent": choice(&two.persistent), "transfers": choice(&two.transfers) })
+                json!({ "persistent": choice(&self.shown(&two.persistent)), "transfers": choice(&self.shown(&two.transfers)) })
             }),
             "range_90_percent": range,
             "rules": rules,
-            "available": self.available.as_ref().map(choice),
+            "available": self.available.as_ref().map(|available| choice(&self.shown(available))),
             "fit": self.question.measurement.as_ref().map(super::LinkMeasurement::json),
             "simulation": self.simulated.as_ref().map(super::Simulated::json),
             "outside": outside,
@@ -86,8 +87,16 @@ impl RouterAdvice {
     }
 }
 
+fn source(source: Source) -> &'static str {
+    match source {
+        Source::Formula => "formula",
+        Source::Simulation => "simulation",
+    }
+}
+
 fn choice(c: &BufferChoice) -> Value {
     json!({
+        "source": source(c.source),
         "packets": c.buffer.get(),
         "bytes": c.bytes.get(),
         "worst_delay_s": c.worst_delay.as_secs_f64(),

@@ -12,7 +12,8 @@ const LABEL: usize = 8;
 impl RouterAdvice {
     pub(super) fn in_lines(&self, width: usize) -> String {
         let r = &self.recommended;
-        let buffer = format!("{:.0} packets ({}), {}", r.buffer.get(), r.bytes, self.rule());
+        let unit = if r.buffer.get() == 1.0 { "packet" } else { "packets" };
+        let buffer = format!("{:.0} {unit} ({}), {}", r.buffer.get(), r.bytes, self.rule());
         let mut lines = vec![("buffer", buffer)];
         if self.basis != Basis::NothingQueues {
             lines.extend([
@@ -20,10 +21,11 @@ impl RouterAdvice {
                 ("loss", self.loss()),
                 ("use", self.use_of_link()),
                 ("rate", self.rates()),
+                ("source", self.source_words()),
             ]);
-            let device = self.available.as_ref();
-            lines.extend(device.map(|a| ("device", format!("{}: {}", a.bytes, self.verdict(a)))));
         }
+        let device = self.available.as_ref().map(|device| self.shown(device));
+        lines.extend(device.map(|a| ("device", format!("{}: {}", a.bytes, self.verdict(&a)))));
         lines.iter().map(|(name, words)| labelled(LABEL, name, words, width)).collect()
     }
 
@@ -45,6 +47,29 @@ impl RouterAdvice {
         }
     }
 
+    /// The source of all numbers in the answer.
+    pub(super) fn source_words(&self) -> String {
+        let q = &self.question;
+        match self.source() {
+            Some(found) => {
+                let part = match found.scale < 1.0 {
+                    true => format!(" of {:.2} % of the link", found.scale * 100.0),
+                    false => String::new(),
+                };
+                format!(
+                    "simulation{part}, {} runs of {} s for each buffer",
+                    found.seeds, found.seconds
+                )
+            }
+            None if q.parameters.loss_a.is_some() || q.parameters.loss_b.is_some() => {
+                "the loss form given".to_owned()
+            }
+            None if q.measurement.is_some() => "a loss form fitted to the measurements".to_owned(),
+            None if self.is_closed_form() => "closed forms".to_owned(),
+            None => "a regression over simulated links".to_owned(),
+        }
+    }
+
     fn queue(&self) -> String {
         let r = &self.recommended;
         match r.mean_delay {
@@ -56,6 +81,9 @@ impl RouterAdvice {
 
     fn loss(&self) -> String {
         match self.recommended {
+            BufferChoice { loss: None, used: Some(_), mean_delay: None, .. } => {
+                "not predicted: only bursts queue".to_owned()
+            }
             BufferChoice { loss: None, used: Some(_), .. } => {
                 format!("above {}, where no closed form holds", percent(Some(OVERLOAD_LOSS)))
             }
@@ -66,6 +94,9 @@ impl RouterAdvice {
 
     fn use_of_link(&self) -> String {
         match self.recommended.used {
+            Some(used) if self.recommended.mean_delay.is_none() => {
+                format!("{:.1} % of the link at most", used * 100.0)
+            }
             Some(used) => format!("{:.1} % of the link", used * 100.0),
             None => "not predicted: below C T / sqrt(n) the link idles at times".to_owned(),
         }
@@ -88,8 +119,9 @@ impl RouterAdvice {
         });
         let all: Vec<String> = [flow].into_iter().chain(transfers).flatten().collect();
         match all.as_slice() {
+            [] if self.source().is_some() => "too few transfers finished for a median".to_owned(),
             [] => "not predicted".to_owned(),
-            all if self.decided().is_some() => format!("{} (medians)", all.join("; ")),
+            all if self.source().is_some() => format!("{} (medians)", all.join("; ")),
             all => all.join("; "),
         }
     }

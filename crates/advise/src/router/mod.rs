@@ -16,7 +16,7 @@ mod table;
 mod two_rules;
 mod warnings;
 
-pub use advice::{Basis, BufferChoice, BufferRange, RouterAdvice};
+pub use advice::{Basis, BufferChoice, BufferRange, RouterAdvice, Source};
 pub use fit::LinkMeasurement;
 pub use mix::{Favour, Mix};
 pub use model::Parameters;

@@ -231,6 +231,11 @@ impl LinkModel {
         Effect { used, delay, loss: Some(loss).filter(|loss| *loss <= OVERLOAD_LOSS) }
     }
 
+    /// Whether the flows get all that they offer, so that the formulas know no queue. Bursts queue and are lost all the same.
+    pub(super) fn is_calm(&self, effect: &Effect) -> bool {
+        effect.used >= self.offered() && effect.loss.is_some_and(|loss| loss <= f64::EPSILON)
+    }
+
     /// The rate of a transfer beside the others: by eq. (2), and outside of the regression's range by eq. (3) where that is lower.
     pub(super) fn rate(&self, transfer: &ShortFlow, effect: &Effect) -> Option<Rate> {
         let loss = Probability::new(effect.loss?)?;
@@ -282,7 +287,7 @@ impl LinkModel {
             ));
         }
         if q.parameters.tail_index.is_none() || q.mean_size().is_none() {
-            let is_derived = q.mean_size().is_none() && q.flows.is_some() && q.mix == Mix::Bulk;
+            let is_derived = q.mean_size().is_none() && self.mean.size() > size::TYPICAL;
             all.push(format!(
                 "Transfers of {} on average{} with a Pareto tail of index {}.",
                 self.mean.size(),

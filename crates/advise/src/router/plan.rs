@@ -10,7 +10,7 @@ use sweetspot_theory::router::rules::{self, CongestionResponse};
 use sweetspot_theory::router::sensitivity::tolerance;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::advice::{Basis, BufferChoice, BufferRange, RouterAdvice};
+use super::advice::{Basis, BufferChoice, BufferRange, RouterAdvice, Source};
 use super::formulas::formulas;
 use super::model::LinkModel;
 use super::{Favour, RouterQuestion, TwoRules, size, two_rules};
@@ -48,6 +48,9 @@ pub fn advise(question: &RouterQuestion) -> Result<RouterAdvice, AdviceError> {
     let two_rules = two_rules.map(|two| judge.two_rules(two)).transpose()?;
     let available = q.available.map(|bytes| judge.option("available", bytes)).transpose()?;
     let recommended = judge.packets("formula", buffer)?;
+    if basis == Basis::NothingQueues {
+        return Ok(without_queue(q, &model, &judge, recommended, available));
+    }
     Ok(RouterAdvice {
         by_formula: recommended.clone(),
         recommended,
@@ -66,11 +69,46 @@ pub fn advise(question: &RouterQuestion) -> Result<RouterAdvice, AdviceError> {
         two_rules,
         rules: other_rules(q, &model, &judge)?,
         available,
-        outside: if basis == Basis::NothingQueues { Vec::new() } else { model.outside() },
+        outside: model.outside(),
         assumptions: model.assumptions(q),
         formulas: formulas(q, &model, &judge.router(q.favour), buffer),
         question: q.clone(),
     })
+}
+
+/// The answer where the inputs cannot exceed the output: a packet for each, and nothing more to tell.
+fn without_queue(
+    q: &RouterQuestion,
+    model: &LinkModel,
+    judge: &BufferEvaluation<'_>,
+    recommended: BufferChoice,
+    available: Option<BufferChoice>,
+) -> RouterAdvice {
+    let recommended = recommended.without_queue();
+    let all = formulas(q, model, &judge.router(q.favour), recommended.buffer);
+    RouterAdvice {
+        by_formula: recommended.clone(),
+        gamma: model.ratio.gamma(),
+        flows: model.flows(),
+        form: model.form,
+        expected: model.expected,
+        basis: Basis::NothingQueues,
+        simulated: None,
+        unsimulated: None,
+        range: None,
+        transfers: [judge.short.size(), judge.bulk.size()],
+        size_mean: model.mean.size(),
+        offered: model.offered(),
+        grows_with_flows: false,
+        two_rules: None,
+        rules: Vec::new(),
+        available: available.map(BufferChoice::without_queue),
+        outside: Vec::new(),
+        assumptions: Vec::new(),
+        formulas: all.into_iter().take(1).collect(),
+        question: q.clone(),
+        recommended,
+    }
 }
 
 fn check(q: &RouterQuestion) -> Result<(), AdviceError> {
@@ -285,18 +323,20 @@ impl<'a> BufferEvaluation<'a> {
         let link = &self.model.link;
         let effect = self.model.effect(buffer);
         let flow = effect.map(|effect| self.model.flow(effect.used));
+        let queued = effect.filter(|effect| !self.model.is_calm(effect));
         // No transfer is faster than the links that it crosses.
         let rate = |transfer: &ShortFlow| {
-            let rate = self.model.rate(transfer, effect.as_ref()?)?;
+            let rate = self.model.rate(transfer, queued.as_ref()?)?;
             Some(rate.min(self.input_rate).min(link.capacity()))
         };
         Ok(BufferChoice {
+            source: Source::Formula,
             name,
             buffer,
             bytes: buffer.in_bytes(link.packet()),
             worst_delay: link.worst_delay(buffer),
-            mean_delay: effect.map(|effect| effect.delay),
-            loss: effect.and_then(|effect| effect.loss),
+            mean_delay: queued.map(|effect| effect.delay),
+            loss: queued.and_then(|effect| effect.loss),
             used: effect.map(|effect| effect.used),
             flow,
             // By eq. (2) the time of a transfer is concave in its size, so that one of up to the mean size is no faster than the mean

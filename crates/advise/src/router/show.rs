@@ -1,9 +1,11 @@
 //! The advice in words.
 
 use sweetspot_theory::router::traffic::Outside;
-use sweetspot_units::Significant;
+use sweetspot_units::{Rate, Significant};
 
-use super::{Basis, Favour, RouterAdvice};
+use super::simulated::SHARE;
+use super::table::printed;
+use super::{Basis, BufferChoice, Favour, RouterAdvice};
 use crate::formula::explained;
 use crate::text::{list, wrap};
 
@@ -11,26 +13,44 @@ pub(super) const SOURCES: &str = "Sources: Prasad, Dovrolis, Thottan, \"Router B
     and the Role of the Output/Input Capacity Ratio\"; Villamizar and Song 1994; Appenzeller, \
     Keslassy, McKeown 2004; Enachescu et al. 2005; Spang, Arslan, McKeown 2021.";
 
+/// Sentences of reasons without `explain`.
+const MAIN_REASONS: usize = 3;
+
 impl RouterAdvice {
-    /// The advice as text, prose in at most `width` columns; `explain` adds the formulas with their numbers.
+    /// The advice as text, prose in at most `width` columns: the answer, its main reasons, and the alternatives. `explain` adds all
+    /// that led to it.
     pub fn text(&self, explain: bool, width: usize) -> String {
-        let mut out = self.answer(width);
-        out.push('\n');
-        out.push_str(&wrap(&self.words(), width, 0));
-        out.push('\n');
-        out.push_str(&self.alternatives(width));
+        let reasons = self.reasons();
+        let count = if explain { reasons.len() } else { MAIN_REASONS };
+        let reasons: Vec<String> = reasons.into_iter().take(count).collect();
+        let mut out = format!("{}\n{}", self.answer(width), wrap(&reasons.join(" "), width, 0));
+        if self.basis != Basis::NothingQueues {
+            out.push('\n');
+            out.push_str(&self.alternatives(width));
+            if explain {
+                out.push_str(&self.explanation(width));
+            }
+        }
+        out
+    }
+
+    /// The simulation's table, the formulas', the measurements', the assumptions and the formulas themselves.
+    fn explanation(&self, width: usize) -> String {
+        let mut out = String::new();
         if let Some(simulated) = &self.simulated {
             let packet_time = self.question.packet.as_f64() * 8.0 / self.question.rate.as_f64();
             out.push_str(&simulated.text(self.recommended.buffer, packet_time, width));
+            if self.source().is_some() {
+                out.push('\n');
+                out.push_str(&self.alternatives_by_formula(width));
+            }
         }
         if let Some(measured) = &self.question.measurement {
             out.push('\n');
             out.push_str(&measured.text(width));
         }
         out.push_str(&list("Assumed", &self.assumptions, width));
-        if explain {
-            out.push_str(&explained(&self.formulas, width));
-        }
+        out.push_str(&explained(&self.formulas, width));
         out.push('\n');
         out.push_str(&wrap(SOURCES, width, 2));
         out
@@ -41,38 +61,61 @@ impl RouterAdvice {
         self.in_lines(width) + &self.warnings_text(width)
     }
 
-    /// The reasons.
-    fn words(&self) -> String {
+    /// The reasons, a sentence each, the main ones first.
+    fn reasons(&self) -> Vec<String> {
         let q = &self.question;
         let link = format!(
             "Output rate over input rate, Gamma: {} / {} = {:.3}.",
             q.rate, q.input_rate, self.gamma
         );
+        let mut all = self.why();
         if self.basis == Basis::NothingQueues {
-            return format!("{} {link}", self.why());
+            return all;
         }
-        let range = self.range_words().map_or(String::new(), |range| format!(" {range}"));
-        format!(
-            "{}{}{}{}{range}{}{} {link}",
-            self.why(),
-            self.closed_form_words(),
-            self.rules_words(),
-            self.more_flows_words(),
-            self.verdict_words(),
-            self.input_words(),
-        )
+        all.extend(self.comparison());
+        all.extend(self.rules_words());
+        all.extend(self.verdict_words());
+        all.extend(self.closed_form_words());
+        all.extend(self.range_words());
+        all.extend(self.more_flows_words());
+        all.extend(self.input_words());
+        all.push(link);
+        all
     }
 
     /// With fast outputs the number of inputs decides whether anything queues at all.
-    fn input_words(&self) -> String {
+    fn input_words(&self) -> Option<String> {
         if self.gamma < 1.0 || self.question.inputs.is_some() {
-            return String::new();
+            return None;
         }
         let max = libm::floor(self.gamma);
         let send = if max > 1.0 { "such inputs send" } else { "such input sends" };
-        format!(
-            " Nothing queues unless more than {max:.0} {send} at once; it is assumed that they do."
-        )
+        Some(format!(
+            "Nothing queues unless more than {max:.0} {send} at once; it is assumed that they do."
+        ))
+    }
+
+    /// The comparison of the recommended buffer with the other rows of the table, by the printed rates. `None` where a simulation
+    /// compared the buffers, where two rules disagree on purpose, or where the aim is not the highest rate.
+    fn comparison(&self) -> Option<String> {
+        let favour = self.question.favour;
+        let is_settled = self.decided().is_some() || self.two_rules.is_some();
+        if is_settled || favour == Favour::Latency {
+            return None;
+        }
+        let whom = self.whom();
+        let own = self.recommended.rate(favour)?;
+        let rows = self.rows();
+        let rows = rows.iter().filter_map(|row| Some((row, row.rate(favour)?)));
+        let (best, rate) = rows.max_by_key(|(_, rate)| *rate)?;
+        Some(match printed(rate) > printed(own) {
+            false => format!("No other buffer in the table makes {whom} faster."),
+            true => format!(
+                "With {:.0} packets {whom} would have {rate} instead of {own}, and a full buffer would delay all traffic by {}.",
+                best.buffer.get(),
+                best.worst_delay
+            ),
+        })
     }
 
     /// The transfers that the buffer serves.
@@ -85,10 +128,10 @@ impl RouterAdvice {
     }
 
     /// The maximised quantity, and the buffer that maximises it.
-    fn why(&self) -> String {
+    fn why(&self) -> Vec<String> {
         let q = &self.question;
         let whom = self.whom();
-        match self.basis {
+        vec![match self.basis {
             Basis::NothingQueues => {
                 let n = q.inputs.unwrap_or_default();
                 let inputs = if n == 1 { "input" } else { "inputs" };
@@ -102,9 +145,11 @@ impl RouterAdvice {
                  queueing in an M/M/1/B queue."
             ),
             Basis::Optimum if self.lacks_bulk() => format!(
-                "By formula {whom} are fastest with this buffer. Too few finished in the simulator to compare."
+                "The formula's optimum for {whom}, too few of which finished in the simulator for a comparison."
             ),
-            Basis::Optimum => format!("By formula {whom} are fastest with this buffer."),
+            Basis::Optimum => format!(
+                "For {whom} the formula balances loss against queueing at this buffer."
+            ),
             Basis::Floor => {
                 "With a smaller buffer the link idles when flows halve their windows.".to_owned()
             }
@@ -124,15 +169,15 @@ impl RouterAdvice {
                 "The bursts of single flows need it in the paper's simulations. The exponential that was measured \
                  neglects them and asks for no buffer for {whom}."
             ),
-            Basis::BandwidthDelay => format!(
-                "The rate of {whom} grows with the buffer up to C x T and beyond, but a larger one would favour bulk \
-                 transfers at the cost of short ones."
-            ),
-            Basis::SquareRoot | Basis::BetweenRules => self.persistent_why(),
+            Basis::BandwidthDelay => {
+                "The formula asks for C x T or more, and more than C x T serves bulk transfers at the cost of short ones."
+                    .to_owned()
+            }
+            Basis::SquareRoot | Basis::BetweenRules => return self.persistent_why(),
             Basis::Simulator => format!(
-                "In the simulator, no buffer up to C x T makes {whom} faster by more than 5 % and chance."
+                "In the simulator, no buffer up to C x T makes {whom} significantly faster."
             ),
-        }
+        }]
     }
 
     /// The formula's buffer and the rule's, between which the recommended one lies.
@@ -149,54 +194,54 @@ impl RouterAdvice {
         bulk && self.decided().is_some_and(|simulated| !simulated.compares_bulk())
     }
 
-    /// Whether the simulation, if it decided, confirms the formula's range.
+    /// Whether the recommended buffer's rate is 90 % of the highest in the table or more.
     fn is_near_best(&self) -> bool {
-        let favour = self.question.favour;
-        self.decided().is_none_or(|found| found.is_near_best(favour, self.recommended.buffer))
+        let rate = |row: &BufferChoice| row.rate(self.question.favour).map(Rate::as_f64);
+        let best = self.rows().iter().filter_map(rate).fold(0.0, f64::max);
+        rate(&self.recommended).is_some_and(|own| own >= SHARE * best)
     }
 
-    fn verdict_words(&self) -> String {
+    fn verdict_words(&self) -> Vec<String> {
         match self.decided() {
             Some(_)
                 if matches!(self.basis, Basis::SquareRoot | Basis::BetweenRules | Basis::Crowd) =>
             {
-                String::new()
+                Vec::new()
             }
-            Some(_) if self.lacks_bulk() => String::new(),
+            Some(_) if self.lacks_bulk() => Vec::new(),
             Some(simulated) if self.question.favour != Favour::Latency => {
                 let is_said = self.basis == Basis::Simulator;
                 simulated.verdict(self.recommended.buffer, self.question.favour, is_said)
             }
-            _ => String::new(),
+            _ => Vec::new(),
         }
     }
 
     /// The quantities outside of the regression's range, and the forms that replace it.
-    fn closed_form_words(&self) -> String {
+    fn closed_form_words(&self) -> Option<String> {
         if !self.is_closed_form() || self.decided().is_some() {
-            return String::new();
+            return None;
         }
         let all: Vec<String> = self.outside.iter().map(outside_words).collect();
-        format!(
-            " This link is outside of the range of the simulated ones: {}. Closed forms therefore replace the regression \
-             over them.",
+        Some(format!(
+            "Closed forms give the buffer, as the regression over simulated links does not cover {}.",
             all.join(", ")
-        )
+        ))
     }
 
     fn range_words(&self) -> Option<String> {
         if self.basis == Basis::SquareRoot {
             return None;
         }
-        let range = self.kept()?;
-        let by = if self.decided().is_some() { " in the simulator" } else { "" };
+        // The formula's range holds for its own rate, while the use of the link caps those in the table.
+        let range = self.source().and(self.kept())?;
         let low = range.low.get();
         Some(match range.high {
             Some(high) => format!(
-                "Between {low:.0} and {:.0} packets it keeps 90 % of its rate{by}.",
+                "Between {low:.0} and {:.0} packets it keeps 90 % of its rate in the simulator.",
                 high.get()
             ),
-            None => format!("From {low:.0} packets on it keeps 90 % of its rate{by}."),
+            None => format!("From {low:.0} packets on it keeps 90 % of its rate in the simulator."),
         })
     }
 }

@@ -74,7 +74,7 @@ const SIGNIFICANCE: f64 = 0.05;
 /// 1 / sqrt(scale) times the whole's share of buffer: here at most half as much again, less than a step of the buffers tried.
 const DECISIVE_SCALE: f64 = 0.5;
 /// The share of the recommended buffer's rate that the range keeps.
-const SHARE: f64 = 0.9;
+pub(super) const SHARE: f64 = 0.9;
 /// Appenzeller, Keslassy, McKeown 2004: C T / sqrt(n) is to use 98 % of a link that persistent flows can fill.
 pub(super) const ALMOST_FULL: f64 = 0.98;
 
@@ -116,12 +116,19 @@ impl Simulated {
         libm::log2(OVERLOAD_LOSS / loss).clamp(0.0, 1.0)
     }
 
-    /// The performance of `buffer`, interpolated between its neighbours.
+    /// The performance of `buffer`, interpolated between its neighbours; `None` beyond the buffers tried.
     pub(super) fn at(&self, buffer: Packets) -> Option<SimulatedBuffer> {
-        let above = self.buffers.iter().position(|tried| tried.buffer >= buffer)?;
+        let (first, last) = (self.buffers.first()?.buffer, self.buffers.last()?.buffer);
+        // The simulated link has buffers of whole packets.
+        let rounding = 0.5 / self.scale;
+        if buffer.get() < first.get() - rounding || buffer.get() > last.get() + rounding {
+            return None;
+        }
+        let inside = if buffer > last { last } else { buffer };
+        let above = self.buffers.iter().position(|tried| tried.buffer >= inside)?;
         let (low, high) = (&self.buffers[above.saturating_sub(1)], &self.buffers[above]);
         let way = |b: f64| libm::log(b / low.buffer.get());
-        let share = if above == 0 { 1.0 } else { way(buffer.get()) / way(high.buffer.get()) };
+        let share = if above == 0 { 1.0 } else { way(inside.get()) / way(high.buffer.get()) };
         let mix = |one: f64, other: f64| one + (other - one) * share;
         let rate = |one: &SimulatedRate, other: &SimulatedRate| SimulatedRate {
             rate: Rate::from_f64(mix(one.rate.as_f64(), other.rate.as_f64())),
@@ -172,13 +179,6 @@ impl Simulated {
         })
     }
 
-    /// Whether `recommended` gives 90 % of the best simulated rate.
-    pub(super) fn is_near_best(&self, favour: Favour, recommended: Packets) -> bool {
-        let all = (0..self.buffers.len()).filter(|i| self.counts(*i, favour));
-        let best = all.map(|i| self.rate(i, favour)).fold(0.0, f64::max);
-        self.nearest(recommended).is_some_and(|i| self.rate(i, favour) >= SHARE * best)
-    }
-
     /// The best buffer above C T, if it is significantly better than `chosen`.
     fn larger(&self, chosen: usize, favour: Favour) -> Option<&SimulatedBuffer> {
         let all = (self.rule + 1..self.buffers.len()).filter(|i| self.counts(*i, favour));
@@ -212,15 +212,22 @@ impl Simulated {
 
     /// The sentence about buffers other than the one `recommended` for `favour`; `is_said` if the advice already says that none up
     /// to C T is better.
-    pub(super) fn verdict(&self, recommended: Packets, favour: Favour, is_said: bool) -> String {
+    pub(super) fn verdict(
+        &self,
+        recommended: Packets,
+        favour: Favour,
+        is_said: bool,
+    ) -> Vec<String> {
         let mut words = match is_said {
-            true => String::new(),
-            false => " No buffer up to C x T was significantly better in the simulator.".to_owned(),
+            true => Vec::new(),
+            false => {
+                vec!["No buffer up to C x T was significantly better in the simulator.".to_owned()]
+            }
         };
         let larger = self.nearest(recommended).and_then(|chosen| self.larger(chosen, favour));
         if let Some(found) = larger {
-            words.push_str(&format!(
-                " A larger buffer, {:.0} packets, gave {} and would delay everybody.",
+            words.push(format!(
+                "A larger buffer, {:.0} packets, gave {} and would delay all traffic.",
                 found.buffer.get(),
                 found.of(favour).rate
             ));
@@ -309,7 +316,7 @@ impl Simulated {
         }
         format!(
             " Fewer flows smooth each other less: this part needs up to {:.1} times the share of buffer that the whole \
-             does (C T / sqrt(n)). The advice does not rest on this table.",
+             does (C T / sqrt(n)). The recommended buffer does not rest on this table.",
             1.0 / libm::sqrt(self.scale)
         )
     }

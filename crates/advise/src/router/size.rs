@@ -7,7 +7,7 @@ use sweetspot_units::Bytes;
 use super::{Favour, Mix, RouterQuestion};
 
 /// Router-buffer §III-A: the mean of its transfers, "realistic" beside traces.
-const TYPICAL: Bytes = Bytes::new(80_000);
+pub(super) const TYPICAL: Bytes = Bytes::new(80_000);
 /// From e packets on, larger transfers need fewer flows.
 const FEWEST_PACKETS: f64 = 3.0;
 

@@ -1,61 +1,68 @@
 //! The alternatives to the recommended buffer, with the cost of each.
 
-use sweetspot_units::{Duration, Percent, Rate, Significant};
+use sweetspot_units::{Duration, Rate, Significant};
 
 use super::{BufferChoice, RouterAdvice};
-use crate::text::{percent, row, table, wrap};
+use crate::text::{row, table, wrap};
 
 /// The columns of a buffer's name, its size and the delay when it is full.
 const BUFFER_COLUMNS: usize = 4;
 
+/// The columns of a table of buffers.
+const HEAD: [&str; 9] =
+    ["rule", "packets", "bytes", "full", "mean", "loss %", "used %", "short", "bulk"];
+
 impl RouterAdvice {
+    /// The recommended buffer and the others, with numbers of one source.
+    pub(super) fn rows(&self) -> Vec<BufferChoice> {
+        let recommended = BufferChoice { name: "recommended", ..self.recommended.clone() };
+        let is_moved = self.by_formula.buffer != recommended.buffer;
+        let formula = Some(&self.by_formula).filter(|_| is_moved);
+        let others = formula.into_iter().chain(&self.available).chain(&self.rules);
+        core::iter::once(recommended).chain(others.map(|other| self.shown(other))).collect()
+    }
+
     pub(super) fn alternatives(&self, width: usize) -> String {
-        let head = ["rule", "packets", "bytes", "full", "mean", "loss", "used", "short", "bulk"];
-        let mut rows = vec![head.map(str::to_owned).to_vec()];
-        // If nothing else decided, the formula's buffer is the one recommended above.
-        let own = self.decided().map(|_| &self.by_formula);
-        let all: Vec<&BufferChoice> =
-            own.into_iter().chain(&self.available).chain(&self.rules).collect();
-        let is_predicted = all.iter().any(|choice| choice.used.is_some());
-        let mbit = |rate: Option<Rate>| {
-            rate.map_or("-".to_owned(), |rate| Significant::<3>(rate.as_f64() / 1e6).to_string())
+        let rows = self.rows();
+        let legend = self.legend(is_predicted(&rows));
+        let source = wrap(&format!("Buffers, by {}:", self.source_words()), width, 0);
+        format!("{source}{}{}", cells(&rows), wrap(&format!("  {legend}"), width, 2))
+    }
+
+    /// The same buffers by formula, beside a simulation.
+    pub(super) fn alternatives_by_formula(&self, width: usize) -> String {
+        let rows: Vec<BufferChoice> = [&self.by_formula]
+            .into_iter()
+            .chain(&self.available)
+            .chain(&self.rules)
+            .cloned()
+            .collect();
+        let by = if self.is_closed_form() { "closed forms" } else { "formula" };
+        let unknown = match is_predicted(&rows) {
+            true => wrap(
+                "  -: not predicted. Rates: eq. (2), with the loss and the queue of the row.",
+                width,
+                2,
+            ),
+            false => String::new(),
         };
-        let ms = |delay: Duration| Significant::<3>(delay.as_secs_f64() * 1e3).to_string();
-        rows.extend(all.iter().map(|c| {
-            row([
-                &c.name,
-                &format!("{:.0}", c.buffer.get()),
-                &c.bytes,
-                &ms(c.worst_delay),
-                &c.mean_delay.map_or("-".to_owned(), ms),
-                &percent(c.loss),
-                &c.used.map_or("-".to_owned(), |used| format!("{:.1}", Percent(used))),
-                &mbit(c.short),
-                &mbit(c.bulk),
-            ])
-        }));
-        // Without a prediction only the buffers are left.
-        let columns = if is_predicted { head.len() } else { BUFFER_COLUMNS };
-        rows.iter_mut().for_each(|row| row.truncate(columns));
-        let legend = wrap(&format!("  {}", self.legend(is_predicted)), width, 2);
-        format!("Alternatives, by formula:\n{}{legend}", table(1, &rows))
+        format!("The same by {by} alone:\n{}{unknown}", cells(&rows))
     }
 
     /// The rows and columns that are shown, explained.
     fn legend(&self, is_predicted: bool) -> String {
         let [small, large] = self.transfers;
-        let columns = match is_predicted {
-            true => format!(
-                "full, mean: queueing delay, ms. used: share of the link, which all flows share. short, bulk: \
-                 Mbit/s of one transfer of {small} and of one of {large} among them, with the RTT, the queueing and the loss \
-                 (S-model, eq. 2)."
+        let columns = match (is_predicted, self.source()) {
+            (true, Some(_)) => format!(
+                "full, mean: queueing delay, ms. short, bulk: Mbit/s, medians of transfers like {small} and {large}. Numbers between \
+                 the buffers tried are interpolated. -: not simulated, or too few finished."
             ),
-            false => "full: delay of a full buffer, ms.".to_owned(),
+            (true, None) => format!(
+                "full, mean: queueing delay, ms. short, bulk: Mbit/s of a transfer of {small} and of one of {large}. -: not predicted."
+            ),
+            (false, _) => "full: delay of a full buffer, ms.".to_owned(),
         };
         let mut all = vec![columns];
-        if is_predicted && self.is_closed_form() {
-            all.push("-: not predicted, because the link would idle at times.".to_owned());
-        }
         let flows = if self.flows == 1 { "flow" } else { "flows" };
         let assumed = if self.question.flows.is_none() { ", assumed" } else { "" };
         all.extend(self.rules.iter().filter_map(|rule| match rule.name {
@@ -68,4 +75,44 @@ impl RouterAdvice {
         }));
         all.join(" ")
     }
+}
+
+/// A rate in Mbit/s as the table prints it.
+fn mbit(rate: Rate) -> Significant<3> {
+    Significant(rate.as_f64() / 1e6)
+}
+
+/// The number that the table prints for `rate`.
+pub(super) fn printed(rate: Rate) -> f64 {
+    mbit(rate).to_string().parse().unwrap_or_else(|_| rate.as_f64() / 1e6)
+}
+
+/// Without a prediction only the buffers are left.
+fn is_predicted(rows: &[BufferChoice]) -> bool {
+    rows.iter().any(|choice| choice.used.is_some())
+}
+
+fn cells(choices: &[BufferChoice]) -> String {
+    let mut rows = vec![HEAD.map(str::to_owned).to_vec()];
+    let known = |rate: Option<Rate>| rate.map_or("-".to_owned(), |rate| mbit(rate).to_string());
+    let ms = |delay: Duration| Significant::<3>(delay.as_secs_f64() * 1e3).to_string();
+    let percent = |share: Option<f64>, shown: fn(f64) -> String| {
+        share.map_or("-".to_owned(), |share| shown(share * 100.0))
+    };
+    rows.extend(choices.iter().map(|c| {
+        row([
+            &c.name,
+            &format!("{:.0}", c.buffer.get()),
+            &c.bytes,
+            &ms(c.worst_delay),
+            &c.mean_delay.map_or("-".to_owned(), ms),
+            &percent(c.loss, |loss| Significant::<3>(loss).to_string()),
+            &percent(c.used, |used| format!("{used:.1}")),
+            &known(c.short),
+            &known(c.bulk),
+        ])
+    }));
+    let columns = if is_predicted(choices) { HEAD.len() } else { BUFFER_COLUMNS };
+    rows.iter_mut().for_each(|row| row.truncate(columns));
+    table(1, &rows)
 }

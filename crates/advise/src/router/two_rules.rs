@@ -1,8 +1,12 @@
 //! Two rules that hold for different traffic, and the way between them.
 
+use core::cmp::Ordering;
+
 use sweetspot_theory::Packets;
 use sweetspot_theory::TheoryError;
+use sweetspot_units::Rate;
 
+use super::simulated::SHARE;
 use super::{Basis, BufferChoice, Favour, RouterAdvice, size};
 
 /// The buffers of two rules. The number of flows and the size of their transfers decide how far each of them holds.
@@ -28,13 +32,16 @@ pub(super) fn larger(one: Packets, other: Packets) -> Packets {
 
 impl RouterAdvice {
     /// The rules that lead to the recommended buffer of flows that persist, or may.
-    pub(super) fn persistent_why(&self) -> String {
+    pub(super) fn persistent_why(&self) -> Vec<String> {
         let (n, size) = (self.flows, self.size_mean);
-        let Some(two) = &self.two_rules else { return String::new() };
+        let Some(two) = &self.two_rules else { return Vec::new() };
         let (few, many) = (two.persistent.buffer.get(), two.transfers.buffer.get());
         if n == 1 && self.basis == Basis::SquareRoot {
-            return "A single flow needs C x T to keep the link busy while it recovers from a loss. More only adds delay."
-                .to_owned();
+            return vec![
+                "A single flow needs C x T to keep the link busy while it recovers from a loss."
+                    .to_owned(),
+                "More only adds delay.".to_owned(),
+            ];
         }
         let is_known = self.question.mean_size().is_some();
         if self.basis == Basis::BetweenRules {
@@ -44,10 +51,13 @@ impl RouterAdvice {
                     format!("The sizes of the {n} flows are not known: --size-mean would decide.")
                 }
             };
-            return format!(
-                "C T / sqrt(n), {few:.0} packets, keeps the link almost full if flows persist; {many:.0} packets suit \
-                 transfers that come and go. {between}"
-            );
+            return vec![
+                format!(
+                    "C T / sqrt(n), {few:.0} packets, keeps the link almost full if flows persist; {many:.0} packets suit \
+                     transfers that come and go."
+                ),
+                between,
+            ];
         }
         let persist = match is_known {
             false => format!("{n} flows fill this link only if they persist"),
@@ -55,73 +65,73 @@ impl RouterAdvice {
         };
         // A packet of the simulated link is no difference.
         if self.recommended.buffer.get() <= 1.05 * few {
-            return format!(
-                "{persist}. C T / sqrt(n) keeps the link almost full then, and more only adds delay."
-            );
+            let rule = "C T / sqrt(n) keeps the link almost full then, and more only adds delay.";
+            return vec![format!("{persist}."), rule.to_owned()];
         }
         let rule = format!("C T / sqrt(n), {few:.0} packets,");
-        match self.decided().and_then(|found| found.at(two.persistent.buffer)) {
-            Some(small) => format!(
-                "{persist}. In the simulator {rule} would use {:.1} % of the link.",
-                small.used * 100.0
-            ),
-            None => format!("{persist}. {rule} would not hold the bursts of single flows."),
-        }
+        let small = match self.decided().and_then(|found| found.at(two.persistent.buffer)) {
+            Some(small) => {
+                format!(
+                    "In the simulator {rule} would use {:.1} % of the link.",
+                    small.used * 100.0
+                )
+            }
+            None => format!("{rule} would not hold the bursts of single flows."),
+        };
+        vec![format!("{persist}."), small]
     }
 
     /// The reason why more flows get a larger buffer, if they do.
-    pub(super) fn more_flows_words(&self) -> &'static str {
-        match self.grows_with_flows {
-            true => {
-                " More flows would need a larger buffer: they fill the link with shorter transfers, which come and go, and \
-                 to those a loss costs more."
-            }
-            false => "",
-        }
+    pub(super) fn more_flows_words(&self) -> Option<String> {
+        self.grows_with_flows.then(|| {
+            "More flows would need a larger buffer: they fill the link with shorter transfers, which come and go, and \
+             to those a loss costs more."
+                .to_owned()
+        })
     }
 
     /// The rule for the other case, and the cost of the wrong one.
-    pub(super) fn rules_words(&self) -> String {
+    pub(super) fn rules_words(&self) -> Option<String> {
         let Some(two) = self.two_rules.as_ref() else { return self.crowd_words() };
         let many = two.transfers.buffer.get();
         if self.basis != Basis::SquareRoot || self.flows == 1 {
-            return String::new();
+            return None;
         }
         if self.question.mean_size().is_some() {
             return self.synchronised_words(many);
         }
-        format!(
-            " If the link is not full at busy times, transfers come and go: then take up to {many:.0} packets ({} when \
+        Some(format!(
+            "If the link is not full at busy times, transfers come and go: then take up to {many:.0} packets ({} when \
              full).",
             two.transfers.worst_delay
-        )
+        ))
     }
 
     // Appenzeller, Keslassy, McKeown 2004: flows in step are common below 100 and very rare above 500.
     /// The remark that the rule for persistent flows may be too small for a few of them.
-    fn synchronised_words(&self, bdp: f64) -> String {
+    fn synchronised_words(&self, bdp: f64) -> Option<String> {
         let is_rule = self.basis == Basis::SquareRoot && self.decided().is_none();
         if !is_rule || !(2..100).contains(&self.flows) {
-            return String::new();
+            return None;
         }
-        format!(
-            " Fewer than a hundred flows often lose packets in step: if the link is not full at busy times, take up to \
+        Some(format!(
+            "Fewer than a hundred flows often lose packets in step: if the link is not full at busy times, take up to \
              C T, {bdp:.0} packets."
-        )
+        ))
     }
 
     /// The remark that transfers persist if enough flows share the link.
-    fn crowd_words(&self) -> String {
+    fn crowd_words(&self) -> Option<String> {
         let q = &self.question;
         let is_bulk = q.favour == Favour::Throughput && self.basis != Basis::NothingQueues;
         match q.flows {
             None if is_bulk && size::may_persist(q, self.size_mean) => {
-                " If n such flows share the link, C T / sqrt(n) is enough: their number would decide.".to_owned()
+                Some("If n such flows share the link, C T / sqrt(n) is enough: their number would decide.".to_owned())
             }
-            Some(n) if is_bulk && q.mean_size().is_none() => format!(
-                " If all {n} flows persist instead, C T / sqrt(n) keeps the link almost full, and more only adds delay."
-            ),
-            _ => String::new(),
+            Some(n) if is_bulk && q.mean_size().is_none() => Some(format!(
+                "If all {n} flows persist instead, C T / sqrt(n) keeps the link almost full, and more only adds delay."
+            )),
+            _ => None,
         }
     }
 
@@ -140,6 +150,9 @@ impl RouterAdvice {
 
     /// The verdict about the device's buffer.
     pub(super) fn verdict(&self, a: &BufferChoice) -> &'static str {
+        if self.basis == Basis::NothingQueues {
+            return if a.buffer < self.recommended.buffer { "too small" } else { "enough" };
+        }
         if let Some([low, high]) = self.bounds() {
             return match a.buffer {
                 buffer if buffer < low => "too small by both rules: the link idles at times",
@@ -150,15 +163,23 @@ impl RouterAdvice {
                 _ => "enough",
             };
         }
-        match self.kept() {
-            Some(range) if a.buffer < range.low => "too small: the rate is below 90 % of its best",
-            Some(range) if range.high.is_some_and(|h| a.buffer > h) => {
-                "more than is good: the rate is below 90 % of its best; configure less"
+        let r = &self.recommended;
+        let rate = |choice: &BufferChoice| choice.rate(self.question.favour).map(Rate::as_f64);
+        // By the rates in the table.
+        let keeps = rate(a).zip(rate(r)).map(|(rate, own)| rate >= SHARE * own);
+        match (keeps, a.buffer.partial_cmp(&r.buffer)) {
+            (None, _) if self.source().is_none() && a.used.is_none() => {
+                "too small: below C T / sqrt(n) the link idles at times"
             }
-            Some(_) => "within the range",
-            None if a.buffer > self.recommended.buffer => "more than needed: configure less",
-            None if a.buffer < self.recommended.buffer => "less than recommended",
-            None => "enough",
+            (Some(false), Some(Ordering::Less)) => {
+                "too small: the rate is below 90 % of the recommended buffer's"
+            }
+            (Some(false), _) => {
+                "more than is good: the rate is below 90 % of the recommended buffer's; configure less"
+            }
+            (_, Some(Ordering::Greater)) => "more than needed: configure less",
+            (None, Some(Ordering::Less)) => "less than recommended",
+            _ => "enough",
         }
     }
 }

@@ -9,8 +9,8 @@ impl RouterAdvice {
     pub fn warnings(&self) -> Vec<String> {
         let part = self.simulated.as_ref().filter(|simulated| !simulated.decides()).map(|part| {
             format!(
-                "Warning: only {:.2} % of the link could be simulated, with too few flows to stand for all. \
-                 The recommendation is by closed forms.",
+                "Warning: the time allowed the simulation of only {:.2} % of the link, with too few flows to stand for all. \
+                 The buffer is by closed forms.",
                 part.scale * 100.0
             )
         });
@@ -24,7 +24,8 @@ impl RouterAdvice {
              forms good. Fit the formulas to measurements of the link."
                 .to_owned()
         });
-        let all = [self.overload(), self.too_few_flows(), part, unsimulated, neither];
+        let overload = self.overload().or_else(|| self.losses());
+        let all = [overload, self.too_few_flows(), part, unsimulated, neither];
         all.into_iter().flatten().collect()
     }
 
@@ -35,7 +36,7 @@ impl RouterAdvice {
     /// The remark that flows have too few packets in flight whatever the buffer.
     fn overload(&self) -> Option<String> {
         let rule = self.rules.iter().find(|rule| rule.name == "BDP")?;
-        let loss = match self.decided() {
+        let loss = match self.source() {
             Some(simulated) => simulated.loss_with_rule(),
             None if self.basis == Basis::NothingQueues => None,
             // Pipe and buffer hold C T each.
@@ -43,7 +44,7 @@ impl RouterAdvice {
                 let in_flight = 2.0 * rule.buffer.get() / self.flows as f64;
                 return (in_flight < PACKETS_IN_FLIGHT).then(|| {
                     "Warning: the link is overloaded. Even a buffer of C x T leaves the flows fewer than four packets each in \
-                     flight, so they wait for timeouts. No buffer helps; fewer flows or a faster link do."
+                     flight, so they wait for timeouts. A larger buffer mostly adds delay; fewer flows or a faster link help."
                         .to_owned()
                 });
             }
@@ -52,7 +53,17 @@ impl RouterAdvice {
         let loss = loss.filter(|loss| *loss > OVERLOAD_LOSS)?;
         Some(format!(
             "Warning: the link is overloaded. Even a buffer of C x T loses {} of the packets, so flows have fewer than \
-             four in flight and wait for timeouts. No buffer helps; fewer flows or a faster link do.",
+             four in flight and wait for timeouts. A larger buffer mostly adds delay; fewer flows or a faster link help.",
+            percent(Some(loss))
+        ))
+    }
+
+    /// The remark that the recommended buffer leaves its flows too few packets in flight.
+    fn losses(&self) -> Option<String> {
+        let loss = self.recommended.loss.filter(|loss| *loss > OVERLOAD_LOSS)?;
+        Some(format!(
+            "Warning: this buffer loses {} of the packets, so flows have fewer than four in flight and wait for timeouts. \
+             A larger one would lose less.",
             percent(Some(loss))
         ))
     }
@@ -70,8 +81,7 @@ impl RouterAdvice {
             )
         } else {
             format!(
-                "Warning: {n} {flows} of {} on average use {:.1} % of the link even if nothing is lost, so nothing queues \
-                 for long. The buffer is for times with more flows.",
+                "Warning: {n} {flows} of {} on average use {:.1} % of the link at most, so only bursts queue. The buffer is for times with more flows.",
                 self.size_mean,
                 self.offered * 100.0
             )

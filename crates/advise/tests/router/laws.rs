@@ -1,6 +1,8 @@
 //! Laws over drawn links.
 
-use sweetspot_advise::router::{Favour, Mix, Parameters, RouterQuestion, Simulated, advise};
+use sweetspot_advise::router::{
+    BufferChoice, Favour, Mix, Parameters, RouterQuestion, Simulated, advise,
+};
 use sweetspot_theory::reno::l_model;
 use sweetspot_theory::reno::s_model::ShortFlow;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
@@ -121,8 +123,49 @@ proptest::proptest! {
         // Pipe and buffer hold four packets per flow or more, or no buffer helps.
         let is_overloaded = 2.0 * ten(rate + rtt) / 12_000.0 < 5.0 * flows as f64;
         proptest::prop_assert!(is_shorter || is_overloaded || grows <= 1.05, "{grows} {few:?}");
-        let said = few.text(false, 80).replace('\n', " ").contains("More flows would need a larger buffer");
+        let said = few.text(true, 80).replace('\n', " ").contains("More flows would need a larger buffer");
         proptest::prop_assert_eq!(said, grows > 1.0 && is_shorter);
+    }
+    #[test]
+    fn law_the_default_text_is_short_and_its_claims_are_those_of_its_table(
+        (rate, rtt) in (7.0..11.0, -3.0..-0.3),
+        (inputs, flows) in (-1.3..1.3, proptest::option::of(1..100_000u64)),
+        size in proptest::option::of(3.0..9.0),
+        favour in proptest::sample::select(vec![Favour::Throughput, Favour::Short, Favour::Latency]),
+        parameters in proptest::sample::select(vec![Parameters::default(), poisson()]),
+    ) {
+        let ten = |exponent: f64| 10f64.powf(exponent);
+        proptest::prop_assume!(ten(rate + rtt) / 12_000.0 >= 5.0);
+        let advice = advise(&RouterQuestion {
+            rate: Rate::from_f64(ten(rate)),
+            rtt: Duration::from_secs_f64(ten(rtt)),
+            input_rate: Rate::from_f64(ten(rate - inputs)),
+            flows,
+            size_mean: size.map(|size| Bytes::from_f64(ten(size))),
+            favour,
+            parameters,
+            ..question("1Gbit/s")
+        })
+        .unwrap();
+        let text = advice.text(false, 80);
+        let mut parts = text.split("\n\n");
+        let (answer, reason) = (parts.next().unwrap(), parts.next().unwrap().replace('\n', " "));
+        let sentences = reason.split(". ").filter(|rest| rest.starts_with(char::is_uppercase)).count();
+        proptest::prop_assert!(sentences <= 3, "{reason}");
+        proptest::prop_assert!(answer.starts_with("buffer ") && text.matches("packets  ").count() == 1, "{text}");
+        // No formula loses nothing.
+        let lossless = |choice: &BufferChoice| choice.loss == Some(0.0);
+        proptest::prop_assert!(!advice.rules.iter().chain([&advice.recommended]).any(lossless), "{text}");
+        proptest::prop_assert!(!advice.text(true, 80).contains(" 0 %"), "{text}");
+        let of = |bulk: Option<Rate>, short| if favour == Favour::Throughput { bulk } else { short };
+        let own = of(advice.recommended.bulk, advice.recommended.short);
+        let others = advice.rules.iter().filter_map(|rule| of(rule.bulk, rule.short)).max();
+        if let (Some(own), Some(best)) = (own, others) {
+            let claims = reason.contains("No other buffer in the table makes");
+            // Three digits are printed.
+            proptest::prop_assert!(!claims || best.as_f64() <= 1.01 * own.as_f64(), "{text}");
+            proptest::prop_assert!(!reason.contains(" would have ") || best > own, "{text}");
+        }
     }
     #[test]
     fn bulk_never_gets_less_than_with_the_rule_and_nobody_more_delay(

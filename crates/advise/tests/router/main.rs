@@ -5,7 +5,7 @@ mod simulation;
 
 use sweetspot_advise::router::{Basis, Favour, Mix, Parameters, RouterQuestion, advise};
 use sweetspot_theory::router::capacity_ratio::Form;
-use sweetspot_units::{Bytes, Duration, Rate};
+use sweetspot_units::{Bytes, Rate};
 
 fn question(input: &str) -> RouterQuestion {
     RouterQuestion {
@@ -129,9 +129,9 @@ fn few_flows_on_a_fast_link_get_its_product_over_their_root() {
     let r = &thousand.recommended;
     assert_eq!((r.used, r.flow), (Some(0.98), Some(Rate::from_mbit_per_second(98))));
     assert!((r.loss.unwrap() / 6.0076e-6 - 1.0).abs() < 1e-3, "{r:?}");
-    let text = thousand.text(false, 80).replace('\n', " ");
+    let text = thousand.text(true, 80).replace('\n', " ");
     assert!(text.contains(" a C x T of 500000 packets (16 to 1050)"), "{text}");
-    assert!(text.contains("Closed forms therefore replace the regression"), "{text}");
+    assert!(text.contains("Closed forms give the buffer, as the regression"), "{text}");
 }
 
 #[test]
@@ -173,9 +173,10 @@ fn flows_too_short_to_fill_the_link_are_not_promised_a_share_of_it() {
     let close = |found: f64, wanted: f64| (found / wanted - 1.0).abs() < 1e-3;
     assert!(close(r.flow.unwrap().as_f64(), 640_000.0 / 0.36), "{r:?}");
     assert!(close(r.used.unwrap(), 20.0 * 640_000.0 / 0.36 / 1e9), "{r:?}");
-    assert_eq!((r.loss, r.mean_delay), (Some(0.0), Some(Duration::ZERO)));
+    // Bursts queue all the same, which no formula here predicts: not 0 %.
+    assert_eq!((r.loss, r.mean_delay, r.short, r.bulk), (None, None, None, None));
     let text = advice.answer(80).replace("\n  ", " ");
-    assert!(text.contains("20 flows of 80 kB on average use 3.6 % of the link"), "{text}");
+    assert!(text.contains("20 flows of 80 kB on average use 3.6 % of the link at most"), "{text}");
 }
 
 #[test]
@@ -194,7 +195,7 @@ fn flows_of_unknown_size_get_a_buffer_between_two_rules() {
     let size = 503.4e3 * 50f64.powf(0.2072);
     assert!((advice.size_mean.as_f64() / size - 1.0).abs() < 1e-3, "{}", advice.size_mean);
     assert_eq!(advice.basis, Basis::BetweenRules);
-    let words = advice.text(false, 80).replace('\n', " ");
+    let words = advice.text(true, 80).replace('\n', " ");
     assert!(words.contains("C T / sqrt(n), 316 packets"), "{words}");
     assert!(words.contains("More flows would need a larger buffer: they"), "{words}");
     // 12 packets each: transfers fill the link. 105: the flows persist. A size settles it.
@@ -221,7 +222,7 @@ fn the_longer_transfers_last_the_nearer_their_buffer_is_to_the_square_roots() {
     let long = of(100_000_000);
     assert_eq!(long.basis, Basis::SquareRoot);
     assert!((long.recommended.buffer.get() - 55.902).abs() < 0.001);
-    let text = long.text(false, 80);
+    let text = long.text(true, 80);
     assert!(text.starts_with("buffer  56 packets (83.85 kB), C T / sqrt(n)\n"), "{text}");
     // 300 kB are 200 packets, and sqrt(50) times as many half the way to 50 times as many.
     assert_eq!(of(300_000).two_rules, None);
@@ -317,9 +318,43 @@ fn without_enough_inputs_nothing_queues() {
     // Equal rates: one input fills the output and no more.
     assert_eq!(basis("1Gbit/s", 1), Basis::NothingQueues);
     for (input, max) in [("1Gbit/s", "1 such input sends"), ("100Mbit/s", "10 such inputs send")] {
-        let text = advise(&question(input)).unwrap().text(false, 80).replace('\n', " ");
+        let text = advise(&question(input)).unwrap().text(true, 80).replace('\n', " ");
         assert!(text.contains(&format!("unless more than {max}")), "{text}");
     }
+}
+
+#[test]
+fn where_nothing_queues_the_answer_is_that_alone() {
+    // Two inputs of 500 Mbit/s are the link's 1 Gbit/s.
+    for (inputs, buffer) in
+        [(1, "1 packet (1.5 kB), one for each input"), (2, "2 packets (3 kB), one for each input")]
+    {
+        let advice =
+            advise(&RouterQuestion { inputs: Some(inputs), ..question("500Mbit/s") }).unwrap();
+        let text = advice.text(false, 80);
+        assert_eq!(text.lines().next(), Some(format!("buffer  {buffer}").as_str()));
+        assert!(
+            !text.contains("loss") && !text.contains("rule") && text.lines().count() <= 4,
+            "{text}"
+        );
+        let json = advice.json();
+        assert_eq!((json["loss"].as_f64(), json["delay_s"].as_f64()), (Some(0.0), Some(0.0)));
+        assert!(json["utilisation"].is_null() && json["bulk_bps"].is_null());
+    }
+}
+
+#[test]
+fn a_buffer_that_overloads_its_flows_is_warned_of() {
+    // C T are 250 packets for 50 flows: 20 packets leave the flows fewer than four each.
+    let q = RouterQuestion {
+        rate: "50Mbit/s".parse().unwrap(),
+        flows: Some(50),
+        favour: Favour::Latency,
+        ..question("500Mbit/s")
+    };
+    let advice = advise(&q).unwrap();
+    assert!(advice.recommended.loss.unwrap() > 3.0 / 32.0, "{:?}", advice.recommended);
+    assert!(advice.warnings().iter().any(|warning| warning.contains("this buffer loses")));
 }
 
 #[test]
@@ -347,7 +382,7 @@ fn what_the_device_has_is_judged() {
     };
     assert!(words(30_000).contains("too small"));
     // The best is 823 packets, 1.2 MB.
-    assert!(words(1_200_000).contains("within the range"));
+    assert!(words(1_200_000).contains(": enough"));
     assert!(words(100_000_000).contains("more than is good"));
 }
 

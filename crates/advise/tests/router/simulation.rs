@@ -1,7 +1,8 @@
 //! Advice that a simulation checked.
 
 use sweetspot_advise::router::{
-    Basis, Favour, Mix, RouterQuestion, Simulated, SimulatedBuffer, SimulatedRate, advise,
+    Basis, Favour, Mix, RouterAdvice, RouterQuestion, Simulated, SimulatedBuffer, SimulatedRate,
+    Source, advise,
 };
 use sweetspot_theory::Packets;
 use sweetspot_units::{Bytes, Duration, Rate};
@@ -99,12 +100,13 @@ fn a_small_part_of_the_link_is_simulated_and_decides_nothing() {
     let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
     let part = Simulated { scale: 0.01, ..simulated([2, 4, 6]) };
     let shown = advice.clone().decided_by(part);
-    assert_eq!((&shown.recommended, shown.basis), (&advice.recommended, advice.basis));
+    let kept =
+        |advice: &RouterAdvice| (advice.recommended.buffer, advice.recommended.bytes, advice.basis);
+    assert_eq!(kept(&shown), kept(&advice));
     assert_eq!(shown.json()["simulation"]["decides"], false);
-    let text = shown.text(false, 80).replace("\n  ", " ").replace('\n', " ");
+    let text = shown.text(true, 80).replace("\n  ", " ").replace('\n', " ");
     assert!(text.contains("up to 10.0 times the share of buffer"), "{text}");
-    assert!(text.contains("only 1.00 % of the link could be simulated"), "{text}");
-    assert!(!text.contains("in the simulator"), "{text}");
+    assert!(text.contains("the simulation of only 1.00 % of the link"), "{text}");
     assert!(!text.lines().any(|line| line.ends_with("  take")), "{text}");
     // 1 / sqrt(0.5) is 1.4, less than a step of the buffers tried.
     assert!(Simulated { scale: 0.5, ..simulated([2, 4, 6]) }.decides());
@@ -122,14 +124,14 @@ fn the_range_is_that_of_the_table_shown() {
     }
     table.buffers[1].buffer = advice.recommended.buffer;
     table.buffers[0].buffer = Packets::new(2.0).unwrap();
-    let found = advice.clone().decided_by(table.clone()).text(false, 80).replace('\n', " ");
+    let found = advice.clone().decided_by(table.clone()).text(true, 80).replace('\n', " ");
     let from = advice.recommended.buffer.get();
     let words = format!("From {from:.0} packets on it keeps 90 % of its rate in the simulator.");
     assert!(found.contains(&words), "{found}");
     assert!(found.contains("keep 90 % of their best rate or more"), "{found}");
     // Half of the best: the claim of the formula is dropped.
     table.buffers[2].short.rate = Rate::from_bits_per_second(2_000_000);
-    let found = advice.decided_by(table).text(false, 80).replace('\n', " ");
+    let found = advice.decided_by(table).text(true, 80).replace('\n', " ");
     assert!(!found.contains("best rate or more"), "{found}");
 }
 
@@ -145,24 +147,80 @@ fn a_link_on_which_flows_have_less_than_four_packets_is_named_overloaded() {
     assert!(said(0.0938) && !said(0.0937));
 }
 
+/// Rows of the table under the line that begins with `head`, by name.
+fn rows(text: &str, head: &str) -> Vec<Vec<String>> {
+    let lines = text.lines().skip_while(|line| !line.starts_with(head));
+    let table = lines.skip_while(|line| !line.starts_with("  rule ")).skip(1);
+    let is_row = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
+    let table = table
+        .take_while(is_row)
+        .take_while(|line| !line.contains("full, mean:") && !line.starts_with("  -:"));
+    table.map(|line| line.split_whitespace().map(str::to_owned).collect()).collect()
+}
+
 #[test]
-fn each_table_has_one_basis() {
-    let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
-    let decided = advice.clone().decided_by(simulated([2, 4, 6]));
-    // The rule wins. The formula's row has the formula's own buffer, 823 packets, and its effect by formula.
-    assert_eq!(
-        (&decided.by_formula, decided.recommended.buffer.get()),
-        (&advice.by_formula, 5000.0)
-    );
-    let row = |text: String| text.lines().any(|line| line.starts_with("  formula          823 "));
-    assert!(row(decided.text(false, 80)));
-    // If nothing else decided, that buffer is the one recommended above.
-    assert!(
-        !row(advice.text(false, 80)) && advice.text(false, 80).starts_with("buffer  823 packets")
-    );
-    let text = decided.text(false, 80);
-    assert_eq!(text.lines().filter(|line| line.ends_with("  take")).count(), 1, "{text}");
-    assert!(text.lines().any(|line| line.contains(" 5000'") && line.ends_with("take")), "{text}");
+fn law_all_numbers_of_an_answer_are_the_simulations_if_there_was_one() {
+    let q = RouterQuestion {
+        available: Some(Bytes::new(1_500_000)),
+        parameters: poisson(),
+        ..question("10Gbit/s")
+    };
+    for (favour, scale) in
+        [(Favour::Throughput, 1.0), (Favour::Short, 1.0), (Favour::Throughput, 0.1)]
+    {
+        let advice = advise(&RouterQuestion { favour, ..q.clone() }).unwrap();
+        let decided = advice.clone().decided_by(Simulated { scale, ..simulated([2, 4, 6]) });
+        // All buffers lose 1 %, delay by 5 ms and use 90 %; their bulk transfers have 2 to 6 Mbit/s.
+        let json = decided.json();
+        assert_eq!(
+            (json["source"].as_str(), json["loss"].as_f64()),
+            (Some("simulation"), Some(0.01))
+        );
+        let choices = json["rules"].as_object().unwrap().values().chain([&json["available"]]);
+        for choice in choices {
+            assert_eq!(choice["source"], "simulation", "{choice}");
+            // 10,000 packets were not tried.
+            let is_tried = (100.0 - 0.5 / scale..=5000.0 + 0.5 / scale)
+                .contains(&choice["packets"].as_f64().unwrap());
+            assert_eq!(choice["loss"].as_f64(), is_tried.then_some(0.01), "{choice}");
+            assert_eq!(choice["short_bps"].as_f64(), is_tried.then_some(1e6), "{choice}");
+        }
+        let text = decided.text(false, 80);
+        assert!(
+            text.contains("loss    1.00 %\n") && text.contains("use     90.0 % of the link\n"),
+            "{text}"
+        );
+        let shown = rows(&text, "Buffers, by simulation");
+        let first = shown.iter().find(|row| row[0] == "recommended").unwrap();
+        assert_eq!(first[1], format!("{:.0}", decided.recommended.buffer.get()));
+        assert!(text.contains(&format!("buffer  {} packets", first[1])), "{text}");
+        assert!(
+            shown
+                .iter()
+                .all(|row| row.iter().any(|cell| cell == "1")
+                    || row.iter().any(|cell| cell == "-"))
+        );
+        assert_eq!(decided.recommended.source, Source::Simulation);
+        // The formulas' numbers are a table of their own, and no loss is 0 %.
+        let all = decided.text(true, 80);
+        assert!(
+            all.contains("The same by formula alone:") && !text.contains("by formula alone"),
+            "{all}"
+        );
+    }
+}
+
+#[test]
+fn a_simulation_without_the_recommended_buffer_has_no_say_in_the_numbers() {
+    // 20 packets, and 100 the least that was tried.
+    let q =
+        RouterQuestion { favour: Favour::Latency, parameters: poisson(), ..question("10Gbit/s") };
+    let advice = advise(&q).unwrap();
+    let mut table = Simulated { scale: 0.1, ..simulated([2, 4, 6]) };
+    table.buffers.remove(0);
+    (table.advised, table.rule) = (0, 1);
+    assert!(advice.recommended.buffer.get() < 795.0);
+    assert_eq!(advice.clone().decided_by(table).recommended, advice.recommended);
 }
 
 #[test]
@@ -176,7 +234,7 @@ fn a_larger_buffer_is_named_once_beside_the_claim_about_smaller_ones() {
     table.buffers[3].bulk.rate = Rate::from_mbit_per_second(8);
     let text = advice.decided_by(table).text(false, 80).replace('\n', " ");
     assert_eq!(text.matches("up to C x T").count(), 1, "{text}");
-    assert!(text.contains("20000 packets, gave 8 Mbit/s and would delay everybody"), "{text}");
+    assert!(text.contains("20000 packets, gave 8 Mbit/s and would delay all traffic"), "{text}");
 }
 
 #[test]
@@ -195,7 +253,9 @@ fn advice_has_the_numbers_of_the_simulation_that_checked_it() {
     let q =
         RouterQuestion { favour: Favour::Latency, parameters: poisson(), ..question("10Gbit/s") };
     let calm = advise(&q).unwrap();
-    let checked = calm.clone().decided_by(simulated([2, 4, 6]));
+    let mut table = Simulated { advised: 0, ..simulated([2, 4, 6]) };
+    table.buffers[0].buffer = calm.recommended.buffer;
+    let checked = calm.clone().decided_by(table);
     // Latency wants less than the best: the buffer stays.
     assert_eq!(checked.recommended.buffer, calm.recommended.buffer);
     assert_eq!(checked.recommended.loss, Some(0.01));
