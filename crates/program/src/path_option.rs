@@ -18,6 +18,9 @@ pub fn wrong_path(error: &PathError) -> String {
         PathError::NotAPair(word) if bundled::is_scenario(word) => {
             return format!("{error}; @{word} is a scenario");
         }
+        PathError::NotAPair(word) if std::path::Path::new(word).is_file() => {
+            return format!("path: {word} is a file; the name of a scenario's file ends in .toml");
+        }
         _ => return error.to_string(),
     };
     if bundled::is_scenario(name) {
@@ -52,6 +55,14 @@ mod tests {
         }
         // No name is both.
         assert!(NAMED_PATHS.iter().all(|path| !bundled::is_scenario(path.name)));
+    }
+
+    #[test]
+    fn a_file_with_another_ending_is_no_misspelt_path() {
+        let wrong = |text: &str| wrong_path(&text.parse::<PathSpec>().unwrap_err());
+        // Tests run in their crate's directory.
+        assert!(wrong("src/lib.rs").ends_with("ends in .toml"), "{}", wrong("src/lib.rs"));
+        assert!(!wrong("src/no-such-file").contains("ends in .toml"));
     }
 
     #[test]
