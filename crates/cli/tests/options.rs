@@ -128,7 +128,7 @@ fn paths_at_either_end_are_answered_in_words_and_as_json() {
     assert!(ask("1kbit/s", "2s", &[]).starts_with("Leave the window to the kernel"));
     let short = json(ask("1kbit/s", "2s", &["--json"]));
     assert!(short["recommended_bytes"].is_null() && short["why"].is_string());
-    assert!(ask("100Gbit/s", "100ms", &[]).starts_with("window    625 MB for each of 2"));
+    assert!(ask("100Gbit/s", "100ms", &[]).starts_with("window    603.3 MB for each of 2"));
     assert_eq!(json(ask("100Gbit/s", "100ms", &["--json"]))["connections"], 2);
 }
 

@@ -36,7 +36,7 @@ fn first_line(output: &Output) -> String {
 #[test]
 fn options_win_over_variables_and_variables_over_the_file() -> Tested {
     let home = Home::with("[advise.window]\nrate = \"100Mbit/s\"\nrtt = \"80ms\"\n")?;
-    // 1.05 x 100 Mbit/s x T with a buffer as large: 1.05 MB for 80 ms, 525 kB for 40, 262.5 kB for 20.
+    // 1.05 x 100 Mbit/s x T with a buffer as large, 1448 of 1500 B payload: 1.014 MB for 80 ms, 506.8 kB for 40, 253.4 kB for 20.
     let ask = |variable: Option<&str>, option: &[&str]| -> std::io::Result<String> {
         let words = [&["advise", "window", "--buffer", "1MB"], option].concat();
         let mut command = home.sweetspot(&words);
@@ -44,9 +44,9 @@ fn options_win_over_variables_and_variables_over_the_file() -> Tested {
         let line = first_line(&command.output()?);
         Ok(line.split(';').next().unwrap_or_default().to_owned())
     };
-    assert_eq!(ask(None, &[])?, "window    1.05 MB per connection");
-    assert_eq!(ask(Some("40ms"), &[])?, "window    525 kB per connection");
-    assert_eq!(ask(Some("40ms"), &["--rtt", "20ms"])?, "window    262.5 kB per connection");
+    assert_eq!(ask(None, &[])?, "window    1.014 MB per connection");
+    assert_eq!(ask(Some("40ms"), &[])?, "window    506.8 kB per connection");
+    assert_eq!(ask(Some("40ms"), &["--rtt", "20ms"])?, "window    253.4 kB per connection");
     Ok(())
 }
 

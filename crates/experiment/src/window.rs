@@ -38,11 +38,11 @@ fn duration(question: &WindowQuestion) -> Duration {
     (question.rtt * MEASURED_ROUND_TRIPS).clamp(MIN_MEASURED, MAX_MEASURED)
 }
 
-/// Hosts as Linux has them, a drop-tail buffer in bytes; rates count headers.
+/// Hosts as Linux has them, with its 52 bytes of headers, and a drop-tail buffer in bytes.
 fn scenario(question: &WindowQuestion) -> Result<Scenario, StudyError> {
     let path = format!(
         "title = \"windows tried\"\nwarmup = \"{}ms\"\nduration = \"{}ms\"\n\n[path]\nrate = \"{}bit/s\"\n\
-         rtt = \"{}us\"\nbuffer = \"{}B\"\npacket = \"{}B\"\nloss = {}\n\n[tcp]\nflavour = \"linux\"\nheader = \"0B\"\n\n",
+         rtt = \"{}us\"\nbuffer = \"{}B\"\npacket = \"{}B\"\nloss = {}\n\n[tcp]\nflavour = \"linux\"\n\n",
         SETTLING_TIME.as_secs_f64() * 1e3,
         duration(question).as_secs_f64() * 1e3,
         question.rate.bits_per_second(),
@@ -125,9 +125,10 @@ pub fn try_windows<E: Engine + Sync + ?Sized>(
     let runs: Vec<Scenario> = windows.iter().flat_map(seeded).collect();
     let outcomes = run_all(engine, &runs, workers)?;
     let count = seeds.count();
+    let on_the_link = |outcome: &Outcome| goodput(outcome) / question.payload_share();
     let of_windows: Vec<&[Outcome]> = outcomes.chunks(count.max(1)).collect();
     let rates: Vec<Vec<f64>> =
-        of_windows.iter().map(|outcomes| outcomes.iter().map(goodput).collect()).collect();
+        of_windows.iter().map(|outcomes| outcomes.iter().map(on_the_link).collect()).collect();
     let level = Fastest::by_rates(&rates).map_or(Vec::new(), |fastest| fastest.level);
     let mut tried: Vec<TriedWindow> = windows
         .iter()

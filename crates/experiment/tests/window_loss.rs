@@ -22,7 +22,7 @@ const PATHS: [(&str, &str, &str, u64); 8] = [
 fn simulated(question: &WindowQuestion, window: Bytes) -> f64 {
     let text = format!(
         "warmup = \"10s\"\nduration = \"60s\"\n[path]\nrate = \"{}bit/s\"\nrtt = \"{}us\"\nbuffer = \"{}B\"\npacket = \"1500B\"\nloss = {}\n\
-         [tcp]\nflavour = \"linux\"\nheader = \"0B\"\n[[transfer]]\ncongestion = \"{}\"\nsizing = \"fixed:{}B\"\n",
+         [tcp]\nflavour = \"linux\"\n[[transfer]]\ncongestion = \"{}\"\nsizing = \"fixed:{}B\"\n",
         question.rate.bits_per_second(),
         question.rtt.as_secs_f64() * 1e6,
         question.buffer.unwrap().get(),
@@ -33,7 +33,7 @@ fn simulated(question: &WindowQuestion, window: Bytes) -> f64 {
     let scenario = Scenario::parse(&text).unwrap();
     let run = |seed| {
         let outcome = Simulator.run(&Scenario { seed, ..scenario.clone() }, &mut NoRecorder);
-        outcome.unwrap().transfers[0].goodput_bps
+        outcome.unwrap().transfers[0].goodput_bps / question.payload_share()
     };
     (1..=5).map(run).sum::<f64>() / 5.0
 }

@@ -57,13 +57,19 @@ pub(super) fn formulas(s: &Situation, window: Bytes) -> Result<Vec<Formula>, Adv
             source: "after Ott, Kemperman, Mathis 1996; windows by RFC 5681 and RFC 9438",
         });
     }
-    let kernel = s.question.kernel;
+    let (kernel, payload) = (s.question.kernel, s.question.payload(window));
+    all.push(Formula {
+        what: "payload of the window",
+        rule: "S x (MTU - headers) / MTU; above, S counts packets",
+        numbers: format!("S = {window}: {payload}"),
+        source: "RFC 791, 9293, 7323: 52 B of headers",
+    });
     all.push(Formula {
         what: "memory for the window",
-        rule: "tcp_rmem[2] x (share that is window) >= S",
+        rule: "tcp_rmem[2] x (share that is window) >= payload of S",
         numbers: format!(
-            "S = {window}: {} on kernel {kernel}",
-            kernel.era().memory_for(window, None)
+            "{payload}: {} on kernel {kernel}",
+            kernel.era().memory_for(payload, None)
         ),
         source: "Linux include/net/tcp.h, tcp_win_from_space()",
     });

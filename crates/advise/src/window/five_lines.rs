@@ -1,7 +1,5 @@
 //! The window, the settings, the expected rate, the risk, why: a line each.
 
-use core::cmp::Ordering;
-
 use sweetspot_units::Duration;
 
 use super::show::{rate, size};
@@ -31,11 +29,8 @@ impl WindowAdvice {
                     self.question.congestion
                 ),
                 match self.peaks_overflow {
-                    true => format!(
-                        "peaks above it overflow the buffer; twice as much gives {}",
-                        rate(self.wrong_by_two[1].rate)
-                    ),
-                    false => "a smaller window only costs rate".to_owned(),
+                    true => format!("larger peaks overflow the buffer; {}", self.twice_in_words()),
+                    false => self.half_in_words(),
                 },
                 "find where packets are lost; until then, BBR or more connections help".to_owned(),
             ]
@@ -62,14 +57,11 @@ impl WindowAdvice {
     /// How the settings follow from the window: tcp_rmem and tcp_wmem count memory.
     fn memory_words(&self) -> &'static str {
         let s = &self.settings;
-        let window = self.recommended.window.unwrap_or_default();
         // Half of an odd number is rounded.
         let is_twice = s.tcp_rmem_max.get().abs_diff(s.tcp_wmem_max.get()) <= 1;
-        match s.tcp_wmem_max.cmp(&(window * 2)) {
-            _ if !is_twice || !s.autotuning_reaches() => "",
-            Ordering::Greater => "; settings count memory, so twice that plus 5 %",
-            Ordering::Equal => "; settings count memory, so twice that",
-            Ordering::Less => "",
+        match is_twice && s.autotuning_reaches() {
+            true => "; half of a buffer's memory is window",
+            false => "",
         }
     }
 
@@ -115,19 +107,41 @@ impl WindowAdvice {
         if let Some(simulated) = &self.simulated {
             return beyond(simulated);
         }
-        let Some(twice) = self.wrong_by_two[1].rate else {
-            return "twice the window overflows the buffer; no closed form gives its rate"
-                .to_owned();
-        };
-        let twice = match self.question.loss {
-            None => format!("{twice} with {}", self.question.congestion),
-            Some(_) => twice.to_string(),
-        };
+        let twice = self.twice_in_words();
+        let [_, double] = &self.wrong_by_two;
         match (self.question.buffer, self.added_delay[1]) {
-            (None, _) => format!("without a buffer, twice the window gives {twice}"),
-            (Some(_), Duration::ZERO) => format!("twice the window gives {twice}"),
-            (Some(_), delay) => format!("twice the window gives {twice}, {delay} queue"),
+            _ if double.rate.is_none() => twice,
+            (None, _) => format!("without a buffer, {twice}"),
+            (Some(_), Duration::ZERO) => twice,
+            // A window that overflows the buffer empties it as well.
+            (Some(_), delay) if double.window > Some(self.sweet_spot.high) => {
+                format!("{twice}, up to {delay} queue")
+            }
+            (Some(_), delay) => format!("{twice}, {delay} queue"),
         }
+    }
+
+    fn twice_in_words(&self) -> String {
+        let [_, double] = &self.wrong_by_two;
+        match (double.rate, self.question.loss) {
+            (None, _) if double.window > Some(LARGEST_WINDOW) => {
+                "TCP has no window twice as large".to_owned()
+            }
+            (None, _) => {
+                "twice the window overflows the buffer; no closed form gives its rate".to_owned()
+            }
+            (Some(twice), None) => {
+                format!("twice the window gives {twice} with {}", self.question.congestion)
+            }
+            (Some(twice), Some(_)) => format!("twice the window gives {twice}"),
+        }
+    }
+
+    /// The cost of half the window. Loss may limit a flow far below either.
+    fn half_in_words(&self) -> String {
+        let [whole, half] = [&self.recommended, &self.wrong_by_two[0]].map(|c| rate(c.rate));
+        let too = if whole == half { ", too" } else { "" };
+        format!("half the window gives {half}{too}")
     }
 
     fn why(&self) -> String {
@@ -137,18 +151,19 @@ impl WindowAdvice {
         let spot = self.sweet_spot;
         let full = match self.question.cross {
             None if self.connections > 1 => {
-                format!("{} each (rate x RTT) fills the path", spot.low)
+                format!("rate x RTT less headers is {} each", spot.low)
             }
-            None => format!("{} (rate x RTT) fills the path", spot.low),
-            Some(_) => format!("{} fills what cross traffic leaves", spot.low),
+            None => format!("rate x RTT less headers is {}", spot.low),
+            Some(_) => format!("cross traffic leaves room for {}", spot.low),
         };
-        if self.recommended.window == Some(self.question.initial_window()) {
+        let q = &self.question;
+        if self.recommended.window == Some(q.payload(q.initial_window())) {
             return "ten packets, TCP's initial window, fill what cross traffic leaves".to_owned();
         }
         if spot.low == spot.high {
             return format!("{full}; more would queue");
         }
-        format!("{full}, {} its buffer as well", spot.high)
+        format!("{full}, with the buffer {}", spot.high)
     }
 }
 

@@ -47,10 +47,23 @@ pub struct WindowQuestion {
 /// delayed ACKs, and often for a timeout after a loss.
 const INITIAL_WINDOW_PACKETS: u64 = 10;
 
+/// IPv4, TCP and timestamps (RFC 791, 9293, 7323).
+const HEADER_BYTES: Bytes = Bytes::new(52);
+
 impl WindowQuestion {
-    /// The smallest window to recommend or to simulate.
+    /// The smallest window to recommend or to simulate, in bytes of packets.
     fn initial_window(&self) -> Bytes {
         self.mtu * INITIAL_WINDOW_PACKETS
+    }
+
+    /// The payload in a full packet, as a share of it.
+    pub fn payload_share(&self) -> f64 {
+        (self.mtu - HEADER_BYTES).as_f64() / self.mtu.as_f64()
+    }
+
+    /// The payload of `packets`: windows and socket buffers count payload, paths and their buffers packets.
+    pub fn payload(&self, packets: Bytes) -> Bytes {
+        packets.scaled(self.payload_share())
     }
 }
 
@@ -61,9 +74,9 @@ pub struct WindowChoice {
     pub name: &'static str,
     /// Definition, e.g. "C x T_m".
     pub rule: &'static str,
-    /// The window; `None` where no closed form gives it.
+    /// The window, in payload; `None` where no closed form gives it.
     pub window: Option<Bytes>,
-    /// The expected rate on the bottleneck, `None` where no closed form gives it.
+    /// The expected rate on the bottleneck, `None` where no closed form gives it, or if TCP has no such window.
     pub rate: Option<Rate>,
 }
 
@@ -74,7 +87,7 @@ pub struct WindowAdvice {
     pub question: WindowQuestion,
     /// Connections that share the path: more than one if TCP has no window that fills it.
     pub connections: u64,
-    /// The windows that fill the path without loss.
+    /// The windows that fill the path without loss, in payload.
     pub sweet_spot: SweetSpot,
     /// The window to hold.
     pub recommended: WindowChoice,
@@ -137,7 +150,7 @@ pub fn advise(question: &WindowQuestion) -> Result<WindowAdvice, AdviceError> {
         let room = "the room beside cross traffic, the buffer's included,";
         return Err(AdviceError::NoWindowHelps { room, holds: largest, initial });
     }
-    let connections = whole.recommended().get().div_ceil(LARGEST_WINDOW.get()).max(1);
+    let connections = q.payload(whole.recommended()).get().div_ceil(LARGEST_WINDOW.get()).max(1);
     if connections == 1 {
         return advise_one(&whole, 1);
     }
@@ -156,11 +169,13 @@ fn share(q: &WindowQuestion, connections: u64) -> WindowQuestion {
 /// The advice for one of `connections` in the situation `s`.
 fn advise_one(s: &Situation, connections: u64) -> Result<WindowAdvice, AdviceError> {
     let q = &s.question;
-    let sweet_spot = s.sweet_spot();
+    let spot = s.sweet_spot();
+    let sweet_spot = SweetSpot { low: q.payload(spot.low), high: q.payload(spot.high) };
     let window = s.recommended();
     let at = |name, rule, w: Option<Bytes>| -> Result<WindowChoice, AdviceError> {
-        let rate = w.map(|w| s.rate_at(w)).transpose()?.flatten();
-        Ok(WindowChoice { name, rule, window: w, rate })
+        let possible = w.filter(|w| q.payload(*w) <= LARGEST_WINDOW);
+        let rate = possible.map(|w| s.rate_at(w)).transpose()?.flatten();
+        Ok(WindowChoice { name, rule, window: w.map(|w| q.payload(w)), rate })
     };
     let products = s.six_bdps()?;
     let names = [
@@ -183,15 +198,14 @@ fn advise_one(s: &Situation, connections: u64) -> Result<WindowAdvice, AdviceErr
             at("double", "twice that", Some(window.saturating_add(window)))?,
         ],
         ends: [
-            at("sweet_spot_low", "sweet spot, low", Some(sweet_spot.low))?,
-            at("sweet_spot_high", "sweet spot, high", Some(sweet_spot.high))?,
+            at("sweet_spot_low", "sweet spot, low", Some(spot.low))?,
+            at("sweet_spot_high", "sweet spot, high", Some(spot.high))?,
         ],
         bdps,
         added_delay: [s.added_delay(window), s.added_delay(window.saturating_add(window))],
         loss_limited: s.loss_limited(),
         peaks_overflow: s.loss_limited() && s.peaks_overflow(),
-        settings: WindowSettings::for_window(window, q.kernel)?
-            .allowing(s.allowed(window), q.kernel),
+        settings: WindowSettings::for_window(q.payload(window), q.kernel)?,
         warnings: Vec::new(),
         assumptions: s.assumptions(connections),
         formulas: explain::formulas(s, window)?,

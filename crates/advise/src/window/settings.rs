@@ -43,12 +43,6 @@ impl WindowSettings {
             granularity: window_scale.granularity(),
         })
     }
-
-    /// The same with host-wide limits that allow `window`; a program's own buffer stays as it is.
-    pub(super) fn allowing(self, window: Bytes, kernel: Kernel) -> WindowSettings {
-        let tcp_rmem_max = kernel.era().memory_for(window, None);
-        WindowSettings { tcp_rmem_max, tcp_wmem_max: window * 2, ..self }
-    }
 }
 
 #[cfg(test)]

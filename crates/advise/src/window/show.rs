@@ -35,7 +35,7 @@ impl WindowAdvice {
     }
 
     fn table(&self) -> String {
-        let mut rows = vec![row([&"window", &"definition", &"bytes", &"expected rate"])];
+        let mut rows = vec![row([&"window", &"definition", &"payload, bytes", &"expected rate"])];
         let mut add = |c: &WindowChoice| {
             let bytes = c.window.map_or("not known".to_owned(), |w| w.get().to_string());
             rows.push(row([&c.name, &c.rule, &bytes, &rate(c.rate)]));

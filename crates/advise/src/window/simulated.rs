@@ -55,8 +55,8 @@ impl WindowAdvice {
         let q = &self.question;
         q.cross.and(q.buffer).filter(|_| !self.loss_limited && self.connections == 1)?;
         let largest = Situation::new(q).ok()?.largest_to_try();
-        let from = (self.sweet_spot.low / 2).max(q.initial_window()).as_f64();
-        let ratio = largest.as_f64() * BEYOND_EDGE / from;
+        let from = (self.sweet_spot.low / 2).max(q.payload(q.initial_window())).as_f64();
+        let ratio = q.payload(largest).as_f64() * BEYOND_EDGE / from;
         let at = |i: usize| from * libm::pow(ratio, i as f64 / (WINDOW_STEPS - 1) as f64);
         Some((0..WINDOW_STEPS).map(|i| Bytes::from_f64(at(i))).collect())
     }

@@ -4,7 +4,7 @@ use sweetspot_theory::path::elephants::Elephants;
 use sweetspot_theory::path::saturation::{self, SweetSpot};
 use sweetspot_theory::path::six_bdps::{self, PathState};
 use sweetspot_theory::path::{Path, unresponsive};
-use sweetspot_theory::reno::bounded::{Bounds, overflowing};
+use sweetspot_theory::reno::bounded::{Bounds, Overflowing, overflowing};
 use sweetspot_theory::reno::pftk::Flow;
 use sweetspot_units::{Bytes, Duration, Rate};
 
@@ -12,11 +12,10 @@ use super::{CrossKind, CrossShare, LossResponse, MOST_HELD, WindowQuestion};
 use crate::AdviceError;
 use crate::limit::{LARGEST_WINDOW, with_margin};
 
-/// IPv4, TCP and timestamps (RFC 791, 9293, 7323).
-const HEADER_BYTES: Bytes = Bytes::new(52);
 /// RFC 6298 with Linux's TCP_RTO_MIN: the RTT plus at least 200 ms.
 const SMALLEST_VARIANCE: Duration = Duration::from_millis(200);
 
+/// The path in packets: windows here count them with their headers.
 pub(super) struct Situation {
     pub question: WindowQuestion,
     /// The empty path: C, T_m, B.
@@ -80,8 +79,12 @@ impl Situation {
     pub(super) fn sawtooth(&self) -> Rate {
         match self.question.congestion {
             LossResponse::Reno => saturation::congestion_limited(&self.left),
-            LossResponse::Cubic => overflowing(LossResponse::Cubic, &self.left, self.question.mtu),
+            LossResponse::Cubic => self.overflowing_cubic().rate,
         }
+    }
+
+    fn overflowing_cubic(&self) -> Overflowing {
+        overflowing(LossResponse::Cubic, &self.left, self.question.mtu)
     }
 
     /// The rate with `window` under random loss, in the room that other traffic leaves; `None` without loss.
@@ -120,9 +123,16 @@ impl Situation {
             // SOBAS §VI: on a path that loses anyway, a window can only take; unless the peaks overflow a small buffer.
             (true, _) if !self.peaks_overflow() => self.above_every_window(),
             (true, _) | (false, Some(_)) => spot.high,
-            (false, None) => with_margin(spot.low).min(spot.high),
+            (false, None) => self.clear_of_the_edges(spot),
         };
         window.max(self.question.initial_window())
+    }
+
+    /// A margin above the window that fills the path: at least the segment that waits for a delayed ACK (RFC 1122, section 4.2.3.2),
+    /// and a part of one that is not sent. In a shallow buffer, as far from an idle link as from an overflow.
+    fn clear_of_the_edges(&self, SweetSpot { low, high }: SweetSpot) -> Bytes {
+        let filled = with_margin(low).max(low + self.question.mtu * 2);
+        filled.min(low + high.saturating_sub(low) / 2)
     }
 
     /// The largest window that overflows nothing. Mice give way to the transfer, so it may use more than they leave.
@@ -133,14 +143,6 @@ impl Situation {
                 high.max(saturation::sweet_spot(&self.bare).low)
             }
             _ => high,
-        }
-    }
-
-    /// The window that host-wide settings allow for `window`: if the buffer is unknown, the one of `advise host`.
-    pub(super) fn allowed(&self, window: Bytes) -> Bytes {
-        match self.question.buffer {
-            None if !self.loss_limited() => with_margin(window).min(LARGEST_WINDOW.max(window)),
-            _ => window,
         }
     }
 
@@ -169,6 +171,11 @@ impl Situation {
     fn state(&self) -> Result<PathState, AdviceError> {
         let mut state = six_bdps::alone(&self.left, self.question.mtu)?;
         state.capacity = self.bare.capacity();
+        if self.question.congestion == LossResponse::Cubic {
+            let cubic = self.overflowing_cubic();
+            state.bulk_transfer_capacity = cubic.rate;
+            state.average_rtt = cubic.mean_rtt;
+        }
         state.largest_window = self.above_every_window() - self.question.mtu;
         let max = self.bounded_by_loss(self.above_every_window())?;
         if let Some(max) = max.filter(|max| *max < state.bulk_transfer_capacity) {
@@ -200,7 +207,7 @@ impl Situation {
 
     pub(super) fn assumptions(&self, connections: u64) -> Vec<String> {
         let mut all = vec![format!(
-            "Rates are at the bottleneck, headers included, in steady state. Beyond the sweet spot they are one {} flow's, \
+            "Windows count payload, rates whole packets at the bottleneck in steady state. Beyond the sweet spot they are one {} flow's, \
              with single losses that it recovers without a timeout.",
             self.question.congestion
         )];
@@ -230,8 +237,8 @@ impl Situation {
                     .to_owned(),
             ),
             Some(CrossKind::Mice) => all.push(
-                "Mice count as unresponsive. They give way a little, so the true rate is up to a quarter higher (SOBAS Fig. 5); no \
-                 closed form is known."
+                "Mice count as unresponsive, as no closed form is known. In a deep buffer they give way, and the rate is up to a \
+                 quarter higher (SOBAS Fig. 5); in a shallow one their bursts lower it."
                     .to_owned(),
             ),
         }
@@ -254,8 +261,7 @@ fn allowed_by_loss(
 ) -> Result<Option<Rate>, AdviceError> {
     let Some(loss) = q.loss.filter(|loss| loss.get() > 0.0) else { return Ok(None) };
     // Linux counts acknowledged segments (tcp_cong_avoid_ai), so a delayed ACK counts twice.
-    let flow =
-        Flow::new(q.mtu - HEADER_BYTES, q.rtt, first_timeout(q), loss)?.with_segments_per_ack(1)?;
+    let flow = Flow::new(q.mtu, q.rtt, first_timeout(q), loss)?.with_segments_per_ack(1)?;
     Ok(Some(match congestion {
         LossResponse::Cubic => flow.cubic(),
         LossResponse::Reno => flow.approximate(),

@@ -5,7 +5,7 @@
 //! the growth that follows (RFC 5681; RFC 9438, sections 4.2 and 4.3), and each packet may be the next one lost. The chain's
 //! stationary distribution gives the packets and the seconds of a period, as PFTK's section 2 does with a fixed period.
 
-use sweetspot_units::{Bytes, Rate};
+use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::pftk::Flow;
 use super::response::{CUBIC_C, LossResponse};
@@ -78,14 +78,23 @@ impl Flow {
     }
 }
 
-/// The throughput of a flow that loses a packet whenever it fills path and `buffer`, and otherwise none. For Reno this is the
-/// sawtooth of SOBAS eq. (17).
-pub fn overflowing(response: LossResponse, path: &Path, packet: Bytes) -> Rate {
+/// A flow that only its own overflows limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Overflowing {
+    /// Mean throughput.
+    pub rate: Rate,
+    /// Mean RTT over the round trips of a period.
+    pub mean_rtt: Duration,
+}
+
+/// A flow that loses a packet whenever it fills path and buffer, and otherwise none. For Reno this is the sawtooth of SOBAS eqs (16)
+/// and (17).
+pub fn overflowing(response: LossResponse, path: &Path, packet: Bytes) -> Overflowing {
     let rtt = path.minimum_rtt().as_secs_f64();
     let capacity = path.capacity().as_f64() / (packet.as_f64() * 8.0);
     let top = capacity * rtt + path.buffer().as_f64() / packet.as_f64();
     let mut growth = Growth::after(top, top, response);
-    let (mut packets, mut seconds) = (0.0, 0.0);
+    let (mut packets, mut seconds, mut rounds) = (0.0, 0.0, 0.0);
     let linear = (top - growth.window) / response.linear() * rtt;
     let period = if response == LossResponse::Reno { linear } else { linear.min(growth.back) };
     let step = period / FINE;
@@ -93,12 +102,14 @@ pub fn overflowing(response: LossResponse, path: &Path, packet: Bytes) -> Rate {
         let now = rtt.max(growth.window / capacity);
         packets += growth.window / now * step;
         seconds += step;
+        rounds += step / now;
         growth = growth.grown(step, now);
     }
     if seconds == 0.0 {
-        return path.capacity();
+        return Overflowing { rate: path.capacity(), mean_rtt: path.minimum_rtt() };
     }
-    Rate::from_f64(packets / seconds * packet.as_f64() * 8.0).min(path.capacity())
+    let rate = Rate::from_f64(packets / seconds * packet.as_f64() * 8.0).min(path.capacity());
+    Overflowing { rate, mean_rtt: Duration::from_secs_f64(seconds / rounds) }
 }
 
 impl Chain {
@@ -221,7 +232,7 @@ impl Growth {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sweetspot_units::{Duration, Probability};
+    use sweetspot_units::Probability;
 
     const PACKET: Bytes = Bytes::new(1500);
 
@@ -270,7 +281,7 @@ mod tests {
         let of = |response, buffer| {
             let rtt = Duration::from_millis(100);
             let path = Path::new(Rate::from_mbit_per_second(50), rtt, Bytes::new(buffer)).unwrap();
-            overflowing(response, &path, PACKET).as_f64() / 1e6
+            overflowing(response, &path, PACKET).rate.as_f64() / 1e6
         };
         for (buffer, mbit) in [(313_000, 48.2216), (0, 37.5)] {
             assert!((of(LossResponse::Reno, buffer) / mbit - 1.0).abs() < 0.005, "{buffer}");
@@ -280,10 +291,26 @@ mod tests {
         // 1.12 (1 - 0.3 x^3) is 0.2627, and full for the rest: 0.9721.
         let (rtt, rate) = (Duration::from_millis(80), Rate::from_mbit_per_second(10_000));
         let path = Path::new(rate, rtt, Bytes::new(12_000_000)).unwrap();
-        let used = overflowing(LossResponse::Cubic, &path, PACKET).as_f64() / 10e9;
+        let used = overflowing(LossResponse::Cubic, &path, PACKET).rate.as_f64() / 10e9;
         assert!((used / 0.9721 - 1.0).abs() < 0.002, "{used}");
         // 0.7 of 938 kB is more than C T: the link is never idle.
         assert_eq!(of(LossResponse::Cubic, 313_000), 50.0);
+    }
+
+    /// The product of rate and mean RTT is the mean window over round trips: 3/4 of the peak for Reno (SOBAS eqs 12, 13), and for
+    /// CUBIC without a queue W (1 - 0.3 / 4), as above.
+    #[test]
+    fn rate_times_mean_rtt_is_the_mean_window() {
+        let mean = |response, buffer| {
+            let rtt = Duration::from_millis(100);
+            let path = Path::new(Rate::from_mbit_per_second(50), rtt, Bytes::new(buffer)).unwrap();
+            let flow = overflowing(response, &path, PACKET);
+            (flow.rate * flow.mean_rtt).as_f64() / (625_000 + buffer) as f64
+        };
+        for buffer in [0, 313_000, 625_000] {
+            assert!((mean(LossResponse::Reno, buffer) / 0.75 - 1.0).abs() < 0.005, "{buffer}");
+        }
+        assert!((mean(LossResponse::Cubic, 0) / 0.925 - 1.0).abs() < 0.005);
     }
 
     #[test]
