@@ -11,6 +11,18 @@ pub(crate) fn window_to_allow(rate: Rate, rtt: Duration) -> Bytes {
     with_margin(rate * rtt)
 }
 
+// Linux tcp_sndbuf_expand() grows a send buffer to twice the congestion window: fast recovery keeps more than a window in
+// the buffer, and a program may react late to free space.
+/// The send buffer that sustains `window`.
+pub(crate) fn send_memory_for(window: Bytes) -> Bytes {
+    window * 2
+}
+
+/// The window that a send buffer of `memory` sustains: [`send_memory_for`] inverted.
+pub(crate) fn send_window(memory: Bytes) -> Bytes {
+    memory / 2
+}
+
 /// A little more than the window that just fills a path.
 pub(crate) fn with_margin(window: Bytes) -> Bytes {
     window.scaled(MARGIN)

@@ -3,6 +3,7 @@
 use sweetspot_advise::host::{
     Device, HostAdvice, HostQuestion, Listener, PathEnd, Snapshot, Sysctls, advise,
 };
+use sweetspot_advise::window::WindowSettings;
 use sweetspot_units::{Bytes, Duration, Rate};
 
 const GOOD: &str = "
@@ -55,16 +56,74 @@ fn a_good_host_is_left_alone() {
 }
 
 #[test]
-fn the_senders_hidden_cap_is_named_with_its_gain() {
+fn a_senders_cap_is_named_with_its_gain() {
     let advice = ask(host("net.ipv4.tcp_wmem = 4096 16384 4194304\n"));
     let f = &advice.findings[0];
-    // 0.65 * 4,194,304 = 2,726,298 B over 80 ms = 272.6 Mbit/s; 10 Gbit/s less that.
+    // Half of 4,194,304 B over 80 ms = 209.7 Mbit/s; 10 Gbit/s less that = 9790.28 Mbit/s.
     assert_eq!(f.what, "net.ipv4.tcp_wmem");
-    assert_eq!(f.gain.unwrap().bits_per_second() / 1_000_000, 9_727);
+    assert_eq!(f.gain.unwrap().bits_per_second() / 1_000_000, 9_790);
     // Twice 1.05 C T = 210 MB.
     assert_eq!(f.command, "sysctl -w net.ipv4.tcp_wmem=\"4096 16384 210000000\"");
     let sending = &advice.directions[1];
-    assert_eq!((sending.name, sending.rate.bits_per_second() / 100_000), ("sending", 2_726));
+    assert_eq!((sending.name, sending.rate.bits_per_second() / 100_000), ("sending", 2_097));
+}
+
+#[test]
+fn law_a_flow_without_window_scaling_at_either_end_carries_16_bits_per_rtt_both_ways() {
+    let off = "net.ipv4.tcp_window_scaling = 0\n";
+    let name = "net.ipv4.tcp_window_scaling";
+    // RFC 7323, section 2.2: both SYNs must have the option. 65,535 B over 80 ms.
+    let rate = Bytes::new(65_535) / path().unwrap().1;
+    let of = |here, peer| {
+        let q = HostQuestion { here, peer, path: path(), path_mtu: None, connections: 1 };
+        advise(&q).unwrap()
+    };
+    for (end, advice) in [
+        (PathEnd::Peer, of(host(""), Some(host(off)))),
+        (PathEnd::Here, of(host(off), Some(host("")))),
+        (PathEnd::Here, of(host(off), None)),
+    ] {
+        for direction in &advice.directions {
+            let cap = direction.cap.as_ref().unwrap();
+            assert_eq!((cap.what.as_str(), cap.end, direction.rate), (name, end, rate));
+        }
+        let [finding] = &advice.findings[..] else { panic!("{:?}", advice.findings) };
+        assert_eq!(finding.gain, Some(path().unwrap().0 - rate), "the finding and the lines agree");
+    }
+}
+
+#[test]
+fn law_the_send_buffer_that_advice_on_the_window_wants_is_the_one_that_advice_on_the_host_wants() {
+    let wmem = |bytes: u64| format!("net.ipv4.tcp_wmem = 4096 16384 {bytes}\n");
+    let kernel = "6.18".parse().unwrap();
+    for mbit in [100, 500, 10_000] {
+        let rate = Rate::from_mbit_per_second(mbit);
+        let rtt = path().unwrap().1;
+        let on = |bytes| {
+            let path = Some((rate, rtt));
+            let here = host(&wmem(bytes));
+            advise(&HostQuestion { here, peer: None, path, path_mtu: None, connections: 1 })
+                .unwrap()
+        };
+        let window = on(1).window.unwrap();
+        let wanted = WindowSettings::for_window(window, kernel).unwrap().tcp_wmem_max;
+        // With that buffer nothing caps the flow; one byte less than twice the BDP does, and the buffer is advised.
+        assert!(on(wanted.get()).findings.is_empty());
+        let [finding] = &on((rate * rtt).get() * 2 - 1).findings[..] else { panic!("{mbit}") };
+        assert_eq!(finding.wanted, format!("4096 16384 {}", wanted.get()));
+    }
+}
+
+#[test]
+fn law_a_forgotten_ssthresh_needs_no_change() {
+    let none = "net.ipv4.tcp_no_metrics_save = 0\n";
+    let with = |kept: u8| found(&format!("{none}net.ipv4.tcp_no_ssthresh_metrics_save = {kept}\n"));
+    assert!(with(1).is_empty());
+    assert_eq!(with(0), ["net.ipv4.tcp_no_ssthresh_metrics_save"]);
+    // Kernels without that setting save all metrics or none.
+    assert_eq!(found(none), ["net.ipv4.tcp_no_metrics_save"]);
+    let neither = "net.ipv4.tcp_no_ssthresh_metrics_save = 0\n";
+    assert!(found(neither).is_empty(), "without metrics there is no ssthresh");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use sweetspot_linux::diag::{Detail, Diag, TcpState};
 use sweetspot_linux::host;
 
 /// The settings that are checked.
-const SYSCTL_NAMES: [&str; 14] = [
+const SYSCTL_NAMES: [&str; 15] = [
     "net.core.rmem_max",
     "net.core.wmem_max",
     "net.ipv4.tcp_rmem",
@@ -17,6 +17,7 @@ const SYSCTL_NAMES: [&str; 14] = [
     "net.ipv4.tcp_moderate_rcvbuf",
     "net.ipv4.tcp_mtu_probing",
     "net.ipv4.tcp_no_metrics_save",
+    "net.ipv4.tcp_no_ssthresh_metrics_save",
     "net.ipv4.tcp_sack",
     "net.ipv4.tcp_timestamps",
     "net.ipv4.tcp_window_scaling",

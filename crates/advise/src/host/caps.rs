@@ -6,6 +6,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::{PathEnd, Snapshot, Sysctls};
 use crate::Kernel;
+use crate::limit::send_window;
 
 /// Sending or receiving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,19 +40,12 @@ impl Cap {
 /// The name of the cap of a program that sets its receive buffer.
 pub(super) const ASKED: &str = "SO_RCVBUF of the program";
 
-/// The payload share of a send buffer: 200,000 B carried 130,000 B on kernel 6.18; the rest is
-/// the kernel's own.
-pub(super) const SEND_SHARE: f64 = 0.65;
-
 /// The caps of `host` as receiver, smallest window first. Settings that could not be read give no
 /// cap.
 pub(super) fn receiver(host: &Snapshot, end: PathEnd) -> Vec<Cap> {
     let s = &host.sysctls;
     let cap = |what: &str, window| receiver_cap(what, end, window);
-    let mut all = Vec::new();
-    if s.number("net.ipv4.tcp_window_scaling") == Some(0) {
-        all.push(cap("net.ipv4.tcp_window_scaling", WindowScale::NONE.largest_window()));
-    }
+    let mut all: Vec<Cap> = unscaled(host, end, FlowRole::Receiver).into_iter().collect();
     // A program that sets its buffer turns autotuning off.
     all.extend(asked(host, end).or_else(|| autotuned(host, end)));
     let maxima = (s.triple("net.ipv4.tcp_rmem"), s.bytes("net.core.rmem_max"));
@@ -61,6 +55,14 @@ pub(super) fn receiver(host: &Snapshot, end: PathEnd) -> Vec<Cap> {
     }
     all.sort_by_key(|c| c.window);
     all
+}
+
+/// The cap of a host that neither offers nor accepts window scaling: RFC 7323, section 2.2, scales only if both SYNs have
+/// the option.
+fn unscaled(host: &Snapshot, end: PathEnd, side: FlowRole) -> Option<Cap> {
+    let what = "net.ipv4.tcp_window_scaling";
+    let window = WindowScale::NONE.largest_window();
+    (host.sysctls.number(what) == Some(0)).then(|| Cap { what: what.to_owned(), end, side, window })
 }
 
 fn receiver_cap(what: &str, end: PathEnd, window: Bytes) -> Cap {
@@ -93,15 +95,16 @@ pub(super) fn asked(host: &Snapshot, end: PathEnd) -> Option<Cap> {
 
 /// The caps of `host` as sender, smallest window first.
 pub(super) fn sender(host: &Snapshot, end: PathEnd) -> Vec<Cap> {
-    let wmem = host.sysctls.triple("net.ipv4.tcp_wmem");
-    wmem.map(|[_, _, max]| Cap {
+    let side = FlowRole::Sender;
+    let wmem = host.sysctls.triple("net.ipv4.tcp_wmem").map(|[_, _, max]| Cap {
         what: "net.ipv4.tcp_wmem".to_owned(),
         end,
-        side: FlowRole::Sender,
-        window: Bytes::new(max).scaled(SEND_SHARE),
-    })
-    .into_iter()
-    .collect()
+        side,
+        window: send_window(Bytes::new(max)),
+    });
+    let mut all: Vec<Cap> = unscaled(host, end, side).into_iter().chain(wmem).collect();
+    all.sort_by_key(|c| c.window);
+    all
 }
 
 // Linux before 6.6, tcp_win_from_space(): the sysctl decides, its default being the era's.

@@ -1,6 +1,7 @@
 use sweetspot_theory::host::window_scale::WindowScale;
 use sweetspot_units::Bytes;
 
+use crate::limit::send_memory_for;
 use crate::{AdviceError, Kernel};
 
 /// The settings of receiver and sender with which a connection reaches a window.
@@ -27,7 +28,6 @@ impl WindowSettings {
         self.tcp_rmem_max >= FIRST_RECEIVE_BUFFER
     }
 
-    // Linux tcp_sndbuf_expand(): the sender's buffer is grown to twice the congestion window.
     /// The settings for `window` on `kernel`, with the ratio of memory to window that a new
     /// connection starts with.
     ///
@@ -38,7 +38,7 @@ impl WindowSettings {
         Ok(WindowSettings {
             tcp_rmem_max: kernel.era().memory_for(window, None),
             so_rcvbuf: kernel.era().so_rcvbuf_for(window, None),
-            tcp_wmem_max: window * 2,
+            tcp_wmem_max: send_memory_for(window),
             window_scale,
             granularity: window_scale.granularity(),
         })

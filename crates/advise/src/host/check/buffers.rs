@@ -3,8 +3,9 @@
 use sweetspot_units::Bytes;
 
 use super::PathTarget;
-use crate::host::caps::{self, SEND_SHARE};
+use crate::host::caps;
 use crate::host::{Finding, PathEnd, Snapshot};
+use crate::limit::{send_memory_for, send_window};
 
 pub(super) fn check(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &mut Vec<Finding>) {
     receive(host, end, target, found);
@@ -44,14 +45,13 @@ fn receive(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &mut Vec<F
 
 fn send(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &mut Vec<Finding>) {
     let Some([min, first, max]) = host.sysctls.triple("net.ipv4.tcp_wmem") else { return };
-    let window = Bytes::new(max).scaled(SEND_SHARE);
+    let window = send_window(Bytes::new(max));
     if window >= target.rate * target.rtt {
         return;
     }
-    // Linux tcp_sndbuf_expand(): twice the congestion window.
-    let wanted = target.window * 2;
+    let wanted = send_memory_for(target.window);
     let why = format!(
-        "the hidden cap of a sender: its buffer holds at most {window} of payload, {} over {}",
+        "a sender's buffer of this size sustains a window of {window}: {} over {}",
         window / target.rtt,
         target.rtt
     );
@@ -74,16 +74,18 @@ fn explicit(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &mut Vec<
     let Some(kernel) = host.kernel else { return };
     for (name, option) in [("net.core.rmem_max", "SO_RCVBUF"), ("net.core.wmem_max", "SO_SNDBUF")] {
         let Some(max) = s.bytes(name) else { continue };
-        let wanted = kernel.era().so_rcvbuf_for(target.window, None);
+        // The kernel doubles both requests.
+        let doubled = max.saturating_add(max);
+        let (wanted, window) = match option {
+            "SO_RCVBUF" => (
+                kernel.era().so_rcvbuf_for(target.window, None),
+                kernel.era().window(doubled, None),
+            ),
+            _ => (send_memory_for(target.window) / 2, send_window(doubled)),
+        };
         if max >= wanted {
             continue;
         }
-        // Twice the request; SO_SNDBUF's payload share is the same as any send buffer's.
-        let doubled = max.saturating_add(max);
-        let window = match option {
-            "SO_RCVBUF" => kernel.era().window(doubled, None),
-            _ => doubled.scaled(SEND_SHARE),
-        };
         let Some(gain) = target.gain_over(window) else { continue };
         let why = format!(
             "programs that set {option} (iperf3 -w and many transfer tools) turn autotuning off \

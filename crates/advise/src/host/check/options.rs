@@ -42,9 +42,13 @@ pub(super) fn check(
                    grows late, and sequence numbers wrap unprotected on fast paths (RFC 7323)";
         found.push(Finding::sysctl(end, "net.ipv4.tcp_timestamps", 0, 1, why));
     }
-    if off("net.ipv4.tcp_no_metrics_save") {
+    // Linux 5.6 split it off: tcp_no_ssthresh_metrics_save, 1 by default, drops ssthresh and keeps the other metrics.
+    let ssthresh = "net.ipv4.tcp_no_ssthresh_metrics_save";
+    let saved_by =
+        if s.number(ssthresh).is_some() { ssthresh } else { "net.ipv4.tcp_no_metrics_save" };
+    if off("net.ipv4.tcp_no_metrics_save") && off(saved_by) {
         let why = "one bad connection's ssthresh is remembered for the next ones to that host";
-        found.push(Finding::sysctl(end, "net.ipv4.tcp_no_metrics_save", 0, 1, why));
+        found.push(Finding::sysctl(end, saved_by, 0, 1, why));
     }
     if let (Some(scale), Some(kernel)) = (s.number("net.ipv4.tcp_adv_win_scale"), host.kernel) {
         let usual = default_adv_win_scale(kernel.era());
