@@ -240,9 +240,10 @@ impl TrafficKind {
     }
 
     fn read(reader: &mut Reader<'_>, word: Word) -> Result<TrafficKind, ScenarioError> {
-        let count = |reader: &mut Reader<'_>, key| {
-            reader.whole(key, 1, MAX_FLOWS)?.ok_or_else(|| reader.missing(key, "count = 20"))
+        let flows = |reader: &mut Reader<'_>, key, example| {
+            reader.whole(key, 1, MAX_FLOWS)?.ok_or_else(|| reader.missing(key, example))
         };
+        let count = |reader: &mut Reader<'_>| flows(reader, "count", "count = 20");
         let shape = |reader: &mut Reader<'_>, key| {
             Ok::<_, ScenarioError>(reader.number_above(key, 1.0)?.unwrap_or(1.5))
         };
@@ -254,19 +255,16 @@ impl TrafficKind {
             |reader: &mut Reader<'_>| above_zero(reader, "size_mean", "size_mean = \"80kB\"");
         Ok(match word {
             Word::Pareto => TrafficKind::Pareto {
-                count: count(reader, "count")?,
+                count: count(reader)?,
                 rate: rate(reader)?,
                 shape: shape(reader, "shape")?,
             },
-            Word::Poisson => {
-                TrafficKind::Poisson { count: count(reader, "count")?, rate: rate(reader)? }
+            Word::Poisson => TrafficKind::Poisson { count: count(reader)?, rate: rate(reader)? },
+            Word::Elephants => {
+                TrafficKind::Elephants { count: count(reader)?, window: room(reader, "window")? }
             }
-            Word::Elephants => TrafficKind::Elephants {
-                count: count(reader, "count")?,
-                window: room(reader, "window")?,
-            },
             Word::Mice => {
-                let count = count(reader, "count")?;
+                let count = count(reader)?;
                 TrafficKind::Mice {
                     count,
                     nodes: nodes(reader, count)?,
@@ -280,7 +278,7 @@ impl TrafficKind {
                 }
             }
             Word::ClosedLoop => {
-                let users = count(reader, "users")?;
+                let users = flows(reader, "users", "users = 20")?;
                 TrafficKind::ClosedLoop {
                     users,
                     nodes: nodes(reader, users)?,

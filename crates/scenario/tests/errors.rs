@@ -218,6 +218,13 @@ fn what_moves_nothing_is_refused_in_every_table() {
 }
 
 #[test]
+fn the_example_of_a_missing_number_has_the_name_of_its_key() {
+    let message = message("kind = \"elephants\"", "kind = \"closed-loop\"");
+    assert!(message.starts_with("line 11: cross.0.users is missing"), "{message}");
+    assert!(message.ends_with("; write it like users = 20"), "{message}");
+}
+
+#[test]
 fn a_number_without_its_unit_is_told_what_is_allowed() {
     assert_eq!(
         message("\"625pkt\"", "\"625pkt\"\nloss = 1.5"),
