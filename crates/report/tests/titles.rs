@@ -88,6 +88,20 @@ fn a_demonstration_has_a_table_of_its_variants() {
 }
 
 #[test]
+fn a_demonstration_names_the_reason_for_each_row_that_cannot_be_trusted() {
+    let demo = synthetic::outcome();
+    let files = [("outcome.json".to_owned(), ResultFile::Demo(demo.clone()))];
+    let about = &sheets(&files)[0].about;
+    let reasons = demo.variants.iter().filter_map(|variant| Some((variant, variant.distrust()?)));
+    let mut count = 0;
+    for (variant, why) in reasons {
+        assert!(about.contains(&format!("Do not trust {}: {why}.", variant.name())), "{about}");
+        count += 1;
+    }
+    assert!(count > 0 && about.matches("Do not trust").count() == count, "{about}");
+}
+
+#[test]
 fn every_picture_has_a_title_and_named_axes_with_units() {
     let sheets = every_kind();
     for name in ["demo-0", "sweep-0", "comparison", "series"] {

@@ -57,10 +57,14 @@ pub fn demonstration(index: usize, file: &str, demo: &DemoOutcome) -> Vec<Sheet>
         let rtts = variant.series.rtts().into_iter().map(|rtt| rtt.as_secs_f64() * 1e3);
         round_trips.curve(variant.name(), Origin::Recorded, group, distribution(rtts));
     }
+    let distrusted = demo.variants.iter().filter_map(|variant| {
+        Some(format!(" Do not trust {}: {}.", variant.name(), variant.distrust()?))
+    });
     vec![Sheet {
         name: format!("demo-{index}"),
         title: format!("Demonstration: {}, {}, {} of buffer", path.rate, path.rtt, path.buffer),
-        about: format!("`{file}`, {} on {}; path `{}`.", demo.date, demo.kernel, path.spec),
+        about: format!("`{file}`, {} on {}; path `{}`.", demo.date, demo.kernel, path.spec)
+            + &distrusted.collect::<String>(),
         plots: vec![goodput, window, rtt, queue, spread_out(round_trips)],
         tables: vec![variants(demo)],
     }]
