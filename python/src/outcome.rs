@@ -40,7 +40,8 @@ macro_rules! numbers {
 }
 
 numbers!(TransferOutcome {
-    /// Payload acknowledged, bit/s.
+    /// Payload acknowledged, bit/s: over the measured time, or, of a transfer with a size, over its part from start to
+    /// completion.
     goodput_bps: f64,
     /// Mean round-trip time of its packets, seconds.
     rtt_mean_s: f64,

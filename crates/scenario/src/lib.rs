@@ -45,7 +45,7 @@ pub use files::with_files;
 pub use hop::{TracedHop, Way};
 pub use outcome::{
     AppliedFormula, BottleneckOutcome, ControllerEvent, CrossOutcome, Derivation, Outcome,
-    SocketMemoryOutcome, TransferOutcome,
+    SocketMemoryOutcome, TransferOutcome, time_under_way,
 };
 pub use path::{Change, HopChain, Path, Reverse};
 pub use scenario::{Scenario, Ties};

@@ -49,7 +49,7 @@ pub struct SocketMemoryOutcome {
 /// One transfer, over the measured interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TransferOutcome {
-    /// Payload acknowledged, bit/s.
+    /// Payload acknowledged, bit/s: over the measured time, or, of a transfer with a size, over its [`time_under_way`].
     pub goodput_bps: f64,
     /// Mean round-trip time of its packets, seconds.
     pub rtt_mean_s: f64,
@@ -71,6 +71,13 @@ pub struct TransferOutcome {
     pub sizing: String,
     /// Events of the sizing controller since the start.
     pub events: Vec<ControllerEvent>,
+}
+
+/// The part of the measured time, seconds, in which a transfer with a size is under way: from its start to its completion, if
+/// it completes. All times are seconds since the start of the run but `completion_s`, which counts from `began`.
+pub fn time_under_way((from, to): (f64, f64), began: f64, completion_s: Option<f64>) -> f64 {
+    let ended = completion_s.map_or(to, |took| (began + took).min(to));
+    (ended - began.max(from)).max(0.0)
 }
 
 /// One entry of cross traffic, over the measured interval.
@@ -162,4 +169,21 @@ pub struct ControllerEvent {
     /// The congestion control that it asked the sender for; `own` is the sender's own. `None` if it asked for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion_to: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn law_a_transfer_is_under_way_from_its_start_to_its_end_within_the_measured_time() {
+        let measured = (10.0, 40.0);
+        // Within, across the beginning, across the end, without an end, and outside.
+        assert_eq!(time_under_way(measured, 12.0, Some(3.0)), 3.0);
+        assert_eq!(time_under_way(measured, 8.0, Some(3.0)), 1.0);
+        assert_eq!(time_under_way(measured, 38.0, Some(3.0)), 2.0);
+        assert_eq!(time_under_way(measured, 12.0, None), 28.0);
+        assert_eq!(time_under_way(measured, 2.0, Some(3.0)), 0.0);
+        assert_eq!(time_under_way(measured, f64::INFINITY, None), 0.0);
+    }
 }

@@ -2,6 +2,7 @@
 
 use sweetspot_scenario::{
     BottleneckOutcome, ControllerEvent, CrossOutcome, Outcome, Scenario, TransferOutcome,
+    time_under_way,
 };
 use sweetspot_sizing::SizingEvent;
 use sweetspot_statistics::HistogramBin;
@@ -85,20 +86,29 @@ fn transfer_outcome<S>(
     let payload = world.hosts.groups[world.hosts.flows[i].group as usize].payload;
     let (a, b) = (&begin.targets[i], &end.targets[i]);
     let (old, new) = (a.sender.statistics, b.sender.statistics);
-    let elapsed = end.at.since(begin.at).as_secs_f64();
     let acknowledged = b.sender.acknowledged - a.sender.acknowledged;
     let target = &world.hosts.targets[i];
+    let completion_s = completion(end, i);
+    let measured = [begin.at, end.at].map(|at| at.since(Time::ZERO).as_secs_f64());
+    let elapsed = match (target.size, target.began) {
+        (Some(_), Some(began)) => {
+            let began = began.since(Time::ZERO).as_secs_f64();
+            time_under_way(measured.into(), began, completion_s)
+        }
+        _ => end.at.since(begin.at).as_secs_f64(),
+    };
+    let bits = acknowledged as f64 * payload.as_f64() * 8.0;
     let rtt = &world.observers.monitors[i].rtt;
     let seconds = |nanos: Option<u64>| Duration::from_nanos(nanos.unwrap_or(0)).as_secs_f64();
     TransferOutcome {
-        goodput_bps: acknowledged as f64 * payload.as_f64() * 8.0 / elapsed,
+        goodput_bps: if bits > 0.0 { bits / elapsed } else { 0.0 },
         rtt_mean_s: seconds(rtt.mean()),
         rtt_p99_s: seconds(rtt.quantile_bin(0.99).map(HistogramBin::middle)),
         loss_rate: ratio(b.dropped - a.dropped, new.sent - old.sent),
         retransmitted_packets: new.retransmitted - old.retransmitted,
         timeouts: new.timeouts - old.timeouts,
         window_final_bytes: b.window * payload.get(),
-        completion_s: completion(end, i),
+        completion_s,
         sizing: scenario.transfers[i].sizing.to_string(),
         events: target.events.iter().map(controller_event).collect(),
     }

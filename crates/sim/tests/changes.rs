@@ -73,6 +73,33 @@ fn a_transfer_with_an_end_tells_how_long_it_took() {
 }
 
 #[test]
+fn law_the_goodput_of_a_transfer_with_a_size_does_not_depend_on_how_long_the_run_goes_on() {
+    let of = |start: &str, warmup: &str, duration: &str| {
+        let set = [
+            "transfer.size=10MB".to_owned(),
+            format!("transfer.start={start}"),
+            format!("warmup={warmup}"),
+            format!("duration={duration}"),
+        ];
+        let set: Vec<&str> = set.iter().map(String::as_str).collect();
+        simulate(PATH, &set).transfers.remove(0)
+    };
+    let short = of("0s", "0s", "10s");
+    for transfer in [short.clone(), of("0s", "0s", "40s"), of("3s", "2s", "40s")] {
+        // Its bytes over its own time; the last packet is counted whole.
+        let rate = 10e6 * 8.0 / transfer.completion_s.expect("it ends in time");
+        assert!((transfer.goodput_bps / rate - 1.0).abs() < 2e-4, "{transfer:?}");
+    }
+    assert_eq!(short.goodput_bps, of("0s", "0s", "40s").goodput_bps);
+    // It was over before the measured time.
+    assert_eq!(of("0s", "20s", "10s").goodput_bps, 0.0);
+    // Without an end in time: 2 s of the measured time, after a slow start.
+    let unfinished = of("8s", "0s", "10s");
+    assert_eq!(unfinished.completion_s, None);
+    assert!(unfinished.goodput_bps > 20e6, "{unfinished:?}");
+}
+
+#[test]
 fn a_window_that_was_held_among_others_grows_when_they_leave() {
     // A fair queue gives each of three transfers a third whatever its window, so that a third is held: 28 kB.
     let text = r#"

@@ -232,7 +232,7 @@ fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
     for (i, t) in outcome.transfers.iter().enumerate() {
         match why_nothing_moved(scenario, i, t) {
             Some(why) => out!("transfer {i}: nothing measured, {why} [{}]", t.sizing),
-            None => print_transfer(i, t),
+            None => print_transfer(i, t, scenario.transfers.get(i).and_then(|t| t.size)),
         }
         print_events(&t.events);
     }
@@ -247,10 +247,10 @@ fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
         None => "packets, ACKs included".to_owned(),
     };
     let bottleneck = format!(
-        "bottleneck: {:.1} % used ({:.1} % before), loss {}, mean queueing delay {}, mean queue {:.1} \
+        "bottleneck: {:.1} % used{}, loss {}, mean queueing delay {}, mean queue {:.1} \
          {counted} (max {})",
         b.utilisation * 100.0,
-        b.utilisation_before * 100.0,
+        before(scenario, outcome),
         share(b.loss_rate),
         Duration::from_secs_f64(b.queue_delay_mean_s),
         b.queue_mean_packets,
@@ -324,14 +324,32 @@ fn share(of: f64) -> String {
     format!("{} %", Significant::<3>(of * 100.0))
 }
 
-fn print_transfer(i: usize, t: &TransferOutcome) {
+/// Use of the bottleneck before the first transfer; the closed forms know it even if that starts at once.
+fn before(scenario: &Scenario, outcome: &Outcome) -> String {
+    let first = scenario.transfers.iter().filter(|t| !t.follows).map(|t| t.start).min();
+    match first {
+        Some(Duration::ZERO) if outcome.derivation.is_none() => String::new(),
+        _ => format!(" ({:.1} % before)", outcome.bottleneck.utilisation_before * 100.0),
+    }
+}
+
+/// The rate of a transfer, after its size and completion time if it is complete.
+fn moved(t: &TransferOutcome, size: Option<Bytes>) -> String {
+    let rate = Rate::from_f64(t.goodput_bps);
+    match size.zip(t.completion_s) {
+        Some((size, took)) => format!("{size} in {}, {rate}", Duration::from_secs_f64(took)),
+        None => rate.to_string(),
+    }
+}
+
+fn print_transfer(i: usize, t: &TransferOutcome, size: Option<Bytes>) {
     let timeouts = match t.timeouts {
         1 => "1 timeout".to_owned(),
         n => format!("{n} timeouts"),
     };
     let line = format!(
         "transfer {i}: {}, RTT {} (99 %: {}), loss {}, {timeouts}, window {} [{}]",
-        Rate::from_f64(t.goodput_bps),
+        moved(t, size),
         Duration::from_secs_f64(t.rtt_mean_s),
         Duration::from_secs_f64(t.rtt_p99_s),
         share(t.loss_rate),
@@ -386,6 +404,41 @@ fn print_derivation(derivation: &Derivation) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sweetspot_scenario::Engine;
+    use sweetspot_sim::Simulator;
+    use sweetspot_theory::engine::Theory;
+
+    fn outcome_of(changes: &[&str], engine: &dyn Engine) -> (Scenario, Outcome) {
+        let text = "duration = '2s'\n[path]\nrate = '10Mbit/s'\nrtt = '10ms'\nbuffer = '20pkt'\n\
+                    [[cross]]\nkind = 'poisson'\ncount = 10\nrate = '400kbit/s'\n\
+                    [[transfer]]\nsizing = 'max'";
+        let changes: Vec<String> = changes.iter().map(|change| (*change).to_owned()).collect();
+        let scenario = Scenario::parse_with(text, &changes).unwrap();
+        let outcome = engine.run(&scenario, &mut NoRecorder).unwrap();
+        (scenario, outcome)
+    }
+
+    #[test]
+    fn a_transfer_from_the_start_has_no_time_before_it() {
+        let before = |changes: &[&str], engine: &dyn Engine| {
+            let (scenario, outcome) = outcome_of(changes, engine);
+            before(&scenario, &outcome)
+        };
+        assert_eq!(before(&[], &Simulator), "");
+        assert!(before(&["transfer.start=1s"], &Simulator).ends_with(" % before)"));
+        // 10 x 0.4 of 10 Mbit/s.
+        assert_eq!(before(&[], &Theory), " (40.0 % before)");
+    }
+
+    #[test]
+    fn a_complete_transfer_shows_its_size_and_time() {
+        let words = |size: &str| {
+            let (scenario, outcome) = outcome_of(&[&format!("transfer.size={size}")], &Simulator);
+            moved(&outcome.transfers[0], scenario.transfers[0].size)
+        };
+        assert!(words("150kB").starts_with("150 kB in "), "{}", words("150kB"));
+        assert!(!words("1GB").contains(" in "), "{}", words("1GB"));
+    }
 
     #[test]
     fn an_event_says_to_what_and_why() {

@@ -1,7 +1,9 @@
 //! Computes the outcome of a run.
 
 use sweetspot_control::series::SeriesRow;
-use sweetspot_scenario::{ControllerEvent, CrossOutcome, TrafficKind, TransferOutcome};
+use sweetspot_scenario::{
+    ControllerEvent, CrossOutcome, TrafficKind, TransferOutcome, time_under_way,
+};
 use sweetspot_statistics::{Sorted, mean};
 use sweetspot_units::{Bytes, Duration};
 
@@ -30,15 +32,20 @@ pub(super) fn transfer(
     };
     let retransmitted = grown(|row| row.retransmitted);
     let round_trips: Sorted = within.iter().filter_map(|row| row.rtt_s).collect();
+    let completion_s = trace.ended.map(|ended| ended.saturating_sub(trace.began).as_secs_f64());
+    let elapsed = match size {
+        Some(_) => time_under_way((from, to), trace.began.as_secs_f64(), completion_s),
+        None => to - from,
+    };
     TransferOutcome {
-        goodput_bps: delivered * 8.0 / (to - from),
+        goodput_bps: if delivered > 0.0 { delivered * 8.0 / elapsed } else { 0.0 },
         rtt_mean_s: mean(&round_trips).unwrap_or(0.0),
         rtt_p99_s: round_trips.quantile(0.99).unwrap_or(0.0),
         loss_rate: ratio(retransmitted, grown(|row| row.segments)),
         retransmitted_packets: retransmitted,
         timeouts: grown(|row| row.timeouts),
         window_final_bytes: last.or(before).and_then(|row| row.window_bytes).unwrap_or(0),
-        completion_s: trace.ended.map(|ended| ended.saturating_sub(trace.began).as_secs_f64()),
+        completion_s,
         sizing: plan.sizing.to_string(),
         events: trace.events.iter().map(|mark| event(mark, trace.began, handshake)).collect(),
     }
@@ -108,6 +115,25 @@ fn ratio(part: u64, whole: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::LabPlan;
+
+    #[test]
+    fn law_the_goodput_of_a_finished_transfer_does_not_depend_on_the_measured_time() {
+        let text = "duration = '1s'\n[path]\nrate = '10Mbit/s'\nrtt = '10ms'\nbuffer = '9pkt'\n\
+                    [[transfer]]\nsize = '1MB'";
+        let scenario = sweetspot_scenario::Scenario::parse(text).unwrap();
+        let plan = LabPlan::new(&scenario);
+        let second = Duration::from_secs;
+        let trace =
+            TransferTrace { began: second(3), ended: Some(second(5)), ..TransferTrace::default() };
+        for end in [5, 20, 300] {
+            let measured = (second(2), second(end));
+            let size = scenario.transfers[0].size;
+            let outcome = transfer(&plan.targets[0], &trace, size, measured, Duration::ZERO);
+            // 1 MB in 2 s.
+            assert_eq!((outcome.goodput_bps, outcome.completion_s), (4e6, Some(2.0)), "{end}");
+        }
+    }
 
     fn row(t_s: f64, bytes: u64) -> SeriesRow {
         SeriesRow { t_s, bytes, ..SeriesRow::default() }

@@ -1,5 +1,5 @@
 use serde::Serialize;
-use sweetspot_scenario::{Outcome, Scenario, Transfer, TransferOutcome};
+use sweetspot_scenario::{Outcome, Scenario, Transfer, TransferOutcome, time_under_way};
 
 /// The measurements of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -41,24 +41,36 @@ impl RunMeasured {
         let propagation = scenario.path.mean_rtt(from, until);
         let delay = |rtt_mean_s: f64| (rtt_mean_s - propagation).max(0.0);
         let header = scenario.transfers.first().map_or(0.0, |t| t.tcp.header.as_f64());
-        let bits = (scenario.path.packet.as_f64() - header) * 8.0;
+        let packet_bits = (scenario.path.packet.as_f64() - header) * 8.0;
         let seconds = scenario.duration.as_secs_f64();
-        let acknowledged: f64 = transfers().map(|t| t.goodput_bps).sum();
+        let measured = (from.as_secs_f64(), until.as_secs_f64());
+        let acknowledged = |index: usize, (transfer, finished): (&Transfer, &TransferOutcome)| {
+            let under_way = match transfer.size {
+                Some(_) => {
+                    let began = began(scenario, outcome, index);
+                    time_under_way(measured, began, finished.completion_s)
+                }
+                None => seconds,
+            };
+            finished.goodput_bps * under_way
+        };
+        let delivered: f64 = judged.iter().map(|(index, pair)| acknowledged(*index, *pair)).sum();
         let goodputs = judged.iter().map(|(index, (transfer, finished))| {
+            let bits = acknowledged(*index, (transfer, finished));
             match (transfer.size, finished.completion_s) {
                 (Some(size), Some(took)) => size.as_f64() * 8.0 / took,
                 _ if transfer.follows => {
                     let left = until.as_secs_f64() - began(scenario, outcome, *index);
-                    if left > 0.0 { finished.goodput_bps * seconds / left } else { 0.0 }
+                    if left > 0.0 { bits / left } else { 0.0 }
                 }
-                _ => finished.goodput_bps,
+                _ => bits / seconds,
             }
         });
         RunMeasured {
             goodput_bps: goodputs.sum(),
             delay_s: transfers().map(|t| delay(t.rtt_mean_s)).sum::<f64>()
                 / judged.len().max(1) as f64,
-            delivered: acknowledged * seconds / bits,
+            delivered: delivered / packet_bits,
             retransmitted: transfers().map(|t| t.retransmitted_packets as f64).sum(),
             timeouts: transfers().map(|t| t.timeouts as f64).sum(),
             rivals_bps: outcome.cross.iter().map(|cross| cross.goodput_bps).sum(),

@@ -112,6 +112,9 @@ impl Hosts {
         let flow = &mut self.flows[index as usize];
         let group = &self.groups[flow.group as usize];
         flow.began = Some(at);
+        if let Some(target) = self.targets.get_mut(index as usize) {
+            target.began = Some(at);
+        }
         let mut rng = random::stream(self.seed, 1, u64::from(index), u64::from(flow.round));
         let mut config = group.sender;
         config.clock_phase = config.clock.scaled(rng.unit());

@@ -15,6 +15,8 @@ pub(crate) struct Target {
     pub uplink: Uplink,
     /// The link from the last router to its sink.
     pub downlink: Downlink,
+    /// When it began.
+    pub began: Option<Time>,
     /// Its control loop, once it has begun.
     pub control_loop: Option<ControlLoop>,
     /// The controller's events, for the outcome.
@@ -74,6 +76,7 @@ impl Target {
             far_delay,
             uplink: Uplink::default(),
             downlink: Downlink::default(),
+            began: None,
             control_loop: None,
             events: Vec::new(),
             follows: transfer.follows.then_some(transfer.start),
