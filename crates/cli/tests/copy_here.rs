@@ -167,6 +167,16 @@ fn a_dry_run_that_compares_contents_lists_those_that_differ() {
 }
 
 #[test]
+fn options_may_stand_between_the_paths() {
+    let directory = source(&[("a", "a")]);
+    copy(directory.path(), &["src/", "-n", "dst"]).ends(0, &["a"]);
+    assert!(!directory.path().join("dst").exists(), "a dry run");
+    copy(directory.path(), &["src/", "--checksum", "dst"]).ends(0, &[]);
+    assert_eq!(read(directory.path().join("dst/a")), "a");
+    copy(directory.path(), &["src/"]).ends(2, &["DESTINATION"]);
+}
+
+#[test]
 fn a_dry_run_deletes_nothing_and_does_not_say_that_it_did() {
     let scratch = source(&[]);
     write(&scratch.path().join("there"), &[("old", "1")]);

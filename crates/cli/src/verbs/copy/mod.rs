@@ -53,7 +53,7 @@ the copy failed; 2 the command line is wrong.")]
 pub struct Arguments {
     /// Sources, then the destination: PATH, HOST:PATH or USER@HOST:PATH. A directory with `/` at its end stands for its
     /// contents
-    #[arg(required = true, num_args = 2.., value_name = "PATH")]
+    #[arg(required = true, num_args = 1.., value_name = "PATH")]
     operands: Vec<OsString>,
     #[command(flatten)]
     choice: ChoiceArguments,
@@ -108,6 +108,10 @@ pub fn run(arguments: Arguments) -> Ending {
     if arguments.operands.iter().any(|operand| operand.is_empty()) {
         let wrong =
             "an argument is empty: expected SOURCE... and DESTINATION; is a variable unset?";
+        return Ok(usage_error::said(wrong));
+    }
+    if let [_] = arguments.operands.as_slice() {
+        let wrong = "one path is not enough: expected SOURCE... and DESTINATION";
         return Ok(usage_error::said(wrong));
     }
     let operands = arguments.operands.iter().map(|text| Operand::parse(text));
