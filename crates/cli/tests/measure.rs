@@ -256,3 +256,16 @@ fn the_path_of_a_scenario_is_emulated_hop_by_hop_both_ways() -> Tested {
     );
     Ok(())
 }
+
+/// Nobody answers at this address (RFC 5737), so that only a check before the measurement names the file.
+#[test]
+fn a_file_without_a_place_is_refused_before_the_measurement() -> Tested {
+    for option in ["--html", "--scenario"] {
+        let command = ["measure", "192.0.2.1:7", option, "/nonexistent/x"];
+        let refused = Command::new(PROGRAM).args(command).output()?;
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success(), "{option}");
+        assert!(said.contains(option) && said.contains("make the directory first"), "{said}");
+    }
+    Ok(())
+}

@@ -130,6 +130,10 @@ impl Way {
 
 pub fn run(arguments: Arguments) -> Ending {
     arguments.tell_when_interrupted();
+    let common = &arguments.common;
+    whole_file::has_place("--scenario", common.scenario.as_deref())?;
+    whole_file::has_place("--html", common.html.as_deref())?;
+    whole_file::has_place("--series", arguments.series.as_deref())?;
     if let Some((interval, series)) = arguments.watch.zip(arguments.series.as_ref()) {
         return watched(&arguments, interval, series);
     }
