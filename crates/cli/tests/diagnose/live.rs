@@ -107,6 +107,24 @@ fn a_recording_is_judged_like_what_was_recorded() -> Tested {
     })
 }
 
+/// An existing file keeps its content, also if top cannot draw on its output.
+#[test]
+fn a_recording_leaves_an_existing_file_as_it_is() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let file = dir.path().join("kept.log");
+    std::fs::write(&file, "precious")?;
+    let name = file.display().to_string();
+    for how in [&["top", "--record", &name][..], &["top", "--once", "--record", &name]] {
+        let said = sweetspot(how)?;
+        assert!(!said.status.success(), "{how:?}");
+        assert_eq!(std::fs::read_to_string(&file)?, "precious", "{how:?}");
+    }
+    let missing = dir.path().join("none.log");
+    assert!(!sweetspot(&["top", "--record", &missing.display().to_string()])?.status.success());
+    assert!(!missing.exists(), "a file without a recording");
+    Ok(())
+}
+
 #[test]
 fn a_tap_says_what_limits_what_passes_it() -> Tested {
     tap_says_what_limits("lo")

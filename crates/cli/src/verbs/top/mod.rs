@@ -8,6 +8,7 @@ mod terminal;
 mod tuning;
 mod view;
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -58,7 +59,7 @@ pub struct Arguments {
     /// Only connections with TEXT in their program, address, state or limit
     #[arg(long, value_name = "TEXT", default_value = "")]
     filter: String,
-    /// Write the kernel's account of every connection to FILE at each reading; `diagnose --tcpinfo FILE`
+    /// Write the kernel's account of every connection to the new FILE at each reading; `diagnose --tcpinfo FILE`
     /// reads it
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
@@ -78,8 +79,12 @@ pub fn run(arguments: Arguments) -> Ending {
         Some(name) => NamespaceConnections::named(name)?,
         None => NamespaceConnections::own()?,
     };
+    let draws = !arguments.once && !arguments.json;
+    if draws && !std::io::stdout().is_terminal() {
+        return Err("top draws on a terminal; print instead with --once, or --json".into());
+    }
     let recording = arguments.record.as_deref().map(Recording::create).transpose()?;
-    if !arguments.once && !arguments.json {
+    if draws {
         return terminal::run(host, &arguments, recording);
     }
     print(host, &arguments, recording)

@@ -1,6 +1,6 @@
 //! Readings kept in a file.
 
-use std::fs::File;
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -17,10 +17,16 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// A new file `path`; one of that name is replaced.
+    /// A new file `path`, or the pipe or device of that name; an existing file keeps its content.
     pub fn create(path: &Path) -> Result<Recording, String> {
-        let file = File::create(path).map_err(|error| {
-            format!("--record {}: {error}; name a file that can be written", path.shown())
+        let is_new = fs::metadata(path).map_or(true, |there| there.is_file());
+        let opened = OpenOptions::new().write(true).create_new(is_new).open(path);
+        let file = opened.map_err(|error| {
+            let step = match error.kind() {
+                io::ErrorKind::AlreadyExists => "name a new file, or remove that one",
+                _ => "name a file that can be written",
+            };
+            format!("--record {}: {error}; {step}", path.shown())
         })?;
         Ok(Recording { path: path.to_owned(), file: BufWriter::new(file) })
     }

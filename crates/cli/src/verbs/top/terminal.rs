@@ -22,9 +22,6 @@ pub fn run(
     arguments: &Arguments,
     recording: Option<Recording>,
 ) -> Ending {
-    if !std::io::stdout().is_terminal() {
-        return Err("top draws on a terminal; print instead with --once, or --json".into());
-    }
     let mut screen = Screen::new(arguments, recording);
     // Signals are handled, so that the terminal is restored.
     let supervisor = Supervisor::new()?;
