@@ -404,7 +404,7 @@ class Flow(TypedDict):
     goodput_bps: float
     bytes: int
     retransmitted_segments: int
-    expected_gain_bps: float
+    expected_gain_bps: Optional[float]
     fix: str
     remarks: list[str]
     zero_windows: int

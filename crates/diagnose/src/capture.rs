@@ -269,6 +269,8 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
         min_window: counts.windows.min().map(Bytes::new),
         largest_window: counts.windows.largest().map(Bytes::new),
         clamp: None,
+        receive_buffer: None,
+        send_buffer: None,
         scale: None,
         unscaled: false,
         reader: Reader::Unknown,
@@ -303,6 +305,8 @@ fn goodput(stream: &Stream, lasted: Duration) -> Rate {
     let active = first.zip(counts.last_ack.max(counts.last_data));
     let active = active.map_or(Duration::ZERO, |(first, last)| last.since(first));
     let active = if active > Duration::ZERO { active } else { lasted };
+    // A burst passes the capture in less time than it takes: no transfer is faster than all of it in one round trip.
+    let active = active.max(stream.round_trips().min().unwrap_or_default());
     // Without acknowledgements the sent bytes must do.
     let bytes = if counts.acked == 0 { counts.bytes } else { counts.acked };
     if active > Duration::ZERO { Bytes::new(bytes) / active } else { Rate::ZERO }

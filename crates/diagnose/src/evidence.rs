@@ -44,6 +44,15 @@ pub enum Reader {
     Late,
 }
 
+/// The buffer of an end that is on this host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HostBuffer {
+    /// Whether its program set the size itself, so that the kernel does not autotune it.
+    pub is_set: Option<bool>,
+    /// The largest size to which the kernel autotunes buffers: the third value of tcp_rmem or tcp_wmem.
+    pub max: Bytes,
+}
+
 /// The evidence for a verdict, from whichever source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -68,6 +77,10 @@ pub struct Evidence {
     pub largest_window: Option<Bytes>,
     /// The clamp on it, where one is known.
     pub clamp: Option<WindowClamp>,
+    /// The receiver's buffer, where it is on this host.
+    pub receive_buffer: Option<HostBuffer>,
+    /// The sender's buffer, likewise.
+    pub send_buffer: Option<HostBuffer>,
     /// Its scale, where known.
     pub scale: Option<u8>,
     /// The ends did not agree on window scaling, so that no window exceeds 65,535 bytes (RFC 7323, section 2.2).

@@ -3,10 +3,9 @@
 use sweetspot_units::{Bytes, Duration};
 
 use crate::evidence::Failure;
-use crate::quantities::in_bytes;
 use crate::recorded::ONE_INTERVAL;
 use crate::words::{has_nagle, standing};
-use crate::{Class, Evidence, Reader, WindowClamp};
+use crate::{Class, Evidence, HostBuffer, Reader, WindowClamp};
 
 /// The remedy, as a sentence.
 pub fn fix(class: Class, e: &Evidence) -> String {
@@ -32,7 +31,7 @@ pub fn fix(class: Class, e: &Evidence) -> String {
         }
         Class::SenderWindow => {
             let now = e.flight.zip(e.flight_round.or(e.rtt));
-            return format!("On the sender: {}", window_fix("SO_SNDBUF", "tcp_wmem", now, e));
+            return format!("On the sender: {}", SEND_BUFFER.fix(e.send_buffer, now, e));
         }
         Class::Bandwidth => return bandwidth_fix(e),
         Class::Application if has_nagle(e) || e.holds_small => {
@@ -50,7 +49,7 @@ pub fn fix(class: Class, e: &Evidence) -> String {
             "In the program that asks: send the next request before the last answer has arrived (pipelining, several \
              connections), or find out what the receiver's program waits for."
         }
-        Class::Idle => "Nothing to mend: the connection was kept open without data to send.",
+        Class::Idle => "Nothing to fix: the connection was kept open without data to send.",
         Class::Pacing => "On the sender: raise or lift SO_MAX_PACING_RATE.",
         Class::Stalled => return stalled_fix(e),
         Class::NeverEstablished if e.failure == Some(Failure::Refused) => {
@@ -73,17 +72,73 @@ pub fn fix(class: Class, e: &Evidence) -> String {
     words.to_owned()
 }
 
-/// A window that suffices at the RTT in the verdict, and exceeds the one of `now`, which was too small.
-fn window_fix(option: &str, sysctl: &str, now: Option<(Bytes, Duration)>, e: &Evidence) -> String {
-    let wanted = wanted(now, e);
-    let size = match (wanted, now) {
-        (Some(bytes), Some((now, _))) if bytes > now => format!("at least {bytes}"),
-        (_, Some((now, _))) => format!("more than today's {}", in_bytes(now)),
-        (_, None) => "the bandwidth-delay product".to_owned(),
-    };
-    format!(
-        "do not set {option}, and let net.ipv4.{sysctl} allow {size} in its third value (twice that in buffer)."
-    )
+/// How programs and hosts set a kind of buffer.
+struct BufferKind {
+    option: &'static str,
+    sysctl: &'static str,
+    /// Linux's least default for the third value, on hosts with enough memory (tcp_init, net/ipv4/tcp.c).
+    default_max: Bytes,
+    /// Settings that keep the kernel from growing it.
+    growth: &'static str,
+}
+
+const RECEIVE_BUFFER: BufferKind = BufferKind {
+    option: "SO_RCVBUF",
+    sysctl: "net.ipv4.tcp_rmem",
+    default_max: Bytes::new(6 << 20),
+    growth: "net.ipv4.tcp_moderate_rcvbuf, net.ipv4.tcp_mem",
+};
+
+const SEND_BUFFER: BufferKind = BufferKind {
+    option: "SO_SNDBUF",
+    sysctl: "net.ipv4.tcp_wmem",
+    default_max: Bytes::new(4 << 20),
+    growth: "net.ipv4.tcp_mem",
+};
+
+impl BufferKind {
+    /// A buffer for the window that the path takes, or for more than the one of `now`, which was too small. A buffer is
+    /// twice its window. Never lowers the setting of a host.
+    fn fix(
+        &self,
+        host: Option<HostBuffer>,
+        now: Option<(Bytes, Duration)>,
+        e: &Evidence,
+    ) -> String {
+        let BufferKind { option, sysctl, default_max, growth } = self;
+        let now_buffer = now.map_or(Bytes::ZERO, |(window, _)| window * 2);
+        let least = wanted(now, e).map_or(Bytes::ZERO, |window| window * 2);
+        let suffices = |max: Bytes| max > now_buffer && max >= least;
+        let needed = match least > now_buffer {
+            true => format!("at least {least}"),
+            false => format!("more than {now_buffer}"),
+        };
+        match host {
+            Some(HostBuffer { is_set: Some(false), max }) if suffices(max) => format!(
+                "the third value of {sysctl}, {max}, is large enough; check why the kernel does not grow the buffer ({growth})."
+            ),
+            Some(HostBuffer { is_set: Some(false), max }) => {
+                format!("raise the third value of {sysctl} from {max} to {needed}.")
+            }
+            Some(HostBuffer { is_set, max }) => {
+                let call = if is_set.is_some() { "the call" } else { "any call" };
+                let limit = match suffices(max) {
+                    true => format!("; the third value of {sysctl}, {max}, is large enough"),
+                    false => {
+                        format!(", and raise the third value of {sysctl} from {max} to {needed}")
+                    }
+                };
+                format!("remove {call} that sets {option}{limit}.")
+            }
+            None if suffices(*default_max) => format!(
+                "remove any call that sets {option}, and leave the third value of {sysctl} at Linux's default or above \
+                 ({default_max} or more)."
+            ),
+            None => format!(
+                "remove any call that sets {option}, and check that the third value of {sysctl} is {needed}."
+            ),
+        }
+    }
 }
 
 /// The window that the path's capacity takes at the RTT of `now`.
@@ -102,7 +157,7 @@ fn receiver_window_fix(e: &Evidence) -> String {
              removes the option): no buffer makes a larger window without it."
                 .to_owned()
         }
-        _ => window_fix("SO_RCVBUF", "tcp_rmem", now, e),
+        _ => RECEIVE_BUFFER.fix(e.receive_buffer, now, e),
     };
     match e.reader {
         Reader::Prompt => format!("On the receiver: {buffer}"),

@@ -35,8 +35,8 @@ pub struct Flow {
     pub bytes: u64,
     /// Segments sent more than once.
     pub retransmitted_segments: u64,
-    /// The rate gained without the limit.
-    pub expected_gain_bps: f64,
+    /// The most that is gained without the limit; unknown without the capacity, and where another limit comes first.
+    pub expected_gain_bps: Option<f64>,
     /// The fix.
     pub fix: String,
     /// Further remarks.
@@ -118,7 +118,7 @@ impl Flow {
             goodput_is_while_sending: evidence.is_one_reading,
             bytes: evidence.bytes.get(),
             retransmitted_segments: evidence.retransmitted.unwrap_or(0),
-            expected_gain_bps: verdict.gain.as_f64(),
+            expected_gain_bps: verdict.gain.map(Rate::as_f64),
             fix: verdict.fix.clone(),
             remarks: Vec::new(),
             zero_windows: evidence.zero_windows,

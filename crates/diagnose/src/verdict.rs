@@ -23,9 +23,9 @@ pub struct LimitVerdict {
     pub allowed_bps: Option<f64>,
     /// The limit, its share and its cause.
     pub words: String,
-    /// The rate gained without this limit.
+    /// The most that is gained without this limit, where it is known.
     #[serde(skip)]
-    pub gain: Rate,
+    pub gain: Option<Rate>,
     /// The fix.
     #[serde(skip)]
     pub fix: String,

@@ -11,36 +11,28 @@ use crate::{Class, Evidence, WindowClamp, percent};
 /// The window with which a connection starts, in segments (RFC 6928).
 const INITIAL_WINDOW: f64 = 10.0;
 
-/// The gain if `class`, which limited for `share` of the time, no longer does: up to the next limit, and never above the highest
-/// rate observed on the path.
-pub fn gain(class: Class, share: f64, e: &Evidence) -> Rate {
-    if e.is_one_reading {
-        // A mean over all time with data in flight shows neither the rate over time nor a faster one.
-        return Rate::ZERO;
+/// The gain if `class`, which limited for `share` of the time, no longer does: up to the path's capacity, where that was seen and
+/// no other known limit comes first. A rate at or below another limit shows what that limit left, and not how much more it allows.
+pub fn gain(class: Class, share: f64, e: &Evidence) -> Option<Rate> {
+    match class {
+        Class::Bandwidth => return Some(Rate::ZERO),
+        Class::ReceiverWindow
+        | Class::ReceiverApplication
+        | Class::SenderWindow
+        | Class::Congestion
+        | Class::Application
+        | Class::Pacing
+        | Class::Transport => {}
+        Class::WaitingForPeer if e.granted.is_some() => {}
+        _ => return None,
     }
-    let reachable = match class {
-        Class::ReceiverWindow => at_this_loss(e),
-        Class::WaitingForPeer if e.granted.is_some() => min(at_this_loss(e), windows_limit(e)),
-        Class::SenderWindow | Class::Pacing | Class::Transport => {
-            min(at_this_loss(e), windows_limit(e))
-        }
-        // The path's rate was seen while this limit was not there.
-        Class::ReceiverApplication | Class::Congestion | Class::Application => {
-            min(min(e.capacity, e.best), windows_limit(e))
-        }
-        _ => None,
-    };
-    min(min(reachable, starting_limit(e)), remaining_limit(share, e))
-        .filter(|_| reachable.is_some())
-        .map_or(Rate::ZERO, |rate| rate.saturating_sub(e.goodput))
-}
-
-/// The smaller of two bounds; either may be unknown.
-fn min(a: Option<Rate>, b: Option<Rate>) -> Option<Rate> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        _ => a.or(b),
-    }
+    // A mean over all time with data in flight shows neither the rate over time nor a faster one.
+    let capacity = e.capacity.filter(|_| !e.is_one_reading)?;
+    let windows = windows_limit(e).filter(|_| class != Class::ReceiverWindow);
+    let losses = loss_limit(e).filter(|_| class != Class::Congestion);
+    let others = [windows, losses, starting_limit(e), remaining_limit(share, e)];
+    let first = others.into_iter().flatten().all(|other| other >= capacity);
+    first.then(|| capacity.saturating_sub(e.goodput))
 }
 
 /// The rate that the largest advertised window allows.
@@ -67,17 +59,14 @@ fn starting_limit(e: &Evidence) -> Option<Rate> {
     Some(e.bytes / rtt.scaled(rounds))
 }
 
-/// The path's capacity, or Reno's rate at the losses seen, if that is less.
-fn at_this_loss(e: &Evidence) -> Option<Rate> {
-    let capacity = e.capacity?;
-    let at_loss = || {
-        let p = Probability::new(e.loss_events as f64 / e.segments.max(1) as f64)?;
-        let rtt = e.rtt?;
-        let timeout = rtt + Duration::from_millis(200);
-        Some(pftk::Flow::new(e.mss, rtt, timeout, p).ok()?.approximate())
-    };
+/// Reno's rate at the losses seen.
+fn loss_limit(e: &Evidence) -> Option<Rate> {
     // PFTK holds where loss is a steady state and not a few events.
-    Some(if e.loss_events < 5 { capacity } else { at_loss().map_or(capacity, |r| r.min(capacity)) })
+    const STEADY: u64 = 5;
+    let rtt = e.rtt.filter(|_| e.loss_events >= STEADY)?;
+    let p = Probability::new(e.loss_events as f64 / e.segments.max(1) as f64)?;
+    let timeout = rtt + Duration::from_millis(200);
+    Some(pftk::Flow::new(e.mss, rtt, timeout, p).ok()?.approximate())
 }
 
 /// Whether a family's share, as printed, is larger than its leading class's.
@@ -102,7 +91,7 @@ fn applications(shares: [f64; 2], most: &str) -> String {
 }
 
 /// The verdict as a paragraph; the shares are of the family and of its leading class.
-pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Rate) -> String {
+pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Option<Rate>) -> String {
     let [percent, own] = shares.map(percent);
     let mut words = match class {
         Class::Unknown => {
@@ -159,10 +148,10 @@ pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Rate) -> Stri
         ),
         Class::Stalled => stalled(percent, e),
     };
-    if gain > e.goodput.scaled(0.05) {
-        // The mean over all time: slow start may keep it below the rate that the limit allows.
-        let [mean, now] = [e.goodput + gain, e.goodput].map(in_rate);
-        words += &format!(" Without that: {mean} expected on average, instead of {now}.");
+    if let Some(gain) = gain.filter(|gain| *gain > e.goodput.scaled(0.05)) {
+        let [capacity, now] = [e.goodput + gain, e.goodput].map(in_rate);
+        words +=
+            &format!(" Without that: up to {capacity}, the path's capacity, instead of {now}.");
     }
     words
 }

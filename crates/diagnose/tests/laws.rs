@@ -38,6 +38,11 @@ fn obeys(flow: &Flow, packets: &[Segment]) {
     }
     if let Some(facts) = &flow.facts {
         assert!(flow.retransmitted_segments <= facts.data_segments, "{flow:?}");
+        // Likewise for the measured rate.
+        if let Some(rtt) = flow.rtt_min_s.filter(|rtt| *rtt > 0.0) {
+            let max = facts.bytes.max(facts.acked_bytes) as f64 * 8.0 / rtt;
+            assert!(flow.goodput_bps <= max * 1.01 + 1.0, "{flow:?}");
+        }
         let zero = packets.iter().any(|packet| packet.window == 0 && packet.flags.ack);
         assert!(zero || facts.zero_windows == 0, "{flow:?}");
         assert!(zero || !verdict.words.contains("to 0 bytes"), "{flow:?}");
@@ -46,9 +51,10 @@ fn obeys(flow: &Flow, packets: &[Segment]) {
     }
     assert!(flow.rtt_median_s >= flow.rtt_min_s, "{flow:?}");
     // No transfer is faster than all of it in one round trip.
-    if let Some(rtt) = flow.rtt_min_s.filter(|_| flow.expected_gain_bps > 0.0) {
+    let gain = flow.expected_gain_bps.filter(|gain| *gain > 0.0);
+    if let Some((rtt, gain)) = flow.rtt_min_s.zip(gain) {
         let max = flow.bytes as f64 * 8.0 / rtt;
-        assert!(flow.goodput_bps + flow.expected_gain_bps <= max.max(flow.goodput_bps) * 1.01);
+        assert!(flow.goodput_bps + gain <= max.max(flow.goodput_bps) * 1.01);
     }
     let shares: f64 = serde_json::to_value(flow.limits)
         .iter()
@@ -208,7 +214,7 @@ fn what_a_sender_far_away_waits_for_is_not_told_without_a_round_trip() {
     assert_eq!(forwarded.rtt_min_s, None, "{forwarded:?}");
     assert_eq!(forwarded.verdict.class, Class::Unknown, "{forwarded:?}");
     assert!(forwarded.verdict.words.contains("far from the sender"), "{forwarded:?}");
-    assert_eq!(forwarded.expected_gain_bps, 0.0);
+    assert_eq!(forwarded.expected_gain_bps, None);
     // On one network the RTT is the capture's.
     assert_eq!(near_by.verdict.class, Class::Application, "{near_by:?}");
     // And at the sender it is known, too.
@@ -306,7 +312,7 @@ fn rounds_that_the_clock_does_not_resolve_promise_nothing() {
     assert_eq!(flow.rtt_min_s, Some(0.0), "{flow:?}");
     let capacity = flow.facts.as_ref().and_then(|facts| facts.delivery_bps);
     let max = capacity.map_or(0.0, |capacity| capacity - flow.goodput_bps);
-    assert!(flow.expected_gain_bps <= max.max(0.0), "{flow:?}");
+    assert!(flow.expected_gain_bps.is_none_or(|gain| gain <= max.max(0.0)), "{flow:?}");
 }
 
 /// Without the handshake the scale is unknown, but nobody sends beyond the window.

@@ -1,7 +1,7 @@
 //! The rules for live connections, each with the sample that must meet it.
 
 use sweetspot_diagnose::live::{ENOUGH_INTERVALS, Live, Sample, Side};
-use sweetspot_diagnose::{Class, Evidence, LimitVerdict, Limits};
+use sweetspot_diagnose::{Class, Evidence, HostBuffer, LimitVerdict, Limits};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -449,10 +449,12 @@ fn a_window_is_full_whichever_part_of_a_round_trip_a_look_ends_in() {
     assert!(live.limits().share(Class::ReceiverWindow) > 0.8, "{:?}", live.limits());
 }
 
+/// 1250 segments of 1000 bytes in a second, times 40 ms. Without a queue, losses or a program may have set that rate.
 #[test]
-fn the_sweet_spot_is_the_best_rate_times_the_shortest_round_trip() {
-    // 1250 segments of 1000 bytes in a second, times 40 ms.
-    assert_eq!(after_a_second(bulk()).sweet_spot(), Some(Bytes::new(50_000)));
+fn the_sweet_spot_is_the_capacity_times_the_shortest_round_trip() {
+    let queued = Sample { rtt: Duration::from_millis(60), ..bulk() };
+    assert_eq!(after_a_second(queued).sweet_spot(), Some(Bytes::new(50_000)));
+    assert_eq!(after_a_second(bulk()).sweet_spot(), None);
 }
 
 #[test]
@@ -504,7 +506,7 @@ fn a_receiver_tells_of_what_was_missing_and_not_of_what_was_sent_again() {
 }
 
 /// 81 kB at 45 ms allow 14.4 Mbit/s; the observed capacity is 12 Mbit/s at a min RTT of 40 ms. Their product, 60 kB, is less
-/// than the limiting window.
+/// than the limiting window. A buffer is twice its window, and this host's maximum is too small for either.
 #[test]
 fn a_window_in_the_way_is_never_answered_by_a_smaller_one() {
     let mut limits = Limits::default();
@@ -516,13 +518,14 @@ fn a_window_in_the_way_is_never_answered_by_a_smaller_one() {
     evidence.rtt = Some(Duration::from_millis(45));
     evidence.window = Some(Bytes::new(81_000));
     evidence.window_round = Some(Duration::from_millis(45));
+    evidence.receive_buffer = Some(HostBuffer { is_set: None, max: Bytes::new(150_000) });
     let verdict = LimitVerdict::new(&limits, &evidence);
     assert_eq!(verdict.class, Class::ReceiverWindow);
-    assert!(verdict.fix.contains("allow more than today's 81,000 bytes"), "{}", verdict.fix);
+    assert!(verdict.fix.contains("from 150 kB to more than 162 kB"), "{}", verdict.fix);
     // At the round trip that the sentence names: 20 Mbit/s x 45 ms = 112.5 kB.
     evidence.capacity = Some(Rate::from_mbit_per_second(20));
     let fix = LimitVerdict::new(&limits, &evidence).fix;
-    assert!(fix.contains("at least 112.5 kB"), "{fix}");
+    assert!(fix.contains("at least 225 kB"), "{fix}");
 }
 
 #[test]

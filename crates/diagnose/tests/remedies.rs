@@ -1,6 +1,6 @@
 //! Remedies and gains that follow from the evidence of a verdict.
 
-use sweetspot_diagnose::{Class, Evidence, LimitVerdict, Limits, Reader, Stall};
+use sweetspot_diagnose::{Class, Evidence, HostBuffer, LimitVerdict, Limits, Reader, Stall};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -58,21 +58,38 @@ fn no_buffer_is_the_remedy_of_a_window_that_lacks_its_scale() {
     assert!(fix.contains("rmem") && !fix.contains("tcp_window_scaling"), "{fix}");
 }
 
-/// If a limit that held for 3 of 10 seconds is gone, 7 remain: 10 Mbit/s become 14.3 at most.
+/// If a limit that held for 3 of 10 seconds is gone, 7 remain: 10 Mbit/s become 14.3 at most, and a capacity of 100 is no promise.
+/// A limit of all the time leaves none.
 #[test]
-fn no_gain_exceeds_what_the_other_limits_leave() {
+fn no_gain_is_named_where_another_limit_comes_first() {
     let mut limits = Limits::only(Class::Application, SECOND * 3);
     limits.add(Class::Opportunity, SECOND * 2);
     limits.add(Class::Congestion, SECOND * 2);
     limits.add(Class::Transport, SECOND * 2);
     limits.add(Class::Bandwidth, SECOND);
-    let mut evidence = held_by_window();
-    evidence.best = Some(Rate::from_mbit_per_second(100));
+    let evidence = held_by_window();
     let judged = LimitVerdict::new(&limits, &evidence);
     assert_eq!(judged.class, Class::Application);
-    let most = 10e6 * (10.0 / 7.0 - 1.0);
-    assert!((judged.gain.as_f64() - most).abs() < 10.0, "{}", judged.gain);
-    assert!(judged.words.contains("14.3 Mbit/s expected"), "{}", judged.words);
+    assert_eq!(judged.gain, None, "{}", judged.words);
+    assert!(!judged.words.contains("Without that"), "{}", judged.words);
+    let judged = verdict(Class::Application, &evidence);
+    assert_eq!(judged.gain, Some(Rate::from_mbit_per_second(90)));
+    assert!(judged.words.contains("up to 100 Mbit/s, the path's capacity"), "{}", judged.words);
+}
+
+/// The best rate of a sender that losses held all the time was held by them, too, and tells nothing of the path: without a
+/// capacity there is no number. With one, the losses that are gone do not bound it.
+#[test]
+fn a_best_rate_under_the_limit_promises_nothing_without_it() {
+    let mut evidence = held_by_window();
+    evidence.capacity = None;
+    evidence.best = Some(Rate::from_mbit_per_second(15));
+    (evidence.segments, evidence.loss_events) = (70_000, 700);
+    let judged = verdict(Class::Congestion, &evidence);
+    assert_eq!(judged.gain, None, "{}", judged.words);
+    evidence.capacity = Some(Rate::from_mbit_per_second(100));
+    let judged = verdict(Class::Congestion, &evidence);
+    assert_eq!(judged.gain, Some(Rate::from_mbit_per_second(90)));
 }
 
 /// Silences of 2 s and 5 s are 70 % of 10 s, with 3 timeouts in the longer one and 5 in all.
@@ -104,4 +121,34 @@ fn a_silence_is_told_with_its_own_numbers() {
     evidence.stall = Some(stall(7));
     let words = LimitVerdict::new(&limits, &evidence).words;
     assert!(words.contains("the receiver fell silent 1 s after the beginning"), "{words}");
+}
+
+/// A window of 65,535 bytes takes a buffer of 131,072. 100 Mbit/s at 50 ms take a window of 625 kB and a buffer of 1.25 MB, which
+/// Linux's defaults exceed, as does a host with 32 MiB. The remedy has no smaller value for either.
+#[test]
+fn the_remedy_of_a_small_buffer_never_lowers_the_host_s_setting() {
+    let fix = |mbit: Option<u64>, receive_buffer| {
+        let mut evidence = held_by_window();
+        evidence.reader = Reader::Prompt;
+        evidence.capacity = mbit.map(Rate::from_mbit_per_second);
+        evidence.receive_buffer = receive_buffer;
+        verdict(Class::ReceiverWindow, &evidence).fix
+    };
+    let host = |is_set, max| Some(HostBuffer { is_set, max: Bytes::new(max) });
+    for mbit in [None, Some(100)] {
+        let set = fix(mbit, host(Some(true), 32 << 20));
+        assert!(set.contains("remove the call that sets SO_RCVBUF; "), "{set}");
+        assert!(set.contains("33.55 MB, is large enough"), "{set}");
+        let default = fix(mbit, None);
+        assert!(default.contains("default or above (6.291 MB or more)"), "{default}");
+        let free = fix(mbit, host(Some(false), 32 << 20));
+        assert!(!free.contains("SO_RCVBUF") && !free.contains("raise"), "{free}");
+    }
+    let small = fix(Some(100), host(Some(false), 1 << 20));
+    assert!(
+        small.contains("raise") && small.contains("from 1.049 MB to at least 1.25 MB"),
+        "{small}"
+    );
+    // 1 Gbit/s at 50 ms take 12.5 MB of buffer, more than the default.
+    assert!(fix(Some(1000), None).contains("is at least 12.5 MB"), "{}", fix(Some(1000), None));
 }

@@ -7,17 +7,25 @@ use sweetspot_linux::namespace::NetworkNamespace;
 #[derive(Debug)]
 pub struct NamespaceConnections {
     diag: Diag,
+    is_own: bool,
 }
 
 impl NamespaceConnections {
     /// The connections of this process's namespace.
     pub fn own() -> Result<NamespaceConnections, String> {
-        Diag::open().map(|diag| NamespaceConnections { diag }).map_err(|e| no_diag(&e))
+        Diag::open()
+            .map(|diag| NamespaceConnections { diag, is_own: true })
+            .map_err(|e| no_diag(&e))
     }
 
     /// The connections that `diag` reads.
     pub fn of(diag: Diag) -> NamespaceConnections {
-        NamespaceConnections { diag }
+        NamespaceConnections { diag, is_own: false }
+    }
+
+    /// Whether it is known to be this process's namespace, with the same settings.
+    pub fn is_own(&self) -> bool {
+        self.is_own
     }
 
     /// The connections of the namespace `name` (ip-netns(8)).
@@ -51,7 +59,7 @@ impl NamespaceConnections {
                 "cannot enter the network namespace {name}: {error}; that needs CAP_SYS_ADMIN (run as root)"
             )
         })?;
-        opened.map(|diag| NamespaceConnections { diag }).map_err(|e| no_diag(&e))
+        opened.map(NamespaceConnections::of).map_err(|e| no_diag(&e))
     }
 
     /// All connections in which data may flow, with `detail`.

@@ -25,7 +25,7 @@ mod table;
 
 pub use clamp::window_clamp;
 pub use host::NamespaceConnections;
-pub use locked::locked_buffer;
+pub use locked::{host_buffer, locked_buffer};
 pub use owners::{Owner, Owners};
 pub use sample::sample;
 pub use settings::settings;

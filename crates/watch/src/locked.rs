@@ -1,45 +1,57 @@
+use sweetspot_diagnose::HostBuffer;
 use sweetspot_diagnose::live::Side;
 use sweetspot_linux::diag::DiagConnection;
 use sweetspot_linux::live::LiveSocket;
+use sweetspot_linux::sysctl;
 use sweetspot_linux::tcp::options;
-use sweetspot_socket::Autotuning;
-use sweetspot_units::{Bytes, Duration, grouped};
+use sweetspot_units::{Bytes, grouped};
 
 /// A remark on the buffer that bounds a connection, if its program set the buffer itself, so that the kernel does not
 /// autotune it. Process `pid` has the connection open.
 ///
 /// `None` also where nothing can be seen: before Linux 5.16, or without the right to duplicate the process's descriptors.
-pub fn locked_buffer(
-    connection: &DiagConnection,
-    side: Side,
-    rtt: Option<Duration>,
-    pid: u32,
-) -> Option<String> {
-    let socket = LiveSocket::find(pid, connection.inode, connection.cookie)?;
-    let (option, buffer) = socket
-        .with(|fd| {
-            let locks = options::buffer_locks(fd).ok()?;
-            match side {
-                Side::Receiver if locks.receive => {
-                    Some(("SO_RCVBUF", options::receive_buffer(fd).ok()?))
-                }
-                Side::Sender if locks.send => Some(("SO_SNDBUF", options::send_buffer(fd).ok()?)),
-                Side::Receiver | Side::Sender => None,
-            }
-        })
-        .ok()??;
-    Some(words(option, buffer, rtt))
+pub fn locked_buffer(connection: &DiagConnection, side: Side, pid: u32) -> Option<String> {
+    let option = match side {
+        Side::Receiver => "SO_RCVBUF",
+        Side::Sender => "SO_SNDBUF",
+    };
+    Some(words(option, set_buffer(connection, side, pid)??))
 }
 
-fn words(option: &str, buffer: Bytes, rtt: Option<Duration>) -> String {
-    let set = format!(
-        "the program set {option} to {} bytes, so the kernel does not autotune it",
-        grouped(buffer.get())
-    );
-    match rtt.and_then(|rtt| Some((Autotuning::Off { buffer }.max_rate(rtt)?, rtt))) {
-        Some((rate, rtt)) => format!("{set}: at most {rate} at {rtt}"),
-        None => set,
-    }
+/// The buffer at the end `side` of a connection, which is in this process's namespace; process `pid` has it open.
+pub fn host_buffer(
+    connection: &DiagConnection,
+    side: Side,
+    pid: Option<u32>,
+) -> Option<HostBuffer> {
+    let limits = match side {
+        Side::Receiver => sysctl::tcp_rmem(),
+        Side::Sender => sysctl::tcp_wmem(),
+    };
+    let set = pid.and_then(|pid| set_buffer(connection, side, pid));
+    Some(HostBuffer { is_set: set.map(|set| set.is_some()), max: limits.ok()?.max })
+}
+
+/// The size of the buffer, if the program set it; `None` if that cannot be seen.
+fn set_buffer(connection: &DiagConnection, side: Side, pid: u32) -> Option<Option<Bytes>> {
+    let socket = LiveSocket::find(pid, connection.inode, connection.cookie)?;
+    let read = socket.with(|fd| {
+        let locks = options::buffer_locks(fd)?;
+        match side {
+            Side::Receiver if locks.receive => options::receive_buffer(fd).map(Some),
+            Side::Sender if locks.send => options::send_buffer(fd).map(Some),
+            Side::Receiver | Side::Sender => Ok(None),
+        }
+    });
+    read.ok()?.ok()
+}
+
+/// The kernel doubles the size that a program sets (socket(7)).
+fn words(option: &str, buffer: Bytes) -> String {
+    let [set, doubled] = [buffer / 2, buffer].map(|size| grouped(size.get()));
+    format!(
+        "the program set {option} to {set} bytes, which the kernel doubled to {doubled} and does not autotune"
+    )
 }
 
 #[cfg(test)]
@@ -52,13 +64,11 @@ mod tests {
 
     use super::*;
 
-    /// Half of 425,984 B in 100 ms is 17.04 Mbit/s.
+    /// A program that sets 212,992 bytes finds 425,984.
     #[test]
-    fn a_remark_names_the_option_its_size_and_the_rate_that_it_allows() {
-        let said = words("SO_RCVBUF", Bytes::new(425_984), Some(Duration::from_millis(100)));
-        assert!(said.contains("SO_RCVBUF to 425,984 bytes"), "{said}");
-        assert!(said.ends_with("at most 17.04 Mbit/s at 100 ms"), "{said}");
-        assert!(!words("SO_SNDBUF", Bytes::new(4096), None).contains("at most"));
+    fn a_remark_names_the_size_that_the_program_set() {
+        let said = words("SO_RCVBUF", Bytes::new(425_984));
+        assert!(said.contains("SO_RCVBUF to 212,992 bytes"), "{said}");
     }
 
     #[test]
@@ -75,10 +85,16 @@ mod tests {
         let cookie = cookie.unwrap();
         let connection = all.into_iter().find(|connection| connection.cookie == cookie).unwrap();
         assert_eq!(connection.inode, inode.unwrap());
-        let remark = |side| locked_buffer(&connection, side, None, std::process::id());
+        let remark = |side| locked_buffer(&connection, side, std::process::id());
         assert_eq!((remark(Side::Receiver), remark(Side::Sender)), (None, None));
+        let is_set = || {
+            let buffer = host_buffer(&connection, Side::Receiver, Some(std::process::id()));
+            buffer.and_then(|buffer| buffer.is_set)
+        };
+        assert_eq!(is_set(), Some(false));
         options::set_receive_buffer(&near, Bytes::new(100_000)).unwrap();
-        assert!(remark(Side::Receiver).is_some_and(|said| said.contains("SO_RCVBUF")));
+        assert_eq!(is_set(), Some(true));
+        assert!(remark(Side::Receiver).is_some_and(|said| said.contains("to 100,000 bytes")));
         assert_eq!(remark(Side::Sender), None);
     }
 }

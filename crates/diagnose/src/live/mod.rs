@@ -237,13 +237,10 @@ impl Live {
         }
     }
 
-    /// The window at which this connection would be as fast with no queue: its best rate times the shortest round trip. At the
-    /// receiver it is unknown until a queue showed: the sender's program may set the rate.
+    /// The window at which this connection would be as fast with no queue: the path's capacity times the shortest round trip.
+    /// It is unknown until a queue showed: before, losses or a program may set the rate.
     pub fn sweet_spot(&self) -> Option<Bytes> {
-        if self.direction() == Side::Receiver {
-            self.history.capacity?;
-        }
-        let spot = self.history.fastest * self.rtt_min()?;
+        let spot = self.history.capacity? * self.rtt_min()?;
         // Below two segments no window helps.
         let min = self.last?.mss * 2;
         (spot > Bytes::ZERO && spot >= min).then_some(spot)

@@ -58,9 +58,9 @@ fn why(flow: &Flow) -> String {
 }
 
 fn next(flow: &Flow) -> String {
-    if flow.expected_gain_bps > 0.05 * flow.goodput_bps {
-        let reached = rate(flow.goodput_bps + flow.expected_gain_bps);
-        return format!("With that mended, about {reached} can be expected.");
+    if let Some(gain) = flow.expected_gain_bps.filter(|gain| *gain > 0.05 * flow.goodput_bps) {
+        let reached = rate(flow.goodput_bps + gain);
+        return format!("Without that limit, the path carries up to {reached}.");
     }
     match flow.verdict.cause {
         Class::Opportunity => {

@@ -11,7 +11,9 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use super::SAMPLE_INTERVAL;
 use super::target::LiveTarget;
-use sweetspot_watch::{NamespaceConnections, Owners, locked_buffer, sample, window_clamp};
+use sweetspot_watch::{
+    NamespaceConnections, Owners, host_buffer, locked_buffer, sample, window_clamp,
+};
 
 /// Largest number of connections watched at once: the kernel is queried for each separately.
 const MAX_WATCHED: usize = 1000;
@@ -66,7 +68,7 @@ pub fn watch(
     let mut owners = Owners::default();
     owners.learn(watched.iter().map(|each| each.connection.inode), clock::now());
     let mut flows: Vec<(u64, Flow)> =
-        tellers(&watched).map(|each| each.flow(&watched, &owners)).collect();
+        tellers(&watched).map(|each| each.flow(&watched, &owners, host.is_own())).collect();
     rank(&mut flows);
     let left_out = flows.len().saturating_sub(max);
     flows.truncate(max);
@@ -124,9 +126,9 @@ impl WatchedConnection {
         self.live.evidence().bytes > Bytes::ZERO
     }
 
-    /// The socket that receives the data, if it is on this host.
-    fn receiver<'a>(&'a self, all: &'a [WatchedConnection]) -> Option<&'a DiagConnection> {
-        if self.live.direction() == Side::Receiver {
+    /// The socket that sends or receives the data, if it is on this host.
+    fn end<'a>(&'a self, side: Side, all: &'a [WatchedConnection]) -> Option<&'a DiagConnection> {
+        if self.live.direction() == side {
             return Some(&self.connection);
         }
         let ends = (self.connection.remote, self.connection.local);
@@ -135,20 +137,26 @@ impl WatchedConnection {
     }
 
     /// The flow in the direction of most data, with its payload. The other end may be among `all`.
-    fn flow(&self, all: &[WatchedConnection], owners: &Owners) -> (u64, Flow) {
+    fn flow(&self, all: &[WatchedConnection], owners: &Owners, is_own: bool) -> (u64, Flow) {
         let (local, remote) = (self.connection.local, self.connection.remote);
         let mut evidence = self.live.evidence();
-        evidence.clamp = self.receiver(all).and_then(|receiver| {
-            window_clamp(receiver, owners.of(receiver.inode).map(|owner| owner.pid))
-        });
+        let pid = |end: &DiagConnection| owners.of(end.inode).map(|owner| owner.pid);
+        let receiver = self.end(Side::Receiver, all);
+        evidence.clamp = receiver.and_then(|end| window_clamp(end, pid(end)));
+        let buffer = |side| {
+            let end = self.end(side, all).filter(|_| is_own)?;
+            host_buffer(end, side, pid(end))
+        };
+        evidence.receive_buffer = buffer(Side::Receiver);
+        evidence.send_buffer = buffer(Side::Sender);
         let (source, destination) = match self.live.direction() {
             Side::Sender => (local, remote),
             Side::Receiver => (remote, local),
         };
         let mut flow = Flow::new(source, destination, *self.live.limits(), &evidence);
-        let owner = owners.of(self.connection.inode).map(|owner| owner.pid);
-        let (side, rtt) = (self.live.side(), self.live.rtt_min());
-        let locked = owner.and_then(|pid| locked_buffer(&self.connection, side, rtt, pid));
+        let side = self.live.side();
+        let locked =
+            pid(&self.connection).and_then(|pid| locked_buffer(&self.connection, side, pid));
         flow.remarks.extend(locked);
         (evidence.bytes.get(), flow)
     }

@@ -263,8 +263,7 @@ fn explanation(row: &ConnectionRow) -> Vec<String> {
         format!("Time: {}", shares.join(", ")),
     ];
     let owner = row.owner.as_ref().map(|owner| owner.pid);
-    let locked =
-        owner.and_then(|pid| locked_buffer(&row.connection, row.live.side(), row.live.rtt(), pid));
+    let locked = owner.and_then(|pid| locked_buffer(&row.connection, row.live.side(), pid));
     let remarks = flow.remarks.iter().chain(&locked);
     lines.extend(remarks.map(|remark| format!("Note: {remark}")));
     lines
