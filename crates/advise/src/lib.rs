@@ -18,8 +18,8 @@
 //!     mtu: Bytes::new(1500),
 //!     kernel: "6.18".parse()?,
 //! })?;
-//! // C x T_m = 100 MB: this window is the lower end of the sweet spot.
-//! assert_eq!(advice.sweet_spot.low, Bytes::new(100_000_000));
+//! // C x T_m = 100 MB, 1448 of each 1500 B as payload: this window is the lower end of the sweet spot.
+//! assert_eq!(advice.sweet_spot.low, Bytes::new(96_533_333));
 //! println!("{}", advice.text(false, 80));
 //! # Ok::<(), sweetspot_advise::AdviceError>(())
 //! ```

@@ -51,7 +51,7 @@ pub(super) fn formulas(
         source: MANUAL,
     }));
     match model.is_closed_form() {
-        true => all.push(shared(model, buffer)),
+        true => all.extend(shared(model, buffer)),
         false => all.extend(loss(r, buffer)),
     }
     all
@@ -78,10 +78,13 @@ fn predicted(model: &LinkModel, bdp: Packets) -> Formula {
     }
 }
 
-/// The loss at which the flows share the link.
-fn shared(model: &LinkModel, buffer: Packets) -> Formula {
+/// The loss at which the flows share the link, if they fill it.
+fn shared(model: &LinkModel, buffer: Packets) -> Option<Formula> {
     let effect = model.effect(buffer);
-    Formula {
+    if effect.is_some_and(|effect| effect.is_calm()) {
+        return None;
+    }
+    Some(Formula {
         what: "loss",
         rule: "the lower p of R = s / (T (D + M p)), eq. (2), and R = 1.22 m / (T sqrt(p)), eq. (3)",
         numbers: format!(
@@ -91,7 +94,7 @@ fn shared(model: &LinkModel, buffer: Packets) -> Formula {
             percent(effect.and_then(|effect| effect.loss))
         ),
         source: PAPER,
-    }
+    })
 }
 
 fn best_buffer(r: &Router, bdp: Packets, buffer: Packets) -> Formula {

@@ -66,6 +66,13 @@ pub(super) struct Effect {
     pub loss: Option<f64>,
 }
 
+impl Effect {
+    /// Whether the formulas know no queue, as the flows hardly fill the link. Bursts queue and are lost all the same.
+    pub(super) fn is_calm(&self) -> bool {
+        self.loss.is_some_and(|loss| loss <= f64::EPSILON)
+    }
+}
+
 /// Where a, b or f comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Origin {
@@ -229,11 +236,6 @@ impl LinkModel {
         let loss = mean.loss_at(flow, rtt).get().min(long);
         // Beyond that the models do not hold.
         Effect { used, delay, loss: Some(loss).filter(|loss| *loss <= OVERLOAD_LOSS) }
-    }
-
-    /// Whether the flows get all that they offer, so that the formulas know no queue. Bursts queue and are lost all the same.
-    pub(super) fn is_calm(&self, effect: &Effect) -> bool {
-        effect.used >= self.offered() && effect.loss.is_some_and(|loss| loss <= f64::EPSILON)
     }
 
     /// The rate of a transfer beside the others: by eq. (2), and outside of the regression's range by eq. (3) where that is lower.

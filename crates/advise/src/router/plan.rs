@@ -323,7 +323,7 @@ impl<'a> BufferEvaluation<'a> {
         let link = &self.model.link;
         let effect = self.model.effect(buffer);
         let flow = effect.map(|effect| self.model.flow(effect.used));
-        let queued = effect.filter(|effect| !self.model.is_calm(effect));
+        let queued = effect.filter(|effect| !effect.is_calm());
         // No transfer is faster than the links that it crosses.
         let rate = |transfer: &ShortFlow| {
             let rate = self.model.rate(transfer, queued.as_ref()?)?;
