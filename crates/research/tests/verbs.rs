@@ -103,7 +103,8 @@ fn the_blog_s_experiment_is_a_table_of_five() -> Tested {
     let place = tempfile::tempdir()?;
     let document = place.path().join("blog.md");
     let out = document.to_str().ok_or("a path that is no text")?;
-    let arguments = ["lab", "blog", "--each", "200ms", "--json", "--out", out];
+    // Longer than a busy machine pauses: something arrives in each.
+    let arguments = ["lab", "blog", "--each", "1s", "--json", "--out", out];
     let Some(output) = in_lab(place.path(), &arguments)? else { return Ok(()) };
     assert!(output.status.success(), "{}", usage_error(&output));
     let blog: Value = serde_json::from_slice(&output.stdout)?;
