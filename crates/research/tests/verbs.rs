@@ -75,7 +75,7 @@ fn an_interrupted_experiment_says_that_there_is_no_result() -> Tested {
     assert_eq!(output.status.signal(), Some(2), "{}", usage_error(&output));
     assert_eq!(
         stderr(&output),
-        "sweetspot-research: interrupted before every buffer was measured; there is no result\n"
+        "sweetspot-research: interrupted before the experiment was complete; there is no result\n"
     );
     Ok(())
 }
