@@ -10,6 +10,23 @@ use sweetspot_units::{Bytes, Duration, Probability, Rate};
 use crate::simulation::simulated;
 use crate::{poisson, question};
 
+/// A link of 10^`rate` bit/s, 10^`rtt` seconds and 10^`inputs` times the rate of its inputs, which carries transfers of 10^`size` bytes.
+fn link((rate, rtt): (f64, f64), inputs: f64, size: Option<f64>) -> RouterQuestion {
+    let ten = |exponent: f64| 10f64.powf(exponent);
+    RouterQuestion {
+        rate: Rate::from_f64(ten(rate)),
+        rtt: Duration::from_secs_f64(ten(rtt)),
+        input_rate: Rate::from_f64(ten(rate - inputs)),
+        size_mean: size.map(|size| Bytes::from_f64(ten(size))),
+        ..question("1Gbit/s")
+    }
+}
+
+/// C x T in packets.
+fn bdp(link: &RouterQuestion) -> f64 {
+    link.rate.as_f64() * link.rtt.as_secs_f64() / (link.packet.as_f64() * 8.0)
+}
+
 proptest::proptest! {
     #[test]
     fn law_the_assumed_size_given_explicitly_changes_nothing(
@@ -19,12 +36,9 @@ proptest::proptest! {
         mix in proptest::sample::select(vec![Mix::Short, Mix::Bulk]),
         favour in proptest::sample::select(vec![Favour::Throughput, Favour::Short, Favour::Latency]),
     ) {
-        let ten = |exponent: f64| 10f64.powf(exponent);
-        proptest::prop_assume!(ten(rate + rtt) / 12_000.0 >= 5.0);
-        let rates = [rate, rate - inputs].map(|exponent| Rate::from_f64(ten(exponent)));
-        let (rtt, rest) = (Duration::from_secs_f64(ten(rtt)), question("1Gbit/s"));
-        let [rate, input_rate] = rates;
-        let q = RouterQuestion { rate, rtt, input_rate, flows, load, mix, favour, ..rest };
+        let link = link((rate, rtt), inputs, None);
+        proptest::prop_assume!(bdp(&link) >= 5.0);
+        let q = RouterQuestion { flows, load, mix, favour, ..link };
         let assumed = advise(&q).unwrap();
         let given = advise(&RouterQuestion { size_mean: Some(assumed.size_mean), ..q }).unwrap();
         proptest::prop_assert_eq!(&assumed.recommended, &given.recommended);
@@ -40,17 +54,13 @@ proptest::proptest! {
         parameters in proptest::sample::select(vec![Parameters::default(), poisson()]),
         mix in proptest::sample::select(vec![Mix::Short, Mix::Bulk]),
     ) {
-        let ten = |exponent: f64| 10f64.powf(exponent);
-        proptest::prop_assume!(ten(rate + rtt) / 12_000.0 >= 5.0);
+        let link = link((rate, rtt), inputs, size);
+        proptest::prop_assume!(bdp(&link) >= 5.0);
         let q = RouterQuestion {
-            rate: Rate::from_f64(ten(rate)),
-            rtt: Duration::from_secs_f64(ten(rtt)),
-            input_rate: Rate::from_f64(ten(rate - inputs)),
             flows,
-            size_mean: size.map(|size| Bytes::from_f64(ten(size))),
             parameters,
             mix,
-            ..question("1Gbit/s")
+            ..link
         };
         let advice = advise(&q).unwrap();
         let mean = ShortFlow::new(advice.size_mean, q.packet).unwrap();
@@ -72,15 +82,11 @@ proptest::proptest! {
         (inputs, flows) in (-1.3..1.3, proptest::option::of(1..100_000u64)),
         size in proptest::option::of(3.0..9.0),
     ) {
-        let ten = |exponent: f64| 10f64.powf(exponent);
-        proptest::prop_assume!(ten(rate + rtt) / 12_000.0 >= 5.0);
+        let link = link((rate, rtt), inputs, size);
+        proptest::prop_assume!(bdp(&link) >= 5.0);
         let q = RouterQuestion {
-            rate: Rate::from_f64(ten(rate)),
-            rtt: Duration::from_secs_f64(ten(rtt)),
-            input_rate: Rate::from_f64(ten(rate - inputs)),
             flows,
-            size_mean: size.map(|size| Bytes::from_f64(ten(size))),
-            ..question("1Gbit/s")
+            ..link
         };
         let advice = advise(&q).unwrap();
         let two = advice.two_rules.iter().flat_map(|two| [&two.persistent, &two.transfers]);
@@ -102,18 +108,14 @@ proptest::proptest! {
         mix in proptest::sample::select(vec![Mix::Short, Mix::Bulk]),
         favour in proptest::sample::select(vec![Favour::Throughput, Favour::Short]),
     ) {
-        let ten = |exponent: f64| 10f64.powf(exponent);
-        proptest::prop_assume!(ten(rate + rtt) / 12_000.0 >= 5.0);
+        let link = link((rate, rtt), inputs, size);
+        proptest::prop_assume!(bdp(&link) >= 5.0);
         let of = |flows: u64| {
             let q = RouterQuestion {
-                rate: Rate::from_f64(ten(rate)),
-                rtt: Duration::from_secs_f64(ten(rtt)),
-                input_rate: Rate::from_f64(ten(rate - inputs)),
                 flows: Some(flows),
-                size_mean: size.map(|size| Bytes::from_f64(ten(size))),
                 mix: mix.clone(),
                 favour,
-                ..question("1Gbit/s")
+                ..link.clone()
             };
             advise(&q).unwrap()
         };
@@ -121,7 +123,7 @@ proptest::proptest! {
         let grows = many.recommended.buffer.get() / few.recommended.buffer.get();
         let is_shorter = many.size_mean < few.size_mean;
         // Pipe and buffer hold four packets per flow or more, or no buffer helps.
-        let is_overloaded = 2.0 * ten(rate + rtt) / 12_000.0 < 5.0 * flows as f64;
+        let is_overloaded = 2.0 * bdp(&link) < 5.0 * flows as f64;
         proptest::prop_assert!(is_shorter || is_overloaded || grows <= 1.05, "{grows} {few:?}");
         let said = few.text(true, 80).replace('\n', " ").contains("More flows would need a larger buffer");
         proptest::prop_assert_eq!(said, grows > 1.0 && is_shorter);
@@ -134,17 +136,13 @@ proptest::proptest! {
         favour in proptest::sample::select(vec![Favour::Throughput, Favour::Short, Favour::Latency]),
         parameters in proptest::sample::select(vec![Parameters::default(), poisson()]),
     ) {
-        let ten = |exponent: f64| 10f64.powf(exponent);
-        proptest::prop_assume!(ten(rate + rtt) / 12_000.0 >= 5.0);
+        let link = link((rate, rtt), inputs, size);
+        proptest::prop_assume!(bdp(&link) >= 5.0);
         let advice = advise(&RouterQuestion {
-            rate: Rate::from_f64(ten(rate)),
-            rtt: Duration::from_secs_f64(ten(rtt)),
-            input_rate: Rate::from_f64(ten(rate - inputs)),
             flows,
-            size_mean: size.map(|size| Bytes::from_f64(ten(size))),
             favour,
             parameters,
-            ..question("1Gbit/s")
+            ..link
         })
         .unwrap();
         let text = advice.text(false, 80);
