@@ -1,0 +1,92 @@
+//! Senders under BBR.
+
+use sweetspot_diagnose::Class;
+use sweetspot_diagnose::live::{Live, Sample};
+use sweetspot_units::{Bytes, Duration, Time};
+
+use crate::{SECOND, after, bulk, class};
+
+#[test]
+fn bbr_that_starts_anew_behind_data_that_the_peer_dropped_waits_for_its_program() {
+    let start = Sample { outstanding: Some(Bytes::new(50_000)), model_based: true, ..bulk() };
+    for (window, class) in [(20_000, Class::ReceiverApplication), (200_000, Class::Opportunity)] {
+        let mut live = Live::default();
+        live.handle(Sample { at: Time::ZERO, ..start });
+        let peer_window = Some(Bytes::new(window));
+        live.handle(Sample { at: Time::ZERO + SECOND, busy: SECOND * 2, peer_window, ..start });
+        // The second after brings retransmissions and twice the data of any before.
+        live.handle(Sample {
+            at: Time::ZERO + SECOND * 2,
+            busy: SECOND * 3,
+            retransmitted: 10,
+            acked: start.acked + Bytes::new(40_000),
+            delivered: start.delivered + 40,
+            ..start
+        });
+        assert_eq!(live.recent().dominant(), class, "{window}");
+    }
+}
+
+#[test]
+fn bbr_is_starting_only_if_its_rate_was_seen_to_grow() {
+    // Of a connection that had moved data before, the first interval has no earlier rate.
+    for (moved, class) in [(0, Class::Opportunity), (1_000_000, Class::Bandwidth)] {
+        let mut live = Live::default();
+        for n in 0..2 {
+            live.handle(Sample {
+                at: Time::ZERO + SECOND * n,
+                acked: Bytes::new(moved + 1_250_000 * n),
+                delivered: 1000 + 1250 * n,
+                busy: SECOND * n,
+                model_based: true,
+                ..bulk()
+            });
+        }
+        assert_eq!(live.recent().dominant(), class, "{moved}");
+    }
+}
+
+/// Every ten seconds BBR keeps a cwnd of 4 for 200 ms and marks its rates as a program's, until they are delivered. The program has 100
+/// segments waiting.
+#[test]
+fn bbr_that_probes_the_rtt_is_not_limited_by_its_program() {
+    let usual = Sample { model_based: true, ..bulk() };
+    let probing = Sample { congestion_window: 4, under_way: 4, starved: true, ..usual };
+    let after = Sample { congestion_window: 50, under_way: 20, starved: true, ..usual };
+    for (name, second) in [("in the probe", probing), ("behind it", after)] {
+        let mut live = Live::default();
+        let first = if name == "behind it" { probing } else { usual };
+        live.handle(Sample {
+            at: Time::ZERO,
+            acked: Bytes::ZERO,
+            delivered: 0,
+            busy: Duration::ZERO,
+            ..first
+        });
+        live.handle(Sample { at: Time::ZERO + SECOND, ..second });
+        assert_eq!(live.recent().time(Class::Application), Duration::ZERO, "{name}");
+    }
+    // A program with nothing that waits is the limit all the same.
+    let little = Sample { not_sent: Bytes::ZERO, queued: Bytes::new(4000), ..probing };
+    assert_eq!(class(little), Class::Application);
+}
+
+/// 2.9 MB are 201 initial windows of ten segments: 8 round trips of 54 ms, and twice that is 0.9 s. It took 2.5 s, and 54 ms are more than
+/// 40 x 1.1 + 1.
+#[test]
+fn one_reading_of_bbr_with_a_queue_is_no_slow_start() {
+    let reading = Sample {
+        model_based: true,
+        acked: Bytes::new(2_922_473),
+        delivered: 2020,
+        busy: Duration::from_millis(2512),
+        mss: Bytes::new(1448),
+        rtt: Duration::from_millis(54),
+        rtt_min: Duration::from_millis(40),
+        ..bulk()
+    };
+    assert_eq!(after(reading.busy, reading).limits().dominant(), Class::Bandwidth);
+    // In 0.5 s it may be.
+    let early = Sample { busy: Duration::from_millis(500), ..reading };
+    assert_eq!(after(early.busy, early).limits().dominant(), Class::Opportunity);
+}

@@ -1,0 +1,271 @@
+//! The rules for live connections, each with the sample that must meet it.
+
+mod bbr;
+mod reader;
+mod receiver;
+
+use sweetspot_diagnose::live::{Live, Sample};
+use sweetspot_diagnose::{Class, Evidence, HostBuffer, LimitVerdict, Limits};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A bulk sender in slow start: 10 Mbit/s at 40 ms, 50 kB under way, more in the buffer.
+fn bulk() -> Sample {
+    Sample {
+        busy: SECOND,
+        acked: Bytes::new(1_250_000),
+        delivered: 1250,
+        congestion_window: 50,
+        slow_start_threshold: u32::MAX,
+        under_way: 50,
+        not_sent: Bytes::new(100_000),
+        mss: Bytes::new(1000),
+        rtt: Duration::from_millis(40),
+        rtt_min: Duration::from_millis(40),
+        queued: Bytes::new(230_000),
+        send_buffer: Bytes::new(250_000),
+        peer_window: Some(Bytes::new(1_000_000)),
+        peer_scale: 4,
+        segments: 1250,
+        ..Sample::default()
+    }
+}
+
+/// A receiver of the same.
+fn receiver() -> Sample {
+    Sample {
+        received: Bytes::new(1_250_000),
+        receiver_rtt: Duration::from_millis(40),
+        timestamps: true,
+        last_arrival: Some(Duration::ZERO),
+        rtt_min: Duration::from_millis(40),
+        window: Some(Bytes::new(1_000_000)),
+        mss: Bytes::new(1000),
+        ..Sample::default()
+    }
+}
+
+/// Where the second between nothing and `sample` went.
+fn after_a_second(sample: Sample) -> Live {
+    after(SECOND, sample)
+}
+
+/// Where the time between nothing and `sample` went.
+fn after(time: Duration, sample: Sample) -> Live {
+    let mut live = Live::default();
+    live.handle(Sample {
+        at: Time::ZERO,
+        acked: Bytes::ZERO,
+        received: Bytes::ZERO,
+        delivered: 0,
+        busy: Duration::ZERO,
+        window_limited: Duration::ZERO,
+        buffer_limited: Duration::ZERO,
+        retransmitted: 0,
+        out_of_order: 0,
+        ..sample
+    });
+    live.handle(Sample { at: Time::ZERO + time, ..sample });
+    live
+}
+
+fn class(sample: Sample) -> Class {
+    after_a_second(sample).limits().dominant()
+}
+
+#[test]
+fn each_circumstance_of_a_sender_has_its_class() {
+    let slow = Duration::from_millis(60);
+    // A sender with nothing to send has little in its buffer.
+    let little = Sample { queued: Bytes::new(20_000), under_way: 10, ..bulk() };
+    let lost = Sample { retransmitted: 5, slow_start_threshold: 40, ..bulk() };
+    let cases = [
+        (Class::Opportunity, bulk()),
+        (Class::Application, Sample { busy: SECOND / 10, ..bulk() }),
+        (Class::Application, Sample { not_sent: Bytes::ZERO, ..little }),
+        (Class::Application, Sample { starved: true, ..little }),
+        // Less than a segment, which Nagle's algorithm holds back.
+        (Class::Application, Sample { not_sent: Bytes::new(900), ..little }),
+        // Two thirds of a buffer are written, which stops nobody.
+        (
+            Class::Application,
+            Sample { not_sent: Bytes::ZERO, queued: Bytes::new(170_000), ..little },
+        ),
+        (
+            Class::ReceiverWindow,
+            Sample { window_limited: SECOND, peer_window: Some(Bytes::new(60_000)), ..bulk() },
+        ),
+        (Class::SenderWindow, Sample { buffer_limited: SECOND, ..bulk() }),
+        // 30 of 50 segments are in flight, and the buffer is full except for the data just acknowledged.
+        (Class::SenderWindow, Sample { under_way: 30, ..bulk() }),
+        (Class::Pacing, Sample { pacing_limit: Some(Rate::from_mbit_per_second(11)), ..bulk() }),
+        // As measured at 30 Mbit/s and 40 ms, in both senses: with SO_MAX_PACING_RATE, and with
+        // bbr, twice to eight times as much waits as is under way; with a small SO_SNDBUF nothing.
+        (
+            Class::Pacing,
+            Sample { under_way: 17, pacing_limit: Some(Rate::from_mbit_per_second(11)), ..bulk() },
+        ),
+        (Class::Opportunity, Sample { under_way: 24, model_based: true, ..bulk() }),
+        (
+            Class::SenderWindow,
+            Sample { under_way: 17, model_based: true, not_sent: Bytes::ZERO, ..bulk() },
+        ),
+        // 60 ms are more than 40 x 1.1 + 1, and more than 40 x 1.25 + 1.
+        (Class::Bandwidth, Sample { rtt: slow, ..bulk() }),
+        (Class::Bandwidth, Sample { rtt: slow, ..lost }),
+        (Class::Congestion, lost),
+        (Class::Congestion, Sample { recovering: true, ..lost }),
+        (Class::Transport, Sample { slow_start_threshold: 40, ..bulk() }),
+    ];
+    for (expected, sample) in cases {
+        assert_eq!(class(sample), expected, "{sample:?}");
+    }
+}
+
+#[test]
+fn losses_before_it_was_watched_are_not_what_limits() {
+    // The threshold that they left is there, but nothing was sent again since.
+    let old = Sample { retransmitted: 5, slow_start_threshold: 40, ..bulk() };
+    let mut live = Live::default();
+    live.handle(Sample { at: Time::ZERO, acked: Bytes::ZERO, busy: Duration::ZERO, ..old });
+    live.handle(Sample { at: Time::ZERO + SECOND, ..old });
+    assert_eq!(live.limits().dominant(), Class::Transport);
+    let full = Sample { rtt: Duration::from_millis(46), ..old };
+    let mut live = Live::default();
+    live.handle(Sample { at: Time::ZERO, acked: Bytes::ZERO, busy: Duration::ZERO, ..full });
+    live.handle(Sample { at: Time::ZERO + SECOND, ..full });
+    assert_eq!(live.limits().dominant(), Class::Bandwidth);
+}
+
+#[test]
+fn a_path_that_was_full_with_a_queue_is_full_at_the_same_rate_without_one() {
+    let mut live = Live::default();
+    let mut pass = |n: u64, bytes: u64, rtt: u64| {
+        let at = Time::ZERO + Duration::from_millis(100) * n;
+        let (received, receiver_rtt) = (Bytes::new(bytes), Duration::from_millis(rtt));
+        live.handle(Sample { at, received, receiver_rtt, ..receiver() });
+        live.recent().dominant()
+    };
+    // 125 kB in 100 ms; 40 ms are the least, and 60 a queue, which twelve readings without a pause prove.
+    pass(0, 0, 40);
+    (1..12).for_each(|n| assert_eq!(pass(n, 125_000 * n, 60), Class::Unknown, "{n}"));
+    (12..20).for_each(|n| assert_eq!(pass(n, 125_000 * n, 60), Class::Bandwidth, "{n}"));
+    (20..30).for_each(|n| assert_eq!(pass(n, 125_000 * n, 44), Class::Bandwidth, "{n}"));
+    // At half of that it is something else that holds the sender.
+    let after: Vec<_> = (1..30).map(|n| pass(29 + n, 3_625_000 + 62_500 * n, 44)).collect();
+    assert_eq!(after.last(), Some(&Class::Unknown));
+}
+
+/// 78 kB go in each round trip of 78 ms: of ten looks a tenth of a second apart seven find one more window than the time
+/// holds, or one less.
+#[test]
+fn a_window_is_full_whichever_part_of_a_round_trip_a_look_ends_in() {
+    let mut live = Live::default();
+    for n in 0..40u64 {
+        let at = Duration::from_millis(100) * n;
+        let windows = at.as_nanos() / Duration::from_millis(78).as_nanos();
+        live.handle(Sample {
+            at: Time::ZERO + at,
+            received: Bytes::new(78_000 * windows),
+            receiver_rtt: Duration::from_millis(78),
+            rtt_min: Duration::from_millis(78),
+            window: Some(Bytes::new(78_000)),
+            ..receiver()
+        });
+    }
+    assert!(live.limits().share(Class::ReceiverWindow) > 0.8, "{:?}", live.limits());
+}
+
+/// 1250 segments of 1000 bytes in a second, times 40 ms. Without a queue, losses or a program may have set that rate.
+#[test]
+fn the_sweet_spot_is_the_capacity_times_the_shortest_round_trip() {
+    let queued = Sample { rtt: Duration::from_millis(60), ..bulk() };
+    assert_eq!(after_a_second(queued).sweet_spot(), Some(Bytes::new(50_000)));
+    assert_eq!(after_a_second(bulk()).sweet_spot(), None);
+}
+
+#[test]
+fn a_verdict_names_the_window_the_round_trip_and_the_rate_they_allow() {
+    let live = after_a_second(Sample {
+        // 800 kB in a second are less than the window allows, as they must be.
+        acked: Bytes::new(800_000),
+        window_limited: SECOND,
+        peer_window: Some(Bytes::new(65_535)),
+        peer_scale: 0,
+        rtt: Duration::from_millis(80),
+        ..bulk()
+    });
+    let verdict = LimitVerdict::new(live.limits(), &live.evidence());
+    // 65,535 x 8 / 0.08 = 6.55 Mbit/s.
+    let expected = "100 % of the time limited by the receiver's window: 65,535 bytes at 80 ms \
+                    allow 6.6 Mbit/s. The window scale was 0: the program set a small SO_RCVBUF";
+    assert!(verdict.words.starts_with(expected), "{}", verdict.words);
+}
+
+#[test]
+fn the_round_trip_is_the_median_of_what_was_seen_while_data_went() {
+    let mut live = Live::default();
+    let rtts = [40, 41, 90, 41, 40];
+    for (n, ms) in (0..).zip(rtts) {
+        let (at, rtt) = (Time::ZERO + SECOND * n, Duration::from_millis(ms));
+        live.handle(Sample { at, acked: Bytes::new(1000 * n), rtt, ..bulk() });
+    }
+    // Of 41, 90, 41 and 40, to 3 %; the first has no interval before it.
+    let median = live.evidence().rtt.unwrap().as_secs_f64();
+    assert!((median - 0.041).abs() < 0.041 * 0.03, "{median}");
+    // Idle, with a round trip that nothing measures any more.
+    let late = Sample { acked: Bytes::new(4000), rtt: Duration::from_millis(500), ..bulk() };
+    (5..50).for_each(|n| live.handle(Sample { at: Time::ZERO + SECOND * n, ..late }));
+    assert_eq!(live.evidence().rtt.unwrap().as_secs_f64(), median);
+}
+
+/// 81 kB at 45 ms allow 14.4 Mbit/s; the observed capacity is 12 Mbit/s at a min RTT of 40 ms. Their product, 60 kB, is less
+/// than the limiting window. A buffer is twice its window, and this host's maximum is too small for either.
+#[test]
+fn a_window_in_the_way_is_never_answered_by_a_smaller_one() {
+    let mut limits = Limits::default();
+    limits.add(Class::ReceiverWindow, SECOND);
+    let mut evidence = Evidence::default();
+    evidence.goodput = Rate::from_mbit_per_second(12);
+    evidence.capacity = Some(Rate::from_mbit_per_second(12));
+    evidence.rtt_min = Some(Duration::from_millis(40));
+    evidence.rtt = Some(Duration::from_millis(45));
+    evidence.window = Some(Bytes::new(81_000));
+    evidence.window_round = Some(Duration::from_millis(45));
+    evidence.receive_buffer = Some(HostBuffer { is_set: None, max: Bytes::new(150_000) });
+    let verdict = LimitVerdict::new(&limits, &evidence);
+    assert_eq!(verdict.class, Class::ReceiverWindow);
+    assert!(verdict.fix.contains("from 150 kB to more than 162 kB"), "{}", verdict.fix);
+    // At the round trip that the sentence names: 20 Mbit/s x 45 ms = 112.5 kB.
+    evidence.capacity = Some(Rate::from_mbit_per_second(20));
+    let fix = LimitVerdict::new(&limits, &evidence).fix;
+    assert!(fix.contains("at least 225 kB"), "{fix}");
+}
+
+/// 200 bytes wait behind a segment of 200 in four of five samples; in the fifth nothing does.
+#[test]
+fn small_writes_that_nagles_algorithm_holds_are_named() {
+    let verdict = |held: fn(u64) -> bool| {
+        let mut live = Live::default();
+        for n in 0..11 {
+            let not_sent = Bytes::new(if held(n) { 200 } else { 0 });
+            live.handle(Sample {
+                at: Time::ZERO + SECOND * n,
+                acked: Bytes::new(2600 * n),
+                delivered: 13 * n,
+                busy: SECOND * n,
+                under_way: 1,
+                not_sent,
+                queued: Bytes::new(2000),
+                ..bulk()
+            });
+        }
+        LimitVerdict::new(live.limits(), &live.evidence())
+    };
+    let nagle = verdict(|n| n % 5 != 0);
+    assert_eq!(nagle.class, Class::Application);
+    assert!(nagle.words.contains("Nagle's algorithm"), "{}", nagle.words);
+    assert!(nagle.fix.contains("TCP_NODELAY"), "{}", nagle.fix);
+    assert!(!verdict(|n| n % 5 == 0).words.contains("Nagle"));
+}

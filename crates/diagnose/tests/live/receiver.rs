@@ -1,0 +1,189 @@
+//! Limits as the receiving end sees them.
+
+use sweetspot_diagnose::live::{ENOUGH_INTERVALS, Live, Sample, Side};
+use sweetspot_diagnose::{Class, LimitVerdict, Limits};
+use sweetspot_units::{Bytes, Duration, Time};
+
+use crate::{SECOND, after_a_second, receiver};
+
+#[test]
+fn each_circumstance_of_a_receiver_has_its_class() {
+    let cases = [
+        (Class::Unknown, receiver()),
+        (Class::ReceiverApplication, Sample { unread: Bytes::new(2_000_000), ..receiver() }),
+        // A sixteenth of the window is 62.5 kB; 25 kB arrive in 20 ms.
+        (Class::ReceiverApplication, Sample { unread: Bytes::new(63_000), ..receiver() }),
+        (Class::Unknown, Sample { unread: Bytes::new(62_000), ..receiver() }),
+        // 1.25 MB/s x 40 ms = 50 kB.
+        (Class::ReceiverWindow, Sample { window: Some(Bytes::new(51_000)), ..receiver() }),
+        // One reading cannot tell a queue from a sender that pauses.
+        (Class::Unknown, Sample { receiver_rtt: Duration::from_millis(60), ..receiver() }),
+        (Class::Congestion, Sample { out_of_order: 3, ..receiver() }),
+    ];
+    for (expected, sample) in cases {
+        let live = after_a_second(sample);
+        assert_eq!(live.side(), Side::Receiver);
+        assert_eq!(live.limits().dominant(), expected, "{sample:?}");
+    }
+}
+
+#[test]
+fn a_receiver_whose_rate_doubles_each_round_trip_sees_its_sender_start() {
+    let mut live = Live::default();
+    // 40 kB, 80 kB, 160 kB ... in each 100 ms, far less than the window.
+    for n in 0..6u64 {
+        let at = Time::ZERO + Duration::from_millis(100) * n;
+        let received = Bytes::new(40_000 * ((1 << n) - 1));
+        live.handle(Sample { at, received, window: Some(Bytes::new(6_000_000)), ..receiver() });
+    }
+    assert_eq!(live.side(), Side::Receiver);
+    assert_eq!(live.limits().dominant(), Class::Opportunity);
+    // At a steady rate nobody starts.
+    for n in 1..20u64 {
+        let at = Time::ZERO + Duration::from_millis(500 + 100 * n);
+        let received = Bytes::new(40_000 * 31 + 640_000 * n);
+        live.handle(Sample { at, received, window: Some(Bytes::new(6_000_000)), ..receiver() });
+        assert_eq!(live.recent().dominant(), Class::Unknown, "{n}");
+    }
+}
+
+/// A queue of 6 ms on a path of 1 ms, and a pause of 6 ms between flights of 1 ms: a kernel with ticks of 1 ms tells them apart,
+/// and one with ticks of 10 ms does not.
+#[test]
+fn a_short_queue_is_seen_if_the_kernel_s_ticks_are_short() {
+    let judged = |tick: u64, gap: u64| {
+        let mut live = Live::default();
+        for n in 0..=ENOUGH_INTERVALS {
+            live.handle(Sample {
+                at: Time::ZERO + Duration::from_millis(77) * n,
+                received: Bytes::new(1_000_000 * n),
+                receiver_rtt: Duration::from_millis(7),
+                rtt_min: Duration::from_millis(1),
+                tick: Duration::from_millis(tick),
+                // A sample finds any part of the pause.
+                last_arrival: Some(Duration::from_millis(n % 7 * gap / 6)),
+                window: Some(Bytes::new(6_000_000)),
+                ..receiver()
+            });
+        }
+        live.limits().share(Class::Bandwidth)
+    };
+    // The time before the queue was proven is the queue's, too.
+    assert_eq!(judged(1, 0), 1.0);
+    assert_eq!([judged(10, 0), judged(1, 6)], [0.0, 0.0]);
+}
+
+/// 64 kB each 65 ms over 30 Mbit/s: they arrive within 17 ms, and then nothing does for 48 ms, which is what the kernel takes for a
+/// round trip. The path's is 20 ms.
+#[test]
+fn a_sender_that_pauses_makes_no_queue_at_the_receiver() {
+    let paused = |timestamps: bool, last_arrival: fn(u64) -> Option<u64>| {
+        let mut live = Live::default();
+        for n in 0..60u64 {
+            let (bursts, phase) = (100 * n / 65, 100 * n % 65);
+            live.handle(Sample {
+                at: Time::ZERO + Duration::from_millis(100 * n),
+                received: Bytes::new(64_000 * bursts + 64_000 * phase.min(17) / 17),
+                receiver_rtt: Duration::from_millis(48),
+                rtt_min: Duration::from_millis(20),
+                timestamps,
+                last_arrival: last_arrival(phase.saturating_sub(17)).map(Duration::from_millis),
+                ..receiver()
+            });
+        }
+        live
+    };
+    let live = paused(true, Some);
+    assert_eq!(live.limits().time(Class::Bandwidth), Duration::ZERO);
+    assert_eq!(live.sweet_spot(), None);
+    let verdict = LimitVerdict::new(live.limits(), &live.evidence());
+    assert_eq!(verdict.class, Class::Unknown);
+    assert!(verdict.words.contains("the sender or the path does"), "{}", verdict.words);
+    // Without timestamps it is the time of a window; without the time of the latest arrival, no pause shows.
+    for live in [paused(false, |_| Some(0)), paused(true, |_| None)] {
+        assert_eq!(live.limits().time(Class::Bandwidth), Duration::ZERO);
+    }
+    assert!(paused(true, |_| Some(0)).limits().share(Class::Bandwidth) > 0.7);
+}
+
+/// The program sleeps, and reads all at once: every other reading finds nothing unread, and of the window of 1 MB 300 kB are left.
+#[test]
+fn a_reader_that_sleeps_is_the_limit_in_the_moments_without_unread_data_too() {
+    let judged = |smallest: u64| {
+        let mut live = Live::default();
+        for n in 0..40u64 {
+            let unread = n % 2 == 1;
+            live.handle(Sample {
+                at: Time::ZERO + Duration::from_millis(100) * n,
+                received: Bytes::new(100_000 * n),
+                unread: Bytes::new(if unread { 290_000 } else { 0 }),
+                window: Some(Bytes::new(if n > 0 { smallest } else { 1_000_000 })),
+                ..receiver()
+            });
+        }
+        live.limits().share(Class::ReceiverApplication)
+    };
+    // But for the first four readings of 40.
+    assert!(judged(300_000) > 0.85, "{}", judged(300_000));
+    // A window with room for more than it ever held does not hold the sender.
+    assert_eq!(judged(900_000), 0.0);
+}
+
+#[test]
+fn a_reader_that_is_often_late_is_named_beside_an_unknown_limit() {
+    let mut live = Live::default();
+    // 100 kB are more than a sixteenth of the window, from one reading to the next a quarter of the time.
+    for n in 0..40u64 {
+        live.handle(Sample {
+            at: Time::ZERO + Duration::from_millis(100) * n,
+            received: Bytes::new(100_000 * n),
+            unread: Bytes::new(if n % 4 < 2 { 100_000 } else { 0 }),
+            ..receiver()
+        });
+    }
+    let verdict = LimitVerdict::new(live.limits(), &live.evidence());
+    assert_eq!(verdict.class, Class::Unknown);
+    assert!(verdict.words.contains("the receiving program was often behind"), "{}", verdict.words);
+}
+
+#[test]
+fn a_receiver_tells_of_what_was_missing_and_not_of_what_was_sent_again() {
+    let mut live = Live::default();
+    live.handle(Sample { at: Time::ZERO, received: Bytes::ZERO, ..receiver() });
+    // It sends requests of its own meanwhile.
+    let lossy = Sample { out_of_order: 3, segments: 12, ..receiver() };
+    live.handle(Sample { at: Time::ZERO + SECOND, ..lossy });
+    let words = LimitVerdict::new(live.limits(), &live.evidence()).words;
+    let expected = "100 % of the time limited by the congestion window after losses: segments were \
+                    missing once.";
+    assert_eq!(words, expected);
+}
+
+#[test]
+fn who_cannot_tell_at_the_receiving_end_is_sent_to_the_sending_one() {
+    let live = after_a_second(receiver());
+    let verdict = LimitVerdict::new(&Limits::only(Class::Unknown, SECOND), &live.evidence());
+    assert!(verdict.words.contains("receiving end"), "{}", verdict.words);
+    assert!(verdict.fix.contains("at the sending end"), "{}", verdict.fix);
+}
+
+#[test]
+fn a_receiver_is_judged_by_its_own_window_and_not_by_its_peers() {
+    let mut live = Live::default();
+    // The peer, to which nothing is sent, advertises less than this end ever does.
+    let idle = Some(Bytes::new(10_000));
+    for (n, window) in [(0, 100_000), (1, 1_000_000), (2, 50_000), (3, 0)] {
+        live.handle(Sample {
+            at: Time::ZERO + SECOND * n,
+            received: Bytes::new(1_250_000 * n),
+            window: Some(Bytes::new(window)),
+            peer_window: idle,
+            ..receiver()
+        });
+        // A window that only grows has not shrunk.
+        assert_eq!(live.evidence().min_window.is_some(), n > 1);
+    }
+    let evidence = live.evidence();
+    assert_eq!(evidence.largest_window, Some(Bytes::new(1_000_000)));
+    assert_eq!((evidence.min_window, evidence.zero_windows), (Some(Bytes::ZERO), 1));
+}
