@@ -336,6 +336,7 @@ fn closed_forms_that_do_not_cover_a_sweep_end_it_as_they_end_a_run() -> Tested {
     for line in [&run[..], &sweep[..]] {
         let output = sweetspot(directory.path(), line).output()?;
         assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+        assert!(stderr(&output).ends_with("; --engine sim runs it\n"), "{}", stderr(&output));
     }
     // The message begins with the combination at fault.
     let over = "transfer.0.sizing=fixed:50pkt,fixed:100000pkt";

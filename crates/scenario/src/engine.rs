@@ -94,7 +94,7 @@ pub enum EngineError {
         reason: String,
     },
     /// No closed form is known for the scenario.
-    #[error("not covered by a closed form, because {because}; --engine sim runs it")]
+    #[error("not covered by a closed form, because {because}")]
     NotCovered {
         /// Why.
         because: String,

@@ -93,7 +93,7 @@ pub fn run(arguments: Arguments) -> Ending {
     let mut series = recorder(&scenario, &arguments)?;
     let finished = match run_interruptibly(&arguments, &scenario, series.as_mut()) {
         Err(error @ EngineError::NotCovered { .. }) => {
-            err!("sweetspot: {}: {error}", arguments.scenario.shown());
+            err!("sweetspot: {}: {error}; --engine sim runs it", arguments.scenario.shown());
             return Ok(ExitCode::from(NOT_COVERED));
         }
         other => other?,

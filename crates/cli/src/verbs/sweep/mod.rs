@@ -103,7 +103,7 @@ pub fn run(arguments: Arguments) -> Ending {
     }
     match run_all(&arguments) {
         Err(error) if is_not_covered(error.as_ref()) => {
-            err!("sweetspot: {error}");
+            err!("sweetspot: {error}; --engine sim runs it");
             Ok(ExitCode::from(NOT_COVERED))
         }
         other => other,
