@@ -23,14 +23,14 @@ Examples:
   sweetspot receive sweetspot1:... - | tar t
       to standard output
   sweetspot receive --code example.org/42-crisp-lemon-orbit
-      with a code that you were told, in place of a ticket
+      with a spoken code instead of a ticket
 
 Exit codes: 0 everything arrived; 23 some files did not, and each is named; 1
 the transfer failed; 2 the command line is wrong.")]
 pub struct Arguments {
     /// Ticket that `sweetspot send` printed; leave it out with --ticket-file, --code or SWEETSPOT_TICKET
     ticket: Option<OsString>,
-    /// Where to put it: a directory, a new name, or `-` for standard output [default: .]
+    /// Destination: a directory, a new name, or `-` for standard output [default: .]
     target: Option<PathBuf>,
     #[command(flatten)]
     contact: ContactArguments,

@@ -27,7 +27,7 @@ Examples:
   sweetspot send results.tar sweetspot1:...
       sends the file to the receiver that printed this ticket
   sweetspot send photos notes.txt sweetspot1:...
-      sends a directory and a file; what is there already is not sent again
+      sends a directory and a file, except data that is already there
   tar c src | sweetspot send - sweetspot1:... --name src.tar
       sends standard input
   sweetspot send photos --offer
@@ -47,7 +47,7 @@ pub struct Arguments {
     name: Option<String>,
     #[command(flatten)]
     choice: ChoiceArguments,
-    /// How the receiver is to size the window: kernel, fixed:SIZE, max, bdp, sobas or sobas:paper [default: the receiver's
+    /// How the receiver should size the window: kernel, fixed:SIZE, max, bdp, sobas or sobas:paper [default: the receiver's
     /// choice, else sobas]
     #[arg(long, value_parser = values::sizing::<Sizing>(), hide_possible_values = true)]
     sizing: Option<Sizing>,
@@ -61,19 +61,19 @@ pub struct Arguments {
     share: Share,
     #[command(flatten)]
     path: PathArguments,
-    /// Do not answer probes; round-trip times are then the receiving kernel's estimates
+    /// Do not answer probes; the receiver then uses its kernel's RTT estimates
     #[arg(long)]
     no_probes: bool,
-    /// Without a ticket: print one and wait for `sweetspot receive`. The next three options do so, too
+    /// Without a ticket: print one and wait for `sweetspot receive`. The next three options imply this
     #[arg(long)]
     offer: bool,
     /// Without a ticket: address and port to listen on [default: a free port of every address]
     #[arg(long, value_name = "ADDR:PORT", value_parser = listening)]
     listen: Option<SocketAddr>,
-    /// Without a ticket: host name or address in the ticket that is printed
+    /// Without a ticket: host name or address in the printed ticket
     #[arg(long, value_name = "HOST[:PORT]", value_hint = clap::ValueHint::Hostname)]
     advertise: Option<String>,
-    /// Without a ticket: print a short code to say in its place; one wrong try ends it
+    /// Without a ticket: print a short code to say instead; one wrong attempt invalidates it
     #[arg(long)]
     spoken_code: bool,
     /// List the files that would be sent, and send nothing
@@ -86,9 +86,9 @@ pub struct Arguments {
 /// The share of a path for several connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Share {
-    /// At most one flow's share; more connections only if something limits each of them alone.
+    /// At most one flow's share; more connections only if each one is limited on its own.
     Fair,
-    /// All that more connections can get.
+    /// As much as more connections can get.
     Greedy,
 }
 
@@ -104,7 +104,7 @@ pub struct ChoiceArguments {
     /// Compare the contents of files with equal length and time
     #[arg(long)]
     pub checksum: bool,
-    /// Send extended attributes (user.*), too
+    /// Also send extended attributes (user.*)
     #[arg(long)]
     pub xattrs: bool,
 }

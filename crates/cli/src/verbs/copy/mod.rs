@@ -38,26 +38,26 @@ Examples:
   sweetspot copy results.tar backup.example.org:
       a file into the home directory there
   sweetspot copy -J gate photos me@nas:archive/
-      a directory, by way of a jump host
+      a directory, through a jump host
   sweetspot copy nas:archive/photos/ here
       the contents of that directory, into the directory here
   sweetspot copy --dry-run --checksum src host:src
       lists the files whose contents differ
 
-The far end needs ssh and sweetspot. Data goes over connections of its own;
-if a firewall stops them, the far end connects to this one; if that is stopped,
-too, data goes through ssh.
+The far end needs ssh and sweetspot. Data takes its own connections:
+from this host or, if a firewall blocks those, from the far end. If neither end
+can connect, data goes through ssh.
 
 Exit codes: 0 everything arrived; 23 some files did not, and each is named; 1
 the copy failed; 2 the command line is wrong.")]
 pub struct Arguments {
-    /// Sources, then the destination: PATH, HOST:PATH or USER@HOST:PATH. A directory with `/` at its end stands for its
+    /// Sources, then the destination: PATH, HOST:PATH or USER@HOST:PATH. A directory with a trailing `/` means its
     /// contents
     #[arg(required = true, num_args = 1.., value_name = "PATH")]
     operands: Vec<OsString>,
     #[command(flatten)]
     choice: ChoiceArguments,
-    /// As scp has it, and without an effect: directories are always copied whole
+    /// Accepted for habit from scp; directories are always copied whole
     #[arg(short = 'r', hide = true)]
     _recursive: bool,
     /// In the copied directories, delete files that the sources lack, once everything has arrived
@@ -66,13 +66,13 @@ pub struct Arguments {
     /// Keep owners and groups, by name where the receiving host knows it; the receiving end must run as root
     #[arg(long)]
     owners: bool,
-    /// Never compress; by default pieces that shrink are compressed while the path is slower than this host
+    /// Never compress [default: compress data that shrinks, while the path is slower than this host]
     #[arg(long)]
     no_compress: bool,
-    /// Maximum rate of all connections together, such as 20Mbit/s (at least 12kbit/s)
+    /// Maximum total rate of all connections, such as 20Mbit/s (at least 12kbit/s)
     #[arg(long, value_name = "RATE", value_parser = rate_limit)]
     bwlimit: Option<Rate>,
-    /// Leave existing files alone
+    /// Do not overwrite existing files
     #[arg(long)]
     keep_existing: bool,
     /// List the files that would be copied, and copy nothing
@@ -87,7 +87,7 @@ pub struct Arguments {
     /// Command that runs sweetspot at the far end
     #[arg(long, value_name = "COMMAND", default_value = "sweetspot", value_parser = NonEmptyStringValueParser::new())]
     remote_program: String,
-    /// Port that the far end listens on, if only some pass its firewall [default: any]
+    /// Port for the far end to listen on, if its firewall opens only some [default: any]
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     port: u16,
     /// Which connections to try: auto, direct (to the far end), reverse (from it), ssh (through ssh)
@@ -116,7 +116,9 @@ pub fn run(arguments: Arguments) -> Ending {
     }
     let operands = arguments.operands.iter().map(|text| Operand::parse(text));
     let mut operands: Vec<Operand> = operands.collect::<Result<_, _>>().map_err(UsageError::new)?;
-    let Some(destination) = operands.pop() else { return Err("name what to copy".into()) };
+    let Some(destination) = operands.pop() else {
+        return Err("expected SOURCE... and DESTINATION".into());
+    };
     let (host, paths) = one_host(operands)?;
     let (far, target) = match (host, destination) {
         (Some(_), Operand::There { .. }) => {

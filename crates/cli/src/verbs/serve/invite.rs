@@ -21,7 +21,7 @@ use sweetspot_program::print::Shown;
 Examples:
   sweetspot serve invite --clients clients --dir /srv/in/ann \\
       --to nas.example.org ann
-      prints a ticket with which ann may send, once, within a day
+      prints a ticket that lets ann send once, within a day
   sweetspot serve invite --clients clients --dir /srv/in/ann \\
       --to nas.example.org --spoken-code --quota 10GB ann
       prints a code to say on the telephone: nas.example.org/1-crisp-lemon-orbit
@@ -38,28 +38,28 @@ pub struct Arguments {
     /// Directory of the client
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
-    /// Host name or address under which clients reach the service, and its port
+    /// Host name or address at which clients reach the service, and its port
     #[arg(long, value_name = "HOST[:PORT]", value_hint = clap::ValueHint::Hostname)]
     to: String,
     /// The client's rights: read, write, overwrite, dotfiles
     #[arg(long, value_name = "LIST", default_value = "write")]
     rights: Rights,
-    /// Most that its directory may hold
+    /// Maximum size of the client's directory
     #[arg(long, value_name = "SIZE")]
     quota: Option<Bytes>,
-    /// Time for which it is valid
+    /// How long the ticket or code is valid
     #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = lifetime)]
     lifetime: Duration,
-    /// Admit it as often as it comes, not for one transfer only
+    /// Admit the client for any number of transfers, not only one
     #[arg(long, conflicts_with = "spoken_code")]
     many: bool,
-    /// Print a short code in place of a ticket; one wrong try ends it
+    /// Print a short code to say instead of a ticket; one wrong attempt invalidates it
     #[arg(long)]
     spoken_code: bool,
     /// Directory of the service's key [default: as for serve]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
-    /// Print one JSON object: the ticket or the code, and when it ends
+    /// Print one JSON object: the ticket or the code, and when it expires
     #[arg(long)]
     json: bool,
 }

@@ -9,13 +9,13 @@ use crate::verbs::Ending;
 #[command(after_help = "\
 Examples:
   sweetspot serve key
-      prints the key; have it entered into the clients file of a
-      `sweetspot serve --clients`, whose ticket then admits you
+      prints the key to enter into the clients file of a
+      `sweetspot serve --clients`; its ticket then admits you
 
 Files: ~/.config/sweetspot/identity.pem holds the private key (XDG_CONFIG_HOME
 names another directory).")]
 pub struct Arguments {
-    /// File that holds the private key; made if it is missing
+    /// File that holds the private key; created if missing
     #[arg(long, value_name = "FILE")]
     identity: Option<PathBuf>,
     /// Print it as one JSON object

@@ -44,29 +44,29 @@ Examples:
   sweetspot serve --dir incoming --listen 192.0.2.7:9000 --once --json
       receives one transfer, then prints the outcome as JSON
   sweetspot serve --stdout | tar x
-      writes what one sender brings to standard output
+      writes one sender's data to standard output
   sweetspot serve --dir incoming --spoken-code
-      prints a code that can be said on the telephone, for one transfer
+      prints a code to say on the telephone, for one transfer
   sweetspot serve --clients /etc/sweetspot/clients \\
       --audit /var/log/sweetspot.log
-      serves each client in the file, in a directory of its own;
+      serves each client in the file from its own directory;
       `sweetspot serve invite` adds a line
 
-Environment: STATE_DIRECTORY or XDG_STATE_HOME name the directory of --state;
-LISTEN_FDS, as systemd sets it for a socket unit, is used in place of --listen.")]
+Environment: STATE_DIRECTORY or XDG_STATE_HOME sets the default of --state;
+LISTEN_FDS, which systemd sets for a socket unit, replaces --listen.")]
 pub struct Arguments {
-    /// Directory for received files; made if it is missing
+    /// Directory for received files; created if missing
     #[arg(long, value_name = "DIR", required_unless_present_any = ["stdout", "clients"])]
     dir: Option<PathBuf>,
     /// Write one sender's data to standard output; the ticket goes to standard error
     #[arg(long, conflicts_with_all = ["dir", "json", "force", "dotfiles", "xattrs"])]
     stdout: bool,
     /// Serve the clients in this file, one per line: KEY NAME dir=DIRECTORY [quota=SIZE]
-    /// [rights=read,write,overwrite,dotfiles] [expires=TIME] and once; `sweetspot serve key` prints KEY.
-    /// Changes count within a second; a line with a mistake admits no client
+    /// [rights=read,write,overwrite,dotfiles] [expires=TIME] [once]; `sweetspot serve key` prints KEY.
+    /// Changes take effect within a second; a line with an error admits no client
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dir", "stdout", "force", "dotfiles", "once", "lifetime", "spoken_code"])]
     clients: Option<PathBuf>,
-    /// Directory for the service's own key, which survives restarts, and for used quotas and credentials [default:
+    /// Directory for the service's persistent key, and for used quotas and credentials [default:
     /// ~/.local/state/sweetspot]
     #[arg(long, value_name = "DIR", requires = "clients")]
     state: Option<PathBuf>,
@@ -77,19 +77,19 @@ pub struct Arguments {
     /// Serve Prometheus metrics at this loopback address, such as 127.0.0.1:9478
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = loopback)]
     metrics: Option<SocketAddr>,
-    /// Print a short code to say in place of a ticket, for one transfer; one wrong try ends it
+    /// Print a short code to say instead of a ticket, for one transfer; one wrong attempt invalidates it
     #[arg(long)]
     spoken_code: bool,
     /// Address and port to listen on, TCP and UDP; port 0 picks a free one
     #[arg(long, value_name = "ADDR:PORT", default_value = "[::]:7411", value_parser = listening)]
     listen: SocketAddr,
-    /// Host name or address in the ticket, if senders reach this host under another address
+    /// Host name or address in the ticket, if senders reach this host at another address
     #[arg(long, value_name = "HOST[:PORT]", value_hint = clap::ValueHint::Hostname)]
     advertise: Option<String>,
-    /// End after one transfer; a dry run, or a refusal before anything was written, does not count
+    /// Exit after one transfer; dry runs, and refusals before anything was written, do not count
     #[arg(long)]
     once: bool,
-    /// Time for which the ticket is valid
+    /// How long the ticket is valid
     #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = lifetime)]
     lifetime: Duration,
     /// Overwrite existing files
@@ -105,7 +105,7 @@ pub struct Arguments {
     connections: ConnectionArguments,
     #[command(flatten)]
     path: PathArguments,
-    /// Do not probe the path; round-trip times are then the kernel's estimates
+    /// Do not probe the path; use the kernel's RTT estimates
     #[arg(long)]
     no_probes: bool,
     #[command(flatten)]
@@ -117,7 +117,7 @@ pub struct Arguments {
 /// One-time steps for a client of a service and for its owner.
 #[derive(Debug, clap::Subcommand)]
 enum ServiceVerb {
-    /// Print the key by which a service knows this user
+    /// Print the key that identifies you to a service
     Key(key::Arguments),
     /// Admit a client: print a ticket, or a code to say, and add a line to the clients file
     Invite(invite::Arguments),

@@ -60,7 +60,7 @@ pub struct ConnectionArguments {
     /// Congestion control at the sender [default: the sender's choice, else its system's]
     #[arg(long, value_name = "NAME", value_parser = values::congestion(), hide_possible_values = true)]
     pub congestion: Option<String>,
-    /// Connections to use [default: one, and more where one cannot carry the path]
+    /// Connections to use [default: one; more if one cannot fill the path]
     #[arg(long, value_name = "N", value_parser = streams)]
     pub streams: Option<u32>,
     /// Time to keep trying to reconnect and resume after the path breaks
@@ -71,10 +71,10 @@ pub struct ConnectionArguments {
 /// Arguments for the files that a receiver accepts from a sender that it need not trust.
 #[derive(Debug, clap::Args)]
 pub struct TrustArguments {
-    /// Take extended attributes (user.*) from senders that send them
+    /// Accept extended attributes (user.*) from senders that send them
     #[arg(long)]
     pub xattrs: bool,
-    /// Take names that begin with a dot, such as .bashrc, into directories that were there before
+    /// Accept names that begin with a dot, such as .bashrc, in directories that already existed
     #[arg(long)]
     pub dotfiles: bool,
 }
@@ -82,13 +82,13 @@ pub struct TrustArguments {
 /// Arguments for the output about a transfer.
 #[derive(Debug, clap::Args)]
 pub struct OutputArguments {
-    /// Print one JSON object per transfer, at its end; the first of a listener is its ticket
+    /// Print one JSON object after each transfer; a listener first prints one with its ticket
     #[arg(long)]
     pub json: bool,
     /// Print nothing but errors
     #[arg(long, short)]
     quiet: bool,
-    /// Write the time series, as this end sees it, to this file, as JSON lines
+    /// Write this end's time series to this file, as JSON lines
     #[arg(long, value_name = "FILE")]
     series: Option<PathBuf>,
     /// Print more detail
@@ -158,10 +158,10 @@ pub struct ContactArguments {
     /// Read the ticket from this file (`-`: standard input), where other users cannot see it
     #[arg(long, value_name = "FILE", conflicts_with = "code")]
     ticket_file: Option<PathBuf>,
-    /// In place of a ticket: host and code, as told, like example.org/42-crisp-lemon-orbit
+    /// Host and spoken code instead of a ticket, such as example.org/42-crisp-lemon-orbit
     #[arg(long, value_name = "HOST[:PORT]/CODE")]
     code: Option<CodeAddress>,
-    /// Private key for a service that knows this user by it [default:
+    /// Private key that identifies you to a service [default:
     /// ~/.config/sweetspot/identity.pem]
     #[arg(long, value_name = "FILE")]
     identity: Option<PathBuf>,

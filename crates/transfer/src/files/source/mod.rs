@@ -28,7 +28,7 @@ use walk::Walk;
 /// The paths to send.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
-    /// Files and directories. `-` is standard input. A directory with `/` at its end stands for its contents.
+    /// Files and directories. `-` is standard input. A directory with a trailing `/` means its contents.
     pub paths: Vec<PathBuf>,
     /// Names below the only path, one for each thing to send, in place of all of it.
     pub only: Option<Vec<PathBuf>>,
