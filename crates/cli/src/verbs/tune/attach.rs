@@ -11,7 +11,7 @@ use crate::verbs::Ending;
 
 /// Tune the connections of a running process and of its children
 ///
-/// Runs until the process ends or a signal comes. The process must be yours; if
+/// Runs until the process ends or a signal arrives. The process must be yours; if
 /// kernel.yama.ptrace_scope is not 0, run this as root.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -23,15 +23,15 @@ pub struct Arguments {
     #[command(flatten)]
     common: Common,
 
-    /// Only its connections to this peer
+    /// Tune only connections to this peer
     #[arg(long, value_name = "HOST:PORT", value_hint = clap::ValueHint::Hostname)]
     peer: Option<Ends>,
 
-    /// End when this process ends, too
+    /// Also end when this process ends
     #[arg(long, value_name = "PID")]
     until: Option<u32>,
 
-    /// The process
+    /// Process number
     #[arg(value_name = "PID", value_parser = process)]
     pid: u32,
 }

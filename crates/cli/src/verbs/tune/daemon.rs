@@ -51,11 +51,11 @@ pub struct Arguments {
     #[command(flatten)]
     common: Common,
 
-    /// The policy
+    /// Policy file; an example is below
     #[arg(long, value_name = "FILE")]
     policy: PathBuf,
 
-    /// Via bpf: only the connections of this cgroup, such as system.slice/nginx.service
+    /// Via bpf: tune only the connections of this cgroup, such as system.slice/nginx.service
     #[arg(long, value_name = "CGROUP")]
     cgroup: Option<String>,
 }

@@ -6,7 +6,7 @@ use crate::verbs::Ending;
 
 /// Check the requirements of --via bpf on this host
 ///
-/// Exit codes: 0 all is there; 1 something is missing.
+/// Exit codes: 0 all requirements are met; 1 one is missing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -39,7 +39,7 @@ Examples:
 ///
 /// Holds downloads at the window that fills the path without a standing queue, by limiting the receive
 /// window of each bulk connection from outside (TCP_WINDOW_CLAMP). With --send, also paces uploads.
-/// Leaves all other connections alone, and lifts every limit at the end. If the tuner, its guardian or
+/// Leaves all other connections alone, and lifts every limit at exit. If the tuner, its guardian or
 /// both are killed (kill -9), a third process lifts the limits. If all three are killed at once, limits
 /// via bpf expire within two seconds. Limits via pidfd then stay until the connection ends, or until
 /// the same user next runs `sweetspot tune`.

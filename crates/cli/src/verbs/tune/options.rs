@@ -17,7 +17,7 @@ use sweetspot_program::values;
 /// Options common to all tuning verbs.
 #[derive(Debug, clap::Args)]
 pub struct Common {
-    /// Decide and report, but touch nothing
+    /// Decide and report, but change nothing
     #[arg(long)]
     dry_run: bool,
 
@@ -29,7 +29,7 @@ pub struct Common {
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = loopback)]
     metrics: Option<SocketAddr>,
 
-    /// Pace uploads, too (SO_MAX_PACING_RATE), just below the path's delivery rate; for send
+    /// Also pace uploads (SO_MAX_PACING_RATE), just below the path's delivery rate; for send
     /// buffers that are too small, report a sufficient size (they are not changed: SO_SNDBUF cannot
     /// be undone)
     #[arg(long)]
@@ -41,9 +41,10 @@ pub struct Common {
     #[arg(value_parser = values::words::<Goal>(&["throughput", "less-than-best-effort"]))]
     pub goal: Goal,
 
-    /// Mechanism: pidfd duplicates each socket of the processes; bpf acts inside the kernel at every segment and needs no right
-    /// over the processes (root, Linux 5.11); auto is bpf if the host supports it, else pidfd (tune doctor and -v give the
-    /// reason) [default: auto; of attach: pidfd, as others may be tuned in the process's cgroup]
+    /// Mechanism: pidfd duplicates each socket of the processes; bpf acts inside the kernel at every
+    /// segment, without access to the processes (root, Linux 5.11); auto is bpf if the host supports it,
+    /// else pidfd (tune doctor and -v give the reason) [default: auto; for attach: pidfd, because bpf
+    /// tunes the process's whole cgroup]
     #[arg(long, value_name = "WAY", hide_possible_values = true)]
     #[arg(value_parser = values::words::<Via>(&["pidfd", "bpf", "auto"]))]
     via: Option<Via>,
@@ -52,7 +53,7 @@ pub struct Common {
     #[arg(long, short)]
     quiet: bool,
 
-    /// Print more detail: why auto chose pidfd
+    /// Print more detail, such as why auto chose pidfd
     #[arg(long, short)]
     verbose: bool,
 }

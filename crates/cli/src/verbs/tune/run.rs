@@ -23,8 +23,8 @@ Examples:
   sweetspot tune run -- curl -O https://example.org/dataset.tar
   sweetspot tune run --send -- rsync -a data/ host:/backup
 
-Exit codes: 0 COMMAND succeeded; 1 tuning could not begin; 2 the command line is
-wrong; 127 there is no COMMAND. Else that of COMMAND.")]
+Exit codes: 0 COMMAND succeeded; 1 tuning could not start; 2 the command line is
+wrong; 127 COMMAND was not found; otherwise that of COMMAND.")]
 pub struct Arguments {
     #[command(flatten)]
     common: Common,
