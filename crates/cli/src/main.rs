@@ -79,10 +79,10 @@ enum Verb {
     Run(verbs::run::Arguments),
     /// Run a scenario with many values, or search for its best window
     Sweep(verbs::sweep::Arguments),
-    /// Make an HTML page of results: tables, curves, time series
+    /// Make an HTML page from results: tables, curves, time series
     Report(verbs::report::Arguments),
     Ui(verbs::ui::Arguments),
-    /// Write the man pages, print shell completions
+    /// Write the man pages or print shell completions
     #[command(
         subcommand,
         after_help = "Examples:\n  sweetspot generate man man\n  sweetspot generate completions bash"

@@ -21,7 +21,7 @@ use crate::lab_elsewhere::{Certificate, Lab};
 pub enum EngineName {
     /// Packet by packet, deterministic
     Sim,
-    /// Closed forms, with the formulas used and what they assume; exit code 3 where none covers
+    /// Closed forms, with their formulas and assumptions; exit code 3 if none covers
     /// the scenario
     Theory,
     /// This machine's own kernel across an emulated path, in real time

@@ -14,10 +14,10 @@ use crate::usage_error::UsageError;
 /// A scenario file and overrides of its keys.
 #[derive(Debug, clap::Args)]
 pub struct ScenarioFile {
-    /// The scenario, a TOML file (man sweetspot-scenario), or @NAME of one that comes with the program, such as @elephants
+    /// A TOML file (man sweetspot-scenario), or @NAME of a scenario that comes with the program, such as @elephants
     #[arg(value_name = "SCENARIO")]
     path: PathBuf,
-    /// A value in place of a key's, e.g. path.buffer=625pkt or transfer.0.sizing=sobas
+    /// Override a key of the scenario, such as path.buffer=625pkt or transfer.0.sizing=sobas
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
 }

@@ -58,7 +58,7 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for Offering<T> {
 /// The themes by their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum ThemeName {
-    /// Light or dark, as the reader's screen is set
+    /// Light or dark, as the reader's system is set
     Screen,
     /// White
     Print,

@@ -3,7 +3,7 @@
 /// Light and dark as the reader's screen has it, or white.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Theme {
-    /// Light or dark, as the reader's screen is set.
+    /// Light or dark, as the reader's system is set.
     #[default]
     Screen,
     /// White, for paper and for programs that know no media queries.

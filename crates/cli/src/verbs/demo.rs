@@ -26,10 +26,10 @@ use sweetspot_program::whole_file;
   sweetspot demo --sizing sobas,kernel+bbr,fixed:2MB+reno --out /tmp/mine
   sweetspot demo --json | python3 -m json.tool | less")]
 pub struct Arguments {
-    /// The path to cross
+    /// Path to emulate
     #[arg(long, value_name = "SPEC", default_value = DEMO_PATH)]
     path: WrittenPath,
-    /// Move this file, instead of incompressible data made from the path's seed
+    /// Move this file instead of incompressible data generated from the path's seed
     #[arg(long, value_name = "FILE", conflicts_with = "size")]
     file: Option<PathBuf>,
     /// Size of the generated data
@@ -43,7 +43,7 @@ pub struct Arguments {
     /// Directory for report.html and outcome.json
     #[arg(long, value_name = "DIR", default_value = "demo-out")]
     out: PathBuf,
-    /// Print the content of outcome.json, and nothing else
+    /// Print the content of outcome.json and nothing else
     #[arg(long)]
     json: bool,
 }

@@ -51,10 +51,10 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The path: rate=, rtt= and buffer= are needed; delay=, queue=, loss=, jitter=, policer= and
-    /// the other keys of a hop may be given (man sweetspot-scenario). up.KEY=... and down.KEY=... set one direction only (up:
-    /// near to far). Or a path by its name, such as @lte (--list), or the path of a scenario, FILE.toml or
-    /// a name such as @elephants (`sweetspot run @`), without its cross traffic and transfers
+    /// The path: rate=, rtt= and buffer= are required; delay=, queue=, loss=, jitter=, policer= and the other
+    /// keys of a hop are optional (man sweetspot-scenario). up.KEY=... and down.KEY=... set one direction only (up:
+    /// near to far). Or a named path, such as @lte (--list). Or a scenario's path: FILE.toml, or a name such as
+    /// @elephants (`sweetspot run @`); its cross traffic and transfers are ignored
     #[arg(long, value_name = "SPEC|@NAME|FILE.toml", required_unless_present_any = ["self_test", "list"])]
     path: Option<String>,
 
@@ -63,16 +63,16 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", requires = "path")]
     trace_up: Option<PathBuf>,
 
-    /// The same far to near
+    /// Rate from far to near, from a trace as in --trace-up
     #[arg(long, value_name = "FILE", requires = "path")]
     trace_down: Option<PathBuf>,
 
-    /// List the paths that have names, with their sources
+    /// List the named paths and their sources
     #[arg(long, conflicts_with_all = ["path", "far", "command", "self_test"])]
     list: bool,
 
-    /// A shell command to run at the far end (10.77.0.2), started just before COMMAND and ended
-    /// after it
+    /// A shell command to run at the far end (10.77.0.2); it starts just before COMMAND and is
+    /// terminated after it
     #[arg(long, value_name = "SHELL COMMAND")]
     far: Option<String>,
 

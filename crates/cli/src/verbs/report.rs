@@ -25,19 +25,19 @@ pub struct Arguments {
     /// serve --series; two files of runs or sweeps are compared, pair by pair
     #[arg(value_name = "RESULTS", required = true)]
     results: Vec<PathBuf>,
-    /// The HTML page
+    /// HTML page to write
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     out: PathBuf,
-    /// Write every picture as an SVG file into this directory, too
+    /// Also write every picture to this directory, as SVG files
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
-    /// Write every picture as a PNG file into this directory, too
+    /// Also write every picture to this directory, as PNG files
     #[arg(long, value_name = "DIR")]
     png: Option<PathBuf>,
     /// Print the files written, and the summary of each part, as one JSON object
     #[arg(long)]
     json: bool,
-    /// Colours: as the reader's screen is set, or for paper
+    /// Colours: for a screen or for paper
     #[arg(long, value_enum, default_value_t = ThemeName::Screen)]
     theme: ThemeName,
 }

@@ -34,29 +34,29 @@ Examples:
 `sweetspot run @` lists the scenarios that come with the program; `man
 sweetspot-scenario` describes the file.
 
-Exit codes: 0 the run is complete; 1 it failed, or no transfer moved anything in
-the measured time; 2 the command line is wrong; 3 no closed form covers the
-scenario (--engine theory).")]
+Exit codes: 0 the run is complete; 1 it failed, or no transfer moved data in the
+measured time; 2 the command line is wrong; 3 no closed form covers the scenario
+(--engine theory).")]
 #[command(group = clap::ArgGroup::new("recorded").args(["series", "out"]).multiple(true))]
 pub struct Arguments {
-    /// The scenario, a TOML file (man sweetspot-scenario), or @NAME of one that comes with the program, such as @elephants
+    /// A TOML file (man sweetspot-scenario), or @NAME of a scenario that comes with the program, such as @elephants
     scenario: PathBuf,
-    /// The engine
+    /// Engine
     #[arg(long, value_enum, default_value_t = EngineName::Sim)]
     engine: EngineName,
-    /// A seed in place of the scenario's
+    /// Use this seed instead of the scenario's
     #[arg(long, value_parser = seed())]
     seed: Option<u64>,
-    /// A value in place of a key's, e.g. path.buffer=625pkt or transfer.0.sizing=sobas
+    /// Override a key of the scenario, such as path.buffer=625pkt or transfer.0.sizing=sobas
     #[arg(long = "set", value_name = "KEY=VALUE")]
     overrides: Vec<String>,
-    /// Print the scenario instead of running it: the text as it is, or with --set or --seed every key with its value
+    /// Print the scenario instead of running it: the file's text or, with --set or --seed, every key with its value
     #[arg(long, conflicts_with_all = ["engine", "json", "out", "series", "interval"])]
     print: bool,
     /// Print the outcome as one JSON object
     #[arg(long)]
     json: bool,
-    /// Write the outcome with its time series as JSON, which sweetspot report draws
+    /// Write the outcome and its time series as JSON, for `sweetspot report`
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Write the time series of every transfer and of the bottleneck: FILE.csv as CSV, FILE.parquet as

@@ -10,8 +10,8 @@ use sweetspot_program::print::Shown;
 
 /// Try out a path on a local page, and watch running programs there
 ///
-/// The server listens on the loopback address only, and the page's address contains a token without
-/// which nothing is served. The page loads nothing from elsewhere.
+/// The server listens on the loopback address only, and answers only requests with the token in the
+/// page's address. The page loads nothing from elsewhere.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -24,11 +24,11 @@ Examples:
       shows the actions of tune --events tune.jsonl and the progress of
       sweep --out sweep.parquet")]
 pub struct Arguments {
-    /// A file that a running program writes: of send --series, serve --series, tune --events, or
+    /// A file that a running program writes (send --series, serve --series, tune --events), or
     /// the journal beside sweep --out; it need not exist yet
     #[arg(long, value_name = "FILE")]
     watch: Vec<PathBuf>,
-    /// The port [default: any that is free]
+    /// Port to listen on [default: any free port]
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     port: u16,
     /// Print the address and the watched files as one JSON object

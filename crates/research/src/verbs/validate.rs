@@ -34,10 +34,10 @@ pub struct Arguments {
     /// Engines, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', default_value = "theory,sim,lab")]
     engine: Vec<EngineName>,
-    /// A seed in place of the scenario's
+    /// Use this seed instead of the scenario's
     #[arg(long, conflicts_with = "standing", value_parser = seed())]
     seed: Option<u64>,
-    /// A value in place of a key's, e.g. path.buffer=625pkt or transfer.0.sizing=sobas
+    /// Override a key of the scenario, such as path.buffer=625pkt or transfer.0.sizing=sobas
     #[arg(long = "set", value_name = "KEY=VALUE", conflicts_with = "standing")]
     overrides: Vec<String>,
     #[command(flatten)]

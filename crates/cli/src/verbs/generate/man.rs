@@ -15,7 +15,7 @@ use sweetspot_program::print::Shown;
 Examples:
   sweetspot generate man man && man -l man/sweetspot.1")]
 pub struct Arguments {
-    /// The directory to write them to; it is made if it is not there
+    /// Directory to write them to; created if missing
     dir: PathBuf,
 }
 

@@ -43,25 +43,25 @@ Examples:
     sweetspot measure sweetspot1:... --budget 10MB
   As a page with pictures:
     sweetspot measure sweetspot1:... --html path.html
-  A day of a path, and that day in the simulator:
+  A day of a path, to simulate later:
     sweetspot measure sweetspot1:... --watch 10min --times 144 \\
       --series day.jsonl --scenario day.toml
-  What any TCP server shows by its handshakes:
+  From any TCP server, by its handshakes:
     sweetspot measure example.org:443";
 
 /// Measure the path to a host that runs `sweetspot serve`
 ///
 /// Reports, each with its interval and method: RTT, capacity, available bandwidth, buffer and queue
-/// discipline, random loss, reordering, jitter, and delay under load, in both directions. It lists
-/// what it cannot measure, with the reason. Datagrams go to the same port as TCP. It takes one to three
-/// minutes, and fills the path's queue unless --gentle. From any other TCP server, HOST:PORT, it gets the
-/// RTT and the options that both kernels agree on.
+/// discipline, random loss, reordering, jitter, and delay under load, in both directions. Lists each
+/// quantity that it could not measure, with the reason. Sends datagrams to the same port as TCP. Takes
+/// one to three minutes, and fills the path's queue unless --gentle. Of any other TCP server, HOST:PORT,
+/// reports the RTT and the options that both kernels agree on.
 #[derive(Debug, clap::Args)]
 #[command(after_help = MEASURE_EXAMPLES)]
 pub struct Arguments {
     #[command(flatten)]
     common: SharedArguments,
-    /// Never fill a queue: neither buffer, discipline nor delay under load are measured
+    /// Never fill a queue, and so do not measure buffer, queue discipline or delay under load
     #[arg(long)]
     gentle: bool,
     /// Measure for 15 to 30 seconds, and print one verdict: the rate, the RTT idle and under load, its grade, and the gain of a
@@ -75,7 +75,7 @@ pub struct Arguments {
     /// records how the path changes
     #[arg(long, value_name = "INTERVAL", requires = "series", conflicts_with_all = ["html", "json"])]
     watch: Option<Duration>,
-    /// The file of --watch: a line of JSON for each measurement
+    /// File for --watch: a JSON line for each measurement
     #[arg(long, value_name = "FILE.jsonl", requires = "watch")]
     series: Option<PathBuf>,
     /// Stop --watch after N measurements
@@ -96,7 +96,7 @@ struct SharedArguments {
     /// Write the path as a scenario for `run`, `advise window --path` and `emulate --path`
     #[arg(long, value_name = "FILE.toml")]
     scenario: Option<PathBuf>,
-    /// Write a page with pictures: one file, nothing from elsewhere
+    /// Write a page with pictures; the file loads nothing from elsewhere
     #[arg(long, value_name = "FILE.html")]
     html: Option<PathBuf>,
     /// Print one JSON object
@@ -114,7 +114,7 @@ enum Way {
     Up,
     /// From the far end to here
     Down,
-    /// One after the other; --scenario takes that from the far end
+    /// One after the other; --scenario writes the path from the far end
     Both,
 }
 

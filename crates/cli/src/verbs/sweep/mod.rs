@@ -44,20 +44,20 @@ Exit codes: 0 every run is complete; 1 one failed; 2 the command line is wrong;
 pub struct Arguments {
     #[command(flatten)]
     file: ScenarioFile,
-    /// A key and its values: a list, or ranges like 50pkt..2000pkt:log:12 (or :lin:12)
+    /// A key and its values: a list, or a range such as 50pkt..2000pkt:log:12 (or :lin:12)
     #[arg(long, value_name = "KEY=VALUES")]
     over: Vec<String>,
     /// Search for the smallest window at which the first transfer is as fast as with any, in the simulator, and print
     /// every window tried
     #[arg(long, conflicts_with_all = ["over", "engine", "out"])]
     find_best: bool,
-    /// Where the search ends: the distance from the best window, as a share of it
+    /// Precision of the search: the distance from the best window, as a share of it
     #[arg(long, value_name = "SHARE", default_value_t = 0.005, value_parser = best::tolerance, requires = "find_best")]
     tolerance: f64,
-    /// Seeds per combination, from the scenario's own on; the table shows mean and 95 % confidence
+    /// Seeds per combination, starting with the scenario's; the table shows mean and 95 % confidence
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seeds)]
     seeds: u64,
-    /// The engine; the lab does one run at a time
+    /// Engine; the lab does one run at a time
     #[arg(long, value_enum, default_value_t = EngineName::Sim)]
     engine: EngineName,
     /// Write the results: FILE.csv or FILE.parquet, one row per run and transfer; FILE.json, whole
@@ -66,7 +66,7 @@ pub struct Arguments {
     out: Option<PathBuf>,
     #[command(flatten)]
     parallel: Parallel,
-    /// Print one JSON object per combination and line instead of the table
+    /// Print JSON instead of the table: one object per combination, each on a line
     #[arg(long)]
     json: bool,
 }
