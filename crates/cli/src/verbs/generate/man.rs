@@ -157,8 +157,8 @@ impl Help {
     }
 }
 
-const USUAL_CODES: &str = "0 done; 1 it failed, and one line on standard error says what, why and \
-    what to do; 2 the command line, a variable or the configuration file is wrong.";
+const USUAL_CODES: &str = "0 success; 1 failure, and one line on standard error names the thing, the \
+    reason and the next step; 2 the command line, a variable or the configuration file is wrong.";
 
 fn exit_status(page: &mut Roff, help: &Help) {
     page.control("SH", ["EXIT STATUS"]);
@@ -176,7 +176,7 @@ fn exit_status(page: &mut Roff, help: &Help) {
         }
     }
     page.control("PP", []);
-    page.text([roman("Ended by signal n: 128 + n.")]);
+    page.text([roman("After signal n: 128 + n.")]);
 }
 
 fn environment(page: &mut Roff, command: &clap::Command, verb: &[String]) {
@@ -188,20 +188,21 @@ fn environment(page: &mut Roff, command: &clap::Command, verb: &[String]) {
     };
     for option in command.get_arguments() {
         if let (Some(name), Some(long)) = (option.get_env(), option.get_long()) {
-            entry(name.to_string_lossy().into(), format!("In place of --{long}."));
+            entry(name.to_string_lossy().into(), format!("The default of --{long}."));
         }
     }
     let own = settings::variable(verb, "OPTION");
-    let options = "The default of an option, its hyphens as underscores; flags take true or false.";
+    let options =
+        "The default of an option; write hyphens as underscores. Flags take true or false.";
     entry(own, options.to_owned());
     for common in settings::COMMON {
         entry(settings::variable(&[], common), format!("The default of --{common} of every verb."));
     }
     entry(
         settings::CONFIG_VARIABLE.to_owned(),
-        "The configuration file; if it is empty, none is read.".to_owned(),
+        "The configuration file; if empty, no file is read.".to_owned(),
     );
-    entry("NO_COLOR".to_owned(), "If it is set and not empty: no colours.".to_owned());
+    entry("NO_COLOR".to_owned(), "If set and not empty, disables colours.".to_owned());
 }
 
 fn files(page: &mut Roff, verb: &[String]) {
@@ -213,7 +214,7 @@ fn files(page: &mut Roff, verb: &[String]) {
         verb => format!("its table [{}]", verb.join(".")),
     };
     page.text([roman(format!(
-        "Defaults of options, in {table}; in XDG_CONFIG_HOME, if that is set."
+        "Defaults of options, in {table}. XDG_CONFIG_HOME names another directory."
     ))]);
 }
 

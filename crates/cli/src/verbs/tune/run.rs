@@ -24,7 +24,7 @@ Examples:
   sweetspot tune run --send -- rsync -a data/ host:/backup
 
 Exit codes: 0 COMMAND succeeded; 1 tuning could not start; 2 the command line is
-wrong; 127 COMMAND was not found; otherwise that of COMMAND.")]
+wrong; 127 COMMAND was not found. Any other code is COMMAND's own.")]
 pub struct Arguments {
     #[command(flatten)]
     common: Common,
