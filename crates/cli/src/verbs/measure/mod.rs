@@ -53,9 +53,9 @@ Examples:
 ///
 /// Reports, each with its interval and method: RTT, capacity, available bandwidth, buffer and queue
 /// discipline, random loss, reordering, jitter, and delay under load, in both directions. Lists each
-/// quantity that it could not measure, with the reason. Sends datagrams to the same port as TCP. Takes
-/// one to three minutes, and fills the path's queue unless --gentle. Of any other TCP server, HOST:PORT,
-/// reports the RTT and the options that both kernels agree on.
+/// quantity that it could not measure, with the reason. Datagrams go to the same port as TCP.
+/// It takes one to three minutes, and fills the path's queue unless --gentle. From any other TCP server,
+/// HOST:PORT, it gets the RTT and the options that both kernels agree on.
 #[derive(Debug, clap::Args)]
 #[command(after_help = MEASURE_EXAMPLES)]
 pub struct Arguments {
