@@ -48,7 +48,7 @@ pub fn available_bandwidth(
                 (range.0.min(*one), range.1.max(*one))
             });
             let how = format!(
-                "growth of the delays of {} self-loading streams, of {} sent",
+                "growth of delays in {} self-loading streams, of {} sent",
                 found.len(),
                 streams.len()
             );
@@ -60,7 +60,7 @@ pub fn available_bandwidth(
             bound(min_above),
             "the fastest stream whose delays did not grow",
         ),
-        None => Finding::unknown("no stream arrived whole enough to judge its delays"),
+        None => Finding::unknown("every stream lost too many packets to judge its delays"),
     }
 }
 

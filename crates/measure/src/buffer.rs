@@ -35,7 +35,7 @@ pub fn buffer_depth(overload: &Overload<'_>) -> BufferDepth {
     }
     if drops_early(overload) {
         return unknown(format!(
-            "the queue discipline drops before it is full; {} stood in it",
+            "the queue discipline drops before the buffer is full; {} were queued",
             in_bytes(longest)
         ));
     }
@@ -47,9 +47,9 @@ pub fn buffer_depth(overload: &Overload<'_>) -> BufferDepth {
         .map(|beside| beside.waited_s.max(0.0))
         .collect();
     let Some([low, wait, high]) = waits.quantiles([0.05, 0.5, 0.95]) else {
-        return unknown("no packet arrived beside one that was dropped".into());
+        return unknown("no packet arrived next to a dropped one".into());
     };
-    let how = format!("the delay of packets next to {} dropped ones", waits.len());
+    let how = format!("the delay of the packets next to {} dropped ones", waits.len());
     let span = Duration::from_secs_f64;
     BufferDepth {
         bytes: Finding::known(in_bytes(wait), in_bytes(low), in_bytes(high), how.clone()),

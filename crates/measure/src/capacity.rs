@@ -52,7 +52,7 @@ pub fn capacity<'a>(
     let coalesced = busy.iter().filter(|d| d.coalesced).count() * 2 > busy.len();
     let capacity = match (all.iter().map(|(_, d)| d.rate_out).max(), busy.is_empty()) {
         (None, _) if streams.clone().into_iter().next().is_none() => {
-            Finding::unknown("no trains were sent")
+            Finding::unknown("no packet trains were sent")
         }
         (None, _) => Finding::unknown("too few packets of the trains arrived"),
         (Some(max), true) => Finding::unknown(format!(
@@ -76,7 +76,7 @@ fn fitted(busy: &[Dispersion], burst: Option<TokenBurst>, left_out: usize) -> Fi
     let mean_x = points.iter().map(|(x, _, w)| x * w).sum::<f64>() / total.max(1e-12);
     let intercept = flat - slope * mean_x;
     if intercept <= 0.0 {
-        return Finding::unknown("the trains contradict one another");
+        return Finding::unknown("the trains contradict each other");
     }
     let rate = 1.0 / intercept;
     let own: Vec<f64> = points.iter().map(|(x, y, _)| 1.0 / (y - slope * x).max(1e-15)).collect();
@@ -92,7 +92,7 @@ fn fitted(busy: &[Dispersion], burst: Option<TokenBurst>, left_out: usize) -> Fi
         how += &format!(", behind the {} that a token bucket lets pass at once", burst.bytes);
     }
     if left_out > 0 {
-        how += &format!("; {left_out} more left out, in which a busy host paused");
+        how += &format!("; {left_out} more left out because a busy host paused");
     }
     let bound = |rate: f64| Rate::from_f64(rate.max(0.0).round());
     Finding::known(bound(rate), bound(rate - half), bound(rate + half), how)
@@ -146,7 +146,7 @@ mod tests {
         let found = capacity(&[paused(0), paused(30_000), paused(60_000)]).capacity;
         assert_eq!(found.value(), Some(Rate::from_mbit_per_second(100)));
         let Finding::Known { how, .. } = found else { panic!("{found:?}") };
-        assert!(how.ends_with("2 more left out, in which a busy host paused"), "{how}");
+        assert!(how.ends_with("2 more left out because a busy host paused"), "{how}");
         // Without any other they are all there is.
         assert!(capacity(&[paused(30_000)]).capacity.value().is_some());
     }

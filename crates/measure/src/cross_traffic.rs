@@ -47,11 +47,15 @@ impl CrossTraffic {
             [self.share.value, self.share.low, self.share.high].map(|share| share * 100.0);
         match (self.is_certain(), self.cpu_wait) {
             (false, Some(wait)) => format!(
-                "this host was busy (its threads waited {wait} for a CPU), so others may use none of the link, or up to {high:.0} %"
+                "this host was busy (its threads waited {wait} for a CPU), so cross traffic may use none of the link, or up to {high:.0} %"
             ),
-            (true, _) => format!("others use {value:.0} % of the link ({low:.0} to {high:.0} %)"),
+            (true, _) => {
+                format!("cross traffic uses {value:.0} % of the link ({low:.0} to {high:.0} %)")
+            }
             (false, None) => {
-                format!("others may use {value:.0} % of the link, or none of it (0 to {high:.0} %)")
+                format!(
+                    "cross traffic may use {value:.0} % of the link, or none of it (0 to {high:.0} %)"
+                )
             }
         }
     }
@@ -71,7 +75,7 @@ mod tests {
     fn cross_traffic_is_certain_where_both_errors_at_their_worst_leave_some() {
         let others = CrossTraffic::of(&found([96, 100, 104]), &found([70, 80, 90]), None).unwrap();
         assert!(others.is_certain() && others.matters());
-        assert_eq!(others.words(), "others use 20 % of the link (6 to 33 %)");
+        assert_eq!(others.words(), "cross traffic uses 20 % of the link (6 to 33 %)");
     }
 
     /// 98 of 96 are all of it, and 1 - 52/104 = 50 %.
@@ -79,14 +83,17 @@ mod tests {
     fn cross_traffic_that_may_be_none_is_reported_as_such() {
         let others = CrossTraffic::of(&found([96, 100, 104]), &found([52, 80, 98]), None).unwrap();
         assert!(!others.is_certain() && others.matters());
-        assert_eq!(others.words(), "others may use 20 % of the link, or none of it (0 to 50 %)");
+        assert_eq!(
+            others.words(),
+            "cross traffic may use 20 % of the link, or none of it (0 to 50 %)"
+        );
     }
 
     #[test]
     fn a_busy_host_is_named_instead_of_others() {
         let wait = Some(Duration::from_micros(1500));
         let others = CrossTraffic::of(&found([96, 100, 104]), &found([52, 69, 100]), wait).unwrap();
-        let words = "this host was busy (its threads waited 1.5 ms for a CPU), so others may use none of the link, or up to 50 %";
+        let words = "this host was busy (its threads waited 1.5 ms for a CPU), so cross traffic may use none of the link, or up to 50 %";
         assert_eq!(others.words(), words);
     }
 

@@ -59,7 +59,7 @@ pub fn discipline(
         return Ok(Discipline::PerFlow);
     }
     if !overload.is_full() {
-        return Err("nothing was dropped for want of room".into());
+        return Err("no packet was dropped for lack of buffer space".into());
     }
     if longest < NO_QUEUE_PACKETS * packet_s {
         return Ok(Discipline::Policer { burst: burst(overload) });
@@ -72,8 +72,8 @@ pub fn discipline(
     }
     match looks_alike(overload, slight, full) {
         Some(name) => Err(format!(
-            "{} or an active queue management that does not show: {name} would drop alike here, for the buffer is \
-             full before it acts",
+            "{} or an active queue management that stayed hidden: {name} would drop alike here, because the \
+             buffer fills before it acts",
             Discipline::DropTail.name()
         )),
         None => Ok(Discipline::DropTail),
@@ -158,7 +158,7 @@ fn wait_when_full(overload: &Overload<'_>) -> Result<f64, String> {
     let late = overload.stream.sent / 4 * 3;
     let beside = overload.beside_losses().into_iter().filter(|beside| beside.index >= late);
     median(beside.map(|beside| beside.waited_s))
-        .ok_or_else(|| "no packet arrived beside the last that were dropped".to_owned())
+        .ok_or_else(|| "no packet arrived next to the last dropped ones".to_owned())
 }
 
 fn drops_elsewhere(overload: &Overload<'_>, full: f64) -> bool {

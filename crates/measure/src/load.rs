@@ -132,9 +132,9 @@ fn responsiveness(foreign: &[f64], own: &[f64]) -> Finding<f64> {
             60.0 / one,
             60.0 / one,
             60.0 / one,
-            "one of another flow's and the load's own round trips alone",
+            "only one of the two: another flow's echoes or the load's own round trips",
         ),
-        (None, None) => Finding::unknown("too few round trips were seen under load"),
+        (None, None) => Finding::unknown("too few round trips were measured under load"),
     }
 }
 

@@ -128,11 +128,11 @@ fn rate(sent: u64, lost: u64, without_queue: bool) -> Finding<Probability> {
     let (low, high) = wilson(lost, sent);
     let share = |p: f64| Probability::new(p).unwrap_or(Probability::ZERO);
     let which = match without_queue {
-        true => "packets that met no queue which could have dropped them",
+        true => "packets that met no queue able to drop them",
         false => "packets",
     };
     match lost {
-        _ if sent == 0 => Finding::unknown("no packets were sent for it"),
+        _ if sent == 0 => Finding::unknown("no packets were sent to measure it"),
         0 => Finding::known(
             Probability::ZERO,
             Probability::ZERO,
@@ -143,13 +143,13 @@ fn rate(sent: u64, lost: u64, without_queue: bool) -> Finding<Probability> {
             share(lost as f64 / sent as f64),
             share(low),
             share(high),
-            format!("{lost} of {sent} {which}: too few for more than a bound"),
+            format!("{lost} of {sent} {which}: too few losses for more than a bound"),
         ),
         _ => Finding::known(
             share(lost as f64 / sent as f64),
             share(low),
             share(high),
-            format!("{lost} of {sent} {which}, sent slower than the path has room for"),
+            format!("{lost} of {sent} {which}, sent below the available bandwidth"),
         ),
     }
 }
@@ -160,10 +160,10 @@ fn burst(lengths: &[f64]) -> Finding<f64> {
             mean,
             (mean - half).max(1.0),
             mean + half,
-            format!("{} gaps in the numbers of the packets", lengths.len()),
+            format!("{} gaps in the packets' sequence numbers", lengths.len()),
         ),
         _ => Finding::unknown(format!(
-            "{} losses apart from one another; it takes {MIN_BURSTS}",
+            "{} separate losses; at least {MIN_BURSTS} are needed",
             lengths.len()
         )),
     }

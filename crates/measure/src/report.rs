@@ -134,8 +134,8 @@ fn of_direction(
         Some(capacity) if !o.streams.is_empty() => {
             available_bandwidth(capacity, &o.loading(&o.streams), noise.delays)
         }
-        Some(_) => Finding::unknown("no streams were sent for it"),
-        None => Finding::unknown("it takes the capacity, which is not known"),
+        Some(_) => Finding::unknown("no streams were sent to measure it"),
+        None => Finding::unknown("it needs the capacity, which is unknown"),
     };
     carried(&mut available, o, capacity);
     let cpu_wait = Some(noise.cpu_wait).filter(|wait| capacity.is_some_and(|c| *wait > packet / c));
@@ -149,7 +149,7 @@ fn of_direction(
         && !loss.without_queue
     {
         let words = others.words();
-        *how += &format!("; {words}, and their queue may have dropped them");
+        *how += &format!("; {words}, and its queue may have dropped them");
     }
     let (discipline, buffer) = of_queue(direction, o, capacity, base_rtt, &loss);
     let all = o
@@ -193,8 +193,9 @@ fn carried(available: &mut Finding<Rate>, o: &Observations, capacity: Option<Rat
     let payload = (load.content / load.elapsed).min(capacity);
     if payload > estimate.high {
         estimate.high = payload;
-        *how +=
-            &format!("; TCP then carried {payload}: others gave way, or a host was busy before");
+        *how += &format!(
+            "; TCP then carried {payload}: cross traffic gave way, or a host was busy before"
+        );
     }
 }
 
@@ -205,7 +206,7 @@ fn doubt(available: &mut Finding<Rate>, wait: Duration, capacity: Option<Rate>) 
     if estimate.high < capacity {
         estimate.high = capacity;
         *how += &format!(
-            "; all of the link may be, as this host was busy: its threads waited {wait} for a CPU"
+            "; the whole link may be available, because this host was busy: its threads waited {wait} for a CPU"
         );
     }
 }
@@ -251,7 +252,7 @@ fn of_queue(
     let random_loss = loss.rate.value().map_or(0.0, |p| p.get());
     let filled = capacity.and_then(|c| overload(direction, o, c, base_rtt, random_loss));
     let Some(overload) = filled else {
-        return nothing("it takes the capacity and the delay without a queue");
+        return nothing("it needs the capacity and the delay without a queue");
     };
     (discipline(&overload, o.slight.as_ref()), buffer_depth(&overload))
 }
@@ -265,19 +266,19 @@ fn jitter(o: &Observations, others: Option<CrossTraffic>) -> Finding<Duration> {
     };
     let span = |s: f64| Duration::from_secs_f64(s.max(0.0));
     let Some(others) = others else {
-        return Finding::unknown("it takes the available bandwidth, which is not known");
+        return Finding::unknown("it needs the available bandwidth, which is unknown");
     };
     if others.matters() {
         let (words, max) = (others.words(), span(high - low));
         return Finding::unknown(format!(
-            "{words}, and their queues vary delays, too: {max} at most"
+            "{words}, and its queues also vary the delays: {max} at most"
         ));
     }
     Finding::known(
         span(delays.quantile(0.99).unwrap_or(high) - min),
         span(high - low),
         span(max - min),
-        format!("one-way delays of {} small packets on a link that is free", delays.len()),
+        format!("one-way delays of {} small packets on an idle link", delays.len()),
     )
 }
 

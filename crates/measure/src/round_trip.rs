@@ -68,7 +68,7 @@ pub fn round_trip(records: &[EchoRecord], capacities: [Option<Estimate<Rate>>; 2
         format!("the earliest of {how}, each way"),
     );
     let enough = samples.len() >= MIN_ECHOES;
-    let few = || Finding::unknown(format!("{how}; it takes {MIN_ECHOES}"));
+    let few = || Finding::unknown(format!("{how}; at least {MIN_ECHOES} are needed"));
     let median = Finding::known(span(middle), span(low), span(high), how.clone());
     let variation = if enough {
         let max = at(1.0).unwrap_or(high) - at(0.0).unwrap_or(low);

@@ -41,13 +41,13 @@ pub fn serialization<'a>(
         }
     }
     if found < MIN_PACKETS || bits <= 0.0 || min <= 0.0 {
-        return Finding::unknown(format!("{found} full packets met no other: too few"));
+        return Finding::unknown(format!("{found} full packets travelled alone: too few"));
     }
     let rate = bits / min;
     let bound = |rate: f64| Rate::from_f64(rate.round());
     let (low, high) = (bound(rate * (1.0 - HALF_WIDTH)), bound(rate * (1.0 + HALF_WIDTH)));
     let how = format!(
-        "the delay of {found} single packets above that of small ones: trains get a share of the link"
+        "the extra delay of {found} single full packets over small ones: trains get a share of the link"
     );
     Finding::known(bound(rate), low, high, how)
 }

@@ -37,7 +37,7 @@ pub fn by_idle_time(capacity: Rate, sparse: &StreamRecord, full_packet: f64) -> 
     let Some(bound) = NO_WAIT.iter().map(|part| part * packet_s).find(|b| resolves(&all, *b))
     else {
         return Finding::unknown(format!(
-            "delays of packets that found no queue vary by more than a packet's {:.0} us on the link",
+            "delays of packets that found no queue vary by more than the {:.0} us that a packet takes on the link",
             packet_s * 1e6
         ));
     };
@@ -46,7 +46,7 @@ pub fn by_idle_time(capacity: Rate, sparse: &StreamRecord, full_packet: f64) -> 
     // A packet that was dropped for want of room found the link busy; one lost at random says nothing.
     let lost = f64::from(sparse.lost()) / f64::from(sparse.sent.max(1));
     let max = capacity.as_f64();
-    let how = format!("the link was idle when {} sparse packets came (PASTA)", waits.len());
+    let how = format!("share of {} sparse packets that found the link idle (PASTA)", waits.len());
     interval(max, &shares, |share| max * share + own, max * lost, how)
 }
 
@@ -66,7 +66,7 @@ pub fn by_pairs(capacity: Rate, pairs: &StreamRecord) -> Finding<Rate> {
     let out: Sorted = gaps.iter().map(|(_, t_out)| *t_out).collect();
     let closest = out.quantile(0.05).unwrap_or(0.0);
     if closest < packet_s * (1.0 - MAX_PAIR_NOISE) {
-        return Finding::unknown("pairs come closer together than the link can send them");
+        return Finding::unknown("pairs arrive closer together than the link can send them");
     }
     let max = capacity.as_f64();
     let others: Vec<f64> = parts
@@ -76,7 +76,7 @@ pub fn by_pairs(capacity: Rate, pairs: &StreamRecord) -> Finding<Rate> {
             (max * t_out - bits * part.len() as f64) / t_in
         })
         .collect();
-    let how = format!("how far apart {} pairs of packets came", gaps.len());
+    let how = format!("the spacing of {} packet pairs on arrival", gaps.len());
     interval(max, &others, |others| max - others, 0.0, how)
 }
 
