@@ -21,7 +21,7 @@ pub fn print(measured: &Measured, outlook: &Outlook) {
     out!("{}", row("round trip", &[of(&round_trip.base, false)]));
     out!("{}", row("  spread, 5-95 %", &[of(&round_trip.variation, false)]));
     if let Some((first, last)) = report.changed {
-        let words = "so that what was measured in between is of two paths: measure again";
+        let words = "so the results in between mix two paths: measure again";
         wrapped(&format!("The base round trip changed from {first} to {last}, {words}."), "");
     }
     if !report.directions.is_empty() {
@@ -30,8 +30,10 @@ pub fn print(measured: &Measured, outlook: &Outlook) {
     tcp(measured);
     let intrusion = &report.intrusion;
     let queue = match intrusion.longest_queue_s {
-        0.0 => "none of it was seen to queue".to_owned(),
-        longest => format!("the longest queue was {}", rounded(Duration::from_secs_f64(longest))),
+        0.0 => "no queue was observed".to_owned(),
+        longest => {
+            format!("the longest observed queue was {}", rounded(Duration::from_secs_f64(longest)))
+        }
     };
     out!("Sent {}; {queue}.", Bytes::new(intrusion.bytes));
     unknown(measured);
@@ -195,7 +197,7 @@ pub fn unknown_reasons(measured: &Measured) -> Vec<String> {
 fn unknown(measured: &Measured) {
     let reasons = unknown_reasons(measured);
     if !reasons.is_empty() {
-        out!("Not known, and why:");
+        out!("Unknown, with the reason:");
         reasons.iter().for_each(|reason| wrapped(reason, "  "));
     }
 }

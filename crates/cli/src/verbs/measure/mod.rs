@@ -161,7 +161,7 @@ impl Arguments {
         }
         let left = match &self.series {
             Some(file) => format!("the measurements before this one are in {}", file.shown()),
-            None => "a measurement that is not complete has no result".to_owned(),
+            None => "an incomplete measurement has no result".to_owned(),
         };
         signals::tell_when_interrupted(format!("sweetspot: interrupted; {left}\n"));
     }

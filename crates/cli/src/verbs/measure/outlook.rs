@@ -62,8 +62,8 @@ impl Outlook {
         }
         let most = Rate::from_f64(most);
         Outlook::nothing(format!(
-            "the path as measured carries {most}, and TCP got {carried}; \
-             measure again while this host and the path are calm"
+            "the measured path carries {most}, but TCP got {carried}; measure again when this \
+             host and the path are quiet"
         ))
     }
 

@@ -18,7 +18,7 @@ use super::verdict::Verdict;
 pub fn page(measured: &Measured, outlook: &Outlook, verdict: &Verdict, verb: &str) -> String {
     let report = &measured.report;
     let headline = format!("Path to {}, {}", measured.peer, verdict.message());
-    let mut table = Table::new("", &["", "value", "95 % interval, or bounds", "how it was found"]);
+    let mut table = Table::new("", &["", "value", "95 % interval, or bounds", "method"]);
     let round_trip = &report.round_trip;
     row(&mut table, "base round trip", &round_trip.base);
     row(&mut table, "its variation, 5 to 95 %", &round_trip.variation);
@@ -38,7 +38,7 @@ pub fn page(measured: &Measured, outlook: &Outlook, verdict: &Verdict, verb: &st
         @if let Some((first, last)) = report.changed {
             p {
                 "The base round trip changed from " (first) " to " (last)
-                ": what was measured in between is of two paths."
+                ", so the results in between mix two paths."
             }
         }
         @if !pictures.is_empty() { (section("Pictures", &cards(&pictures))) }
@@ -49,7 +49,7 @@ pub fn page(measured: &Measured, outlook: &Outlook, verdict: &Verdict, verb: &st
         (section("Throughput of one TCP transfer, simulated", &expected(outlook)))
         @if !reasons.is_empty() {
             (section(
-                "Not known, and why",
+                "Unknown, with the reason",
                 &html! { ul { @for reason in &reasons { li { (in_html(reason)) } } } },
             ))
         }
@@ -64,7 +64,7 @@ fn section(title: &str, content: &Markup) -> Markup {
 fn about(measured: &Measured) -> String {
     let intrusion = &measured.report.intrusion;
     format!(
-        "Measured in {} by sweetspot {}. It put {} on the path; the longest queue that was seen was {}.",
+        "Measured in {} by sweetspot {}. It sent {}; the longest observed queue was {}.",
         short(measured.took),
         env!("CARGO_PKG_VERSION"),
         Bytes::new(intrusion.bytes),
@@ -80,10 +80,10 @@ fn way(direction: Direction) -> &'static str {
 }
 
 fn findings(report: &DirectionReport) -> Table {
-    let mut table = Table::new("", &["", "value", "95 % interval, or bounds", "how it was found"]);
+    let mut table = Table::new("", &["", "value", "95 % interval, or bounds", "method"]);
     row(&mut table, "capacity", &report.capacity);
     if let Some(burst) = report.burst {
-        let how = "where the arrivals of trains become slower".to_owned();
+        let how = "where packets of trains begin to arrive more slowly".to_owned();
         table.rows.push(vec!["token bucket".to_owned(), short(burst), String::new(), how]);
     }
     row(&mut table, "available bandwidth", &report.available);
@@ -91,15 +91,15 @@ fn findings(report: &DirectionReport) -> Table {
     row(&mut table, "buffer, at this rate", &report.buffer.delay);
     let (name, how) = match &report.discipline {
         Ok(Discipline::Policer { burst }) => (format!("policer, burst {burst}"), String::new()),
-        Ok(found) => (found.name().to_owned(), "what an overload did to it".to_owned()),
+        Ok(found) => (found.name().to_owned(), "its reaction to an overload".to_owned()),
         Err(why) => ("not known".to_owned(), why.clone()),
     };
     table.rows.push(vec!["queue discipline".to_owned(), name, String::new(), how]);
     row(&mut table, "random loss", &report.loss.rate);
-    row(&mut table, "packets lost in a row", &report.loss.burst);
+    row(&mut table, "consecutive losses", &report.loss.burst);
     row(&mut table, "jitter", &report.jitter);
     if let Some(load) = &report.load {
-        row(&mut table, "payload by TCP", &load.goodput);
+        row(&mut table, "TCP payload", &load.goodput);
         row(&mut table, "round trip under load", &load.round_trip);
         row(&mut table, "round trips per minute under load", &load.responsiveness);
         let grade = load.grade.map_or("-", |grade| grade.name()).to_owned();
@@ -122,10 +122,10 @@ fn row<T: Copy + Display + Quantity>(table: &mut Table, name: &str, finding: &Fi
 
 fn expected(outlook: &Outlook) -> Markup {
     if let Some(why) = &outlook.unknown {
-        return html! { p { "It was not simulated: " (in_html(why)) "." } };
+        return html! { p { "Not simulated: " (in_html(why)) "." } };
     }
     let heads = ["", "payload, Mbit/s", "round trip, ms", "lost, %"];
-    let mut table = Table::new("By simulation of the path as it was measured:", &heads);
+    let mut table = Table::new("Simulated on the path as measured:", &heads);
     let window = outlook.window_bytes.zip(outlook.window.as_ref());
     let named = outlook.congestion.iter().map(|e| (e.congestion.to_owned(), e));
     let held = window.map(|(window, e)| (format!("cubic, window {}", Bytes::new(window)), e));
@@ -151,7 +151,7 @@ fn pictures(measured: &Measured) -> Vec<Plot> {
     let mut over_time = Plot::new(
         "While TCP fills the path",
         Axis::new("time, s"),
-        Axis::new("round trip of others, ms"),
+        Axis::new("round trip of other packets, ms"),
     );
     let mut add = |name: &str, group: usize, points: &[DelayPoint]| {
         if !points.is_empty() {
@@ -174,7 +174,7 @@ fn pictures(measured: &Measured) -> Vec<Plot> {
         let mut plot = Plot::new(
             format!("The buffer fills, {}", direction.direction.name()),
             Axis::new("time, s"),
-            Axis::new("packets wait, ms"),
+            Axis::new("queueing delay, ms"),
         );
         plot.curve("1.5 times the link", Origin::Recorded, 0, in_ms(&direction.overload));
         if !direction.slight.is_empty() {

@@ -138,11 +138,11 @@ fn direction(
     let loss = found.loss.rate.value().map_or(0.0, |loss| loss.get());
     let rate_how = match samples {
         0 => how(&found.capacity),
-        samples => format!("what others left of it, at each of {samples} measurements"),
+        samples => format!("available bandwidth, at each of {samples} measurements"),
     };
     let jitter = match found.jitter.value() {
         Some(jitter) if jitter < MIN_JITTER => {
-            format!("# jitter of {jitter} is the hosts' own and left out")
+            format!("# jitter of {jitter} comes from the hosts and is left out")
         }
         Some(jitter) => {
             format!("# {}\njitter = \"{}us\"", how(&found.jitter), jitter.as_micros())
@@ -180,17 +180,16 @@ fn buffer(forward: &DirectionReport, rate: Rate, rtt: Duration) -> (Bytes, Strin
 fn queue(forward: &DirectionReport) -> (&'static str, String) {
     match &forward.discipline {
         Ok(Discipline::DropTail) => {
-            ("drop-tail", "measured: it drops only what finds it full".into())
+            ("drop-tail", "measured: it drops only packets that find it full".into())
         }
-        Ok(Discipline::ActiveQueueManagement) => {
-            ("codel", "measured: it drops before it is full; CoDel stands for all that do".into())
-        }
-        Ok(Discipline::PerFlow) => {
-            ("fq-codel", "measured: another flow passed the queue by".into())
-        }
+        Ok(Discipline::ActiveQueueManagement) => (
+            "codel",
+            "measured: it drops before it is full; CoDel represents every such discipline".into(),
+        ),
+        Ok(Discipline::PerFlow) => ("fq-codel", "measured: another flow bypassed the queue".into()),
         Ok(Discipline::Policer { burst }) => (
             "drop-tail",
-            format!("a policer with a burst of {burst} stands here as a buffer of that depth"),
+            format!("a policer with a burst of {burst} is modelled as a buffer of that depth"),
         ),
         Err(why) => ("drop-tail", format!("assumed; not measured: {why}")),
     }
