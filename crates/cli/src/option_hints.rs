@@ -57,7 +57,7 @@ const HINTS: &[Hint] = &[
     ("choose another name", "name it as TARGET", &[A::Receive]),
     ("send it under another name", "--name NAME", &[A::Send, A::Offer]),
     ("send it under another name", "`send --name NAME`", &[A::Serve]),
-    ("a name of your choice goes with", "see --name", &[A::Send, A::Offer]),
+    ("only a single file or directory can get another name", "see --name", &[A::Send, A::Offer]),
     ("several sources are named", "the second under another --name", &[A::Send, A::Offer]),
     ("several sources are named", "the second to another DESTINATION", &[A::Copy]),
     ("\" is not a valid pattern", "see --exclude", &[A::Copy, A::Send, A::Offer]),

@@ -201,7 +201,7 @@ fn what_is_wrong_with_the_far_end_is_said_in_one_line() {
     let nowhere = ssh.far("no/such/directory/x");
     failed(
         ssh.copy("", &[source, &nowhere, "--retry-for", "1ms"]),
-        &["no/such/directory/x", "it is not there"],
+        &["no/such/directory/x", "it does not exist"],
     );
     let nothing = ssh.far("nothing");
     let here = ssh.path("here").display().to_string();
@@ -328,10 +328,7 @@ fn nothing_is_deleted_if_something_could_not_be_copied() {
     let output = copy_here(&["--delete", source, socket, to]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(23), "{said}");
-    assert!(
-        said.contains("nothing was deleted, because the sender left some things out"),
-        "{said}"
-    );
+    assert!(said.contains("nothing was deleted, because the sender left out some files"), "{said}");
     assert_eq!(names_below(&target), before);
     for other in ["--keep-existing", "--files-from=list"] {
         let output = copy_here(&["--delete", other, "a", "b"]);

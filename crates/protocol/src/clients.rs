@@ -204,7 +204,7 @@ impl Clients {
                 match known.entry(client.credential.what_it_answers_to()) {
                     Entry::Occupied(first) => {
                         let Client { name, .. } = &list[*first.get()];
-                        Err(format!("{name} has this key, or a code of this number, already"))
+                        Err(format!("{name} already has this key, or a code with this number"))
                     }
                     Entry::Vacant(entry) => {
                         entry.insert(list.len());
@@ -288,7 +288,7 @@ fn words(line: &str) -> Result<Vec<String>, String> {
 
 /// A moment as RFC 3339 writes it.
 fn instant(text: &str) -> Result<Time, String> {
-    let wrong = || format!("\"{text}\" is no time; write it like 2027-01-31T18:00:00Z");
+    let wrong = || format!("\"{text}\" is not a time; write it like 2027-01-31T18:00:00Z");
     let parsed = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| wrong())?;
     u64::try_from(parsed.unix_timestamp_nanos()).map(Time::from_nanos).map_err(|_| wrong())
 }
@@ -337,10 +337,10 @@ mod tests {
             (format!("{key} al/ice dir=/a"), "\"al/ice\" is not a name"),
             (format!("{key} alice dir=/a rights=all"), "unknown right"),
             (format!("{key} alice dir=/a qouta=1GB"), "unknown option"),
-            (format!("{key} alice dir=/a expires=soon"), "is no time"),
+            (format!("{key} alice dir=/a expires=soon"), "is not a time"),
             (format!("{key} alice dir=\"/a"), "quotation mark"),
-            (format!("{key} a dir=/a\n{key} b dir=/b"), "line 2: a has this key"),
-            ("code:7-a-b x dir=/a\ncode:7-c-d y dir=/b".to_owned(), "code of this number"),
+            (format!("{key} a dir=/a\n{key} b dir=/b"), "line 2: a already has this key"),
+            ("code:7-a-b x dir=/a\ncode:7-c-d y dir=/b".to_owned(), "code with this number"),
             ("secret:abc x dir=/a".to_owned(), "damaged"),
         ] {
             let error = text.parse::<Clients>().unwrap_err().to_string();

@@ -34,7 +34,7 @@ pub enum FrameError {
     #[error("{}", unknown_kind(*.0))]
     Kind(u8),
     /// The length exceeds the maximum of its kind.
-    #[error("a frame of {length} bytes, where {limit} is the most")]
+    #[error("a frame of {length} bytes, above the limit of {limit}")]
     TooLong {
         /// The length in the header, bytes.
         length: u32,

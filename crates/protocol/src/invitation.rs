@@ -30,12 +30,12 @@ pub struct Invitation {
 pub enum InvitationError {
     /// Another string, or a damaged one.
     #[error(
-        "expected an invitation of {INVITATION_BYTES} bytes, found other bytes; pass on the peer's invitation unchanged"
+        "expected an invitation of {INVITATION_BYTES} bytes; pass on the peer's invitation unchanged"
     )]
     Damaged,
     /// A later version.
     #[error(
-        "the invitation has version {0}, and this end knows version {VERSION}; use the same version at both ends"
+        "the invitation has version {0}, and this end supports version {VERSION}; use the same version at both ends"
     )]
     Version(u8),
 }

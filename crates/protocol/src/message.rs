@@ -255,7 +255,7 @@ pub struct SenderSummary {
 
 /// The body of a frame is not a message. Holds the JSON reader's reason.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("a message that makes no sense ({0})")]
+#[error("an invalid message ({0})")]
 pub struct MessageError(PeerText);
 
 impl Message {

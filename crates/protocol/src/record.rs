@@ -210,7 +210,7 @@ pub struct FileResult {
 
 /// The body of a frame is not a record. Holds the reader's reason.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("a record that makes no sense ({0})")]
+#[error("an invalid record ({0})")]
 pub struct RecordError(PeerText);
 
 impl Record {

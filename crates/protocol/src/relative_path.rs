@@ -36,7 +36,7 @@ impl RelativePath {
             return refuse("it is longer than 4095 bytes");
         }
         if path.contains(&0) {
-            return refuse("it holds a NUL byte");
+            return refuse("it contains a NUL byte");
         }
         for name in path.split(|byte| *byte == b'/') {
             match name {

@@ -194,7 +194,7 @@ impl FromStr for Ticket {
         if *given != check(content) {
             return Err(TicketError::Damaged("its check does not match"));
         }
-        read(content).ok_or(TicketError::Damaged("its content makes no sense"))
+        read(content).ok_or(TicketError::Damaged("its content is invalid"))
     }
 }
 

@@ -46,7 +46,7 @@ fn a_second_receiver_of_an_offer_hears_why_it_gets_nothing() {
     let serve = offering(directory.path());
     let (_first, _) = Raw::receiving(&serve.ticket(), &Dial::default());
     let second = receiving(&serve, directory.path(), "x");
-    second.failed_saying(&["the other end refused: another transfer", "another ticket"]);
+    second.failed_saying(&["the other end refused: another transfer", "a new ticket"]);
 }
 
 /// `sweetspot receive` with this ticket into `target` below `directory`.
@@ -123,13 +123,14 @@ fn a_peer_of_a_killed_program_gives_up_when_its_port_refuses_two_connections() {
     let code = wait(&mut receive);
     assert_eq!(stderr.matches("trying again in").count(), 2, "{stderr}");
     let ended = Ended { code, stdout: String::new(), stderr };
-    ended.failed_saying(&["has ended; what arrived is kept", "with a new ticket"]);
+    ended.failed_saying(&["has ended; received data is kept", "with a new ticket"]);
 }
 
 /// The ticket ends with its program: the other end need not try again for fifteen minutes.
 #[test]
 fn a_peer_hears_at_once_that_a_ticket_has_ended_with_its_program() {
-    const WORDS: &[&str] = &["it was stopped, and its ticket with it", "ask for a new ticket"];
+    const WORDS: &[&str] =
+        &["it was stopped, and its ticket ended with it", "ask for a new ticket"];
     let directory = tempfile::tempdir().unwrap();
     let Endless { mut offer, mut receive, mut lines, mut stderr, _held } =
         endless_offer(directory.path());
@@ -259,7 +260,7 @@ fn a_sender_opens_nothing_but_what_it_listed() {
     let names: Vec<_> = gone.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["dir/inner", "link", "named-pipe", "other", "removed"]);
     for (name, reason) in &gone {
-        let expected = if name == "removed" { "it is not there" } else { "was replaced" };
+        let expected = if name == "removed" { "it does not exist" } else { "was replaced" };
         assert!(reason.contains(expected), "{name}: {reason}");
         let path = scratch.path().to_str().unwrap();
         assert!(!reason.contains(path) && !reason.contains("os error"), "{reason}");
@@ -448,7 +449,7 @@ fn a_receiver_that_claims_too_much_is_dropped() {
         ("more hashes than a file has pieces", |raw| {
             raw.answer(vec![Answer::Different { pieces: u32::MAX }]);
         }),
-        ("spoke of entry 0", |raw| raw.hashes(0, 0, vec![[0; 32]])),
+        ("referred to entry 0", |raw| raw.hashes(0, 0, vec![[0; 32]])),
         ("hashes out of order", |raw| {
             raw.answer(vec![Answer::Different { pieces: 2 }]);
             raw.hashes(7, 0, vec![[0; 32]]);
@@ -457,7 +458,7 @@ fn a_receiver_that_claims_too_much_is_dropped() {
             raw.answer(vec![Answer::Different { pieces: 2 }]);
             raw.hashes(0, 0, vec![[0; 32]; 3]);
         }),
-        ("spoke of entry 4000000000", |raw| {
+        ("referred to entry 4000000000", |raw| {
             raw.results(vec![FileResult { entry: 4_000_000_000, outcome: Err("x".into()) }]);
         }),
         ("answers", |raw| raw.answer(vec![Answer::Nothing, Answer::Nothing])),

@@ -75,7 +75,7 @@ fn many_connections_at_once_have_one_try_of_a_code_together() {
     // The right code comes too late.
     let refused = Raw::connect(&ticket).try_code(7, "7-crisp-lemon-orbit").unwrap_err();
     assert!(
-        refused.reason().is_some_and(|r| r.contains("a wrong try has ended it")),
+        refused.reason().is_some_and(|r| r.contains("a wrong attempt has invalidated it")),
         "{refused:?}"
     );
     assert!(!service.scratch.join("alice").exists());
@@ -107,7 +107,7 @@ fn a_server_of_one_code_ends_with_the_code() {
     assert!(raw.next().reason().is_some());
     let ended = serve.wait();
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert!(ended.stderr.contains("a wrong try has ended the code"), "{ended:?}");
+    assert!(ended.stderr.contains("a wrong attempt has invalidated the code"), "{ended:?}");
 }
 
 #[test]

@@ -41,6 +41,6 @@ pub enum ProtocolError {
     #[error("the other end did not send the {0} bytes it announced")]
     TooLittle(u64),
     /// It speaks of an entry that is not open.
-    #[error("the other end spoke of entry {0}, which is not open")]
+    #[error("the other end referred to entry {0}, which is not open")]
     NoEntry(u32),
 }

@@ -195,7 +195,7 @@ impl ReceiverOrder {
         let when = match self.stage {
             ReceiverStage::Waiting => "before an offer",
             ReceiverStage::Judging => "before its offer was answered",
-            ReceiverStage::Moving { .. } => "in the midst of content",
+            ReceiverStage::Moving { .. } => "in the middle of content",
             ReceiverStage::Ended => "after the end",
             ReceiverStage::Closed => "after closing",
         };

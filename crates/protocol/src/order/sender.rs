@@ -114,7 +114,7 @@ impl SenderOrder {
     fn out_of_order(&self, what: &'static str) -> ProtocolError {
         let when = match self.stage {
             SenderStage::Offered => "before answering the offer",
-            SenderStage::Sending => "in the midst of content",
+            SenderStage::Sending => "in the middle of content",
             SenderStage::Ended => "after the end",
             SenderStage::Summarised => "after its summary",
         };

@@ -415,7 +415,7 @@ impl ReceiverState {
         let capacity = self.control_loop.capacity();
         let count = self.streams.update(now, rtt, content, held_down, capacity)?;
         self.notes.push(format!(
-            "{} holds each connection down at {rate} in all: {count} connections from now on",
+            "{} limits each connection (all together: {rate}); using {count} connections from now on",
             if window_limited {
                 "the receive buffer's limit (net.ipv4.tcp_rmem)"
             } else if held_down.is_some() {

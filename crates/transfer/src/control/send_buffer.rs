@@ -59,7 +59,7 @@ impl SendBuffer {
         if self.kept {
             return Ok(());
         }
-        let failed = || TransferError::system("making room in the send buffer");
+        let failed = || TransferError::system("growing the send buffer");
         let tcp_wmem = sysctl::tcp_wmem().map_err(failed())?;
         let wmem_max = sysctl::wmem_max().map_err(failed())?;
         let BufferPolicy::Ask(size) = plan(window, tcp_wmem.max, wmem_max) else { return Ok(()) };

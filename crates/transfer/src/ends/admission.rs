@@ -54,7 +54,8 @@ impl Admission {
         sessions: &'a SessionTable,
     ) -> Result<Admitted<'a>, TransferError> {
         let deadline = clock::now() + ADMISSION_TIMEOUT;
-        let peer = socket.peer_addr().map_err(TransferError::system("asking for the peer"))?;
+        let peer =
+            socket.peer_addr().map_err(TransferError::system("reading the peer's address"))?;
         let first = clock::now() + FIRST_BYTE_TIMEOUT;
         // Before this end allocates anything: a silent client costs little.
         let waited = wait_readable(&[socket.as_fd()], first);
@@ -208,10 +209,10 @@ fn refusal(error: &TransferError) -> String {
             "the ticket's secret is wrong; copy the whole line that the program running here printed"
         }
         TransferError::WrongCode(_) => {
-            "the code is wrong, and this try has ended it; ask for another one"
+            "the code is wrong, and this attempt has invalidated it; ask for a new one"
         }
         TransferError::NoCode(_) => {
-            "there is no such code, or a wrong try has ended it; ask for another one"
+            "there is no such code, or a wrong attempt has invalidated it; ask for a new one"
         }
         TransferError::UnknownKey { key, .. } => {
             return format!("unknown key; ask the operator to add it to the clients file: {key}");
@@ -219,7 +220,7 @@ fn refusal(error: &TransferError) -> String {
         TransferError::NoRight { what, .. } => {
             return format!("you have no right to {what}; ask the operator for it");
         }
-        TransferError::UsedUp(_) => "this one-time ticket has already been used; ask for another one",
+        TransferError::UsedUp(_) => "this one-time ticket has already been used; ask for a new one",
         TransferError::InTurn(_) => {
             "another transfer with this one-time ticket is running; try again when it has ended"
         }

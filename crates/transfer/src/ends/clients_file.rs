@@ -71,7 +71,7 @@ impl ClientsFile {
         }
         let since = known.unfinished.filter(|seen| seen.0 == version).map(|seen| seen.1);
         let rests = since.is_some_and(|since| now.since(since) >= CLIENTS_SETTLE);
-        let unfinished = "it looks half-written: it has no line break at its end";
+        let unfinished = "it looks half-written: its last line has no line break";
         if since.is_some() && !rests {
             return Err(unfinished.into());
         }
@@ -101,7 +101,7 @@ impl ClientsFile {
 fn open(path: &Path) -> Result<(File, Version), String> {
     let in_words = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => {
-            "it does not exist; invite the first client, which makes it".to_owned()
+            "it does not exist; invite the first client, which creates it".to_owned()
         }
         _ => format!("{error}; name a file that can be read"),
     };
@@ -115,7 +115,7 @@ fn read(file: &File) -> Result<Vec<u8>, String> {
     let length = file.take(MAX_CLIENTS_FILE_BYTES + 1).read_to_end(&mut text);
     match length.map_err(|error| format!("{error}; name a file that can be read"))? as u64 {
         0..=MAX_CLIENTS_FILE_BYTES => Ok(text),
-        _ => Err("it is too long for a file of clients".into()),
+        _ => Err("it is too long for a clients file".into()),
     }
 }
 
@@ -183,7 +183,7 @@ pub(crate) mod tests {
     fn a_file_that_does_not_exist_yet_is_made_by_the_first_invitation() {
         let scratch = tempfile::tempdir().unwrap();
         let error = ClientsFile::open(&scratch.path().join("clients")).err().unwrap();
-        assert!(error.to_string().contains("invite the first client, which makes it"), "{error}");
+        assert!(error.to_string().contains("invite the first client, which creates it"), "{error}");
     }
 
     fn line(key: u8, name: &str) -> String {

@@ -382,7 +382,7 @@ impl<'a> Receiving<'a> {
         // whole segments.
         (buffer >= max && advertised? < wanted.scaled(0.9)).then(|| {
             format!(
-                "a window of {wanted} was wanted: raise net.ipv4.tcp_rmem (its third number), now {}, on the receiving host",
+                "a window of {wanted} was needed: raise net.ipv4.tcp_rmem (its third number), now {}, on the receiving host",
                 max.get()
             )
         })

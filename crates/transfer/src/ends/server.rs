@@ -286,7 +286,8 @@ impl Server {
         }
         if self.ends != EndsAfter::Never && !self.take_turn(once, hello.transfer.raw(), connection)
         {
-            let reason = "another transfer with this ticket, which is for one, has begun; ask for another ticket";
+            let reason =
+                "another transfer with this one-time ticket has begun; ask for a new ticket";
             link.channel.hang_up(&Message::Refuse { reason: reason.into() });
             return reception.turned_away(&TransferError::Taken(link.channel.peer().to_string()));
         }

@@ -68,14 +68,14 @@ impl Refusal {
     /// As the peer and the log read it.
     pub fn in_words(self) -> &'static str {
         match self {
-            Refusal::NoTransfer => "that transfer does not run here",
+            Refusal::NoTransfer => "that transfer is not running here",
             Refusal::ClientIsBusy => {
-                "as many of this client's transfers run here as may at once; try again when one has ended"
+                "this client has reached its limit of simultaneous transfers; try again when one has ended"
             }
             Refusal::ServerIsBusy => {
-                "as many transfers run here as may at once; try again when one has ended"
+                "this end has reached its limit of simultaneous transfers; try again when one has ended"
             }
-            Refusal::TooManyConnections => "there are as many connections here as may be at once",
+            Refusal::TooManyConnections => "this end has reached its limit of connections",
         }
     }
 

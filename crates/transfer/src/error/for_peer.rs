@@ -17,7 +17,9 @@ impl TransferError {
             }
             E::NothingToSend(_) => "the sender has nothing to send".into(),
             E::SameName(_) => "several of the sender's files have one name".into(),
-            E::NothingMoved(_) => "nothing could be moved; the other end knows why".into(),
+            E::NothingMoved(_) => {
+                "nothing could be moved; the messages at the other end say why".into()
+            }
             E::Pattern { .. } => "the command line at the other end is wrong".into(),
             E::Directory { source, .. } => because("the receiver cannot use its directory", source),
             E::Write { path, source, .. } => {
@@ -34,7 +36,7 @@ impl TransferError {
             E::Quota { path, quota } => E::Quota { path: name(path), quota: *quota }.to_string(),
             E::TooMuch { path, reason } => E::TooMuch { path: name(path), reason }.to_string(),
             E::Listen { .. } | E::Gone(_) | E::Unreachable { .. } | E::NoAnswer { .. } => {
-                "the other end has no connection".into()
+                "the other end cannot connect".into()
             }
             E::Clients { .. } | E::Identity { .. } | E::State { .. } | E::NoCodeFree => {
                 "the other end's own files cannot be used".into()
@@ -98,7 +100,7 @@ fn because(what: &str, error: &io::Error) -> String {
 /// The kernel's error in words that are the same on every host.
 pub(crate) fn plain(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::NotFound => "it is not there",
+        io::ErrorKind::NotFound => "it does not exist",
         io::ErrorKind::PermissionDenied => "permission denied",
         io::ErrorKind::StorageFull => "No space left on device; free some space there",
         io::ErrorKind::QuotaExceeded => "its disk quota is used up",

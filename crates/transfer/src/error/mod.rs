@@ -152,7 +152,7 @@ pub enum TransferError {
     #[error("{0} was turned away: it does not hold this ticket's secret")]
     WrongTicket(String),
     /// The peer's key is not among the clients'.
-    #[error("{peer} was turned away: its key {key} is not in the file of clients")]
+    #[error("{peer} was turned away: its key {key} is not in the clients file")]
     UnknownKey {
         /// The peer's address.
         peer: String,
@@ -176,16 +176,18 @@ pub enum TransferError {
     #[error("{0} was turned away: another transfer with its one-time ticket is running")]
     InTurn(String),
     /// There is no such code, or it was tried already. Holds the peer's address.
-    #[error("{0} was turned away: there is no such code, or a wrong try has ended it")]
+    #[error("{0} was turned away: there is no such code, or a wrong attempt has invalidated it")]
     NoCode(String),
     /// The code was wrong, and that was its one try. Holds the peer's address.
-    #[error("{0} was turned away: its code is wrong, and that try has ended the code")]
+    #[error("{0} was turned away: its code is wrong, and that attempt has invalidated the code")]
     WrongCode(String),
     /// The only code of a server was tried wrongly.
-    #[error("a wrong try has ended the code; start again for a new one")]
+    #[error("a wrong attempt has invalidated the code; start again for a new one")]
     CodeEnded,
     /// The other end went away while a code was tried. Holds its address.
-    #[error("{0} disconnected while the code was checked, which ends the code; ask for a new one")]
+    #[error(
+        "{0} disconnected while the code was checked, which invalidates the code; ask for a new one"
+    )]
     CodeCut(String),
     /// The server, or the peer's client, has as many sessions or connections as it may. Holds the peer's address.
     #[error("{peer} was turned away: {what}")]
@@ -197,7 +199,7 @@ pub enum TransferError {
     },
     /// A client's measurements made this end send as much as they may.
     #[error(
-        "the measurements of one client may make this end send {MEASURE_BYTES} and for {MEASURE_TIME} in {MEASURE_INTERVAL}; measure again later"
+        "this end sends at most {MEASURE_BYTES}, for at most {MEASURE_TIME}, to measure with one client per {MEASURE_INTERVAL}; measure again later"
     )]
     MeasuredEnough,
     /// The peer did not prove a credential in time.
@@ -217,7 +219,7 @@ pub enum TransferError {
     )]
     Stalled(String),
     /// All code numbers are in use.
-    #[error("there are 99 codes already; remove those that are used up from the file of clients")]
+    #[error("all 99 codes are taken; remove used ones from the clients file")]
     NoCodeFree,
     /// A code is none.
     #[error(transparent)]
@@ -263,10 +265,10 @@ pub enum TransferError {
         source: io::Error,
     },
     /// The ticket has expired. Holds the peer's address.
-    #[error("{0} was turned away: the ticket has expired; the receiver has to make a new one")]
+    #[error("{0} was turned away: the ticket has expired; the receiver must issue a new one")]
     Expired(String),
     /// A connection for a transfer that does not run here. Holds the peer's address.
-    #[error("{0} was turned away: its transfer does not run here")]
+    #[error("{0} was turned away: its transfer is not running here")]
     NoTransfer(String),
     /// Both ends would send, or both receive. Holds the peer's address.
     #[error("{0} was turned away: both ends want to {what}", what = .1)]
@@ -276,7 +278,7 @@ pub enum TransferError {
     Taken(String),
     /// The peer speaks another version of the protocol.
     #[error(
-        "{peer} speaks version {theirs} of the protocol and this program version {VERSION}; use the same version of sweetspot on both ends"
+        "{peer} uses protocol version {theirs}, and this program uses version {VERSION}; use the same version of sweetspot on both ends"
     )]
     Version {
         /// The peer's address.
@@ -288,9 +290,7 @@ pub enum TransferError {
     #[error("the other end refused: {0}")]
     Refused(PeerText),
     /// No datagram reached the server. Holds its address.
-    #[error(
-        "no datagram reaches {0}, and a measurement takes them; let UDP through to the same port as TCP"
-    )]
+    #[error("no datagram reaches {0}, and measuring needs UDP; allow UDP to the same port as TCP")]
     NoDatagrams(String),
     /// The far end went away in the midst of a measurement. Holds its address.
     #[error(
@@ -358,13 +358,13 @@ pub enum TransferError {
     },
     /// The listener at this address refuses connections: it has ended, and its key with it.
     #[error(
-        "the program that listened at {0} has ended; what arrived is kept: start the transfer again to resume, with a new ticket if it \
+        "the program that listened at {0} has ended; received data is kept: start the transfer again to resume, with a new ticket if it \
          had one"
     )]
     Gone(String),
     /// This end was stopped, and its ticket with it. The peer reads it.
     #[error(
-        "it was stopped, and its ticket with it; what arrived is kept: ask for a new ticket to resume"
+        "it was stopped, and its ticket ended with it; received data is kept: ask for a new ticket to resume"
     )]
     Stopped,
     /// The transfer was interrupted.

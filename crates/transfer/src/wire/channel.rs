@@ -96,7 +96,8 @@ impl Channel {
         tls: Result<Connection, rustls::Error>,
         deadline: Time,
     ) -> Result<Channel, TransferError> {
-        let peer = socket.peer_addr().map_err(TransferError::system("asking for the peer"))?;
+        let peer =
+            socket.peer_addr().map_err(TransferError::system("reading the peer's address"))?;
         // An IPv4 address in IPv6 form is shown as IPv4.
         let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
         let mut tls = tls.map_err(|e| tls_error(peer, &e))?;
@@ -507,7 +508,7 @@ fn tls_error(peer: SocketAddr, error: &rustls::Error) -> TransferError {
         rustls::Error::InvalidCertificate(_) => TransferError::CertificateMismatch(peer),
         rustls::Error::AlertReceived(_) => {
             let reason =
-                format!("the other end ended it ({error}); was its ticket for another serve?");
+                format!("the other end closed it ({error}); is the ticket from another listener?");
             TransferError::Tls { peer, reason }
         }
         rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {

@@ -201,7 +201,7 @@ macro_rules! signatures_by_tls13 {
             _certificate: &CertificateDer<'_>,
             _signature: &DigitallySignedStruct,
         ) -> Result<HandshakeSignatureValid, Error> {
-            Err(Error::General("only TLS 1.3 is spoken".into()))
+            Err(Error::General("only TLS 1.3 is supported".into()))
         }
 
         fn verify_tls13_signature(

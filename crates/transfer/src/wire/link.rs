@@ -329,7 +329,7 @@ pub(crate) fn set_congestion(socket: &TcpStream, name: &str) -> Result<(), Trans
         let list = |names: std::io::Result<Vec<String>>| names.unwrap_or_default().join(", ");
         let hint = if source.kind() == std::io::ErrorKind::PermissionDenied {
             format!(
-                "without root this host allows {}; root adds others to net.ipv4.tcp_allowed_congestion_control",
+                "without root, this host allows {}; root can add others to net.ipv4.tcp_allowed_congestion_control",
                 list(sysctl::allowed_congestion_controls())
             )
         } else {

@@ -32,7 +32,7 @@ pub struct Arguments {
     /// Name of the client
     #[arg(value_parser = client_name)]
     name: String,
-    /// File of clients that `sweetspot serve --clients` reads
+    /// Clients file of `sweetspot serve --clients`
     #[arg(long, value_name = "FILE")]
     clients: PathBuf,
     /// Directory of the client

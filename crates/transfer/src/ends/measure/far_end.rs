@@ -125,7 +125,9 @@ fn orders(
         match next_word(frames, end.min(clock::now() + ORDER_TIMEOUT))? {
             MeasureMessage::Send { stream, packets, payload_bytes, gap_ns, random, pair_ns } => {
                 if is_excessive(packets, payload_bytes, gap_ns.max(pair_ns)) {
-                    return Err(TransferError::PeerFailed("it asked for too long a stream".into()));
+                    return Err(TransferError::PeerFailed(
+                        "it requested a stream that is too long".into(),
+                    ));
                 }
                 let spacing = match (random, pair_ns) {
                     (false, _) => Spacing::Even,
@@ -151,7 +153,7 @@ fn orders(
                 channel.say(&Message::Measure(MeasureMessage::Reported { stream }))?;
             }
             // Loads have their own connections.
-            _ => return Err(TransferError::PeerFailed("it gave an order out of order".into())),
+            _ => return Err(TransferError::PeerFailed("it sent a command out of order".into())),
         }
     }
 }
@@ -191,7 +193,7 @@ fn serve_load(mut link: Link, account: &MeasureAccount<'_>) -> Result<(), Transf
                 elapsed_us: drained.elapsed.as_micros(),
             }))
         }
-        _ => Err(TransferError::PeerFailed("it gave an order out of order".into())),
+        _ => Err(TransferError::PeerFailed("it sent a command out of order".into())),
     }
 }
 

@@ -35,7 +35,7 @@ fn unexpected(message: Message) -> TransferError {
             TransferError::PeerFailed(reason)
         }
         other => {
-            let (what, when) = (other.kind(), "in the midst of a measurement");
+            let (what, when) = (other.kind(), "in the middle of a measurement");
             sweetspot_protocol::ProtocolError::OutOfOrder { what, when }.into()
         }
     }

@@ -224,7 +224,7 @@ impl Prober<'_> {
                 let dialed = self.contact.dial_to_measure(true);
                 // The path is known by now; a second connection may be refused.
                 let Ok(link) = dialed else {
-                    let why = "no second connection for the load could be made";
+                    let why = "cannot open a second connection for the load";
                     return Ok(StepResult::Failed(why.into()));
                 };
                 let (mut load, beside) = self.beside(true, |_| match direction {

@@ -129,7 +129,7 @@ impl Sending<'_> {
             Message::Failed { reason } => return Err(TransferError::PeerFailed(reason)),
             Message::Busy => {}
             other => {
-                let (what, when) = (other.kind(), "in the midst of content");
+                let (what, when) = (other.kind(), "in the middle of content");
                 return Err(ProtocolError::OutOfOrder { what, when }.into());
             }
         }

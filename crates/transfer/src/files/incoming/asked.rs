@@ -33,7 +33,7 @@ pub struct NamedThings {
 /// A source with a top-level name that this end cannot know, such as `..`.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{}: this end cannot know the name that such a path stands for; add a slash for what is in it, or give its name",
+    "{}: this end cannot tell the name of such a path; add a slash to copy its contents, or give its name",
     Printable(.0)
 )]
 pub struct Nameless(String);

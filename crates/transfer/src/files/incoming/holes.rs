@@ -149,8 +149,8 @@ impl IncomingFiles {
                 self.differs(file, None, "pieces of it are missing; send it again")
             }
             None => {
-                let reason = "its holes are longer than a transfer may bring beside its content; \
-                    send it by itself, or packed";
+                let reason = "its holes exceed the limit of one transfer; send it by itself, or \
+                    in an archive";
                 self.give_up(file, reason);
             }
         }
@@ -185,7 +185,7 @@ impl IncomingFiles {
                 self.make_holes(&file, &mut content, first, pieces)
             } else {
                 let path = file.path.to_string().into();
-                let reason = "it has more holes than a transfer keeps count of; send it packed";
+                let reason = "it has too many holes; send it in an archive";
                 Err(TransferError::TooMuch { path, reason })
             }
         };

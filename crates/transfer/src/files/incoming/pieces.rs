@@ -324,7 +324,7 @@ impl IncomingFiles {
     /// A place for the descriptor of an unfinished file.
     fn slot(&self, path: &RelativePath) -> Result<Slot, TransferError> {
         Slot::take(&self.descriptors).ok_or_else(|| {
-            let reason = "too many unfinished files are under way; send fewer at once";
+            let reason = "too many files are unfinished; send fewer at once";
             TransferError::TooMuch { path: path.to_string().into(), reason }
         })
     }

@@ -188,7 +188,7 @@ impl IncomingFiles {
             // A file alone needs no list: only further names of it are refused then.
             return Ok(());
         }
-        let reason = "names in one transfer are too long together; send it in parts";
+        let reason = "the names in this transfer exceed the limit together; send it in parts";
         Err(TransferError::TooMuch { path: entry.path.to_string().into(), reason })
     }
 

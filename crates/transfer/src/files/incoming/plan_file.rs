@@ -199,7 +199,7 @@ fn check_size(file: &IncomingFile) -> Result<(), TransferError> {
         return Err(target::failed(&file.path, Errno::FBIG.into()));
     }
     if file.sparse && size > MAX_SPARSE_BYTES {
-        let reason = "a sparse file may be 16 TiB long at most; send it packed";
+        let reason = "it is a sparse file longer than 16 TiB; send it in an archive";
         return Err(TransferError::TooMuch { path: file.path.to_string().into(), reason });
     }
     Ok(())

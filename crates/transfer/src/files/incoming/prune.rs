@@ -125,7 +125,7 @@ impl IncomingFiles {
         let obstacle = if failed {
             Some("some files failed")
         } else if pruning.left_out > 0 {
-            Some("the sender left some things out, as it says")
+            Some("the sender left out some files (see its messages)")
         } else if pruning.listed.overflowed || pruning.skipped.overflowed {
             Some("there are more than four million names; copy in parts")
         } else {

@@ -64,8 +64,7 @@ impl IncomingState {
             return Ok(());
         }
         let path = file.path.to_string().into();
-        let reason =
-            "names and attributes of files under way are too long together; send fewer at once";
+        let reason = "the names and attributes of unfinished files exceed the limit together; send fewer at once";
         Err(TransferError::TooMuch { path, reason })
     }
 

@@ -96,7 +96,7 @@ impl SourceList {
             return Err(TransferError::NothingToSend("name a file or a directory".into()));
         };
         if sources.name.is_some() && !rest.is_empty() {
-            let why = "a name of your choice goes with one file or directory; there are several"
+            let why = "only a single file or directory can get another name; several are given"
                 .to_owned();
             return Err(TransferError::NothingToSend(why));
         }
@@ -181,7 +181,7 @@ impl Top {
             RelativePath::new(name.clone())?;
             if name.contains(&b'/') {
                 let name = PeerText::from(&*String::from_utf8_lossy(name));
-                let reason = "it holds a slash; send it under another name";
+                let reason = "it contains a slash; send it under another name";
                 return Err(TransferError::NothingToSend(format!(
                     "the name \"{name}\" is refused: {reason}"
                 )));

@@ -200,13 +200,13 @@ impl Undelivered {
         match self {
             Undelivered::Replaced => "was replaced while it was being sent; send it again",
             Undelivered::Changed => {
-                "kept changing while it was being sent; send it again once it is at rest"
+                "kept changing while it was being sent; send it again when it no longer changes"
             }
             Undelivered::Shrank => {
-                "shrank while it was being sent; send it again once it is at rest"
+                "shrank while it was being sent; send it again when it no longer changes"
             }
             Undelivered::Unreadable(_) => "cannot be read",
-            Undelivered::GivenUp => "is not wanted any more",
+            Undelivered::GivenUp => "is no longer wanted",
         }
     }
 }

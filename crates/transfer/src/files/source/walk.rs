@@ -344,7 +344,7 @@ impl<'a> Walk<'a> {
     fn left_out(&mut self, path: &Path, error: &io::Error) -> Result<(), TransferError> {
         let why = match Errno::from_io_error(error) {
             Some(Errno::LOOP | Errno::NOTDIR) => {
-                "a link is on the way to it; name what the link leads to".to_owned()
+                "its path contains a symbolic link; name the link's target".to_owned()
             }
             _ => error.to_string(),
         };

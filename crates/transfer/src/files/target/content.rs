@@ -30,7 +30,11 @@ impl TargetDirectory {
         let file = self.open_file(path)?;
         let metadata = file.metadata()?;
         let same = (metadata.dev(), metadata.ino()) == id;
-        if same { Ok(file) } else { Err(io::Error::other("it changed meanwhile; send it again")) }
+        if same {
+            Ok(file)
+        } else {
+            Err(io::Error::other("it changed in the meantime; send it again"))
+        }
     }
 
     /// Whether a file of that name has content of this length and hash.
