@@ -66,7 +66,7 @@ def outcome(program: str, text: str) -> dict:
         file.write(text)
         file.flush()
         run = subprocess.run([program, "run", file.name, "--json"], capture_output=True)
-    if b"no transfer moved anything" in run.stderr:
+    if b"no transfer moved data" in run.stderr:
         return {"transfers": [{"goodput_bps": 0.0, "loss_rate": 1.0}] * text.count("[[transfer]]")}
     run.check_returncode()
     return json.loads(run.stdout)

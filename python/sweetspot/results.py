@@ -52,7 +52,7 @@ def report(
     files = [(name, _content(result)) for name, result in results.items()]
     page, pictures = _core.report(files, theme == "print")
     if svg is not None and not pictures:
-        raise ValueError("svg: these results have tables and nothing to draw; give time series or sweeps")
+        raise ValueError("svg: these results have only tables, and no picture; give time series or sweeps")
     written = [Path(out)]
     written[0].write_text(page, encoding="utf-8")
     if svg is not None:

@@ -182,7 +182,7 @@ def test_reports_compare_what_is_named(tmp_path: pathlib.Path) -> None:
     text = written[0].read_text(encoding="utf-8")
     assert "large is faster than small" in text and "in 6 pairs" in text
     assert len(written) > 4 and all(path.suffix == ".svg" for path in written[1:])
-    with pytest.raises(ValueError, match="nothing to draw"):
+    with pytest.raises(ValueError, match="only tables"):
         ss.report({"one": finished["small"][0]}, out=tmp_path / "one.html", svg=tmp_path / "none")
     assert not (tmp_path / "one.html").exists()
 

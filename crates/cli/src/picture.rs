@@ -16,7 +16,7 @@ impl Converter {
         let first = options.fontdb.faces().next().and_then(|face| face.families.first().cloned());
         let Some((family, _)) = first else {
             return Err(
-                "--png: there are no fonts here for the words in the pictures; install some \
+                "--png: this host has no fonts for the text in the pictures; install some \
                         (Debian: apt-get install fonts-dejavu-core), or use --svg"
                     .into(),
             );

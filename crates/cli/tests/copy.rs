@@ -159,7 +159,7 @@ fn where_only_ssh_passes_data_goes_through_ssh() {
     let tree = ssh.tree();
     let output = ssh.copy("", &[tree.to_str().unwrap(), &ssh.far("there"), "--via", "ssh"]);
     let said = succeeded(&output);
-    assert!(said.contains("data goes through ssh, as you chose"), "{said}");
+    assert!(said.contains("data goes through ssh, as requested"), "{said}");
     assert!(!said.contains("no connection"), "none was tried: {said}");
     assert_same_tree(&tree, &ssh.path("there"));
     let back = ssh.path("back").display().to_string();

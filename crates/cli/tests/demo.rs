@@ -83,7 +83,7 @@ fn a_variant_that_cannot_run_is_named_with_the_way_out() -> Tested {
     };
     assert_eq!(output.status.code(), Some(1));
     let why = String::from_utf8_lossy(&output.stderr);
-    assert!(why.contains("no transfer reached its end: congestion control nosuch is not"), "{why}");
+    assert!(why.contains("no transfer finished: congestion control nosuch is not"), "{why}");
     assert_eq!(fs::read(&page)?, before);
     Ok(())
 }

@@ -265,7 +265,7 @@ fn a_file_without_a_place_is_refused_before_the_measurement() -> Tested {
         let refused = Command::new(PROGRAM).args(command).output()?;
         let said = String::from_utf8_lossy(&refused.stderr);
         assert!(!refused.status.success(), "{option}");
-        assert!(said.contains(option) && said.contains("make the directory first"), "{said}");
+        assert!(said.contains(option) && said.contains("create the directory first"), "{said}");
     }
     Ok(())
 }

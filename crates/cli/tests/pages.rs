@@ -142,7 +142,7 @@ fn pictures_are_written_or_it_is_said_why_not() -> Tested {
     sweetspot(directory.path(), &format!("sweep {path} {sweep}"))?;
     let nothing = sweetspot(directory.path(), "report one.json --svg pictures");
     let said = nothing.expect_err("it has no picture").to_string();
-    assert!(said.contains("nothing to draw") && said.contains("run --out"), "{said}");
+    assert!(said.contains("only tables") && said.contains("run --out"), "{said}");
     sweetspot(directory.path(), &format!("run {path} --series run.csv"))?;
     sweetspot(directory.path(), "report run.csv --theme print --svg pictures")?;
     let drawn = std::fs::read_dir(directory.path().join("pictures"))?.count();

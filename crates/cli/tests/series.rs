@@ -114,7 +114,7 @@ fn a_transfer_that_starts_after_the_end_is_said_to_have_none() {
     // Nothing was measured, which is no success; one transfer that moved something is enough.
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("s.toml: no transfer moved anything between 0 s and 2 s"), "{said}");
+    assert!(said.contains("s.toml: no transfer moved data between 0 s and 2 s"), "{said}");
     let one = format!("{SCENARIO}[[transfer]]\nstart = \"3s\"\n");
     std::fs::write(directory.path().join("one.toml"), one).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
@@ -128,10 +128,10 @@ fn a_series_that_cannot_be_written_is_named_with_the_next_step() {
     // A link, so that nothing worse than a link can be replaced.
     std::os::unix::fs::symlink("/dev/full", directory.path().join("full")).unwrap();
     let message = usage_error(&run(directory.path(), "full", &[]));
-    assert!(message.ends_with("; free some room or name a file elsewhere"), "{message}");
+    assert!(message.ends_with("; free some space or name a file elsewhere"), "{message}");
     let message = usage_error(&run(directory.path(), "nowhere/x.parquet", &[]));
     assert!(
-        message.contains("nowhere/x.parquet") && message.ends_with("; make the directory first")
+        message.contains("nowhere/x.parquet") && message.ends_with("; create the directory first")
     );
     let message = usage_error(&run(directory.path(), ".", &[]));
     assert!(message.ends_with("; name a file in it"), "{message}");

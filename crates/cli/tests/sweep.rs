@@ -359,7 +359,7 @@ fn a_search_in_runs_without_the_transfer_finds_no_best_window() {
     let output = sweetspot(directory.path(), &arguments).output().unwrap();
     assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(1), true), "{output:?}");
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(words.contains("no window moved anything"), "{words}");
+    assert!(words.contains("no window moved data"), "{words}");
 }
 
 /// C T_m is 125 packets of 1000 bytes and the buffer takes 50 more: 130 packets fill the path with an RTT of 130 / 125 of 20 ms,

@@ -40,7 +40,7 @@ fn unknown(name: &str) -> String {
     let first = name.split_whitespace().next().unwrap_or_default();
     if named_path(first).is_some() {
         return format!(
-            "@{name}: a path has this name, and no scenario: give it to `sweetspot emulate --path` or \
+            "@{name}: a path has this name, not a scenario: give it to `sweetspot emulate --path` or \
              `sweetspot advise window --path`; a scenario has a [path] of its own (man sweetspot-scenario)"
         );
     }

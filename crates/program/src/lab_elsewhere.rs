@@ -35,9 +35,8 @@ impl Lab {
         _: &Scenario,
         _: &mut dyn FnMut(Duration),
     ) -> Result<LabRun, EngineError> {
-        let reason =
-            "it runs transfers on Linux's TCP, and this is another system; take --engine sim"
-                .to_owned();
+        let reason = "it runs transfers on Linux's TCP, which this system lacks; use --engine sim"
+            .to_owned();
         Err(EngineError::Unsupported { engine: self.name(), reason })
     }
 }

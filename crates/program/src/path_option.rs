@@ -19,7 +19,7 @@ pub fn wrong_path(error: &PathError) -> String {
             return format!("{error}; @{word} is a scenario");
         }
         PathError::NotAPair(word) if std::path::Path::new(word).is_file() => {
-            return format!("path: {word} is a file; the name of a scenario's file ends in .toml");
+            return format!("path: {word} is a file; the name of a scenario file ends in .toml");
         }
         _ => return error.to_string(),
     };
@@ -29,7 +29,7 @@ pub fn wrong_path(error: &PathError) -> String {
              @{name}` take its path as it is; for another path, write rate=, rtt= and buffer="
         );
     }
-    let known = format!("{error}; scenarios have names, too: `sweetspot run @` lists them");
+    let known = format!("{error}; for named scenarios, `sweetspot run @` lists them");
     let is_near_path = NAMED_PATHS.iter().any(|path| nearest(name, [path.name]).is_some());
     match bundled::nearest_to(name).filter(|_| !is_near_path) {
         Some(scenario) => format!("{known}; did you mean @{scenario}?"),

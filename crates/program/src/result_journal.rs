@@ -99,7 +99,7 @@ impl ResultJournal {
     /// Why a finished run could not be written, where one could not.
     pub fn failure(&self) -> Option<String> {
         let failure = self.kept().failure.clone()?;
-        Some(format!("{}: {failure}; make room and start again", self.path.shown()))
+        Some(format!("{}: {failure}; free some space and start again", self.path.shown()))
     }
 
     /// A panic in another run leaves nothing half done here.

@@ -18,7 +18,7 @@ pub fn read(path: &Path, what: &str) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
-        format!("{}: line {line}: this is no UTF-8; save the file as that", path.shown())
+        format!("{}: line {line}: it is not UTF-8; save the file as UTF-8", path.shown())
     })
 }
 

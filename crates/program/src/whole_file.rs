@@ -13,10 +13,10 @@ pub fn write(path: &Path, content: &[u8]) -> Result<(), String> {
     try_write(path, content).map_err(|error| {
         let step = match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                "free some room or name a file elsewhere"
+                "free some space or name a file elsewhere"
             }
-            io::ErrorKind::NotFound => "make the directory first",
-            io::ErrorKind::PermissionDenied => "name a file in a directory you may write to",
+            io::ErrorKind::NotFound => "create the directory first",
+            io::ErrorKind::PermissionDenied => "name a file in a directory that you may write to",
             _ => "name another file",
         };
         format!("{}: {error}; {step}", path.shown())
@@ -33,11 +33,12 @@ pub fn has_place(option: &str, path: Option<&Path>) -> Result<(), String> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     match parent.map(fs::metadata) {
         Some(Err(error)) => {
-            Err(format!("{option} {}: {error}; make the directory first", path.shown()))
+            Err(format!("{option} {}: {error}; create the directory first", path.shown()))
         }
-        Some(Ok(there)) if !there.is_dir() => {
-            Err(format!("{option} {}: that is in no directory; name another file", path.shown()))
-        }
+        Some(Ok(there)) if !there.is_dir() => Err(format!(
+            "{option} {}: its parent is not a directory; name another file",
+            path.shown()
+        )),
         _ => Ok(()),
     }
 }
@@ -96,7 +97,7 @@ mod tests {
         let place = |path: &str| has_place("--out", Some(Path::new(path)));
         assert_eq!(place("/"), Err("--out /: that is a directory; name a file in it".to_owned()));
         assert_eq!(place("."), Err("--out .: that is a directory; name a file in it".to_owned()));
-        assert!(place("/nowhere/x").unwrap_err().ends_with("make the directory first"));
+        assert!(place("/nowhere/x").unwrap_err().ends_with("create the directory first"));
         assert!(place("/dev/null/x").unwrap_err().starts_with("--out /dev/null/x: "));
         // A device and a new file take a result.
         assert_eq!((place("/dev/null"), place("new.json")), (Ok(()), Ok(())));

@@ -71,7 +71,7 @@ impl Reader<'_> {
             }
             let place = self.place(key);
             let values = values(value.get_ref())
-                .ok_or_else(|| format!("{place}: {name} takes a text, a number or true"))?;
+                .ok_or_else(|| format!("{place}: {name} takes a string, a number or true"))?;
             self.set.insert((path.clone(), name.to_owned()), (values, place));
         }
         Ok(())

@@ -131,7 +131,7 @@ fn story(
     let failed = !failures.is_empty();
     if failures.len() == rows.len() {
         // A page of nothing would replace an earlier one.
-        return Err(format!("no transfer reached its end: {}", failures.join("; ")).into());
+        return Err(format!("no transfer finished: {}", failures.join("; ")).into());
     }
     let outcome = DemoOutcome {
         version: env!("CARGO_PKG_VERSION").to_owned(),

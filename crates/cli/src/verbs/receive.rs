@@ -83,7 +83,7 @@ pub fn run(arguments: Arguments) -> Ending {
     }
     if target == Target::Output && (arguments.trust.xattrs || arguments.trust.dotfiles) {
         let wrong =
-            "standard output has no attributes and no names; leave out --xattrs and --dotfiles";
+            "standard output takes neither attributes nor names; leave out --xattrs and --dotfiles";
         return Ok(usage_error::said(wrong));
     }
     let options = ReceiveOptions {

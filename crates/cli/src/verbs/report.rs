@@ -75,8 +75,8 @@ fn read_all(paths: &[PathBuf]) -> Result<Read, String> {
         let finding = open(path)?;
         for version in finding.versions().into_iter().filter(|version| *version != VERSION) {
             let note = format!(
-                "{} was made by sweetspot {version}, this is {VERSION}: its numbers are shown as \
-                 they are.",
+                "{} was written by sweetspot {version}, and this is {VERSION}: its numbers are \
+                 shown unchanged.",
                 path.shown()
             );
             note!("{note}");
@@ -101,8 +101,8 @@ impl Arguments {
         let asked = self.svg.is_some() || self.png.is_some();
         if asked && sheets.iter().all(|sheet| sheet.plots.is_empty()) {
             return Err(
-                "these results have tables and nothing to draw, so there is no picture to write; \
-                 run --out, run --series and sweeps over numbers have pictures"
+                "these results have only tables, so there is no picture to write; run --out, run \
+                 --series and sweeps over numbers have pictures"
                     .into(),
             );
         }

@@ -118,7 +118,7 @@ pub fn run(arguments: Arguments) -> Ending {
         let (from, to) = (scenario.warmup, scenario.warmup + scenario.duration);
         let [from, to] = [from, to].map(Duration::as_secs_f64);
         return Err(format!(
-            "{}: no transfer moved anything between {from} s and {to} s, the measured time; change its start, warmup or \
+            "{}: no transfer moved data between {from} s and {to} s, the measured time; change its start, warmup or \
              duration",
             arguments.scenario.shown()
         )
@@ -213,7 +213,7 @@ fn series_format(path: &Path) -> Result<TableFormat, UsageError> {
 fn recorder(scenario: &Scenario, arguments: &Arguments) -> Result<Option<RunSeries>, UsageError> {
     let theory = arguments.engine == EngineName::Theory;
     if theory && arguments.series.is_some() {
-        let wrong = "--series: closed forms have no time series; take --engine sim or lab";
+        let wrong = "--series: closed forms have no time series; use --engine sim or lab";
         return Err(UsageError::new(wrong));
     }
     if theory || (arguments.series.is_none() && arguments.out.is_none()) {
@@ -315,7 +315,7 @@ fn windows(events: &[ControllerEvent]) -> Option<String> {
         ends if ends == (low, high) || ends == (high, low) => {
             format!("{} to {}", words(first), words(last))
         }
-        _ => format!("{} to {}, at last {}", words(low), words(high), words(last)),
+        _ => format!("{} to {}, finally {}", words(low), words(high), words(last)),
     })
 }
 
@@ -371,7 +371,7 @@ fn why_nothing_moved(scenario: &Scenario, i: usize, finished: &TransferOutcome) 
     }
     match finished.completion_s {
         Some(took) if start.as_secs_f64() + took <= from.as_secs_f64() => Some(format!(
-            "it was complete {took:.3} s after its start, and counting began at {from}"
+            "it finished {took:.3} s after its start, and the measured time began at {from}"
         )),
         _ => Some(format!("nothing was acknowledged between {from} and {to}")),
     }
@@ -490,7 +490,7 @@ mod tests {
             (vec![1000, 1000], "1 kB  2 times until 1.000 s"),
             (vec![1000, 3000, 9000], "1 kB to 9 kB  3 times until 2.000 s"),
             (vec![9000, 1000], "9 kB to 1 kB  2 times until 1.000 s"),
-            (vec![3000, 9000, 1000, 5000], "1 kB to 9 kB, at last 5 kB  4 times until 3.000 s"),
+            (vec![3000, 9000, 1000, 5000], "1 kB to 9 kB, finally 5 kB  4 times until 3.000 s"),
         ] {
             assert_eq!(lines(&windows), [format!("     0.000 s  limited  {words}")]);
         }

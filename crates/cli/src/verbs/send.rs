@@ -122,7 +122,7 @@ impl ChoiceArguments {
     pub fn sources(&self, paths: Vec<PathBuf>, name: Option<String>) -> Result<Sources, String> {
         let only = self.files_from.as_deref().map(files_from).transpose()?;
         if only.is_some() && paths.len() != 1 {
-            return Err("--files-from names what is below one source; give one".into());
+            return Err("--files-from lists paths below a single source; give one source".into());
         }
         // The source alone would be a mistake of the list, too.
         let is_below = |path: &Path| {
@@ -131,7 +131,7 @@ impl ChoiceArguments {
         if let Some(path) = only.iter().flatten().find(|path| !is_below(path)) {
             let list = self.files_from.as_deref().unwrap_or(path).shown();
             return Err(format!(
-                "{list}: {}: it is not below the source; list paths from there",
+                "{list}: {}: it is not below the source; list paths relative to the source",
                 path.shown()
             ));
         }

@@ -36,8 +36,8 @@ pub struct Arguments {
     json: bool,
 }
 
-const WITHOUT_WEBASSEMBLY: &str = "this program was built without WebAssembly, so it simulates for the \
-    page itself; to change that: rustup target add wasm32-unknown-unknown, then build again";
+const WITHOUT_WEBASSEMBLY: &str = "this program was built without WebAssembly, so the server simulates \
+    for the page; to change that: rustup target add wasm32-unknown-unknown, then build again";
 
 pub fn run(arguments: Arguments) -> Ending {
     if let Some(directory) = arguments.watch.iter().find(|path| path.is_dir()) {

@@ -72,6 +72,6 @@ fn the_next_tuner_lifts_what_a_killed_one_left() {
     };
     assert_eq!(undo(), "lifted the limits of a killed tuner on 1 connection\n");
     assert!(is_lifted(&connection, held));
-    assert_eq!(undo(), "no limit of a killed tuner was left\n");
+    assert_eq!(undo(), "killed tuners left no limits\n");
     server.stop();
 }

@@ -58,8 +58,8 @@ impl fmt::Display for SshEnded {
         match code {
             _ if *babbled => write!(
                 f,
-                "{host} keeps printing text that does not come from {program}: look for a startup file of its shell that \
-                 prints it (`{ssh} {host} true` must print little)"
+                "{host} keeps printing text that does not come from {program}: a startup file of its shell may print it \
+                 (`{ssh} {host} true` should print little)"
             ),
             Some(NOT_FOUND) if *here => write!(
                 f,
@@ -67,17 +67,17 @@ impl fmt::Display for SshEnded {
             ),
             Some(NOT_FOUND) => write!(
                 f,
-                "there is no {program} on {host}: install it there, or say where it is with --remote-program"
+                "there is no {program} on {host}: install it there, or give its path with --remote-program"
             ),
             Some(SSH_FAILED) => {
                 write!(f, "ssh could not connect to {host}; try `{ssh} {host}` by itself")
             }
             Some(USAGE) => write!(
                 f,
-                "{program} on {host} is of another version and does not know `endpoint`; install this version there"
+                "{program} on {host} is another version, without `endpoint`; install this version there"
             ),
             Some(code) => write!(f, "{program} on {host} ended with code {code}"),
-            None => write!(f, "ssh to {host} was ended by a signal"),
+            None => write!(f, "a signal ended ssh to {host}"),
         }
     }
 }

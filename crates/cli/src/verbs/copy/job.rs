@@ -24,8 +24,8 @@ const FAR_RETRY: Duration = Duration::from_secs(40);
 /// How long a copy on this host waits for its receiver's error.
 const OWN_WORDS_TIMEOUT: Duration = Duration::from_secs(2);
 /// The next step for `host:dir/*.txt`: no shell at the far end expands it.
-const NO_PATTERNS: &str = "patterns are not expanded at the far end: name the directory, as HOST:DIR/, and leave names out with \
-                           --exclude, or list them with --files-from";
+const NO_PATTERNS: &str = "patterns are not expanded at the far end: name the directory, as HOST:DIR/, and select names with \
+                           --exclude or --files-from";
 
 pub type Copied = Result<TransferSummary, Box<dyn std::error::Error>>;
 

@@ -53,7 +53,8 @@ impl Operand {
                 }
             }
         };
-        let host = String::from_utf8(host).map_err(|_| format!("{}: no host's name", shown()))?;
+        let host = String::from_utf8(host)
+            .map_err(|_| format!("{}: expected a host name before the colon", shown()))?;
         if host.is_empty() || host.starts_with('-') || host.contains(char::is_whitespace) {
             return Err(format!(
                 "{}: expected HOST:PATH; write a local name with a colon as ./{}",

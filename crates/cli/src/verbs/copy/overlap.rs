@@ -18,10 +18,10 @@ pub fn hazard(sources: &Sources, target: &Path, deletes: bool) -> Option<String>
         let is_contents = NamedThings::stands_for_contents(path);
         let (path, target) = (path.shown(), target.shown());
         if into.starts_with(&from) {
-            return Some(format!("{path} cannot be copied into itself: {target} lies in it"));
+            return Some(format!("cannot copy {path} into itself: {target} is inside it"));
         }
         let is_removed = deletes && is_contents && from.starts_with(&into);
-        is_removed.then(|| format!("{path} lies in {target}, and --delete would remove it there"))
+        is_removed.then(|| format!("{path} is inside {target}, and --delete would remove it there"))
     })
 }
 

@@ -84,7 +84,7 @@ pub fn copy_with(
         if clock::now() + pause >= give_up || !job.can_be_repeated() {
             return Err(error);
         }
-        reporter.print(&format!("{error}; starting ssh again in {pause}"));
+        reporter.print(&format!("{error}; restarting ssh in {pause}"));
         clock::sleep_until(clock::now() + pause);
         pause = (pause * 2).min(LONGEST_PAUSE);
         attempts += 1;
@@ -133,7 +133,7 @@ fn copy_once(
         }
         if via == Route::Direct {
             return Err(format!(
-                "no connection to {host} on port {}: open it in its firewall (--port chooses it), or leave --via at auto",
+                "cannot connect to {host} on port {}: open the port in its firewall (--port selects one), or use --via auto",
                 ticket.port
             )
             .into());
@@ -145,16 +145,16 @@ fn copy_once(
             return Ok(moved);
         }
         if via == Route::Reverse {
-            return Err("the far end cannot connect to this host; leave --via at auto".into());
+            return Err("the far end cannot connect to this host; use --via auto".into());
         }
     }
     reporter.print(&match via {
         Route::Ssh => {
-            "data goes through ssh, as you chose; its own window limits it on long paths".to_owned()
+            "data goes through ssh, as requested; ssh's own window limits the rate on long paths".to_owned()
         }
         _ => format!(
-            "no connection to {host} or from it (a firewall?): data goes through ssh, whose own window limits it on long \
-             paths; open a port there and name it with --port"
+            "no connection to {host} or from it (a firewall?): data goes through ssh, which limits the rate on long \
+             paths; open a port there and give it with --port"
         ),
     });
     far_end.say(&Order::Tunnel)?;
@@ -196,7 +196,7 @@ fn wait_for_far_end(
             Ok(Listening { ticket: ticket.parse()?, hosts: hosts.collect(), client })
         }
         Reply::Failed { reason } => Err(TransferError::Refused(reason).into()),
-        Reply::Connected => Err("the far end spoke out of turn".into()),
+        Reply::Connected => Err("the far end sent an unexpected reply".into()),
     }
 }
 

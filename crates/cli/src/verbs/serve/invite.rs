@@ -72,7 +72,7 @@ pub fn run(arguments: Arguments) -> Ending {
     let directory = std::path::absolute(&arguments.dir)?;
     // The service makes the directory for its client, but not the one above: it would refuse every transfer.
     if let Some(above) = directory.parent().filter(|above| !above.is_dir()) {
-        return Err(format!("{} is no directory; make it first", above.shown()).into());
+        return Err(format!("{} is not a directory; create it first", above.shown()).into());
     }
     let (mut file, before) = open_alone(&arguments.clients)?;
     let there: Clients = before.parse().map_err(|error| unusable(&arguments.clients, &error))?;
@@ -90,7 +90,7 @@ pub fn run(arguments: Arguments) -> Ending {
     let line = client.to_string();
     // Refuse values that would be read back differently.
     if line.parse::<Clients>().map_err(|e| e.reason)?.list != [client] {
-        return Err("the name or the directory cannot stand in a line; choose others".into());
+        return Err("the name or the directory cannot be written on one line; choose others".into());
     }
     let end_of_last = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
     file.write_all(format!("{end_of_last}{line}\n").as_bytes())

@@ -204,7 +204,7 @@ impl ServiceLog {
         if let Err(error) =
             file.write_all(format!("{}\n", Harmless(format_args!("{line}"))).as_bytes())
         {
-            err!("sweetspot: the audit log lacks a line: {error}");
+            err!("sweetspot: a line is missing from the audit log: {error}");
         }
     }
 }
@@ -244,11 +244,11 @@ fn prometheus(running: usize, counts: &Counts) -> String {
     let (received, sent) = (counts.received, counts.sent);
     let directions = ["{direction=\"received\"}", "{direction=\"sent\"}"];
     let both = |received, sent| [(directions[0], received), (directions[1], sent)];
-    family("sweetspot_transfers_running", "gauge", "Transfers that run.", &[("", running as u64)]);
+    family("sweetspot_transfers_running", "gauge", "Running transfers.", &[("", running as u64)]);
     family(
         "sweetspot_transfers_total",
         "counter",
-        "Transfers that ended.",
+        "Ended transfers.",
         &[("{result=\"done\"}", counts.done), ("{result=\"failed\"}", counts.failed)],
     );
     let bytes = both(received.bytes, sent.bytes);

@@ -192,7 +192,7 @@ pub fn serve(options: ServeOptions, reporter: TransferReporter, log: &LogOptions
     }
     greeting.print(&reporter, &server)?;
     if let Some(clamp_method) = server.clamp_method() {
-        reporter.detail(&format!("the receive window is steered by {clamp_method}"));
+        reporter.detail(&format!("the receive window is limited by {clamp_method}"));
     }
     let (stopped, code) =
         (Arc::clone(&server), Arc::new(AtomicU8::new(Signal::INTERRUPT.exit_code())));
@@ -251,8 +251,8 @@ impl Greeting {
         let hidden = matches!(ticket.host, TicketHost::Address(ip) if ip.is_loopback());
         if hidden && !address.ip().is_loopback() {
             reporter.remark(
-                "this host has no address that others could reach, so the ticket names loopback; \
-                 give --advertise HOST for others elsewhere",
+                "this host has no address that other hosts can reach, so the ticket names \
+                 loopback; name one with --advertise HOST",
             );
         }
         Ok(())

@@ -36,8 +36,8 @@ pub fn run(arguments: &Arguments) -> Ending {
     };
     let found = progress::while_it_counts(work, || engine.done(), interrupted)?;
     if found.rate_bps == 0.0 {
-        return Err("no window moved anything: do the runs end before the transfer begins? \
-                    'sweetspot run' tells when it does"
+        return Err("no window moved data: do the runs end before the transfer begins? \
+                    `sweetspot run` shows when it does"
             .into());
     }
     if arguments.json {

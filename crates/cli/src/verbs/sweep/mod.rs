@@ -140,7 +140,7 @@ fn run_all(arguments: &Arguments) -> Ending {
         if arguments.engine == EngineName::Lab {
             // The lab isolates this process, which it can only while that has one thread.
             let total = sweep.runs(variants.len());
-            note!("{total} runs, one after the other, in real time");
+            note!("{total} runs, one after another, in real time");
             #[cfg(target_os = "linux")]
             sweetspot_linux::signals::tell_when_interrupted(format!(
                 "sweetspot: interrupted before {total} runs were complete; {}\n",
@@ -159,7 +159,7 @@ fn run_all(arguments: &Arguments) -> Ending {
             let engine = CachedEngine { engine: runner, store: &result_journal };
             let points = run(&engine, Some(&path))?;
             if let Some(failure) = result_journal.failure() {
-                err!("sweetspot: {failure}; the results below are whole");
+                err!("sweetspot: {failure}; the results below are complete");
             }
             points
         }
@@ -197,9 +197,9 @@ fn journal_of(out: &Path) -> PathBuf {
 /// Where the finished runs of an interrupted sweep are.
 fn kept(journal: Option<&Path>) -> String {
     journal.map_or_else(
-        || "nothing is kept without --out FILE".to_owned(),
+        || "without --out FILE, no results are kept".to_owned(),
         |path| {
-            format!("{} has the finished ones; the same command goes on from there", path.shown())
+            format!("{} has the finished ones; the same command resumes from there", path.shown())
         },
     )
 }
@@ -308,7 +308,7 @@ fn write(
     };
     whole_file::write(out, &bytes).map_err(|error| {
         let kept = journal_of(out);
-        format!("{error}; every run is kept in {}: give the same command again", kept.shown())
+        format!("{error}; every run is kept in {}: repeat the same command", kept.shown())
     })?;
     note!("wrote {}", out.shown());
     Ok(())

@@ -121,7 +121,10 @@ fn ticket_from(
 ) -> Result<Option<Ticket>, Box<dyn std::error::Error>> {
     let (text, source) = match (argument, file) {
         (Some(_), Some(_)) => {
-            return Err("there are two tickets: one as an argument, one by --ticket-file".into());
+            return Err(
+                "two tickets were given: one as an argument, one with --ticket-file; give only one"
+                    .into(),
+            );
         }
         (Some(argument), None) => {
             let text = argument.to_string_lossy().into_owned();
@@ -144,7 +147,7 @@ fn ticket_from(
             Err("the ticket is empty; is a variable unset?".into())
         }
         Err(_) if line.is_empty() => {
-            Err(format!("{source}: it is empty; it takes a ticket").into())
+            Err(format!("{source}: it is empty; expected a ticket").into())
         }
         // A damaged ticket holds most of its secret, which is not printed.
         Err(error @ TicketError::Prefix) => Err(format!("{source}: {error}").into()),
@@ -182,7 +185,9 @@ impl ContactArguments {
     ) -> Result<Option<Contact>, Box<dyn std::error::Error>> {
         if let Some(code) = &self.code {
             return match given {
-                Some(_) => Err(UsageError::new("there are a ticket and a --code; give one").into()),
+                Some(_) => {
+                    Err(UsageError::new("a ticket and a --code were given; give only one").into())
+                }
                 None => Ok(Some(Contact::Code(code.clone()))),
             };
         }
@@ -207,7 +212,7 @@ pub fn files_from(file: &Path) -> Result<Vec<PathBuf>, String> {
 
 fn read_small(file: &Path, option: &str) -> Result<String, String> {
     let bytes = read_bytes(file, option)?;
-    String::from_utf8(bytes).map_err(|_| format!("{option} {}: it is not text", file.shown()))
+    String::from_utf8(bytes).map_err(|_| format!("{option} {}: expected UTF-8 text", file.shown()))
 }
 
 fn read_bytes(file: &Path, option: &str) -> Result<Vec<u8>, String> {
@@ -227,7 +232,7 @@ fn read_bytes(file: &Path, option: &str) -> Result<Vec<u8>, String> {
 pub fn streams(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(n @ 1..=MAX_STREAMS) => Ok(n),
-        _ => Err(format!("it is not a number from 1 to {MAX_STREAMS}")),
+        _ => Err(format!("expected a number from 1 to {MAX_STREAMS}")),
     }
 }
 
@@ -292,7 +297,7 @@ impl TransferReporter {
         if !self.quiet {
             let begin = if self.screen.bars.is_some() { "\n" } else { "" };
             signals::tell_when_interrupted(format!(
-                "{begin}sweetspot: interrupted; what has arrived is kept, and the same command transfers the rest\n"
+                "{begin}sweetspot: interrupted; received data is kept, and the same command transfers the rest\n"
             ));
         }
     }

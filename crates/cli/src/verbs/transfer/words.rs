@@ -40,7 +40,7 @@ pub fn in_words(outcome: &TransferSummary, leaves_existing: bool) -> String {
     if files.written == 0 && files.unchanged > 0 && outcome.bytes == 0 && files.deleted == 0 {
         return line.clone()
             + if leaves_existing {
-                "everything exists there and was left alone"
+                "everything already exists there and was left alone"
             } else {
                 "unchanged, the receiver already has everything"
             };

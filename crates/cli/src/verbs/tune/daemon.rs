@@ -88,7 +88,7 @@ fn say_what_is_not_chosen(arguments: &Arguments, policy: &Policy, is_inside: boo
     let names: BTreeSet<String> = policy.congestion_names().map(|name| name.to_string()).collect();
     for name in names {
         let why = match (is_inside && sends, offered.contains(&name)) {
-            (false, _) => "it is chosen via bpf, with --send".to_owned(),
+            (false, _) => "it needs --via bpf and --send".to_owned(),
             (true, false) => format!("this kernel does not offer it; try modprobe tcp_{name}"),
             (true, true) => continue,
         };
@@ -119,7 +119,7 @@ impl PolicyFile<'_> {
         match read(self.path) {
             Ok(policy) => Some(policy),
             Err(error) => {
-                err!("sweetspot: {error}; the policy before stays in force");
+                err!("sweetspot: {error}; the previous policy stays in force");
                 None
             }
         }

@@ -37,7 +37,7 @@ fn print(findings: &[Finding], complete: bool) {
         "{}",
         match complete {
             true => "tune runs via bpf here.",
-            false => "tune runs via pidfd alone here.",
+            false => "tune runs only via pidfd here.",
         }
     );
 }

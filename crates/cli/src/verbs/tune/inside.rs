@@ -109,7 +109,6 @@ pub fn report_unfollowed(found: &Result<bool, KernelError>) {
         Err(error) => error.to_string(),
     };
     err!(
-        "sweetspot: via bpf, connections that already exist are not tuned here, only new ones ({reason}); --via pidfd tunes \
-         both"
+        "sweetspot: via bpf, only new connections are tuned here, not existing ones ({reason}); --via pidfd tunes both"
     );
 }

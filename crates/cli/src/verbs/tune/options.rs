@@ -76,7 +76,7 @@ impl FromStr for Via {
             "auto" => Ok(Via::Auto),
             "bpf" => Ok(Via::Bpf),
             "pidfd" => Ok(Via::Pidfd),
-            _ => Err("the ways are auto, bpf and pidfd"),
+            _ => Err("expected auto, bpf or pidfd"),
         }
     }
 }
@@ -192,7 +192,7 @@ impl EventLog {
         }
         let Some((path, file)) = &mut self.file else { return };
         if let Err(error) = writeln!(file, "{}", event.json(self.dry_run)) {
-            err!("sweetspot: no more events to {}: {error}", path.shown());
+            err!("sweetspot: cannot write more events to {}: {error}", path.shown());
             self.file = None;
         }
     }

@@ -115,7 +115,7 @@ fn tune<S: Scope>(
         Err(error) => {
             // Tuning fails; the command must not.
             tuner.lift("tuning failed");
-            err!("sweetspot: {error}; the command goes on untuned");
+            err!("sweetspot: {error}; the command continues untuned");
             Ok(supervisor.wait_for(command)?)
         }
     }

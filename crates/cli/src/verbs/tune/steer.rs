@@ -69,7 +69,7 @@ pub fn steer_with<S: Scope>(
         }
         if tuner.is_unguarded() {
             err!(
-                "sweetspot: the guardian process was killed: limits are lifted and no more are set"
+                "sweetspot: the guardian process was killed: the tuner lifts all limits and sets no more"
             );
             tuner.lift("no guardian would lift it if this process were killed, too");
             report_events(tuner, journal);

@@ -22,7 +22,7 @@ pub fn run(_arguments: Arguments) -> Ending {
 /// The limits that were lifted.
 pub fn words(connections: usize) -> String {
     match connections {
-        0 => "no limit of a killed tuner was left".to_owned(),
+        0 => "killed tuners left no limits".to_owned(),
         1 => "lifted the limits of a killed tuner on 1 connection".to_owned(),
         n => format!("lifted the limits of a killed tuner on {n} connections"),
     }
