@@ -159,7 +159,7 @@ impl DirectionSpec {
             return refuse("rate", "it must be 1Tbit/s or less");
         }
         if self.delay > Duration::from_secs(60) {
-            return refuse("delay", "one way it must be 60s or less");
+            return refuse("delay", "it must be 60s or less in one direction");
         }
         let min = match self.buffer {
             Volume::Bytes(_) => packet,
@@ -172,7 +172,7 @@ impl DirectionSpec {
         }
         if let Some(policer) = self.policer {
             if !DirectionSpec::RATES.contains(&policer.rate) {
-                return refuse("policer", "it must lie between 1kbit/s and 1Tbit/s");
+                return refuse("policer", "it must be between 1kbit/s and 1Tbit/s");
             }
             if policer.burst < packet {
                 let why = format!("a full packet would never pass; use {packet} or more");
@@ -188,10 +188,13 @@ impl DirectionSpec {
         // Runs that follow each other with one packet between them.
         let max = f64::from(self.loss_burst) / f64::from(self.loss_burst + 1);
         if self.loss_burst > 1 && self.loss.get() > max {
-            return refuse("loss", "runs of this length cannot lose so many; raise loss_burst");
+            return refuse(
+                "loss",
+                "bursts of this length cannot reach this loss rate; raise loss_burst",
+            );
         }
         if self.reorder > Probability::ZERO && self.reorder_by == Duration::ZERO {
-            return refuse("reorder", "nothing is held back; add reorder_by, such as 5ms");
+            return refuse("reorder", "no packet is delayed; add reorder_by, such as 5ms");
         }
         for (key, time) in [
             ("jitter", self.jitter),

@@ -44,7 +44,7 @@ pub enum PathError {
     NotAPair(String),
     /// A key is unknown.
     #[error(
-        "path: unknown key \"{0}\"{near}; known are rtt, mtu, seed, and {keys} (each also as up.KEY and down.KEY)",
+        "path: unknown key \"{0}\"{near}; known are rtt, mtu, seed, and {keys} (each of these also as up.KEY and down.KEY)",
         near = near_key(.0), keys = DirectionSpec::KEYS.join(", ")
     )]
     UnknownKey(String),
@@ -218,7 +218,7 @@ fn resolve_mtu(written: Option<&str>) -> Result<Bytes, PathError> {
         return Err(PathError::Impossible {
             key: "mtu".into(),
             value: value.to_owned(),
-            why: "it must lie between 576B and 9000B".into(),
+            why: "it must be between 576B and 9000B".into(),
         });
     }
     Ok(mtu)

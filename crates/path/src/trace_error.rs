@@ -16,7 +16,7 @@ pub enum TraceError {
     },
     /// A time lies before the one above it.
     #[error(
-        "line {0} of the trace: its time lies before the line above it; sort the lines by time"
+        "line {0} of the trace: its time is before that of the line above; sort the lines by time"
     )]
     Backwards(usize),
     /// A line is no time and rate.

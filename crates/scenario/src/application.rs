@@ -80,7 +80,8 @@ impl Display for ApplicationError {
 
 impl core::error::Error for ApplicationError {}
 
-const FORM: &str = "it must be like \"rate=20Mbit/s\", \"pause=5s+1s\" (at 5 s, for 1 s) or both with a comma between";
+const FORM: &str =
+    "expected \"rate=20Mbit/s\", \"pause=5s+1s\" (at 5 s, for 1 s) or both, separated by a comma";
 
 /// `rate=RATE`, `poisson=RATE` or `pareto=RATE`, and any number of `pause=START+LENGTH`, with commas between.
 impl FromStr for Application {

@@ -35,7 +35,7 @@ pub struct TracedHop {
 impl TracedHop {
     pub(crate) fn read(mut reader: Reader<'_>) -> Result<TracedHop, ScenarioError> {
         if let Some(node) = reader.node("file") {
-            let reason = "this reader has no files; give the file's text as content";
+            let reason = "no files can be read here; give the file's text as content";
             return Err(reader.error("file", node, reason));
         }
         let trace = reader.required("content", "file = \"lte.trace\"")?;
@@ -87,7 +87,7 @@ pub(crate) fn read_hops(
     }
     let all = found.hops.iter().chain(&found.backward);
     if all.fold(Duration::ZERO, |sum, hop| sum + hop.delay) > rtt {
-        let reason = "it is less than the hops' delays together, there and back";
+        let reason = "it is less than the hops' total delay in both directions";
         return Err(reader.impossible("rtt", reason));
     }
     Ok(found)

@@ -175,11 +175,11 @@ impl Path {
         let rtt: Duration = reader.required("rtt", "rtt = \"100ms\"")?;
         let packet = reader.quantity("packet")?.unwrap_or(Bytes::new(1000));
         if !(100..=65_000).contains(&packet.get()) {
-            return Err(reader.impossible("packet", "it must lie between 100B and 65kB"));
+            return Err(reader.impossible("packet", "it must be between 100B and 65kB"));
         }
         let packet_spread = reader.quantity("packet_spread")?.unwrap_or(Bytes::ZERO);
         if packet_spread + Bytes::new(60) > packet || (packet + packet_spread).get() > 65_000 {
-            let reason = "sizes must lie between 60B and 65kB";
+            let reason = "sizes must be between 60B and 65kB";
             return Err(reader.impossible("packet_spread", reason));
         }
         let reverse = [("mirror", Reverse::Mirror), ("clean", Reverse::Clean)];
@@ -195,7 +195,7 @@ impl Path {
         }
         let Hops { hops, backward } = read_hops(&mut reader, rtt, packet, &traces)?;
         if let Some(traced) = traces.iter().position(|traced| traced.hop >= hops.len()) {
-            let reason = format!("there is no such hop; they are 0 to {}", hops.len() - 1);
+            let reason = format!("there is no such hop; hops are 0 to {}", hops.len() - 1);
             return Err(reader.impossible_in("trace", traced, "hop", &reason));
         }
         for (number, traced) in traces.iter().enumerate() {
@@ -258,7 +258,7 @@ impl Change {
             return Err(reader.missing("rate", "rate = \"20Mbit/s\""));
         }
         if change.rate.is_some_and(|rate| !DirectionSpec::RATES.contains(&rate)) {
-            return Err(reader.impossible("rate", "it must lie between 1kbit/s and 1Tbit/s"));
+            return Err(reader.impossible("rate", "it must be between 1kbit/s and 1Tbit/s"));
         }
         reader.finish()?;
         Ok(change)

@@ -110,7 +110,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn missing(&self, key: &str, example: &'static str) -> ScenarioError {
         let slip = self.pairs.iter().find(|(k, _)| is_slip_of(k, key));
         let meant = slip.map_or(String::new(), |(k, node)| match node.origin {
-            SourceLocation::Line(n) => format!(" (is {k} in line {n} meant?)"),
+            SourceLocation::Line(n) => format!(" (did you mean {k} in line {n}?)"),
             SourceLocation::Override => format!(" (is {k} meant?)"),
         });
         let (origin, key) = (self.origin.clone(), self.full(key));
@@ -206,7 +206,7 @@ impl<'a> Reader<'a> {
                 (self.parse(key, &ends[0])?, self.parse(key, &ends[1])?)
             }
             Value::List(_) => {
-                return Err(self.error(key, node, "it must be a duration or [least, most]"));
+                return Err(self.error(key, node, "it must be a duration or [min, max]"));
             }
             _ => {
                 let one = self.parse(key, node)?;
@@ -237,7 +237,7 @@ impl<'a> Reader<'a> {
         };
         match ends {
             Some((low, high)) if low <= high => Ok(Some((low, high))),
-            _ => Err(self.error(key, node, "it must be a whole number or [least, most]")),
+            _ => Err(self.error(key, node, "it must be a whole number or [min, max]")),
         }
     }
 
@@ -300,7 +300,7 @@ impl<'a> Reader<'a> {
                 };
                 self.error(key, node, format!("{e}{quotes}"))
             }),
-            _ => Err(self.error(key, node, "it must be a text in quotes with a unit")),
+            _ => Err(self.error(key, node, "it must be a quoted string with a unit")),
         }
     }
 }

@@ -57,7 +57,7 @@ impl Scenario {
             None => String::new(),
             Some(node) => match &node.value {
                 crate::tree::Value::Text(text) => text.clone(),
-                _ => return Err(reader.error("title", node, "it must be a text in quotes")),
+                _ => return Err(reader.error("title", node, "it must be a quoted string")),
             },
         };
         // TOML and JSON readers both keep integers below 2^53 exactly; 2^53 + 1 would become 2^53.

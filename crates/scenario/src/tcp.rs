@@ -198,7 +198,7 @@ impl Tcp {
             return Err(reader.impossible("backoff", "it must be between 0 and 1, e.g. \"0.5\""));
         }
         if tcp.header >= packet {
-            return Err(reader.impossible("header", "it must leave room in path.packet"));
+            return Err(reader.impossible("header", "it must be smaller than path.packet"));
         }
         Ok(tcp)
     }

@@ -213,7 +213,7 @@ impl Inputs {
             };
         };
         if matches!(word, Word::Pareto | Word::Poisson) {
-            return Err(reader.impossible("inputs", "only TCP comes through input links"));
+            return Err(reader.impossible("inputs", "only TCP can use input links"));
         }
         let rate =
             rate.ok_or_else(|| reader.missing("input_rate", "input_rate = \"500Mbit/s\""))?;
@@ -354,16 +354,17 @@ impl Transfer {
             return Err(reader.impossible("size", "nothing would be sent; it must be 1B or more"));
         }
         if transfer.reader.pace.is_some_and(Pace::is_random) {
-            return Err(reader.impossible("reader", "a reader has a constant rate: rate=20Mbit/s"));
+            return Err(reader
+                .impossible("reader", "a reader needs a constant rate, such as rate=20Mbit/s"));
         }
         if transfer.follows && !(transfer.reader.is_greedy() && transfer.writer.is_greedy()) {
-            let reason = "one that follows reads and writes at once; leave reader and writer out";
+            let reason = "a transfer that follows another reads and writes at once; leave out reader and writer";
             return Err(reader.impossible("follows", reason));
         }
         let has_end = |transfer: &Transfer| transfer.size.is_some();
         let ends = before.is_some_and(has_end) && (count == 1 || has_end(&transfer));
         if transfer.follows && !ends {
-            let reason = "there is no transfer before it that ends; give that one a size";
+            let reason = "no transfer before it ends; give the previous one a size";
             return Err(reader.impossible("follows", reason));
         }
         reader.finish()?;

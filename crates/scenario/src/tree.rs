@@ -187,7 +187,7 @@ fn grow(
     let number = |text: String, origin: &SourceLocation| {
         text.parse::<f64>().map(Value::Number).map_err(|_| ScenarioError::Syntax {
             origin: origin.clone(),
-            message: format!("{text} is no number"),
+            message: format!("{text} is not a number"),
         })
     };
     let value = match value {

@@ -92,7 +92,7 @@ fn files_stand_in_their_place_on_the_same_line() {
 fn a_trace_that_cannot_be_is_named() {
     let refused = |trace: &str| read(&format!("[[path.trace]]\n{trace}")).expect_err("wrong");
     assert!(
-        refused("file = \"x\"").contains("path.trace.0.file = \"x\": this reader has no files")
+        refused("file = \"x\"").contains("path.trace.0.file = \"x\": no files can be read here")
     );
     assert!(refused("content = \"0,0\"").contains("mean rate is below 1 bit/s"));
     assert!(refused("way = \"up\"\ncontent = \"1\"").contains("must be one of forward, backward"));

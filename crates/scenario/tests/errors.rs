@@ -228,7 +228,7 @@ fn the_example_of_a_missing_number_has_the_name_of_its_key() {
 fn a_number_without_its_unit_is_told_what_is_allowed() {
     assert_eq!(
         message("\"625pkt\"", "\"625pkt\"\nloss = 1.5"),
-        "line 9: path.loss = 1.5: \"1.5\" is not a probability: it must lie between 0 and 1; \
+        "line 9: path.loss = 1.5: \"1.5\" is not a probability: it must be between 0 and 1; \
          write it like 0, 1e-5, 0.02, 2%, in quotes"
     );
     let set = |assignment: &str| Scenario::parse_with(GOOD, &[assignment.to_owned()]);
@@ -290,12 +290,12 @@ fn a_transfer_follows_one_that_ends() {
     };
     let transfers = with("", "start = \"1s\"").unwrap().transfers;
     assert_eq!(transfers.iter().map(|t| t.follows).collect::<Vec<_>>(), [false, true]);
-    let refused = |reason: &str| reason.contains("give that one a size");
+    let refused = |reason: &str| reason.contains("give the previous one a size");
     let first = message("start = \"15s\"", "follows = true");
     assert!(refused(&first), "{first}");
     // Of several alike each follows the one before.
     assert!(with("", "size = \"1MB\"\ncount = 3").is_ok());
     assert!(refused(&with("", "count = 3").unwrap_err().to_string()));
     let slow = with("", "reader = \"rate=1Mbit/s\"").unwrap_err().to_string();
-    assert!(slow.contains("leave reader and writer out"), "{slow}");
+    assert!(slow.contains("leave out reader and writer"), "{slow}");
 }

@@ -40,7 +40,7 @@ impl FromStr for Probability {
             return Err(NOTATION.error(text, NOTATION.unknown(unit)));
         };
         Probability::new(value * scale)
-            .ok_or_else(|| NOTATION.error(text, "it must lie between 0 and 1"))
+            .ok_or_else(|| NOTATION.error(text, "it must be between 0 and 1"))
     }
 }
 
