@@ -134,7 +134,7 @@ def test_a_journal_of_something_else_is_refused_with_the_way_out(
     with pytest.raises(ValueError, match="sweep.journal.*sweetspot 0.0.1.*remove it"):
         ss.sweep(noisy, OVER, journal=journal)
     journal.write_text("shopping list\n")
-    with pytest.raises(ValueError, match="no journal"):
+    with pytest.raises(ValueError, match="not a journal"):
         ss.sweep(noisy, OVER, journal=journal)
 
 

@@ -95,7 +95,7 @@ fn more_than_the_disk_could_hold_is_refused_before_it_is_full() -> Tested {
     let Some(output) = run(dir.path(), &["--size", "1000000TB"])? else { return Ok(()) };
     assert_eq!(output.status.code(), Some(1));
     let usage_error = String::from_utf8_lossy(&output.stderr);
-    assert!(usage_error.contains("set TMPDIR to a place with room"), "{usage_error}");
+    assert!(usage_error.contains("set TMPDIR to a directory with enough space"), "{usage_error}");
     assert!(is_empty(&dir.path().join("tmp"))?);
     Ok(())
 }

@@ -29,7 +29,7 @@ impl Content {
         let path = dir.join("content");
         write_random(&path, size, seed).map_err(|e| {
             format!(
-                "cannot write {size} to {}: {e}; set TMPDIR to a place with room",
+                "cannot write {size} to {}: {e}; set TMPDIR to a directory with enough space",
                 dir.display()
             )
         })?;

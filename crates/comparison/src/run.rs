@@ -81,7 +81,7 @@ impl VariantRunner<'_> {
         let arrived = inbox.join(traces.receiver.name.raw());
         let hash = content::hash(&arrived).map_err(|e| format!("{}: {e}", arrived.display()))?;
         row.hash_ok = hash == self.content.hash;
-        if row.hash_ok { Ok(()) } else { Err("the file that arrived differs".to_owned()) }
+        if row.hash_ok { Ok(()) } else { Err("the received file differs".to_owned()) }
     }
 
     fn move_file(
@@ -192,7 +192,7 @@ fn wait_for_ticket(serve: &mut Program) -> Option<String> {
 /// The object that `--json` printed last.
 fn outcome(who: &str, lines: &[String]) -> Result<TransferSummary, String> {
     let last = lines.iter().rfind(|line| line.starts_with('{')).map_or("", String::as_str);
-    serde_json::from_str(last).map_err(|e| format!("the {who} did not report how it went: {e}"))
+    serde_json::from_str(last).map_err(|e| format!("the {who} did not report its result: {e}"))
 }
 
 fn refuse_missing_congestion_control(name: &str) -> Result<(), String> {

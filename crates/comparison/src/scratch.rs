@@ -31,7 +31,10 @@ pub fn make() -> Result<Scratch, String> {
     let place = std::env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/var/tmp"), PathBuf::from);
     let place = if place.is_dir() { place } else { std::env::temp_dir() };
     make_in(&place).map_err(|e| {
-        format!("no room for temporary files in {}: {e}; set TMPDIR to another", place.display())
+        format!(
+            "no place for temporary files in {}: {e}; set TMPDIR to another directory",
+            place.display()
+        )
     })
 }
 

@@ -63,7 +63,9 @@ pub enum VariantError {
     #[error(transparent)]
     Sizing(#[from] SizingError),
     /// The part after the plus.
-    #[error("\"{0}\" is no name of a congestion control; write it like sobas+cubic or kernel+bbr")]
+    #[error(
+        "\"{0}\" is not the name of a congestion control; write it like sobas+cubic or kernel+bbr"
+    )]
     Congestion(String),
 }
 

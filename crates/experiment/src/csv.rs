@@ -55,13 +55,13 @@ impl ReferenceRow<'_> {
     /// The number in `column`.
     pub fn number(&self, column: &str) -> Result<f64, StudyError> {
         let text = self.text(column)?;
-        text.parse().map_err(|_| self.wrong(format!("{column} = \"{text}\" is no number")))
+        text.parse().map_err(|_| self.wrong(format!("{column} = \"{text}\" is not a number")))
     }
 
     /// The whole number in `column`.
     pub fn whole(&self, column: &str) -> Result<u64, StudyError> {
         let text = self.text(column)?;
-        text.parse().map_err(|_| self.wrong(format!("{column} = \"{text}\" is no whole number")))
+        text.parse().map_err(|_| self.wrong(format!("{column} = \"{text}\" is not a whole number")))
     }
 
     fn wrong(&self, reason: String) -> StudyError {

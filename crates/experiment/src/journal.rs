@@ -26,12 +26,12 @@ pub struct Journal {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum JournalError {
     /// The text is not a journal.
-    #[error("it is no journal of sweetspot's runs; name another file, or remove it")]
+    #[error("it is not a journal of sweetspot runs; name another file, or remove it")]
     Alien,
     /// The journal of another version, which may have other outcomes.
     #[error(
-        "its runs are those of sweetspot {theirs}, this is {ours}; finish it with that version, \
-         name another file, or remove it to start anew"
+        "its runs are from sweetspot {theirs}, and this is {ours}; finish it with that version, \
+         name another file, or remove it to start over"
     )]
     OtherVersion {
         /// The version that wrote it.
@@ -40,7 +40,7 @@ pub enum JournalError {
         ours: String,
     },
     /// A line in the middle that cannot be read.
-    #[error("line {line} cannot be read ({reason}); remove that line, and its run is made again")]
+    #[error("line {line} cannot be read ({reason}); remove that line to repeat its run")]
     Damaged {
         /// Counted from 1.
         line: usize,

@@ -110,13 +110,13 @@ fn range(key: &str, text: &str) -> Result<Vec<String>, SweepError> {
     let (Some(count), Some(scale), Some(last)) = (parts.next(), parts.next(), parts.next()) else {
         return Err(wrong("it needs a scale and a count"));
     };
-    let count: usize = count.parse().map_err(|_| wrong("its count is no whole number"))?;
+    let count: usize = count.parse().map_err(|_| wrong("its count must be a whole number"))?;
     if !(2..=MAX_VALUES).contains(&count) {
-        return Err(wrong("its count must be 2 or more, and a million at most"));
+        return Err(wrong("its count must be from 2 to 1000000"));
     }
     let (first, last) = (NumberWithUnit::read(first), NumberWithUnit::read(last));
     let (Some(first), Some(last)) = (first, last) else {
-        return Err(wrong("an end of it is no number with a unit"));
+        return Err(wrong("both ends must be numbers with a unit"));
     };
     // The last end may leave out the words that stand before the first one's number.
     if (first.unit != last.unit) || !(last.words.is_empty() || last.words == first.words) {
@@ -217,7 +217,7 @@ mod tests {
         assert!(error("path.buffer=50pkt..2000B:log:12").contains("units"));
         assert!(error("path.buffer=0pkt..2000pkt:log:12").contains("above zero"));
         assert!(error("path.buffer=50pkt..2000pkt").contains("a scale and a count"));
-        assert!(error("path.buffer=50pkt..2000pkt:log:1").contains("2 or more"));
+        assert!(error("path.buffer=50pkt..2000pkt:log:1").contains("from 2 to 1000000"));
         assert!(error("path.buffer=50pkt..2000pkt:cubic:3").contains("log or lin"));
         assert!(error("path.buffer=5pkt,5pkt").contains("twice"));
         assert!(error("seed=1,2,3").contains("number of seeds"));

@@ -39,7 +39,7 @@ pub enum StudyError {
     Sweep(#[from] SweepError),
     /// No figure or table of that name.
     #[error(
-        "there is no figure {name}{nearest}; there are all, bdp, drs, heffner, blog, router, {known}"
+        "unknown figure {name}{nearest}; known are all, bdp, drs, heffner, blog, router, {known}"
     )]
     UnknownFigure {
         /// The name as typed.

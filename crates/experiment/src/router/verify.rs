@@ -89,7 +89,7 @@ pub(super) fn plan(
 ) -> Result<Verification, StudyError> {
     let ratio = CapacityRatio::new(link.rate, link.input_rate)?;
     if !ratio.can_queue(link.inputs) {
-        let because = "the inputs together cannot exceed the output, so nothing queues and there \
+        let because = "all inputs together cannot exceed the output, so nothing queues and there \
                        is nothing to simulate";
         return Err(TheoryError::NotCovered { because }.into());
     }
