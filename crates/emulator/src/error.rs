@@ -17,7 +17,7 @@ pub enum EmulatorError {
         source: io::Error,
     },
     /// There are more pairs of hosts than addresses. Holds their number.
-    #[error("emulator: {0} pairs of hosts are more than the {MAX_HOST_PAIRS} that a path takes")]
+    #[error("emulator: {0} pairs of hosts exceed the {MAX_HOST_PAIRS} that a path can have")]
     TooManyHostPairs(usize),
     /// A path without a hop.
     #[error("emulator: the path has no hop; give one or more")]

@@ -107,7 +107,7 @@ fn judge(
     let stale = counters.stale_stamps as f64 > MAX_STALE_SHARE * counters.packets_in as f64;
     let stalest = counters.stalest;
     object(stale, format!("{} arrivals were seen up to {stalest} too late", counters.stale_stamps));
-    object(!counters.conserved(), "packets in are not packets out, dropped and held".into());
+    object(!counters.conserved(), "packets in do not equal packets out, dropped and held".into());
 }
 
 /// Achieved over asked rate, less one, while the bottleneck was backlogged.
@@ -227,6 +227,6 @@ mod tests {
     #[test]
     fn counters_that_do_not_add_up_are_not_trusted() {
         let counters = DirectionCounters { packets_in: 1001, ..late(1000, Duration::ZERO) };
-        assert!(objection(PATH, counters).contains("packets in are not packets out"));
+        assert!(objection(PATH, counters).contains("packets in do not equal packets out"));
     }
 }

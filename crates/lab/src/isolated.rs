@@ -27,7 +27,7 @@ pub fn isolated<T: Serialize + DeserializeOwned>(
         }
     })?;
     if code != ANSWERED {
-        return Err(LabError::Inside(format!("lab: the experiment was ended with code {code}")));
+        return Err(LabError::Inside(format!("lab: the experiment ended with code {code}")));
     }
     answer.rewind().doing("read the experiment's answer")?;
     let result: Result<T, String> = serde_json::from_reader(io::BufReader::new(answer))

@@ -147,7 +147,7 @@ fn underload(certificate: &Certificate) -> Option<String> {
     let backlogged = certificate.up.backlogged.as_secs_f64() / TRIAL_TIME.as_secs_f64();
     (backlogged < MIN_BACKLOGGED_SHARE).then(|| {
         let offered = certificate.up.bytes_in / certificate.duration;
-        format!("up: the load generator came to {offered} only")
+        format!("up: the load generator reached only {offered}")
     })
 }
 

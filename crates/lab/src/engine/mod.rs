@@ -108,8 +108,8 @@ fn run_in(
     }
     let plan = LabPlan::new(scenario);
     // Made and removed in this process, which survives the isolated one.
-    let scratch =
-        scratch::make(place).doing("make a directory for files; set TMPDIR to another")?;
+    let scratch = scratch::make(place)
+        .doing("make a directory for files; set TMPDIR to another directory")?;
     if let Some(reason) = isolated(|| rehearsal::rehearse(&plan))? {
         return Err(LabError::Refused(reason));
     }

@@ -27,7 +27,7 @@ fn path(scenario: &Scenario, reasons: &mut Vec<String>) {
     // 576: every IPv4 host accepts this (RFC 791); 9000: the common jumbo frame.
     if !(576..=9000).contains(&path.packet.get()) {
         reasons.push(format!(
-            "packets of {} are no kernel's; path.packet must lie between 576B and 9000B",
+            "no kernel sends packets of {}; path.packet must be between 576B and 9000B",
             path.packet
         ));
     }
@@ -58,7 +58,7 @@ fn habits(scenario: &Scenario, reasons: &mut Vec<String>) {
     one_for_all("slow_start_restart", differ(|tcp| tcp.slow_start_restart));
     if every_tcp(scenario).any(|tcp| tcp.pacing) {
         reasons.push(
-            "a kernel paces as its congestion control likes; leave pacing out, or use bbr".into(),
+            "a kernel's congestion control decides on pacing; leave pacing out, or use bbr".into(),
         );
     }
 }
@@ -98,7 +98,7 @@ fn traffic(scenario: &Scenario, controls: &[String], reasons: &mut Vec<String>) 
     let pauses = scenario.transfers.iter().flat_map(|transfer| &transfer.writer.pauses);
     if let Some(pause) = pauses.max_by_key(|pause| pause.length).filter(|p| p.length >= PATIENCE) {
         reasons.push(format!(
-            "its receivers give up a sender that is silent for {PATIENCE}; writer pauses for {}, which must be shorter",
+            "its receivers give up after {PATIENCE} of silence; writer pauses for {}, which must be shorter",
             pause.length
         ));
     }
@@ -107,7 +107,7 @@ fn traffic(scenario: &Scenario, controls: &[String], reasons: &mut Vec<String>) 
             .push("a kernel gives each socket a buffer of its own; leave send_pool out".to_owned());
     }
     if scenario.transfers.iter().any(|transfer| transfer.follows) {
-        reasons.push("its transfers know nothing of each other; leave follows out".to_owned());
+        reasons.push("its transfers are independent of each other; leave follows out".to_owned());
     }
     let config = ControllerConfig {
         mss: scenario.path.packet,
