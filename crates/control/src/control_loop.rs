@@ -261,7 +261,7 @@ impl ControlLoop {
                     self.effects.push_back(TransferEffect::Record(SeriesRecord::Event(mark)));
                 }
                 Effect::ProbesBlocked => self.effects.push_back(TransferEffect::Note(
-                    "probes do not come back (UDP blocked?): the kernel's estimate of the RTT stands in",
+                    "probes do not return (UDP blocked?): using the kernel's RTT estimate",
                 )),
                 // `Saved`: a transfer is one connection from its beginning to its end.
                 _ => {}

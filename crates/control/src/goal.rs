@@ -17,7 +17,7 @@ impl FromStr for Goal {
         match text {
             "throughput" => Ok(Goal::Throughput),
             "less-than-best-effort" => Ok(Goal::LessThanBestEffort),
-            _ => Err("goals are throughput and less-than-best-effort; in a policy also leave"),
+            _ => Err("expected throughput or less-than-best-effort, or in a policy also leave"),
         }
     }
 }

@@ -35,16 +35,16 @@ pub enum ParsedRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum BadRequest {
     /// Not HTTP, or without a host.
-    #[error("this is no request of HTTP/1.1")]
+    #[error("expected an HTTP/1.1 request")]
     Garbage,
     /// The request exceeds a bound.
-    #[error("this request is too long")]
+    #[error("the request is too long")]
     TooLong,
     /// A body without its length.
-    #[error("a request must say how long it is")]
+    #[error("the request needs a Content-Length")]
     NoLength,
     /// It did not arrive in time.
-    #[error("this took too long")]
+    #[error("the request took too long")]
     TooSlow,
 }
 

@@ -43,7 +43,7 @@ fn loads() -> Finding {
     let loaded = SocketPrograms::load(watch);
     let there = loaded.is_ok();
     let says = match loaded {
-        Ok(_) => "the verifier takes the programs".to_owned(),
+        Ok(_) => "the verifier accepts the programs".to_owned(),
         Err(error) => error.to_string(),
     };
     finding("loading", there, says, "use --via pidfd")

@@ -28,12 +28,12 @@ pub struct Cgroup {
 pub enum CgroupError {
     /// The host has none of version 2.
     #[error(
-        "no cgroup of version 2 is mounted (mkdir -p /sys/fs/cgroup/unified && mount -t cgroup2 none \
+        "no version 2 cgroup is mounted (mkdir -p /sys/fs/cgroup/unified && mount -t cgroup2 none \
          /sys/fs/cgroup/unified)"
     )]
     NotMounted,
     /// The process is in none that is visible here.
-    #[error("process {pid} is in no cgroup of version 2 that is visible here")]
+    #[error("process {pid} is in no version 2 cgroup that is visible here")]
     NoneOf {
         /// The process.
         pid: u32,

@@ -104,7 +104,7 @@ fn autotuning(path: &str) -> io::Result<BufferLimits> {
 
 fn parse(path: &str, text: &str) -> io::Result<u64> {
     text.parse().map_err(|_| {
-        io::Error::new(io::ErrorKind::InvalidData, format!("{path} holds \"{text}\", no number"))
+        io::Error::new(io::ErrorKind::InvalidData, format!("{path} holds \"{text}\", not a number"))
     })
 }
 

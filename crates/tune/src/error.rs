@@ -22,8 +22,8 @@ pub enum Untunable {
     },
     /// Another tuner limits a connection, too.
     #[error(
-        "another tuner limits {program}[{pid}], too: each overwrites the other's limits; end one of them, or give them \
-         different connections"
+        "another tuner also limits {program}[{pid}], and each overwrites the other's limits; end one of them, or give \
+         them different connections"
     )]
     OtherTuner {
         /// The connection's process.

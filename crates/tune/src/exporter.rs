@@ -33,7 +33,7 @@ struct Published(Mutex<String>);
 impl Site for Published {
     fn answer(&self, request: Result<&Request, BadRequest>) -> Response {
         match request {
-            Err(bad) => Response::refusal(bad.code(), "expected a request of HTTP/1.1 with a Host"),
+            Err(bad) => Response::refusal(bad.code(), "expected an HTTP/1.1 request with a Host"),
             // A web page's own name was made to lead here (DNS rebinding).
             Ok(request) if !is_loopback_host(&request.host) => Response::refusal(
                 421,

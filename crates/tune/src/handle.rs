@@ -104,7 +104,9 @@ impl Handle {
     /// Chooses its congestion control; `None` brings the host's back.
     pub fn choose_congestion(&self, to: Option<CongestionName>) -> Result<(), String> {
         match self {
-            Handle::Borrowed(..) => Err("congestion controls are chosen via bpf alone".to_owned()),
+            Handle::Borrowed(..) => {
+                Err("a congestion control can be chosen only via bpf".to_owned())
+            }
             Handle::InKernel(connection) => {
                 connection.choose_congestion(to.map(CongestionName::bytes)).map_err(words)
             }

@@ -44,12 +44,16 @@ impl TunerSnapshot {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}");
         };
-        gauge("sweetspot_connections_watched", "Connections looked at.", self.watched as f64);
+        gauge("sweetspot_connections_watched", "Observed connections.", self.watched as f64);
         gauge("sweetspot_connections_limited", "Connections limited.", self.limited as f64);
-        gauge("sweetspot_window_bytes", "Limits of all of them.", self.window.as_f64());
+        gauge("sweetspot_window_bytes", "Sum of the limits.", self.window.as_f64());
         gauge("sweetspot_goodput_bytes_per_second", "Payload received.", self.rate.as_f64() / 8.0);
         gauge("sweetspot_uploads_paced", "Uploads paced.", self.paced as f64);
-        gauge("sweetspot_pace_bytes_per_second", "Paces of all of them.", self.pace.as_f64() / 8.0);
+        gauge(
+            "sweetspot_pace_bytes_per_second",
+            "Sum of the pacing rates.",
+            self.pace.as_f64() / 8.0,
+        );
         let mut by_peer = |name: &str, help: &str, of: fn(&PeerSnapshot) -> f64| {
             let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
             for (peer, snapshot) in &self.peers {
@@ -59,11 +63,15 @@ impl TunerSnapshot {
         by_peer("sweetspot_peer_connections", "Connections by the peer's network.", |peer| {
             peer.watched as f64
         });
-        by_peer("sweetspot_peer_window_bytes", "Limits of these.", |peer| peer.window.as_f64());
-        by_peer("sweetspot_peer_goodput_bytes_per_second", "Payload received of these.", |peer| {
-            peer.rate.as_f64() / 8.0
+        by_peer("sweetspot_peer_window_bytes", "Limits by the peer's network.", |peer| {
+            peer.window.as_f64()
         });
-        let _ = writeln!(text, "# HELP sweetspot_events_total What was done.");
+        by_peer(
+            "sweetspot_peer_goodput_bytes_per_second",
+            "Payload received, by the peer's network.",
+            |peer| peer.rate.as_f64() / 8.0,
+        );
+        let _ = writeln!(text, "# HELP sweetspot_events_total Actions of the tuner.");
         let _ = writeln!(text, "# TYPE sweetspot_events_total counter");
         // Also kinds that have not happened: Prometheus's increase() does not see a series that begins above 0.
         for kind in TuneEventKind::ALL {

@@ -43,7 +43,7 @@ impl Page {
         let name = self.token.strip(&request.path);
         let response = match (is_own_host(&request.host, self.port), name) {
             (false, _) => {
-                Response::refusal(421, "this server is 127.0.0.1, and no other name leads to it")
+                Response::refusal(421, "this server answers only at 127.0.0.1; use that address")
             }
             (true, None) => {
                 Response::refusal(403, "open the whole address that sweetspot ui printed")
@@ -57,7 +57,7 @@ impl Page {
                     return (Isolation::Sandbox, page);
                 }
                 ("GET" | "HEAD", _) => file(name),
-                _ => Response::refusal(405, "there is nothing to be done here in this way"),
+                _ => Response::refusal(405, "this page does not support that method"),
             },
         };
         (Isolation::Origin, response)
@@ -110,6 +110,6 @@ fn file(name: &str) -> Response {
             }
             response
         }
-        None => Response::refusal(404, "there is no such thing here"),
+        None => Response::refusal(404, "there is no such page here"),
     }
 }

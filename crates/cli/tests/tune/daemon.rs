@@ -182,5 +182,5 @@ fn a_second_tuner_of_a_connection_says_so_once() {
     let Some(_emulated) = Emulated::start(PATH, &line) else { return };
     let told = || fs::read_to_string(scratch.path().join("messages")).unwrap_or_default();
     wait_for("a second limit", || told().contains("limited, window").then_some(()));
-    assert_eq!(told().matches("another tuner limits wanted[").count(), 1, "{}", told());
+    assert_eq!(told().matches("another tuner also limits wanted[").count(), 1, "{}", told());
 }

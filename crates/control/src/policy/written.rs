@@ -135,7 +135,7 @@ fn wrong(
 fn in_words(message: &str) -> String {
     // Only tables have a fixed type here; keys hold any value.
     if message.starts_with("invalid type: ") {
-        return "rules are written as tables below [[rule]]".to_owned();
+        return "write rules as tables named [[rule]]".to_owned();
     }
     message.replace('\n', " ")
 }
@@ -150,8 +150,8 @@ fn memory(value: &Value) -> Result<Bytes, String> {
     let memory: Bytes = text.parse().map_err(|error| format!("{error}"))?;
     if memory < MIN_MEMORY {
         return Err(format!(
-            "no window fits in that; {MIN_MEMORY} is the least, \"256MB\" is usual, and \
-             without the key there is no limit"
+            "it is too small for a window; the minimum is {MIN_MEMORY}, \"256MB\" is typical, \
+             and without the key there is no limit"
         ));
     }
     Ok(memory)
@@ -193,7 +193,7 @@ pub fn is_loopback_host(host: &str) -> bool {
     }
 }
 
-const GOAL_USAGE: &str = "goals are \"throughput\", \"less-than-best-effort\" and \"leave\"";
+const GOAL_USAGE: &str = "expected \"throughput\", \"less-than-best-effort\" or \"leave\"";
 
 /// A goal; `None` leaves the connections alone.
 fn goal(value: &Value) -> Result<Option<Goal>, String> {

@@ -20,7 +20,7 @@ pub enum BorrowError {
         fd: i32,
     },
     /// The descriptor is another file now. Nothing was done to it.
-    #[error("descriptor {fd} of process {pid} is another file now")]
+    #[error("descriptor {fd} of process {pid} now refers to another file")]
     Reused {
         /// The process.
         pid: u32,
@@ -38,12 +38,12 @@ pub enum BorrowError {
     },
     /// The kernel cannot do it.
     #[error(
-        "this kernel cannot lend sockets of other processes (pidfd_getfd); Linux 5.6 or newer can, unless a \
-         seccomp filter forbids it"
+        "this kernel cannot duplicate sockets of other processes (pidfd_getfd); Linux 5.6 or newer can, \
+         unless a seccomp filter forbids it"
     )]
     Unsupported,
     /// The kernel failed for another reason.
-    #[error("cannot borrow descriptor {fd} of process {pid}: {source}")]
+    #[error("cannot duplicate descriptor {fd} of process {pid}: {source}")]
     Failed {
         /// The process.
         pid: u32,
@@ -84,6 +84,6 @@ mod tests {
         assert!(words(libc::ENOSYS).contains("Linux 5.6 or newer"));
         assert!(words(libc::EPERM).contains("run as root (CAP_SYS_PTRACE)"));
         assert!(words(libc::EBADF).contains("closed its descriptor 3"));
-        assert!(words(libc::EMFILE).starts_with("cannot borrow descriptor 3 of process 7"));
+        assert!(words(libc::EMFILE).starts_with("cannot duplicate descriptor 3 of process 7"));
     }
 }
