@@ -43,7 +43,7 @@ function show({ error, title, body, data, remarks = [] }) {
 function diagnosePaste() {
   const text = $("paste").value;
   if (text.trim() === "") {
-    $("status").textContent = "Nothing is pasted yet: paste the output of ss -ti, iperf3 --json or NDT7 above.";
+    $("status").textContent = "There is no text yet: paste the output of ss -ti, iperf3 --json or NDT7 above.";
     return;
   }
   diagnose(new Blob([text]), "paste");
@@ -72,6 +72,6 @@ document.addEventListener("drop", (event) => {
 
 if (wasm === "") {
   for (const control of $("input").elements) control.disabled = true;
-  $("status").textContent = "This build has no diagnosis for the page: run rustup target add wasm32-unknown-unknown, and build again.";
+  $("status").textContent = "This build cannot diagnose in the page: run rustup target add wasm32-unknown-unknown, and build again.";
 }
 document.body.dataset.settled = "ready";

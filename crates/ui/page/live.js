@@ -43,7 +43,7 @@ class Followed {
     while (more) {
       const response = await fetch(`watch?file=${this.index}&from=${this.from}`).catch(() => null);
       if (!response?.ok) {
-        this.state.textContent = response ? await response.text() : "sweetspot ui has ended; what it showed last stands here.";
+        this.state.textContent = response ? await response.text() : "sweetspot ui has ended; this is the last state.";
         return;
       }
       if (response.headers.get("Sweetspot-Anew") === "true") this.view = null;
@@ -75,7 +75,7 @@ class Followed {
     if ("sweetspot_journal" in row) return new Sweep(this);
     if ("cookie" in row) return new Tune(this);
     if ("t_s" in row) return new Transfers(this);
-    this.state.textContent = "This is none of Sweetspot's series, events or journals.";
+    this.state.textContent = "This file is not a series, event log or journal of Sweetspot.";
     return null;
   }
 

@@ -177,7 +177,7 @@ async function askPaperAlone(simulated) {
   const told = await paper.ask({ ask: "run", engine: "theory", scenario: scenario(simulated) });
   view.series = told.error ? null : { outcome: told, settings: simulated };
   for (const key of ["queue", "windows", "goodput", "rtts"]) charts[key].say("Not simulated at this size of path.");
-  $("engine").textContent = "Every number is of a closed form.";
+  $("engine").textContent = "All numbers are from a closed form.";
   if (told.error) {
     $("verdict").innerHTML = words.onPaperAlone(packets(simulated)) + words.beyond(simulated, told.error);
     $("numbers").innerHTML = "";
@@ -301,8 +301,8 @@ function drawSeries() {
   const rtt = samples.rtt_s.map((r) => (r === null ? null : r * 1e3));
   charts.rtts.draw({ words: "Round-trip time over time", xs, ys: [0, top(rtt, s.rtt * 1e3)], lines: [{ class: "rtt", points: over(rtt) }] });
   tell("", s, { outcome, ...measured(s, samples) });
-  const where = player.here ? "in this page (WebAssembly)" : "by the server, as this build has no simulator for the page (make build has)";
-  $("engine").textContent = `${outcome.packets_forwarded.toLocaleString("en")} packets over ${words.time(span(s))}, simulated ${where}. Every number is of the time from ${words.time(warmup(s))} on.`;
+  const where = player.here ? "in this page (WebAssembly)" : "by the server, because this build has no simulator for the page (make build adds it)";
+  $("engine").textContent = `${outcome.packets_forwarded.toLocaleString("en")} packets over ${words.time(span(s))}, simulated ${where}. All numbers cover the time from ${words.time(warmup(s))} on.`;
 }
 
 // ---- start

@@ -75,7 +75,7 @@ export function onPaperAlone(packets) {
 /** What is said where the closed forms know nothing of this sizing, either. */
 export function beyond(s, why) {
   const sizing = NAMES[s.sizing] ? `how ${NAMES[s.sizing]} fares` : "this";
-  return `No closed form says ${sizing} (${escape(why.split(";")[0])}). Choose a fixed window, or a smaller path.`;
+  return `No closed form predicts ${sizing} (${escape(why.split(";")[0])}). Choose a fixed window, or a smaller path.`;
 }
 
 /**
@@ -85,12 +85,12 @@ export function beyond(s, why) {
  */
 export function verdict(s, curve, { outcome, dropped, starting }) {
   const told = outcome.transfers[0];
-  const still = starting ? `<b class="bad">Still starting:</b> the rate grew to the end of the run, so this is no steady
-    state. ` : "";
+  const still = starting ? `<b class="bad">Still starting:</b> the rate was still growing at the end of the run, so this
+    is not a steady state. ` : "";
   const goes = `${still}The transfer gets <b>${rate(told.goodput_bps)}</b> of ${rate(s.rate)}; ${queued(outcome.bottleneck)}.`;
   if (s.sizing === "max") {
-    return `No window limits the transfer: <b class="bad">congestion control alone</b> decides. It fills the buffer
-      until packets are lost, halves its rate, and begins anew${lost(dropped)}. ${goes}`;
+    return `No window limits the transfer: <b class="bad">only congestion control</b> decides. It fills the buffer
+      until packets are lost, halves its rate, and starts again${lost(dropped)}. ${goes}`;
   }
   if (s.sizing !== "fixed") {
     const window = told.window_final_bytes;
@@ -100,21 +100,21 @@ export function verdict(s, curve, { outcome, dropped, starting }) {
   const early = unsettled(recovering(s, curve, window, told));
   const [from, to] = [curve?.sweet_from_bytes, curve?.sweet_to_bytes];
   if (!from) {
-    return `No closed form knows this cross traffic, so only the simulator speaks. ${goes}`;
+    return `No closed form covers this cross traffic, so these numbers are only simulated. ${goes}`;
   }
   if (window < from) {
     const held = share(Math.min(1, window / (product(s) * PACKET)));
     const why = s.cross === "none"
-      ? `${bytes(window)} in flight are ${held} of what the path holds; the link idles for the rest of each round trip`
-      : `others hold the rest of the path, and ${bytes(window)} in flight claim too little of it`;
+      ? `${bytes(window)} in flight fill ${held} of the path; the link idles for the rest of each round trip`
+      : `cross traffic holds the rest of the path, and ${bytes(window)} in flight claim too little of it`;
     return `The window is <b class="bad">too small</b>: ${why}. ${goes} The sweet spot begins at ${bytes(from)}.${beyondTcp(from)}${early}`;
   }
   if (window <= to) {
     const start = s.cross === "none" && dropped > 0
-      ? ` Only slow start's bursts were too much for the buffer${lost(dropped)}; what that costs passes with time.`
+      ? ` Only slow start's bursts overflowed the buffer${lost(dropped)}; their cost fades with time.`
       : "";
     return `The window is <b class="good">inside the sweet spot</b>, ${bytes(from)} to ${bytes(to)}: the path is full in the steady state, and
-      what is more than full stands in the queue. ${goes}${early || start}`;
+      the excess waits in the queue. ${goes}${early || start}`;
   }
   return `The window is <b class="bad">too large</b>: above ${bytes(to)} the buffer overflows, and whenever packets are
     lost congestion control halves the rate${lost(dropped)}. ${goes}${early}`;
@@ -122,12 +122,12 @@ export function verdict(s, curve, { outcome, dropped, starting }) {
 
 /** Where one connection cannot fill the path. */
 function beyondTcp(from) {
-  return from <= LIMIT ? "" : ` That is more than a TCP window can be, ${bytes(LIMIT)}: only several connections fill this path.`;
+  return from <= LIMIT ? "" : ` That exceeds the largest TCP window, ${bytes(LIMIT)}: only several connections can fill this path.`;
 }
 
 function queued(link) {
   return link.queue_delay_mean_s < 1e-6
-    ? "no queue stands"
+    ? "no queue builds up"
     : `packets wait ${time(link.queue_delay_mean_s)} on average`;
 }
 

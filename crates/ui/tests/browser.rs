@@ -28,7 +28,7 @@ fn dragging_the_window_leads_into_the_sweet_spot_and_out_of_it() -> Tested {
     // 10 Mbit/s x 40 ms = 50 packets, and 50 of buffer: the picture ends at 160.
     let path = "#rate=10000000&rtt=0.04&buffer=50&window=20";
     browser.open(&format!("{}{path}", server.address()))?;
-    assert!(text(&mut browser, "verdict")?.contains("too small: 20 kB in flight are 40 %"));
+    assert!(text(&mut browser, "verdict")?.contains("too small: 20 kB in flight fill 40 %"));
     let frame = browser.value(
         "(() => { const r = document.querySelector('#curve .frame').getBoundingClientRect(); \
          return [r.left, r.right, r.top, r.bottom]; })()",
@@ -102,7 +102,7 @@ fn a_path_that_is_too_large_to_simulate_is_answered_on_paper_and_that_is_said() 
     for (rtt, window, millions, due) in [
         ("0.05", 700_000, 38, "100 Gbit/s of 100 Gbit/s"),
         ("0.05", 312_500, 38, "50 Gbit/s of 100"),
-        ("0.1", 1_300_000, 75, "more than a TCP window can be, 1.07 GB"),
+        ("0.1", 1_300_000, 75, "exceeds the largest TCP window, 1.07 GB"),
     ] {
         let path = format!("#rate=100000000000&rtt={rtt}&buffer=100000&window={window}");
         browser.call("Page.navigate", json!({ "url": "about:blank" }))?;
@@ -122,7 +122,7 @@ fn a_path_that_is_too_large_to_simulate_is_answered_on_paper_and_that_is_said() 
     browser.call("Page.navigate", json!({ "url": "about:blank" }))?;
     browser.open(&format!("{}{path}", server.address()))?;
     let verdict = text(&mut browser, "verdict")?;
-    assert!(verdict.contains("No closed form says how SOBAS fares"), "{verdict}");
+    assert!(verdict.contains("No closed form predicts how SOBAS fares"), "{verdict}");
     assert_eq!(browser.errors, Vec::<String>::new());
     Ok(())
 }
