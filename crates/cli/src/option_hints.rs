@@ -80,7 +80,11 @@ const HINTS: &[Hint] = &[
         "`run --out` and `sweep --out` write such files",
         &[A::Other],
     ),
-    ("but no result of sweetspot", "`run --out` and `sweep --out` write such files", &[A::Other]),
+    (
+        "but not a result of sweetspot",
+        "`run --out` and `sweep --out` write such files",
+        &[A::Other],
+    ),
 ];
 
 /// `line`, which a library or a peer wrote, with the option of `asker` that mends its fault.

@@ -180,7 +180,7 @@ fn files_that_are_no_results_are_named_with_what_they_are() -> Tested {
     let here = directory.path();
     let files = [
         ("empty.json", "", "it is empty"),
-        ("other.json", "{\"name\": 1}", "no result of sweetspot"),
+        ("other.json", "{\"name\": 1}", "not a result of sweetspot"),
         ("words.txt", "nothing\nat all\n", "neither JSON"),
         ("tune.jsonl", "{\"t_s\": 1.5, \"event\": \"taken\", \"pid\": 63}\n", "ui --watch FILE"),
         (
@@ -270,7 +270,7 @@ fn column_files_that_are_no_results_are_named_with_what_they_are() -> Tested {
     newer.note("version", "7.0.0");
     let torn = parquet(&alien)?[..40].to_vec();
     let files = [
-        ("alien.parquet", parquet(&alien)?, "no result of sweetspot"),
+        ("alien.parquet", parquet(&alien)?, "not a result of sweetspot"),
         ("newer.parquet", parquet(&newer)?, "sweep of sweetspot 7.0.0"),
         ("torn.parquet", torn, "cannot be read"),
     ];

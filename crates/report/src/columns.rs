@@ -74,7 +74,7 @@ impl Columns {
     pub fn push(&mut self, name: &str, column: Column) {
         assert!(
             self.columns.first().is_none_or(|(_, first)| first.len() == column.len()),
-            "column {name} has {} rows, the others have {}",
+            "column {name} has {} rows, but the others have {}",
             column.len(),
             self.rows()
         );

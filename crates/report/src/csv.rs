@@ -24,7 +24,7 @@ pub fn csv(columns: &Columns) -> String {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CsvError {
     /// A row that has more or fewer cells than there are columns.
-    #[error("row {row} has {cells} cells, and {columns} columns are named")]
+    #[error("row {row} has {cells} cells, but there are {columns} columns")]
     Ragged {
         /// The row, the names being row 1.
         row: usize,
@@ -34,7 +34,7 @@ pub enum CsvError {
         columns: usize,
     },
     /// A quote without its partner.
-    #[error("a quote is never closed")]
+    #[error("a quoted cell is not closed")]
     OpenQuote,
 }
 

@@ -18,7 +18,7 @@ pub fn headline(outcome: &DemoOutcome) -> Vec<String> {
         .or_else(|| finished.iter().min_by_key(|(_, duration)| *duration));
     let Some(&(hero, time)) = chosen else {
         let none = if doubtful.is_empty() {
-            "No transfer reached its end."
+            "No transfer finished."
         } else {
             "No run is certified, so none is compared; repeat the demo when the machine is idle."
         };

@@ -168,7 +168,7 @@ impl VariantOutcome {
             return None;
         }
         Some(match certificate.reasons.as_slice() {
-            [] => "the emulator could not keep its promises".to_owned(),
+            [] => "the emulation was not accurate enough".to_owned(),
             reasons => reasons.join("; "),
         })
     }

@@ -118,7 +118,7 @@ fn read_column(group: &dyn RowGroupReader, index: usize) -> Result<Column, Parqu
             let text = v.as_utf8()?;
             Ok(text.to_owned())
         })?),
-        _ => return Err(ParquetError::NYI("a column of neither numbers nor texts".to_owned())),
+        _ => return Err(ParquetError::NYI("a column of neither numbers nor strings".to_owned())),
     })
 }
 

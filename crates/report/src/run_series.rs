@@ -17,7 +17,7 @@ const MAX_SAMPLES: u64 = 4_000_000;
 
 /// An interval so short that there were too many samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("{interval}: more than {MAX_SAMPLES} samples; take {min} or more")]
+#[error("{interval}: more than {MAX_SAMPLES} samples; use {min} or more")]
 pub struct TooManySamples {
     /// The interval.
     pub interval: Duration,

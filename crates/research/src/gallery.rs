@@ -48,7 +48,7 @@ pub fn gallery(figures: &[Figure], page_info: &PageInfo) -> String {
             }
         }
         section #about {
-            h2 { "Do it again" }
+            h2 { "Reproduce" }
             pre { (page_info.command) }
             p.note {
                 "Sweetspot " (page_info.version) ", " (page_info.date) "; " (page_info.took) ". Of all points in one unit's "

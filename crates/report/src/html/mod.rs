@@ -60,11 +60,11 @@ fn path_in_words(outcome: &DemoOutcome) -> String {
 fn about(outcome: &DemoOutcome) -> Markup {
     let content = match outcome.file.seed {
         Some(seed) => format!("incompressible, from seed {seed}"),
-        None => "the user's own".to_owned(),
+        None => "from the user".to_owned(),
     };
     html! {
         section #about {
-            h2 { "Do it again" }
+            h2 { "Reproduce" }
             pre { (outcome.command) }
             dl {
                 dt { "Path" } dd { code { (outcome.path.spec) } }
@@ -76,8 +76,8 @@ fn about(outcome: &DemoOutcome) -> Markup {
             }
             p.note {
                 "Curves are thinned: of all samples in one pixel's width the first, lowest, highest and last "
-                "are drawn, so no peak is lost. Values beyond a frame are drawn at its edge, which says how far they went. "
-                "Goodput is counted over the half second before each point. Every sample stands in outcome.json."
+                "are drawn, so no peak is lost. Values beyond a frame are drawn at its edge, which shows their size. "
+                "Goodput is the mean over the half second before each point. outcome.json has every sample."
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::outcome::{DemoOutcome, VariantOutcome};
 pub fn section(outcome: &DemoOutcome) -> Markup {
     html! {
         section #certificates {
-            h2 { "Can this be believed?" }
+            h2 { "Can these numbers be trusted?" }
             p {
                 "The path is emulated in real time. After each run the emulator certifies how accurately it followed its "
                 "specification."
@@ -33,7 +33,7 @@ fn fold(index: usize, c: &VariantOutcome) -> Markup {
             p { (hash) }
             pre { (text) }
             @if !c.series.events.is_empty() {
-                p { "What the controller did:" }
+                p { "Actions of the controller:" }
                 table.events {
                     tbody {
                         @for mark in &c.series.events {

@@ -15,7 +15,7 @@ pub fn read_file(name: &str, bytes: Vec<u8>, ours: &str) -> Result<ResultFile, S
     let blame = |error: &dyn core::fmt::Display| format!("{name}: {error}");
     if bytes.starts_with(PARQUET) {
         let columns = from_parquet(bytes).map_err(|error| {
-            let words = format!("it begins like a Parquet file and cannot be read ({error})");
+            let words = format!("it begins like a Parquet file but cannot be read ({error})");
             blame(&format!("{words}; make it again"))
         })?;
         return read_columns(&columns, ours).map_err(|error| blame(&error));

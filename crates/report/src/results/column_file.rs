@@ -119,7 +119,7 @@ impl OutcomeRows<'_> {
         read: impl Fn(&Column, usize) -> Option<T>,
     ) -> Result<T, ReadError> {
         let cell = self.columns.named(name).and_then(|column| read(column, row));
-        cell.ok_or_else(|| (self.other)(format!("column {name} has nothing in row {row}")))
+        cell.ok_or_else(|| (self.other)(format!("column {name} is empty in row {row}")))
     }
 
     fn text(&self, name: &str, row: usize) -> Result<String, ReadError> {

@@ -298,7 +298,7 @@ fn about(a: &Side<'_>, b: &Side<'_>, cases: &[Case<'_>]) -> String {
     }
     match (pairs, left) {
         (0, _) => format!(
-            "{how} There is none, so that the files are compared as wholes: run both with the same seeds."
+            "{how} There is none, so the files are compared as a whole; for pairs, run both with the same seeds."
         ),
         (_, 0) => how,
         (_, left) => format!("{how} {left} transfers have no partner."),

@@ -15,7 +15,7 @@ pub fn sheet(runs: &[&Outcome], hint: bool) -> Sheet {
         about: format!(
             "One row per transfer, over the measured time.{}",
             if hint {
-                " Of whole outcomes, rate, queue and window over time are drawn, too."
+                " For whole outcomes, rate, queue and window over time are also drawn."
             } else {
                 ""
             }

@@ -40,14 +40,14 @@ pub enum ReadError {
     NoJson(String),
     /// JSON, but not a result.
     #[error(
-        "it is JSON, but no result of sweetspot; give the outcome of a run or of a demo, the results \
+        "it is JSON, but not a result of sweetspot; give the outcome of a run or of a demo, the results \
          of a sweep, or a time series"
     )]
     Alien,
     /// A result that this version does not understand.
     #[error(
-        "it is a {kind} of sweetspot {theirs}, which this version, {ours}, cannot read \
-         ({reason}); make it again, or read it with that version"
+        "it is a {kind} of sweetspot {theirs}, which sweetspot {ours} cannot read ({reason}); \
+         make it again, or use that version"
     )]
     OtherVersion {
         /// The kind of result that it seems to be.
@@ -61,12 +61,12 @@ pub enum ReadError {
     },
     /// Columns, but not a result.
     #[error(
-        "it is a table, but no result of sweetspot; give a time series or the results of a sweep"
+        "it is a table, but not a result of sweetspot; give a time series or the results of a sweep"
     )]
     AlienColumns,
     /// A log of events without samples, as `tune --events` writes it.
     #[error(
-        "it has events and no samples, so there is nothing to draw over time; follow events of tune with \
+        "it has events but no samples, so there is nothing to draw over time; watch events of tune with \
          sweetspot ui --watch FILE, and record samples with --series"
     )]
     OnlyEvents,

@@ -52,9 +52,9 @@ pub fn report_page(
         section #about {
             p.note {
                 "Sweetspot " (version) ". Of all points in one unit's width of a picture the first, lowest, highest "
-                "and last are drawn, so no peak is lost; arrows say how far values lie beyond a frame. Upright strokes are "
-                "95 % confidence intervals over seeds (Student's t). A box goes from the first to the third quartile, with "
-                "the median in it, and its whiskers from the 5th to the 95th percentile."
+                "and last are drawn, so no peak is lost; arrows give values beyond a frame. Vertical strokes are "
+                "95 % confidence intervals over seeds (Student's t). A box spans the first to the third quartile, with "
+                "the median in it, and its whiskers the 5th to the 95th percentile."
             }
         }
     };
