@@ -96,7 +96,7 @@ def sized(
             a descriptor.
         sizing: ``sobas:live``, ``less-than-best-effort``, ``drs``, ``heffner``, ``heffner:twice``, ``fixed:SIZE`` such as
             ``fixed:300kB``, or ``kernel`` to watch only.
-        uploads: Whether data sent are paced when a queue stands.
+        uploads: Whether data sent are paced when a standing queue forms.
         unlock_buffers: Turn the kernel's autotuning on again if the program turned it off by setting ``SO_RCVBUF``.
         invite: The peer's program sizes its end, too: make an invitation, ``.invitation``, and pass it on to the peer.
         invitation: The invitation that the peer made.

@@ -84,7 +84,7 @@
 // The bytes of an invitation, see sweetspot_invite. No version of the library makes more than 64.
 #define SWEETSPOT_INVITATION_BYTES 24
 
-// Leave what the socket sends alone. Without this flag, it is paced when a queue stands (SO_MAX_PACING_RATE).
+// Leave what the socket sends alone. Without this flag, it is paced when a standing queue forms (SO_MAX_PACING_RATE).
 #define SWEETSPOT_NO_UPLOADS 1
 
 // Turn the kernel's autotuning on again if the program turned it off by setting SO_RCVBUF or SO_SNDBUF (Linux 5.16). It

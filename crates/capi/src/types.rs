@@ -12,7 +12,7 @@ pub const SWEETSPOT_UNLIMITED: u64 = u64::MAX;
 /// The bytes of an invitation, see sweetspot_invite. No version of the library makes more than 64.
 pub const SWEETSPOT_INVITATION_BYTES: usize = 24;
 
-/// Leave what the socket sends alone. Without this flag, it is paced when a queue stands (SO_MAX_PACING_RATE).
+/// Leave what the socket sends alone. Without this flag, it is paced when a standing queue forms (SO_MAX_PACING_RATE).
 pub const SWEETSPOT_NO_UPLOADS: u32 = 1;
 /// Turn the kernel's autotuning on again if the program turned it off by setting SO_RCVBUF or SO_SNDBUF (Linux 5.16). It
 /// stays on after the socket is detached.

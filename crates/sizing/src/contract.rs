@@ -431,14 +431,16 @@ impl fmt::Display for Reason {
             Reason::CapacityUnclear => "measurements of the capacity differ",
             Reason::CapacityUnknown => "the capacity could not be measured",
             Reason::ShortPath => "the round trip is too short for a limit to matter",
-            Reason::ShortTransfer => "the transfer is too short for measurements to pay",
+            Reason::ShortTransfer => "the transfer is too short to be worth measuring",
             Reason::RateFell => "the rate fell under the limit",
             Reason::RandomLoss => "a packet was lost without a queue of our own",
             Reason::OthersQueue => "cross traffic keeps a queue",
             Reason::PathFaster => "the path carries more than measured before",
             Reason::PathSlower => "the path carries less than measured before",
             Reason::Overflow => "the bottleneck's buffer overflowed",
-            Reason::RateInelastic => "a queue stands, and the rate does not follow the window",
+            Reason::RateInelastic => {
+                "a standing queue remains, and the rate does not follow the window"
+            }
             Reason::TryingMore => "the path may carry more than congestion control sends",
             Reason::NoMore => "the path has no unused capacity",
             Reason::TrialPaid => "a smaller window did not lower the rate",

@@ -101,7 +101,7 @@ pub type Observer = Arc<dyn Fn(&SocketEvent) + Send + Sync>;
 pub struct Options {
     /// How the window is sized.
     pub sizing: SocketSizing,
-    /// Whether data sent on the socket are paced when a queue stands (`SO_MAX_PACING_RATE`).
+    /// Whether data sent on the socket are paced when a standing queue forms (`SO_MAX_PACING_RATE`).
     pub uploads: bool,
     /// Whether the kernel's autotuning is turned on again if the program turned it off by setting `SO_RCVBUF` or
     /// `SO_SNDBUF` (`SO_BUF_LOCK`, Linux 5.16). It stays on after the socket is detached.

@@ -31,10 +31,10 @@ const TRANSITIONS: [Transition<Name>; 26] = [
         Reported(&[CapacityUnclear, CapacityUnknown, ShortPath, ShortTransfer, OthersQueue]),
         Name::Open,
     ),
-    (Name::Opening, Within("the window is what was remembered"), Name::Steady),
+    (Name::Opening, Within("the window is the remembered one"), Name::Steady),
     (Name::Opening, Reported(&[Overflow, OthersQueue]), Name::Open),
     (Name::Steady, Within("36 epochs passed, or four without a queue"), Name::Probing),
-    (Name::Steady, Within("no queue stands at what was remembered"), Name::Correcting),
+    (Name::Steady, Within("no queue forms at the remembered window"), Name::Correcting),
     (
         Name::Steady,
         Within("losses without a queue keep congestion control below the capacity"),
@@ -44,7 +44,7 @@ const TRANSITIONS: [Transition<Name>; 26] = [
     (Name::Steady, Reported(&[RateFell, RandomLoss, OthersQueue, Overflow]), Name::Open),
     (Name::Probing, Within("the rate followed the step"), Name::Probing),
     (Name::Probing, Within("the rate did not follow, or a packet was lost"), Name::Steady),
-    (Name::Probing, Within("no queue stands at what was remembered"), Name::Correcting),
+    (Name::Probing, Within("no queue forms at the remembered window"), Name::Correcting),
     (Name::Probing, Reported(&[RateFell, OthersQueue, PathFaster]), Name::Open),
     (Name::Correcting, Within("a queue shows the capacity"), Name::Steady),
     (Name::Correcting, Within("a packet was lost"), Name::Correcting),
@@ -89,13 +89,13 @@ impl Hold {
 /// Startup    -> Open        measurements of the capacity differ
 ///                           the capacity could not be measured
 ///                           the round trip is too short for a limit to matter
-///                           the transfer is too short for measurements to pay
+///                           the transfer is too short to be worth measuring
 ///                           cross traffic keeps a queue
-/// Opening    -> Steady      the window is what was remembered
+/// Opening    -> Steady      the window is the remembered one
 /// Opening    -> Open        the bottleneck's buffer overflowed
 ///                           cross traffic keeps a queue
 /// Steady     -> Probing     36 epochs passed, or four without a queue
-/// Steady     -> Correcting  no queue stands at what was remembered
+/// Steady     -> Correcting  no queue forms at the remembered window
 /// Steady     -> Paced       losses without a queue keep congestion control below the capacity
 /// Steady     -> Steady      the buffer overflowed for the first time
 /// Steady     -> Open        the rate fell under the limit
@@ -104,7 +104,7 @@ impl Hold {
 ///                           the bottleneck's buffer overflowed
 /// Probing    -> Probing     the rate followed the step
 /// Probing    -> Steady      the rate did not follow, or a packet was lost
-/// Probing    -> Correcting  no queue stands at what was remembered
+/// Probing    -> Correcting  no queue forms at the remembered window
 /// Probing    -> Open        the rate fell under the limit
 ///                           cross traffic keeps a queue
 ///                           the path carries more than measured before
@@ -116,7 +116,7 @@ impl Hold {
 /// Paced      -> Steady      nothing was lost until CUBIC would be back, or too much for the first time
 /// Paced      -> Open        the rate fell under the limit
 ///                           cross traffic keeps a queue
-/// Open       -> Trial       a queue stands, and the rate does not follow the window
+/// Open       -> Trial       a standing queue remains, and the rate does not follow the window
 /// Open       -> Startup     a packet was lost without a queue of our own
 /// Trial      -> Steady      a smaller window did not lower the rate
 /// Trial      -> Open        a smaller window lowered the rate
