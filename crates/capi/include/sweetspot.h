@@ -5,9 +5,9 @@
  * kernel's account of each socket, limits its receive window and paces what it sends. sweetspot_detach lifts every
  * limit.
  *
- * - All functions may be called from any thread. Only observers are called by the library, on its own thread.
- * - Sockets stay the program's: it may close one at any time. The library keeps no duplicate.
- * - After fork, a child gets SWEETSPOT_ERROR_FORKED for what its parent attached, and may attach by itself.
+ * - Any thread may call any function. The library calls only observers, on a thread of its own.
+ * - The program keeps its sockets, and may close one at any time. The library keeps no duplicate.
+ * - After fork, a child gets SWEETSPOT_ERROR_FORKED for sockets that its parent attached, and may attach its own.
  * - Structures begin with their size. Fields are only ever added at their end.
  *
  * Generated from crates/capi by cbindgen; do not edit.
@@ -27,7 +27,7 @@
 // The descriptor is closed, or the connection is over.
 #define SWEETSPOT_ERROR_CLOSED -1
 
-// The descriptor is no TCP socket.
+// The descriptor is not a TCP socket.
 #define SWEETSPOT_ERROR_NOT_TCP -2
 
 // The socket listens; attach the connections that it accepts.
@@ -54,10 +54,10 @@
 // A fault of the library.
 #define SWEETSPOT_ERROR_INTERNAL -10
 
-// The socket is not connected, so that its peer cannot be invited yet.
+// The socket is not connected, so its peer cannot be invited yet.
 #define SWEETSPOT_ERROR_NOT_CONNECTED -11
 
-// The bytes are no invitation, or one of a version that this library does not know.
+// The bytes are not an invitation, or have a version that this library does not support.
 #define SWEETSPOT_ERROR_INVITATION -12
 
 // The handshake is not complete.
@@ -129,7 +129,7 @@ typedef struct sweetspot_status {
     uint64_t rate;
 } sweetspot_status;
 
-// A change that the library made to a socket, or a reason why it made none. It lives during the observer's call only.
+// A change that the library made to a socket, or a reason why it made none. Valid only during the observer's call.
 typedef struct sweetspot_event {
     // sizeof(sweetspot_event).
     uint32_t struct_size;
@@ -139,14 +139,14 @@ typedef struct sweetspot_event {
     int64_t socket;
     // The reason in words.
     const char *why;
-    // The socket's state after it.
+    // The socket's state after the event.
     const struct sweetspot_status *status;
 } sweetspot_event;
 
 // Called for each event, on the library's thread. It must not block. It may call the library.
 typedef void (*sweetspot_observer)(const struct sweetspot_event *event, void *context);
 
-// How a socket is to be sized. Zeros, with `struct_size` set, are the defaults.
+// How to size a socket. Zeros, with `struct_size` set, are the defaults.
 typedef struct sweetspot_options {
     // sizeof(sweetspot_options).
     uint32_t struct_size;
@@ -166,38 +166,38 @@ typedef struct sweetspot_options {
 extern "C" {
 #endif // __cplusplus
 
-// The version of the interface that the library has at run time.
+// The version of the interface that the library offers at run time.
 uint32_t sweetspot_abi_version(void);
 
-// Begins to size the window of a TCP socket, which may still be connecting. Returns a positive number for the socket, or
+// Starts sizing the window of a TCP socket, which may still be connecting. Returns a positive number for the socket, or
 // an error below zero. `options` may be NULL for the defaults.
 //
-// The socket stays the program's, which may close it at any time; each number wants one sweetspot_detach nevertheless.
+// The program keeps the socket, and may close it at any time. Call sweetspot_detach once for each number, even then.
 int64_t sweetspot_attach(int fd,
                          const struct sweetspot_options *options);
 
-// sweetspot_attach for a connected socket and a peer that uses this library, too. Writes an invitation of
-// SWEETSPOT_INVITATION_BYTES bytes to `invitation`, which has room for `size`. Carry it to the peer, which calls
-// sweetspot_join, in your own protocol, and where others cannot read it. The end that invites opens a UDP port.
+// sweetspot_attach for a connected socket whose peer also uses this library. Writes an invitation of
+// SWEETSPOT_INVITATION_BYTES bytes to `invitation`, a buffer of `size` bytes. Send it to the peer in your own protocol,
+// where others cannot read it; the peer calls sweetspot_join. The inviting end opens a UDP port.
 int64_t sweetspot_invite(int fd,
                          const struct sweetspot_options *options,
                          uint8_t *invitation,
                          size_t size);
 
-// sweetspot_attach after the peer called sweetspot_invite. `invitation` has the `length` bytes that the peer made,
+// sweetspot_attach after the peer called sweetspot_invite. `invitation` has the `length` bytes that the peer sent,
 // which are read during the call.
 int64_t sweetspot_join(int fd,
                        const struct sweetspot_options *options,
                        const uint8_t *invitation,
                        size_t length);
 
-// Writes the socket's state when it was last sampled to `status`. Set its struct_size before. Returns SWEETSPOT_OK or an
+// Writes the socket's last sampled state to `status`. Set its struct_size before. Returns SWEETSPOT_OK or an
 // error below zero.
 int sweetspot_report(int64_t socket,
                      struct sweetspot_status *status);
 
-// Lifts every limit and forgets the socket. Returns SWEETSPOT_OK; SWEETSPOT_ERROR_CLOSED if the program closed it before,
-// so that there was no limit; or another error below zero. In each case the number is not used again.
+// Lifts every limit and forgets the socket. Returns SWEETSPOT_OK; SWEETSPOT_ERROR_CLOSED if the program had closed it,
+// so there was no limit to lift; or another error below zero. In each case the number is not used again.
 int sweetspot_detach(int64_t socket);
 
 // Limits the sum of the windows of all sockets of the process, in bytes; SWEETSPOT_UNLIMITED lifts that limit. Returns
@@ -213,7 +213,7 @@ const char *sweetspot_phase_name(int32_t phase);
 // The words for a reason; "" for 0. They are never freed.
 const char *sweetspot_reason_name(int32_t reason);
 
-// The name of a limiting factor, such as "bandwidth", as `sweetspot diagnose` has it. It is never freed.
+// The name of a limiting factor, such as "bandwidth", as `sweetspot diagnose` prints it. It is never freed.
 const char *sweetspot_limit_name(int32_t limiting_factor);
 
 // The name of a kind of event, such as "held". It is never freed.

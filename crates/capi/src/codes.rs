@@ -8,7 +8,7 @@ use sweetspot_socket::{
 pub const SWEETSPOT_OK: i32 = 0;
 /// The descriptor is closed, or the connection is over.
 pub const SWEETSPOT_ERROR_CLOSED: i32 = -1;
-/// The descriptor is no TCP socket.
+/// The descriptor is not a TCP socket.
 pub const SWEETSPOT_ERROR_NOT_TCP: i32 = -2;
 /// The socket listens; attach the connections that it accepts.
 pub const SWEETSPOT_ERROR_LISTENING: i32 = -3;
@@ -26,9 +26,9 @@ pub const SWEETSPOT_ERROR_INVALID: i32 = -8;
 pub const SWEETSPOT_ERROR_SYSTEM: i32 = -9;
 /// A fault of the library.
 pub const SWEETSPOT_ERROR_INTERNAL: i32 = -10;
-/// The socket is not connected, so that its peer cannot be invited yet.
+/// The socket is not connected, so its peer cannot be invited yet.
 pub const SWEETSPOT_ERROR_NOT_CONNECTED: i32 = -11;
-/// The bytes are no invitation, or one of a version that this library does not know.
+/// The bytes are not an invitation, or have a version that this library does not support.
 pub const SWEETSPOT_ERROR_INVITATION: i32 = -12;
 
 /// The handshake is not complete.

@@ -22,16 +22,16 @@ const _: () = assert!(SWEETSPOT_INVITATION_BYTES == sweetspot_socket::INVITATION
 /// The version of this interface. It changes when a program must be compiled again.
 pub const SWEETSPOT_ABI_VERSION: u32 = 1;
 
-/// The version of the interface that the library has at run time.
+/// The version of the interface that the library offers at run time.
 #[unsafe(no_mangle)]
 pub extern "C" fn sweetspot_abi_version() -> u32 {
     SWEETSPOT_ABI_VERSION
 }
 
-/// Begins to size the window of a TCP socket, which may still be connecting. Returns a positive number for the socket, or
+/// Starts sizing the window of a TCP socket, which may still be connecting. Returns a positive number for the socket, or
 /// an error below zero. `options` may be NULL for the defaults.
 ///
-/// The socket stays the program's, which may close it at any time; each number wants one sweetspot_detach nevertheless.
+/// The program keeps the socket, and may close it at any time. Call sweetspot_detach once for each number, even then.
 #[allow(clippy::missing_safety_doc)] // the header is for C, where every pointer must be valid
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sweetspot_attach(fd: c_int, options: *const sweetspot_options) -> i64 {
@@ -39,9 +39,9 @@ pub unsafe extern "C" fn sweetspot_attach(fd: c_int, options: *const sweetspot_o
     unsafe { attach_with(fd, options, || Ok(None)) }
 }
 
-/// sweetspot_attach for a connected socket and a peer that uses this library, too. Writes an invitation of
-/// SWEETSPOT_INVITATION_BYTES bytes to `invitation`, which has room for `size`. Carry it to the peer, which calls
-/// sweetspot_join, in your own protocol, and where others cannot read it. The end that invites opens a UDP port.
+/// sweetspot_attach for a connected socket whose peer also uses this library. Writes an invitation of
+/// SWEETSPOT_INVITATION_BYTES bytes to `invitation`, a buffer of `size` bytes. Send it to the peer in your own protocol,
+/// where others cannot read it; the peer calls sweetspot_join. The inviting end opens a UDP port.
 #[allow(clippy::missing_safety_doc)] // as above
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sweetspot_invite(
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn sweetspot_invite(
     unsafe { attach_with(fd, options, invite) }
 }
 
-/// sweetspot_attach after the peer called sweetspot_invite. `invitation` has the `length` bytes that the peer made,
+/// sweetspot_attach after the peer called sweetspot_invite. `invitation` has the `length` bytes that the peer sent,
 /// which are read during the call.
 #[allow(clippy::missing_safety_doc)] // as above
 #[unsafe(no_mangle)]
@@ -104,7 +104,7 @@ unsafe fn attach_with(
     attached.unwrap_or(Err(SWEETSPOT_ERROR_INTERNAL)).unwrap_or_else(i64::from)
 }
 
-/// Writes the socket's state when it was last sampled to `status`. Set its struct_size before. Returns SWEETSPOT_OK or an
+/// Writes the socket's last sampled state to `status`. Set its struct_size before. Returns SWEETSPOT_OK or an
 /// error below zero.
 #[allow(clippy::missing_safety_doc)] // as above
 #[unsafe(no_mangle)]
@@ -129,8 +129,8 @@ pub unsafe extern "C" fn sweetspot_report(socket: i64, status: *mut sweetspot_st
     }
 }
 
-/// Lifts every limit and forgets the socket. Returns SWEETSPOT_OK; SWEETSPOT_ERROR_CLOSED if the program closed it before,
-/// so that there was no limit; or another error below zero. In each case the number is not used again.
+/// Lifts every limit and forgets the socket. Returns SWEETSPOT_OK; SWEETSPOT_ERROR_CLOSED if the program had closed it,
+/// so there was no limit to lift; or another error below zero. In each case the number is not used again.
 #[unsafe(no_mangle)]
 pub extern "C" fn sweetspot_detach(socket: i64) -> c_int {
     let detach = || registry::remove(socket)?.detach().map_err(codes::socket_error);
@@ -170,7 +170,7 @@ pub extern "C" fn sweetspot_reason_name(reason: i32) -> *const c_char {
     words(if reason == 0 { "\0" } else { codes::name(&codes::REASONS, reason.saturating_sub(1)) })
 }
 
-/// The name of a limiting factor, such as "bandwidth", as `sweetspot diagnose` has it. It is never freed.
+/// The name of a limiting factor, such as "bandwidth", as `sweetspot diagnose` prints it. It is never freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn sweetspot_limit_name(limiting_factor: i32) -> *const c_char {
     words(codes::name(&codes::LIMITS, limiting_factor))

@@ -88,7 +88,7 @@ impl sweetspot_status {
     }
 }
 
-/// A change that the library made to a socket, or a reason why it made none. It lives during the observer's call only.
+/// A change that the library made to a socket, or a reason why it made none. Valid only during the observer's call.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(non_camel_case_types)]
@@ -101,7 +101,7 @@ pub struct sweetspot_event {
     pub socket: i64,
     /// The reason in words.
     pub why: *const c_char,
-    /// The socket's state after it.
+    /// The socket's state after the event.
     pub status: *const sweetspot_status,
 }
 
@@ -110,7 +110,7 @@ pub struct sweetspot_event {
 pub type sweetspot_observer =
     Option<unsafe extern "C" fn(event: *const sweetspot_event, context: *mut c_void)>;
 
-/// How a socket is to be sized. Zeros, with `struct_size` set, are the defaults.
+/// How to size a socket. Zeros, with `struct_size` set, are the defaults.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(non_camel_case_types)]
