@@ -1,7 +1,7 @@
 /*
  * libsweetspot: sizes the windows of a program's own TCP sockets.
  *
- * A program attaches a connected or connecting TCP socket and goes on using it. One thread of the library samples the
+ * A program attaches a connected or connecting TCP socket and continues to use it. One thread of the library samples the
  * kernel's account of each socket, limits its receive window and paces what it sends. sweetspot_detach lifts every
  * limit.
  *

@@ -1,6 +1,6 @@
 //! libsweetspot: [`sweetspot_socket`] for C. `include/sweetspot.h` is generated from this crate.
 //!
-//! Sockets are numbers, not pointers, so that a number that was detached before is an error and nothing else.
+//! Sockets are numbers, not pointers, so a detached number causes an error and nothing worse.
 
 pub mod codes;
 mod registry;

@@ -10,8 +10,8 @@
 //! path as written on the command line.
 //!
 //! **Contract.** Time is an argument and must not go backwards between calls on one element.
-//! Before a packet is handed in with time `t`, everything due at or before `t` must have been
-//! polled out; debug assertions check this. Every element counts what it received, delivered, dropped and still
+//! Before you hand in a packet at time `t`, poll out everything due at or before `t`; debug
+//! assertions check this. Every element counts what it received, delivered, dropped and still
 //! holds; the first is always the sum of the others.
 //!
 //! # Example

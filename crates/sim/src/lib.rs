@@ -1,9 +1,9 @@
 //! A packet-level simulator of TCP transfers.
 //!
-//! It answers what a transfer gets on a path, and what it does to the path: goodput, round-trip
+//! It computes how a transfer performs on a path and how it affects the path: goodput, round-trip
 //! times, losses, queues. A [`Scenario`](sweetspot_scenario::Scenario) describes hops, cross traffic
-//! and transfers. [`Simulator`] runs it packet by packet and gives back an
-//! [`Outcome`](sweetspot_scenario::Outcome). Scenario and seed decide every byte of the outcome.
+//! and transfers. [`Simulator`] runs it packet by packet and returns an
+//! [`Outcome`](sweetspot_scenario::Outcome). Scenario and seed determine every byte of the outcome.
 //!
 //! Endpoints come from `sweetspot_tcp`, queues and links from `sweetspot_path`, controllers of the
 //! window from `sweetspot_sizing`. The crate is pure: it reads no clock and touches no operating

@@ -1,7 +1,7 @@
 //! Window-sizing controllers as sans-IO state machines.
 //!
 //! A [`Controller`] sits at the receiver of a bulk transfer ([`Upload`]: at its sender). It takes
-//! measurements with their time ([`Input`]) and returns what to do ([`Output`]). The same code
+//! measurements with their time ([`Input`]) and returns actions ([`Output`]). The same code
 //! drives simulated receivers and real sockets. [`Driver`] is the loop around it: probes, packet
 //! trains, timers.
 //!

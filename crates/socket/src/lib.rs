@@ -1,7 +1,7 @@
 //! Sizes the windows of a program's own TCP sockets.
 //!
-//! A program attaches a socket and goes on using it. The library samples the kernel's account of the connection
-//! (`TCP_INFO`), finds the window at which it is fastest and the queue on its path shortest, and limits the advertised
+//! A program attaches a socket and continues to use it. The library samples the kernel's account of the connection
+//! (`TCP_INFO`), finds the window at which it is fastest and its queue shortest, and limits the advertised
 //! window to it (`TCP_WINDOW_CLAMP`). It paces what the socket sends (`SO_MAX_PACING_RATE`). It never sets a buffer's
 //! size, which would turn the kernel's autotuning off.
 //!
@@ -13,12 +13,12 @@
 //! # let address = listener.local_addr()?;
 //! let stream = TcpStream::connect(address)?;
 //! let sized = SizedSocket::attach(&stream, Options::default())?;
-//! // Read and write as ever; dropping `sized` lifts every limit.
+//! // Read and write as usual; dropping `sized` lifts every limit.
 //! # drop(sized);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! It needs no privilege. It calls `getsockopt`, `setsockopt`, `ioctl` and `fcntl` on attached sockets alone. On systems
+//! It needs no privilege. It calls `getsockopt`, `setsockopt`, `ioctl` and `fcntl` only on attached sockets. On systems
 //! other than Linux it does nothing, and [`SizedSocket::attach`] returns [`AttachError::Unsupported`].
 
 mod both_ends;
@@ -73,7 +73,7 @@ pub use sweetspot_units::{Bytes, Duration, Rate, Time};
 #[cfg(not(target_os = "linux"))]
 pub use unsupported::SizedSocket;
 
-/// The time now, for [`Pool::poll`].
+/// The current time, for [`Pool::poll`].
 #[cfg(target_os = "linux")]
 pub fn now() -> Time {
     sweetspot_linux::clock::now()

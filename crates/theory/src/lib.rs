@@ -10,7 +10,7 @@
 //! - [`router`]: the best buffer of a router (Prasad, Dovrolis, Thottan), and the other rules.
 //! - [`host`]: socket buffer to advertised window, window scale, frame efficiency, receivers that
 //!   size themselves (Gordon; Heffner; Weigle and Feng; RFC 9840).
-//! - [`engine`]: an engine that answers those scenarios that a closed form covers.
+//! - [`engine`]: an engine for the scenarios that a closed form covers.
 //!
 //! The crate is pure: it reads no clock and touches no operating system, and its logarithms and
 //! powers give the same bits on every platform.

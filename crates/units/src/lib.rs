@@ -1,6 +1,6 @@
 //! Quantities as types: [`Rate`], [`Bytes`], [`Time`], [`Deadline`], [`Duration`], [`Probability`] and [`Volume`].
 //!
-//! The crate is for every public interface of Sweetspot, so that no number crosses one without its unit. The types
+//! Every public interface of Sweetspot uses this crate: no number crosses one without its unit. The types
 //! have the arithmetic that the dimensions allow and no other: `Rate * Duration = Bytes`, `Bytes / Rate = Duration`,
 //! `Bytes / Duration = Rate`. Text always carries the unit. 1 kB is 1000 B, as in the papers; 1024 B is 1 KiB. The
 //! crate reads no clock and touches no operating system.
