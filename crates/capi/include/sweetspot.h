@@ -176,7 +176,7 @@ uint32_t sweetspot_abi_version(void);
 int64_t sweetspot_attach(int fd,
                          const struct sweetspot_options *options);
 
-// sweetspot_attach for a connected socket whose peer also uses this library. Writes an invitation of
+// sweetspot_attach for a connected socket if its peer also uses this library. Writes an invitation of
 // SWEETSPOT_INVITATION_BYTES bytes to `invitation`, a buffer of `size` bytes. Send it to the peer in your own protocol,
 // where others cannot read it; the peer calls sweetspot_join. The inviting end opens a UDP port.
 int64_t sweetspot_invite(int fd,

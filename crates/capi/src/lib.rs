@@ -39,7 +39,7 @@ pub unsafe extern "C" fn sweetspot_attach(fd: c_int, options: *const sweetspot_o
     unsafe { attach_with(fd, options, || Ok(None)) }
 }
 
-/// sweetspot_attach for a connected socket whose peer also uses this library. Writes an invitation of
+/// sweetspot_attach for a connected socket if its peer also uses this library. Writes an invitation of
 /// SWEETSPOT_INVITATION_BYTES bytes to `invitation`, a buffer of `size` bytes. Send it to the peer in your own protocol,
 /// where others cannot read it; the peer calls sweetspot_join. The inviting end opens a UDP port.
 #[allow(clippy::missing_safety_doc)] // as above

@@ -5,7 +5,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 use crate::{Counters, Direction, DirectionSpec, Dropped, Packet, Pipe, Variation};
 
 /// Directions in series, like the links between routers: a packet that leaves one arrives at the next at the same instant. A
-/// packet may enter at any of them and leave behind any later one.
+/// packet may enter at any direction and leave after any later one.
 ///
 /// Events are processed in the order of time, up to the present and no further than needed, so a late call delays nothing:
 /// neither a drop nor a packet's exit time depends on when the caller asks for it.
@@ -46,8 +46,8 @@ impl<P: Packet> Packet for Routed<P> {
 }
 
 impl<P: Packet> Chain<P> {
-    /// Idle directions as `specs` describe them, at least one, for packets of up to `mtu`. `seed` decides losses and jitter,
-    /// of each hop apart.
+    /// Idle directions as `specs` describe them, at least one, for packets of up to `mtu`. `seed` determines losses and
+    /// jitter, separately for each hop.
     pub fn new(specs: &[DirectionSpec], mtu: Bytes, seed: u64) -> Chain<P> {
         assert!(!specs.is_empty(), "a chain has a hop");
         // The first hop has the seed that it has alone. An odd factor keeps the others' apart (2^64 over the golden ratio).
@@ -74,7 +74,7 @@ impl<P: Packet> Chain<P> {
         self.decided[hop]
     }
 
-    /// A packet arrives at hop `first` at `now`, which must not lie before [`Chain::decided`], and leaves behind hop `last`.
+    /// A packet arrives at hop `first` at `now`, which must not be before [`Chain::decided`], and leaves after hop `last`.
     /// Returns whether it was accepted; a dropped one comes out of [`Chain::poll_dropped`].
     pub fn handle_arrival(&mut self, now: Time, (first, last): (usize, usize), packet: P) -> bool {
         self.counters.received += 1;
@@ -113,7 +113,7 @@ impl<P: Packet> Chain<P> {
         self.dropped.pop_front()
     }
 
-    /// The least time from the first hop's queue to the end.
+    /// The shortest time from the first hop's queue to the end.
     pub fn min_delay(&self) -> Duration {
         self.hops.iter().fold(Duration::ZERO, |sum, hop| sum + hop.min_delay())
     }
@@ -129,7 +129,7 @@ impl<P: Packet> Chain<P> {
         self.hops[hop].set_rate(now, rate);
     }
 
-    /// Processes events up to and at `hop` by `now`, so that its queue is up to date.
+    /// Processes events up to and at `hop` until `now`, which brings its queue up to date.
     pub fn advance(&mut self, hop: usize, now: Time) {
         self.work_off(hop, now);
         self.hops[hop].advance(now);

@@ -50,7 +50,7 @@ pub struct Waits {
     pub packet_time: u128,
     /// Bytes waiting times nanoseconds.
     pub byte_time: u128,
-    /// The most packets that waited at once.
+    /// The largest number of packets that waited at once.
     pub max: u64,
 }
 

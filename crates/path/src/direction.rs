@@ -24,7 +24,7 @@ pub struct Direction<P> {
 /// Why a packet was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DropReason {
-    /// The bottleneck's queue did not keep it: there was no room, or its discipline dropped it.
+    /// The bottleneck's queue did not keep it: it was full, or its discipline dropped the packet.
     Queue,
     /// It was lost at random.
     RandomLoss,
@@ -96,7 +96,7 @@ impl<P: Packet> Direction<P> {
         Some(Dropped { packet, reason: DropReason::Queue })
     }
 
-    /// The least propagation that a packet which has not left the link can have.
+    /// The shortest propagation delay of a packet that has not left the link.
     pub fn min_delay(&self) -> Duration {
         self.line.min_delay()
     }
@@ -131,7 +131,7 @@ impl<P: Packet> Direction<P> {
         }
     }
 
-    /// Processes departures from the link up to `now`, so that [`Direction::link`] has its backlog at that time. Arrivals
+    /// Processes departures from the link up to `now`; [`Direction::link`] then has its backlog at that time. Arrivals
     /// before `now` must have been passed in.
     pub fn advance(&mut self, now: Time) {
         while let Some(end) = self.link.poll_timeout().filter(|end| *end <= now) {

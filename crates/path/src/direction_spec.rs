@@ -24,13 +24,13 @@ pub struct DirectionSpec {
     pub policer: Option<PolicerSpec>,
     /// Random loss: the share of all packets.
     pub loss: Probability,
-    /// The mean number of packets lost in a row, by Gilbert's model; 1: each is lost alone.
+    /// The mean number of consecutive losses, by Gilbert's model; 1: losses are independent.
     pub loss_burst: u32,
     /// Largest extra delay per packet, uniform from zero.
     pub jitter: Duration,
     /// Whether packets overtake one that jitter delays, instead of waiting behind it.
     pub jitter_reorders: bool,
-    /// The share of packets that are held back for `reorder_by`, so that others overtake them.
+    /// The share of packets that are delayed by `reorder_by`, so others overtake them.
     pub reorder: Probability,
     /// How long these are held back.
     pub reorder_by: Duration,

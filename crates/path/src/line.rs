@@ -26,7 +26,7 @@ impl<P: Packet> Line<P> {
         self.changes.apply(now, link, &mut self.propagation);
     }
 
-    /// The least propagation that a packet which has not left the link can have.
+    /// The shortest propagation delay of a packet that has not left the link.
     pub fn min_delay(&self) -> Duration {
         self.changes.min(&self.propagation)
     }

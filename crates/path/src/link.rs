@@ -6,7 +6,7 @@ use crate::{Counters, Packet, Queue, TokenBucket, Trace};
 /// a trace lets it.
 ///
 /// A packet leaves when its last bit has been sent. Service times carry their sub-nanosecond
-/// remainder through a busy period, so that the long-run rate is exact. One timer is pending at
+/// remainder through a busy period, so the long-run rate is exact. One timer is pending at
 /// most: the end of the packet in service.
 #[derive(Debug)]
 pub struct Link<P, Q> {
@@ -46,8 +46,8 @@ impl<P: Packet, Q: Queue<P>> Link<P, Q> {
         Link::of(Transmitter::Constant(ConstantRate { rate, remainder: 0 }), queue)
     }
 
-    /// An idle shaper behind `queue`: each packet leaves when the bucket holds its size, so that after a pause up to
-    /// the bucket's depth leaves at once (Linux's tbf without a peak rate).
+    /// An idle shaper behind `queue`: each packet leaves when the bucket holds its size, so up to the bucket's depth
+    /// leaves at once after a pause (Linux's tbf without a peak rate).
     pub fn shaper(bucket: TokenBucket, queue: Q) -> Link<P, Q> {
         Link::of(Transmitter::Shaper(bucket), queue)
     }
@@ -102,7 +102,7 @@ impl<P: Packet, Q: Queue<P>> Link<P, Q> {
     }
 
     /// Changes the rate. The bits of the packet in service that are not yet sent go at the new
-    /// rate. A trace goes on as it is.
+    /// rate. A trace continues unchanged.
     pub fn set_rate(&mut self, now: Time, rate: Rate) {
         assert!(rate > Rate::ZERO, "a link needs a rate above zero");
         let before = self.rate();

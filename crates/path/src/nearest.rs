@@ -19,7 +19,7 @@ pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str
     nearest(word, candidates).map_or(String::new(), |near| format!(" (did you mean {near}?)"))
 }
 
-/// Whether `word` is `meant` but for one letter, or has its letters in another order.
+/// Whether `word` differs from `meant` by one letter, or by the order of its letters.
 pub fn is_slip_of(word: &str, meant: &str) -> bool {
     let sorted = |word: &str| {
         let mut letters: Vec<char> = word.to_lowercase().chars().collect();

@@ -6,7 +6,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// A generator with a sequence that follows from `seed` alone.
+    /// A generator with a sequence that depends only on `seed`.
     pub fn new(seed: u64) -> Random {
         let mut x = seed;
         let mut next = || {

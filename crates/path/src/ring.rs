@@ -1,4 +1,4 @@
-/// A queue of small `Copy` items in a ring buffer. Its length is a power of two, so that indexing needs no branch.
+/// A queue of small `Copy` items in a ring buffer. Its length is a power of two, so indexing needs no branch.
 #[derive(Debug, Clone)]
 pub struct Ring<T> {
     slots: Box<[T]>,

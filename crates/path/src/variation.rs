@@ -69,7 +69,7 @@ impl Changes {
         }
     }
 
-    /// The least propagation that a packet which has not left the link can have.
+    /// The shortest propagation delay of a packet that has not left the link.
     pub(crate) fn min(&self, propagation: &Propagation) -> Duration {
         let delays = self.upcoming.iter().filter_map(|change| change.delay);
         delays.fold(propagation.delay(), Duration::min)

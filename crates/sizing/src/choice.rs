@@ -14,7 +14,7 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Sizing {
-    /// `kernel`: the kernel's autotuning alone.
+    /// `kernel`: only the kernel's autotuning.
     Kernel,
     /// `fixed:SIZE`: this window, always.
     Fixed(Volume),

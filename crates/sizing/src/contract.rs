@@ -186,7 +186,7 @@ pub struct Needs {
     pub window: bool,
 }
 
-/// How often a controller wants the path probed.
+/// How often a controller requests probes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Probing {
     /// Not at all.
@@ -389,7 +389,7 @@ pub enum Reason {
     CapacityKnown,
     /// The last transfer on this path held a window to its end.
     PathRemembered,
-    /// Packet trains disagree: other traffic lies between their packets, or jitter.
+    /// Packet trains disagree, because of jitter or cross traffic between their packets.
     CapacityUnclear,
     /// No packet train arrived in time.
     CapacityUnknown,
@@ -413,7 +413,7 @@ pub enum Reason {
     RateInelastic,
     /// The path may carry more than congestion control sends.
     TryingMore,
-    /// A higher pace did not raise the rate.
+    /// A higher pacing rate did not raise the rate.
     NoMore,
     /// The trial cost no rate.
     TrialPaid,
@@ -461,7 +461,7 @@ pub enum SizingPhase {
     Ramping,
     /// At the sweet spot.
     Holding,
-    /// Trying whether a smaller window, or a lower pace, costs rate.
+    /// Testing whether a smaller window, or a lower pacing rate, costs rate.
     Trying,
     /// The window is left to congestion control.
     Open,

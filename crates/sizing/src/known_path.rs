@@ -15,7 +15,7 @@ pub struct KnownPath {
     pub available: Option<Rate>,
     /// Mean RTT before the transfer starts, with the queues of cross traffic: T_e.
     pub exogenous_rtt: Option<Duration>,
-    /// Bulk transfer capacity, the throughput of a transfer limited by congestion alone: BTC.
+    /// Bulk transfer capacity, the throughput of a transfer limited only by congestion: BTC.
     pub bulk_capacity: Option<Rate>,
     /// Mean RTT with that transfer on the path: T_a.
     pub loaded_rtt: Option<Duration>,

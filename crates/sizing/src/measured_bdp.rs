@@ -10,7 +10,7 @@ use crate::{
 
 /// A static scheme that measures its own bandwidth-delay product once, at the start, and keeps that window.
 ///
-/// The schemes measure with programs of their own before the transfer. Here five packet trains and probes measure beside its first
+/// The schemes measure with their own programs before the transfer. Here, five packet trains and probes measure during its first
 /// window.
 #[derive(Debug)]
 pub struct MeasuredBdp {

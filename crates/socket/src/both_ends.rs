@@ -64,14 +64,14 @@ enum Part {
 }
 
 impl BothEnds {
-    /// Invites the peer of a connected TCP socket. Opens a UDP port at the socket's own address, which listens to the peer's
-    /// address alone.
+    /// Invites the peer of a connected TCP socket. Opens a UDP port at the socket's own address; it accepts datagrams only
+    /// from the peer's address.
     #[cfg(target_os = "linux")]
     pub fn invite(socket: &impl AsFd) -> Result<(BothEnds, [u8; INVITATION_BYTES]), AttachError> {
         BothEnds::invite_descriptor(socket.as_fd().as_raw_fd())
     }
 
-    /// [`BothEnds::invite`] for bindings of other languages, which have a number.
+    /// [`BothEnds::invite`] for bindings of other languages, which have a descriptor's number.
     #[cfg(target_os = "linux")]
     pub fn invite_descriptor(fd: RawFd) -> Result<(BothEnds, [u8; INVITATION_BYTES]), AttachError> {
         let system = |call| move |source| AttachError::System { call, source };

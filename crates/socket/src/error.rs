@@ -8,7 +8,7 @@ pub enum AttachError {
     /// The descriptor is closed.
     #[error("the descriptor is closed")]
     Closed,
-    /// The descriptor is no TCP socket.
+    /// The descriptor is not a TCP socket.
     #[error("expected a TCP socket")]
     NotTcp,
     /// The socket listens: attach the connections that it accepts.
@@ -20,7 +20,7 @@ pub enum AttachError {
     /// The pool was made before fork(2), by the parent process.
     #[error("the pool belongs to the parent process; attach to a pool made after fork")]
     Forked,
-    /// The socket is not connected, so that its ends have no addresses yet.
+    /// The socket is not connected, so its ends have no addresses yet.
     #[error("the socket is not connected; invite its peer once it is")]
     NotConnected,
     /// An invitation was used for another socket before.

@@ -7,10 +7,10 @@ use crate::pool::Pool;
 use crate::process_pool::of_process;
 use crate::report::Report;
 
-/// A socket of this program, sized until this value is dropped. Then every limit is lifted: the program's own clamp and
-/// pacing rate are back.
+/// A socket of this program, sized until this value is dropped. Dropping it lifts every limit and restores the
+/// program's own clamp and pacing rate.
 ///
-/// The socket itself stays with the program, which may close it at any time, on any thread. A program that forks drops
+/// The program keeps the socket itself, and may close it at any time, on any thread. A program that forks drops
 /// this value before it leaves the socket to its child, where nothing would lift the limits.
 ///
 /// ```
@@ -20,7 +20,7 @@ use crate::report::Report;
 /// let listener = TcpListener::bind("127.0.0.1:0")?;
 /// let stream = TcpStream::connect(listener.local_addr()?)?;
 /// let sized = SizedSocket::attach(&stream, Options::default())?;
-/// // The program reads as ever.
+/// // The program reads as usual.
 /// println!("{:?}", sized.report()?.limiting_factor);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -31,12 +31,12 @@ pub struct SizedSocket {
 }
 
 impl SizedSocket {
-    /// Begins to size a TCP socket, which may still be connecting. One thread serves all sockets of the process.
+    /// Starts sizing a TCP socket, which may still be connecting. One thread serves all sockets of the process.
     pub fn attach(socket: &impl AsFd, options: Options) -> Result<SizedSocket, AttachError> {
         of_process()?.attach(socket, options)
     }
 
-    /// [`SizedSocket::attach`] for bindings of other languages, which have a number.
+    /// [`SizedSocket::attach`] for bindings of other languages, which have a descriptor's number.
     pub fn attach_descriptor(fd: RawFd, options: Options) -> Result<SizedSocket, AttachError> {
         of_process()?.attach_descriptor(fd, options)
     }
@@ -46,7 +46,7 @@ impl SizedSocket {
         self.pool.report(self.cookie)
     }
 
-    /// Lifts every limit. The error says that the socket was closed before, so that there was none.
+    /// Lifts every limit. Returns an error if the socket was closed before and therefore had no limit.
     pub fn detach(mut self) -> Result<(), SocketError> {
         self.is_detached = true;
         self.pool.detach(self.cookie)
@@ -59,12 +59,13 @@ impl SizedSocket {
 }
 
 impl Pool {
-    /// Begins to size a socket. It may still be connecting. Nothing is kept open: the program closes it whenever it likes.
+    /// Starts sizing a socket, which may still be connecting. The pool keeps no duplicate, so the program may
+    /// close it at any time.
     pub fn attach(&self, socket: &impl AsFd, options: Options) -> Result<SizedSocket, AttachError> {
         self.attach_descriptor(socket.as_fd().as_raw_fd(), options)
     }
 
-    /// [`Pool::attach`] for bindings of other languages, which have a number.
+    /// [`Pool::attach`] for bindings of other languages, which have a descriptor's number.
     pub fn attach_descriptor(
         &self,
         fd: RawFd,

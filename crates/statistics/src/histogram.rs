@@ -1,5 +1,5 @@
-/// Counts of whole numbers by size, in memory that does not grow with how many are counted. Numbers below 2^`BITS` have a bin
-/// each; above, each power of two is divided into 2^`BITS` bins, so that a number is known to one part in 2^`BITS`.
+/// Counts of whole numbers by size, in memory that does not grow with their number. Numbers below 2^`BITS` have a bin
+/// each; above, each power of two is divided into 2^`BITS` bins, so a number is known to one part in 2^`BITS`.
 #[derive(Debug, Clone, Default)]
 pub struct Histogram<const BITS: u32> {
     /// The bins that hold something, in order.
@@ -56,7 +56,7 @@ impl<const BITS: u32> Histogram<BITS> {
         }
     }
 
-    /// How many were counted.
+    /// The number of values counted.
     pub fn total(&self) -> u64 {
         self.total
     }
@@ -66,7 +66,7 @@ impl<const BITS: u32> Histogram<BITS> {
         self.sum.checked_div(u128::from(self.total)).map(|mean| mean as u64)
     }
 
-    /// The least number counted, exactly.
+    /// The smallest number counted, exactly.
     pub fn min(&self) -> Option<u64> {
         self.range.map(|(min, _)| min)
     }
@@ -76,7 +76,7 @@ impl<const BITS: u32> Histogram<BITS> {
         self.range.map(|(_, largest)| largest)
     }
 
-    /// The least number that `share` of all do not exceed (0.5: the median), if there are any: the middle of its bin, but no
+    /// The smallest number that `share` of all do not exceed (0.5: the median), if there are any: the middle of its bin, but no
     /// number outside of what was counted.
     pub fn quantile(&self, share: f64) -> Option<u64> {
         let (min, largest) = self.range?;
@@ -93,7 +93,7 @@ impl<const BITS: u32> Histogram<BITS> {
         })
     }
 
-    /// How many are at most `value`, to the resolution of the bins.
+    /// The number of values up to `value`, to the resolution of the bins.
     pub fn at_most(&self, value: u64) -> u64 {
         let last = bin(value, BITS);
         self.bins.iter().take_while(|(bin, _)| *bin <= last).map(|(_, count)| count).sum()
@@ -117,7 +117,7 @@ impl<const BITS: u32> Histogram<BITS> {
 /// The numbers that are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HistogramBin {
-    /// The least of them.
+    /// The smallest of them.
     pub min: u64,
     /// The largest.
     pub largest: u64,

@@ -12,7 +12,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// The line through points (x, y, weight); `None` where they do not lie at two places or more.
+    /// The line through points (x, y, weight); `None` unless they have at least two different x.
     pub fn weighted(points: &[(f64, f64, f64)]) -> Option<Line> {
         let total: f64 = points.iter().map(|(.., w)| w).sum();
         if total <= 0.0 || points.iter().all(|(x, ..)| *x == points[0].0) {
@@ -29,7 +29,7 @@ impl Line {
         Some(Line { intercept: mean_y - slope * mean_x, slope, mean_x, squares_x })
     }
 
-    /// The line through points (x, y) of equal weight; `None` where they do not lie at two places or more.
+    /// The line through points (x, y) of equal weight; `None` unless they have at least two different x.
     pub fn through(points: &[(f64, f64)]) -> Option<Line> {
         Line::weighted(&points.iter().map(|(x, y)| (*x, *y, 1.0)).collect::<Vec<_>>())
     }

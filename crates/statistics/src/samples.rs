@@ -1,6 +1,6 @@
 use crate::student_t;
 
-/// The mean; `None` where there are none.
+/// The mean; `None` if there are no values.
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
@@ -23,7 +23,7 @@ pub fn mean_interval(values: &[f64]) -> Option<(f64, f64)> {
     Some((mean, t * libm::sqrt(squared)))
 }
 
-/// The same where neighbours may depend on one another, as traffic does over long times (Leland, Taqqu, Willinger, Wilson
+/// The same for samples that may depend on their neighbours, as traffic does over long times (Leland, Taqqu, Willinger, Wilson
 /// 1994, "On the self-similar nature of Ethernet traffic"): the wider of the intervals by the samples and by means of three in a
 /// row, which differ more than independent ones would.
 pub fn dependent_mean_interval(samples: &[f64]) -> Option<(f64, f64)> {

@@ -50,7 +50,7 @@ pub struct SendMemory {
     /// As far as the buffer grows: tcp_wmem\[2\]. Below that it is never the limit, since it grows to twice the
     /// window of segments of one packet each (`tcp_sndbuf_expand`).
     pub limit: Bytes,
-    /// Bytes of a packet that are no headers.
+    /// Bytes of a packet without headers.
     pub payload: Bytes,
     /// Memory of a segment besides its payload.
     pub overhead: Bytes,

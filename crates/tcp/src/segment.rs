@@ -17,7 +17,7 @@ pub struct Segment {
 pub struct Acknowledgement {
     /// The number expected next. All packets below it have arrived.
     pub next: u64,
-    /// The advertised window: packets from [`Acknowledgement::next`] on that there is room for.
+    /// The advertised window: packets from [`Acknowledgement::next`] on that fit.
     pub window: u32,
     /// When the packet that it answers was sent (TSecr of RFC 7323).
     pub echo: Time,
@@ -62,14 +62,14 @@ impl Run {
 }
 
 impl SackBlocks {
-    /// The most blocks that fit beside the timestamp option (RFC 2018 section 3).
+    /// The maximum number of blocks that fit beside the timestamp option (RFC 2018 section 3).
     pub const MAX_BLOCKS: usize = 3;
 
     /// No blocks.
     pub const NONE: SackBlocks =
         SackBlocks { blocks: [Run { start: 0, end: 0 }; SackBlocks::MAX_BLOCKS], count: 0 };
 
-    /// Adds a block unless there is no room or it is there already.
+    /// Adds a block unless the list is full or has it already.
     pub fn push(&mut self, run: Run) {
         if usize::from(self.count) < SackBlocks::MAX_BLOCKS && !self.as_slice().contains(&run) {
             self.blocks[usize::from(self.count)] = run;

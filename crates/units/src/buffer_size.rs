@@ -6,7 +6,7 @@ use crate::{Duration, Rate, UnitError, Volume};
 /// A buffer as people write it: an amount, or a multiple of the bandwidth-delay product of its path.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum BufferSize {
-    /// So much: `125kB`, `100pkt`.
+    /// An absolute amount: `125kB`, `100pkt`.
     Volume(Volume),
     /// A multiple of rate x RTT: `1bdp`, `0.5BDP`.
     Products(f64),

@@ -2,7 +2,7 @@ use crate::Time;
 
 /// When something is due, or never.
 ///
-/// Deadlines are ordered: never is later than every time, so that the earlier of two is their
+/// Deadlines are ordered: never is later than every time, so the earlier of two is their
 /// minimum. A deadline takes eight bytes, as a [`Time`] does; `Option<Time>` takes sixteen.
 ///
 /// ```

@@ -1,4 +1,4 @@
-/// Whether a line break between `before` and `after` parts a number from its unit.
+/// Whether a line break between `before` and `after` would separate a number from its unit.
 ///
 /// ```
 /// use sweetspot_units::parts_unit;

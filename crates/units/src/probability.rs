@@ -21,7 +21,7 @@ impl Probability {
     /// Probability one half.
     pub const HALF: Probability = Probability(0.5);
 
-    /// The probability `p`; `None` unless it lies between 0 and 1.
+    /// The probability `p`; `None` unless it is between 0 and 1.
     pub fn new(p: f64) -> Option<Probability> {
         (0.0..=1.0).contains(&p).then_some(Probability(p))
     }

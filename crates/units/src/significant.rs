@@ -1,6 +1,6 @@
 use core::fmt;
 
-/// A number to as many significant digits, at most, without zeros at its end. Digits before the decimal point all stay.
+/// A number with at most `DIGITS` significant digits and no trailing zeros. All digits before the decimal point stay.
 ///
 /// ```
 /// use sweetspot_units::Significant;
@@ -29,7 +29,7 @@ impl<const DIGITS: usize> fmt::Display for Significant<DIGITS> {
     }
 }
 
-/// A share in per cent, with as many decimals as the precision: none unless it is given.
+/// A share in per cent, with as many decimals as the precision, or none without a precision.
 ///
 /// ```
 /// use sweetspot_units::Percent;

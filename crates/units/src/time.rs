@@ -77,7 +77,7 @@ impl Duration {
         self.0 as f64 / 1e9
     }
 
-    /// `None` for zero, by which kernels report a time that they do not know.
+    /// `None` for zero, which kernels report for an unknown time.
     pub fn nonzero(self) -> Option<Duration> {
         (self > Duration::ZERO).then_some(self)
     }

@@ -4,7 +4,7 @@ use core::str::FromStr;
 use crate::bytes;
 use crate::{Bytes, UnitError};
 
-/// An amount in bytes or in packets, such as a router's buffer. The unit is kept, because the two behave differently:
+/// An amount in bytes or in packets, such as a router's buffer. It keeps its unit, because the two behave differently:
 /// a buffer counted in packets holds as many ACKs as data packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Volume {

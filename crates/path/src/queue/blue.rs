@@ -26,7 +26,7 @@ pub struct BlueConfig {
     pub increment: f64,
     /// Taken from it while the link is idle: delta2.
     pub decrement: f64,
-    /// The least time between two changes: freeze_time.
+    /// The shortest time between two changes: freeze_time.
     pub freeze: Duration,
     /// Whether packets that support ECN are marked instead of dropped early.
     pub ecn: bool,
@@ -45,7 +45,7 @@ impl Default for BlueConfig {
 }
 
 impl<P> Blue<P> {
-    /// An empty queue with room for `limit`, the packet in service included. `seed` determines which packets are dropped.
+    /// An empty queue for `limit`, including the packet in service. `seed` determines which packets are dropped.
     pub fn new(limit: Volume, config: BlueConfig, seed: u64) -> Blue<P> {
         Blue {
             limit,
@@ -58,7 +58,7 @@ impl<P> Blue<P> {
         }
     }
 
-    /// The present probability.
+    /// The current probability.
     pub fn probability(&self) -> f64 {
         self.probability
     }

@@ -20,7 +20,7 @@ pub struct Codel<P> {
 pub struct CodelConfig {
     /// The standing delay that is tolerated.
     pub target: Duration,
-    /// How long a delay must stand: about the longest round-trip time.
+    /// How long a delay must persist: about the longest round-trip time.
     pub interval: Duration,
     /// Whether packets that support ECN are marked instead of dropped.
     pub ecn: bool,
@@ -37,7 +37,7 @@ impl Default for CodelConfig {
 }
 
 impl<P> Codel<P> {
-    /// An empty queue with room for `limit`, the packet in service included.
+    /// An empty queue for `limit`, including the packet in service.
     pub fn new(limit: Volume, config: CodelConfig) -> Codel<P> {
         Codel { limit, config, queue: Fifo::default(), control: CodelControl::default() }
     }

@@ -6,8 +6,8 @@ use super::Queue;
 
 /// First in, first out; an arrival that does not fit is dropped.
 ///
-/// The limit is the room of the router's buffer and the packet being sent occupies it until its
-/// last bit has left, as in ns-2: a limit of B packets holds B - 1 waiting and one in service.
+/// The limit is the size of the router's buffer, and the packet in service occupies it until
+/// its last bit has left, as in ns-2: a limit of B packets holds B - 1 waiting and one in service.
 #[derive(Debug, Clone)]
 pub struct DropTail<P> {
     limit: Volume,
@@ -16,7 +16,7 @@ pub struct DropTail<P> {
 }
 
 impl<P> DropTail<P> {
-    /// An empty queue with room for `limit`.
+    /// An empty queue for `limit`.
     pub fn new(limit: Volume) -> DropTail<P> {
         DropTail { limit, waiting: VecDeque::new(), bytes: Bytes::ZERO }
     }

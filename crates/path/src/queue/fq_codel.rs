@@ -8,8 +8,8 @@ use super::fifo::Fifo;
 use crate::Packet;
 
 /// FlowQueue-CoDel (RFC 8290): flows hashed to queues, served by deficit round robin with new
-/// flows first, each under [`super::Codel`]'s control. When the room is used up, the head of the
-/// longest queue goes.
+/// flows first, each under [`super::Codel`]'s control. When the limit is reached, the head of
+/// the longest queue is dropped.
 #[derive(Debug, Clone)]
 pub struct FqCodel<P> {
     config: FqCodelConfig,

@@ -63,7 +63,7 @@ impl PieConfig {
 pub(crate) const MARK_ECN_THRESHOLD: f64 = 0.1;
 
 impl<P> Pie<P> {
-    /// An empty queue with room for `limit`, the packet in service included. `seed` determines which packets are
+    /// An empty queue for `limit`, including the packet in service. `seed` determines which packets are
     /// dropped.
     pub fn new(limit: Volume, config: PieConfig, seed: u64) -> Pie<P> {
         Pie {
@@ -80,7 +80,7 @@ impl<P> Pie<P> {
         }
     }
 
-    /// The present drop probability.
+    /// The current drop probability.
     pub fn probability(&self) -> f64 {
         self.probability
     }

@@ -21,7 +21,7 @@ pub struct Red<P> {
 /// The parameters of [`Red`]. Thresholds and average are in the unit of `limit`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RedConfig {
-    /// The room there is, the packet in service included. Its unit says whether the queue is
+    /// The limit, including the packet in service. Its unit says whether the queue is
     /// measured in packets or in bytes.
     pub limit: Volume,
     /// Below this average nothing is dropped: min_th.

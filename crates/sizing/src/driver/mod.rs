@@ -16,14 +16,14 @@ use crate::contract::{
     SizingEvent, SizingPhase, Train, TrainRequest,
 };
 
-/// Interval between two readings of the kernel's view: half of [`PROBE_INTERVAL`], so that each probe's RTT has a reading
-/// of its own.
+/// Interval between two readings of the kernel's view: half of [`PROBE_INTERVAL`], so each probe's RTT has its own
+/// reading.
 pub const CONTROL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Drives a controller: measurements go in with their time, effects come out. Simulator, transfer,
 /// tuner and Python run this same loop; they differ in how they perform an [`Effect`].
 ///
-/// **Contract.** `now` never goes backwards; arrival times may lie before it. After every
+/// **Contract.** `now` never goes backwards; arrival times may be earlier. After every
 /// `handle_*`
 /// call the caller performs the effects of [`Driver::poll_effect`] until there are none; at
 /// [`Driver::poll_timeout`] it calls [`Driver::handle_timeout`].
@@ -96,7 +96,7 @@ pub struct KernelView {
 pub enum InputSource {
     /// The sender answers probes and sends trains as soon as it can be reached.
     OutOfBand,
-    /// The receiving kernel alone.
+    /// Only the receiving kernel.
     Kernel,
     /// This end's kernel, read by the caller ([`Driver::handle_kernel`], and at the sender
     /// [`Driver::handle_sender`]).

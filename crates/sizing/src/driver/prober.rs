@@ -203,7 +203,7 @@ impl Prober {
         Some(Probe { rtt, forward_lost })
     }
 
-    /// Whether probes are blocked, so that the kernel's RTT estimate must replace them.
+    /// Whether probes are blocked; the kernel's RTT estimate must then replace them.
     pub fn is_blocked(&mut self, now: Time, kernel_rtt: Option<Duration>) -> bool {
         let rtt = self.rtt.or(kernel_rtt).unwrap_or_default();
         // A transfer that pays for few probes has few answers to miss.

@@ -19,7 +19,7 @@ pub(crate) const TRAIN_OVER_AFTER: Duration = Duration::from_millis(100);
 
 /// Collects packet trains at the receiver and measures their dispersion.
 ///
-/// **Contract.** `now` never goes backwards; arrival times may lie before it.
+/// **Contract.** `now` never goes backwards; arrival times may be earlier.
 #[derive(Debug, Default)]
 pub struct TrainCollector {
     under_way: VecDeque<UnderWay>,

@@ -54,7 +54,7 @@ pub(super) enum Hold {
     Steady(Streaks),
     /// Wider by a step than the capacity needs.
     Probing(Streaks, BandwidthProbe),
-    /// At the capacity by its pace: packets are lost at random, and the sender's congestion control takes no notice.
+    /// At the capacity by its pacing rate: packets are lost at random, and the sender's congestion control ignores it.
     Paced(Paced),
 }
 

@@ -53,7 +53,7 @@ impl RateSample {
 }
 
 impl DeliveryRate {
-    /// A packet is sent while `in_flight` others are in flight (section 3.2). Gives back its stamp.
+    /// A packet is sent while `in_flight` others are in flight (section 3.2). Returns its stamp.
     pub fn handle_sent(&mut self, now: Time, in_flight: u32) -> SentStamp {
         if in_flight == 0 {
             self.first_sent = now;

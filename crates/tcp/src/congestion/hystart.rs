@@ -29,7 +29,7 @@ enum HystartPhase {
 pub enum SlowStart {
     /// The window grows by this many packets.
     Grow(f64),
-    /// Congestion avoidance begins with the present window.
+    /// Congestion avoidance begins with the current window.
     Exit,
 }
 

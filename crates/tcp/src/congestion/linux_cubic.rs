@@ -2,7 +2,7 @@ use sweetspot_units::{Duration, Rate, Time};
 
 use super::{AckSample, CongestionConfig, CongestionControl, CongestionEvent};
 
-/// CUBIC as Linux has it (`net/ipv4/tcp_cubic.c`), in its integers and under its names.
+/// CUBIC as in Linux (`net/ipv4/tcp_cubic.c`), with its integers and its names.
 ///
 /// It differs from RFC 9438 where that costs or gains packets: the window grows by a twentieth per round trip at
 /// least until the first loss (`cnt <= 20` while `last_max_cwnd` is 0), the Reno-friendly window keeps its slope

@@ -112,7 +112,7 @@ impl AckSample {
     }
 }
 
-/// A sign of congestion. There is one at most per window of data.
+/// A sign of congestion. There is at most one per window of data.
 #[derive(Debug, Clone, Copy)]
 pub struct CongestionEvent {
     /// When it was detected.

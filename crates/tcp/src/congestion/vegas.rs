@@ -31,7 +31,7 @@ const MIN_WINDOW: f64 = 2.0;
 impl Vegas {
     /// The fewest packets to keep queued.
     pub const ALPHA: f64 = 1.0;
-    /// The most packets to keep queued.
+    /// The maximum number of packets to keep queued.
     pub const BETA: f64 = 3.0;
 
     /// The control at the start of a connection.

@@ -28,7 +28,7 @@ use usage::WindowUsage;
 /// The sending half of a connection: decides which packet leaves when.
 ///
 /// **Contract.** `now` never goes backwards. After every `handle_*` call and every
-/// [`Sender::offer`], [`Sender::poll_transmit`] is called until it gives back `None`; after
+/// [`Sender::offer`], [`Sender::poll_transmit`] is called until it returns `None`; after
 /// that [`Sender::poll_timeout`] is the latest time for [`Sender::handle_timeout`].
 /// Numbers count packets: 0 is the SYN, data starts at 1.
 ///

@@ -92,7 +92,7 @@ impl Era {
         Ok(self.window(granted.saturating_add(granted), measured))
     }
 
-    /// The min memory with a window of at least `window`: the value of `tcp_rmem[2]` with which autotuning reaches it.
+    /// The least memory that gives a window of at least `window`: the value of `tcp_rmem[2]` with which autotuning reaches it.
     pub fn memory_for(self, window: Bytes, measured: Option<ScalingRatio>) -> Bytes {
         let w = u128::from(window.get());
         let memory = match self {

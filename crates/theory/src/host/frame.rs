@@ -60,7 +60,7 @@ impl Framing {
     /// The largest payload of one packet of `mtu` bytes.
     ///
     /// # Errors
-    /// If `mtu` has no room for payload, or the options are impossible.
+    /// If `mtu` leaves no space for payload, or the options are impossible.
     pub fn payload(&self, mtu: Bytes) -> Result<Bytes, TheoryError> {
         let headers = Bytes::new(self.headers()?);
         require(mtu > headers, "MTU", mtu, "larger than the headers")?;
@@ -90,7 +90,7 @@ impl Framing {
     /// The payload rate of a link of `rate` full of packets of `mtu` bytes.
     ///
     /// # Errors
-    /// If `mtu` has no room for payload, or the options are impossible.
+    /// If `mtu` leaves no space for payload, or the options are impossible.
     pub fn goodput(&self, rate: Rate, mtu: Bytes) -> Result<Rate, TheoryError> {
         Ok(rate.scaled(self.efficiency(self.payload(mtu)?)?))
     }

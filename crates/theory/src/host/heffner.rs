@@ -5,7 +5,7 @@ use sweetspot_units::Bytes;
 
 // Heffner §6.6: rcv_space - rcv_alloc + ofo_alloc.
 /// The window to advertise: the buffer's target less the in-order data that the application has not
-/// read. Data out of order does not shrink it, so that one loss does not close the window.
+/// read. Out-of-order data does not shrink it, so one loss does not close the window.
 ///
 /// `in_buffer` is all data that the receiver holds, `out_of_order` included.
 pub fn window(space: Bytes, in_buffer: Bytes, out_of_order: Bytes) -> Bytes {

@@ -15,7 +15,7 @@ pub enum WindowGrowth {
 }
 
 // DRS §II: awnd >= 2 cwnd in slow start, awnd >= cwnd + 1 in additive increase.
-/// The min window that a receiver must advertise so that it never limits a sender with a window of `congestion_window` in the
+/// The smallest window that a receiver must advertise to never limit a sender with a window of `congestion_window` in the
 /// last RTT.
 pub fn advertised_window(congestion_window: Bytes, mss: Bytes, phase: WindowGrowth) -> Bytes {
     match phase {

@@ -34,7 +34,7 @@ pub struct LossFit {
     pub b: Estimate,
     /// The sum of squared residuals of ln p.
     pub residual_squares: f64,
-    /// How many points had loss. The others are left out, because their loss has no logarithm.
+    /// The number of points with loss. The others are left out, because their loss has no logarithm.
     pub points: usize,
 }
 

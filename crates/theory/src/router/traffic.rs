@@ -33,9 +33,9 @@ pub struct Outside {
     pub quantity: &'static str,
     /// Its value.
     pub given: f64,
-    /// The least seen.
+    /// The smallest value seen.
     pub low: f64,
-    /// The most seen.
+    /// The largest value seen.
     pub high: f64,
 }
 
@@ -138,7 +138,7 @@ impl Traffic {
     /// The prediction that these parameters of the regression stand for.
     ///
     /// # Errors
-    /// If they are no numbers.
+    /// If they are not numbers.
     pub fn prediction(&self, parameters: &[f64; PARAMETERS]) -> Result<Prediction, TheoryError> {
         let [log_a, log_b, ex_log_a, ex_log_b, logit_f, level, log_k] = *parameters;
         let bdp = self.bdp.get();

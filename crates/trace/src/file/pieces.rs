@@ -11,7 +11,7 @@ impl Pieces {
     /// Takes the next piece, and gives each record that is complete to `take`.
     ///
     /// # Errors
-    /// If the bytes are no capture from here on; nothing more comes then.
+    /// If the bytes are not a capture from here on; it then returns nothing more.
     pub fn take(
         &mut self,
         piece: &[u8],

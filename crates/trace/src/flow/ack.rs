@@ -14,13 +14,13 @@ pub struct Ack {
     pub dsack: bool,
     /// It answers a SYN.
     pub opens: bool,
-    /// It carries nothing, so that it can be a duplicate.
+    /// It carries no payload, so it can be a duplicate.
     pub pure: bool,
     /// The receiver's payload in the same segment.
     pub payload: u64,
     /// Its window is a multiple of this.
     pub grain: u64,
-    /// Its SACK blocks lie far from all data: a device on the path changes sequence numbers and not these blocks.
+    /// Its SACK blocks are far from all data: a device on the path changes sequence numbers and not these blocks.
     pub foreign: bool,
 }
 

@@ -34,7 +34,7 @@ pub struct Counts {
     pub windows: Histogram,
     /// The largest of them.
     pub largest_window: u64,
-    /// The most sent at once.
+    /// The most bytes sent at once.
     pub largest_burst: u64,
     /// When data first passed.
     pub first_data: Option<Time>,

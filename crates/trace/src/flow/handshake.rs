@@ -77,7 +77,7 @@ impl Handshake {
         true
     }
 
-    /// Whether both SYNs are there, so that all options are known.
+    /// Whether both SYNs are there, which makes all options known.
     pub fn is_complete(&self) -> bool {
         self.offers.iter().all(Option::is_some)
     }

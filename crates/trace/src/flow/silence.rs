@@ -26,7 +26,7 @@ pub struct Silences {
 }
 
 impl Silences {
-    /// New data went: whoever waits for an answer waits from now on.
+    /// New data was sent: the wait for an answer starts now.
     pub fn asked(&mut self, now: Time) {
         self.unheard = 0;
         self.since.get_or_insert(now);

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use super::connection::{Connection, Ending};
 use crate::packet::Segment;
 
-/// Connections followed at once. The one that has been silent longest makes room for another.
+/// Connections followed at once. A new one evicts the one that has been silent longest.
 pub const LIVE_CONNECTIONS: usize = 16_384;
 
 /// No slot.
@@ -108,7 +108,7 @@ impl Table {
             .filter_map(|slot| slot.connection.as_ref())
     }
 
-    /// How many connections had to make room.
+    /// The number of connections evicted.
     pub fn evicted(&self) -> u64 {
         self.evicted
     }

@@ -52,11 +52,11 @@ pub enum Link {
 /// Headers that radios put before IEEE 802.11.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Radio {
-    /// Radiotap, and PPI: the length stands in bytes 2 and 3, the smaller first.
+    /// Radiotap, and PPI: the length is in bytes 2 and 3, the smaller first.
     Tap,
     /// Prism: 144 bytes.
     Prism,
-    /// AVS: the length stands in bytes 4 to 7, the larger first.
+    /// AVS: the length is in bytes 4 to 7, the larger first.
     Avs,
 }
 

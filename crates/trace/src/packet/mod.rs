@@ -16,7 +16,7 @@ pub use segment::{Flags, Segment};
 use self::fragments::Fragments;
 use self::ip::{Packet, Part, TCP};
 
-/// Why a packet is no segment.
+/// Why a packet is not a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotASegment {
     /// Its link layer is not known here.
@@ -27,7 +27,7 @@ pub enum NotASegment {
     NotTcp,
     /// A part of a packet: the segment comes with the last one.
     Fragment,
-    /// So much of it was cut off that its TCP header is not whole.
+    /// The capture cut off a part of its TCP header.
     CutShort,
     /// Its lengths contradict one another.
     Malformed,

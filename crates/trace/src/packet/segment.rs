@@ -35,7 +35,7 @@ pub struct Segment {
     pub ack: u32,
     /// Its flags.
     pub flags: Flags,
-    /// The window as it stands in the header, not scaled.
+    /// The window in the header, not scaled.
     pub window: u16,
     /// Bytes of payload on the wire, captured or not.
     pub payload: u32,

@@ -105,7 +105,7 @@ impl Stream {
         self.rounds.flights_seen.quantile(0.5).map(Bytes::new)
     }
 
-    /// The most that ever was under way.
+    /// The most data that was ever in flight.
     pub fn largest_flight(&self) -> Bytes {
         Bytes::new(self.rounds.largest_flight)
     }
