@@ -32,7 +32,7 @@ def report(
             of outcomes.
         out: The page.
         svg: A directory into which every picture is written, too.
-        theme: Colours: as the reader's screen is set, or white for paper.
+        theme: Colours: for a screen, or white for paper.
 
     Returns:
         The files that were written, the page first.

@@ -1,6 +1,6 @@
 //! The medium of a page or a picture.
 
-/// Light and dark as the reader's screen has it, or white.
+/// Light or dark, as the reader's system is set, or white.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Theme {
     /// Light or dark, as the reader's system is set.

@@ -35,7 +35,7 @@ enum ResearchVerb {
     /// Experiments on this machine's kernel, each with a document of its results
     #[command(subcommand, after_help = "Examples:\n  sweetspot-research lab blog")]
     Lab(verbs::lab::LabExperiment),
-    /// Run a scenario by several engines and report where they differ, and why
+    /// Run a scenario on several engines, and report where they differ and why
     Validate(verbs::validate::Arguments),
     /// Reproduce the papers' figures and tables beside the published numbers
     Reproduce(verbs::reproduce::Arguments),
@@ -54,21 +54,21 @@ enum Benchmark {
     Library(bench::commands::library::Arguments),
     /// `tune` on other programs; writes docs/results/live.md
     Live(bench::commands::live::Arguments),
-    /// Flows of known cause, and which of them the classifier gets right; writes
+    /// Flows with known causes, and how many the classifier gets right; writes
     /// docs/results/limits.md
     Limits(bench::commands::limits::Arguments),
-    /// The BBR team's tests and the evaluation suite's scenarios, by the simulator; writes docs/results/matrix.md
+    /// The BBR team's tests and the evaluation suite's scenarios, in the simulator; writes docs/results/matrix.md
     Matrix(bench::commands::matrix::Arguments),
     /// Random paths, measured; writes docs/results/measure.md
     Measure(bench::commands::measure::Arguments),
     /// Random router links, to which the regression behind `advise router` is fitted; writes their table
     /// and its coefficients
     Router(bench::commands::router::Arguments),
-    /// The simulator beside ns-2 and ns-3; writes docs/results/speed.md
+    /// The simulator, compared with ns-2 and ns-3; writes docs/results/speed.md
     Sim(bench::commands::sim::Arguments),
     /// CPU time of each stage of a copy; writes docs/results/stages.md
     Stages(bench::commands::stages::Arguments),
-    /// Files moved beside scp and rsync, and across emulated paths; writes docs/results/transfer.md
+    /// Moving files, compared with scp and rsync, and across emulated paths; writes docs/results/transfer.md
     Transfer(bench::commands::transfer::Arguments),
 }
 

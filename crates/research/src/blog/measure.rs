@@ -113,7 +113,7 @@ impl BlogTestbed {
         let lasted = clock::now().since(self.started);
         let info = Info::read(&self.near).doing("read TCP_INFO")?;
         let Some(far) = &self.far else {
-            return Err(LabError::Inside("lab: the connection did not come about".into()));
+            return Err(LabError::Inside("lab: the connection was not established".into()));
         };
         Ok(BlogMeasurement {
             received: self.received,

@@ -23,7 +23,7 @@ pub enum Population {
 
 /// No such population.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no population {0}; there are {known}", known = names())]
+#[error("unknown population {0}; known are {known}", known = names())]
 pub struct UnknownPopulation(String);
 
 fn names() -> String {

@@ -37,7 +37,7 @@ Examples:
   sweetspot-research gauntlet --seed 7 --paths 300 --seeds 4 --sizing sobas,sobas:live --journal g.journal
   sweetspot-research gauntlet --seed 7 --only 41 --sizing sobas --worst worst")]
 pub struct Arguments {
-    /// Engine: sim, or lab (this machine's kernel in real time, one run after the other)
+    /// Engine: sim, or lab (this machine's kernel in real time, one run after another)
     #[arg(long, value_enum, default_value_t = EngineName::Sim)]
     engine: EngineName,
     /// Populations of random paths: drawn, sizes, long, changes, transfers, again
@@ -87,7 +87,7 @@ pub struct Arguments {
     /// Number of worst paths
     #[arg(long, value_name = "N", default_value_t = 10, requires = "worst")]
     worst_paths: usize,
-    /// Seeds of populations on which parameters were chosen; they are refused
+    /// Seeds on which parameters were chosen; they are rejected, so results are out of sample
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = seed())]
     chosen_on: Vec<u64>,
     /// Write a document of the results here, with pictures in a directory of its name

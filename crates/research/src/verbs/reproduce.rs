@@ -36,30 +36,30 @@ Examples:
   sweetspot-research reproduce ns2 --out docs/results
   sweetspot-research reproduce --list --json")]
 pub struct Arguments {
-    /// Which figures and tables: all, a paper (bdp, drs, heffner, blog, router), names like
+    /// Figures and tables: all, a paper (bdp, drs, heffner, blog, router), names like
     /// bdp-fig3 or fig3; ns2, the agreement with ns-2; or router-tables, Tables I and II of the
     /// router buffer paper with every number behind its figures
     #[arg(value_name = "WHAT")]
     what: Vec<String>,
-    /// Engines that run them
+    /// Engines to run
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = DEFAULT_ENGINES)]
     engine: Vec<EngineName>,
     /// Output directory: papers.html, papers.md, a picture per figure in papers/
     #[arg(long, value_name = "DIR", default_value = DEFAULT_OUT)]
     out: PathBuf,
-    /// More seeds and a closer search, as in docs/results; router-tables is so without it
+    /// Use more seeds and a closer search, as for docs/results; router-tables always does
     #[arg(long)]
     careful: bool,
     /// For router-tables: one seed and short runs
     #[arg(long, conflicts_with = "careful")]
     quick: bool,
-    /// List the figures and tables and end
+    /// List the figures and tables, and exit
     #[arg(long)]
     list: bool,
     /// Print the list, or the files written and every published number with ours, as one JSON object
     #[arg(long)]
     json: bool,
-    /// Colours: as the reader's screen is set, or for paper
+    /// Colours: for a screen or for paper
     #[arg(long, value_enum, default_value_t = ThemeName::Screen)]
     theme: ThemeName,
     #[command(flatten)]

@@ -25,7 +25,7 @@ Examples:
   sweetspot-research validate --standing --out docs/results/validate.md
   sweetspot-research validate --population --paths 60 --drawn-by 5 --journal v.journal")]
 pub struct Arguments {
-    /// The scenario, a TOML file; docs/scenario.md describes it
+    /// A TOML file; docs/scenario.md describes it
     #[arg(required_unless_present_any = ["standing", "population"], conflicts_with = "standing")]
     scenario: Option<PathBuf>,
     /// Run every scenario of scenarios/standing; an engine beyond a scenario's bounds is an error

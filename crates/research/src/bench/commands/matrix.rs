@@ -35,8 +35,7 @@ pub fn run(arguments: Arguments) -> Ending {
     let known = |name: &&String| MATRIX.iter().any(|test| test.name == **name);
     if let Some(unknown) = arguments.test.iter().find(|name| !known(name)) {
         let names: Vec<&str> = MATRIX.iter().map(|test| test.name).collect();
-        let why =
-            format!("--test {unknown}: there is no such test; there are {}", names.join(", "));
+        let why = format!("--test {unknown}: unknown test; known are {}", names.join(", "));
         return Err(UsageError::new(why).into());
     }
     let mut results = read(&arguments.journal)?;
@@ -93,7 +92,7 @@ fn read(journal: &Path) -> Result<Vec<MatrixResult>, String> {
     };
     let line = |line: &str| serde_json::from_str(line);
     text.lines().map(line).collect::<Result<_, _>>().map_err(|error| {
-        format!("{}: {error}; remove it, and everything is run again", journal.display())
+        format!("{}: {error}; remove it to run everything again", journal.display())
     })
 }
 
