@@ -26,7 +26,7 @@ pub enum StudyError {
         source: EngineError,
     },
     /// The scenario has no transfer.
-    #[error("\"{title}\" has no [[transfer]]; add one: the study is about what it achieves")]
+    #[error("\"{title}\" has no [[transfer]]; add one for the study to measure")]
     NoTransfer {
         /// The scenario's title.
         title: String,

@@ -14,7 +14,7 @@ pub(super) fn steady(terms: &Terms<'_>) -> Result<Steady, EngineError> {
     let (KnownCross::Elephants { rtt: cross_rtt, acks }, [transfer]) =
         (&terms.cross, terms.transfers)
     else {
-        return Err(not_covered("several transfers meet elephants, and equation (7) knows one"));
+        return Err(not_covered("several transfers meet elephants, and equation (7) covers one"));
     };
     if terms.loss.get() > 0.0 {
         return Err(not_covered("elephants on a path that loses at random are not window-limited"));

@@ -82,8 +82,8 @@ fn congested(
 ) -> Result<Steady, EngineError> {
     if !is_reno(transfer.congestion) {
         return Err(not_covered(format!(
-            "the window exceeds what the path holds, so that {} meets its own losses, and the \
-             sawtooth's formulas are Reno's",
+            "the window exceeds what the path holds, so {} meets its own losses, and the \
+             sawtooth's formulas are for Reno",
             transfer.congestion.name()
         )));
     }
@@ -124,7 +124,7 @@ fn lossy(terms: &Terms<'_>) -> Result<Steady, EngineError> {
     let transfer = &terms.transfers[0];
     if !is_reno(transfer.congestion) {
         return Err(not_covered(format!(
-            "the path loses packets at random, and this engine knows Reno's response to that, not {}'s",
+            "the path loses packets at random, and this engine models Reno's response to that, not {}'s",
             transfer.congestion.name()
         )));
     }
@@ -161,8 +161,8 @@ fn lossy(terms: &Terms<'_>) -> Result<Steady, EngineError> {
         &format!("{SOBAS}, equation (9); Padhye, Firoiu, Towsley, Kurose 1998"),
     ));
     steady.assumptions.push(
-        "Losses come singly and one by one; those of ACKs do not matter, as a later one tells as \
-         much."
+        "Losses are single and independent; lost ACKs do not matter, because a later ACK covers \
+         them."
             .to_owned(),
     );
     Ok(steady)
@@ -183,7 +183,7 @@ fn shared(terms: &Terms<'_>, transfers: &[Transfer]) -> Result<Steady, EngineErr
     if all > spot.high {
         return Err(not_covered(format!(
             "the transfers' windows, {all} together, exceed the {} that the path holds, and no \
-             closed form says how they share their losses",
+             closed form predicts how they share losses",
             spot.high
         )));
     }

@@ -89,8 +89,8 @@ impl<'a> Terms<'a> {
             CrossRates::of(scenario, self.packet)?;
         if udp > 0.0 && windows > 0.0 {
             return Err(not_covered(
-                "cross traffic is mixed: formulas are known for unresponsive traffic or \
-                 window-limited transfers alone",
+                "cross traffic is mixed: there are formulas only for unresponsive traffic or \
+                 for window-limited transfers",
             ));
         }
         if scenario.path.reverse == Reverse::Clean {
@@ -99,8 +99,8 @@ impl<'a> Terms<'a> {
         self.used = Rate::from_f64(udp + windows + acks);
         if self.used >= self.path.capacity() {
             return Err(not_covered(format!(
-                "cross traffic needs {} of {} and so congests the path before the transfer comes; \
-                 equation (9) would take the loss and RTT that this makes as measured",
+                "cross traffic needs {} of {} and so congests the path before the transfer \
+                 starts; equation (9) would need the resulting loss and RTT as measurements",
                 self.used,
                 self.path.capacity()
             )));
@@ -109,7 +109,7 @@ impl<'a> Terms<'a> {
             self.cross = KnownCross::Unresponsive;
             self.assumptions.push(
                 "Cross traffic as a fluid of constant rate: T_e = T_m, and of a full buffer the \
-                 transfer's are the share A/C. Its bursts make the throughput near the ends of the sweet spot lower."
+                 transfer's are the share A/C. Its bursts lower the throughput near the ends of the sweet spot."
                     .to_owned(),
             );
         } else if windows > 0.0 {
@@ -118,7 +118,7 @@ impl<'a> Terms<'a> {
                 acks: acks / (windows + acks),
             };
             self.assumptions.push(
-                "The elephants never lose a packet, so that their windows limit them; their RTT is \
+                "The elephants never lose a packet, so their windows limit them; their RTT is \
                  the harmonic mean of the entry's."
                     .to_owned(),
             );
@@ -146,8 +146,8 @@ impl CrossRates {
         for cross in &scenario.cross {
             if cross.hops != (narrow, narrow) && scenario.path.hops.len() > 1 {
                 return Err(not_covered(
-                    "cross traffic crosses other links than the narrow one, and the formulas know \
-                     one",
+                    "cross traffic crosses other links than the narrow one, and the formulas \
+                     cover one link",
                 ));
             }
             if cross.inputs.is_some() {
@@ -176,13 +176,13 @@ impl CrossRates {
                 Ok(())
             }
             TrafficKind::Elephants { window: None, .. } => Err(not_covered(
-                "elephants without a window congest the path by themselves, and no closed form says what loss and RTT \
-                 that makes: equation (9) takes them as measured",
+                "elephants without a window congest the path by themselves, and no closed form gives the resulting \
+                 loss and RTT: equation (9) takes them from measurements",
             )),
             TrafficKind::Mice { .. }
             | TrafficKind::ClosedLoop { .. }
             | TrafficKind::Arrivals { .. } => Err(not_covered(
-                "transfers of limited size react, but less than persistent ones: the throughput lies between A and \
+                "transfers of limited size react, but less than persistent ones: the throughput is between A and \
                  equation (8), and no closed form says where (SOBAS paper, section V-C)",
             )),
         }
@@ -192,51 +192,51 @@ impl CrossRates {
 /// `Ok` if the formulas are about such transfers and such a path; the cross traffic aside.
 fn covered(scenario: &Scenario) -> Result<(), EngineError> {
     if scenario.transfers.is_empty() {
-        return Err(not_covered(
-            "there is no [[transfer]], and the formulas are about what one achieves",
-        ));
+        return Err(not_covered("there is no [[transfer]], and the formulas describe one"));
     }
     if scenario.transfers.iter().any(|t| !t.reader.is_greedy() || !t.writer.is_greedy()) {
         return Err(not_covered(
-            "an application reads or writes slower than TCP, and the formulas are about TCP alone",
+            "an application reads or writes slower than TCP, and the formulas cover only TCP",
         ));
     }
     if scenario.transfers.iter().any(|transfer| transfer.follows) {
         return Err(not_covered(
-            "a transfer begins when another ends, and the formulas are of steady states",
+            "a transfer begins when another ends, and the formulas describe steady states",
         ));
     }
     if scenario.send_pool.is_some() {
-        return Err(not_covered("senders share memory, and the formulas give each its window"));
+        return Err(not_covered("senders share memory, and the formulas give each its own window"));
     }
     let path = &scenario.path;
     if path.hops.iter().any(|hop| hop.queue != QueueDiscipline::DropTail) {
-        return Err(not_covered("the formulas are those of drop-tail queues"));
+        return Err(not_covered("the formulas hold only for drop-tail queues"));
     }
     if path.hops.iter().any(|hop| hop.policer.is_some() || hop.burst > Bytes::ZERO) {
-        return Err(not_covered("the formulas are those of links of constant rate"));
+        return Err(not_covered("the formulas hold only for links of constant rate"));
     }
     if path.hops.iter().any(|hop| hop.reorder > Probability::ZERO) {
-        return Err(not_covered("packets overtake each other, and the formulas keep their order"));
+        return Err(not_covered(
+            "packets overtake each other, and the formulas assume their order",
+        ));
     }
     let end = scenario.warmup + scenario.duration;
     scenario.transfers.iter().try_for_each(|transfer| permanent(transfer, end))?;
     let varies = |hop: &DirectionSpec| hop.jitter.max(hop.aggregation) > Duration::ZERO;
     if path.hops.iter().any(varies) {
         return Err(not_covered(
-            "the round trip varies by itself, and the formulas take it as fixed",
+            "the round trip varies by itself, and the formulas assume a fixed one",
         ));
     }
     if path.backward != path.hops {
         return Err(not_covered(
-            "its links differ between the two directions, and the formulas take them as alike",
+            "its links differ between the two directions, and the formulas assume equal ones",
         ));
     }
     if path.packet_spread > Bytes::ZERO {
-        return Err(not_covered("packets differ in size, and the formulas count whole ones"));
+        return Err(not_covered("packets differ in size, and the formulas assume equal ones"));
     }
     if !path.changes.is_empty() || !path.traces.is_empty() {
-        return Err(not_covered("the path changes, and the formulas take it as fixed"));
+        return Err(not_covered("the path changes, and the formulas assume a fixed one"));
     }
     Ok(())
 }
@@ -245,8 +245,8 @@ fn covered(scenario: &Scenario) -> Result<(), EngineError> {
 fn permanent(transfer: &Transfer, end: Duration) -> Result<(), EngineError> {
     if transfer.size.is_some() {
         return Err(not_covered(
-            "the transfer has a size, and the formulas are about the steady state of one without \
-             end",
+            "the transfer has a size, and the formulas describe the steady state of an endless \
+             one",
         ));
     }
     if transfer.start >= end {

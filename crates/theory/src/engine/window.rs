@@ -40,8 +40,8 @@ impl Terms<'_> {
             },
             _ => {
                 return Err(not_covered(format!(
-                    "sizing \"{}\" finds its window by measuring, and no closed form says where a \
-                     control loop settles",
+                    "sizing \"{}\" finds its window by measuring, and no closed form predicts \
+                     where a control loop settles",
                     transfer.sizing
                 )));
             }
@@ -58,13 +58,13 @@ impl Terms<'_> {
     /// Autotuning advertises twice an RTT's arrivals: it never limits while the host allows more than the path holds.
     fn autotuned(&self, hosts: Bytes) -> Result<String, EngineError> {
         if hosts > saturation::sweet_spot(&self.path).high {
-            return Ok("autotuning, which offers twice what arrives per round trip and so never \
-                       limits"
+            return Ok("autotuning, which offers twice the data that arrives per round trip and \
+                       so never limits"
                 .to_owned());
         }
         Err(not_covered(
-            "the kernel's autotuning is cut by tcp.max_window below what the path holds, and how \
-             far it grows depends on how it was started",
+            "tcp.max_window cuts the kernel's autotuning below what the path holds, and its \
+             growth depends on its start",
         ))
     }
 
