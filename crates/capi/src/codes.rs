@@ -133,7 +133,7 @@ pub const REASONS: [(Reason, &str); 18] = [
     (Reason::PathFaster, "the path carries more than measured before\0"),
     (Reason::PathSlower, "the path carries less than measured before\0"),
     (Reason::Overflow, "the bottleneck's buffer overflowed\0"),
-    (Reason::RateInelastic, "a standing queue remains, and the rate does not follow the window\0"),
+    (Reason::RateInelastic, "a queue persists, and the rate does not follow the window\0"),
     (Reason::TryingMore, "the path may carry more than congestion control sends\0"),
     (Reason::NoMore, "the path has no unused capacity\0"),
     (Reason::TrialPaid, "a smaller window did not lower the rate\0"),

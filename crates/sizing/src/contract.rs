@@ -438,9 +438,7 @@ impl fmt::Display for Reason {
             Reason::PathFaster => "the path carries more than measured before",
             Reason::PathSlower => "the path carries less than measured before",
             Reason::Overflow => "the bottleneck's buffer overflowed",
-            Reason::RateInelastic => {
-                "a standing queue remains, and the rate does not follow the window"
-            }
+            Reason::RateInelastic => "a queue persists, and the rate does not follow the window",
             Reason::TryingMore => "the path may carry more than congestion control sends",
             Reason::NoMore => "the path has no unused capacity",
             Reason::TrialPaid => "a smaller window did not lower the rate",

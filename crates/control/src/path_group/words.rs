@@ -32,7 +32,7 @@ mod tests {
         assert_eq!(held, Some((TuneEventKind::Held, "the path's capacity is known".to_owned())));
         let (kind, why) = told(SizingPhase::Trying, Reason::RateInelastic).unwrap();
         assert_eq!(kind, TuneEventKind::Tightened);
-        assert!(why.starts_with("trial of a smaller window: a standing queue"), "{why}");
+        assert!(why.starts_with("trial of a smaller window: a queue persists"), "{why}");
         assert_eq!(told(SizingPhase::Open, Reason::TrialFailed).unwrap().0, TuneEventKind::LetGo);
         assert_eq!(told(SizingPhase::HandsOff, Reason::Ended), None);
         assert_eq!(words(&EventKind::Lifted), None);

@@ -116,7 +116,7 @@ impl Hold {
 /// Paced      -> Steady      nothing was lost until CUBIC would be back, or too much for the first time
 /// Paced      -> Open        the rate fell under the limit
 ///                           cross traffic keeps a queue
-/// Open       -> Trial       a standing queue remains, and the rate does not follow the window
+/// Open       -> Trial       a queue persists, and the rate does not follow the window
 /// Open       -> Startup     a packet was lost without a queue of our own
 /// Trial      -> Steady      a smaller window did not lower the rate
 /// Trial      -> Open        a smaller window lowered the rate
