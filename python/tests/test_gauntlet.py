@@ -54,7 +54,7 @@ def test_fixed_congestion_controls_stay() -> None:
 
 
 def test_what_cannot_be_drawn_is_named() -> None:
-    with pytest.raises(ValueError, match="there is no population short; there are drawn"):
+    with pytest.raises(ValueError, match="unknown population short; known are drawn"):
         short(population="short")
     with pytest.raises(ValueError, match="cubik"):
         short(congestions=["cubik"])

@@ -72,7 +72,7 @@ def test_a_series_changes_no_outcome_and_is_that_of_the_command_line(
 
 def test_samples_without_end_are_refused(bare: ss.Scenario) -> None:
     # 10 s in 4 million rows are 2.5 us.
-    with pytest.raises(ValueError, match="interval.*take 3 us or more"):
+    with pytest.raises(ValueError, match="interval.*use 3 us or more"):
         ss.series(bare, interval="1ns")
     with pytest.raises(ValueError, match="interval.*soon"):
         ss.series(bare, interval="soon")

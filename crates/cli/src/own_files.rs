@@ -34,7 +34,7 @@ pub fn own_identity(path: Option<&Path>) -> Result<Identity, Box<dyn std::error:
     {
         let (path, directory) = (path.shown(), directory.shown());
         return Err(format!(
-            "--identity {path}: there is no directory {directory}; make it, or correct the path"
+            "--identity {path}: there is no directory {directory}; create it, or correct the path"
         )
         .into());
     }

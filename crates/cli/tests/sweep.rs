@@ -137,7 +137,7 @@ fn an_interrupted_sweep_says_where_its_runs_are_and_goes_on_from_there() -> Test
     assert!(Command::new("sh").args(["-c", &interrupt]).status()?.success());
     let output = child.wait_with_output()?;
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
-    assert!(stderr(&output).contains("goes on from there"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("resumes from there"), "{}", stderr(&output));
     assert!(lines() >= 5);
     Ok(())
 }

@@ -225,7 +225,7 @@ fn a_spoken_code_admits_whoever_was_told_it_and_one_wrong_try_ends_it() {
 
     let code = service.invite(&["--spoken-code"]).stdout;
     let (start, _) = code.trim().rsplit_once('-').unwrap();
-    send(&format!("{start}-zzz"), "h").failed_saying(&["the code is wrong", "ended it"]);
+    send(&format!("{start}-zzz"), "h").failed_saying(&["the code is wrong", "invalidated it"]);
     send(&code, "h").failed_saying(&["no such code"]);
     assert_eq!(names(&service.scratch.join("guest")), ["f"]);
 }
@@ -257,6 +257,6 @@ fn a_key_is_not_put_into_a_directory_that_is_not_there() {
     let path = scratch.path().join("no-such/identity.pem");
     let mut command = Command::new(SWEETSPOT);
     command.args(["serve", "key", "--identity"]).arg(&path);
-    run(command).failed_saying(&["there is no directory", "no-such", "make it"]);
+    run(command).failed_saying(&["there is no directory", "no-such", "create it"]);
     assert!(!scratch.path().join("no-such").exists());
 }

@@ -217,7 +217,7 @@ fn run_interruptibly(
     let interrupted = || {
         let kept = match &arguments.journal {
             Some(path) => format!(
-                "what was finished is in {}; the same command goes on from there",
+                "finished runs are in {}; the same command resumes from there",
                 path.shown()
             ),
             None => "nothing is kept without --journal FILE".to_owned(),

@@ -161,7 +161,7 @@ impl OutputJournal {
 
     fn interrupted(&self) {
         err!(
-            "sweetspot: interrupted; what was finished is in {}, and the same command goes on from there",
+            "sweetspot: interrupted; finished work is in {}, and the same command resumes from there",
             self.path.shown()
         );
     }

@@ -148,7 +148,7 @@ mod tests {
             outlook([20.0, 10.0, 40.0]).unless_refuted(Some(Rate::from_mbit_per_second(61)));
         assert!(judged.congestion.is_empty() && judged.window.is_none());
         let why = judged.unknown.unwrap_or_default();
-        assert!(why.starts_with("the path as measured carries 40 Mbit/s, and TCP got 61 Mbit/s"));
+        assert!(why.starts_with("the measured path carries 40 Mbit/s, but TCP got 61 Mbit/s"));
     }
 
     #[test]
