@@ -166,7 +166,7 @@ fn publish(outcome: &DemoOutcome, arguments: &Arguments) -> Result<(), Box<dyn s
         out!("{}", json.trim_end());
     } else {
         out!(
-            "\n{}\n{}\n\nThe picture of why: {}\nThe numbers:        {}",
+            "\n{}\n{}\n\nPictures: {}\nNumbers:  {}",
             table(outcome),
             headline(outcome).join("\n"),
             page.shown(),
