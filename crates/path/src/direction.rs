@@ -42,7 +42,7 @@ pub struct Dropped<P> {
 }
 
 impl<P: Packet> Direction<P> {
-    /// An idle direction as `spec` describes it, for packets of up to `mtu`. `seed` decides loss and jitter.
+    /// An idle direction as `spec` describes it, for packets of up to `mtu`. `seed` determines loss and jitter.
     pub fn new(spec: &DirectionSpec, mtu: Bytes, seed: u64) -> Direction<P> {
         Direction {
             loss: spec.random_loss(seed),
@@ -55,8 +55,8 @@ impl<P: Packet> Direction<P> {
     }
 
     /// A packet arrives at the path's entry at `now`. Departures from the link up to `now` are
-    /// worked off first, so that the queue is judged as it stood then, however late the call:
-    /// `now` may lie before the time of an earlier [`Direction::poll_delivery`], by up to the
+    /// processed first, so the queue has its state of that time, however late the call: `now`
+    /// may be before the time of an earlier [`Direction::poll_delivery`], by up to the
     /// propagation delay, because that call looks no further than it must.
     pub fn handle_arrival(&mut self, now: Time, packet: P) -> Result<(), Dropped<P>> {
         self.advance(now);

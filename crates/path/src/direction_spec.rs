@@ -34,8 +34,8 @@ pub struct DirectionSpec {
     pub reorder: Probability,
     /// How long these are held back.
     pub reorder_by: Duration,
-    /// Packets go on together at multiples of this, as behind a link that is granted turns (Wi-Fi, cable, 4G uplinks);
-    /// zero: each at once.
+    /// Packets leave together at multiples of this time, as behind a link with granted time slots (Wi-Fi, cable, 4G
+    /// uplinks); zero: each at once.
     pub aggregation: Duration,
 }
 

@@ -5,7 +5,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::trace_error::TraceError;
 
-/// Rates that hold from a time on until the next, as a CSV file has them: lines of `seconds,rate`. Times count from the
+/// Rates, each valid from its time until the next, as in a CSV file: lines of `seconds,rate`. Times count from the
 /// first line's; the last rate holds for as long as the one before it, and then the trace repeats. A rate of zero is an
 /// outage. Packets leave when the integral of the rate since they could be sent has reached their size.
 #[derive(Debug, Clone, PartialEq)]

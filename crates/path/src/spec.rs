@@ -12,7 +12,7 @@ use crate::{DirectionSpec, NAMED_PATHS, PolicerSpec, QueueDiscipline, named_path
 ///
 /// Each direction is its own: `up.` (near to far, the way the data goes) and `down.` before a key of
 /// [`DirectionSpec`] set that direction only, e.g. `up.rate=20Mbit/s down.buffer=100pkt`. `rtt` is the two-way
-/// propagation, half each way. A comma stands for a space. A buffer may be written as a multiple of its direction's
+/// propagation, half each way. A comma counts as a space. A buffer may be written as a multiple of its direction's
 /// rate x `rtt`: `buffer=1bdp`. `@lte` and other names ([`NAMED_PATHS`]) stand for a path; keys behind one change it. A
 /// policer is `policer=20Mbit/s` with `policer_burst=100kB`.
 ///

@@ -1,7 +1,7 @@
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 /// A token bucket (RFC 2697 with one rate, RFC 3290 section 5.1.3): it holds up to `burst` bytes and fills at `rate`. Time
-/// stands for its level, as in ITU-T I.371's generic cell rate algorithm: the missing tokens are the time until it is full.
+/// represents its level, as in ITU-T I.371's generic cell rate algorithm: the missing tokens are the time until it is full.
 #[derive(Debug, Clone)]
 pub struct TokenBucket {
     rate: Rate,

@@ -67,7 +67,7 @@ impl Sizing {
         }
     }
 
-    /// The sizing that takes this one's place where nothing can probe the path.
+    /// The sizing that replaces this one where nothing can probe the path.
     pub fn without_probes(self) -> Sizing {
         if self == Sizing::Sobas { Sizing::SobasLive } else { self }
     }

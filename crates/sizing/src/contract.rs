@@ -262,8 +262,8 @@ pub enum CongestionChoice {
 }
 
 impl CongestionChoice {
-    /// Whether a sender that changes from a pace of `before` to one of `after` under this congestion control begins it anew. BBR
-    /// takes a pace that held it for the path's rate, and grows from there by a quarter in eight round trips only.
+    /// Whether a sender restarts this congestion control when its pacing rate changes from `before` to `after`. BBR mistakes a
+    /// pacing rate that held it for the path's rate, and grows from there by only a quarter in eight round trips.
     pub fn begins_anew(self, before: Option<Rate>, after: Option<Rate>) -> bool {
         self == CongestionChoice::Bbr
             && before.is_some_and(|before| after.is_some_and(|after| after > before))

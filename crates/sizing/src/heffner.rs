@@ -32,8 +32,8 @@ pub struct Heffner {
 pub enum HeffnerVariant {
     /// `heffner`: once the space, as section 6.6 words it.
     Once,
-    /// `heffner:twice`: twice the space, as Figure 1 shows (the window doubles every round trip and ends at twice the BDP) and
-    /// section 4.2.1 has it.
+    /// `heffner:twice`: twice the space, as in Figure 1 (the window doubles every round trip and ends at twice the BDP) and in
+    /// section 4.2.1.
     Twice,
     /// `heffner:read`: twice what the application read in a round trip, instead of what arrived. A slow reader then has the
     /// steady state of section 4.2.1.

@@ -32,7 +32,7 @@ pub struct SenderConfig {
     /// Slow-start restart (RFC 5681 section 4.1).
     pub slow_start_restart: bool,
     /// Whether packets are handed down in segments of several, as Linux does (`tcp_tso_autosize`): the send buffer
-    /// counts segments, and a pace lets one out at a time.
+    /// counts segments, and pacing releases one at a time.
     pub offload: bool,
     /// Whether packets are paced: spread over the round trip.
     pub pacing: bool,
@@ -47,7 +47,7 @@ pub struct SenderConfig {
 /// A send buffer that counts segments' kernel memory (`sk_wmem_queued`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SendMemory {
-    /// As far as the buffer grows: tcp_wmem\[2\]. Below that it is never the limit, since it grows to twice the
+    /// The buffer's largest size: tcp_wmem\[2\]. Below that it is never the limit, since it grows to twice the
     /// window of segments of one packet each (`tcp_sndbuf_expand`).
     pub limit: Bytes,
     /// Bytes of a packet without headers.

@@ -184,7 +184,7 @@ impl Receiver {
         self.out_of_order.as_ref().map_or(0, |beyond| beyond.arrived)
     }
 
-    /// The SACK blocks of the ACK given back last, where it has any.
+    /// The SACK blocks of the last ACK returned, if it has any.
     pub fn sack_blocks(&self) -> SackBlocks {
         self.out_of_order.as_ref().map_or(SackBlocks::NONE, |beyond| beyond.blocks)
     }
@@ -220,7 +220,7 @@ impl Receiver {
         self.delayed.as_ref()?.pending.map(|pending| pending.until)
     }
 
-    /// The time of [`Receiver::poll_timeout`] has come. Gives back the ACK to send, if any.
+    /// The time of [`Receiver::poll_timeout`] has come. Returns the ACK to send, if any.
     pub fn handle_timeout(&mut self, now: Time) -> Option<Acknowledgement> {
         let delayed = self.delayed.as_mut()?;
         let pending = delayed.pending.filter(|pending| pending.until <= now)?;
@@ -254,8 +254,8 @@ impl Receiver {
         u32::try_from(self.advertised()).unwrap_or(u32::MAX)
     }
 
-    /// A window that opened by itself: the number expected next and the window to tell, where that is `min`
-    /// packets or more.
+    /// A window that opened by itself: the number expected next and the window to advertise, if that is
+    /// `min` packets or more.
     pub fn update_window(&mut self, min: u64) -> Option<(u64, u32)> {
         (self.open() >= min.max(1)).then(|| (self.next, self.readvertise(self.right_edge)))
     }

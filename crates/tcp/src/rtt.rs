@@ -29,7 +29,7 @@ pub struct RttEstimator {
 const MAX_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl RttEstimator {
-    /// An estimator without a sample. `phase` is where in a tick the clock stands at time 0,
+    /// An estimator without a sample. `phase` is the clock's position within a tick at time 0,
     /// `initial` the timeout before the first sample.
     pub fn new(tick: Duration, phase: Duration, min_timeout: Duration, initial: Duration) -> Self {
         let mut estimator = RttEstimator {

@@ -27,7 +27,7 @@ pub struct FqCodelConfig {
     /// CoDel's parameters, for each queue.
     pub codel: CodelConfig,
     /// Packets that all queues together have room for, the one in service included. In packets
-    /// as in RFC 8290 section 5.2.3, so that one arrival costs one packet at most.
+    /// as in RFC 8290 section 5.2.3, so one arrival costs at most one packet.
     pub limit: u64,
     /// Bytes that a flow may send per turn.
     pub quantum: Bytes,

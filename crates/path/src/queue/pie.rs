@@ -38,7 +38,7 @@ pub struct PieConfig {
     pub alpha: f64,
     /// Weight of the trend, 1/s.
     pub beta: f64,
-    /// A queue of two of these is never dropped from: MEAN_PKTSIZE.
+    /// A queue of up to two such packets never drops: MEAN_PKTSIZE.
     pub mean_packet: Bytes,
     /// Up to this probability, packets that support ECN are marked instead of dropped; zero: never (section 5.1).
     pub marks_up_to: f64,

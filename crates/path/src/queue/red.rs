@@ -32,7 +32,7 @@ pub struct RedConfig {
     pub weight: f64,
     /// The drop probability at `upper`: max_p.
     pub max_probability: f64,
-    /// Whether the probability rises on from `upper` to one at twice `upper`, instead of
+    /// Whether the probability continues to rise from `upper` to one at twice `upper`, instead of
     /// jumping to one.
     pub gentle: bool,
     /// Whether packets that support ECN are marked instead of dropped early.
@@ -48,8 +48,8 @@ pub struct RedConfig {
 impl RedConfig {
     /// The common configuration for a buffer of `limit` behind a link that sends a packet of
     /// `mean_packet` in `packet_time`: w_q 0.002 and max_th = 3 min_th (section 7 of the paper),
-    /// max_p 0.1 and gentle (Floyd's later advice), max_th at half of the limit, so that twice
-    /// max_th is all of it.
+    /// max_p 0.1 and gentle (Floyd's later advice), max_th at half of the limit, so twice
+    /// max_th is the whole limit.
     pub fn new(limit: Volume, mean_packet: Bytes, packet_time: Duration) -> RedConfig {
         let room = match limit {
             Volume::Bytes(room) => room.as_f64(),

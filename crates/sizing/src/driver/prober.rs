@@ -177,7 +177,7 @@ impl Prober {
         }
     }
 
-    /// An answer arrived. `None` if it is a duplicate, too old, or makes no sense.
+    /// An answer arrived. `None` if it is a duplicate, too old, or invalid.
     pub fn handle_answer(&mut self, arrived: Time, answer: &ProbeAnswer) -> Option<Probe> {
         // There cannot be more answers than probes.
         if answer.sequence > answer.probe {

@@ -27,7 +27,7 @@ pub(crate) struct UnusedCapacity {
 /// The queue during an epoch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Queued {
-    /// One stood throughout: the bottleneck was busy, with others' packets if not with ours.
+    /// One persisted throughout: the bottleneck was busy, with cross traffic if not with our packets.
     pub throughout: bool,
     /// There was one in the epoch or shortly before.
     pub lately: bool,

@@ -111,7 +111,7 @@ impl Sobas {
         Sobas::new(config, Sensors::Probes)
     }
 
-    /// `sobas:live`: measurements of the receiving kernel alone.
+    /// `sobas:live`: only measurements of the receiving kernel.
     pub fn live(config: &ControllerConfig) -> Sobas {
         Sobas::new(config, Sensors::Kernel)
     }

@@ -128,7 +128,7 @@ impl Hold {
 /// ```
 #[derive(Debug)]
 pub(super) enum State {
-    /// The capacity is being measured. Until the first train tells something of it, the window grows as an open one's.
+    /// The capacity is being measured. Until the first train measures it, the window grows like an unlimited one.
     Startup(Startup),
     /// Held at the capacity.
     Held(Held),

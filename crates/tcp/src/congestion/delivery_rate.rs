@@ -2,7 +2,7 @@ use sweetspot_units::{Duration, Time};
 
 /// Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation-00), in packets.
 ///
-/// For every packet sent, [`DeliveryRate::handle_sent`] gives back a stamp to keep with it. When an
+/// For every packet sent, [`DeliveryRate::handle_sent`] returns a stamp to keep with it. When an
 /// ACK arrives, the stamp of every packet that it newly acknowledges goes to
 /// [`DeliveryRate::handle_delivered`]; then [`DeliveryRate::poll_sample`] has the rate at which the
 /// path delivered. Only some controls need it ([`super::Algorithm::needs_delivery_rate`]).

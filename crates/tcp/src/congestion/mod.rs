@@ -124,7 +124,7 @@ pub struct CongestionEvent {
     pub in_flight: u32,
     /// SND.NXT: packets sent for the first time since the connection began.
     pub nxt: u64,
-    /// Whether the window came down for this window of data already. Linux lowers the threshold but once
+    /// Whether the window was already reduced for this window of data. Linux lowers the threshold only once
     /// (`tcp_enter_loss`).
     pub reduced: bool,
 }

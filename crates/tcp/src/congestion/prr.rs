@@ -1,9 +1,9 @@
 /// Proportional Rate Reduction (RFC 6937) in Linux's flavour (`tcp_cwnd_reduction`).
 ///
-/// It decides how many packets each ACK of a recovery lets out, so that the window arrives at
+/// It decides how many packets each ACK of a recovery lets out, so the window arrives at
 /// ssthresh without a silent half round trip and without a burst. Linux takes the congestion window
 /// for RecoverFS, and lets slow start's extra packet out only on an ACK that advances and reports no
-/// further loss. All counts are in packets. [`Prr::handle_ack`] gives back the most packets to send
+/// further loss. All counts are in packets. [`Prr::handle_ack`] returns the maximum number of packets to send
 /// after an ACK, retransmissions included; [`Prr::handle_sent`] takes those that were sent.
 #[derive(Debug, Clone, Copy)]
 pub struct Prr {
@@ -21,8 +21,8 @@ impl Prr {
     }
 
     /// Takes an ACK that newly delivered `delivered` packets and leaves `pipe` in flight. It is
-    /// `clean` if it advances SND.UNA and reports no new loss. Gives back the packets that may be
-    /// sent (section 3.1).
+    /// `clean` if it advances SND.UNA and reports no new loss. Returns the number of packets that
+    /// may be sent (section 3.1).
     pub fn handle_ack(&mut self, delivered: u32, pipe: u32, clean: bool) -> u32 {
         let (delivered, pipe) = (f64::from(delivered), f64::from(pipe));
         self.delivered += delivered;

@@ -32,7 +32,7 @@ use usage::WindowUsage;
 /// that [`Sender::poll_timeout`] is the latest time for [`Sender::handle_timeout`].
 /// Numbers count packets: 0 is the SYN, data starts at 1.
 ///
-/// Fields stand in the order in which ACKs touch them: most ACKs need the first cache lines alone.
+/// Fields are in the order in which ACKs touch them: most ACKs need only the first cache lines.
 #[derive(Debug, Clone)]
 #[repr(C)]
 pub struct Sender {
