@@ -57,6 +57,27 @@ fn run_over_time() -> ResultFile {
     read(&run_file(&outcome, &scenario, Some(&columns)).unwrap().to_string(), "0").unwrap()
 }
 
+#[test]
+fn a_heading_names_the_fastest_and_the_sentence_below_it_the_others() {
+    // The key is no window, so the smallest of equals is not the best.
+    let ResultFile::Sweep(mut sweep) = sweep() else { panic!("it is a sweep") };
+    sweep.keys = vec!["name".to_owned()];
+    sweep.points = ["one", "two"]
+        .map(|name| SweepFilePoint { values: vec![name.to_owned()], ..sweep.points[0].clone() })
+        .to_vec();
+    let sheets = sheets(&[("sweep.json".to_owned(), ResultFile::Sweep(sweep))]);
+    let (title, about) = (&sheets[0].title, &sheets[0].about);
+    assert!(title.starts_with("Fastest of 2: name "), "{title}");
+    assert!(!title.contains(';'), "{title}");
+    assert!(about.starts_with("As fast: name "), "{about}");
+}
+
+#[test]
+fn curves_of_runs_name_their_sizing() {
+    let sheets = sheets(&[("run.json".to_owned(), run_over_time())]);
+    assert_eq!(sheets[0].plots[0].curves[0].label, "run.json, fixed:40pkt");
+}
+
 /// The sheets of every kind of file.
 fn every_kind() -> Vec<Sheet> {
     let named = |files: Vec<ResultFile>| -> Vec<(String, ResultFile)> {

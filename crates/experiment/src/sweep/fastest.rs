@@ -108,20 +108,20 @@ impl Fastest {
         (rtt(shortest.0)?.as_secs_f64() < at_least).then_some(shortest)
     }
 
-    /// The end of a sentence that names the others that may be as fast, with the name of each point.
-    pub fn others_in_words(&self, name: impl Fn(usize) -> String) -> String {
+    /// Up to two clauses that name the others that may be as fast, with the name of each point.
+    pub fn others_in_words(&self, name: impl Fn(usize) -> String) -> Vec<String> {
         /// More names than this make no sentence.
         const MAX_NAMES: usize = 3;
-        let mut words = match self.equal.len() {
-            0 => String::new(),
-            n if n > MAX_NAMES => format!("; {n} others are as fast"),
+        let mut clauses = match self.equal.len() {
+            0 => Vec::new(),
+            n if n > MAX_NAMES => vec![format!("{n} others are as fast")],
             _ => {
                 let names: Vec<String> = self.equal.iter().map(|other| name(*other)).collect();
-                format!("; as fast: {}", names.join(", "))
+                vec![format!("as fast: {}", names.join(", "))]
             }
         };
         let others = match self.unsure.as_slice() {
-            [] => return words,
+            [] => return clauses,
             few if few.len() <= MAX_NAMES => {
                 let rate = |bps| Rate::from_f64(bps);
                 let named = few.iter().map(|(at, bps)| format!("{} ({})", name(*at), rate(*bps)));
@@ -136,8 +136,8 @@ impl Fastest {
                 format!("{} others ({low} to {high})", many.len())
             }
         };
-        words.push_str(&format!("; {} seeds cannot tell it from {others}", self.seeds));
-        words
+        clauses.push(format!("{} seeds cannot tell it from {others}", self.seeds));
+        clauses
     }
 }
 
@@ -186,19 +186,19 @@ mod tests {
             let (equal, unsure) = (equal.to_vec(), unsure.to_vec());
             let fastest =
                 Fastest { place: 0, goodput_bps: 9e6, equal, unsure, level: vec![], seeds: 2 };
-            fastest.others_in_words(|place| format!("{place}pkt"))
+            fastest.others_in_words(|place| format!("{place}pkt")).join("; ")
         };
         assert_eq!(words(&[], &[]), "");
-        assert_eq!(words(&[1, 2], &[]), "; as fast: 1pkt, 2pkt");
-        assert_eq!(words(&[1, 2, 3, 4, 5], &[]), "; 5 others are as fast");
+        assert_eq!(words(&[1, 2], &[]), "as fast: 1pkt, 2pkt");
+        assert_eq!(words(&[1, 2, 3, 4, 5], &[]), "5 others are as fast");
         let unsure = [(1, 8e6), (2, 7.5e6), (3, 8.25e6), (4, 8e6)];
         assert_eq!(
             words(&[], &unsure[..2]),
-            "; 2 seeds cannot tell it from 1pkt (8 Mbit/s), 2pkt (7.5 Mbit/s)"
+            "2 seeds cannot tell it from 1pkt (8 Mbit/s), 2pkt (7.5 Mbit/s)"
         );
         assert_eq!(
             words(&[], &unsure),
-            "; 2 seeds cannot tell it from 4 others (7.5 Mbit/s to 8.25 Mbit/s)"
+            "2 seeds cannot tell it from 4 others (7.5 Mbit/s to 8.25 Mbit/s)"
         );
     }
 

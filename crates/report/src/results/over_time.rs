@@ -106,6 +106,8 @@ pub struct Recorded<'a> {
     pub rows: &'a [SeriesRow],
     /// The path.
     pub path: Option<SweepPath>,
+    /// The sizing of each transfer, if known.
+    pub sizings: Vec<&'a str>,
 }
 
 /// The rows of one transfer, and their name.
@@ -117,7 +119,7 @@ const MAX_TRANSFERS: usize = 7;
 /// Each transfer of each series.
 fn transfers<'a>(recorded: &[Recorded<'a>]) -> Vec<TransferRows<'a>> {
     let mut all = Vec::new();
-    for Recorded { name, rows, .. } in recorded {
+    for Recorded { name, rows, sizings, .. } in recorded {
         let mut by_number: BTreeMap<u64, Vec<&SeriesRow>> = BTreeMap::new();
         for row in *rows {
             by_number.entry(row.transfer).or_default().push(row);
@@ -129,7 +131,8 @@ fn transfers<'a>(recorded: &[Recorded<'a>]) -> Vec<TransferRows<'a>> {
                 (true, _) => format!("{name}, transfer {number}"),
                 (false, _) => name.clone(),
             };
-            (name, rows)
+            let sizing = usize::try_from(number).ok().and_then(|number| sizings.get(number));
+            (name + &sizing.map_or(String::new(), |sizing| format!(", {sizing}")), rows)
         }));
     }
     all
@@ -165,7 +168,7 @@ fn message(all: &[TransferRows<'_>]) -> String {
         Some(format!("{name}: median {goodput:.2} Mbit/s{rtt}"))
     });
     let each: Vec<String> = each.collect();
-    if each.is_empty() { "Over time".to_owned() } else { each.join(", ") }
+    if each.is_empty() { "Over time".to_owned() } else { each.join("; ") }
 }
 
 fn round_trip_plot() -> Plot {

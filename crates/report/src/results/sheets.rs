@@ -29,9 +29,12 @@ pub fn sheets(findings: &[(String, ResultFile)]) -> Vec<Sheet> {
     let series: Vec<Recorded<'_>> = findings
         .iter()
         .filter_map(|(name, finding)| match finding {
-            ResultFile::Series(series) => {
-                Some(Recorded { name: name.clone(), rows: &series.rows, path: None })
-            }
+            ResultFile::Series(series) => Some(Recorded {
+                name: name.clone(),
+                rows: &series.rows,
+                path: None,
+                sizings: Vec::new(),
+            }),
             _ => None,
         })
         .collect();
@@ -49,7 +52,12 @@ fn of_runs(runs: &[(&str, &RunFile)]) -> Vec<Sheet> {
     let outcomes: Vec<&Outcome> = runs.iter().map(|(_, run)| &run.outcome).collect();
     let with_series = runs.iter().filter(|(_, run)| !run.series.is_empty());
     let recorded: Vec<Recorded<'_>> = with_series
-        .map(|(name, run)| Recorded { name: (*name).to_owned(), rows: &run.series, path: run.path })
+        .map(|(name, run)| Recorded {
+            name: (*name).to_owned(),
+            rows: &run.series,
+            path: run.path,
+            sizings: run.outcome.transfers.iter().map(|each| each.sizing.as_str()).collect(),
+        })
         .collect();
     let numbers = engines::sheet(&outcomes, recorded.is_empty());
     match (recorded.is_empty(), outcomes.as_slice()) {

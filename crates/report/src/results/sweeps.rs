@@ -17,10 +17,11 @@ pub fn sheets(index: usize, file: &str, sweep: &SweepFile) -> Vec<Sheet> {
     if sweep.points.iter().any(|point| point.outcomes.len() > 2) {
         plots.extend(goodput_over_seeds(sweep, &points));
     }
+    let (title, others) = message(sweep, &points);
     vec![Sheet {
         name: format!("sweep-{index}"),
-        title: message(sweep, &points),
-        about: about(file, sweep),
+        title,
+        about: others + &about(file, sweep),
         plots,
         tables: vec![table(sweep, &points)],
     }]
@@ -34,10 +35,10 @@ fn about(file: &str, sweep: &SweepFile) -> String {
     }
 }
 
-/// The sweep's summary: the values with the fastest first transfer.
-fn message(sweep: &SweepFile, points: &[Point]) -> String {
+/// The sweep's summary: the values with the fastest first transfer, and a sentence for each group of others that may be as fast.
+fn message(sweep: &SweepFile, points: &[Point]) -> (String, String) {
     let Some(fastest) = Fastest::of(points.iter().map(|point| &point.statistics)) else {
-        return format!("Sweep over {}", sweep.keys.join(" and "));
+        return (format!("Sweep over {}", sweep.keys.join(" and ")), String::new());
     };
     let name = |place: usize| {
         let values = sweep.keys.iter().zip(&points[place].values);
@@ -52,21 +53,31 @@ fn message(sweep: &SweepFile, points: &[Point]) -> String {
     };
     let first = show(fastest.place, fastest.goodput_bps);
     let values: Vec<&[String]> = points.iter().map(|point| point.values.as_slice()).collect();
-    match (fastest.smallest_window(&values), points.len()) {
-        (Some((place, goodput_bps)), count) => format!(
-            "Best of {count}: {}, the smallest window that is as fast as {first}",
+    if let Some((place, goodput_bps)) = fastest.smallest_window(&values) {
+        let title = format!(
+            "Best of {}: {}, the smallest window that is as fast as {first}",
+            points.len(),
             show(place, goodput_bps)
-        ),
-        (None, 1) => format!("{first}{}", fastest.others_in_words(name)),
-        (None, count) => {
-            let rtts: Vec<_> = points.iter().map(|point| point.statistics.rtt()).collect();
-            let shortest =
-                fastest.shortest_rtt(&rtts).map_or(String::new(), |(place, goodput_bps)| {
-                    format!("; as fast with the shortest RTT: {}", show(place, goodput_bps))
-                });
-            format!("Fastest of {count}: {first}{}{shortest}", fastest.others_in_words(name))
-        }
+        );
+        return (title, String::new());
     }
+    let mut others = fastest.others_in_words(name);
+    let rtts: Vec<_> = points.iter().map(|point| point.statistics.rtt()).collect();
+    if let Some((place, goodput_bps)) = fastest.shortest_rtt(&rtts) {
+        others.push(format!("as fast with the shortest RTT: {}", show(place, goodput_bps)));
+    }
+    let title = match points.len() {
+        1 => first,
+        count => format!("Fastest of {count}: {first}"),
+    };
+    (title, others.iter().map(|clause| sentence(clause)).collect())
+}
+
+/// A clause as a sentence, with the space after it.
+fn sentence(clause: &str) -> String {
+    let mut letters = clause.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect::<String>() + ". "
 }
 
 /// Metric, the axis' name, the factor to its unit.

@@ -282,8 +282,8 @@ fn verdict(keys: &[String], points: &[SweepPoint], engine: EngineName) -> Option
             let shortest = shortest.map_or(String::new(), |(place, goodput_bps)| {
                 format!("\nAs fast with the shortest RTT: {}.", show(place, goodput_bps))
             });
-            let others = fastest.others_in_words(name);
-            format!("Fastest: {first}{others}.{more}{shortest}{chance}")
+            let clauses = [vec![first], fastest.others_in_words(name)].concat().join("; ");
+            format!("Fastest: {clauses}.{more}{shortest}{chance}")
         }
     })
 }
