@@ -231,7 +231,7 @@ impl TuneEvent {
             (TuneEventKind::Taken, Some(to)) => format!("would limit its window to {to}"),
             (TuneEventKind::Held, Some(to)) => format!("would hold its window at {to}"),
             (TuneEventKind::Tightened, Some(to)) => format!("would reduce its window to {to}"),
-            (TuneEventKind::LetGo, Some(to)) => format!("would not limit its window below {to}"),
+            (TuneEventKind::LetGo, Some(to)) => format!("would keep its window at or above {to}"),
             (TuneEventKind::LetGo, None) => "would not limit its window".to_owned(),
             _ => return self.to_string(),
         };
@@ -328,7 +328,7 @@ mod tests {
             (TuneEventKind::Taken, to, "would limit its window to 500 kB"),
             (TuneEventKind::Tightened, to, "would reduce its window to 500 kB"),
             (TuneEventKind::Held, to, "would hold its window at 500 kB"),
-            (TuneEventKind::LetGo, to, "would not limit its window below 500 kB"),
+            (TuneEventKind::LetGo, to, "would keep its window at or above 500 kB"),
             (TuneEventKind::LetGo, None, "would not limit its window"),
         ] {
             let words = format!("rsync[7] 192.0.2.2:873: {would} (advertised 2 MB): why");

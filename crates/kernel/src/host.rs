@@ -100,15 +100,15 @@ impl Host {
     pub fn explanation(&self) -> Option<String> {
         let is_old = version_of(&self.release).is_some_and(|version| version < LIMITS_SINCE);
         let (major, minor) = LIMITS_SINCE;
-        is_old.then(|| format!("BPF may limit windows since Linux {major}.{minor}"))
+        is_old.then(|| format!("BPF can limit windows only from Linux {major}.{minor}"))
     }
 
     /// Whether connections that began before the tuner are tuned. Others are in any case, so that this is never missing.
     pub fn existing(&self) -> Finding {
         let (major, minor) = EXISTING_SINCE;
         let says = match version_of(&self.release).is_some_and(|version| version < EXISTING_SINCE) {
-            true => format!("only new connections are tuned before Linux {major}.{minor}"),
-            false => "existing connections are tuned, too".to_owned(),
+            true => format!("before Linux {major}.{minor}, only new connections can be tuned"),
+            false => "can tune existing connections".to_owned(),
         };
         finding("connections", true, says, "")
     }
@@ -141,7 +141,7 @@ impl Host {
             .map(|(name, _)| name)
             .collect();
         let says = match &lacking[..] {
-            [] => "may load programs".to_owned(),
+            [] => "allowed to load BPF programs".to_owned(),
             lacking => format!("lacks {}", lacking.join(", ")),
         };
         finding("rights", lacking.is_empty(), says, "run as root")
@@ -152,7 +152,7 @@ impl Host {
         let there = !self.lockdown.contains("[confidentiality]");
         let says = match there {
             true => "BPF may read kernel memory",
-            false => "confidentiality, which keeps BPF out",
+            false => "confidentiality mode, which blocks BPF",
         };
         let next = "boot with lockdown=integrity, or use --via pidfd";
         finding("lockdown", there, says.to_owned(), next)
@@ -224,7 +224,7 @@ mod tests {
         for release in ["5.10.0-32-amd64", "5.14.0-503.el9.x86_64", "6.1.0-50-amd64", "odd", ""] {
             assert_eq!(lacking(&of(release)), [], "{release}");
         }
-        let since = Some("BPF may limit windows since Linux 5.11".to_owned());
+        let since = Some("BPF can limit windows only from Linux 5.11".to_owned());
         assert_eq!(of("5.10.0-32-amd64").explanation(), since);
         assert_eq!(of("5.14.0-503.el9.x86_64").explanation(), None);
         let existing = |release: &str| of(release).existing().says;

@@ -8,19 +8,19 @@ use sweetspot_units::{Bytes, Duration};
 
 // Connections.
 
-/// The most unauthenticated connections at once. Each costs a thread and a TLS handshake.
+/// Maximum unauthenticated connections at once. Each costs a thread and a TLS handshake.
 pub(crate) const MAX_UNAUTHENTICATED: usize = 256;
-/// The most of them from one network: an IPv4 address, or an IPv6 prefix of 64 bits.
+/// Maximum unauthenticated connections from one network: an IPv4 address, or an IPv6 prefix of 64 bits.
 pub(crate) const MAX_PER_NETWORK: usize = 32;
-/// The most sessions at once: transfers and measurements. Each has about twelve threads.
+/// Maximum sessions at once: transfers and measurements. Each has about twelve threads.
 pub(crate) const MAX_SESSIONS: usize = 128;
-/// The part of all sessions that one client may have: a hostile client leaves the others three quarters.
+/// One client's maximum share of all sessions, as a divisor: a hostile client leaves three quarters to the others.
 const CLIENT_SHARE: usize = 4;
-/// Further sessions that may take over a transfer after its path broke: the old session may not know it yet.
+/// Extra sessions that may take over a transfer after its path broke: the old session may not have noticed yet.
 pub(crate) const MAX_TAKEOVERS: usize = 4;
-/// The most connections of all sessions together: each has a thread, and a service has 4,915 as a rule (TasksMax).
+/// Maximum connections of all sessions together: each has a thread, and a service usually has 4,915 (TasksMax).
 pub(crate) const MAX_CONNECTIONS: usize = 2048;
-/// The most connections that one session has over its life: no receiver asks for more.
+/// Maximum connections of one session over its life: no receiver asks for more.
 pub(crate) const MAX_SESSION_CONNECTIONS: usize = sweetspot_protocol::MAX_STREAMS as usize;
 
 // Descriptors.
@@ -29,7 +29,7 @@ pub(crate) const MAX_SESSION_CONNECTIONS: usize = sweetspot_protocol::MAX_STREAM
 const RESERVED_DESCRIPTORS: usize = 64;
 /// Descriptors of an unauthenticated connection, or of a session's first: its socket, and a second handle to end it.
 const CONNECTION_DESCRIPTORS: usize = 2;
-/// Descriptors of a session besides its connections: directories that stay open, events, a socket for datagrams, files.
+/// Descriptors of a session in addition to its connections: directories that stay open, events, a socket for datagrams, files.
 const SESSION_DESCRIPTORS: usize = 128;
 
 /// How much a server admits with the descriptors that it may open, so that no peer makes it run out of them.
@@ -61,143 +61,143 @@ impl Capacity {
 
 // Time.
 
-/// The time in which a connection must say something: a stranger that stays silent costs little.
+/// Time limit for a connection's first bytes: a silent stranger costs little.
 pub(crate) const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(3);
-/// The time in which a connection must prove its credential, TLS and all: a slow path needs a few round trips.
+/// Time limit to prove a credential, including TLS: a slow path needs a few round trips.
 pub(crate) const ADMISSION_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the peer may send nothing, or read nothing: longer than any path stays down without a new connection.
+/// Maximum silence of a peer in either direction: a path that is down for longer needs a new connection.
 pub(crate) const PEER_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often an end says that it is there: several times within [`PEER_TIMEOUT`].
+/// Keepalive interval: several times within [`PEER_TIMEOUT`].
 pub(crate) const BUSY_INTERVAL: Duration = Duration::from_secs(5);
-/// How long a transfer goes on while its connection is down: a stopped server ends within two seconds.
+/// How long a transfer continues while its connection is down: a stopped server exits within two seconds.
 pub(crate) const DOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long a peer that was admitted may take for its offer: it knows what it sends before it connects.
+/// Time limit for an admitted peer's offer: it knows its files before it connects.
 pub(crate) const OFFER_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a frame may keep its reader waiting, beside [`MIN_FRAME_RATE`]: two outages just short of a broken path.
+/// Extra time for a frame to arrive, in addition to the time at [`MIN_FRAME_RATE`]: two outages just short of a broken path.
 pub(crate) const FRAME_GRACE: Duration = Duration::from_secs(60);
-/// The slowest arrival of a frame, bytes per second: a share of the slowest path among all connections of a session.
+/// Minimum rate at which a frame must arrive, bytes per second: a share of the slowest path over all connections.
 pub(crate) const MIN_FRAME_RATE: u64 = 32;
-/// How long a session may live without a byte or a file: a sender may compare twenty terabytes in this time.
+/// Maximum time of a session without a byte or a file: a sender may compare twenty terabytes in this time.
 pub(crate) const LONGEST_STALL: Duration = Duration::from_secs(24 * 3600);
-/// How long the last word to a peer may take to leave: it cannot keep a thread by reading nothing.
+/// Time limit for sending the final message: a peer that reads nothing cannot hold a thread.
 pub(crate) const PARTING_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long a new transfer with a ticket for one waits for the one before, which may be about to end.
+/// How long a new transfer with a one-time ticket waits for the previous one, which may be about to end.
 pub(crate) const TURN_TIMEOUT: Duration = Duration::from_secs(2);
-/// How often it looks.
+/// Polling interval of that wait.
 pub(crate) const TURN_INTERVAL: Duration = Duration::from_millis(20);
 
 // Credentials.
 
-/// The wrong tries that end a code: an attacker guesses once, one in 8,600 million (33 bits).
+/// Wrong attempts that invalidate a code: an attacker has one guess, at 1 in 8.6 billion (33 bits).
 pub(crate) const MAX_WRONG_TRIES: u32 = 1;
-/// The peers that may come again at the same time after they proved a code.
+/// Maximum peers that proved a code and may reconnect at once.
 pub(crate) const MAX_PEERS_PER_CODE: usize = 32;
-/// How long a file of clients must rest that looks half-written: longer than any editor takes to write it.
+/// How long a half-written clients file must stay unchanged: longer than any editor takes to write it.
 pub(crate) const CLIENTS_SETTLE: Duration = Duration::from_secs(10);
 
-/// The longest file of clients that is read, bytes: an editor may have written something else by accident.
+/// Maximum size of a clients file, bytes: something else may have been written there by accident.
 pub(crate) const MAX_CLIENTS_FILE_BYTES: u64 = 16 << 20;
 
 // Lists of files.
 
-/// Entries that a sender lists ahead of those that are done: what it keeps for a receiver that does not answer.
+/// Maximum entries that a sender lists ahead of the finished ones: it keeps them for a receiver that does not answer.
 pub(crate) const MAX_AHEAD: u64 = 16 << 10;
-/// Content that a receiver takes before it has answered, bytes: four times TCP's usual initial window, and no more than
-/// that is useful within a round trip.
+/// Content that a receiver accepts before it has answered, bytes: four times TCP's usual initial window; more is useless
+/// within a round trip.
 pub(crate) const MAX_EARLY_CONTENT: u32 = 64 << 10;
-/// The most files that may be wanted and not yet whole: honest senders list no further ahead than that.
+/// Maximum files that are requested and incomplete: honest senders list no further ahead.
 pub(crate) const MAX_OPEN_FILES: usize = 1 << 16;
-/// How many failures are kept in words: a peer may cause any number of them.
+/// Maximum failures kept with their text: a peer may cause any number of them.
 pub(crate) const MAX_FAILURE_LINES: usize = 100;
 
 // Memory of finished transfers, over all clients.
 
-/// Directories that transfers made: 40 bytes each, and more than most trees have.
+/// Directories that transfers created: 40 bytes each, and more than most trees have.
 pub(crate) const MAX_MADE_DIRECTORIES: usize = 1 << 16;
-/// Files that clients without the right to read brought: about 50 bytes each. Older ones cannot be sent again.
+/// Files from clients without the right to read: about 50 bytes each. Clients cannot resend older ones.
 pub(crate) const MAX_BROUGHT_FILES: usize = 1 << 18;
 
-/// The most files that a sender keeps because the receiver has not confirmed them. With [`MAX_AHEAD`], which may be listed
-/// beyond them, they stay below [`MAX_OPEN_FILES`].
+/// Maximum unconfirmed files that a sender keeps. Together with [`MAX_AHEAD`] entries listed beyond them, they stay below
+/// [`MAX_OPEN_FILES`].
 pub(crate) const MAX_UNCONFIRMED: usize = 32 << 10;
-/// Hashes that a receiver sent and that its sender has not come to, 32 bytes each: of 512 GiB of content.
+/// Hashes from a receiver that its sender has not used yet, 32 bytes each: of 512 GiB of content.
 pub(crate) const MAX_WAITING_HASHES: usize = 2 << 20;
-/// The most pieces with hashes that a sender keeps, to read a changed file again: those for 1 TiB of content.
+/// Maximum pieces with hashes that a sender keeps, in case a file changes: enough for 1 TiB of content.
 pub(crate) const MAX_KEPT_HASHES: u64 = 4 << 20;
-/// The longest name of a controller's phase that a sender keeps, characters: ours are shorter.
+/// Maximum length of a controller phase's name that a sender keeps, characters: ours are shorter.
 pub(crate) const MAX_PHASE_LENGTH: usize = 32;
 
 // A receiver's memory of a transfer. Together a hostile sender can make it keep some 150 MB, an honest one that sends a
 // million files a third of that.
 
-/// Entries that wait to be answered, bytes of memory: all that an honest sender lists ahead, with names of 200 bytes.
+/// Entries that await an answer, bytes of memory: as many as an honest sender lists ahead, with names of 200 bytes.
 pub(crate) const MAX_QUEUED_BYTES: usize = 8 << 20;
-/// Names and attributes of files that are wanted and not yet whole, bytes: 2 KB for each that a sender lists ahead.
+/// Names and attributes of requested, incomplete files, bytes: 2 KB for each entry that a sender lists ahead.
 pub(crate) const MAX_OPEN_BYTES: usize = 32 << 20;
-/// The longest extended attributes of one entry together, bytes: as long as Linux lets one be (XATTR_SIZE_MAX).
+/// Maximum total size of one entry's extended attributes, bytes: Linux's maximum for one attribute (XATTR_SIZE_MAX).
 pub(crate) const MAX_ATTRIBUTE_BYTES: usize = 64 << 10;
-/// Names that hard links and directories refer to, bytes: a million files with names of 40 letters, and more.
+/// Names that hard links and directories refer to, bytes: enough for a million files with names of 40 letters.
 pub(crate) const MAX_LISTED_BYTES: usize = 48 << 20;
 /// Unfinished files that a transfer has open at once, within [`SESSION_DESCRIPTORS`]: an honest sender sends a few at a
 /// time.
 pub(crate) const MAX_UNFINISHED_FILES: usize = 40;
-/// Compared files that are longer than a piece: none is read twice for one transfer.
+/// Compared files that are longer than a piece: a transfer reads none of them twice.
 pub(crate) const MAX_COMPARED_FILES: usize = 1 << 21;
-/// Names that a receiver compares with its own to delete the rest, 8 bytes each. With more, nothing is deleted.
+/// Names that a receiver compares with its own before deleting the rest, 8 bytes each. With more, it deletes nothing.
 pub(crate) const MAX_COMPARED_NAMES: usize = 1 << 22;
-/// The longest reason for a failure that is kept, bytes: a name and a sentence.
+/// Maximum length of a kept reason for a failure, bytes: a name and a sentence.
 pub(crate) const MAX_REASON_BYTES: usize = 512;
-/// The size of a dry run's list, bytes: a hundred thousand names.
+/// Maximum size of a dry run's list, bytes: a hundred thousand names.
 pub(crate) const MAX_WOULD_MOVE_BYTES: usize = 16 << 20;
 
 // Holes: some bytes of a record stand for terabytes of zeros.
 
-/// The longest sparse file, bytes: the longest that ext4 holds.
+/// Maximum length of a sparse file, bytes: the same as on ext4.
 pub(crate) const MAX_SPARSE_BYTES: u64 = 16 << 40;
-/// Runs of holes in the files that are open: each takes some 20 bytes.
+/// Runs of holes in the open files: each takes about 20 bytes.
 pub(crate) const MAX_HOLE_RUNS: usize = 1 << 20;
-/// Pieces of holes that a transfer may have hashed, 256 KiB each: 1 TiB, five minutes of one processor.
+/// Pieces of holes that a transfer may cause to be hashed, 256 KiB each: 1 TiB, five minutes of one CPU.
 pub(crate) const FREE_HOLE_PIECES: u64 = 1 << 22;
-/// The holes per piece of content: as a rule a tenth of a disk image is content.
+/// Holes per piece of content: usually a tenth of a disk image is content.
 pub(crate) const HOLES_PER_PIECE: u64 = 64;
-/// Pieces of holes that are compared of a file that is there, 1 GiB, beside [`HOLES_PER_PIECE`].
+/// Hole pieces compared with an existing file, 1 GiB, in addition to [`HOLES_PER_PIECE`].
 pub(crate) const FREE_COMPARED_PIECES: u64 = 1 << 12;
-/// Holes that wait to be hashed early: those beyond are hashed when their file is whole.
+/// Holes queued for early hashing: further ones are hashed when their file is complete.
 pub(crate) const MAX_WAITING_HOLES: usize = 1024;
 
 // Datagrams and measurements.
 
-/// How many datagrams are kept that came before their transfer's hello, on the whole server.
+/// Maximum datagrams on the whole server that arrived before their transfer's hello.
 pub(crate) const MAX_EARLY_DATAGRAMS: usize = 64;
-/// The longest of them, bytes: a punch is shorter.
+/// Maximum length of such a datagram, bytes: a hole punch is shorter.
 pub(crate) const MAX_EARLY_BYTES: usize = 128;
-/// The most packets in a measurement's stream: no measurement of ours asks for more.
+/// Maximum packets in a measurement's stream: no measurement of ours asks for more.
 pub(crate) const MAX_STREAM_PACKETS: u32 = 200_000;
-/// The largest of them, bytes: a jumbo frame without IP's and UDP's headers.
+/// Maximum payload of such a packet, bytes: a jumbo frame without IP and UDP headers.
 pub(crate) const MAX_STREAM_PAYLOAD_BYTES: u32 = 9216 - 28;
-/// The longest stream or load: no measurement of ours asks for a longer one.
+/// Maximum duration of a stream or load: no measurement of ours asks for a longer one.
 pub(crate) const LONGEST_LOAD: Duration = Duration::from_secs(60);
-/// The longest measurement: fifteen times as long as the longest of ours.
+/// Maximum duration of a measurement: fifteen times as long as the longest of ours.
 pub(crate) const LONGEST_MEASUREMENT: Duration = Duration::from_secs(15 * 60);
-/// The time in which a client's measurements may use [`MEASURE_BYTES`] and [`MEASURE_TIME`].
+/// Period in which a client's measurements may use [`MEASURE_BYTES`] and [`MEASURE_TIME`].
 pub(crate) const MEASURE_INTERVAL: Duration = Duration::from_secs(3600);
-/// The bytes that they may make this end send: one full measurement of a path of 10 Gbit/s.
+/// Bytes that they may make this end send: one full measurement of a path of 10 Gbit/s.
 pub(crate) const MEASURE_BYTES: Bytes = Bytes::new(32_000_000_000);
-/// The time for which they may make this end send: about ten full measurements.
+/// Time for which they may make this end send: about ten full measurements.
 pub(crate) const MEASURE_TIME: Duration = Duration::from_secs(600);
-/// A peer that gives no order for this long is gone: it may itself send for up to [`LONGEST_LOAD`].
+/// A peer without a request for this long is gone: it may itself send for up to [`LONGEST_LOAD`].
 pub(crate) const ORDER_TIMEOUT: Duration = Duration::from_secs(90);
-/// The most arrivals that a measurement keeps: twice [`MAX_STREAM_PACKETS`], as a network may double each.
+/// Maximum arrivals that a measurement keeps: twice [`MAX_STREAM_PACKETS`], because a network may duplicate each.
 pub(crate) const MAX_STREAM_ARRIVALS: usize = 400_000;
-/// The most streams with kept arrivals: one is in progress at a time, and packets of older ones may be late.
+/// Maximum streams with kept arrivals: one is in progress at a time, and packets of older ones may be late.
 pub(crate) const MAX_KEPT_STREAMS: usize = 4;
 
 const _: () = assert!(MAX_AHEAD as usize + 2 * MAX_BATCH + MAX_UNCONFIRMED <= MAX_OPEN_FILES);
 const _: () = assert!(ADMISSION_TIMEOUT.as_nanos() < PEER_TIMEOUT.as_nanos());
 
-/// The memory that extended attributes take, bytes.
+/// Memory of extended attributes, bytes.
 pub(crate) fn attribute_bytes(attributes: &[(Vec<u8>, Vec<u8>)]) -> usize {
     let bytes = |(name, value): &(Vec<u8>, Vec<u8>)| {
         size_of::<(Vec<u8>, Vec<u8>)>() + name.len() + value.len()

@@ -27,7 +27,7 @@ impl fmt::Display for Certificate {
         row("rate asked", &|d| d.asked.to_string())?;
         row("  achieved when backlogged", &|d| match d.achieved {
             Some(rate) => rate.to_string(),
-            None => "backlog too brief".into(),
+            None => "backlog too short".into(),
         })?;
         row("packets in", &|d| d.packets_in.to_string())?;
         row("  out", &|d| d.packets_out.to_string())?;

@@ -93,7 +93,7 @@ impl EngineComparison {
         };
         add("bottleneck: used %".to_owned(), true, &link(|b| b.utilisation * 100.0));
         add("bottleneck: loss %".to_owned(), false, &link(|b| b.loss_rate * 100.0));
-        add("bottleneck: packets wait".to_owned(), false, &link(|b| b.queue_mean_packets));
+        add("bottleneck: queued packets".to_owned(), false, &link(|b| b.queue_mean_packets));
         EngineComparison {
             scenario: scenario.title.clone(),
             engines: outcomes.iter().map(|outcome| outcome.engine.clone()).collect(),

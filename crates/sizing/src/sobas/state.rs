@@ -51,7 +51,7 @@ const TRANSITIONS: [Transition<Name>; 26] = [
     (Name::Correcting, Reported(&[PathFaster, RandomLoss, Overflow]), Name::Open),
     (
         Name::Paced,
-        Within("nothing was lost until CUBIC would be back, or too much for the first time"),
+        Within("no loss for as long as CUBIC needs to recover, or the first excess of losses"),
         Name::Steady,
     ),
     (Name::Paced, Reported(&[RateFell, OthersQueue]), Name::Open),
@@ -86,7 +86,7 @@ impl Hold {
 /// ```text
 /// Startup    -> Steady      the path's capacity is known
 /// Startup    -> Opening     the path is remembered from the last transfer
-/// Startup    -> Open        measurements of the capacity differ
+/// Startup    -> Open        measurements of the capacity disagree
 ///                           the capacity could not be measured
 ///                           the round trip is too short for a limit to matter
 ///                           the transfer is too short to be worth measuring
@@ -98,29 +98,29 @@ impl Hold {
 /// Steady     -> Correcting  no queue forms at the remembered window
 /// Steady     -> Paced       losses without a queue keep congestion control below the capacity
 /// Steady     -> Steady      the buffer overflowed for the first time
-/// Steady     -> Open        the rate fell under the limit
-///                           a packet was lost without a queue of our own
+/// Steady     -> Open        the rate fell while the limit was in force
+///                           a packet was lost while this transfer had no queue
 ///                           cross traffic keeps a queue
 ///                           the bottleneck's buffer overflowed
 /// Probing    -> Probing     the rate followed the step
 /// Probing    -> Steady      the rate did not follow, or a packet was lost
 /// Probing    -> Correcting  no queue forms at the remembered window
-/// Probing    -> Open        the rate fell under the limit
+/// Probing    -> Open        the rate fell while the limit was in force
 ///                           cross traffic keeps a queue
-///                           the path carries more than measured before
+///                           the path is faster than measured before
 /// Correcting -> Steady      a queue shows the capacity
 /// Correcting -> Correcting  a packet was lost
-/// Correcting -> Open        the path carries more than measured before
-///                           a packet was lost without a queue of our own
+/// Correcting -> Open        the path is faster than measured before
+///                           a packet was lost while this transfer had no queue
 ///                           the bottleneck's buffer overflowed
-/// Paced      -> Steady      nothing was lost until CUBIC would be back, or too much for the first time
-/// Paced      -> Open        the rate fell under the limit
+/// Paced      -> Steady      no loss for as long as CUBIC needs to recover, or the first excess of losses
+/// Paced      -> Open        the rate fell while the limit was in force
 ///                           cross traffic keeps a queue
-/// Open       -> Trial       a queue persists, and the rate does not follow the window
-/// Open       -> Startup     a packet was lost without a queue of our own
+/// Open       -> Trial       a queue persists, and the rate does not depend on the window
+/// Open       -> Startup     a packet was lost while this transfer had no queue
 /// Trial      -> Steady      a smaller window did not lower the rate
 /// Trial      -> Open        a smaller window lowered the rate
-///                           the path carries more than measured before
+///                           the path is faster than measured before
 /// Open       -> Climb       the path may carry more than congestion control sends
 /// Climb      -> Paced       the path's capacity is known
 /// Climb      -> Open        the path has no unused capacity

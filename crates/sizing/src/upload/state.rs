@@ -31,12 +31,12 @@ const TRANSITIONS: [Transition<PacingName>; 6] = [
 /// The controller's state. [`TRANSITIONS`] in words:
 ///
 /// ```text
-/// Measuring  -> Draining    a queue persists, and the rate does not follow the window
+/// Measuring  -> Draining    a queue persists, and the rate does not depend on the window
 /// Draining   -> Held        the path's capacity is known
 /// Draining   -> Open        cross traffic keeps a queue
-/// Held       -> Held        the path carries more than measured before
-/// Held       -> Draining    the path carries less than measured before
-///                           a queue persists, and the rate does not follow the window
+/// Held       -> Held        the path is faster than measured before
+/// Held       -> Draining    the path is slower than measured before
+///                           a queue persists, and the rate does not depend on the window
 /// Open       -> Measuring   a smaller window did not lower the rate
 /// ```
 #[derive(Debug)]

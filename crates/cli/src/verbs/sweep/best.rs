@@ -146,7 +146,7 @@ fn print_for_people(scenario: &Scenario, found: &Mft, seeds: u64) {
     }
     print::wrapped(&level_words(found), "");
     if seeds == 1 {
-        out!("one seed: --seeds 8 shows how much of it is chance");
+        out!("one seed; use --seeds 8 to see the effect of chance");
     }
     // A bar has the rest of the line.
     let longest = print::width().saturating_sub(NUMBERS).min(LONGEST_BAR) as f64;
