@@ -193,8 +193,7 @@ int64_t sweetspot_join(int fd,
 
 // Writes the socket's last sampled state to `status`. Set its struct_size before. Returns SWEETSPOT_OK or an
 // error below zero.
-int sweetspot_report(int64_t socket,
-                     struct sweetspot_status *status);
+int sweetspot_report(int64_t socket, struct sweetspot_status *status);
 
 // Lifts every limit and forgets the socket. Returns SWEETSPOT_OK; SWEETSPOT_ERROR_CLOSED if the program had closed it,
 // so there was no limit to lift; or another error below zero. In each case the number is not used again.

@@ -142,7 +142,7 @@ fn samples_without_end_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let message = usage_error(&run(directory.path(), "x.parquet", &["--interval", "1ns"]));
     assert!(
-        message.contains("--interval 1 ns") && message.contains("take 1 us or more"),
+        message.contains("--interval 1 ns") && message.contains("use 1 us or more"),
         "{message}"
     );
 }

@@ -79,7 +79,7 @@ fn a_scenario_that_is_no_utf8_is_refused_with_the_line() -> Tested {
     let output = sweetspot(&["run", &file.to_string_lossy()]).output()?;
     std::fs::remove_file(&file)?;
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("line 2: this is no UTF-8"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("line 2: it is not UTF-8"), "{}", stderr(&output));
     Ok(())
 }
 

@@ -228,9 +228,9 @@ mod tests {
         assert_eq!(of("5.10.0-32-amd64").explanation(), since);
         assert_eq!(of("5.14.0-503.el9.x86_64").explanation(), None);
         let existing = |release: &str| of(release).existing().says;
-        assert!(existing("6.1.0-50-amd64").starts_with("only new"));
-        assert!(existing("6.12.0-1").starts_with("existing"));
-        assert!(existing("7.2.13").starts_with("existing"));
+        assert!(existing("6.1.0-50-amd64").ends_with("only new connections can be tuned"));
+        assert!(existing("6.12.0-1").starts_with("can tune existing"));
+        assert!(existing("7.2.13").starts_with("can tune existing"));
     }
 
     #[test]

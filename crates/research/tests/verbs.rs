@@ -215,11 +215,11 @@ fn the_page_of_figures_fits_a_phone_and_every_word_of_it_can_be_read() -> Tested
 fn names_that_do_not_exist_are_wrong_usage_and_write_nothing() -> Tested {
     let place = tempfile::tempdir()?;
     for (line, part) in [
-        ("reproduce nosuch", "there is no figure nosuch"),
+        ("reproduce nosuch", "unknown figure nosuch"),
         ("gauntlet --engine theory", "--engine theory: a population"),
         ("gauntlet --chosen-on 1 --seed 1", "--seed 1: it chose"),
         ("lab blog --each 0s", "--each 0 ns: give"),
-        ("bench matrix --test nosuch --out m.md --journal m.j", "--test nosuch: there is no such"),
+        ("bench matrix --test nosuch --out m.md --journal m.j", "--test nosuch: unknown test"),
         ("bench advice --situations 0 --out a.md", "--situations"),
         ("bench limits --only nosuch --out l.md --results r", "--only nosuch: no run has it"),
     ] {

@@ -170,11 +170,11 @@ mod tests {
     #[test]
     fn what_cannot_be_is_refused_with_the_reason() {
         for (text, reason) in [
-            ("", "like"),
-            ("rate", "like"),
-            ("speed=3", "like"),
+            ("", "expected"),
+            ("rate", "expected"),
+            ("speed=3", "expected"),
             ("rate=1Mbit/s,poisson=1Mbit/s", "two rates"),
-            ("pause=1s", "like"),
+            ("pause=1s", "expected"),
             ("pause=1s+2s,pause=2s+1s", "overlap"),
             ("rate=0bit/s", "1kbit/s"),
             ("rate=ten", "ten"),

@@ -111,7 +111,7 @@ impl<'a> Reader<'a> {
         let slip = self.pairs.iter().find(|(k, _)| is_slip_of(k, key));
         let meant = slip.map_or(String::new(), |(k, node)| match node.origin {
             SourceLocation::Line(n) => format!(" (did you mean {k} in line {n}?)"),
-            SourceLocation::Override => format!(" (is {k} meant?)"),
+            SourceLocation::Override => format!(" (did you mean {k}?)"),
         });
         let (origin, key) = (self.origin.clone(), self.full(key));
         ScenarioError::Missing { origin, key, meant, example }

@@ -47,10 +47,12 @@ fn an_unknown_key_is_named_with_its_line_and_the_known_ones() {
     // rtt is then missing, which is reported first; the path's table begins on line 5.
     assert_eq!(
         message,
-        "line 5: path.rtt is missing (is rrt in line 7 meant?); write it like rtt = \"100ms\""
+        "line 5: path.rtt is missing (did you mean rrt in line 7?); write it like rtt = \"100ms\""
     );
     let message = self::message("count = 20", "cuont = 20");
-    assert!(message.starts_with("line 11: cross.0.count is missing (is cuont in line 13 meant?)"));
+    assert!(
+        message.starts_with("line 11: cross.0.count is missing (did you mean cuont in line 13?)")
+    );
     let message = self::message("rtt = \"100ms\"\n", "");
     assert!(message.starts_with("line 5: path.rtt is missing; write it like"), "rate is no slip");
     let message = self::message("buffer =", "colour = \"red\"\nbuffer =");
