@@ -1,7 +1,7 @@
-use std::io;
-
 use sweetspot_linux::diag::{Detail, Diag, DiagConnection, TcpState};
 use sweetspot_linux::namespace::NetworkNamespace;
+
+use crate::HostError;
 
 /// The connections of one network namespace.
 #[derive(Debug)]
@@ -12,10 +12,10 @@ pub struct NamespaceConnections {
 
 impl NamespaceConnections {
     /// The connections of this process's namespace.
-    pub fn own() -> Result<NamespaceConnections, String> {
+    pub fn own() -> Result<NamespaceConnections, HostError> {
         Diag::open()
             .map(|diag| NamespaceConnections { diag, is_own: true })
-            .map_err(|e| no_diag(&e))
+            .map_err(HostError::listing)
     }
 
     /// The connections that `diag` reads.
@@ -29,44 +29,39 @@ impl NamespaceConnections {
     }
 
     /// The connections of the namespace `name` (ip-netns(8)).
-    pub fn named(name: &str) -> Result<NamespaceConnections, String> {
-        let namespace = NetworkNamespace::named(name).map_err(|error| {
-            format!(
-                "cannot open the network namespace {name}: {error}; ip netns list has their names"
-            )
-        })?;
+    pub fn named(name: &str) -> Result<NamespaceConnections, HostError> {
+        let namespace = NetworkNamespace::named(name)
+            .map_err(|source| HostError::Open { namespace: name.to_owned(), source })?;
         NamespaceConnections::within(&namespace, name)
     }
 
     /// The connections of the namespace of process `pid`.
-    pub fn of_process(pid: u32) -> Result<NamespaceConnections, String> {
+    pub fn of_process(pid: u32) -> Result<NamespaceConnections, HostError> {
         let here = NamespaceConnections::own()?;
         let same = |a: &NetworkNamespace, b: &NetworkNamespace| {
             Some(sweetspot_linux::live::inode(a).ok()? == sweetspot_linux::live::inode(b).ok()?)
         };
         // Without permission to look it is most likely our own.
         let Ok(theirs) = NetworkNamespace::of_process(pid) else { return Ok(here) };
-        let ours = NetworkNamespace::current().map_err(|e| e.to_string())?;
+        let ours = NetworkNamespace::current().map_err(HostError::Own)?;
         if same(&theirs, &ours) == Some(true) {
             return Ok(here);
         }
         NamespaceConnections::within(&theirs, &format!("of process {pid}"))
     }
 
-    fn within(namespace: &NetworkNamespace, name: &str) -> Result<NamespaceConnections, String> {
-        let opened = namespace.run(Diag::open).map_err(|error| {
-            format!(
-                "cannot enter the network namespace {name}: {error}; that needs CAP_SYS_ADMIN (run as root)"
-            )
-        })?;
-        opened.map(NamespaceConnections::of).map_err(|e| no_diag(&e))
+    fn within(namespace: &NetworkNamespace, name: &str) -> Result<NamespaceConnections, HostError> {
+        let opened = namespace
+            .run(Diag::open)
+            .map_err(|source| HostError::Enter { namespace: name.to_owned(), source })?;
+        opened.map(NamespaceConnections::of).map_err(HostError::listing)
     }
 
     /// All connections in which data may flow, with `detail`.
-    pub fn read(&mut self, detail: Detail) -> Result<Vec<DiagConnection>, String> {
+    pub fn read(&mut self, detail: Detail) -> Result<Vec<DiagConnection>, HostError> {
         let mut all = Vec::new();
         let read = self.diag.connections(&TcpState::WITH_DATA, detail, |c| all.push(c));
-        read.map_err(|e| no_diag(&e)).map(|()| all)
+        read.map_err(HostError::listing).map(|()| all)
     }
 
     /// Reads a known connection again; `None` if it has ended.
@@ -74,16 +69,7 @@ impl NamespaceConnections {
         &mut self,
         seen: &DiagConnection,
         detail: Detail,
-    ) -> Result<Option<DiagConnection>, String> {
-        self.diag.find(seen, detail).map_err(|e| no_diag(&e))
-    }
-}
-
-fn no_diag(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "this kernel cannot list TCP connections: it lacks inet_diag \
-                                    (modprobe tcp_diag)"
-            .to_owned(),
-        _ => format!("cannot list TCP connections (sock_diag): {error}"),
+    ) -> Result<Option<DiagConnection>, HostError> {
+        self.diag.find(seen, detail).map_err(HostError::listing)
     }
 }

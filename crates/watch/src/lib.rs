@@ -12,10 +12,11 @@
 //! for row in list.rows() {
 //!     println!("{}: {}", row.connection.remote, row.limited_by());
 //! }
-//! # Ok::<(), String>(())
+//! # Ok::<(), sweetspot_watch::HostError>(())
 //! ```
 
 mod clamp;
+mod error;
 mod host;
 mod locked;
 mod owners;
@@ -24,6 +25,7 @@ mod settings;
 mod table;
 
 pub use clamp::window_clamp;
+pub use error::HostError;
 pub use host::NamespaceConnections;
 pub use locked::{host_buffer, locked_buffer};
 pub use owners::{Owner, Owners};

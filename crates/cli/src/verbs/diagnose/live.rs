@@ -111,7 +111,7 @@ impl WatchedConnection {
 
     fn sample(&mut self, host: &mut NamespaceConnections, now: Time) -> Result<(), String> {
         // The query carries the cookie, so that the answer is never about another connection.
-        match host.read_again(&self.connection, Detail::ALL)? {
+        match host.read_again(&self.connection, Detail::ALL).map_err(|e| e.to_string())? {
             Some(seen) => match sample(&seen, now) {
                 Some(sample) => self.live.handle(sample),
                 None => self.over = true,
@@ -167,7 +167,7 @@ fn find(
     host: &mut NamespaceConnections,
     target: &LiveTarget,
 ) -> Result<Vec<DiagConnection>, String> {
-    let mut all = host.read(Detail::NONE)?;
+    let mut all = host.read(Detail::NONE).map_err(|e| e.to_string())?;
     match target {
         LiveTarget::End(ends) => {
             all.retain(|c| ends.contains(c.local) || ends.contains(c.remote));

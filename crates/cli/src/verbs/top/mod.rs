@@ -106,7 +106,7 @@ fn print(
         let now = clock::now();
         recording.as_mut().map_or(Ok(()), |recording| recording.write(now, &connections))?;
         table.handle(now, connections);
-        Ok::<(), String>(())
+        Ok::<(), Box<dyn std::error::Error>>(())
     };
     read(&mut table)?;
     let width = columns::terminal_width();

@@ -73,7 +73,7 @@ impl Screen {
                 self.table.handle(now, connections);
                 self.tuned.iter_mut().for_each(TunedHere::count_reading);
             }
-            Err(why) => self.trouble = Some(why),
+            Err(why) => self.trouble = Some(why.to_string()),
         }
         if let Some(names) = &mut self.names {
             names.ask(self.table.rows().map(|row| row.connection.remote.ip()));

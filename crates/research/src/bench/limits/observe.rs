@@ -38,7 +38,7 @@ impl KernelObserver {
         let life = move || {
             let mut samples = Vec::new();
             while !over_seen.load(Ordering::Acquire) {
-                let seen = host.read(Detail::ALL)?;
+                let seen = host.read(Detail::ALL).map_err(|e| e.to_string())?;
                 let now = clock::now();
                 let is_it = |c: &&DiagConnection| match end {
                     Watched::Opener => c.remote.port() == port,
