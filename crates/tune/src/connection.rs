@@ -7,6 +7,7 @@ use sweetspot_linux::clock;
 use sweetspot_sizing::SavedWindow;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
+use crate::TuneError;
 use crate::guard::Leases;
 use crate::handle::{Handle, Sampled};
 use crate::lease::AppliedLimit;
@@ -73,7 +74,7 @@ impl TunedConnection {
 
     /// Limits its window; `None` lifts the limit. The error says why the kernel refused. A connection that is gone is no
     /// error; the next sample finds that out.
-    pub fn limit(&mut self, leases: &mut Leases, to: Option<Bytes>) -> Result<(), String> {
+    pub fn limit(&mut self, leases: &mut Leases, to: Option<Bytes>) -> Result<(), TuneError> {
         self.handle.note_clamp(&mut self.own_clamp);
         let mut planned = self.own_clamp;
         planned.plan(to);
@@ -104,7 +105,7 @@ impl TunedConnection {
     }
 
     /// Limits its pace, never above the program's own limit.
-    pub fn pace(&mut self, leases: &mut Leases, to: Option<Rate>) -> Result<(), String> {
+    pub fn pace(&mut self, leases: &mut Leases, to: Option<Rate>) -> Result<(), TuneError> {
         let before = match self.paced_before {
             Some(before) => before,
             None => self.handle.own_pace()?,
@@ -142,7 +143,7 @@ impl TunedConnection {
             return Some(self.upload_event(TuneEventKind::Advised, NAMED, change));
         }
         if let Err(why) = self.handle.choose_congestion(Some(to)) {
-            return Some(self.upload_event(TuneEventKind::Refused, &why, change));
+            return Some(self.upload_event(TuneEventKind::Refused, &why.to_string(), change));
         }
         self.congestion = Some((to, Congestion::OfHost));
         None
@@ -240,7 +241,7 @@ impl TunedConnection {
         if let Err(why) = self.pace(leases, step.pace) {
             self.leave_upload = true;
             let unchanged = change(step.pace, None);
-            return Some(self.upload_event(TuneEventKind::Refused, &why, unchanged));
+            return Some(self.upload_event(TuneEventKind::Refused, &why.to_string(), unchanged));
         }
         let change = change(step.pace, self.handle.kernel_pace().ok().flatten());
         Some(self.upload_event(step.kind?, &step.why, change))

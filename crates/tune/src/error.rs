@@ -33,7 +33,7 @@ pub enum Untunable {
     },
 }
 
-/// Why tuning cannot begin or go on.
+/// Why tuning cannot begin or go on, or a connection cannot be limited.
 #[derive(Debug, Error)]
 pub enum TuneError {
     /// The sockets of the process to be tuned cannot be borrowed.
@@ -57,6 +57,17 @@ pub enum TuneError {
     /// The programs in the kernel cannot be worked with.
     #[error("{0}")]
     Kernel(#[from] KernelError),
+    /// The kernel refuses to read or set a socket option.
+    #[error("the kernel refuses {option}: {source}")]
+    Refused {
+        /// The option's name in C.
+        option: &'static str,
+        /// The kernel's reason.
+        source: io::Error,
+    },
+    /// A borrowed socket keeps its congestion control.
+    #[error("congestion controls are chosen via bpf alone")]
+    CongestionNeedsBpf,
     /// The tuned cgroup was removed.
     #[error("the cgroup {path} is gone, and its connections with it")]
     CgroupGone {

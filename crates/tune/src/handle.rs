@@ -1,12 +1,12 @@
 use std::io;
 
 use sweetspot_control::{CongestionName, OwnClamp};
-use sweetspot_kernel::KernelError;
 use sweetspot_linux::clock;
 use sweetspot_linux::live::{BorrowError, LiveSocket};
 use sweetspot_linux::tcp::options;
 use sweetspot_units::{Bytes, Duration, Rate};
 
+use crate::TuneError;
 use crate::guard::Leases;
 use crate::kernel::{KernelConnection, Latest};
 use crate::lease::AppliedLimit;
@@ -81,34 +81,32 @@ impl Handle {
 
     /// Limits its window, as planned with the program's `own` clamp; `None` lifts the limit. The error says why the
     /// kernel refused. A connection that is gone is no error; the next sample finds that out.
-    pub fn limit(&self, to: Option<Bytes>, own: &mut OwnClamp) -> Result<(), String> {
+    pub fn limit(&self, to: Option<Bytes>, own: &mut OwnClamp) -> Result<(), TuneError> {
         match self {
             Handle::Borrowed(socket, _) => {
                 heard(sample::limit(socket, to, own), "TCP_WINDOW_CLAMP").map(drop)
             }
             // The program in the kernel knows the program's own.
-            Handle::InKernel(connection) => connection.limit(to).map_err(words),
+            Handle::InKernel(connection) => Ok(connection.limit(to)?),
         }
     }
 
     /// Limits its pace.
-    pub fn pace(&self, to: Option<Rate>) -> Result<(), String> {
+    pub fn pace(&self, to: Option<Rate>) -> Result<(), TuneError> {
         match self {
             Handle::Borrowed(socket, _) => {
                 heard(sample::pace(socket, to), "SO_MAX_PACING_RATE").map(drop)
             }
-            Handle::InKernel(connection) => connection.pace(to).map_err(words),
+            Handle::InKernel(connection) => Ok(connection.pace(to)?),
         }
     }
 
     /// Chooses its congestion control; `None` brings the host's back.
-    pub fn choose_congestion(&self, to: Option<CongestionName>) -> Result<(), String> {
+    pub fn choose_congestion(&self, to: Option<CongestionName>) -> Result<(), TuneError> {
         match self {
-            Handle::Borrowed(..) => {
-                Err("a congestion control can be chosen only via bpf".to_owned())
-            }
+            Handle::Borrowed(..) => Err(TuneError::CongestionNeedsBpf),
             Handle::InKernel(connection) => {
-                connection.choose_congestion(to.map(CongestionName::bytes)).map_err(words)
+                Ok(connection.choose_congestion(to.map(CongestionName::bytes))?)
             }
         }
     }
@@ -149,7 +147,7 @@ impl Handle {
     }
 
     /// The pace limit of its program, before ours is set.
-    pub fn own_pace(&self) -> Result<Option<Rate>, String> {
+    pub fn own_pace(&self) -> Result<Option<Rate>, TuneError> {
         match self {
             Handle::Borrowed(..) => self.kernel_pace(),
             // The program in the kernel knows it; ours may be set already, if the path is remembered.
@@ -157,8 +155,8 @@ impl Handle {
         }
     }
 
-    /// The kernel's pace limit: `None` for none. The error is the kernel's refusal in words.
-    pub fn kernel_pace(&self) -> Result<Option<Rate>, String> {
+    /// The kernel's pace limit: `None` for none. The error is the kernel's refusal.
+    pub fn kernel_pace(&self) -> Result<Option<Rate>, TuneError> {
         match self {
             Handle::Borrowed(socket, _) => {
                 let read = socket.with(|fd| options::max_pacing_rate(fd));
@@ -186,16 +184,14 @@ impl Handle {
     }
 }
 
-fn words(error: KernelError) -> String {
-    error.to_string()
-}
-
-/// The kernel's answer; `None` if the connection cannot be borrowed any more. The error is the kernel's refusal in
-/// words.
-fn heard<T>(answer: Result<io::Result<T>, BorrowError>, option: &str) -> Result<Option<T>, String> {
+/// The kernel's answer; `None` if the connection cannot be borrowed any more.
+fn heard<T>(
+    answer: Result<io::Result<T>, BorrowError>,
+    option: &'static str,
+) -> Result<Option<T>, TuneError> {
     match answer {
         Ok(Ok(value)) => Ok(Some(value)),
-        Ok(Err(error)) => Err(format!("the kernel refuses {option}: {error}")),
+        Ok(Err(source)) => Err(TuneError::Refused { option, source }),
         Err(_) => Ok(None),
     }
 }

@@ -225,8 +225,8 @@ impl TunedPath {
                 continue;
             }
             before.insert(change.cookie, change.before);
-            if let Err(why) = connection.limit(leases, change.limit) {
-                let unchanged = unchanged(connection);
+            if let Err(refusal) = connection.limit(leases, change.limit) {
+                let (why, unchanged) = (refusal.to_string(), unchanged(connection));
                 told.push(event(&self.group, connection, TuneEventKind::Refused, &why, unchanged));
                 self.group.leave(change.cookie);
             }
