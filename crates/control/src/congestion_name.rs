@@ -1,6 +1,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use thiserror::Error;
+
 /// The longest name with the zero that ends it (`TCP_CA_NAME_MAX`).
 const MAX_BYTES: usize = 16;
 
@@ -13,10 +15,18 @@ const MAX_BYTES: usize = 16;
 /// assert_eq!(bbr.to_string(), "bbr");
 /// assert_eq!(bbr.bytes()[..4], *b"bbr\0");
 /// assert!("no name of any".parse::<CongestionName>().is_err());
-/// # Ok::<(), &str>(())
+/// # Ok::<(), sweetspot_control::CongestionNameError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CongestionName([u8; MAX_BYTES]);
+
+/// The text is not a name that Linux gives a congestion control.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error(
+    "write a name that sysctl net.ipv4.tcp_available_congestion_control lists, such as \"bbr\""
+)]
+#[non_exhaustive]
+pub struct CongestionNameError;
 
 impl CongestionName {
     /// The name, filled up with zeros.
@@ -26,12 +36,12 @@ impl CongestionName {
 }
 
 impl FromStr for CongestionName {
-    type Err = &'static str;
-    fn from_str(text: &str) -> Result<CongestionName, &'static str> {
+    type Err = CongestionNameError;
+
+    fn from_str(text: &str) -> Result<CongestionName, CongestionNameError> {
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
         if text.is_empty() || text.len() >= MAX_BYTES || !text.bytes().all(is_name) {
-            return Err("write a name that sysctl net.ipv4.tcp_available_congestion_control \
-                        lists, such as \"bbr\"");
+            return Err(CongestionNameError);
         }
         let mut name = [0; MAX_BYTES];
         name[..text.len()].copy_from_slice(text.as_bytes());

@@ -72,7 +72,7 @@ mod transfer_summary;
 mod upload;
 
 pub use clamp_check::ClampCheck;
-pub use congestion_name::CongestionName;
+pub use congestion_name::{CongestionName, CongestionNameError};
 pub use control_loop::{ControlLoop, ROW_INTERVAL, ReceiverMeasurements, TransferEffect};
 pub use event::{AppliedChange, ConnectionOwner, TuneEvent, TuneEventKind};
 pub use goal::Goal;

@@ -7,15 +7,16 @@ mod written;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 
-use sweetspot_units::Bytes;
+use sweetspot_units::{Bytes, UnitError};
 use thiserror::Error;
 
 pub use cgroups::Cgroups;
 pub use peers::Peers;
 pub use written::{is_loopback_host, loopback};
 
-use crate::CongestionName;
 use crate::goal::Goal;
+use crate::{CongestionName, CongestionNameError};
+use written::MIN_MEMORY;
 
 /// How many bytes of a process's name the kernel keeps (TASK_COMM_LEN without its end).
 pub const PROGRAM_NAME_BYTES: usize = 15;
@@ -41,11 +42,68 @@ pub enum PolicyError {
         /// The value as TOML.
         given: String,
         /// The reason, and the values allowed.
-        reason: String,
+        #[source]
+        reason: ValueError,
     },
     /// The policy has no rule.
     #[error("it has no [[rule]]; add one, such as [[rule]] with goal = \"throughput\"")]
     NoRule,
+}
+
+/// Why a policy's value is not allowed, and the values allowed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ValueError {
+    /// A list is expected.
+    #[error("write a list: [...]")]
+    List,
+    /// A size is expected as a string.
+    #[error("write a size in quotes, such as \"256MB\"")]
+    UnquotedSize,
+    /// The string is not a size.
+    #[error("{0}")]
+    Size(#[source] Box<UnitError>),
+    /// The memory does not suffice for one window.
+    #[error(
+        "no window fits in that; {MIN_MEMORY} is the least, \"256MB\" is usual, and without the key there is no limit"
+    )]
+    TooLittleMemory,
+    /// A truth value is expected.
+    #[error("write true or false")]
+    Flag,
+    /// The address for metrics is not a loopback one.
+    #[error("metrics are for this host only; write it like 127.0.0.1:9477")]
+    NotLoopback,
+    /// An address and a port are expected.
+    #[error("write a loopback address and a port, like 127.0.0.1:9477")]
+    Address,
+    /// A goal is expected.
+    #[error("goals are \"throughput\", \"less-than-best-effort\" and \"leave\"")]
+    Goal,
+    /// Connections that are left alone keep their congestion control.
+    #[error("goal = \"leave\" and congestion exclude each other; remove one of the two")]
+    CongestionLeftAlone,
+    /// A congestion control is expected.
+    #[error("{0}")]
+    Congestion(#[from] CongestionNameError),
+    /// A program's name is expected.
+    #[error("write a program's name without its path, such as \"curl\"")]
+    Program,
+    /// A user is expected.
+    #[error("write a user's name, or the number that id -u prints")]
+    User,
+    /// The user does not exist.
+    #[error("there is no such user; give the number that id -u prints")]
+    NoSuchUser,
+    /// A port or a range of ports is expected.
+    #[error("write a port like 443, or \"8000-8999\"")]
+    Ports,
+    /// An address or a prefix is expected.
+    #[error("write it like \"10.0.0.0/8\", \"2001:db8::/32\" or \"192.0.2.7\"")]
+    Peers,
+    /// A pattern of cgroups is expected.
+    #[error("write a path like \"system.slice/nginx.service\" or \"system.slice/docker-*.scope\"")]
+    Cgroup,
 }
 
 /// Which connections are tuned, and what for. The first rule that matches a connection decides.

@@ -7,12 +7,12 @@ use serde::Deserialize;
 use sweetspot_units::Bytes;
 use toml::{Spanned, Value};
 
-use super::{PROGRAM_NAME_BYTES, Policy, PolicyError, PolicyRule};
+use super::{PROGRAM_NAME_BYTES, Policy, PolicyError, PolicyRule, ValueError};
 use crate::CongestionName;
 use crate::goal::Goal;
 
 /// The smallest memory budget: the largest window without window scaling (RFC 9293).
-const MIN_MEMORY: Bytes = Bytes::new(65_535);
+pub(super) const MIN_MEMORY: Bytes = Bytes::new(65_535);
 
 /// The keys of a policy. The readers below check the values, so that errors list the values allowed.
 #[derive(Debug, Deserialize)]
@@ -69,7 +69,7 @@ fn rule(
     let written = written.into_inner();
     let no_goal = || {
         let given = "nothing".to_owned();
-        PolicyError::Value { line, key: "goal", given, reason: GOAL_USAGE.to_owned() }
+        PolicyError::Value { line, key: "goal", given, reason: ValueError::Goal }
     };
     let goal = one(text, "goal", written.goal, goal)?.ok_or_else(no_goal)?;
     Ok(PolicyRule {
@@ -77,13 +77,10 @@ fn rule(
         programs: list(text, "programs", written.programs, program)?,
         ports: list(text, "ports", written.ports, ports)?,
         peers: list(text, "peers", written.peers, |peers| {
-            const PEERS_USAGE: &str =
-                "write it like \"10.0.0.0/8\", \"2001:db8::/32\" or \"192.0.2.7\"";
-            peers.as_str().and_then(|p| p.parse().ok()).ok_or(PEERS_USAGE.to_owned())
+            peers.as_str().and_then(|p| p.parse().ok()).ok_or(ValueError::Peers)
         })?,
         cgroups: list(text, "cgroups", written.cgroups, |cgroup| {
-            const CGROUPS_USAGE: &str = "write a path like \"system.slice/nginx.service\" or \"system.slice/docker-*.scope\"";
-            cgroup.as_str().and_then(|c| c.parse().ok()).ok_or(CGROUPS_USAGE.to_owned())
+            cgroup.as_str().and_then(|c| c.parse().ok()).ok_or(ValueError::Cgroup)
         })?,
         congestion: one(text, "congestion", written.congestion, |value| {
             congestion(value, goal.is_none())
@@ -97,7 +94,7 @@ fn one<T>(
     text: &str,
     key: &'static str,
     written: SpannedValue,
-    read: impl Fn(&Value) -> Result<T, String>,
+    read: impl Fn(&Value) -> Result<T, ValueError>,
 ) -> Result<Option<T>, PolicyError> {
     let Some(written) = written else { return Ok(None) };
     let value = written.get_ref();
@@ -109,12 +106,12 @@ fn list<T>(
     text: &str,
     key: &'static str,
     written: SpannedValue,
-    read: impl Fn(&Value) -> Result<T, String>,
+    read: impl Fn(&Value) -> Result<T, ValueError>,
 ) -> Result<Vec<T>, PolicyError> {
     let Some(written) = written else { return Ok(Vec::new()) };
     let wrong = |value: &Value, reason| wrong(text, key, &written, value, reason);
     let Some(values) = written.get_ref().as_array() else {
-        return Err(wrong(written.get_ref(), "write a list: [...]".to_owned()));
+        return Err(wrong(written.get_ref(), ValueError::List));
     };
     values.iter().map(|value| read(value).map_err(|reason| wrong(value, reason))).collect()
 }
@@ -125,7 +122,7 @@ fn wrong(
     key: &'static str,
     written: &Spanned<Value>,
     value: &Value,
-    reason: String,
+    reason: ValueError,
 ) -> PolicyError {
     let line = line(text, written.span().start);
     PolicyError::Value { line, key, given: value.to_string().replace('\n', " "), reason }
@@ -145,33 +142,30 @@ fn line(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
 }
 
-fn memory(value: &Value) -> Result<Bytes, String> {
-    let text = value.as_str().ok_or("write a size in quotes, such as \"256MB\"")?;
-    let memory: Bytes = text.parse().map_err(|error| format!("{error}"))?;
+fn memory(value: &Value) -> Result<Bytes, ValueError> {
+    let text = value.as_str().ok_or(ValueError::UnquotedSize)?;
+    let memory: Bytes = text.parse().map_err(|error| ValueError::Size(Box::new(error)))?;
     if memory < MIN_MEMORY {
-        return Err(format!(
-            "it is too small for a window; the minimum is {MIN_MEMORY}, \"256MB\" is typical, \
-             and without the key there is no limit"
-        ));
+        return Err(ValueError::TooLittleMemory);
     }
     Ok(memory)
 }
 
-fn flag(value: &Value) -> Result<bool, String> {
-    value.as_bool().ok_or("write true or false".to_owned())
+fn flag(value: &Value) -> Result<bool, ValueError> {
+    value.as_bool().ok_or(ValueError::Flag)
 }
 
-fn metrics(value: &Value) -> Result<SocketAddr, String> {
+fn metrics(value: &Value) -> Result<SocketAddr, ValueError> {
     loopback(value.as_str().unwrap_or_default())
 }
 
 /// Reads an address for metrics, which must be a loopback one. The error gives an example.
-pub fn loopback(given: &str) -> Result<SocketAddr, String> {
+pub fn loopback(given: &str) -> Result<SocketAddr, ValueError> {
     let address: Option<SocketAddr> = given.parse().ok();
     match address {
         Some(address) if address.ip().is_loopback() => Ok(address),
-        Some(_) => Err("metrics are for this host only; write it like 127.0.0.1:9477".to_owned()),
-        None => Err("write a loopback address and a port, like 127.0.0.1:9477".to_owned()),
+        Some(_) => Err(ValueError::NotLoopback),
+        None => Err(ValueError::Address),
     }
 }
 
@@ -193,47 +187,41 @@ pub fn is_loopback_host(host: &str) -> bool {
     }
 }
 
-const GOAL_USAGE: &str = "expected \"throughput\", \"less-than-best-effort\" or \"leave\"";
-
 /// A goal; `None` leaves the connections alone.
-fn goal(value: &Value) -> Result<Option<Goal>, String> {
+fn goal(value: &Value) -> Result<Option<Goal>, ValueError> {
     match value.as_str() {
         Some("leave") => Ok(None),
-        other => other.and_then(|text| text.parse().ok()).map(Some).ok_or(GOAL_USAGE.to_owned()),
+        other => other.and_then(|text| text.parse().ok()).map(Some).ok_or(ValueError::Goal),
     }
 }
 
 /// The name of a congestion control. Connections that are `left_alone` keep theirs.
-fn congestion(value: &Value, left_alone: bool) -> Result<CongestionName, String> {
+fn congestion(value: &Value, left_alone: bool) -> Result<CongestionName, ValueError> {
     if left_alone {
-        return Err(
-            "goal = \"leave\" and congestion exclude each other; remove one of the two".to_owned()
-        );
+        return Err(ValueError::CongestionLeftAlone);
     }
     Ok(value.as_str().unwrap_or_default().parse()?)
 }
 
 /// A program's name, cut to the length that the kernel keeps.
-fn program(value: &Value) -> Result<String, String> {
-    const PROGRAM_USAGE: &str = "write a program's name without its path, such as \"curl\"";
+fn program(value: &Value) -> Result<String, ValueError> {
     let name = value.as_str().filter(|name| !name.is_empty() && !name.contains('/'));
-    let bytes = name.ok_or(PROGRAM_USAGE)?.as_bytes();
+    let bytes = name.ok_or(ValueError::Program)?.as_bytes();
     Ok(String::from_utf8_lossy(&bytes[..bytes.len().min(PROGRAM_NAME_BYTES)]).into_owned())
 }
 
 /// A user by number or by name.
-fn user(value: &Value, uid_of: &dyn Fn(&str) -> Option<u32>) -> Result<u32, String> {
-    const USER_USAGE: &str = "write a user's name, or the number that id -u prints";
+fn user(value: &Value, uid_of: &dyn Fn(&str) -> Option<u32>) -> Result<u32, ValueError> {
     let name = match value {
-        Value::Integer(uid) => return u32::try_from(*uid).map_err(|_| USER_USAGE.to_owned()),
+        Value::Integer(uid) => return u32::try_from(*uid).map_err(|_| ValueError::User),
         Value::String(name) => name,
-        _ => return Err(USER_USAGE.to_owned()),
+        _ => return Err(ValueError::User),
     };
-    uid_of(name).ok_or("there is no such user; give the number that id -u prints".to_owned())
+    uid_of(name).ok_or(ValueError::NoSuchUser)
 }
 
 /// A port such as 443, or a range such as "8000-8999".
-fn ports(value: &Value) -> Result<RangeInclusive<u16>, String> {
+fn ports(value: &Value) -> Result<RangeInclusive<u16>, ValueError> {
     let text = match value {
         Value::Integer(port) => port.to_string(),
         Value::String(text) => text.clone(),
@@ -243,6 +231,6 @@ fn ports(value: &Value) -> Result<RangeInclusive<u16>, String> {
     let number = |n: &str| n.trim().parse::<u16>().ok();
     match number(first).zip(number(last)) {
         Some((first, last)) if first <= last => Ok(first..=last),
-        _ => Err("write a port like 443, or \"8000-8999\"".to_owned()),
+        _ => Err(ValueError::Ports),
     }
 }
