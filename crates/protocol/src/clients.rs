@@ -17,13 +17,13 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use data_encoding::{BASE32_NOPAD, BASE32_NOPAD_NOCASE, HEXLOWER};
-use sweetspot_units::{Bytes, Time};
+use sweetspot_units::{Bytes, Time, UnitError};
 use thiserror::Error;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use crate::key::PublicKey;
-use crate::spoken_code::SpokenCode;
+use crate::key::{KeyError, PublicKey};
+use crate::spoken_code::{CodeError, SpokenCode};
 use crate::ticket::Secret;
 
 /// The clients of a service.
@@ -85,7 +85,53 @@ pub struct ClientsError {
     /// The line, from 1.
     pub line: usize,
     /// The fault.
-    pub reason: String,
+    #[source]
+    pub reason: ClientError,
+}
+
+/// Why a line, or a part of it, describes no client.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// It is not UTF-8.
+    #[error("it is not UTF-8")]
+    NotUtf8,
+    /// A quoted word does not end.
+    #[error("a quotation mark is missing")]
+    OpenQuote,
+    /// It has no credential or no name.
+    #[error("it is too short")]
+    TooShort,
+    /// A line before has the credential.
+    #[error("{0} has this key, or a code of this number, already")]
+    Known(String),
+    /// The key is damaged.
+    #[error("{0}")]
+    Key(#[from] KeyError),
+    /// The code is not one.
+    #[error("{0}")]
+    Code(#[from] CodeError),
+    /// The secret is damaged.
+    #[error("the secret is damaged")]
+    Secret,
+    /// The name cannot stand in a line.
+    #[error("\"{0}\" is not a name: expected 1 to {MAX_NAME_BYTES} letters, digits and . - _ @")]
+    Name(String),
+    /// An option is unknown, or its value is missing.
+    #[error("unknown option \"{0}\"")]
+    Option(String),
+    /// The directory is missing.
+    #[error("dir= is missing")]
+    NoDirectory,
+    /// The quota is not a size.
+    #[error("{0}")]
+    Quota(#[from] UnitError),
+    /// A right is unknown.
+    #[error("unknown right \"{0}\"; expected read, write, overwrite or dotfiles")]
+    Right(String),
+    /// The expiry is not a time.
+    #[error("\"{0}\" is no time; write it like 2027-01-31T18:00:00Z")]
+    Expiry(String),
 }
 
 /// The longest name of a client, bytes.
@@ -121,18 +167,18 @@ impl fmt::Display for Credential {
 }
 
 impl FromStr for Credential {
-    type Err = String;
+    type Err = ClientError;
 
-    fn from_str(text: &str) -> Result<Credential, String> {
+    fn from_str(text: &str) -> Result<Credential, ClientError> {
         if let Some(code) = text.strip_prefix("code:") {
-            return Ok(Credential::Code(code.parse().map_err(|e| format!("{e}"))?));
+            return Ok(Credential::Code(code.parse()?));
         }
         let Some(secret) = text.strip_prefix("secret:") else {
-            return Ok(Credential::Key(text.parse().map_err(|e| format!("{e}"))?));
+            return Ok(Credential::Key(text.parse()?));
         };
         let bytes = BASE32_NOPAD_NOCASE.decode(secret.as_bytes()).ok();
         let secret = bytes.and_then(|bytes| bytes.try_into().ok());
-        Ok(Credential::Secret(Secret(secret.ok_or("the secret is damaged")?)))
+        Ok(Credential::Secret(Secret(secret.ok_or(ClientError::Secret)?)))
     }
 }
 
@@ -156,9 +202,9 @@ impl fmt::Display for Rights {
 }
 
 impl FromStr for Rights {
-    type Err = String;
+    type Err = ClientError;
 
-    fn from_str(text: &str) -> Result<Rights, String> {
+    fn from_str(text: &str) -> Result<Rights, ClientError> {
         let mut rights = Rights { write: false, ..Rights::WRITE };
         for word in text.split(',') {
             match word {
@@ -166,11 +212,7 @@ impl FromStr for Rights {
                 "write" => rights.write = true,
                 "overwrite" => (rights.write, rights.overwrite) = (true, true),
                 "dotfiles" => (rights.write, rights.dotfiles) = (true, true),
-                other => {
-                    return Err(format!(
-                        "unknown right \"{other}\"; expected read, write, overwrite or dotfiles"
-                    ));
-                }
+                other => return Err(ClientError::Right(other.to_owned())),
             }
         }
         Ok(rights)
@@ -197,14 +239,13 @@ impl Clients {
     /// valid.
     pub fn read(text: &[u8]) -> (Clients, Vec<ClientsError>) {
         let (mut list, mut errors) = (Vec::<Client>::new(), Vec::new());
-        let mut known = HashMap::new();
+        let mut known = HashMap::<String, usize>::new();
         for (i, line) in text.split(|byte| *byte == b'\n').enumerate() {
             let read = read_line(line).and_then(|client| {
                 let Some(client) = client else { return Ok(()) };
                 match known.entry(client.credential.what_it_answers_to()) {
                     Entry::Occupied(first) => {
-                        let Client { name, .. } = &list[*first.get()];
-                        Err(format!("{name} already has this key, or a code with this number"))
+                        Err(ClientError::Known(list[*first.get()].name.clone()))
                     }
                     Entry::Vacant(entry) => {
                         entry.insert(list.len());
@@ -230,45 +271,43 @@ impl FromStr for Clients {
 }
 
 /// The client of a line; `None` where there is nothing but a comment.
-fn read_line(line: &[u8]) -> Result<Option<Client>, String> {
-    let line = std::str::from_utf8(line).map_err(|_| "it is not UTF-8".to_owned())?;
+fn read_line(line: &[u8]) -> Result<Option<Client>, ClientError> {
+    let line = std::str::from_utf8(line).map_err(|_| ClientError::NotUtf8)?;
     let words = words(line)?;
     if words.is_empty() { Ok(None) } else { client(&words).map(Some) }
 }
 
 /// Refuses a client's name that could not stand in a line.
-pub fn check_name(name: &str) -> Result<(), String> {
+pub fn check_name(name: &str) -> Result<(), ClientError> {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'@');
     if (1..=MAX_NAME_BYTES).contains(&name.len()) && name.bytes().all(plain) {
         return Ok(());
     }
-    Err(format!(
-        "\"{name}\" is not a name: expected 1 to {MAX_NAME_BYTES} letters, digits and . - _ @"
-    ))
+    Err(ClientError::Name(name.to_owned()))
 }
 
-fn client(words: &[String]) -> Result<Client, String> {
-    let [credential, name, options @ ..] = words else { return Err("it is too short".into()) };
+fn client(words: &[String]) -> Result<Client, ClientError> {
+    let [credential, name, options @ ..] = words else { return Err(ClientError::TooShort) };
     check_name(name)?;
     let mut directory = None;
     let (mut quota, mut rights, mut expires, mut once) = (None, Rights::WRITE, None, false);
     for option in options {
         match option.split_once('=').unwrap_or((option, "")) {
             ("dir", path) if !path.is_empty() => directory = Some(PathBuf::from(path)),
-            ("quota", size) => quota = Some(size.parse::<Bytes>().map_err(|e| e.to_string())?),
+            ("quota", size) => quota = Some(size.parse()?),
             ("rights", list) => rights = list.parse()?,
             ("expires", time) => expires = Some(instant(time)?),
             ("once", "") => once = true,
-            _ => return Err(format!("unknown option \"{option}\"")),
+            _ => return Err(ClientError::Option(option.clone())),
         }
     }
-    let directory = directory.ok_or("dir= is missing")?;
+    let directory = directory.ok_or(ClientError::NoDirectory)?;
     let credential = credential.parse()?;
     Ok(Client { credential, name: name.clone(), directory, quota, rights, expires, once })
 }
 
 /// The words of a line, up to a `#`; double quotes hold blanks together.
-fn words(line: &str) -> Result<Vec<String>, String> {
+fn words(line: &str) -> Result<Vec<String>, ClientError> {
     let mut words = Vec::new();
     let (mut word, mut quoted) = (None::<String>, false);
     for c in line.chars() {
@@ -283,12 +322,12 @@ fn words(line: &str) -> Result<Vec<String>, String> {
         }
     }
     words.extend(word);
-    if quoted { Err("a quotation mark is missing".into()) } else { Ok(words) }
+    if quoted { Err(ClientError::OpenQuote) } else { Ok(words) }
 }
 
 /// A moment as RFC 3339 writes it.
-fn instant(text: &str) -> Result<Time, String> {
-    let wrong = || format!("\"{text}\" is not a time; write it like 2027-01-31T18:00:00Z");
+fn instant(text: &str) -> Result<Time, ClientError> {
+    let wrong = || ClientError::Expiry(text.to_owned());
     let parsed = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| wrong())?;
     u64::try_from(parsed.unix_timestamp_nanos()).map(Time::from_nanos).map_err(|_| wrong())
 }
@@ -361,7 +400,7 @@ mod tests {
         assert_eq!(names, ["alice", "bob"]);
         let lines: Vec<usize> = errors.iter().map(|error| error.line).collect();
         assert_eq!(lines, [2, 4, 5, 6]);
-        assert!(errors[2].reason.contains("UTF-8"), "{errors:?}");
+        assert_eq!(errors[2].reason, ClientError::NotUtf8);
     }
 
     proptest! {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sweetspot_linux::{clock, file};
-use sweetspot_protocol::clients::{Client, Clients, Credential, Rights, check_name};
+use sweetspot_protocol::clients::{Client, ClientError, Clients, Credential, Rights, check_name};
 use sweetspot_protocol::{DEFAULT_PORT, Ticket, TicketProof};
 use sweetspot_transfer::{draw_code, draw_secret};
 use sweetspot_units::{Bytes, Duration};
@@ -116,7 +116,7 @@ pub fn run(arguments: Arguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-fn client_name(text: &str) -> Result<String, String> {
+fn client_name(text: &str) -> Result<String, ClientError> {
     check_name(text).map(|()| text.to_owned())
 }
 
