@@ -10,9 +10,9 @@ use sweetspot_linux::clock;
 use sweetspot_protocol::clients::{Client, Clients, ClientsError, Credential};
 use sweetspot_units::Time;
 
-use crate::TransferError;
 use crate::limits::{CLIENTS_SETTLE, MAX_CLIENTS_FILE_BYTES};
 use crate::lock::lock;
+use crate::{ClientsFileError, TransferError};
 
 /// A file of clients.
 pub(crate) struct ClientsFile {
@@ -64,22 +64,21 @@ impl ClientsFile {
         std::mem::take(&mut lock(&self.known).unheard)
     }
 
-    fn refresh(&self, known: &mut Known, now: Time) -> Result<(), String> {
+    fn refresh(&self, known: &mut Known, now: Time) -> Result<(), ClientsFileError> {
         let (file, version) = open(&self.path)?;
         if version == known.version {
             return Ok(());
         }
         let since = known.unfinished.filter(|seen| seen.0 == version).map(|seen| seen.1);
         let rests = since.is_some_and(|since| now.since(since) >= CLIENTS_SETTLE);
-        let unfinished = "it looks half-written: its last line has no line break";
         if since.is_some() && !rests {
-            return Err(unfinished.into());
+            return Err(ClientsFileError::Unfinished);
         }
         let text = read(&file)?;
         // Editors that do not replace a file empty it first, and write it in parts.
         if !text.ends_with(b"\n") && !rests {
             known.unfinished = Some((version, now));
-            return Err(unfinished.into());
+            return Err(ClientsFileError::Unfinished);
         }
         let (clients, errors) = parse(&file, &text)?;
         (known.version, known.clients, known.unfinished) = (version, clients, None);
@@ -98,39 +97,37 @@ impl ClientsFile {
     }
 }
 
-fn open(path: &Path) -> Result<(File, Version), String> {
-    let in_words = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound => {
-            "it does not exist; invite the first client, which creates it".to_owned()
-        }
-        _ => format!("{error}; name a file that can be read"),
+fn open(path: &Path) -> Result<(File, Version), ClientsFileError> {
+    let wrong = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => ClientsFileError::Missing,
+        _ => ClientsFileError::Unreadable(error),
     };
-    let file = File::open(path).map_err(in_words)?;
-    let stat = file.metadata().map_err(in_words)?;
+    let file = File::open(path).map_err(wrong)?;
+    let stat = file.metadata().map_err(wrong)?;
     Ok((file, (stat.dev(), stat.ino(), stat.len(), stat.ctime(), stat.ctime_nsec())))
 }
 
-fn read(file: &File) -> Result<Vec<u8>, String> {
+fn read(file: &File) -> Result<Vec<u8>, ClientsFileError> {
     let mut text = Vec::new();
     let length = file.take(MAX_CLIENTS_FILE_BYTES + 1).read_to_end(&mut text);
-    match length.map_err(|error| format!("{error}; name a file that can be read"))? as u64 {
+    match length.map_err(ClientsFileError::Unreadable)? as u64 {
         0..=MAX_CLIENTS_FILE_BYTES => Ok(text),
-        _ => Err("it is too long for a clients file".into()),
+        _ => Err(ClientsFileError::TooLong),
     }
 }
 
 type Parsed = (Vec<Arc<Client>>, Vec<ClientsError>);
 
 /// The clients in `text`, unless others than the owner of `file` may change them or read their secrets.
-fn parse(file: &File, text: &[u8]) -> Result<Parsed, String> {
+fn parse(file: &File, text: &[u8]) -> Result<Parsed, ClientsFileError> {
     let mode = file.metadata().as_ref().map_or(0, Metadata::mode);
     if mode & 0o022 != 0 {
-        return Err("others may write to it; chmod 600 it".into());
+        return Err(ClientsFileError::OthersMayWrite);
     }
     let (clients, errors) = Clients::read(text);
     let is_secret = |client: &Client| !matches!(client.credential, Credential::Key(_));
     if mode & 0o044 != 0 && clients.list.iter().any(is_secret) {
-        return Err("it holds secrets, and others may read it; chmod 600 it".into());
+        return Err(ClientsFileError::OthersMayRead);
     }
     Ok((clients.list.into_iter().map(Arc::new).collect(), errors))
 }

@@ -117,6 +117,7 @@ pub(crate) fn plain(error: &io::Error) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ClientsFileError;
     use sweetspot_units::Bytes;
 
     /// Each error that holds something of this host, with a mark in every such place.
@@ -146,7 +147,7 @@ mod tests {
             E::Gone(text()),
             E::Quota { path: path(), quota },
             E::TooMuch { path: path(), reason: "too long" },
-            E::Clients { path: path(), reason: text() },
+            E::Clients { path: path(), reason: ClientsFileError::Unreadable(source()) },
             E::Identity { path: path(), source: source() },
             E::State { path: path(), source: source() },
             E::NoAnswer { address: text(), source: source() },

@@ -17,6 +17,30 @@ use crate::limits::{LONGEST_STALL, MEASURE_BYTES, MEASURE_INTERVAL, MEASURE_TIME
 /// The next step after a transfer that can go on.
 const RESUME: &str = "; start the transfer again to resume it";
 
+/// Why a file of clients cannot be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ClientsFileError {
+    /// There is no such file.
+    #[error("it does not exist; invite the first client, which makes it")]
+    Missing,
+    /// It cannot be opened or read.
+    #[error("{0}; name a file that can be read")]
+    Unreadable(#[source] io::Error),
+    /// It is longer than a file of clients may be.
+    #[error("it is too long for a file of clients")]
+    TooLong,
+    /// Its last line does not end, and it changed just now.
+    #[error("it looks half-written: it has no line break at its end")]
+    Unfinished,
+    /// Users other than its owner may write to it.
+    #[error("others may write to it; chmod 600 it")]
+    OthersMayWrite,
+    /// It holds secrets, and users other than its owner may read it.
+    #[error("it holds secrets, and others may read it; chmod 600 it")]
+    OthersMayRead,
+}
+
 /// Why a transfer or a server failed. The message is one line that names the thing, the reason and the next step.
 ///
 /// Of a file that is transferred, a variant holds the name that both ends know, relative to the receiver's directory and escaped for
@@ -246,7 +270,8 @@ pub enum TransferError {
         /// The file.
         path: PathBuf,
         /// Why.
-        reason: String,
+        #[source]
+        reason: ClientsFileError,
     },
     /// The identity file cannot be read or written.
     #[error("{}: {source}", Printable(.path))]
