@@ -4,6 +4,7 @@ use serde::Serialize;
 use sweetspot_path::{DirectionSpec, Link, Packet, QueueDiscipline};
 use sweetspot_statistics::median;
 use sweetspot_units::{Bytes, Duration, Time, Volume};
+use thiserror::Error;
 
 use crate::observation::{Arrival, Direction, Echo, StreamRecord};
 use crate::overload::Overload;
@@ -38,6 +39,34 @@ impl Discipline {
     }
 }
 
+/// Why the queue discipline cannot be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum UnknownDiscipline {
+    /// No stream exceeded the capacity.
+    #[error("the queue was not filled")]
+    NotFilled,
+    /// The capacity or the delay without a queue is not known.
+    #[error("it takes the capacity and the delay without a queue")]
+    NoReference,
+    /// The buffer never was full.
+    #[error("nothing was dropped for want of room")]
+    NoDrops,
+    /// The delay at the last drops is not known.
+    #[error("no packet arrived beside the last that were dropped")]
+    NoneBesideDrops,
+    /// An active queue management would have dropped the same packets.
+    #[error(
+        "{} or an active queue management that does not show: {aqm} would drop alike here, for the buffer is full before it \
+         acts",
+        Discipline::DropTail.name()
+    )]
+    LooksAlike {
+        /// Its name.
+        aqm: &'static str,
+    },
+}
+
 /// A wait that differs by this part from that at the last drops is another.
 const OTHER_WAIT: f64 = 0.25;
 /// A flow that waits less than this part of the overload's delay has a queue of its own.
@@ -52,14 +81,14 @@ const MIN_WAIT_S: f64 = 0.005;
 pub fn discipline(
     overload: &Overload<'_>,
     slight: Option<&StreamRecord>,
-) -> Result<Discipline, String> {
+) -> Result<Discipline, UnknownDiscipline> {
     let longest = overload.longest_wait_s();
     let packet_s = (overload.stream.size / overload.capacity).as_secs_f64();
     if own_queue(overload, longest) {
         return Ok(Discipline::PerFlow);
     }
     if !overload.is_full() {
-        return Err("no packet was dropped for lack of buffer space".into());
+        return Err(UnknownDiscipline::NoDrops);
     }
     if longest < NO_QUEUE_PACKETS * packet_s {
         return Ok(Discipline::Policer { burst: burst(overload) });
@@ -71,11 +100,7 @@ pub fn discipline(
         return Ok(Discipline::ActiveQueueManagement);
     }
     match looks_alike(overload, slight, full) {
-        Some(name) => Err(format!(
-            "{} or an active queue management that stayed hidden: {name} would drop alike here, because the \
-             buffer fills before it acts",
-            Discipline::DropTail.name()
-        )),
+        Some(aqm) => Err(UnknownDiscipline::LooksAlike { aqm }),
         None => Ok(Discipline::DropTail),
     }
 }
@@ -154,11 +179,10 @@ pub(crate) fn drops_early(overload: &Overload<'_>) -> bool {
 }
 
 /// The queueing delay of the packets next to the last drops.
-fn wait_when_full(overload: &Overload<'_>) -> Result<f64, String> {
+fn wait_when_full(overload: &Overload<'_>) -> Result<f64, UnknownDiscipline> {
     let late = overload.stream.sent / 4 * 3;
     let beside = overload.beside_losses().into_iter().filter(|beside| beside.index >= late);
-    median(beside.map(|beside| beside.waited_s))
-        .ok_or_else(|| "no packet arrived next to the last dropped ones".to_owned())
+    median(beside.map(|beside| beside.waited_s)).ok_or(UnknownDiscipline::NoneBesideDrops)
 }
 
 fn drops_elsewhere(overload: &Overload<'_>, full: f64) -> bool {

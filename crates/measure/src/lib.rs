@@ -60,7 +60,7 @@ pub use available::available_bandwidth;
 pub use buffer::{BufferDepth, buffer_depth};
 pub use capacity::{CapacityEstimate, capacity};
 pub use cross_traffic::CrossTraffic;
-pub use discipline::{Discipline, discipline};
+pub use discipline::{Discipline, UnknownDiscipline, discipline};
 pub use dispersion::{Dispersion, dispersion, pair_mode};
 pub use finding::{Estimate, Finding, Quantity};
 pub use load::{DelayUnderLoad, Grade, delay_under_load};

@@ -9,8 +9,8 @@ use crate::observation::{Direction, EchoRecord, StreamRecord};
 use crate::plan::Plan;
 use crate::{
     BufferDepth, CrossTraffic, DelayUnderLoad, Discipline, DroppingQueue, Finding, LossEstimate,
-    Overload, Reordering, RoundTrip, available_bandwidth, buffer_depth, delay_under_load,
-    discipline, losses, path_change, reordering, round_trip,
+    Overload, Reordering, RoundTrip, UnknownDiscipline, available_bandwidth, buffer_depth,
+    delay_under_load, discipline, losses, path_change, reordering, round_trip,
 };
 
 /// The measured properties of a path.
@@ -47,7 +47,7 @@ pub struct DirectionReport {
     /// The bottleneck's buffer.
     pub buffer: BufferDepth,
     /// Its queue discipline, or why it cannot be told.
-    pub discipline: Result<Discipline, String>,
+    pub discipline: Result<Discipline, UnknownDiscipline>,
     /// Losses without a queue.
     pub loss: LossEstimate,
     /// Reordering, of all packets.
@@ -241,18 +241,18 @@ fn of_queue(
     capacity: Option<Rate>,
     base_rtt: Duration,
     loss: &LossEstimate,
-) -> (Result<Discipline, String>, BufferDepth) {
-    let nothing = |why: &str| {
-        let buffer = BufferDepth { bytes: Finding::unknown(why), delay: Finding::unknown(why) };
-        (Err(why.to_owned()), buffer)
+) -> (Result<Discipline, UnknownDiscipline>, BufferDepth) {
+    let nothing = |why: UnknownDiscipline| {
+        let words = why.to_string();
+        (Err(why), BufferDepth { bytes: Finding::unknown(&*words), delay: Finding::unknown(words) })
     };
     if o.overloads.is_empty() {
-        return nothing("the queue was not filled");
+        return nothing(UnknownDiscipline::NotFilled);
     }
     let random_loss = loss.rate.value().map_or(0.0, |p| p.get());
     let filled = capacity.and_then(|c| overload(direction, o, c, base_rtt, random_loss));
     let Some(overload) = filled else {
-        return nothing("it needs the capacity and the delay without a queue");
+        return nothing(UnknownDiscipline::NoReference);
     };
     (discipline(&overload, o.slight.as_ref()), buffer_depth(&overload))
 }

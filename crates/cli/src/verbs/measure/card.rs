@@ -186,7 +186,7 @@ pub fn unknown_reasons(measured: &Measured) -> Vec<String> {
         add("capacity", why(&d.capacity));
         add("available bandwidth", why(&d.available));
         add("buffer", why(&d.buffer.bytes));
-        add("queue discipline", d.discipline.as_ref().err());
+        add("queue discipline", d.discipline.err().map(|why| why.to_string()).as_ref());
         add("random loss", why(&d.loss.rate));
         add("jitter", why(&d.jitter));
         d.left_out.iter().for_each(|left| add("left out", Some(left)));

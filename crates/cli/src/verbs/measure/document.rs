@@ -40,7 +40,7 @@ fn direction(report: &DirectionReport) -> Value {
             json!({ "value": "policer", "burst_bytes": burst.get() })
         }
         Ok(other) => json!({ "value": other }),
-        Err(why) => json!({ "unknown": why }),
+        Err(why) => json!({ "unknown": why.to_string() }),
     };
     json!({
         "direction": report.direction,

@@ -91,8 +91,8 @@ fn findings(report: &DirectionReport) -> Table {
     row(&mut table, "buffer, at this rate", &report.buffer.delay);
     let (name, how) = match &report.discipline {
         Ok(Discipline::Policer { burst }) => (format!("policer, burst {burst}"), String::new()),
-        Ok(found) => (found.name().to_owned(), "its reaction to an overload".to_owned()),
-        Err(why) => ("not known".to_owned(), why.clone()),
+        Ok(found) => (found.name().to_owned(), "what an overload did to it".to_owned()),
+        Err(why) => ("not known".to_owned(), why.to_string()),
     };
     table.rows.push(vec!["queue discipline".to_owned(), name, String::new(), how]);
     row(&mut table, "random loss", &report.loss.rate);
