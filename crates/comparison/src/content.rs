@@ -6,6 +6,8 @@ use sweetspot_linux::file;
 use sweetspot_path::Random;
 use sweetspot_units::Bytes;
 
+use crate::ComparisonError;
+
 /// The file that every variant moves.
 pub struct Content {
     /// Its path.
@@ -18,20 +20,19 @@ pub struct Content {
 
 impl Content {
     /// A file that exists.
-    pub fn of(path: &Path) -> Result<Content, String> {
-        let describe = |e: io::Error| format!("cannot read {}: {e}", path.display());
-        let size = Bytes::new(fs::metadata(path).map_err(describe)?.len());
-        Ok(Content { path: path.to_owned(), size, hash: hash(path).map_err(describe)? })
+    pub fn of(path: &Path) -> Result<Content, ComparisonError> {
+        let wrong = |source| ComparisonError::Read { path: path.to_owned(), source };
+        let size = Bytes::new(fs::metadata(path).map_err(wrong)?.len());
+        Ok(Content { path: path.to_owned(), size, hash: hash(path).map_err(wrong)? })
     }
 
     /// A new file in `dir`, made from `seed`.
-    pub fn random(dir: &Path, size: Bytes, seed: u64) -> Result<Content, String> {
+    pub fn random(dir: &Path, size: Bytes, seed: u64) -> Result<Content, ComparisonError> {
         let path = dir.join("content");
-        write_random(&path, size, seed).map_err(|e| {
-            format!(
-                "cannot write {size} to {}: {e}; set TMPDIR to a directory with enough space",
-                dir.display()
-            )
+        write_random(&path, size, seed).map_err(|source| ComparisonError::Write {
+            size,
+            directory: dir.to_owned(),
+            source,
         })?;
         Content::of(&path)
     }

@@ -13,6 +13,7 @@
 
 mod certify;
 mod content;
+mod error;
 pub mod machine;
 mod program;
 mod run;
@@ -22,6 +23,7 @@ mod ticker;
 mod variant;
 
 pub use content::Content;
+pub use error::ComparisonError;
 pub use program::Program;
 pub use run::{TransferStatus, VariantRunner};
 pub use ticker::Ticker;

@@ -10,6 +10,8 @@ use sweetspot_linux::clock;
 use sweetspot_linux::signals::Signal;
 use sweetspot_units::Duration;
 
+use crate::ComparisonError;
+
 /// The time that a program has to end what it started before it is killed.
 const END_PATIENCE: Duration = Duration::from_secs(1);
 /// The time between two looks whether it has.
@@ -64,13 +66,13 @@ impl Program {
     }
 
     /// Waits for its end and returns its lines, or its last line of standard error if it failed.
-    pub fn finish(mut self) -> Result<Vec<String>, String> {
-        let status = self.child.wait().map_err(|e| e.to_string())?;
+    pub fn finish(mut self) -> Result<Vec<String>, ComparisonError> {
+        let status = self.child.wait()?;
         self.printed.extend(self.lines.iter());
         if status.success() {
             return Ok(std::mem::take(&mut self.printed));
         }
-        Err(self.last_error().unwrap_or_else(|| format!("it ended with {status}")))
+        Err(self.last_error().map_or(ComparisonError::Ended(status), ComparisonError::Program))
     }
 
     /// Ends it, if it still runs, and returns its last line of standard error.

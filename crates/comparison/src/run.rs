@@ -12,6 +12,7 @@ use sweetspot_report as report;
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration};
 
+use super::ComparisonError;
 use super::certify::certificate;
 use super::content::{self, Content};
 use super::program::Program;
@@ -56,9 +57,9 @@ impl VariantRunner<'_> {
             report::VariantOutcome::new(variant.sizing.to_string(), variant.congestion.clone());
         let inbox = self.scratch.join("received");
         let outcome = refuse_missing_congestion_control(&variant.congestion)
-            .and_then(|()| fs::create_dir(&inbox).map_err(|e| e.to_string()))
+            .and_then(|()| Ok(fs::create_dir(&inbox)?))
             .and_then(|()| self.transfer(variant, &inbox, &mut row, progress));
-        row.failure = outcome.err();
+        row.failure = outcome.err().map(|error| error.to_string());
         // The received files have been checked; the next variant needs the space.
         let _ = fs::remove_dir_all(&inbox);
         row
@@ -70,18 +71,19 @@ impl VariantRunner<'_> {
         inbox: &Path,
         row: &mut report::VariantOutcome,
         progress: &mut dyn FnMut(&TransferStatus),
-    ) -> Result<(), String> {
-        let emulation = Emulation::start(self.path).map_err(|e| e.to_string())?;
+    ) -> Result<(), ComparisonError> {
+        let emulation = Emulation::start(self.path)?;
         let moved = self.move_file(&emulation, variant, inbox, progress);
-        let certified = emulation.finish().map_err(|e| e.to_string())?;
+        let certified = emulation.finish()?;
         row.bottleneck_drops = Some(certified.up.dropped_by_buffer);
         row.certificate = Some(certificate(&certified));
         let traces = moved?;
         summary::fill(row, &traces, self.path);
         let arrived = inbox.join(traces.receiver.name.raw());
-        let hash = content::hash(&arrived).map_err(|e| format!("{}: {e}", arrived.display()))?;
+        let hash = content::hash(&arrived)
+            .map_err(|source| ComparisonError::Arrived { path: arrived, source })?;
         row.hash_ok = hash == self.content.hash;
-        if row.hash_ok { Ok(()) } else { Err("the received file differs".to_owned()) }
+        if row.hash_ok { Ok(()) } else { Err(ComparisonError::Differs) }
     }
 
     fn move_file(
@@ -90,16 +92,17 @@ impl VariantRunner<'_> {
         variant: &Variant,
         inbox: &Path,
         progress: &mut dyn FnMut(&TransferStatus),
-    ) -> Result<TransferTraces, String> {
+    ) -> Result<TransferTraces, ComparisonError> {
         let series = self.scratch.join("series");
-        let mut serve = Program::start(emulation.far(), &mut self.serve(emulation, inbox, &series))
-            .map_err(|e| e.to_string())?;
+        let mut serve =
+            Program::start(emulation.far(), &mut self.serve(emulation, inbox, &series))?;
         let ticket = match wait_for_ticket(&mut serve) {
             Some(ticket) => ticket,
-            None => return Err(serve.stop().unwrap_or_else(|| "the receiver is silent".into())),
+            None => {
+                return Err(serve.stop().map_or(ComparisonError::Silent, ComparisonError::Program));
+            }
         };
-        let mut send = Program::start(emulation.near(), &mut self.send(variant, &ticket))
-            .map_err(|e| e.to_string())?;
+        let mut send = Program::start(emulation.near(), &mut self.send(variant, &ticket))?;
         let samples = self.watch(emulation, &mut send, progress)?;
         let sent = match send.finish() {
             Ok(lines) => lines,
@@ -109,7 +112,7 @@ impl VariantRunner<'_> {
             }
         };
         let received = serve.finish()?;
-        let series = fs::read_to_string(&series).map_err(|e| format!("series: {e}"))?;
+        let series = fs::read_to_string(&series).map_err(ComparisonError::Series)?;
         Ok(TransferTraces {
             sender: outcome("sender", &sent)?,
             receiver: outcome("receiver", &received)?,
@@ -153,7 +156,7 @@ impl VariantRunner<'_> {
         emulation: &Emulation,
         send: &mut Program,
         progress: &mut dyn FnMut(&TransferStatus),
-    ) -> Result<Vec<PathSample>, String> {
+    ) -> Result<Vec<PathSample>, ComparisonError> {
         let begun = clock::now();
         let at_best = self.content.size / self.path.payload_capacity();
         let limit = LISTEN_TIMEOUT + at_best * 50;
@@ -161,7 +164,7 @@ impl VariantRunner<'_> {
         while send.ended().is_none() {
             let elapsed = clock::now().since(begun);
             if elapsed > limit {
-                return Err(format!("given up after {limit}: not even 2 % of the path's rate"));
+                return Err(ComparisonError::TooSlow(limit));
             }
             clock::sleep_until(clock::now() + SAMPLE_INTERVAL);
             samples.extend(emulation.observe());
@@ -190,19 +193,16 @@ fn wait_for_ticket(serve: &mut Program) -> Option<String> {
 }
 
 /// The object that `--json` printed last.
-fn outcome(who: &str, lines: &[String]) -> Result<TransferSummary, String> {
+fn outcome(end: &'static str, lines: &[String]) -> Result<TransferSummary, ComparisonError> {
     let last = lines.iter().rfind(|line| line.starts_with('{')).map_or("", String::as_str);
-    serde_json::from_str(last).map_err(|e| format!("the {who} did not report its result: {e}"))
+    serde_json::from_str(last).map_err(|source| ComparisonError::NoReport { end, source })
 }
 
-fn refuse_missing_congestion_control(name: &str) -> Result<(), String> {
+fn refuse_missing_congestion_control(name: &str) -> Result<(), ComparisonError> {
     // An unreadable list is no reason to refuse.
     if sysctl::offers_congestion_control(name).unwrap_or(true) {
         return Ok(());
     }
     let available = sysctl::available_congestion_controls().unwrap_or_default();
-    Err(format!(
-        "congestion control {name} is not loaded (there are {}); load it with: sudo modprobe tcp_{name}",
-        available.join(", ")
-    ))
+    Err(ComparisonError::Congestion { name: name.to_owned(), available })
 }

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use sweetspot_linux::file;
 use tempfile::TempDir;
 
+use crate::ComparisonError;
+
 const PREFIX: &str = "sweetspot-demo-";
 
 /// A directory for the files that are moved. It vanishes with this handle; where the process is
@@ -27,15 +29,10 @@ impl Scratch {
 
 /// Makes one, on a disk where there is one: `/tmp` often is memory, and hundreds of megabytes
 /// there would press on what is measured.
-pub fn make() -> Result<Scratch, String> {
+pub fn make() -> Result<Scratch, ComparisonError> {
     let place = std::env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/var/tmp"), PathBuf::from);
     let place = if place.is_dir() { place } else { std::env::temp_dir() };
-    make_in(&place).map_err(|e| {
-        format!(
-            "no place for temporary files in {}: {e}; set TMPDIR to another directory",
-            place.display()
-        )
-    })
+    make_in(&place).map_err(|source| ComparisonError::Scratch { place, source })
 }
 
 fn make_in(place: &Path) -> io::Result<Scratch> {

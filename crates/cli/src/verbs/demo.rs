@@ -11,7 +11,7 @@ use sweetspot_units::Bytes;
 
 use super::Ending;
 use sweetspot_comparison::{
-    Content, DEMO_PATH, Ticker, Variant, VariantRunner, machine, scratch, usual,
+    ComparisonError, Content, DEMO_PATH, Ticker, Variant, VariantRunner, machine, scratch, usual,
 };
 use sweetspot_program::path_option;
 use sweetspot_program::print::{self, Shown};
@@ -177,7 +177,7 @@ fn publish(outcome: &DemoOutcome, arguments: &Arguments) -> Result<(), Box<dyn s
 }
 
 /// The file to move: the user's, or generated data.
-fn content(arguments: &Arguments, scratch: &Path) -> Result<Content, String> {
+fn content(arguments: &Arguments, scratch: &Path) -> Result<Content, ComparisonError> {
     match &arguments.file {
         Some(file) => Content::of(file),
         None => Content::random(scratch, arguments.size, arguments.path.spec.seed),

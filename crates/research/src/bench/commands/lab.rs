@@ -88,7 +88,8 @@ impl Bench<'_> {
     }
 
     fn measure_cell(&self, plan: &CellPlan, due: &[Variant], scratch: &Path) -> Result<(), String> {
-        let content = Content::random(scratch, plan.size, plan.path.seed)?;
+        let content =
+            Content::random(scratch, plan.size, plan.path.seed).map_err(|e| e.to_string())?;
         let runner =
             VariantRunner { path: &plan.path, content: &content, scratch, program: self.program };
         for variant in due {

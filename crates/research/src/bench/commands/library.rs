@@ -52,7 +52,7 @@ pub fn run(arguments: Arguments) -> Ending {
 }
 
 fn run_plan(plan: &LibraryPlan, built: &Built) -> Result<RunOutcome, String> {
-    let scratch = scratch::make()?;
+    let scratch = scratch::make().map_err(|e| e.to_string())?;
     add_bucket(scratch.path())?;
     run_command(&plan.run, scratch.path(), &|emulation| {
         built.command(plan.example, plan.sizing, emulation)

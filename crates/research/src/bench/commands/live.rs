@@ -43,7 +43,8 @@ pub fn run(arguments: Arguments) -> Ending {
         let events = arguments.events.as_ref();
         let events = events.map(|dir| dir.join(plan.name.replace('/', "-") + ".jsonl"));
         let tuner = TunerCommand { program: &program, events: events.as_deref() };
-        scratch::make().and_then(|s| run_plan(plan, &tuner, s.path()))
+        let scratch = scratch::make().map_err(|e| e.to_string())?;
+        run_plan(plan, &tuner, scratch.path())
     };
     let code = isolate(|| {
         let asked_for = plans.iter().filter(is_asked_for);

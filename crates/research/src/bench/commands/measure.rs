@@ -37,7 +37,8 @@ pub fn run(arguments: Arguments) -> Ending {
         let due = |name: &str| selection.is_due::<PathResult>(&store, &key(name));
         for plan in plans.iter().filter(|plan| due(&plan.name)) {
             err!("{} ...", plan.name);
-            let finished = scratch::make().and_then(|s| run_plan(plan, &program, s.path()));
+            let scratch = scratch::make().map_err(|e| e.to_string());
+            let finished = scratch.and_then(|s| run_plan(plan, &program, s.path()));
             // A path that cannot be measured is a miss of this path, and no end of the others.
             if let Err(why) = finished.and_then(|result| store.put(&key(&plan.name), &result)) {
                 err!("sweetspot-research: {}: {why}", plan.name);
