@@ -1,7 +1,8 @@
 use core::fmt::{self, Display, Formatter};
 use core::str::FromStr;
 
-use sweetspot_units::{Duration, Rate};
+use sweetspot_units::{Duration, Rate, UnitError};
+use thiserror::Error;
 
 /// The rate and pauses with which an application reads or writes a transfer's data: as fast as TCP allows, unless a rate or
 /// pauses are given.
@@ -69,19 +70,27 @@ impl Application {
 }
 
 /// A fault in an application's description.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ApplicationError(String);
-
-impl Display for ApplicationError {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ApplicationError {
+    /// It has a part that is neither a rate nor a pause.
+    #[error(
+        "it must be like \"rate=20Mbit/s\", \"pause=5s+1s\" (at 5 s, for 1 s) or both with a comma between"
+    )]
+    Form,
+    /// A rate or a time cannot be read.
+    #[error("{0}")]
+    Quantity(#[from] UnitError),
+    /// The rate is too low.
+    #[error("its rate must be 1kbit/s or more")]
+    TooSlow,
+    /// It has more than one rate.
+    #[error("it has two rates; one is allowed")]
+    TwoRates,
+    /// A pause begins before the one before it ends.
+    #[error("its pauses overlap")]
+    Overlap,
 }
-
-impl core::error::Error for ApplicationError {}
-
-const FORM: &str =
-    "expected \"rate=20Mbit/s\", \"pause=5s+1s\" (at 5 s, for 1 s) or both, separated by a comma";
 
 /// `rate=RATE`, `poisson=RATE` or `pareto=RATE`, and any number of `pause=START+LENGTH`, with commas between.
 impl FromStr for Application {
@@ -90,8 +99,7 @@ impl FromStr for Application {
     fn from_str(text: &str) -> Result<Application, ApplicationError> {
         let mut application = Application::default();
         for part in text.split(',').map(str::trim) {
-            let (key, value) =
-                part.split_once('=').ok_or_else(|| ApplicationError(FORM.to_owned()))?;
+            let (key, value) = part.split_once('=').ok_or(ApplicationError::Form)?;
             let pace = match key {
                 "pause" => {
                     application.pauses.push(pause(value)?);
@@ -100,34 +108,31 @@ impl FromStr for Application {
                 "rate" => Pace::Constant(rate(value)?),
                 "poisson" => Pace::Poisson(rate(value)?),
                 "pareto" => Pace::Pareto(rate(value)?),
-                _ => return Err(ApplicationError(FORM.to_owned())),
+                _ => return Err(ApplicationError::Form),
             };
             if application.pace.replace(pace).is_some() {
-                return Err(ApplicationError("it has two rates; one is allowed".to_owned()));
+                return Err(ApplicationError::TwoRates);
             }
         }
         application.pauses.sort_by_key(|pause| pause.from);
         if application.pauses.windows(2).any(|pair| pair[0].until() > pair[1].from) {
-            return Err(ApplicationError("its pauses overlap".to_owned()));
+            return Err(ApplicationError::Overlap);
         }
         Ok(application)
     }
 }
 
 fn rate(value: &str) -> Result<Rate, ApplicationError> {
-    let rate: Rate = value.parse().map_err(|error| ApplicationError(format!("{error}")))?;
+    let rate: Rate = value.parse()?;
     if rate < Rate::from_bits_per_second(1000) {
-        return Err(ApplicationError("its rate must be 1kbit/s or more".to_owned()));
+        return Err(ApplicationError::TooSlow);
     }
     Ok(rate)
 }
 
 fn pause(value: &str) -> Result<Pause, ApplicationError> {
-    let (from, length) = value.split_once('+').ok_or_else(|| ApplicationError(FORM.to_owned()))?;
-    let time = |text: &str| -> Result<Duration, ApplicationError> {
-        text.trim().parse().map_err(|error| ApplicationError(format!("{error}")))
-    };
-    Ok(Pause { from: time(from)?, length: time(length)? })
+    let (from, length) = value.split_once('+').ok_or(ApplicationError::Form)?;
+    Ok(Pause { from: from.trim().parse()?, length: length.trim().parse()? })
 }
 
 impl Display for Application {
@@ -151,8 +156,8 @@ impl Display for Application {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Application, String> {
-        text.parse().map_err(|error: ApplicationError| error.to_string())
+    fn read(text: &str) -> Result<Application, ApplicationError> {
+        text.parse()
     }
 
     #[test]
@@ -179,7 +184,7 @@ mod tests {
             ("rate=0bit/s", "1kbit/s"),
             ("rate=ten", "ten"),
         ] {
-            let error = read(text).expect_err("it is refused");
+            let error = read(text).expect_err("it is refused").to_string();
             assert!(error.contains(reason), "{text}: {error}");
         }
     }
