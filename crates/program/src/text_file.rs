@@ -1,6 +1,7 @@
 //! Text files that a user names on the command line.
 
 use std::cell::RefCell;
+use std::convert::Infallible;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -53,7 +54,7 @@ pub fn scenario_files(path: &Path) -> Vec<PathBuf> {
         // A text that is no scenario names no traces.
         let _ = with_files(&text, |name| {
             files.borrow_mut().push(beside.join(name));
-            Ok(String::new())
+            Ok::<_, Infallible>(String::new())
         });
     }
     files.into_inner()

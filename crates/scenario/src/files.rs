@@ -1,6 +1,6 @@
 //! Files that a scenario names.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 use std::ops::Range;
 
 use toml::Spanned;
@@ -14,9 +14,9 @@ use crate::tree::{line_at, syntax_error_of};
 ///
 /// # Errors
 /// If the text is no TOML, or a file cannot be read.
-pub fn with_files(
+pub fn with_files<E: Display>(
     text: &str,
-    read: impl Fn(&str) -> Result<String, String>,
+    read: impl Fn(&str) -> Result<String, E>,
 ) -> Result<String, ScenarioError> {
     let document = DeTable::parse(text).map_err(|error| syntax_error_of(text, &error))?;
     let path = document.get_ref().get("path").and_then(|path| path.get_ref().as_table());
@@ -39,7 +39,8 @@ pub fn with_files(
     for (key, value, name) in named {
         let content = read(name).map_err(|reason| {
             let (origin, key) = (line_at(text, key.start), "path.trace.file".to_owned());
-            ScenarioError::Value { origin, key, given: format!("\"{name}\""), reason }
+            let (given, reason) = (format!("\"{name}\""), reason.to_string());
+            ScenarioError::Value { origin, key, given, reason }
         })?;
         found.push_str(&text[copied..key.start]);
         found.push_str("content");
