@@ -1,8 +1,8 @@
 use std::fs::File;
 use std::io::{self, Seek, Write};
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use sweetspot_linux::isolation::isolate_a_piece;
 
 use crate::LabError;
@@ -10,6 +10,11 @@ use crate::error::Doing;
 
 /// Exit code of the isolated process if it has written its result.
 const ANSWERED: u8 = 0;
+
+/// The message of an error that ended the isolated process's work.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+struct Failure(String);
 
 /// Runs `work` in a process tree and namespaces of its own and returns its result. The caller must
 /// have one thread only; it stays in its own namespaces.
@@ -20,7 +25,7 @@ pub fn isolated<T: Serialize + DeserializeOwned>(
     let mut answer = tempfile::tempfile().doing("make a temporary file")?;
     let mut inside = answer.try_clone().doing("duplicate a file")?;
     let code = isolate_a_piece(|| {
-        let result = work().map_err(|error| error.to_string());
+        let result = work().map_err(|error| Failure(error.to_string()));
         match write(&mut inside, &result) {
             Ok(()) => ANSWERED,
             Err(_) => 1,
@@ -30,13 +35,13 @@ pub fn isolated<T: Serialize + DeserializeOwned>(
         return Err(LabError::Inside(format!("lab: the experiment ended with code {code}")));
     }
     answer.rewind().doing("read the experiment's answer")?;
-    let result: Result<T, String> = serde_json::from_reader(io::BufReader::new(answer))
+    let result: Result<T, Failure> = serde_json::from_reader(io::BufReader::new(answer))
         .map_err(io::Error::other)
         .doing("read the experiment's answer")?;
-    result.map_err(LabError::Inside)
+    result.map_err(|Failure(message)| LabError::Inside(message))
 }
 
-fn write<T: Serialize>(file: &mut File, result: &Result<T, String>) -> io::Result<()> {
+fn write<T: Serialize>(file: &mut File, result: &Result<T, Failure>) -> io::Result<()> {
     let text = serde_json::to_vec(result).map_err(io::Error::other)?;
     file.write_all(&text)
 }
