@@ -145,7 +145,8 @@ pub fn report(
     py.detach(|| {
         let mut findings: Vec<(String, ResultFile)> = Vec::new();
         for (name, bytes) in files {
-            let file = read_file(&name, bytes, VERSION).map_err(PyValueError::new_err)?;
+            let file = read_file(&name, bytes, VERSION)
+                .map_err(|error| PyValueError::new_err(format!("{name}: {error}")))?;
             findings.push((name, file));
         }
         let sheets = sheets(&findings);

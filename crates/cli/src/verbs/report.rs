@@ -147,7 +147,8 @@ fn in_json(written: &[Written], sheets: &[Sheet]) -> serde_json::Value {
 fn open(path: &Path) -> Result<ResultFile, String> {
     let bytes = std::fs::read(path)
         .map_err(|error| format!("{}: {error}; name a file of results", path.shown()))?;
-    quietly(|| read_file(&path.shown().to_string(), bytes, VERSION))
+    let name = path.shown().to_string();
+    quietly(|| read_file(&name, bytes, VERSION)).map_err(|error| format!("{name}: {error}"))
 }
 
 /// Does `work`, which catches its own panics, without the message that a panic prints.

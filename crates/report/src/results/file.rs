@@ -2,6 +2,7 @@ use serde_json::Value;
 use sweetspot_scenario::Outcome;
 use thiserror::Error;
 
+use crate::csv::CsvError;
 use crate::outcome::DemoOutcome;
 use crate::run_file::{RunFile, read_run};
 use crate::series_row::SeriesRow;
@@ -59,6 +60,15 @@ pub enum ReadError {
         /// The missing or different part.
         reason: String,
     },
+    /// Neither Parquet nor text.
+    #[error("expected a file of results: JSON, CSV or Parquet")]
+    NoText,
+    /// A damaged Parquet file.
+    #[error("it begins like a Parquet file and cannot be read ({0}); make it again")]
+    Parquet(String),
+    /// Not CSV.
+    #[error("{0}")]
+    Csv(#[from] CsvError),
     /// Columns, but not a result.
     #[error(
         "it is a table, but not a result of sweetspot; give a time series or the results of a sweep"
