@@ -6,7 +6,7 @@ use sweetspot_units::{Duration, Rate, Time};
 use crate::capture::Classifier;
 use crate::joined::Joined;
 use crate::limits::rounded;
-use crate::path::{PathEstimate, Replay, Simulation};
+use crate::path::{NoReplay, PathEstimate, Replay, Simulation};
 use crate::{Class, Evidence, Facts, LimitVerdict, Limits, in_rate};
 
 /// The diagnosis of a flow: the data that one end of a connection sent.
@@ -54,7 +54,7 @@ pub struct Flow {
     pub path: Option<PathEstimate>,
     /// How to run the transfer again with its limit and without, or why that cannot be.
     #[serde(skip)]
-    pub replay: Option<Result<Replay, String>>,
+    pub replay: Option<Result<Replay, NoReplay>>,
     /// Findings from two captures of the connection together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub joined: Option<Joined>,

@@ -11,6 +11,7 @@ use serde::Serialize;
 use sweetspot_trace::Histogram;
 use sweetspot_trace::packet::Segment;
 use sweetspot_units::Time;
+use thiserror::Error;
 
 /// Packets of a connection that are remembered of the first capture.
 pub const MAX_PACKETS: usize = 2_000_000;
@@ -65,6 +66,19 @@ pub struct Joined {
     pub first_is_nearer: bool,
 }
 
+/// Too few packets are in both captures to compare their clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error(
+    "{forward} packets of one direction and {reverse} of the other are in both captures: too few"
+)]
+#[non_exhaustive]
+pub struct TooFewPackets {
+    /// Packets in both captures that the end under study sent.
+    pub forward: usize,
+    /// Packets of its peer in both.
+    pub reverse: usize,
+}
+
 /// Packets of one direction between the captures.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OneWay {
@@ -107,7 +121,7 @@ impl Joining {
     }
 
     /// The joint findings; the error says why there are none.
-    pub fn joined(&self) -> Result<Joined, String> {
+    pub fn joined(&self) -> Result<Joined, TooFewPackets> {
         let both = |forward: bool| {
             let those = self.packets.iter().filter(move |p| p.key.forward == forward);
             those.filter_map(|p| Some((p.first?, p.second? - p.first?)))
@@ -115,11 +129,7 @@ impl Joining {
         let there: Vec<(i64, i64)> = both(true).collect();
         let back: Vec<(i64, i64)> = both(false).map(|(at, later)| (at, -later)).collect();
         if there.len().min(back.len()) < MIN_PACKETS {
-            return Err(format!(
-                "{} packets of one direction and {} of the other are in both captures: too few",
-                there.len(),
-                back.len()
-            ));
+            return Err(TooFewPackets { forward: there.len(), reverse: back.len() });
         }
         let (mut there, mut back) = (there, back);
         // The capture nearer to the sender sees data first and acknowledgements last.

@@ -111,7 +111,7 @@ fn a_paste_without_counters_gets_the_command_that_prints_them() {
             "unable to connect",
         ),
     ] {
-        let error = report(paste, 20).unwrap_err();
+        let error = report(paste, 20).unwrap_err().to_string();
         assert!(error.contains(words), "{paste}: {error}");
     }
 }
@@ -180,7 +180,7 @@ fn a_long_life_is_never_called_slow_start() {
 fn one_reading_of_an_end_that_receives_has_no_rate() {
     let received = "ESTAB 0 0 10.0.0.5:5201 203.0.113.5:51000\n\t cubic wscale:7,7 rto:240 rtt:40/2 mss:1448 cwnd:10 \
         bytes_acked:4 bytes_received:180 busy:8ms lastrcv:25288 minrtt:38\n";
-    let error = report(received, 20).unwrap_err();
+    let error = report(received, 20).unwrap_err().to_string();
     assert!(error.contains("two readings"), "{error}");
     let sent = received.replace("bytes_received:180", "bytes_received:3");
     assert_eq!(flows(&sent).len(), 1, "it sent more than it received");

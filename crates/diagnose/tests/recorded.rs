@@ -112,7 +112,7 @@ fn what_is_no_recording_says_what_it_is_not() {
         ("ESTAB 0 0 192.0.2.1:1 192.0.2.2:2\n\t cubic rtt:1/1\n", "two readings"),
         ("ESTAB 0 0 host.example:wat 192.0.2.2:2\n", "host.example:wat"),
     ] {
-        let error = read(text).unwrap_err();
+        let error = read(text).unwrap_err().to_string();
         assert!(error.contains(word), "{text}: {error}");
     }
 }

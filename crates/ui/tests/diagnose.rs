@@ -138,7 +138,7 @@ fn a_paste_gets_the_programs_verdict_and_a_wrong_one_its_reason() -> Tested {
     assert!(shown.contains("Time: receiver's window 98 %"), "{shown}");
     let wrong = "<script>alert(1)</script> is not the output of ss";
     paste(&mut browser, wrong)?;
-    let due = recorded::report(wrong, 20).err();
+    let due = recorded::report(wrong, 20).err().map(|error| error.to_string());
     assert_eq!(Some(text(&mut browser, "#status")?), due);
     assert_eq!(text(&mut browser, "#result")?, "", "the verdict before is gone");
     assert_eq!(browser.errors, Vec::<String>::new());

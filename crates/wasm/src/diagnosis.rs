@@ -193,7 +193,8 @@ impl Diagnosis {
                 Err(format!("it has more than {max} MiB of text; give a part of it"))
             }
             Pass::Text(text) => {
-                let report = recorded::report(&String::from_utf8_lossy(&text), MAX_FLOWS)?;
+                let report = recorded::report(&String::from_utf8_lossy(&text), MAX_FLOWS)
+                    .map_err(|error| error.to_string())?;
                 let drawings = Drawings::new(&report.flows);
                 Ok(Some(self.page(report, drawings)))
             }

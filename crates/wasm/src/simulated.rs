@@ -16,7 +16,7 @@ pub fn simulate(flows: &mut [Flow]) {
     let mut left = MAX_SEGMENTS;
     for flow in flows {
         flow.simulated = flow.replay.as_ref().map(|replay| match replay {
-            Err(why) => Simulation::unknown(why.as_str()),
+            Err(why) => Simulation::unknown(why.to_string()),
             Ok(replay) if 2 * replay.segments > left => Simulation::unknown(
                 "it would take too long; --scenario writes the path to run it on",
             ),

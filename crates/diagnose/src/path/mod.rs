@@ -1,6 +1,7 @@
 //! The path of a transfer as a capture shows it, as a scenario, and the transfer run on it with
 //! and without its limit.
 
+mod error;
 mod replay;
 mod scenario;
 mod simulation;
@@ -10,6 +11,7 @@ use sweetspot_measure::Finding;
 use sweetspot_trace::flow::{Stream, Vantage};
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
+pub use error::{NoReplay, UnknownPath};
 pub use replay::Replay;
 pub use simulation::{Curve, Simulated, Simulation};
 

@@ -2,8 +2,8 @@
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::PathEstimate;
-use crate::{Class, Evidence, percent};
+use super::{NoReplay, PathEstimate};
+use crate::{Class, Evidence};
 
 /// A transfer that its programs held for more of its time than this is not all there was to send.
 const PROGRAMS: f64 = 0.2;
@@ -41,20 +41,17 @@ impl Replay {
         [share, programs]: [f64; 2],
         e: &Evidence,
         path: &PathEstimate,
-    ) -> Result<Replay, String> {
+    ) -> Result<Replay, NoReplay> {
         let mended = mended(cause, e, path)?;
         if share < HELD {
-            return Err(format!("the limit held it for {} % of the time only", percent(share)));
+            return Err(NoReplay::SeldomHeld(share));
         }
         if cause.family() != Class::Application && programs > PROGRAMS {
-            return Err(format!(
-                "for {} % of the time there was nothing to send",
-                percent(programs)
-            ));
+            return Err(NoReplay::NothingToSend(programs));
         }
         let segments = e.bytes.get() / path.segment_bytes.max(1);
         if segments < MIN_SEGMENTS || e.goodput == Rate::ZERO {
-            return Err("the transfer is too short to compare".to_owned());
+            return Err(NoReplay::TooShort);
         }
         let scenario = path.scenario("the path of the capture")?;
         let mut assumed = vec!["cubic and Linux's default buffers".to_owned()];
@@ -89,18 +86,18 @@ struct Mended {
     lifted: String,
 }
 
-fn mended(cause: Class, e: &Evidence, path: &PathEstimate) -> Result<Mended, String> {
+fn mended(cause: Class, e: &Evidence, path: &PathEstimate) -> Result<Mended, NoReplay> {
     let set = |key: &str, value: String| vec![format!("{key}={value}")];
     let lift = |with: Vec<String>, lifted: String| Mended { with, without: Vec::new(), lifted };
     let fixed = |bytes: Bytes| set("transfer.0.sizing", format!("fixed:{}B", bytes.get()));
     let paced = |key: &str| set(key, format!("rate={}bit/s", e.goodput.bits_per_second()));
     match cause {
         Class::ReceiverWindow => {
-            let window = e.window.ok_or("the window is unknown")?;
+            let window = e.window.ok_or(NoReplay::NoWindow)?;
             Ok(lift(fixed(window), format!("a window that is not held at {window}")))
         }
         Class::SenderWindow => {
-            let flight = e.flight.ok_or("the flight is unknown")?;
+            let flight = e.flight.ok_or(NoReplay::NoFlight)?;
             // To the path, a send buffer that bounds the flight is the same as a window.
             Ok(lift(fixed(flight), format!("a send buffer that is not held at {flight}")))
         }
@@ -113,12 +110,12 @@ fn mended(cause: Class, e: &Evidence, path: &PathEstimate) -> Result<Mended, Str
             "a sending program that always has data".to_owned(),
         )),
         Class::Congestion => lossless(path),
-        _ => Err(format!("a simulation cannot lift this limit ({cause})")),
+        _ => Err(NoReplay::Class(cause)),
     }
 }
 
 /// Losses of the link, or of a buffer too small for bursts; whichever there are.
-fn lossless(path: &PathEstimate) -> Result<Mended, String> {
+fn lossless(path: &PathEstimate) -> Result<Mended, NoReplay> {
     let (rate, rtt) = path.known()?;
     let random = path.loss.value().is_some_and(|loss| loss.get() > 0.0);
     let product = rate * rtt;
@@ -134,7 +131,7 @@ fn lossless(path: &PathEstimate) -> Result<Mended, String> {
         lifted.push(format!("a router's buffer of {product}"));
     }
     match lifted.is_empty() {
-        true => Err("its losses were those of a full queue that is not small".to_owned()),
+        true => Err(NoReplay::FullQueue),
         false => Ok(Mended { with: Vec::new(), without, lifted: lifted.join(" and ") }),
     }
 }
@@ -157,7 +154,8 @@ mod tests {
             header_bytes: 52,
         };
         let why = |path: &PathEstimate| {
-            Replay::new(Class::Congestion, [1.0, 0.0], &Evidence::default(), path).unwrap_err()
+            let replay = Replay::new(Class::Congestion, [1.0, 0.0], &Evidence::default(), path);
+            replay.unwrap_err().to_string()
         };
         let capacity = "the capacity is not known: there were pauses";
         let rtt = "the round trip is not known: nothing was acknowledged";

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use sweetspot_measure::Finding;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::PathEstimate;
+use super::{PathEstimate, UnknownPath};
 
 /// Hosts have links of this rate or more to their routers.
 const MIN_ACCESS: Rate = Rate::from_mbit_per_second(1000);
@@ -14,18 +14,23 @@ const PACKETS: std::ops::RangeInclusive<u64> = 576..=9000;
 
 impl PathEstimate {
     /// The path as a scenario called `title`, with a comment on each value; the error names the missing values.
-    pub fn scenario(&self, title: &str) -> Result<String, String> {
+    pub fn scenario(&self, title: &str) -> Result<String, UnknownPath> {
         let (rate, rtt) = self.known()?;
         Ok(self.written(title, rate, rtt))
     }
 
     /// The capacity and the round trip; the error says which is missing, and why.
-    pub(super) fn known(&self) -> Result<(Rate, Duration), String> {
-        let rate = known("the capacity", &self.capacity_bps);
-        let rtt = known("the round trip", &self.rtt_s);
-        match (rate, rtt) {
-            (Err(rate), Err(rtt)) => Err(format!("{rate}, and {rtt}")),
-            (rate, rtt) => Ok((rate?, rtt?)),
+    pub(super) fn known(&self) -> Result<(Rate, Duration), UnknownPath> {
+        use Finding::{Known, Unknown};
+        match (&self.capacity_bps, &self.rtt_s) {
+            (Known { estimate: rate, .. }, Known { estimate: rtt, .. }) => {
+                Ok((rate.value, rtt.value))
+            }
+            (Unknown(why), Known { .. }) => Err(UnknownPath::Capacity(why.clone())),
+            (Known { .. }, Unknown(why)) => Err(UnknownPath::RoundTrip(why.clone())),
+            (Unknown(capacity), Unknown(rtt)) => {
+                Err(UnknownPath::Both { capacity: capacity.clone(), rtt: rtt.clone() })
+            }
         }
     }
 
@@ -79,12 +84,5 @@ fn how<T: Copy>(finding: &Finding<T>) -> String {
     match finding {
         Finding::Known { how, .. } => format!("from the capture: {how}"),
         Finding::Unknown(why) => format!("the capture does not tell: {why}"),
-    }
-}
-
-fn known<T: Copy>(what: &str, finding: &Finding<T>) -> Result<T, String> {
-    match finding {
-        Finding::Known { estimate, .. } => Ok(estimate.value),
-        Finding::Unknown(why) => Err(format!("{what} is not known: {why}")),
     }
 }

@@ -1,5 +1,7 @@
 //! The simulation of a transfer, with its limit and without.
 
+use std::fmt::Display;
+
 use serde::Serialize;
 use sweetspot_units::{Bytes, Duration};
 
@@ -52,16 +54,19 @@ impl Simulation {
 
     /// Runs `replay` by `run`, which gives the time and the curve of the settings that it is
     /// told, or why it cannot.
-    pub fn of(
+    pub fn of<E: Display>(
         replay: &Replay,
-        mut simulate: impl FnMut(&Replay, &[String]) -> Result<(Duration, Curve), String>,
+        mut simulate: impl FnMut(&Replay, &[String]) -> Result<(Duration, Curve), E>,
     ) -> Simulation {
         let mut both = || {
-            Ok((simulate(replay, &replay.with_limit)?, simulate(replay, &replay.without_limit)?))
+            Ok::<_, E>((
+                simulate(replay, &replay.with_limit)?,
+                simulate(replay, &replay.without_limit)?,
+            ))
         };
         let ((with, _), (without, curve)) = match both() {
             Ok(both) => both,
-            Err(why) => return Simulation::Unknown { unknown: why },
+            Err(why) => return Simulation::unknown(why.to_string()),
         };
         let (took, with) = (replay.took.as_secs_f64(), with.as_secs_f64());
         if with > took * FACTOR || took > with * FACTOR {

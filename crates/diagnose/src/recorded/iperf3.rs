@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use serde_json::{Deserializer, Value, json};
 use sweetspot_units::{Bytes, Duration, Time};
 
-use super::{MAX_SEGMENT, Recorded, Recording, micros};
+use super::{MAX_SEGMENT, Recorded, Recording, RecordingError, micros};
 use crate::live::Sample;
 
 /// Whether `text` is a result of iperf3, which NDT7's files resemble only in being JSON.
@@ -14,10 +14,10 @@ pub fn is_result(text: &str) -> bool {
     head.contains("\"start\"") && (head.contains("iperf3") || head.contains("\"connected\""))
 }
 
-pub fn read(text: &str) -> Result<Recorded, String> {
+pub fn read(text: &str) -> Result<Recorded, RecordingError> {
     let document = document(text)?;
     if let Some(error) = document["error"].as_str() {
-        return Err(format!("iperf3 failed: {error}"));
+        return Err(RecordingError::Iperf3Failed(error.to_owned()));
     }
     let connected = document["start"]["connected"].as_array().cloned().unwrap_or_default();
     let mss = document["start"]["tcp_mss_default"].as_u64().unwrap_or(1448);
@@ -41,16 +41,16 @@ pub fn read(text: &str) -> Result<Recorded, String> {
         recordings.push(Recording { ends, samples, is_one_reading: false });
     }
     if recordings.iter().all(|recording| recording.samples.is_empty()) {
-        return Err("expected intervals of a sender with snd_cwnd and rtt: run iperf3 --json at the end that sends".to_owned());
+        return Err(RecordingError::NoIntervals);
     }
     Ok(Recorded { recordings, not_understood: Vec::new() })
 }
 
 /// The result. `--json-stream` (iperf3 3.17) writes an event a line: the start, then each interval.
-fn document(text: &str) -> Result<Value, String> {
+fn document(text: &str) -> Result<Value, RecordingError> {
     let mut result = Value::Null;
     for document in Deserializer::from_str(text).into_iter::<Value>() {
-        let mut document = document.map_err(|error| format!("it is not JSON: {error}"))?;
+        let mut document = document?;
         let data = document.get_mut("data").map(Value::take).unwrap_or_default();
         match document["event"].as_str() {
             None => return Ok(document),

@@ -2,6 +2,7 @@
 //! M-Lab's NDT7, recordings of `top`, which are of the same form, M-Lab's tcp-info archives, output of `ss -ti`, and results
 //! of iperf3, through the rules for live connections.
 
+mod error;
 mod iperf3;
 mod ndt7;
 mod ss;
@@ -10,6 +11,7 @@ mod tcp_info;
 use std::collections::HashSet;
 use std::net::SocketAddr;
 
+pub use self::error::RecordingError;
 pub use self::ndt7::written;
 
 use sweetspot_units::{Bytes, Duration, Time};
@@ -155,27 +157,23 @@ pub fn flows(recordings: &[Recording]) -> Vec<Flow> {
 /// // It had nothing under way for nine tenths of the second.
 /// assert_eq!(recordings[0].flow().verdict.class.name(), "application");
 /// ```
-pub fn read(text: &str) -> Result<Recorded, String> {
+pub fn read(text: &str) -> Result<Recorded, RecordingError> {
     let document = text.find("\n{").map_or(text, |at| &text[at + 1..]);
     let recorded = match text.trim_start().chars().next() {
         // A program may print warnings before its result.
         Some('a'..='z') if iperf3::is_result(document) => iperf3::read(document)?,
         Some('[') if text.contains("[ ID]") => {
-            return Err(
-                "it is the text of iperf3; run iperf3 --json at the end that sends".to_owned()
-            );
+            return Err(RecordingError::Iperf3Text);
         }
-        None => return Err("it is empty; was anything logged?".to_owned()),
+        None => return Err(RecordingError::Empty),
         Some('{' | '[') if iperf3::is_result(text) => iperf3::read(text)?,
         Some('{' | '[') => Recorded { recordings: ndt7::read(text)?, not_understood: vec![] },
         Some(_) => ss::read(text)?,
     };
     if recorded.recordings.iter().all(|recording| recording.samples.len() < 2) {
         return Err(match recorded.not_understood.first() {
-            Some(line) => format!("no connection in it was understood; the first is: {line}"),
-            None => "expected two readings, or one of a kernel that counts busy time (Linux 4.9): \
-                     log with: while sleep 0.1; do date +%s.%N; ss -tin; done"
-                .to_owned(),
+            Some(line) => RecordingError::NotUnderstood(line.clone()),
+            None => RecordingError::OneReading,
         });
     }
     Ok(recorded)
@@ -192,7 +190,7 @@ pub fn is_text(head: &[u8]) -> bool {
 }
 
 /// The report on the recordings in `text`, with the `max` flows that carried most; the error says what it is not.
-pub fn report(text: &str, max: usize) -> Result<DiagnosisReport, String> {
+pub fn report(text: &str, max: usize) -> Result<DiagnosisReport, RecordingError> {
     let recorded = read(text)?;
     let mut flows: Vec<_> =
         flows(&recorded.recordings).into_iter().map(|flow| (flow.bytes, flow)).collect();

@@ -8,7 +8,7 @@ use serde_json::{Deserializer, Value, json};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::ss::moment;
-use super::{Recording, micros, tcp_info};
+use super::{Recording, RecordingError, micros, tcp_info};
 use crate::live::Sample;
 
 /// Arrays within arrays; more is an attack.
@@ -16,11 +16,11 @@ const DEEPEST: usize = 16;
 /// TCPI_OPT_TIMESTAMPS.
 const TIMESTAMPS: u64 = 1;
 
-pub fn read(text: &str) -> Result<Vec<Recording>, String> {
+pub fn read(text: &str) -> Result<Vec<Recording>, RecordingError> {
     let mut recordings = Vec::new();
     let mut index = HashMap::new();
     for document in Deserializer::from_str(text).into_iter::<Value>() {
-        let document = measured(document.map_err(|error| format!("it is not JSON: {error}"))?);
+        let document = measured(document?);
         if document.get("TCPInfo").is_none() {
             collect(&document, UNKNOWN, 0, &mut recordings);
             continue;
@@ -35,7 +35,7 @@ pub fn read(text: &str) -> Result<Vec<Recording>, String> {
         recordings[known].samples.push(sample);
     }
     if recordings.is_empty() {
-        return Err("it has no TCPInfo; NDT7's results and M-Lab's archives have".to_owned());
+        return Err(RecordingError::NoTcpInfo);
     }
     Ok(recordings)
 }

@@ -20,7 +20,7 @@ pub fn write(capture: &Input, flows: &[Flow], out: &Path) -> Result<(), String> 
                 Scenario::parse(&text).map_err(|error| format!("{name}: {error}"))?;
                 return whole_file::write(out, text.as_bytes()).map_err(|error| error.to_string());
             }
-            Err(reason) => why = why.or(Some(reason)),
+            Err(reason) => why = why.or(Some(reason.to_string())),
         }
     }
     let why = why.unwrap_or_else(|| "no flow in it carries data".to_owned());

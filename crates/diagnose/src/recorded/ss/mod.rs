@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 
 use sweetspot_units::{Bytes, Duration, Time};
 
-use super::{Recorded, Recording};
+use super::{Recorded, Recording, RecordingError};
 use crate::live::Sample;
 use account::{Account, account};
 use address::end;
@@ -59,7 +59,7 @@ struct Heading {
     timer: Option<String>,
 }
 
-pub fn read(text: &str) -> Result<Recorded, String> {
+pub fn read(text: &str) -> Result<Recorded, RecordingError> {
     let mut collection = Collection::default();
     let mut not_understood = Vec::new();
     let (mut now, mut heading, mut bare, mut headed) = (None, None, false, false);
@@ -87,15 +87,13 @@ pub fn read(text: &str) -> Result<Recorded, String> {
     }
     let collected = collection.all;
     if collected.is_empty() && bare {
-        return Err("it lists connections without their counters; ss prints these with -i: ss -ti"
-            .to_owned());
+        return Err(RecordingError::NoCounters);
     }
     if collected.is_empty() && not_understood.is_empty() && headed {
-        return Err("ss lists no connection in it; run ss while the transfer runs".to_owned());
+        return Err(RecordingError::NoConnection);
     }
     if collected.is_empty() && not_understood.is_empty() {
-        let what = "expected a capture, the output of ss -ti, NDT7's JSON, iperf3's, or an archive of tcp-info";
-        return Err(format!("{what}; log with: while sleep 0.1; do date +%s.%N; ss -tin; done"));
+        return Err(RecordingError::Alien);
     }
     let shows_windows = |c: &Collected| c.accounts.iter().any(|account| account.has_peer_window);
     let shows_windows = collected.iter().any(shows_windows);
@@ -103,11 +101,7 @@ pub fn read(text: &str) -> Result<Recorded, String> {
     let recordings: Vec<Recording> =
         collected.into_iter().filter_map(|c| recording(c, has_time, shows_windows)).collect();
     if recordings.is_empty() && text.contains("SYN-SENT") {
-        return Err(
-            "its connections are not open: the SYN got no answer (SYN-SENT); look for a wrong \
-                    address, a filter, or a host that is down"
-                .to_owned(),
-        );
+        return Err(RecordingError::NoAnswer);
     }
     Ok(Recorded { recordings, not_understood })
 }

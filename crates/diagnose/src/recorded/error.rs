@@ -1,0 +1,54 @@
+use thiserror::Error;
+
+/// Why a text holds no recordings.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RecordingError {
+    /// It is empty.
+    #[error("it is empty; was anything logged?")]
+    Empty,
+    /// It is none of the known forms.
+    #[error(
+        "expected a capture, the output of ss -ti, NDT7's JSON, iperf3's, or an archive of tcp-info; log with: while \
+         sleep 0.1; do date +%s.%N; ss -tin; done"
+    )]
+    Alien,
+    /// It is not JSON, though it begins like it.
+    #[error("it is not JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// JSON without the kernel's statistics.
+    #[error("it has no TCPInfo; NDT7's results and M-Lab's archives have")]
+    NoTcpInfo,
+    /// The table that iperf3 prints without --json.
+    #[error("it is the text of iperf3; run iperf3 --json at the end that sends")]
+    Iperf3Text,
+    /// A test of iperf3 that failed, for iperf3's reason.
+    #[error("iperf3 failed: {0}")]
+    Iperf3Failed(String),
+    /// A result of iperf3 from an end that did not send.
+    #[error(
+        "expected intervals of a sender with snd_cwnd and rtt: run iperf3 --json at the end that sends"
+    )]
+    NoIntervals,
+    /// The output of ss without options.
+    #[error("it lists connections without their counters; ss prints these with -i: ss -ti")]
+    NoCounters,
+    /// The output of ss on a host without connections.
+    #[error("ss lists no connection in it; run ss while the transfer runs")]
+    NoConnection,
+    /// No connection was established.
+    #[error(
+        "its connections are not open: the SYN got no answer (SYN-SENT); look for a wrong address, a filter, or a host \
+         that is down"
+    )]
+    NoAnswer,
+    /// No line about a connection can be read; the first of them.
+    #[error("no connection in it was understood; the first is: {0}")]
+    NotUnderstood(String),
+    /// One reading, of a kernel that does not count times.
+    #[error(
+        "expected two readings, or one of a kernel that counts busy time (Linux 4.9): log with: while sleep 0.1; do date \
+         +%s.%N; ss -tin; done"
+    )]
+    OneReading,
+}
