@@ -4,6 +4,8 @@ use sweetspot_sizing::Sizing;
 use sweetspot_theory::engine::Theory;
 use sweetspot_units::{Bytes, Volume};
 
+use crate::AnswerError;
+
 /// R(S) by closed forms.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ThroughputCurve {
@@ -22,9 +24,9 @@ const FULL_THROUGHPUT_SHARE: f64 = 0.995;
 
 impl ThroughputCurve {
     /// The curve of the first transfer of `scenario` at these windows.
-    pub fn of(scenario: &Scenario, windows_bytes: &[u64]) -> Result<ThroughputCurve, String> {
+    pub fn of(scenario: &Scenario, windows_bytes: &[u64]) -> Result<ThroughputCurve, AnswerError> {
         if scenario.transfers.is_empty() {
-            return Err("there is no [[transfer]] whose window could be varied".to_owned());
+            return Err(AnswerError::NoTransfer);
         }
         let mut paper = ClosedForms(scenario.clone());
         let mut curve = ThroughputCurve {

@@ -8,13 +8,13 @@ use sweetspot_diagnose::report::{DiagnosisReport, PassFailure, Reading};
 use sweetspot_trace::file::{CaptureError, Pieces, Record, ZSTD_MAGIC};
 use sweetspot_trace::packet::Dissector;
 
-use crate::simulated;
 use crate::zstd::Frames;
+use crate::{DiagnosisError, simulated};
 
 /// Flows that a page shows: those with the most payload.
 const MAX_FLOWS: usize = 20;
 /// The longest text. It is kept as a whole, beside what is read from it.
-const MAX_TEXT_BYTES: usize = 64 << 20;
+pub(crate) const MAX_TEXT_BYTES: usize = 64 << 20;
 
 /// A page's content, as JSON gives it to the page.
 #[derive(Debug, Clone, Serialize)]
@@ -53,7 +53,7 @@ enum Source {
     Plain,
     Zstd(Box<Frames>),
     /// Why it cannot be decompressed.
-    Broken(String),
+    Broken(DiagnosisError),
 }
 
 #[derive(Debug)]
@@ -175,7 +175,7 @@ impl Diagnosis {
     ///
     /// # Errors
     /// The reason why the file cannot be diagnosed.
-    pub fn end(&mut self) -> Result<Option<DiagnosisPage>, String> {
+    pub fn end(&mut self) -> Result<Option<DiagnosisPage>, DiagnosisError> {
         if matches!(self.source, Source::Unknown(_) | Source::Zstd(_)) {
             self.decompress(&[], true);
         }
@@ -188,20 +188,16 @@ impl Diagnosis {
             self.pass.recognise();
         }
         match std::mem::replace(&mut self.pass, Pass::Ended) {
-            Pass::Text(text) if text.len() > MAX_TEXT_BYTES => {
-                let max = MAX_TEXT_BYTES >> 20;
-                Err(format!("it has more than {max} MiB of text; give a part of it"))
-            }
+            Pass::Text(text) if text.len() > MAX_TEXT_BYTES => Err(DiagnosisError::TooLong),
             Pass::Text(text) => {
-                let report = recorded::report(&String::from_utf8_lossy(&text), MAX_FLOWS)
-                    .map_err(|error| error.to_string())?;
+                let report = recorded::report(&String::from_utf8_lossy(&text), MAX_FLOWS)?;
                 let drawings = Drawings::new(&report.flows);
                 Ok(Some(self.page(report, drawings)))
             }
             Pass::Capture(pass) => {
                 let error = pass.error.or_else(|| pass.pieces.end().err());
-                if let Some(error) = error.as_ref().filter(|_| pass.reading.packets() == 0) {
-                    return Err(error.to_string());
+                if let (Some(error), 0) = (&error, pass.reading.packets()) {
+                    return Err(error.clone().into());
                 }
                 let mut report = pass.reading.report(error.map(PassFailure::Capture));
                 simulated::simulate(&mut report.flows);
@@ -212,7 +208,7 @@ impl Diagnosis {
                 Ok(None)
             }
             Pass::Graphs(pass) => Ok(Some(self.page(pass.report, pass.drawings))),
-            Pass::Head(_) | Pass::Ended => Err("it was ended before".to_owned()),
+            Pass::Head(_) | Pass::Ended => Err(DiagnosisError::Ended),
         }
     }
 

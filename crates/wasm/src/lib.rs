@@ -25,6 +25,7 @@
 
 mod curve;
 mod diagnosis;
+mod error;
 #[cfg(target_arch = "wasm32")]
 mod exports;
 mod question;
@@ -34,6 +35,7 @@ mod zstd;
 
 pub use curve::ThroughputCurve;
 pub use diagnosis::{Diagnosis, DiagnosisPage};
+pub use error::{AnswerError, DiagnosisError};
 pub use question::{EngineName, Question, answer};
 pub use series::SampledRun;
 pub use simulated::simulate as simulate_flows;
@@ -42,6 +44,8 @@ pub use simulated::simulate as simulate_flows;
 #[cfg(target_arch = "wasm32")]
 fn diagnosed(diagnosis: &mut Diagnosis) -> Option<String> {
     let page = diagnosis.end().transpose()?;
-    let answer = page.and_then(|page| serde_json::to_string(&page).map_err(|e| e.to_string()));
+    let answer = page
+        .map_err(|error| error.to_string())
+        .and_then(|page| serde_json::to_string(&page).map_err(|error| error.to_string()));
     Some(answer.unwrap_or_else(|error| serde_json::json!({ "error": error }).to_string()))
 }

@@ -1,9 +1,10 @@
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use sweetspot_scenario::{Engine, NoRecorder, Scenario};
 use sweetspot_sim::Simulator;
 use sweetspot_theory::engine::Theory;
 use sweetspot_units::Duration;
 
+use crate::AnswerError;
 use crate::curve::ThroughputCurve;
 use crate::series::{SampledRun, Samples};
 
@@ -51,38 +52,31 @@ pub enum EngineName {
 /// or `{"error": "why not"}`.
 pub fn answer(question: &str) -> String {
     answered(question).unwrap_or_else(|error| {
-        let error = serde_json::json!({ "error": error });
+        let error = serde_json::json!({ "error": error.to_string() });
         error.to_string()
     })
 }
 
-fn answered(question: &str) -> Result<String, String> {
-    let read = |text: &str| Scenario::parse(text).map_err(|error| error.to_string());
-    match serde_json::from_str(question).map_err(|error| format!("no question: {error}"))? {
+fn answered(question: &str) -> Result<String, AnswerError> {
+    let answer = match serde_json::from_str(question).map_err(AnswerError::Question)? {
         Question::Run { scenario, engine } => {
             let engine: &dyn Engine = match engine {
                 EngineName::Sim => &Simulator,
                 EngineName::Theory => &Theory,
             };
-            let outcome = engine.run(&read(&scenario)?, &mut NoRecorder);
-            pretty(&outcome.map_err(|error| error.to_string())?)
+            let outcome = engine.run(&Scenario::parse(&scenario)?, &mut NoRecorder)?;
+            serde_json::to_string_pretty(&outcome)
         }
         Question::Series { scenario, interval_s } => {
-            let scenario = read(&scenario)?;
+            let scenario = Scenario::parse(&scenario)?;
             let mut samples = Samples::every(Duration::from_secs_f64(interval_s), &scenario)?;
-            let outcome = Simulator.run(&scenario, &mut samples);
-            compact(&SampledRun { outcome: outcome.map_err(|e| e.to_string())?, samples })
+            let outcome = Simulator.run(&scenario, &mut samples)?;
+            serde_json::to_string(&SampledRun { outcome, samples })
         }
         Question::Curve { scenario, windows_bytes } => {
-            compact(&ThroughputCurve::of(&read(&scenario)?, &windows_bytes)?)
+            let scenario = Scenario::parse(&scenario)?;
+            serde_json::to_string(&ThroughputCurve::of(&scenario, &windows_bytes)?)
         }
-    }
-}
-
-fn pretty(value: &impl Serialize) -> Result<String, String> {
-    serde_json::to_string_pretty(value).map_err(|error| error.to_string())
-}
-
-fn compact(value: &impl Serialize) -> Result<String, String> {
-    serde_json::to_string(value).map_err(|error| error.to_string())
+    };
+    Ok(answer?)
 }

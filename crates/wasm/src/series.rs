@@ -2,6 +2,8 @@ use serde::Serialize;
 use sweetspot_scenario::{Outcome, Recorder, Sample, Scenario};
 use sweetspot_units::Duration;
 
+use crate::AnswerError;
+
 /// A run with its time series.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SampledRun {
@@ -33,14 +35,14 @@ pub struct Samples {
 }
 
 /// Largest number of samples: more than a page can draw.
-const MAX_SAMPLES: u64 = 100_000;
+pub(crate) const MAX_SAMPLES: u64 = 100_000;
 
 impl Samples {
     /// An empty series with this interval between samples.
-    pub fn every(interval: Duration, scenario: &Scenario) -> Result<Samples, String> {
+    pub fn every(interval: Duration, scenario: &Scenario) -> Result<Samples, AnswerError> {
         let span = scenario.warmup + scenario.duration;
         if interval == Duration::ZERO || span / MAX_SAMPLES > interval {
-            return Err(format!("an interval of {interval}: more than {MAX_SAMPLES} samples"));
+            return Err(AnswerError::TooManySamples(interval));
         }
         Ok(Samples { interval, ..Samples::default() })
     }

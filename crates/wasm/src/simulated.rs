@@ -6,6 +6,8 @@ use sweetspot_scenario::{Engine, Recorder, Sample, Scenario};
 use sweetspot_sim::Simulator;
 use sweetspot_units::{Bytes, Duration};
 
+use crate::AnswerError;
+
 /// Segments simulated for one report, both runs together: a second or so.
 const MAX_SEGMENTS: u64 = 300_000;
 /// Points of a curve.
@@ -28,22 +30,16 @@ pub fn simulate(flows: &mut [Flow]) {
     }
 }
 
-fn run(replay: &Replay, settings: &[String]) -> Result<(Duration, Curve), String> {
-    let scenario =
-        Scenario::parse_with(&replay.scenario, settings).map_err(|error| error.to_string())?;
+fn run(replay: &Replay, settings: &[String]) -> Result<(Duration, Curve), AnswerError> {
+    let scenario = Scenario::parse_with(&replay.scenario, settings)?;
     let mut recorder = CurveRecorder {
         interval: (replay.took / POINTS).max(Duration::from_millis(1)),
         size: replay.size,
         curve: vec![(Duration::ZERO, Bytes::ZERO)],
     };
-    let outcome = Simulator.run(&scenario, &mut recorder).map_err(|error| error.to_string())?;
+    let outcome = Simulator.run(&scenario, &mut recorder)?;
     let took = outcome.transfers.first().and_then(|transfer| transfer.completion_s);
-    let took = took.map(Duration::from_secs_f64).ok_or_else(|| {
-        format!(
-            "the path is not known well enough: simulated, it took longer than {}",
-            scenario.duration
-        )
-    })?;
+    let took = took.map(Duration::from_secs_f64).ok_or(AnswerError::TooSlow(scenario.duration))?;
     let mut curve = recorder.curve;
     curve.retain(|(at, bytes)| *at < took && *bytes < replay.size);
     curve.push((took, replay.size));

@@ -5,7 +5,9 @@ use std::fmt;
 
 use ruzstd::decoding::errors::FrameDecoderError;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
-use sweetspot_trace::file::{MAX_ZSTD_WINDOW, large_zstd_window};
+use sweetspot_trace::file::MAX_ZSTD_WINDOW;
+
+use crate::DiagnosisError;
 
 /// The most bytes that one step reads: a frame's header, or a block of 128 KiB with its header and a checksum (RFC 8878
 /// §3.1.1).
@@ -42,7 +44,7 @@ impl Frames {
         piece: &[u8],
         last: bool,
         take: &mut dyn FnMut(&[u8]) -> bool,
-    ) -> Result<bool, String> {
+    ) -> Result<bool, DiagnosisError> {
         self.rest.extend_from_slice(piece);
         let rest = std::mem::take(&mut self.rest);
         let mut source = &rest[..];
@@ -52,7 +54,7 @@ impl Frames {
             }
         }
         self.rest = source.to_vec();
-        if last && self.open { Err(CUT_OFF.to_owned()) } else { Ok(true) }
+        if last && self.open { Err(DiagnosisError::CutOff) } else { Ok(true) }
     }
 
     /// Reads a frame's header or a block.
@@ -72,15 +74,15 @@ impl Frames {
 }
 
 /// Why a frame cannot be decompressed; before the `last` bytes of a file it is whole.
-fn refused(error: FrameDecoderError, last: bool) -> String {
+fn refused(error: FrameDecoderError, last: bool) -> DiagnosisError {
     match error {
-        FrameDecoderError::WindowSizeTooBig { requested, .. } => large_zstd_window(requested),
-        _ if last => CUT_OFF.to_owned(),
-        other => format!("its zstd frame is damaged: {other}"),
+        FrameDecoderError::WindowSizeTooBig { requested, .. } => {
+            DiagnosisError::LargeWindow(requested)
+        }
+        _ if last => DiagnosisError::CutOff,
+        other => DiagnosisError::Frame(other),
     }
 }
-
-const CUT_OFF: &str = "its last zstd frame is cut off or damaged";
 
 #[cfg(test)]
 mod tests {
@@ -90,7 +92,7 @@ mod tests {
     use crate::Diagnosis;
 
     /// The content of `compressed`, taken in pieces of `size` bytes.
-    fn content(compressed: &[u8], size: usize) -> Result<Vec<u8>, String> {
+    fn content(compressed: &[u8], size: usize) -> Result<Vec<u8>, DiagnosisError> {
         let (mut frames, mut content) = (Frames::new(), Vec::new());
         let mut take = |bytes: &[u8]| {
             content.extend_from_slice(bytes);
@@ -116,7 +118,7 @@ mod tests {
         let (first, second) = file.split_at(300_000);
         let compressed = [compress(first), compress(second)].concat();
         for size in [1 << 10, STEP, compressed.len()] {
-            assert_eq!(content(&compressed, size).as_deref(), Ok(&file[..]), "{size}");
+            assert_eq!(content(&compressed, size).unwrap(), file, "{size}");
         }
         assert!(content(&compressed[..compressed.len() - 1], STEP).is_err());
     }
@@ -133,9 +135,9 @@ mod tests {
         let compressed = compress_to_vec(paste.as_bytes(), CompressionLevel::Fastest);
         let due = title(paste.as_bytes().chunks(7)).unwrap();
         for size in [1, 1000] {
-            assert_eq!(title(compressed.chunks(size)).as_ref(), Ok(&due));
+            assert_eq!(title(compressed.chunks(size)).unwrap(), due);
         }
-        let cut = title(compressed[..compressed.len() - 1].chunks(1000)).unwrap_err();
+        let cut = title(compressed[..compressed.len() - 1].chunks(1000)).unwrap_err().to_string();
         assert!(cut.contains("zstd"), "{cut}");
     }
 }
