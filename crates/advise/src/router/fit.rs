@@ -1,5 +1,7 @@
 //! Fits the loss form and the delay slope to measurements of the link.
 
+use std::fmt::Display;
+
 use serde_json::{Value, json};
 use sweetspot_theory::Packets;
 use sweetspot_theory::router::capacity_ratio::Form;
@@ -119,42 +121,44 @@ fn lines(text: &str, packet: Bytes) -> Result<Vec<(LossPoint, bool)>, AdviceErro
         if line.is_empty() || line.starts_with('#') || is_head {
             continue;
         }
-        points.push(point(line, packet).map_err(|why| AdviceError::Line {
-            file: "fit",
-            line: number + 1,
-            given: line.chars().take(60).collect(),
-            why,
-        })?);
+        points.push(point(number + 1, line, packet)?);
     }
     Ok(points)
 }
 
-fn point(line: &str, packet: Bytes) -> Result<(LossPoint, bool), String> {
+/// Reads a line of the file, counted from 1.
+fn point(number: usize, line: &str, packet: Bytes) -> Result<(LossPoint, bool), AdviceError> {
+    let wrong = |why: &dyn Display| AdviceError::Line {
+        file: "fit",
+        line: number,
+        given: line.chars().take(60).collect(),
+        why: why.to_string(),
+    };
     let fields: Vec<&str> = line.split([',', ';', '\t']).map(str::trim).collect();
     let (buffer, loss, delay) = match fields[..] {
         [buffer, loss] => (buffer, loss, None),
         [buffer, loss, delay] => (buffer, loss, Some(delay)),
-        _ => return Err("it is not \"buffer, loss, delay\", such as 120pkt, 1.2%, 12ms".to_owned()),
+        _ => return Err(wrong(&"it is not \"buffer, loss, delay\", such as 120pkt, 1.2%, 12ms")),
     };
     let packets = match buffer.parse::<f64>() {
         Ok(number) => number,
-        Err(_) => match buffer.parse::<Volume>().map_err(|e| e.to_string())? {
+        Err(_) => match buffer.parse::<Volume>().map_err(|e| wrong(&e))? {
             Volume::Packets(packets) => packets as f64,
             Volume::Bytes(bytes) => bytes.as_f64() / packet.as_f64(),
         },
     };
-    let buffer = Packets::new(packets).map_err(|e| e.to_string())?;
+    let buffer = Packets::new(packets).map_err(|e| wrong(&e))?;
     if buffer <= Packets::ZERO {
-        return Err("a buffer has a packet or more".to_owned());
+        return Err(wrong(&"a buffer has a packet or more"));
     }
-    let loss: Probability = loss.parse().map_err(|e| format!("{e}"))?;
+    let loss: Probability = loss.parse().map_err(|e| wrong(&e))?;
     if loss.get() >= 1.0 {
-        return Err("a loss of 1 means that nothing passes; it must be below 1".to_owned());
+        return Err(wrong(&"a loss of 1 means that nothing passes; it must be below 1"));
     }
     let point = |delay| LossPoint { buffer, loss, delay };
     match delay {
         None => Ok((point(Duration::ZERO), false)),
-        Some(delay) => Ok((point(delay.parse().map_err(|e| format!("{e}"))?), true)),
+        Some(delay) => Ok((point(delay.parse().map_err(|e| wrong(&e))?), true)),
     }
 }
 
