@@ -38,7 +38,7 @@ impl Inbox<'_, '_> {
 }
 
 /// The reader's next step after a part of the stream.
-enum Step {
+enum ReaderStep {
     /// A piece begins, with this many bytes on the wire.
     Piece(PieceHeader, u32),
     /// The next part; this one brought these bytes of content.
@@ -77,12 +77,12 @@ impl<'a, 'b> LinkReader<'a, 'b> {
     pub fn read_first(&mut self, order: &mut ReceiverOrder) -> Result<(), TransferError> {
         self.read_parts(|inbox, part| {
             match order.handle(part)? {
-                SenderItem::Piece(header, length) => return Ok(Step::Piece(header, length)),
+                SenderItem::Piece(header, length) => return Ok(ReaderStep::Piece(header, length)),
                 SenderItem::Entries(first, list) => inbox.listed.push(first, list)?,
                 SenderItem::Early(entry, bytes) => {
                     let length = Bytes::new(bytes.len() as u64);
                     inbox.files.take_early(entry, bytes);
-                    return Ok(Step::Next(length));
+                    return Ok(ReaderStep::Next(length));
                 }
                 SenderItem::Listed { files, bytes, left_out } => {
                     inbox.files.list_ended(left_out);
@@ -96,7 +96,7 @@ impl<'a, 'b> LinkReader<'a, 'b> {
                 }
                 SenderItem::Gone(entry, reason) => inbox.files.take_gone(entry, &reason)?,
                 SenderItem::SenderLimit(_, each) => inbox.control.handle_sender_limit(each),
-                SenderItem::End => return Ok(Step::End),
+                SenderItem::End => return Ok(ReaderStep::End),
                 SenderItem::Failed(reason) => return Err(TransferError::PeerFailed(reason)),
                 SenderItem::Busy
                 | SenderItem::Content(_)
@@ -104,15 +104,15 @@ impl<'a, 'b> LinkReader<'a, 'b> {
                 | SenderItem::Refused(_)
                 | SenderItem::SenderSummary(_) => {}
             }
-            Ok(Step::Next(Bytes::ZERO))
+            Ok(ReaderStep::Next(Bytes::ZERO))
         })
     }
 
     /// Reads a further connection, which carries pieces alone, until it is closed.
     pub fn read_further(&mut self) -> Result<(), TransferError> {
         self.read_parts(|_, part| match part {
-            FramePart::Piece(header, length) => Ok(Step::Piece(header, length)),
-            FramePart::Content(_) => Ok(Step::Next(Bytes::ZERO)),
+            FramePart::Piece(header, length) => Ok(ReaderStep::Piece(header, length)),
+            FramePart::Content(_) => Ok(ReaderStep::Next(Bytes::ZERO)),
             FramePart::Message(_) | FramePart::Record(_) => {
                 let (what, when) = ("words", "on a connection for content");
                 Err(ProtocolError::OutOfOrder { what, when }.into())
@@ -123,7 +123,7 @@ impl<'a, 'b> LinkReader<'a, 'b> {
     /// Reads until `handle` finds the end, or the connection is closed.
     fn read_parts(
         &mut self,
-        mut handle: impl FnMut(&Inbox<'_, '_>, FramePart<'_>) -> Result<Step, TransferError>,
+        mut handle: impl FnMut(&Inbox<'_, '_>, FramePart<'_>) -> Result<ReaderStep, TransferError>,
     ) -> Result<(), TransferError> {
         loop {
             let mut content = Bytes::ZERO;
@@ -131,11 +131,11 @@ impl<'a, 'b> LinkReader<'a, 'b> {
                 content += self.take_content()?;
                 let Some(part) = self.frames.next_part()? else { break };
                 match handle(&self.inbox, part)? {
-                    Step::Next(early) => content += early,
-                    Step::Piece(header, length) => {
+                    ReaderStep::Next(early) => content += early,
+                    ReaderStep::Piece(header, length) => {
                         self.piece = Some(begin(header, length, &self.inbox.empty));
                     }
-                    Step::End => return self.flush(),
+                    ReaderStep::End => return self.flush(),
                 }
             }
             self.read(content)?;
