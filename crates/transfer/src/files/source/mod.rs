@@ -58,7 +58,7 @@ impl Sources {
 
 /// Sources that have been checked, so that they can be listed.
 pub(crate) struct SourceList {
-    tops: Vec<Top>,
+    tops: Vec<SourcePath>,
     only: Option<Vec<PathBuf>>,
     exclude: Patterns,
     attributes: bool,
@@ -76,7 +76,7 @@ pub(crate) struct SourceList {
 }
 
 /// One of the paths to send.
-struct Top {
+struct SourcePath {
     path: PathBuf,
     /// Its name at the receiver; `None`: its contents go to the top.
     name: Option<Vec<u8>>,
@@ -100,8 +100,8 @@ impl SourceList {
                 .to_owned();
             return Err(TransferError::NothingToSend(why));
         }
-        let tops = sources.paths.iter().map(|path| Top::new(path, sources.name.as_deref()));
-        let tops: Vec<Top> = tops.collect::<Result<_, _>>()?;
+        let tops = sources.paths.iter().map(|path| SourcePath::new(path, sources.name.as_deref()));
+        let tops: Vec<SourcePath> = tops.collect::<Result<_, _>>()?;
         distinct(&tops)?;
         let metadata = (!tops[0].standard_input)
             .then(|| std::fs::metadata(first).map_err(|e| unreadable(first, e)))
@@ -147,7 +147,7 @@ impl SourceList {
 }
 
 /// Of two files with one name the second would replace the first, at each run anew.
-fn distinct(tops: &[Top]) -> Result<(), TransferError> {
+fn distinct(tops: &[SourcePath]) -> Result<(), TransferError> {
     let names: Vec<&[u8]> = tops.iter().filter_map(|top| top.name.as_deref()).collect();
     let repeated = (1..names.len()).find(|n| names[..*n].contains(&names[*n]));
     match repeated {
@@ -156,11 +156,11 @@ fn distinct(tops: &[Top]) -> Result<(), TransferError> {
     }
 }
 
-impl Top {
-    fn new(path: &Path, name: Option<&str>) -> Result<Top, TransferError> {
+impl SourcePath {
+    fn new(path: &Path, name: Option<&str>) -> Result<SourcePath, TransferError> {
         if path == Path::new("-") {
             let name = name.unwrap_or("stdin").as_bytes().to_vec();
-            return Ok(Top { path: path.into(), name: Some(name), standard_input: true });
+            return Ok(SourcePath { path: path.into(), name: Some(name), standard_input: true });
         }
         let is_directory = std::fs::metadata(path).map_err(|e| unreadable(path, e))?.is_dir();
         let bytes = path.as_os_str().as_bytes();
@@ -187,7 +187,7 @@ impl Top {
                 )));
             }
         }
-        Ok(Top { path: path.to_owned(), name: own, standard_input: false })
+        Ok(SourcePath { path: path.to_owned(), name: own, standard_input: false })
     }
 }
 
@@ -202,8 +202,8 @@ pub(crate) fn next_data(file: &File, offset: u64, size: u64) -> u64 {
 }
 
 /// The name of `tops` at the receiver: the last name of the only path, which may stand for its contents.
-fn offered(tops: &[Top], name: &str) -> String {
-    let [Top { path, name: None, .. }] = tops else { return name.to_owned() };
+fn offered(tops: &[SourcePath], name: &str) -> String {
+    let [SourcePath { path, name: None, .. }] = tops else { return name.to_owned() };
     let last = path.canonicalize().ok().and_then(|full| full.file_name().map(OsStr::to_owned));
     last.map_or_else(|| "files".to_owned(), |last| last.to_string_lossy().into_owned())
 }

@@ -16,7 +16,7 @@ use sweetspot_protocol::record::{Entry, EntryKind, MAX_ATTRIBUTES};
 use sweetspot_protocol::{Printable, RelativePath};
 
 use super::root::{SourceFile, SourceRoot};
-use super::{Listed, SourceList, Top};
+use super::{Listed, SourceList, SourcePath};
 use crate::TransferError;
 use crate::files::target;
 use crate::limits::{MAX_ATTRIBUTE_BYTES, attribute_bytes};
@@ -72,7 +72,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Lists one of the paths that were named.
-    pub fn top(&mut self, top: &Top) -> Result<(), TransferError> {
+    pub fn top(&mut self, top: &SourcePath) -> Result<(), TransferError> {
         if top.standard_input {
             return self.standard_input(top);
         }
@@ -96,7 +96,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn standard_input(&mut self, top: &Top) -> Result<(), TransferError> {
+    fn standard_input(&mut self, top: &SourcePath) -> Result<(), TransferError> {
         let name = top.name.as_deref().unwrap_or_default();
         let path = RelativePath::new(name)?;
         let root = Arc::new(SourceRoot::standard_input(&top.path, name));
@@ -111,7 +111,7 @@ impl<'a> Walk<'a> {
     fn only(
         &mut self,
         root: &Arc<SourceRoot>,
-        top: &Top,
+        top: &SourcePath,
         below: &Path,
     ) -> Result<(), TransferError> {
         let clean = below.strip_prefix("./").unwrap_or(below).as_os_str().as_bytes();
