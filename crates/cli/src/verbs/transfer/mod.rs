@@ -243,7 +243,7 @@ pub struct TransferReporter {
     /// Whether the sender limits its own rate: its packets' wait for their turn is no part of the path's RTT.
     pub limits_rate: bool,
     series: Option<Arc<Mutex<LineWriter<File>>>>,
-    screen: Screen,
+    screen: ProgressScreen,
     json: bool,
     verbose: bool,
     quiet: bool,
@@ -261,7 +261,7 @@ impl OutputArguments {
         };
         let series = series.as_ref().map(open).transpose()?;
         let bars = (std::io::stderr().is_terminal() && !quiet).then(MultiProgress::new);
-        let screen = Screen { bars, asker };
+        let screen = ProgressScreen { bars, asker };
         Ok(TransferReporter {
             leaves_existing: false,
             limits_rate: false,
@@ -400,7 +400,7 @@ impl TransferReporter {
 
 struct Watching {
     series: Option<Arc<Mutex<LineWriter<File>>>>,
-    screen: Screen,
+    screen: ProgressScreen,
     verbose: bool,
     quiet: bool,
     number: u64,
@@ -465,13 +465,13 @@ impl TransferObserver for Watching {
 
 /// Standard error, with progress bars if there are any.
 #[derive(Clone)]
-struct Screen {
+struct ProgressScreen {
     bars: Option<MultiProgress>,
     /// The verb that prints hints.
     asker: Asker,
 }
 
-impl Screen {
+impl ProgressScreen {
     /// Prints a line above the bars.
     fn print(&self, line: &str) {
         let line = with_options(line, self.asker);
