@@ -50,33 +50,33 @@ struct CommandLine {
 enum Verb {
     // Move files.
     /// Copy files and directories to and from a host that ssh reaches
-    Copy(verbs::copy::Arguments),
+    Copy(verbs::copy::CopyArguments),
     /// Send files and directories
-    Send(verbs::send::Arguments),
+    Send(verbs::send::SendArguments),
     /// Receive files from `sweetspot send`
-    Receive(verbs::receive::Arguments),
+    Receive(verbs::receive::ReceiveArguments),
     /// Receive files, or serve named clients
-    Serve(verbs::serve::Arguments),
+    Serve(verbs::serve::ServeArguments),
     /// The far end of `sweetspot copy`
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     Endpoint(verbs::copy::EndpointArguments),
     // Inspect connections and paths.
     /// Show this host's TCP connections and the limit of each
-    Top(verbs::top::Arguments),
+    Top(verbs::top::TopArguments),
     /// Find the limit of a connection, its cause and its fix
-    Diagnose(verbs::diagnose::Arguments),
-    Measure(verbs::measure::Arguments),
+    Diagnose(verbs::diagnose::DiagnoseArguments),
+    Measure(verbs::measure::MeasureArguments),
     // Tune.
-    Tune(verbs::tune::Arguments),
+    Tune(verbs::tune::TuneArguments),
     /// Advise on the window, host settings or router buffer for a path
-    Advise(verbs::advise::Arguments),
+    Advise(verbs::advise::AdviseArguments),
     // Study.
     /// Show the gain of window sizing on this machine's kernel
-    Demo(verbs::demo::Arguments),
-    Emulate(verbs::emulate::Arguments),
+    Demo(verbs::demo::DemoArguments),
+    Emulate(verbs::emulate::EmulateArguments),
     /// Run a scenario
-    Run(verbs::run::Arguments),
+    Run(verbs::run::RunArguments),
     /// Run a scenario with many values, or search for its best window
     Sweep(verbs::sweep::Arguments),
     /// Make an HTML page from results: tables, curves, time series

@@ -25,7 +25,7 @@ use sweetspot_program::whole_file;
   sweetspot demo --path \"rate=20Mbit/s rtt=20ms buffer=50kB\" --size 40MB
   sweetspot demo --sizing sobas,kernel+bbr,fixed:2MB+reno --out /tmp/mine
   sweetspot demo --json | python3 -m json.tool | less")]
-pub struct Arguments {
+pub struct DemoArguments {
     /// Path to emulate
     #[arg(long, value_name = "SPEC", default_value = DEMO_PATH)]
     path: WrittenPath,
@@ -63,7 +63,7 @@ impl FromStr for WrittenPath {
     }
 }
 
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: DemoArguments) -> Ending {
     let variants = if arguments.sizing.is_empty() { usual() } else { arguments.sizing.clone() };
     if let Some(file) = &arguments.file {
         refuse_unreadable(file)?;
@@ -106,7 +106,7 @@ fn refuse_repeated(variants: &[Variant]) -> Result<(), UsageError> {
 }
 
 fn story(
-    arguments: &Arguments,
+    arguments: &DemoArguments,
     variants: &[Variant],
     program: &Path,
     scratch: &Path,
@@ -153,7 +153,10 @@ fn story(
     Ok(u8::from(failed))
 }
 
-fn publish(outcome: &DemoOutcome, arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
+fn publish(
+    outcome: &DemoOutcome,
+    arguments: &DemoArguments,
+) -> Result<(), Box<dyn std::error::Error>> {
     let json = serde_json::to_string(outcome)? + "\n";
     let write = |name: &str, text: &str| {
         let path = arguments.out.join(name);
@@ -177,7 +180,7 @@ fn publish(outcome: &DemoOutcome, arguments: &Arguments) -> Result<(), Box<dyn s
 }
 
 /// The file to move: the user's, or generated data.
-fn content(arguments: &Arguments, scratch: &Path) -> Result<Content, ComparisonError> {
+fn content(arguments: &DemoArguments, scratch: &Path) -> Result<Content, ComparisonError> {
     match &arguments.file {
         Some(file) => Content::of(file),
         None => Content::random(scratch, arguments.size, arguments.path.spec.seed),
@@ -195,7 +198,7 @@ fn refuse_unreadable(file: &Path) -> Result<(), String> {
 }
 
 /// The command that repeats this.
-fn command(arguments: &Arguments) -> String {
+fn command(arguments: &DemoArguments) -> String {
     let mut text = format!("sweetspot demo --path \"{}\"", arguments.path.text);
     match &arguments.file {
         Some(file) => text += &format!(" --file {}", file.shown()),

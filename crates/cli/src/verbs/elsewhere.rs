@@ -1,18 +1,18 @@
 //! The verbs that need Linux, on other systems. Whatever its options, each prints that it needs Linux.
 
-/// A module per verb, with what the verb is for.
+/// A module per verb, with the name of its arguments and what the verb is for.
 macro_rules! verbs {
-    ($($verb:ident $about:literal)*) => { $(
+    ($($verb:ident $arguments:ident $about:literal)*) => { $(
         pub mod $verb {
             #[doc = $about]
             #[derive(Debug, clap::Args)]
-            pub struct Arguments {
+            pub struct $arguments {
                 /// The arguments of the verb on Linux
                 #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
                 typed: Vec<std::ffi::OsString>,
             }
 
-            pub fn run(arguments: Arguments) -> crate::verbs::Ending {
+            pub fn run(arguments: $arguments) -> crate::verbs::Ending {
                 drop(arguments.typed);
                 Err(super::needs_linux(stringify!($verb)).into())
             }
@@ -21,16 +21,16 @@ macro_rules! verbs {
 }
 
 verbs! {
-    copy "Copy files and directories to and from a host that ssh reaches (needs Linux)"
-    demo "Show the gain of window sizing on this machine's kernel (needs Linux)"
-    emulate "Emulate a path between two network namespaces (needs Linux)"
-    measure "Measure the path to another host (needs Linux)"
-    receive "Receive files from `sweetspot send` (needs Linux)"
-    send "Send files and directories (needs Linux)"
-    serve "Receive files, or serve named clients (needs Linux)"
-    top "Show this host's TCP connections and the limit of each (needs Linux)"
-    tune "Tune the connections of other programs (needs Linux)"
-    advise_host "The settings that cap a flow on this host (needs Linux)"
+    copy CopyArguments "Copy files and directories to and from a host that ssh reaches (needs Linux)"
+    demo DemoArguments "Show the gain of window sizing on this machine's kernel (needs Linux)"
+    emulate EmulateArguments "Emulate a path between two network namespaces (needs Linux)"
+    measure MeasureArguments "Measure the path to another host (needs Linux)"
+    receive ReceiveArguments "Receive files from `sweetspot send` (needs Linux)"
+    send SendArguments "Send files and directories (needs Linux)"
+    serve ServeArguments "Receive files, or serve named clients (needs Linux)"
+    top TopArguments "Show this host's TCP connections and the limit of each (needs Linux)"
+    tune TuneArguments "Tune the connections of other programs (needs Linux)"
+    advise_host AdviseHostArguments "The settings that cap a flow on this host (needs Linux)"
 }
 
 /// The line that `what` prints here.

@@ -50,7 +50,7 @@ Examples:
 /// ends, too. The exit code is COMMAND's, or 128 + n after signal n.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct EmulateArguments {
     /// The path: rate=, rtt= and buffer= are required; delay=, queue=, loss=, jitter=, policer= and the other
     /// keys of a hop are optional (man sweetspot-scenario). up.KEY=... and down.KEY=... set one direction only (up:
     /// near to far). Or a named path, such as @lte (--list). Or a scenario's path: FILE.toml, or a name such as
@@ -98,7 +98,7 @@ pub struct Arguments {
     command: Vec<String>,
 }
 
-impl Arguments {
+impl EmulateArguments {
     /// Whether standard output is its own rather than COMMAND's.
     pub fn prints(&self) -> bool {
         self.self_test || self.list
@@ -113,7 +113,7 @@ impl Arguments {
     }
 }
 
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: EmulateArguments) -> Ending {
     if arguments.list {
         list();
         return Ok(ExitCode::SUCCESS);
@@ -144,7 +144,10 @@ pub fn run(arguments: Arguments) -> Ending {
 }
 
 /// The path as written, or the path of a scenario.
-fn resolve(text: &str, arguments: &Arguments) -> Result<HopChain, Box<dyn std::error::Error>> {
+fn resolve(
+    text: &str,
+    arguments: &EmulateArguments,
+) -> Result<HopChain, Box<dyn std::error::Error>> {
     let traces = (trace(&arguments.trace_up)?, trace(&arguments.trace_down)?);
     let mut path = if path_option::is_scenario(text) {
         let scenario = sweetspot_program::scenario_file::read(Path::new(text), &[], None)?;
@@ -213,7 +216,10 @@ fn path_of(scenario: &Scenario) -> Result<HopChain, String> {
 }
 
 /// Runs the commands inside the namespaces; returns the near command's exit code.
-fn run_across(path: &HopChain, arguments: &Arguments) -> Result<u8, Box<dyn std::error::Error>> {
+fn run_across(
+    path: &HopChain,
+    arguments: &EmulateArguments,
+) -> Result<u8, Box<dyn std::error::Error>> {
     let (program, rest) = arguments.command.split_first().ok_or("no command was given")?;
     let mut supervisor = Supervisor::new()?;
     let emulation = Emulation::start_chain(&path.hops, &[])?;
@@ -239,7 +245,7 @@ fn run_across(path: &HopChain, arguments: &Arguments) -> Result<u8, Box<dyn std:
 }
 
 /// Runs the self-test and prints its result.
-fn test_machine(arguments: &Arguments) -> Result<u8, Box<dyn std::error::Error>> {
+fn test_machine(arguments: &EmulateArguments) -> Result<u8, Box<dyn std::error::Error>> {
     note!("Trying rates on a path of 20 ms with one BDP of buffer; this takes half a minute.");
     let found = self_test(&mut |trial| {
         let verdict = if trial.truthful { "trust" } else { "do not trust" };
@@ -304,7 +310,7 @@ fn end_far(supervisor: &mut Supervisor, far: u32) -> std::io::Result<()> {
 }
 
 fn hand_over(
-    arguments: &Arguments,
+    arguments: &EmulateArguments,
     certificate: &Certificate,
 ) -> Result<(), Box<dyn std::error::Error>> {
     if arguments.json {

@@ -27,7 +27,7 @@ Examples:
 
 Exit codes: 0 everything arrived; 23 some files did not, and each is named; 1
 the transfer failed; 2 the command line is wrong.")]
-pub struct Arguments {
+pub struct ReceiveArguments {
     /// Ticket that `sweetspot send` printed; leave it out with --ticket-file, --code or SWEETSPOT_TICKET
     ticket: Option<OsString>,
     /// Destination: a directory, a new name, or `-` for standard output [default: .]
@@ -48,7 +48,7 @@ pub struct Arguments {
     output: OutputArguments,
 }
 
-impl Arguments {
+impl ReceiveArguments {
     /// Whether standard output takes the content.
     pub fn prints_content(&self) -> bool {
         self.operands().1.is_some_and(|target| target == "-")
@@ -66,7 +66,7 @@ impl Arguments {
     }
 }
 
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: ReceiveArguments) -> Ending {
     let (ticket, path) = arguments.operands();
     if !ticket.is_some_and(is_ticket) && path.is_some_and(is_ticket) {
         return Ok(usage_error::said("the ticket comes first: sweetspot receive TICKET TARGET"));

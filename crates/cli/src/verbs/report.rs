@@ -20,7 +20,7 @@ Examples:
   sweetspot report run.parquet other-run.parquet
   sweetspot report demo-out/outcome.json --svg pictures
   sweetspot report sweep.json --theme print --svg pictures")]
-pub struct Arguments {
+pub struct ReportArguments {
     /// Files of run --out or --series, sweep --out (JSON, CSV or Parquet), demo (outcome.json), send or
     /// serve --series; two files of runs or sweeps are compared, pair by pair
     #[arg(value_name = "RESULTS", required = true)]
@@ -44,7 +44,7 @@ pub struct Arguments {
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: ReportArguments) -> Ending {
     let (findings, notes) = read_all(&arguments.results)?;
     let sheets = sheets(&findings);
     let names: Vec<&str> = findings.iter().map(|(name, _)| name.as_str()).collect();
@@ -95,7 +95,7 @@ struct Written {
     content: Vec<u8>,
 }
 
-impl Arguments {
+impl ReportArguments {
     /// Every picture in every format that is asked for.
     fn pictures(&self, sheets: &[Sheet]) -> Result<Vec<Written>, String> {
         let asked = self.svg.is_some() || self.png.is_some();

@@ -38,7 +38,7 @@ Exit codes: 0 the run is complete; 1 it failed, or no transfer moved data in the
 measured time; 2 the command line is wrong; 3 no closed form covers the scenario
 (--engine theory).")]
 #[command(group = clap::ArgGroup::new("recorded").args(["series", "out"]).multiple(true))]
-pub struct Arguments {
+pub struct RunArguments {
     /// A TOML file (man sweetspot-scenario), or @NAME of a scenario that comes with the program, such as @elephants
     scenario: PathBuf,
     /// Engine
@@ -71,7 +71,7 @@ pub struct Arguments {
 /// Exit code if no closed form covers the scenario.
 pub const NOT_COVERED: u8 = 3;
 
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: RunArguments) -> Ending {
     if arguments.scenario == Path::new("@") {
         list();
         return Ok(ExitCode::SUCCESS);
@@ -129,7 +129,7 @@ pub fn run(arguments: Arguments) -> Ending {
 
 /// Runs `scenario`. A signal ends the program with a message.
 fn run_interruptibly(
-    arguments: &Arguments,
+    arguments: &RunArguments,
     scenario: &Scenario,
     series: Option<&mut RunSeries>,
 ) -> Result<EngineAnswer, EngineError> {
@@ -161,7 +161,7 @@ fn run_interruptibly(
 }
 
 /// Fails if all transfers start after the end of the run.
-fn refuse_late_starts(arguments: &Arguments, scenario: &Scenario) -> Result<(), String> {
+fn refuse_late_starts(arguments: &RunArguments, scenario: &Scenario) -> Result<(), String> {
     let end = scenario.warmup + scenario.duration;
     let first = scenario.transfers.iter().map(|transfer| transfer.start).min();
     match first.filter(|start| *start >= end) {
@@ -189,7 +189,7 @@ fn nothing_moved(outcome: &Outcome) -> bool {
 }
 
 /// Prints the scenario. Its own text has comments and leaves defaults out; where options change it, there is none.
-fn print_scenario(arguments: &Arguments) -> Ending {
+fn print_scenario(arguments: &RunArguments) -> Ending {
     let scenario = read(&arguments.scenario, &arguments.overrides, arguments.seed)?;
     let text = if arguments.overrides.is_empty() && arguments.seed.is_none() {
         text(&arguments.scenario)?
@@ -210,16 +210,16 @@ fn series_format(path: &Path) -> Result<TableFormat, UsageError> {
 }
 
 /// The recorder of the time series of `scenario`, if one is written; closed forms have none.
-fn recorder(scenario: &Scenario, arguments: &Arguments) -> Result<Option<RunSeries>, UsageError> {
+fn recorder(scenario: &Scenario, arguments: &RunArguments) -> Result<Option<RunSeries>, UsageError> {
     let theory = arguments.engine == EngineName::Theory;
     if theory && arguments.series.is_some() {
         let wrong = "--series: closed forms have no time series; use --engine sim or lab";
         return Err(UsageError::new(wrong));
     }
-    if theory || (arguments.series.is_none() && arguments.out.is_none()) {
+    if theory || (given.series.is_none() && given.out.is_none()) {
         return Ok(None);
     }
-    let series = RunSeries::of(scenario, arguments.interval);
+    let series = RunSeries::of(scenario, given.interval);
     series.map(Some).map_err(|error| UsageError::new(format!("--interval {error}")))
 }
 

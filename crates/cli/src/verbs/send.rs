@@ -35,7 +35,7 @@ Examples:
 
 Exit codes: 0 everything arrived; 23 some files did not, and each is named; 1
 the transfer failed; 2 the command line is wrong.")]
-pub struct Arguments {
+pub struct SendArguments {
     /// Files and directories to send, `-` for standard input, and at the end the ticket that
     /// `sweetspot serve` printed
     #[arg(required = true, value_name = "SOURCE")]
@@ -140,14 +140,14 @@ impl ChoiceArguments {
     }
 }
 
-impl Arguments {
+impl SendArguments {
     /// Whether an option asks to wait for a receiver.
     pub fn offers(&self) -> bool {
         self.offer || self.listen.is_some() || self.advertise.is_some() || self.spoken_code
     }
 }
 
-pub fn run(mut arguments: Arguments) -> Ending {
+pub fn run(mut arguments: SendArguments) -> Ending {
     let named = arguments.paths.last().filter(|last| is_ticket(last)).cloned();
     if named.is_some() {
         arguments.paths.pop();

@@ -23,7 +23,7 @@ Examples:
   sweetspot ui --watch tune.jsonl --watch sweep.parquet.journal
       shows the actions of tune --events tune.jsonl and the progress of
       sweep --out sweep.parquet")]
-pub struct Arguments {
+pub struct UiArguments {
     /// A file that a running program writes (send --series, serve --series, tune --events), or
     /// the journal beside sweep --out; it need not exist yet
     #[arg(long, value_name = "FILE")]
@@ -39,7 +39,7 @@ pub struct Arguments {
 const WITHOUT_WEBASSEMBLY: &str = "this program was built without WebAssembly, so the server simulates \
     for the page; to change that: rustup target add wasm32-unknown-unknown, then build again";
 
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: UiArguments) -> Ending {
     if let Some(directory) = arguments.watch.iter().find(|path| path.is_dir()) {
         return Err(format!("--watch {}: it is a directory; name a file", directory.shown()).into());
     }

@@ -17,7 +17,7 @@ use sweetspot_program::print::Shown;
 Examples:
   sweetspot advise host --rate 10Gbit/s --rtt 80ms
   sweetspot advise host --rate 1Gbit/s --rtt 40ms --write 90-sweetspot.conf")]
-pub struct Arguments {
+pub struct AdviseHostArguments {
     /// Capacity of the path
     #[arg(long, allow_hyphen_values = true, value_name = "10Gbit/s", requires = "rtt")]
     rate: Option<Rate>,
@@ -53,7 +53,7 @@ pub struct Arguments {
     output: OutputOptions,
 }
 
-pub fn run(a: Arguments) -> Ending {
+pub fn run(a: AdviseHostArguments) -> Ending {
     let here = Snapshot { asked_receive_buffer: a.rcvbuf, ..settings() };
     let mut peer = match &a.peer_sysctl {
         None => None,

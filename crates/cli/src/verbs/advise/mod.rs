@@ -26,7 +26,7 @@ Examples:
   sweetspot advise window --rate 10Gbit/s --rtt 80ms
   sweetspot advise host --rate 10Gbit/s --rtt 80ms
   sweetspot advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s")]
-pub struct Arguments {
+pub struct AdviseArguments {
     #[command(subcommand)]
     about: About,
 }
@@ -34,11 +34,11 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 enum About {
     /// The window that a path needs, and the cost of a wrong one
-    Window(window::Arguments),
+    Window(window::AdviseWindowArguments),
     /// The settings that cap a flow on this host, and the commands that change them
-    Host(host::Arguments),
+    Host(host::AdviseHostArguments),
     /// The buffer that a router's link should have
-    Router(router::Arguments),
+    Router(router::AdviseRouterArguments),
 }
 
 /// Whether advice is tried in the simulator.
@@ -74,7 +74,7 @@ impl OutputOptions {
     }
 }
 
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: AdviseArguments) -> Ending {
     let ending = match arguments.about {
         About::Window(arguments) => window::run(arguments),
         About::Host(arguments) => host::run(arguments),

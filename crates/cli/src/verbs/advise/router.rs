@@ -28,7 +28,7 @@ Examples:
       --verify sim
   sweetspot advise router --rate 50Mbit/s --rtt 60ms --input-rate 500Mbit/s \\
       --fit measured.csv")]
-pub struct Arguments {
+pub struct AdviseRouterArguments {
     /// Rate of the output link
     #[arg(long, allow_hyphen_values = true, value_name = "1Gbit/s")]
     rate: Rate,
@@ -113,7 +113,7 @@ impl LossForm {
 /// How long a flow of the mix counts as short, before the loss is known: one in a thousand.
 const ASSUMED_LOSS: f64 = 1e-3;
 
-pub fn run(a: Arguments) -> Ending {
+pub fn run(a: AdviseRouterArguments) -> Ending {
     let mix = match a.mix.as_str() {
         "short" => Mix::Short,
         "bulk" => Mix::Bulk,

@@ -27,7 +27,7 @@ Examples:
   sweetspot advise window --path path.toml
   sweetspot advise window --rate 1Gbit/s --rtt 40ms --buffer 500kB \\
       --cross mice:30% --explain")]
-pub struct Arguments {
+pub struct AdviseWindowArguments {
     /// Capacity of the bottleneck link
     #[arg(long, allow_hyphen_values = true, value_name = "10Gbit/s")]
     rate: Option<Rate>,
@@ -126,7 +126,7 @@ fn read_path(text: &str, toward: Option<Toward>) -> Result<PathFacts, Box<dyn st
 /// Packets, not time, so that every machine gives the same answer.
 const MAX_UNASKED_PACKETS: f64 = 300e6;
 
-pub fn run(a: Arguments) -> Ending {
+pub fn run(a: AdviseWindowArguments) -> Ending {
     let path = a.path.as_deref().map(|path| read_path(path, a.direction)).transpose()?;
     let is_left_out = a.cross.is_none() && path.is_some_and(|path| path.is_shared);
     if is_left_out {

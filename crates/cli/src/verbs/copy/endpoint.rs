@@ -26,9 +26,9 @@ use crate::verbs::Ending;
 
 /// `sweetspot endpoint` as typed, by `sweetspot copy`.
 #[derive(Debug, clap::Args)]
-pub struct Arguments {}
+pub struct EndpointArguments {}
 
-pub fn run(_arguments: Arguments) -> Ending {
+pub fn run(_arguments: EndpointArguments) -> Ending {
     let mut input = BufReader::new(io::stdin());
     let Some(request) = messages::hear::<Request>(&mut input)? else {
         return Err("this is the far end of `sweetspot copy`, which starts it by ssh".into());

@@ -14,7 +14,7 @@ use sweetspot_transfer::{
 };
 use sweetspot_units::{Duration, Rate};
 
-use super::Arguments;
+use super::CopyArguments;
 use super::messages::{Deletion, PathText, Request};
 use crate::verbs::transfer::TransferReporter;
 
@@ -137,7 +137,7 @@ impl Job {
         }
     }
 
-    pub fn request(&self, role: Role, arguments: &Arguments) -> Request {
+    pub fn request(&self, role: Role, arguments: &CopyArguments) -> Request {
         let sends = role == Role::Sender;
         let sources = self.sources.paths.iter().filter(|_| sends);
         let only = self.sources.only.as_ref().filter(|_| sends);

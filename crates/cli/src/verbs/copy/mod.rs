@@ -18,7 +18,7 @@ use sweetspot_sizing::Sizing;
 use sweetspot_transfer::{Asked, Delete, NamedThings, Sources};
 use sweetspot_units::Rate;
 
-pub use endpoint::{Arguments as EndpointArguments, run as run_endpoint};
+pub use endpoint::{EndpointArguments, run as run_endpoint};
 use job::Job;
 pub use operand::Operand;
 use route::{Route, copy_with};
@@ -50,7 +50,7 @@ can connect, data goes through ssh.
 
 Exit codes: 0 everything arrived; 23 some files did not, and each is named; 1
 the copy failed; 2 the command line is wrong.")]
-pub struct Arguments {
+pub struct CopyArguments {
     /// Sources, then the destination: PATH, HOST:PATH or USER@HOST:PATH. A directory with a trailing `/` means its
     /// contents
     #[arg(required = true, num_args = 1.., value_name = "PATH")]
@@ -102,7 +102,7 @@ pub struct Arguments {
     output: OutputArguments,
 }
 
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: CopyArguments) -> Ending {
     let mut reporter = arguments.output.reporter(Asker::Copy)?;
     reporter.leaves_existing = arguments.keep_existing;
     if arguments.operands.iter().any(|operand| operand.is_empty()) {

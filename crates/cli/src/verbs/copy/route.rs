@@ -16,7 +16,7 @@ use sweetspot_transfer::{
 };
 use sweetspot_units::Duration;
 
-use super::Arguments;
+use super::CopyArguments;
 use super::far_end::{self, FarEnd, Tunnel};
 use super::job::{Copied, Job};
 use super::messages::{Order, Reply};
@@ -54,7 +54,7 @@ impl Route {
 /// Copies between this host and `host`, where the far end has `role`. When ssh itself breaks it is started anew.
 pub fn copy_with(
     job: &Job,
-    arguments: &Arguments,
+    arguments: &CopyArguments,
     host: &str,
     role: Role,
     reporter: &TransferReporter,
@@ -112,7 +112,7 @@ impl<E: Into<Box<dyn std::error::Error>>> From<E> for Failure {
 
 fn copy_once(
     job: &Job,
-    arguments: &Arguments,
+    arguments: &CopyArguments,
     host: &str,
     role: Role,
     reporter: &TransferReporter,
@@ -180,7 +180,7 @@ struct Listening {
 
 fn wait_for_far_end(
     far_end: &mut FarEnd,
-    arguments: &Arguments,
+    arguments: &CopyArguments,
     host: &str,
     reporter: &TransferReporter,
 ) -> Result<Listening, Failure> {
@@ -201,7 +201,7 @@ fn wait_for_far_end(
 }
 
 /// The host's name in ssh's configuration, found while ssh connects, which takes several round trips.
-fn name_meanwhile(arguments: &Arguments, host: &str) -> mpsc::Receiver<Option<TicketHost>> {
+fn name_meanwhile(arguments: &CopyArguments, host: &str) -> mpsc::Receiver<Option<TicketHost>> {
     let (ssh, jump, host) = (arguments.ssh.clone(), arguments.jump.clone(), host.to_owned());
     let (found, name) = mpsc::channel();
     thread::spawn(move || found.send(far_end::name_of(&ssh, jump.as_deref(), &host)));
@@ -211,7 +211,7 @@ fn name_meanwhile(arguments: &Arguments, host: &str) -> mpsc::Receiver<Option<Ti
 /// The far end's first message. Reports that ssh is silent, and ends it if it stays so.
 fn hear_first(
     far_end: &mut FarEnd,
-    arguments: &Arguments,
+    arguments: &CopyArguments,
     host: &str,
     reporter: &TransferReporter,
 ) -> Result<Reply, Failure> {

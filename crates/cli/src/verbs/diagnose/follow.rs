@@ -15,7 +15,7 @@ use sweetspot_system::Interruption;
 use sweetspot_units::{Duration, Time};
 
 use super::followed::{Followed, PATIENCE};
-use super::{Arguments, show};
+use super::{DiagnoseArguments, show};
 use crate::verbs::Ending;
 use sweetspot_program::print::{clear_screen, out_while_read};
 
@@ -42,7 +42,7 @@ fn enter(name: &str) -> Result<(), String> {
 }
 
 /// Follows `what` until --for is over or a signal comes, and then reports on all of it, as on a capture.
-pub fn run(what: &Path, arguments: &Arguments) -> Ending {
+pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
     arguments.netns.as_deref().map_or(Ok(()), enter)?;
     let mut followed = Followed::open(what)?;
     let mut reading = Reading::new(arguments.flows);
@@ -89,7 +89,7 @@ fn print(
     flows: &[RecentFlow],
     at: Time,
     lost: u64,
-    arguments: &Arguments,
+    arguments: &DiagnoseArguments,
 ) -> Result<bool, Box<dyn std::error::Error>> {
     if arguments.json {
         let document = FollowDocument {

@@ -72,7 +72,7 @@ Examples:
 /// knows its own window, its reader, and queues on the path.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct DiagnoseArguments {
     /// A process, with its children; an end of a connection (`ADDRESS:PORT`, `HOST:PORT`); a capture or the output
     /// of `ss -ti`; a directory of captures; or `-` for standard input
     #[arg(value_name = "PID|HOST:PORT|FILE", required_unless_present_any = ["file", "tcpinfo", "follow"])]
@@ -117,7 +117,7 @@ const WATCH_FOR: Duration = Duration::from_secs(10);
 /// Interval between two samples, short enough that shares are shares of time.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: DiagnoseArguments) -> Ending {
     let max = arguments.flows;
     if let Some(second) = arguments.more.first() {
         let second = Path::new(second).shown();
@@ -218,7 +218,10 @@ impl From<DiagnosisReport> for Diagnosed {
 }
 
 /// The diagnosis of `file`, a recording or a capture.
-fn found(file: &Input, arguments: &Arguments) -> Result<Diagnosed, Box<dyn std::error::Error>> {
+fn found(
+    file: &Input,
+    arguments: &DiagnoseArguments,
+) -> Result<Diagnosed, Box<dyn std::error::Error>> {
     if !file.is_text()? {
         return told(file, arguments);
     }
@@ -231,7 +234,10 @@ fn found(file: &Input, arguments: &Arguments) -> Result<Diagnosed, Box<dyn std::
 }
 
 /// The diagnosis of the capture `file`; also writes the page and the scenario, if requested.
-fn told(file: &Input, arguments: &Arguments) -> Result<Diagnosed, Box<dyn std::error::Error>> {
+fn told(
+    file: &Input,
+    arguments: &DiagnoseArguments,
+) -> Result<Diagnosed, Box<dyn std::error::Error>> {
     for (option, out) in [("--html", &arguments.html), ("--scenario", &arguments.scenario)] {
         whole_file::spares_inputs(option, out.as_deref(), &[file.path()])?;
     }
@@ -244,7 +250,11 @@ fn told(file: &Input, arguments: &Arguments) -> Result<Diagnosed, Box<dyn std::e
 }
 
 /// The joint diagnosis of two captures of the same connections.
-fn both(first: &Input, second: &Input, arguments: &Arguments) -> Result<DiagnosisReport, String> {
+fn both(
+    first: &Input,
+    second: &Input,
+    arguments: &DiagnoseArguments,
+) -> Result<DiagnosisReport, String> {
     if arguments.html.is_some() || arguments.scenario.is_some() {
         return Err("--html and --scenario are of one capture; name the one near the sender".into());
     }
@@ -252,7 +262,7 @@ fn both(first: &Input, second: &Input, arguments: &Arguments) -> Result<Diagnosi
 }
 
 /// All captures of a directory.
-fn all(directory: &Path, arguments: &Arguments) -> Ending {
+fn all(directory: &Path, arguments: &DiagnoseArguments) -> Ending {
     if arguments.html.is_some() || arguments.scenario.is_some() {
         return Err("--html and --scenario are of one capture; name a file of the directory".into());
     }

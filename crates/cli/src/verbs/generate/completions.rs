@@ -12,13 +12,13 @@ Examples:
       ~/.local/share/bash-completion/completions/sweetspot
   sweetspot generate completions fish > \\
       ~/.config/fish/completions/sweetspot.fish")]
-pub struct Arguments {
+pub struct GenerateCompletionsArguments {
     /// The shell
     shell: Shell,
 }
 
 /// Prints the completions for a shell.
-pub fn run(arguments: Arguments, program: clap::Command) -> Ending {
+pub fn run(arguments: GenerateCompletionsArguments, program: clap::Command) -> Ending {
     let name = program.get_name().to_owned();
     // clap offers hidden verbs, too.
     let verbs = program.get_subcommands().filter(|verb| !verb.is_hide_set()).cloned();

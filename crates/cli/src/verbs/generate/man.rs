@@ -14,7 +14,7 @@ use sweetspot_program::print::Shown;
 #[command(after_help = "\
 Examples:
   sweetspot generate man man && man -l man/sweetspot.1")]
-pub struct Arguments {
+pub struct GenerateManArguments {
     /// Directory to write them to; created if missing
     dir: PathBuf,
 }
@@ -26,7 +26,7 @@ const OVERVIEW: &str = include_str!("sweetspot.7");
 const TAKES_SCENARIOS: [&str; 4] = ["run", "sweep", "emulate", "window"];
 
 /// Writes the overview, the page on scenarios, one man page for the program and one per verb.
-pub fn run(arguments: Arguments, program: clap::Command) -> Ending {
+pub fn run(arguments: GenerateManArguments, program: clap::Command) -> Ending {
     let mut program = program.disable_help_subcommand(true);
     program.build();
     let written = std::fs::create_dir_all(&arguments.dir)

@@ -11,9 +11,9 @@ use super::Ending;
 #[derive(Debug, Subcommand)]
 pub enum Generated {
     /// Write the man pages
-    Man(man::Arguments),
+    Man(man::GenerateManArguments),
     /// Print completions for a shell
-    Completions(completions::Arguments),
+    Completions(completions::GenerateCompletionsArguments),
 }
 
 pub fn run(generated: Generated, program: clap::Command) -> Ending {

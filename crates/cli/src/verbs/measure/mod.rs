@@ -58,7 +58,7 @@ Examples:
 /// HOST:PORT, it gets the RTT and the options that both kernels agree on.
 #[derive(Debug, clap::Args)]
 #[command(after_help = MEASURE_EXAMPLES)]
-pub struct Arguments {
+pub struct MeasureArguments {
     #[command(flatten)]
     common: SharedArguments,
     /// Never fill a queue, and so do not measure buffer, queue discipline or delay under load
@@ -128,7 +128,7 @@ impl Way {
     }
 }
 
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: MeasureArguments) -> Ending {
     arguments.tell_when_interrupted();
     let common = &arguments.common;
     whole_file::has_place("--scenario", common.scenario.as_deref())?;
@@ -153,7 +153,7 @@ pub fn run(arguments: Arguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-impl Arguments {
+impl MeasureArguments {
     /// Says on Ctrl-C what becomes of the measurement.
     fn tell_when_interrupted(&self) {
         if self.common.quiet {
@@ -178,7 +178,7 @@ fn duration_in_words(plan: &Plan) -> String {
 }
 
 /// Measures again and again; a measurement that fails is a line that says why.
-fn watched(arguments: &Arguments, interval: Duration, file: &Path) -> Ending {
+fn watched(arguments: &MeasureArguments, interval: Duration, file: &Path) -> Ending {
     if interval < MIN_INTERVAL {
         let wrong = format!("--watch {interval} is too short; the minimum is {MIN_INTERVAL}");
         return Err(UsageError::new(wrong).into());
@@ -316,7 +316,7 @@ mod tests {
     fn the_help_and_the_page_tell_the_time_of_the_plans() {
         assert_eq!(rounded(&Plan::full(), 60.0), (1.0, 3.0));
         assert_eq!(rounded(&Plan::short(), 5.0), (3.0, 6.0));
-        let mut command = Arguments::augment_args(clap::Command::new("measure"));
+        let mut command = MeasureArguments::augment_args(clap::Command::new("measure"));
         let help = command.render_long_help().to_string();
         let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(help.contains("It takes one to three minutes"), "{help}");

@@ -28,7 +28,7 @@ Examples:
 
 You can edit or remove the line that it adds to the clients file; a running
 `sweetspot serve --clients` notices within a second.")]
-pub struct Arguments {
+pub struct ServeInviteArguments {
     /// Name of the client
     #[arg(value_parser = client_name)]
     name: String,
@@ -64,7 +64,7 @@ pub struct Arguments {
     json: bool,
 }
 
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: ServeInviteArguments) -> Ending {
     let (host, port) = advertised("--to", &arguments.to)?;
     let port = port.unwrap_or(DEFAULT_PORT);
     let identity = service_identity(arguments.state.as_deref())?;

@@ -14,7 +14,7 @@ Examples:
 
 Files: ~/.config/sweetspot/identity.pem holds the private key (XDG_CONFIG_HOME
 names another directory).")]
-pub struct Arguments {
+pub struct ServeKeyArguments {
     /// File that holds the private key; created if missing
     #[arg(long, value_name = "FILE")]
     identity: Option<PathBuf>,
@@ -23,7 +23,7 @@ pub struct Arguments {
     json: bool,
 }
 
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: ServeKeyArguments) -> Ending {
     let key = own_identity(arguments.identity.as_deref())?.public_key().to_string();
     if arguments.json {
         out!("{}", serde_json::json!({ "key": key }));

@@ -54,7 +54,7 @@ Examples:
 
 Environment: STATE_DIRECTORY or XDG_STATE_HOME sets the default of --state;
 LISTEN_FDS, which systemd sets for a socket unit, replaces --listen.")]
-pub struct Arguments {
+pub struct ServeArguments {
     /// Directory for received files; created if missing
     #[arg(long, value_name = "DIR", required_unless_present_any = ["stdout", "clients"])]
     dir: Option<PathBuf>,
@@ -120,10 +120,10 @@ enum ServiceVerb {
     /// Print the key that identifies you to a service
     Key(key::Arguments),
     /// Admit a client: print a ticket, or a code to say, and add a line to the clients file
-    Invite(invite::Arguments),
+    Invite(invite::ServeInviteArguments),
 }
 
-impl Arguments {
+impl ServeArguments {
     /// Whether standard output takes the content.
     pub fn prints_content(&self) -> bool {
         self.stdout
@@ -135,7 +135,7 @@ fn code_after(signal: Signal, once: bool) -> u8 {
     if signal == Signal::TERMINATE && !once { 0 } else { signal.exit_code() }
 }
 
-pub fn run(mut arguments: Arguments) -> Ending {
+pub fn run(mut arguments: ServeArguments) -> Ending {
     match arguments.clients_of.take() {
         Some(ServiceVerb::Key(arguments)) => return key::run(arguments),
         Some(ServiceVerb::Invite(arguments)) => return invite::run(arguments),
@@ -279,7 +279,7 @@ fn stop_on_signal(server: &Server, mut signals: Supervisor, once: bool, code: &A
     }
 }
 
-fn resolve(arguments: Arguments) -> Result<ServeOptions, Box<dyn std::error::Error>> {
+fn resolve(arguments: ServeArguments) -> Result<ServeOptions, Box<dyn std::error::Error>> {
     let receive = ReceiveOptions {
         overwrite: arguments.force,
         attributes: arguments.trust.xattrs,

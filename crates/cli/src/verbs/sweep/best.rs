@@ -11,7 +11,7 @@ use sweetspot_scenario::{Reverse, Scenario};
 use sweetspot_sim::Simulator;
 use sweetspot_units::{Duration, Volume};
 
-use super::Arguments;
+use super::SweepArguments;
 use crate::verbs::Ending;
 
 /// Reads the distance from the best window at which the search ends.
@@ -20,7 +20,7 @@ pub fn tolerance(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| "write a share between 0.0001 and 1, such as 0.005".to_owned())
 }
 
-pub fn run(arguments: &Arguments) -> Ending {
+pub fn run(arguments: &SweepArguments) -> Ending {
     let scenario = arguments.file.scenario()?;
     let bounds = SearchBounds { tolerance: arguments.tolerance, ..SearchBounds::around(&scenario) };
     let workers = arguments.parallel.workers();

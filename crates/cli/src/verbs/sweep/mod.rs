@@ -41,7 +41,7 @@ Examples:
 
 Exit codes: 0 every run is complete; 1 one failed; 2 the command line is wrong;
 3 no closed form covers a combination (--engine theory).")]
-pub struct Arguments {
+pub struct SweepArguments {
     #[command(flatten)]
     file: ScenarioFile,
     /// A key and its values: a list, or a range such as 50pkt..2000pkt:log:12 (or :lin:12)
@@ -94,7 +94,7 @@ impl ResultFormat {
     }
 }
 
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: SweepArguments) -> Ending {
     if arguments.find_best {
         return best::run(&arguments);
     }
@@ -114,7 +114,7 @@ fn is_not_covered(error: &(dyn std::error::Error + 'static)) -> bool {
     matches!(error.downcast_ref(), Some(StudyError::PointNotCovered { .. }))
 }
 
-fn run_all(arguments: &Arguments) -> Ending {
+fn run_all(arguments: &SweepArguments) -> Ending {
     let format = arguments.out.as_deref().map(ResultFormat::of).transpose();
     let format = format.map_err(UsageError::new)?;
     let over = arguments.over.iter().map(|over| Over::parse(over));
@@ -176,7 +176,7 @@ fn wrong_over(error: impl std::fmt::Display) -> UsageError {
     UsageError::new(with_options(&format!("--over {error}"), Asker::Other))
 }
 
-fn blame(arguments: &Arguments, error: &StudyError) -> Box<dyn std::error::Error> {
+fn blame(arguments: &SweepArguments, error: &StudyError) -> Box<dyn std::error::Error> {
     match error {
         StudyError::Sweep(error) => wrong_over(error).into(),
         // The scenario is valid without the values of --over.
@@ -223,7 +223,7 @@ fn run_interruptibly(
 }
 
 fn print(
-    arguments: &Arguments,
+    arguments: &SweepArguments,
     sweep: &Sweep,
     points: &[SweepPoint],
 ) -> Result<(), Box<dyn std::error::Error>> {
@@ -296,7 +296,7 @@ fn keys(sweep: &Sweep) -> Vec<String> {
 fn write(
     out: &Path,
     format: ResultFormat,
-    arguments: &Arguments,
+    arguments: &SweepArguments,
     sweep: &Sweep,
     variants: &[SweepVariant],
     points: &[SweepPoint],
@@ -316,7 +316,7 @@ fn write(
 
 fn file(
     keys: Vec<String>,
-    arguments: &Arguments,
+    arguments: &SweepArguments,
     variants: &[SweepVariant],
     points: &[SweepPoint],
 ) -> SweepFile {

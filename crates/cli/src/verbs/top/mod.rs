@@ -40,7 +40,7 @@ Examples:
 /// Show this host's TCP connections and the limit of each
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct TopArguments {
     /// Connections of the network namespace NAME (ip-netns(8))
     #[arg(long, value_name = "NAME")]
     netns: Option<String>,
@@ -68,7 +68,7 @@ pub struct Arguments {
     rows: usize,
 }
 
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: TopArguments) -> Ending {
     const MIN_INTERVAL: Duration = Duration::from_millis(100);
     if arguments.interval < MIN_INTERVAL {
         let interval = arguments.interval;
@@ -93,7 +93,7 @@ pub fn run(arguments: Arguments) -> Ending {
 /// Prints the table as text or JSON, once or until the reader closes the pipe.
 fn print(
     mut host: NamespaceConnections,
-    arguments: &Arguments,
+    arguments: &TopArguments,
     mut recording: Option<Recording>,
 ) -> Ending {
     // One table has no earlier readings to judge by: its interval has as many as the rules need.

@@ -5,7 +5,7 @@ use ratatui::widgets::TableState;
 use sweetspot_linux::clock;
 use sweetspot_linux::diag::Detail;
 
-use super::Arguments;
+use super::TopArguments;
 use super::names::HostNames;
 use super::order::{SortOrder, select};
 use super::record::Recording;
@@ -42,7 +42,7 @@ pub struct Screen {
 
 impl Screen {
     /// A screen before the first reading.
-    pub fn new(arguments: &Arguments, recording: Option<Recording>) -> Screen {
+    pub fn new(arguments: &TopArguments, recording: Option<Recording>) -> Screen {
         Screen {
             table: ConnectionList::default(),
             order: arguments.sort,
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     fn screen() -> Screen {
-        let arguments = Arguments {
+        let arguments = TopArguments {
             netns: None,
             once: false,
             json: false,

@@ -14,12 +14,12 @@ use sweetspot_watch::NamespaceConnections;
 
 use super::record::Recording;
 use super::screen::Screen;
-use super::{Arguments, Ending, view};
+use super::{Ending, TopArguments, view};
 
 /// Shows the table until the user quits.
 pub fn run(
     mut host: NamespaceConnections,
-    arguments: &Arguments,
+    arguments: &TopArguments,
     recording: Option<Recording>,
 ) -> Ending {
     let mut screen = Screen::new(arguments, recording);
@@ -52,7 +52,7 @@ fn show(
     terminal: &mut ratatui::DefaultTerminal,
     host: &mut NamespaceConnections,
     screen: &mut Screen,
-    arguments: &Arguments,
+    arguments: &TopArguments,
     waker: &mut Waker,
 ) -> io::Result<Option<Signal>> {
     let mut due = Time::ZERO;

@@ -19,7 +19,7 @@ Examples:
   sweetspot tune attach 4711
   sweetspot tune attach 4711 --peer 192.0.2.7:443
   sweetspot tune attach 4711 --send --events events.jsonl")]
-pub struct Arguments {
+pub struct TuneAttachArguments {
     #[command(flatten)]
     common: Common,
 
@@ -43,7 +43,7 @@ fn process(text: &str) -> Result<u32, String> {
     })
 }
 
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: TuneAttachArguments) -> Ending {
     find(arguments.pid)?;
     arguments.until.map(find).transpose()?;
     let pid = arguments.pid;
@@ -61,7 +61,7 @@ fn find(pid: u32) -> Result<ProcessHandle, TuneError> {
 }
 
 fn guarded(
-    arguments: &Arguments,
+    arguments: &TuneAttachArguments,
     inside: Option<Inside>,
     leases: Leases,
     mut supervisor: Supervisor,

@@ -47,7 +47,7 @@ A policy:
 /// connections; packaging/ has a systemd unit with this capability and few others. Via bpf, it sees the connections of all containers.
 #[derive(Debug, clap::Args)]
 #[command(after_help = POLICY)]
-pub struct Arguments {
+pub struct TuneDaemonArguments {
     #[command(flatten)]
     common: Common,
 
@@ -60,7 +60,7 @@ pub struct Arguments {
     cgroup: Option<String>,
 }
 
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: TuneDaemonArguments) -> Ending {
     let policy = read(&arguments.policy)?;
     let cgroup = arguments.cgroup.as_deref();
     // Only BPF programs can be attached to one cgroup: without them the error names the missing parts.
@@ -81,7 +81,7 @@ fn read(file: &Path) -> Result<Policy, String> {
 }
 
 /// Says which congestion controls that the policy names connections will not have, and why.
-fn say_what_is_not_chosen(arguments: &Arguments, policy: &Policy, is_inside: bool) {
+fn say_what_is_not_chosen(arguments: &TuneDaemonArguments, policy: &Policy, is_inside: bool) {
     let file = arguments.policy.shown();
     let sends = arguments.common.sends();
     let offered = sysctl::available_congestion_controls().unwrap_or_default();
@@ -135,7 +135,7 @@ fn stamp(path: &Path) -> Option<(SystemTime, u64)> {
 const CHANGED: &str = "the policy has changed";
 
 fn guarded(
-    arguments: &Arguments,
+    arguments: &TuneDaemonArguments,
     policy: Policy,
     inside: Option<Inside>,
     leases: Leases,

@@ -12,13 +12,13 @@ use crate::verbs::Ending;
 Examples:
   sweetspot tune doctor
   sweetspot tune doctor --json")]
-pub struct Arguments {
+pub struct TuneDoctorArguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: TuneDoctorArguments) -> Ending {
     let findings = probe::examine();
     let complete = findings.iter().all(|finding| finding.there);
     match arguments.json {

@@ -45,21 +45,21 @@ Examples:
 /// the same user next runs `sweetspot tune`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct TuneArguments {
     #[command(subcommand)]
     verb: TuneVerb,
 }
 
 #[derive(Debug, Subcommand)]
 enum TuneVerb {
-    Run(run::Arguments),
-    Attach(attach::Arguments),
-    Daemon(daemon::Arguments),
-    Doctor(doctor::Arguments),
-    Undo(undo::Arguments),
+    Run(run::TuneRunArguments),
+    Attach(attach::TuneAttachArguments),
+    Daemon(daemon::TuneDaemonArguments),
+    Doctor(doctor::TuneDoctorArguments),
+    Undo(undo::TuneUndoArguments),
 }
 
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: TuneArguments) -> Ending {
     match arguments.verb {
         TuneVerb::Run(arguments) => run::run(arguments),
         TuneVerb::Attach(arguments) => attach::run(arguments),

@@ -25,7 +25,7 @@ Examples:
 
 Exit codes: 0 COMMAND succeeded; 1 tuning could not start; 2 the command line is
 wrong; 127 COMMAND was not found. Any other code is COMMAND's own.")]
-pub struct Arguments {
+pub struct TuneRunArguments {
     #[command(flatten)]
     common: Common,
 
@@ -34,7 +34,7 @@ pub struct Arguments {
     command: Vec<String>,
 }
 
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: TuneRunArguments) -> Ending {
     let inside = match arguments.common.inside(Via::Auto, Inside::own_cgroup) {
         // Its programs see this command, too.
         Err(KernelError::Busy { program, .. }) if !arguments.common.names_a_way() => {
@@ -80,7 +80,7 @@ fn start(
 }
 
 fn guarded(
-    arguments: &Arguments,
+    arguments: &TuneRunArguments,
     inside: Option<Inside>,
     leases: Leases,
     mut supervisor: Supervisor,

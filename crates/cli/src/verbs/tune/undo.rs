@@ -12,9 +12,9 @@ use crate::verbs::Ending;
 #[command(after_help = "\
 Examples:
   sweetspot tune undo")]
-pub struct Arguments {}
+pub struct TuneUndoArguments {}
 
-pub fn run(_arguments: Arguments) -> Ending {
+pub fn run(_arguments: TuneUndoArguments) -> Ending {
     out!("{}", words(lift_leftovers()));
     Ok(ExitCode::SUCCESS)
 }

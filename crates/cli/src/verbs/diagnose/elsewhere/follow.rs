@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::Arguments;
+use super::DiagnoseArguments;
 use crate::verbs::Ending;
 use crate::verbs::elsewhere::needs_linux;
 
-pub fn run(_: &Path, _: &Arguments) -> Ending {
+pub fn run(_: &Path, _: &DiagnoseArguments) -> Ending {
     Err(needs_linux("diagnose --follow").into())
 }
