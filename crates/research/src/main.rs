@@ -31,14 +31,14 @@ struct CommandLine {
 #[derive(Debug, Subcommand)]
 enum ResearchVerb {
     /// Compare sizings with the kernel's autotuning on a population of random paths
-    Gauntlet(verbs::gauntlet::Arguments),
+    Gauntlet(verbs::gauntlet::GauntletArguments),
     /// Experiments on this machine's kernel, each with a document of its results
     #[command(subcommand, after_help = "Examples:\n  sweetspot-research lab blog")]
     Lab(verbs::lab::LabExperiment),
     /// Run a scenario on several engines, and report where they differ and why
     Validate(verbs::validate::Arguments),
     /// Reproduce the papers' figures and tables beside the published numbers
-    Reproduce(verbs::reproduce::Arguments),
+    Reproduce(verbs::reproduce::ReproduceArguments),
     /// Measure Sweetspot; each benchmark writes a page of results
     #[command(subcommand)]
     Bench(Benchmark),
@@ -47,11 +47,11 @@ enum ResearchVerb {
 #[derive(Debug, Subcommand)]
 enum Benchmark {
     /// Advised windows in random situations; writes docs/results/advice.md
-    Advice(bench::commands::advice::Arguments),
+    Advice(bench::commands::advice::AdviceArguments),
     /// The demo path and a matrix of paths; writes docs/results/lab.md
-    Lab(bench::commands::lab::Arguments),
+    Lab(bench::commands::lab::LabArguments),
     /// Programs that size their own sockets; writes docs/results/library.md
-    Library(bench::commands::library::Arguments),
+    Library(bench::commands::library::LibraryArguments),
     /// `tune` on other programs; writes docs/results/live.md
     Live(bench::commands::live::Arguments),
     /// Flows with known causes, and how many the classifier gets right; writes
@@ -60,7 +60,7 @@ enum Benchmark {
     /// The BBR team's tests and the evaluation suite's scenarios, in the simulator; writes docs/results/matrix.md
     Matrix(bench::commands::matrix::Arguments),
     /// Random paths, measured; writes docs/results/measure.md
-    Measure(bench::commands::measure::Arguments),
+    Measure(bench::commands::measure::MeasureArguments),
     /// Random router links, to which the regression behind `advise router` is fitted; writes their table
     /// and its coefficients
     Router(bench::commands::router::Arguments),

@@ -36,7 +36,7 @@ run twice: the kernel's runs stay valid, those of a sizing while its --tag is th
 Examples:
   sweetspot-research gauntlet --seed 7 --paths 300 --seeds 4 --sizing sobas,sobas:live --journal g.journal
   sweetspot-research gauntlet --seed 7 --only 41 --sizing sobas --worst worst")]
-pub struct Arguments {
+pub struct GauntletArguments {
     /// Engine: sim, or lab (this machine's kernel in real time, one run after another)
     #[arg(long, value_enum, default_value_t = EngineName::Sim)]
     engine: EngineName,
@@ -131,7 +131,7 @@ fn sizing(text: &str) -> Result<Sizing, String> {
     }
 }
 
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: GauntletArguments) -> Ending {
     if arguments.chosen_on.contains(&arguments.seed) {
         let seed = arguments.seed;
         return Err(UsageError::new(format!(
@@ -206,7 +206,7 @@ fn run_interruptibly(
     plan: GauntletPlan,
     store: &dyn ResultStore,
     tag: &str,
-    arguments: &Arguments,
+    arguments: &GauntletArguments,
 ) -> Result<(GauntletPlan, Vec<RunMeasured>), StudyError> {
     if arguments.engine == EngineName::Lab {
         return in_the_lab(&plan, store, tag);
@@ -285,7 +285,7 @@ impl Engine for RetriedLab {
 
 /// Writes each sizing's worst paths as scenario files.
 fn write_worst(
-    arguments: &Arguments,
+    arguments: &GauntletArguments,
     plan: &GauntletPlan,
     report: &GauntletReport,
     directory: &Path,
@@ -339,7 +339,7 @@ fn write_worst(
 
 /// Writes the document, and its pictures in a directory beside it.
 fn write_document(
-    arguments: &Arguments,
+    arguments: &GauntletArguments,
     reports: &[GauntletReport],
     out: &Path,
 ) -> Result<(), String> {
@@ -369,14 +369,14 @@ fn write_document(
 }
 
 /// The options of [`command`] that differ from their defaults.
-fn options(arguments: &Arguments) -> String {
+fn options(arguments: &GauntletArguments) -> String {
     let duration = arguments.duration.map(|d| format!(" --duration {}s", d.as_secs_f64()));
     let fixed = arguments.congestion_fixed.then(|| " --congestion-fixed".to_owned());
     [duration, fixed].into_iter().flatten().collect()
 }
 
 /// The command line that repeats this.
-fn command(arguments: &Arguments) -> String {
+fn command(arguments: &GauntletArguments) -> String {
     let listed = |words: Vec<String>| words.join(",");
     let Range { start, end } = arguments.only.map_or(arguments.paths.clone(), |i| i..i + 1);
     let options = options(arguments);

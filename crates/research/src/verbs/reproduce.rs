@@ -35,7 +35,7 @@ Examples:
   sweetspot-research reproduce fig4 drs-fig3 --engine theory
   sweetspot-research reproduce ns2 --out docs/results
   sweetspot-research reproduce --list --json")]
-pub struct Arguments {
+pub struct ReproduceArguments {
     /// Figures and tables: all, a paper (bdp, drs, heffner, blog, router), names like
     /// bdp-fig3 or fig3; ns2, the agreement with ns-2; or router-tables, Tables I and II of the
     /// router buffer paper with every number behind its figures
@@ -72,7 +72,7 @@ const NS2: &str = "ns2";
 /// The word for the router buffer paper's tables, which need all of its simulations.
 const ROUTER_TABLES: &str = "router-tables";
 
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: ReproduceArguments) -> Ending {
     if arguments.list {
         list(arguments.json);
         return Ok(ExitCode::SUCCESS);
@@ -144,7 +144,7 @@ struct OutputJournal {
 }
 
 impl OutputJournal {
-    fn open(arguments: &Arguments) -> Result<OutputJournal, Box<dyn std::error::Error>> {
+    fn open(arguments: &ReproduceArguments) -> Result<OutputJournal, Box<dyn std::error::Error>> {
         let path = arguments.out.join("reproduce.journal");
         let journal = ResultJournal::open(&path, &identity()?, OnVersionMismatch::Replace)?;
         let before = journal.runs();
@@ -181,7 +181,7 @@ impl OutputJournal {
 }
 
 fn router_tables(
-    arguments: &Arguments,
+    arguments: &ReproduceArguments,
     written: &mut Written,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let kept = OutputJournal::open(arguments)?;
@@ -209,7 +209,7 @@ fn router_tables(
 }
 
 fn figures_of(
-    arguments: &Arguments,
+    arguments: &ReproduceArguments,
     entries: &[&Entry],
     written: &mut Written,
 ) -> Result<Vec<Figure>, Box<dyn std::error::Error>> {
@@ -280,7 +280,7 @@ fn run_figure(entry: &Entry, stage: &Stage<'_>) -> Result<Figure, StudyError> {
 }
 
 fn write_all(
-    arguments: &Arguments,
+    arguments: &ReproduceArguments,
     figures: &[Figure],
     (took, written): (&str, &mut Written),
 ) -> Result<(), Box<dyn std::error::Error>> {
@@ -310,7 +310,7 @@ fn write_all(
 }
 
 /// The arguments that write these files again: those that differ from the defaults.
-fn repeated(arguments: &Arguments) -> String {
+fn repeated(arguments: &ReproduceArguments) -> String {
     let mut words = arguments.what.join(" ");
     if arguments.engine != DEFAULT_ENGINES {
         let names: Vec<String> = arguments.engine.iter().map(EngineName::to_string).collect();

@@ -24,7 +24,7 @@ Examples:
   sweetspot-research validate scenarios/standing/sawtooth.toml --engine theory,sim
   sweetspot-research validate --standing --out docs/results/validate.md
   sweetspot-research validate --population --paths 60 --drawn-by 5 --journal v.journal")]
-pub struct Arguments {
+pub struct ValidateArguments {
     /// A TOML file; docs/scenario.md describes it
     #[arg(required_unless_present_any = ["standing", "population"], conflicts_with = "standing")]
     scenario: Option<PathBuf>,
@@ -71,7 +71,7 @@ struct FindingLine {
     words: String,
 }
 
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: ValidateArguments) -> Ending {
     if arguments.population.is_asked_for() {
         return population::run(&arguments.population, arguments.out.as_ref(), arguments.json);
     }
@@ -137,7 +137,7 @@ fn validate(scenario: &Scenario, engines: &[EngineName]) -> Result<Validation, E
 }
 
 /// The standing set: each scenario, its bounds, the document.
-fn standing(arguments: &Arguments) -> Ending {
+fn standing(arguments: &ValidateArguments) -> Ending {
     let (mut rows, mut details) = (Vec::new(), String::new());
     for one in STANDING {
         note!("{} ...", one.name);

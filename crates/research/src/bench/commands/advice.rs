@@ -27,7 +27,7 @@ const ABSTRACT: Abstract<'_> = Abstract {
 };
 
 #[derive(Debug, clap::Args)]
-pub struct Arguments {
+pub struct AdviceArguments {
     /// Number of random situations
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
     situations: u64,
@@ -49,7 +49,7 @@ struct Ratios {
 }
 
 /// Draws situations, computes the advice for each, and compares its rate with the best window's.
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: AdviceArguments) -> Ending {
     let workers = Workers::new(std::thread::available_parallelism().map_or(1, Into::into));
     let mut random = Random::new(arguments.seed);
     let mut ratios = Vec::new();
@@ -114,7 +114,7 @@ fn ratios_of(
     Ok(Ratios { kind: cross.kind, simulated: share(simulated), closed_form: share(closed_form) })
 }
 
-fn document(arguments: &Arguments, ratios: &[Ratios]) -> String {
+fn document(arguments: &AdviceArguments, ratios: &[Ratios]) -> String {
     let mut text = format!(
         "# How good the advised window is\n\n{ABSTRACT}\
          {} situations of seed {}: 10 to 60 Mbit/s, 20 to 200 ms, 0.1 to 2 BDP of buffer (log-uniform), a tenth to seven\n\

@@ -14,7 +14,7 @@ use sweetspot_comparison::{Content, Ticker, Variant, VariantRunner, machine, scr
 use sweetspot_program::build::build;
 
 #[derive(Debug, clap::Args)]
-pub struct Arguments {
+pub struct LabArguments {
     #[command(flatten)]
     selection: Selection,
 }
@@ -23,7 +23,7 @@ const NAME: &str = "lab";
 const SELF_TEST: &str = "self-test";
 
 /// Measures the selected runs, then writes the document from all stored results.
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: LabArguments) -> Ending {
     let program = super::sweetspot()?;
     let build = build(&program)?;
     arguments.selection.check(run_names())?;

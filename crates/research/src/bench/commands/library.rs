@@ -13,7 +13,7 @@ use sweetspot_comparison::scratch;
 use sweetspot_program::build::build;
 
 #[derive(Debug, clap::Args)]
-pub struct Arguments {
+pub struct LibraryArguments {
     #[command(flatten)]
     selection: Selection,
 }
@@ -22,7 +22,7 @@ pub struct Arguments {
 const NAME: &str = "library";
 
 /// Measures the selected runs, then writes the document from all stored results.
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: LibraryArguments) -> Ending {
     let compiled = scratch::make()?;
     let built = Built::new(compiled.path())?;
     let build = build(Path::new(LIBRARY))?;

@@ -11,7 +11,7 @@ use crate::bench::limits::{ClassifiedFlow, FlowPlan, classify, markdown, plans, 
 use crate::bench::store::Store;
 
 #[derive(Debug, clap::Args)]
-pub struct Arguments {
+pub struct LimitsArguments {
     #[command(flatten)]
     selection: Selection,
     /// Keep the captures of both ends in DIR, and their kernels' counters (for diagnose --tcpinfo)
@@ -30,7 +30,7 @@ const FLOWS: u64 = 20;
 const NAME: &str = "limits";
 
 /// Runs the selected flows, then writes the document from all stored results.
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: LimitsArguments) -> Ending {
     let selection = &arguments.selection;
     let (seed, flows) = (arguments.seed, arguments.flows);
     selection.check(plans(seed, flows).into_iter().map(|plan| plan.name))?;

@@ -13,7 +13,7 @@ use sweetspot_comparison::scratch;
 use sweetspot_program::build::build;
 
 #[derive(Debug, clap::Args)]
-pub struct Arguments {
+pub struct LiveArguments {
     #[command(flatten)]
     selection: Selection,
     /// Measure these mechanisms, each beside an untuned run
@@ -28,7 +28,7 @@ pub struct Arguments {
 const NAME: &str = "live";
 
 /// Measures the selected runs, then writes the document from all stored results.
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: LiveArguments) -> Ending {
     let program = super::sweetspot()?;
     let build = build(&program)?;
     let selection = &arguments.selection;

@@ -15,7 +15,7 @@ use sweetspot_units::Duration;
 use super::Ending;
 
 #[derive(Debug, clap::Args)]
-pub struct Arguments {
+pub struct MatrixArguments {
     /// Measures no longer than this in each case
     #[arg(long, value_name = "TIME")]
     longest: Option<Duration>,
@@ -31,7 +31,7 @@ pub struct Arguments {
 }
 
 /// Runs the published matrix in the simulator and writes its document.
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: MatrixArguments) -> Ending {
     let known = |name: &&String| MATRIX.iter().any(|test| test.name == **name);
     if let Some(unknown) = arguments.test.iter().find(|name| !known(name)) {
         let names: Vec<&str> = MATRIX.iter().map(|test| test.name).collect();

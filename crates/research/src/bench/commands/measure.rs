@@ -11,7 +11,7 @@ use sweetspot_comparison::scratch;
 use sweetspot_program::build::build;
 
 #[derive(Debug, clap::Args)]
-pub struct Arguments {
+pub struct MeasureArguments {
     #[command(flatten)]
     selection: Selection,
     /// How many paths are drawn
@@ -25,7 +25,7 @@ pub struct Arguments {
 const NAME: &str = "measure";
 
 /// Measures the selected paths, then writes the document from all stored results.
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: MeasureArguments) -> Ending {
     let program = super::sweetspot()?;
     let build = build(&program)?;
     let selection = &arguments.selection;

@@ -11,7 +11,7 @@ use sweetspot_sim::Simulator;
 use super::Ending;
 
 #[derive(Debug, clap::Args)]
-pub struct Arguments {
+pub struct RouterArguments {
     /// How many links are drawn
     #[arg(long, value_name = "N", default_value_t = 240)]
     links: usize,
@@ -30,7 +30,7 @@ pub struct Arguments {
 }
 
 /// Runs random router links and fits the regression of a, b and f to them.
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: RouterArguments) -> Ending {
     let table = match arguments.fit_only {
         true => fs::read_to_string(&arguments.table).map_err(|e| blame(&arguments.table, &e))?,
         false => finished(&arguments)?,
@@ -44,7 +44,7 @@ pub fn run(arguments: Arguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-fn finished(arguments: &Arguments) -> Result<String, Box<dyn std::error::Error>> {
+fn finished(arguments: &RouterArguments) -> Result<String, Box<dyn std::error::Error>> {
     let workers = Workers::new(std::thread::available_parallelism().map_or(1, Into::into));
     let runner = Runner { engine: &Simulator, store: &NoStore, workers, watch: &|_, _| {} };
     let mut random = Random::new(arguments.seed);

@@ -12,7 +12,7 @@ use crate::bench::speed::{
 use sweetspot_comparison::machine;
 
 #[derive(Debug, clap::Args)]
-pub struct Arguments {
+pub struct SimArguments {
     /// Repetitions of everything; the document has medians
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     repetitions: u16,
@@ -37,7 +37,7 @@ pub struct Arguments {
 }
 
 /// Runs one case, or runs all of them in processes of their own and writes the document.
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: SimArguments) -> Ending {
     if let Some(case) = arguments.run {
         let cost = simulate(case, arguments.scheduler, arguments.runs)?;
         out!("{}", serde_json::to_string(&cost)?);

@@ -6,7 +6,7 @@ use crate::bench::stages::{Round, markdown, round};
 use crate::bench::transfer::Peers;
 
 #[derive(Debug, clap::Args)]
-pub struct Arguments {
+pub struct StagesArguments {
     #[command(flatten)]
     selection: Selection,
     /// Rounds of all stages and two copies
@@ -20,7 +20,7 @@ pub struct Arguments {
 const NAME: &str = "stages";
 
 /// Measures the rounds that are due, then writes the document from all stored results.
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: StagesArguments) -> Ending {
     let selection = &arguments.selection;
     let (store, program) = (selection.store(NAME, None)?, super::sweetspot()?);
     let names: Vec<String> =

@@ -10,7 +10,7 @@ use crate::bench::transfer::{
 };
 
 #[derive(Debug, clap::Args)]
-pub struct Arguments {
+pub struct TransferArguments {
     #[command(flatten)]
     selection: Selection,
     /// Rounds in which each program runs on this host, in turns
@@ -37,7 +37,7 @@ const NAME: &str = "transfer";
 const FAULTS: &str = "faults";
 
 /// Runs the selected cases, then writes the document from all stored results.
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(arguments: TransferArguments) -> Ending {
     let selection = &arguments.selection;
     let drawn = || drawn_cases(arguments.paths, arguments.paths_seed);
     let local = local_cases().into_iter().map(|case| case.name);
