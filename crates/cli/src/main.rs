@@ -78,10 +78,10 @@ enum Verb {
     /// Run a scenario
     Run(verbs::run::RunArguments),
     /// Run a scenario with many values, or search for its best window
-    Sweep(verbs::sweep::Arguments),
+    Sweep(verbs::sweep::SweepArguments),
     /// Make an HTML page from results: tables, curves, time series
-    Report(verbs::report::Arguments),
-    Ui(verbs::ui::Arguments),
+    Report(verbs::report::ReportArguments),
+    Ui(verbs::ui::UiArguments),
     /// Write the man pages or print shell completions
     #[command(
         subcommand,

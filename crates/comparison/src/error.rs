@@ -11,7 +11,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum ComparisonError {
     /// There is no place for temporary files.
-    #[error("no room for temporary files in {}: {source}; set TMPDIR to another", .place.display())]
+    #[error("no place for temporary files in {}: {source}; set TMPDIR to another directory", .place.display())]
     Scratch {
         /// The directory that was to hold them.
         place: PathBuf,
@@ -19,7 +19,7 @@ pub enum ComparisonError {
         source: io::Error,
     },
     /// The file to move cannot be written.
-    #[error("cannot write {size} to {}: {source}; set TMPDIR to a place with room", .directory.display())]
+    #[error("cannot write {size} to {}: {source}; set TMPDIR to a directory with enough space", .directory.display())]
     Write {
         /// Its size.
         size: Bytes,
@@ -69,7 +69,7 @@ pub enum ComparisonError {
     #[error("series: {0}")]
     Series(#[source] io::Error),
     /// A program's report cannot be read.
-    #[error("the {end} did not report how it went: {source}")]
+    #[error("the {end} did not report its result: {source}")]
     NoReport {
         /// The sender or the receiver.
         end: &'static str,
@@ -85,6 +85,6 @@ pub enum ComparisonError {
         source: io::Error,
     },
     /// The file that arrived has another hash.
-    #[error("the file that arrived differs")]
+    #[error("the received file differs")]
     Differs,
 }

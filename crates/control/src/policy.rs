@@ -65,7 +65,8 @@ pub enum ValueError {
     Size(#[source] Box<UnitError>),
     /// The memory does not suffice for one window.
     #[error(
-        "no window fits in that; {MIN_MEMORY} is the least, \"256MB\" is usual, and without the key there is no limit"
+        "it is too small for a window; the minimum is {MIN_MEMORY}, \"256MB\" is typical, and without the key there is no \
+         limit"
     )]
     TooLittleMemory,
     /// A truth value is expected.
@@ -78,7 +79,7 @@ pub enum ValueError {
     #[error("write a loopback address and a port, like 127.0.0.1:9477")]
     Address,
     /// A goal is expected.
-    #[error("goals are \"throughput\", \"less-than-best-effort\" and \"leave\"")]
+    #[error("expected \"throughput\", \"less-than-best-effort\" or \"leave\"")]
     Goal,
     /// Connections that are left alone keep their congestion control.
     #[error("goal = \"leave\" and congestion exclude each other; remove one of the two")]

@@ -47,18 +47,18 @@ pub enum UnknownDiscipline {
     #[error("the queue was not filled")]
     NotFilled,
     /// The capacity or the delay without a queue is not known.
-    #[error("it takes the capacity and the delay without a queue")]
+    #[error("it needs the capacity and the delay without a queue")]
     NoReference,
     /// The buffer never was full.
-    #[error("nothing was dropped for want of room")]
+    #[error("no packet was dropped for lack of buffer space")]
     NoDrops,
     /// The delay at the last drops is not known.
-    #[error("no packet arrived beside the last that were dropped")]
+    #[error("no packet arrived next to the last dropped ones")]
     NoneBesideDrops,
     /// An active queue management would have dropped the same packets.
     #[error(
-        "{} or an active queue management that does not show: {aqm} would drop alike here, for the buffer is full before it \
-         acts",
+        "{} or an active queue management that stayed hidden: {aqm} would drop alike here, because the buffer fills before \
+         it acts",
         Discipline::DropTail.name()
     )]
     LooksAlike {

@@ -103,7 +103,7 @@ pub enum ClientError {
     #[error("it is too short")]
     TooShort,
     /// A line before has the credential.
-    #[error("{0} has this key, or a code of this number, already")]
+    #[error("{0} already has this key, or a code with this number")]
     Known(String),
     /// The key is damaged.
     #[error("{0}")]
@@ -130,7 +130,7 @@ pub enum ClientError {
     #[error("unknown right \"{0}\"; expected read, write, overwrite or dotfiles")]
     Right(String),
     /// The expiry is not a time.
-    #[error("\"{0}\" is no time; write it like 2027-01-31T18:00:00Z")]
+    #[error("\"{0}\" is not a time; write it like 2027-01-31T18:00:00Z")]
     Expiry(String),
 }
 

@@ -36,7 +36,7 @@ enum ResearchVerb {
     #[command(subcommand, after_help = "Examples:\n  sweetspot-research lab blog")]
     Lab(verbs::lab::LabExperiment),
     /// Run a scenario on several engines, and report where they differ and why
-    Validate(verbs::validate::Arguments),
+    Validate(verbs::validate::ValidateArguments),
     /// Reproduce the papers' figures and tables beside the published numbers
     Reproduce(verbs::reproduce::ReproduceArguments),
     /// Measure Sweetspot; each benchmark writes a page of results
@@ -53,23 +53,23 @@ enum Benchmark {
     /// Programs that size their own sockets; writes docs/results/library.md
     Library(bench::commands::library::LibraryArguments),
     /// `tune` on other programs; writes docs/results/live.md
-    Live(bench::commands::live::Arguments),
+    Live(bench::commands::live::LiveArguments),
     /// Flows with known causes, and how many the classifier gets right; writes
     /// docs/results/limits.md
-    Limits(bench::commands::limits::Arguments),
+    Limits(bench::commands::limits::LimitsArguments),
     /// The BBR team's tests and the evaluation suite's scenarios, in the simulator; writes docs/results/matrix.md
-    Matrix(bench::commands::matrix::Arguments),
+    Matrix(bench::commands::matrix::MatrixArguments),
     /// Random paths, measured; writes docs/results/measure.md
     Measure(bench::commands::measure::MeasureArguments),
     /// Random router links, to which the regression behind `advise router` is fitted; writes their table
     /// and its coefficients
-    Router(bench::commands::router::Arguments),
+    Router(bench::commands::router::RouterArguments),
     /// The simulator, compared with ns-2 and ns-3; writes docs/results/speed.md
-    Sim(bench::commands::sim::Arguments),
+    Sim(bench::commands::sim::SimArguments),
     /// CPU time of each stage of a copy; writes docs/results/stages.md
-    Stages(bench::commands::stages::Arguments),
+    Stages(bench::commands::stages::StagesArguments),
     /// Moving files, compared with scp and rsync, and across emulated paths; writes docs/results/transfer.md
-    Transfer(bench::commands::transfer::Arguments),
+    Transfer(bench::commands::transfer::TransferArguments),
 }
 
 fn main() -> ExitCode {

@@ -75,7 +75,7 @@ impl Application {
 pub enum ApplicationError {
     /// It has a part that is neither a rate nor a pause.
     #[error(
-        "it must be like \"rate=20Mbit/s\", \"pause=5s+1s\" (at 5 s, for 1 s) or both with a comma between"
+        "expected \"rate=20Mbit/s\", \"pause=5s+1s\" (at 5 s, for 1 s) or both, separated by a comma"
     )]
     Form,
     /// A rate or a time cannot be read.

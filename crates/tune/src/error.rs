@@ -66,7 +66,7 @@ pub enum TuneError {
         source: io::Error,
     },
     /// A borrowed socket keeps its congestion control.
-    #[error("congestion controls are chosen via bpf alone")]
+    #[error("a congestion control can be chosen only via bpf")]
     CongestionNeedsBpf,
     /// The tuned cgroup was removed.
     #[error("the cgroup {path} is gone, and its connections with it")]

@@ -210,7 +210,10 @@ fn series_format(path: &Path) -> Result<TableFormat, UsageError> {
 }
 
 /// The recorder of the time series of `scenario`, if one is written; closed forms have none.
-fn recorder(scenario: &Scenario, arguments: &RunArguments) -> Result<Option<RunSeries>, UsageError> {
+fn recorder(
+    scenario: &Scenario,
+    arguments: &RunArguments,
+) -> Result<Option<RunSeries>, UsageError> {
     let theory = arguments.engine == EngineName::Theory;
     if theory && arguments.series.is_some() {
         let wrong = "--series: closed forms have no time series; use --engine sim or lab";

@@ -64,7 +64,7 @@ pub enum ReadError {
     #[error("expected a file of results: JSON, CSV or Parquet")]
     NoText,
     /// A damaged Parquet file.
-    #[error("it begins like a Parquet file and cannot be read ({0}); make it again")]
+    #[error("it begins like a Parquet file but cannot be read ({0}); make it again")]
     Parquet(String),
     /// Not CSV.
     #[error("{0}")]

@@ -22,16 +22,16 @@ const RESUME: &str = "; start the transfer again to resume it";
 #[non_exhaustive]
 pub enum ClientsFileError {
     /// There is no such file.
-    #[error("it does not exist; invite the first client, which makes it")]
+    #[error("it does not exist; invite the first client, which creates it")]
     Missing,
     /// It cannot be opened or read.
     #[error("{0}; name a file that can be read")]
     Unreadable(#[source] io::Error),
     /// It is longer than a file of clients may be.
-    #[error("it is too long for a file of clients")]
+    #[error("it is too long for a clients file")]
     TooLong,
     /// Its last line does not end, and it changed just now.
-    #[error("it looks half-written: it has no line break at its end")]
+    #[error("it looks half-written: its last line has no line break")]
     Unfinished,
     /// Users other than its owner may write to it.
     #[error("others may write to it; chmod 600 it")]

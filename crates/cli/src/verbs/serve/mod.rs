@@ -118,7 +118,7 @@ pub struct ServeArguments {
 #[derive(Debug, clap::Subcommand)]
 enum ServiceVerb {
     /// Print the key that identifies you to a service
-    Key(key::Arguments),
+    Key(key::ServeKeyArguments),
     /// Admit a client: print a ticket, or a code to say, and add a line to the clients file
     Invite(invite::ServeInviteArguments),
 }
