@@ -41,13 +41,11 @@ pub struct OwnClamp {
     noticed: Option<Bytes>,
     /// The last clamp that was not the tuner's: the program or the kernel set it.
     found: Option<Bytes>,
-    /// The clamp that the tuner set.
     set: Option<Bytes>,
     /// The buffer before the clamp was read or set last.
     seen: Option<BufferState>,
     /// The size of the receive buffer before the kernel could grow it.
     first_size: Option<Bytes>,
-    /// The MSS that it advertised.
     mss: Bytes,
 }
 

@@ -27,10 +27,8 @@ pub enum SenderRequest {
     Steer(Steering),
 }
 
-/// The requests to a sender that helps.
 #[derive(Debug, Default)]
 pub(crate) struct SenderHelp {
-    /// Whether it can be reached.
     pub is_reachable: bool,
     /// Whether the controller runs: it begins when the sender can be reached and sends more than a few messages.
     pub has_begun: bool,

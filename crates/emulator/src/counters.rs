@@ -19,7 +19,6 @@ pub(crate) struct DirectionCounters {
     pub buffer_drops: u64,
     /// Lost at random, as asked.
     pub random_losses: u64,
-    /// Dropped by the policer.
     pub policer_drops: u64,
     /// Still on the path at the end.
     pub held: u64,

@@ -64,7 +64,6 @@ impl Middlebox {
     }
 }
 
-/// A TCP header with its options.
 struct TcpHeader<'a> {
     bytes: &'a mut [u8],
     left_to_card: bool,

@@ -35,7 +35,6 @@ pub(crate) struct Told {
     pub up: Receiver<Alteration>,
     /// Alterations of the direction far to near.
     pub down: Receiver<Alteration>,
-    /// To stop.
     pub stop: Receiver<()>,
 }
 
@@ -57,7 +56,6 @@ pub(crate) enum Wait {
     Release(Time),
     /// Sleep until then or until a packet arrives.
     ArrivalOr(Time),
-    /// Stop.
     Stopped,
 }
 

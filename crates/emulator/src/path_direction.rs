@@ -183,7 +183,6 @@ impl PathDirection {
         self.free_dropped(pool);
     }
 
-    /// Frees the dropped packets.
     fn free_dropped(&mut self, pool: &mut Pool) {
         while let Some(dropped) = self.chain.poll_dropped() {
             pool.free(dropped.packet);

@@ -36,7 +36,6 @@ const FIRST_THREAD: usize = 0;
 struct Relay {
     /// Only tried, never waited for: a thread that does not get it is not needed.
     packet_loop: Mutex<PacketLoop>,
-    /// The thread that carries.
     active_thread: AtomicUsize,
     /// When it must have come back to work, in nanoseconds on the monotonic clock.
     due: AtomicU64,
@@ -45,7 +44,6 @@ struct Relay {
     rings: [OwnedFd; 2],
 }
 
-/// The running threads.
 pub(crate) struct RelayThreads {
     relay: Arc<Relay>,
     threads: Vec<JoinHandle<io::Result<bool>>>,

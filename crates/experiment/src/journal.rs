@@ -66,7 +66,6 @@ struct JournalEntry {
     summary: Option<Value>,
 }
 
-/// The version of the format.
 const JOURNAL_FORMAT: u32 = 1;
 
 impl Journal {

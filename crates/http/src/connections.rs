@@ -19,7 +19,6 @@ pub struct Connections {
 #[derive(Debug, Default)]
 struct Open {
     count: usize,
-    /// The number of the next connection.
     next: u64,
     /// The connections not admitted yet, the oldest first.
     strangers: VecDeque<(u64, TcpStream)>,

@@ -4,7 +4,6 @@ use thiserror::Error;
 pub const MAX_HEAD_BYTES: usize = 8 << 10;
 /// The largest body.
 pub const MAX_BODY_BYTES: usize = 256 << 10;
-/// The most header fields.
 const MAX_HEADER_FIELDS: usize = 64;
 
 /// A request.

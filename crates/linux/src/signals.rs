@@ -319,7 +319,6 @@ pub(crate) fn unblock_all() {
     SignalSet::of([]).restore();
 }
 
-/// A set of signals.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SignalSet(libc::sigset_t);
 
@@ -337,7 +336,6 @@ impl SignalSet {
         })
     }
 
-    /// Every signal.
     fn all() -> SignalSet {
         // SAFETY: the set is valid for writing.
         SignalSet::made_by(|set| unsafe { _ = libc::sigfillset(set) })

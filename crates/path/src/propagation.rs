@@ -14,7 +14,6 @@ pub struct Propagation {
     variation: Option<Box<DelayVariation>>,
 }
 
-/// The source of delay variation.
 #[derive(Debug, Clone)]
 struct DelayVariation {
     jitter: Jitter,

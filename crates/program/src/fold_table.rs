@@ -7,7 +7,6 @@ use std::ops::Range;
 /// Between two columns of a table that is too wide, and the smallest gap that separates columns.
 const GAP: usize = 2;
 
-/// The cells of a line.
 pub(crate) fn cells(line: &str) -> impl Iterator<Item = &str> {
     line.split("  ").map(str::trim).filter(|cell| !cell.is_empty())
 }

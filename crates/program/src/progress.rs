@@ -141,11 +141,9 @@ pub fn until_interrupted<T: Send>(
     supervise(work, |_| {}, interrupted)
 }
 
-/// A message to the progress display.
 enum Message {
     /// Update the display.
     Poll,
-    /// The work has ended.
     End,
 }
 

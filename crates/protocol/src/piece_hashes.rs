@@ -3,7 +3,6 @@ use std::ops::Range;
 
 use crate::hash_tree::PieceHash;
 
-/// Pieces in a block.
 const BLOCK: u32 = 64;
 
 /// Hashes of pieces that hold content, in blocks. It takes memory for the pieces it knows and for no others.

@@ -113,7 +113,6 @@ pub enum TicketError {
 const PREFIX: &str = "sweetspot1:";
 /// In the byte of the kind of host: there is no secret.
 const NO_SECRET: u8 = 128;
-/// Bytes of the checksum at the end.
 pub(crate) const CHECK_BYTES: usize = 4;
 /// The longest DNS name, bytes (RFC 1035, section 2.3.4, without the final dot).
 const MAX_HOST_NAME_BYTES: usize = 253;

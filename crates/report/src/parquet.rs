@@ -122,7 +122,6 @@ fn read_column(group: &dyn RowGroupReader, index: usize) -> Result<Column, Parqu
     })
 }
 
-/// Rows read at a time.
 const ROWS_PER_READ: usize = 65_536;
 
 /// The values of every row; a definition level of 0 means that there is none.

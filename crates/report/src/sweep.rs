@@ -129,7 +129,6 @@ pub fn sweep_columns(sweep: &SweepFile) -> Columns {
     columns
 }
 
-/// A row of the columns.
 struct SweepRow<'a> {
     point: &'a SweepFilePoint,
     outcome: &'a Outcome,

@@ -83,7 +83,6 @@ impl<'a> Reader<'a> {
         self.node(key).is_some_and(|node| matches!(&node.value, Value::Text(text) if text == word))
     }
 
-    /// A quantity.
     pub(crate) fn quantity<T>(&mut self, key: &'static str) -> Result<Option<T>, ScenarioError>
     where
         T: FromStr,
@@ -93,7 +92,6 @@ impl<'a> Reader<'a> {
         self.parse(key, node).map(Some)
     }
 
-    /// A required quantity.
     pub(crate) fn required<T>(
         &mut self,
         key: &'static str,
@@ -136,7 +134,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A number above a bound.
     pub(crate) fn number_above(
         &mut self,
         key: &'static str,

@@ -2,7 +2,6 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::{Application, Pace};
 
-/// The shape of Pareto gaps.
 const PARETO_SHAPE: f64 = 1.5;
 
 /// When an application that is slower than TCP reads or writes, for every engine that runs it.

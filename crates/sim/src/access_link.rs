@@ -17,13 +17,11 @@ impl AccessLink {
         AccessLink(event::pack(kind::SINK_UPLINK, flow))
     }
 
-    /// The input link with this index.
     #[inline]
     pub(crate) fn input(index: u32) -> AccessLink {
         AccessLink(event::pack(kind::INPUT_LINK, index))
     }
 
-    /// The flow with its source on this link.
     #[inline]
     pub(crate) fn source(self) -> Option<u32> {
         let (kind, flow) = event::unpack(self.0);

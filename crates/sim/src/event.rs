@@ -42,7 +42,6 @@ pub(crate) mod kind {
     pub(super) const ARRIVAL: u32 = 7;
 }
 
-/// Packs a kind and an index.
 #[inline]
 pub(crate) fn pack(kind: u32, index: u32) -> u32 {
     debug_assert!(index <= INDEX);

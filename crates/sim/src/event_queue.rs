@@ -16,7 +16,6 @@ pub(crate) struct EventQueue<S> {
     order: TieOrder,
 }
 
-/// The order of simultaneous events.
 #[derive(Debug, Clone, Copy)]
 enum TieOrder {
     /// At random. The order depends on the seed, the time and the event alone, not on how many
@@ -94,7 +93,6 @@ impl<S> EventQueue<S> {
         self.now
     }
 
-    /// Events that have happened.
     pub(crate) fn happened(&self) -> u64 {
         self.happened
     }

@@ -17,7 +17,6 @@ pub(crate) trait RightSizer {
     /// Starts the connection: the first window is set before the first byte.
     fn begin(&mut self, now: Time);
 
-    /// The window to advertise.
     fn advertised(&self) -> &Advertised;
 
     /// The window to advertise, mutable.
@@ -76,7 +75,6 @@ impl Advertised {
         }
     }
 
-    /// Whether a window was set at all.
     pub(crate) fn is_set(&self) -> bool {
         self.window.is_some()
     }
@@ -96,7 +94,6 @@ impl Advertised {
         }
     }
 
-    /// Lifts the limit.
     pub(crate) fn lift(&mut self) {
         self.window = None;
         self.outputs.push_back(Output::Window(None));

@@ -18,7 +18,6 @@ pub(crate) enum Decision {
     LeaveToKernel,
     /// The largest window the host allows.
     Open,
-    /// Exactly this window.
     Window(Bytes),
 }
 

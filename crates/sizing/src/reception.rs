@@ -11,7 +11,6 @@ pub(crate) struct Reception {
 /// One measurement of [`Reception`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Round {
-    /// Bytes that arrived.
     pub(crate) bytes: Bytes,
     /// The time it took, one round trip or a little more.
     pub(crate) lasted: Duration,

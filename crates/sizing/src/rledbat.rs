@@ -30,7 +30,6 @@ const SLOWDOWN_ROUNDS: u32 = 2;
 /// Between slowdowns, as a multiple of the last one's duration (section 4.4).
 const BETWEEN_SLOWDOWNS: u64 = 9;
 
-/// The shortest round.
 const SHORTEST_ROUND: Duration = Duration::from_millis(10);
 
 /// rLEDBAT (RFC 9840): a less-than-best-effort receiver. It grows like other transfers on an idle

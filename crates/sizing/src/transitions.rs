@@ -5,7 +5,6 @@ use crate::Reason;
 /// Why one state follows another.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Why {
-    /// An event reports one of these reasons.
     Reported(&'static [Reason]),
     /// One way of holding follows another; no event reports it.
     Within(

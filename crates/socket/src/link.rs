@@ -33,7 +33,6 @@ pub(crate) struct SocketLink {
     starved: bool,
 }
 
-/// The link of an open connection.
 struct Open {
     udp: Udp,
     /// The other end of the connection: datagrams come from there, and go there, alone.

@@ -355,7 +355,6 @@ impl Member {
 pub(crate) enum Movement {
     /// Nothing has moved.
     Still,
-    /// Data have moved.
     Moved,
     /// It was closed, or its connection is over.
     Over,

@@ -58,7 +58,6 @@ pub(crate) struct Path {
     pub next_round: Time,
 }
 
-/// The results of a round.
 #[derive(Default)]
 pub(crate) struct Round {
     /// Events by cookie.

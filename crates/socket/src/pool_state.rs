@@ -31,7 +31,6 @@ const WATCHING: Sampling = Sampling { young: (YOUNG_INTERVAL, 2), idle: (IDLE_IN
 const YOUNG_INTERVAL: Duration = Duration::from_millis(10);
 const IDLE_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The sockets of a pool.
 pub(crate) struct PoolState {
     paths: BTreeMap<PathKey, Path>,
     /// Every socket that was not detached, and where it is now.
@@ -42,7 +41,6 @@ pub(crate) struct PoolState {
     young: RestingQueue,
     /// The young ones by age.
     attached: BTreeSet<(Time, u64)>,
-    /// The others.
     idle: RestingQueue,
     /// Resting sockets with news.
     woken: Woken,
@@ -61,7 +59,6 @@ enum Place {
     Over,
 }
 
-/// An event on its way to an observer.
 pub(crate) type Notice = (Observer, SocketEvent);
 
 impl PoolState {

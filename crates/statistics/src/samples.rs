@@ -13,7 +13,6 @@ pub fn squared_error(values: &[f64]) -> Option<f64> {
     Some(squares / degrees as f64 / values.len() as f64)
 }
 
-/// The confidence of the intervals.
 const CONFIDENCE: f64 = 0.95;
 
 /// The mean of independent `values` and the half width of its 95 % interval by Student's t; `None` for fewer than two.

@@ -43,13 +43,11 @@ struct OutOfOrder {
     arrived: u64,
 }
 
-/// The state of delayed ACKs.
 #[derive(Debug, Clone)]
 struct DelayedAckState {
     delay: Duration,
     /// Packets still to be acknowledged at once.
     quick: u32,
-    /// The ACK that is delayed.
     pending: Option<PendingAck>,
 }
 

@@ -105,7 +105,6 @@ impl Runs {
         self.count
     }
 
-    /// Whether the set is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }

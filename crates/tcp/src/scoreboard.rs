@@ -87,7 +87,6 @@ impl Scoreboard {
         (self.lost_again.len() - before) as u64
     }
 
-    /// A recovery begins.
     pub(crate) fn handle_recovery(&mut self) {
         self.rescued_to = None;
     }

@@ -18,7 +18,6 @@ pub const CONFIG_VARIABLE: &str = "SWEETSPOT_CONFIG";
 /// Options that a variable or the file may set for all verbs at once.
 pub const COMMON: [&str; 2] = ["json", "quiet"];
 
-/// A default for an option.
 struct Default {
     /// The names of the verb: `["advise", "window"]`.
     verb: Vec<String>,

@@ -197,7 +197,6 @@ fn refuse_unreadable(file: &Path) -> Result<(), String> {
     }
 }
 
-/// The command that repeats this.
 fn command(arguments: &DemoArguments) -> String {
     let mut text = format!("sweetspot demo --path \"{}\"", arguments.path.text);
     match &arguments.file {

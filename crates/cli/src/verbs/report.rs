@@ -87,7 +87,6 @@ fn read_all(paths: &[PathBuf]) -> Result<Read, String> {
     Ok((findings, notes))
 }
 
-/// A file to be written.
 struct Written {
     path: PathBuf,
     /// The option that places it.

@@ -277,7 +277,6 @@ fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
     }
 }
 
-/// A line for each event.
 fn print_events(events: &[ControllerEvent]) {
     for line in event_lines(events) {
         spaced(&line);

@@ -117,7 +117,6 @@ pub fn find_mfts<E: Engine + Sync + ?Sized>(
 /// The rates by seed and the mean RTT of each window.
 type RunsByWindow = BTreeMap<u64, (Vec<f64>, f64)>;
 
-/// The runs of one window.
 fn seeded(scenario: &Scenario, window: u64, seeds: u64) -> impl Iterator<Item = Scenario> {
     let sized = with_window(scenario, window);
     (0..seeds).map(move |i| Scenario { seed: sized.seed + i, ..sized.clone() })

@@ -23,7 +23,6 @@ const START_DELAY: Duration = Duration::from_millis(100);
 /// Interval between two readings of the emulator's samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The records of a run.
 struct RunTraces {
     samples: Vec<(Duration, PathSample)>,
     totals: Vec<LoadTotals>,

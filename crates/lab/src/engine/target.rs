@@ -38,7 +38,6 @@ pub(super) struct MeasuredTransfer<'a> {
     writer: Option<Arc<Paced<Writer>>>,
 }
 
-/// The records of a transfer.
 #[derive(Debug, Default)]
 pub(super) struct TransferTrace {
     /// When its sender began to connect, since the start of the run.

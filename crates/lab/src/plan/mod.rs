@@ -25,7 +25,6 @@ const WAKE_UPS: Duration = Duration::from_millis(50);
 /// Linux's initial receive and send buffer.
 const INITIAL_BUFFER: Bytes = Bytes::new(131_072);
 
-/// The plan of a run.
 #[derive(Debug)]
 pub(crate) struct LabPlan {
     /// The links between routers, from the senders of the transfers on.
@@ -59,7 +58,6 @@ pub(crate) struct TargetPlan {
     /// Whether its sizing may switch the congestion control.
     pub may_switch: bool,
     pub send_buffer: Option<Bytes>,
-    /// The applications at its ends.
     pub reader: Application,
     pub writer: Application,
     /// The size of one write: the payload of a full packet.
@@ -262,7 +260,6 @@ pub(crate) fn kernel_name(congestion: Congestion) -> &'static str {
     }
 }
 
-/// The TCP of every flow of a scenario.
 pub(crate) fn every_tcp(scenario: &Scenario) -> impl Iterator<Item = &Tcp> {
     let transfers = scenario.transfers.iter().map(|transfer| &transfer.tcp);
     transfers.chain(scenario.cross.iter().map(|cross| &cross.tcp))

@@ -8,7 +8,6 @@ use super::totals::SegmentCounts;
 /// Bytes read or written at a time.
 const IO_BYTES: Bytes = Bytes::new(1 << 20);
 
-/// One end of a connection.
 #[derive(Debug)]
 pub(super) struct TrafficConnection {
     pub load: usize,
@@ -24,7 +23,6 @@ pub(super) enum ConnectionRole {
     Sink(Option<Bytes>),
 }
 
-/// State of the sending end.
 #[derive(Debug)]
 pub(super) struct SendingState {
     pub source: usize,

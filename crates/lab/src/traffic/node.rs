@@ -54,7 +54,6 @@ enum Task {
     TrafficSource(usize),
 }
 
-/// The configuration of a node.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NodeConfig {
     /// Its side's number, from 0.

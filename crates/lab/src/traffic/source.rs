@@ -14,7 +14,6 @@ pub(super) struct TrafficSource {
     random: Random,
 }
 
-/// The next action of a source.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Action {
     /// Opens a connection for this many bytes; `None`: endless.

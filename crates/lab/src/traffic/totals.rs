@@ -19,7 +19,6 @@ pub(crate) struct LoadTotals {
     pub timeouts: u64,
     /// Transfers that finished.
     pub completed: u64,
-    /// Sum of their durations.
     pub completion: Duration,
 }
 

@@ -21,7 +21,6 @@ pub struct WindowActuator {
     buffer_set: bool,
 }
 
-/// The limit that was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Limit {
     /// None was asked for yet; the socket is left alone.

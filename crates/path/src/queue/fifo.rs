@@ -9,7 +9,6 @@ pub(super) struct Fifo<P> {
     bytes: Bytes,
 }
 
-/// A packet that waits.
 #[derive(Debug, Clone)]
 pub(super) struct WaitingPacket<P> {
     pub(super) packet: P,

@@ -42,7 +42,6 @@ impl FloatCode {
         (shift + 1) << self.mantissa | fraction
     }
 
-    /// The number of a code.
     pub(super) const fn decode(self, code: u32) -> u64 {
         let (exponent, fraction) = (code >> self.mantissa, code & ((1 << self.mantissa) - 1));
         match exponent {
@@ -51,7 +50,6 @@ impl FloatCode {
         }
     }
 
-    /// Appends a code.
     pub(super) fn put(self, out: &mut Vec<u8>, code: u32) {
         out.extend(&code.to_be_bytes()[4 - self.bytes..]);
     }
@@ -61,7 +59,6 @@ impl FloatCode {
         self.take(rest).filter(|code| *code != self.none()).map(|code| self.decode(code))
     }
 
-    /// Takes a code off the front.
     pub(super) fn take(self, rest: &mut &[u8]) -> Option<u32> {
         let (code, left) = rest.split_at_checked(self.bytes)?;
         *rest = left;

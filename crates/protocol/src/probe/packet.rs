@@ -107,7 +107,6 @@ impl ProbePacket {
         }
     }
 
-    /// Appends its fields.
     pub(super) fn put_fields(&self, out: &mut Vec<u8>) {
         match self {
             ProbePacket::Punch { sequence }

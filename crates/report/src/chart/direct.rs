@@ -11,7 +11,6 @@ use crate::svg::typeset;
 const MAX: usize = 7;
 /// Longer names leave too little room for the frame.
 const LONGEST: usize = 18;
-/// A line of text.
 const LINE_HEIGHT: f64 = 11.5;
 /// Between the frame and a name: the line that leads from the curve to it.
 const LEAD: f64 = 12.0;

@@ -262,7 +262,6 @@ fn title_of_one([a, b]: [&str; 2], case: &Case<'_>) -> String {
     }
 }
 
-/// The mean of the differences of pairs.
 struct MeanDifference {
     mean: f64,
     words: String,

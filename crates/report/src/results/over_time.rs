@@ -10,7 +10,6 @@ use crate::series_row::SeriesRow;
 use crate::sweep::SweepPath;
 use crate::table::cells;
 
-/// Points over time.
 type Points = Vec<(f64, f64)>;
 
 /// A demonstration: every variant over time, and how the round trips were distributed.
@@ -116,7 +115,6 @@ type TransferRows<'a> = (String, Vec<&'a SeriesRow>);
 /// More lines than colours cannot be told apart.
 const MAX_TRANSFERS: usize = 7;
 
-/// Each transfer of each series.
 fn transfers<'a>(recorded: &[Recorded<'a>]) -> Vec<TransferRows<'a>> {
     let mut all = Vec::new();
     for Recorded { name, rows, sizings, .. } in recorded {

@@ -114,7 +114,6 @@ impl ControlLoop {
         self.driver.handle_answer(now, now, &answer);
     }
 
-    /// A packet of a train arrived.
     pub(crate) fn handle_train_packet(&mut self, now: Time, header: &TrainHeader, size: Bytes) {
         let part = TrainPacket { train: header.train, index: header.index };
         self.driver.handle_train_packet(now, now, size, part);

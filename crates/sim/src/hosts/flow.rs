@@ -23,9 +23,7 @@ pub(crate) struct Flow {
     pub round: u32,
     /// The ECN field of its data packets.
     pub ecn: Ecn,
-    /// The direction of its data.
     pub direction: Direction,
-    /// The group that it belongs to.
     pub group: u32,
     pub downlink: Downlink,
     /// When its pending event comes.

@@ -40,7 +40,6 @@ pub(crate) enum Application {
     ClosedLoop { size_mean: f64, size_shape: f64, think_mean: f64 },
     /// A Pareto-sized transfer, once.
     Arrival { size_mean: f64, size_shape: f64 },
-    /// Datagrams.
     Datagrams,
 }
 

@@ -48,7 +48,6 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// No hosts yet.
     pub(crate) fn new((packet_size, packet_spread): (u16, u16), seed: u64) -> Hosts {
         Hosts {
             flows: Vec::new(),
@@ -96,7 +95,6 @@ impl Hosts {
         index < self.targets.len()
     }
 
-    /// The group of a flow.
     #[inline]
     pub(crate) fn group(&self, index: usize) -> &Group {
         &self.groups[self.flows[index].group as usize]

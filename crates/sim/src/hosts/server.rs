@@ -9,7 +9,6 @@ use crate::random;
 pub(crate) struct Server {
     /// Propagation between it and its input link.
     pub delay: Duration,
-    /// Its input link.
     pub input: u32,
 }
 

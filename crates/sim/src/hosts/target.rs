@@ -15,7 +15,6 @@ pub(crate) struct Target {
     pub uplink: Uplink,
     /// The link from the last router to its sink.
     pub downlink: Downlink,
-    /// When it began.
     pub began: Option<Time>,
     /// Its control loop, once it has begun.
     pub control_loop: Option<ControlLoop>,
@@ -35,7 +34,6 @@ pub(crate) struct Target {
     pub requests: Vec<(u64, Request)>,
     /// Requests that were lost on the way and are to be repeated.
     pub lost_requests: Vec<u64>,
-    /// The number of the next request.
     pub next_request: u64,
     /// Bytes that it moves, if it ends by itself.
     pub size: Option<Bytes>,
@@ -111,7 +109,6 @@ impl Target {
         number
     }
 
-    /// Takes out the request with this number.
     pub(crate) fn take_request(&mut self, number: u64) -> Option<Request> {
         let place = self.requests.iter().position(|(n, _)| *n == number)?;
         Some(self.requests.remove(place).1)

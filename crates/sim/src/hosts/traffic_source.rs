@@ -13,10 +13,8 @@ pub(crate) struct TrafficSource {
     gaps: Gaps,
 }
 
-/// The traffic of a source.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Sends {
-    /// Datagrams of this flow.
     Datagrams(u32),
     /// Connections like this flow's.
     Connections(u32),

@@ -40,7 +40,6 @@ struct Managed {
     victims: Vec<Packet>,
     /// Packets that were let in and not thrown out later.
     accepted: u64,
-    /// Their bytes.
     accepted_bytes: u64,
     /// Packets that were not let in, or thrown out later.
     refused: u64,

@@ -40,7 +40,6 @@ pub(crate) enum Direction {
 pub(crate) struct Network {
     /// Forward hops, then as many backward ones.
     hops: Vec<Hop>,
-    /// The next event of each hop.
     next_events: Vec<NextEvent>,
     /// When the first of those events comes, and at which hop.
     next_hop: (Deadline, usize),
@@ -79,7 +78,6 @@ pub(crate) enum Passage {
     Dropped,
     /// It comes out after the horizon: [`Network::poll_held_back`] gives it back.
     HeldBack,
-    /// It leaves the routers at this time.
     Leaves(Time),
 }
 
@@ -116,7 +114,6 @@ impl Network {
         self.inputs.len() as u32 - 1
     }
 
-    /// Hops in each direction.
     #[inline]
     pub(crate) fn hops_each_way(&self) -> usize {
         self.hops.len() / 2

@@ -12,7 +12,6 @@ use crate::network::slab::SlabKey;
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C, align(8))]
 pub(crate) struct Packet {
-    /// The flow that it belongs to.
     pub flow: u32,
     /// Bytes on the wire.
     pub size: u16,
@@ -59,7 +58,6 @@ pub(crate) struct DataHeader {
     pub window_reduced: bool,
 }
 
-/// A TCP ACK.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AckHeader {
     /// The number expected next.
@@ -88,11 +86,9 @@ pub(crate) struct AnswerHeader {
     pub probe: u32,
     /// Answers sent before it.
     pub sequence: u32,
-    /// The sender's report.
     pub report: SlabKey<SenderReport>,
 }
 
-/// One packet of a packet train.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TrainHeader {
     /// The train's number.
@@ -127,7 +123,6 @@ pub(crate) enum Ecn {
     Capable = Tag::CAPABLE,
 }
 
-/// The kind of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum PacketKind {
@@ -220,7 +215,6 @@ impl Packet {
         Packet { flow, size, tag: Tag::new(kind, data_direction, ecn), epoch, body }
     }
 
-    /// Its header.
     #[inline(always)]
     pub(crate) fn header(&self) -> Header {
         let Body { long: [first, second], short: [third, fourth] } = self.body;
@@ -253,7 +247,6 @@ impl Packet {
         }
     }
 
-    /// Its kind.
     #[inline(always)]
     pub(crate) fn kind(&self) -> PacketKind {
         match self.tag.0 & Tag::KIND {

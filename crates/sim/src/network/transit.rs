@@ -40,7 +40,6 @@ struct Slot {
 const BLOCK_SLOTS: usize = 11;
 const SLOT_BITS: u32 = 4;
 
-/// A packet that has arrived.
 pub(crate) struct Arrived {
     pub packet: Packet,
     pub link: AccessLink,
@@ -49,7 +48,6 @@ pub(crate) struct Arrived {
 }
 
 impl Place {
-    /// The first place of a block.
     #[inline(always)]
     fn first_of(block: Index) -> Place {
         Place::new((block.get() as u32) << SLOT_BITS)

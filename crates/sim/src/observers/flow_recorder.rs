@@ -53,7 +53,6 @@ impl FlowRecorder {
         });
     }
 
-    /// Takes out the connections that have finished.
     pub(crate) fn take_finished(&mut self) -> Vec<FinishedFlow> {
         core::mem::take(&mut self.finished)
     }

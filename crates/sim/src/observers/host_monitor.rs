@@ -27,7 +27,6 @@ pub(crate) struct HostMonitor {
     next_sink: usize,
 }
 
-/// Observations of a sender.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SenderView {
     /// Packets of payload acknowledged.

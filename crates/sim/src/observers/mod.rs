@@ -17,7 +17,6 @@ use sweetspot_units::{Deadline, Time};
 
 use crate::hosts::Flow;
 
-/// All observers.
 pub(crate) struct Observers {
     /// The times at which everything is observed.
     pub times: Vec<Time>,
@@ -26,7 +25,6 @@ pub(crate) struct Observers {
     pub counts: Vec<Time>,
     /// One for each measured transfer.
     pub monitors: Vec<HostMonitor>,
-    /// One for each group.
     pub totals: Vec<GroupTotals>,
     pub path: PathMonitor,
     /// Connections of cross traffic one by one, where somebody wants them.

@@ -9,9 +9,7 @@ use crate::network::Network;
 pub(crate) struct Sampler {
     /// The time between samples; `None` where none are wanted.
     interval: Option<Duration>,
-    /// Samples taken so far.
     taken: u64,
-    /// The time of the last sample.
     last: Time,
     /// Bits that the narrow link had sent by then.
     sent_bits: u64,

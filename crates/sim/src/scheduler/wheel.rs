@@ -27,7 +27,6 @@ pub struct Wheel {
     later: u64,
     /// All keys of the inner round, each with the next one of its slot.
     nodes: Vec<Node>,
-    /// The first of those that are free.
     free: Option<Index>,
     len: usize,
 }

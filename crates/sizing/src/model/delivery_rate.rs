@@ -15,7 +15,6 @@ pub(crate) const PACE_SHARE: f64 = 0.99;
 #[derive(Debug, Default)]
 pub(crate) struct DeliveryRate {
     total: Bytes,
-    /// Total delivered by each time.
     deliveries: VecDeque<(Time, Bytes)>,
 }
 

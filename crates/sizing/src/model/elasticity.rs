@@ -56,13 +56,11 @@ impl Fit {
 pub(crate) struct ElasticityEstimate {
     /// d ln R / d ln W.
     pub slope: f64,
-    /// Its standard error.
     pub error: f64,
     /// Largest over smallest window, less one.
     pub moved: f64,
     /// Standard deviation of the rate over its mean.
     pub varied: f64,
-    /// Mean rate.
     pub rate: Rate,
     /// Mean round trip.
     pub rtt: Duration,

@@ -73,7 +73,6 @@ impl InflightEstimator {
         self.sum = Bytes::ZERO;
     }
 
-    /// The largest flight.
     pub(crate) fn largest(&self) -> Bytes {
         self.largest
     }

@@ -7,7 +7,6 @@ pub(crate) struct MinRtt {
 }
 
 impl MinRtt {
-    /// Adds a sample.
     pub(crate) fn handle_sample(&mut self, rtt: Duration) {
         if rtt > Duration::ZERO {
             self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));

@@ -24,7 +24,6 @@ pub(crate) struct RoundTrip {
 }
 
 impl RoundTrip {
-    /// Adds a sample.
     pub(crate) fn handle_sample(&mut self, rtt: Duration) {
         if rtt == Duration::ZERO {
             return;
@@ -39,7 +38,6 @@ impl RoundTrip {
         self.range = Some((low.min(rtt), high.max(rtt)));
     }
 
-    /// The running average.
     pub(crate) fn average(&self) -> Option<Duration> {
         self.average
     }

@@ -10,7 +10,6 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    /// Adds a sample.
     pub(crate) fn add(&mut self, sample: f64) {
         self.extend(Samples { count: 1, mean: sample, squares: 0.0 });
     }
@@ -24,12 +23,10 @@ impl Samples {
         self.count += more.count;
     }
 
-    /// Their number.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// The mean.
     pub(crate) fn mean(&self) -> f64 {
         self.mean
     }

@@ -43,7 +43,6 @@ pub(crate) struct Trains {
     deadline: Option<Time>,
 }
 
-/// A train that arrived.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct ReceivedTrain {
     rate: Rate,
@@ -208,7 +207,6 @@ impl Trains {
         TRAIN_SPREAD.max(rtt)
     }
 
-    /// Bytes of the longest train asked for.
     pub(crate) fn longest(&self) -> Bytes {
         self.packet * u64::from(self.length)
     }
@@ -223,7 +221,6 @@ impl Trains {
         self.settled
     }
 
-    /// Whether all that were asked for are in.
     pub(crate) fn are_complete(&self) -> bool {
         self.received.len() >= TRAIN_COUNT
     }

@@ -43,7 +43,6 @@ pub struct SobasPaper {
 
 #[derive(Debug)]
 enum PaperState {
-    /// The trains are out.
     Measuring,
     /// Limited to the initial limit plus its increases.
     Ramping { limit: Bytes, next_growth: Option<Time> },

@@ -19,7 +19,6 @@ const STEEP_CLIMB: f64 = 4.0 * MAX_FLAT_SLOPE;
 /// through both its sides is level.
 const MAX_SCATTER: f64 = 0.1;
 
-/// The most measurements.
 const MAX_MEASUREMENTS: usize = 20;
 
 /// The paper's rate saturation detector: receive throughput per second, and the slope of the

@@ -50,7 +50,6 @@ pub(super) enum Hold {
     Opening { others: u32 },
     /// Wider by the room, because the memory was too low, to see by how much.
     Correcting,
-    /// At the capacity.
     Steady(Streaks),
     /// Wider by a step than the capacity needs.
     Probing(Streaks, BandwidthProbe),
@@ -61,7 +60,6 @@ pub(super) enum Hold {
 /// The evidence for the capacity.
 #[derive(Debug, Clone, Copy)]
 enum Source {
-    /// It was measured on this connection.
     Measured,
     /// A trial that began then cost no rate.
     Trial { began: Time },
@@ -180,7 +178,6 @@ impl Held {
         }
     }
 
-    /// How it is held.
     pub(super) fn hold(&self) -> &Hold {
         &self.hold
     }
@@ -221,7 +218,6 @@ impl Held {
         ignores
     }
 
-    /// The rate that the window is for.
     fn probed_rate(&self) -> Rate {
         match self.hold {
             Hold::Probing(_, probe) => self.capacity.scaled(probe.step),

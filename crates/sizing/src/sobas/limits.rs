@@ -41,12 +41,10 @@ impl TransferLimits {
         }
     }
 
-    /// The window in force.
     pub(super) fn window(&self) -> Option<Bytes> {
         self.window
     }
 
-    /// Sets the window.
     pub(super) fn limit(&mut self, now: Time, window: Bytes) {
         let window = self.within_bounds(window);
         if self.window != Some(window) {
@@ -89,7 +87,6 @@ impl TransferLimits {
         }
     }
 
-    /// Lifts every limit.
     pub(super) fn lift(&mut self, now: Time) {
         self.pace(None);
         self.congestion(now, CongestionChoice::Own);
@@ -140,17 +137,14 @@ impl TransferLimits {
         self.config.mss.as_f64() / self.config.packet.as_f64()
     }
 
-    /// Records an event.
     pub(super) fn emit(&mut self, at: Time, kind: EventKind) {
         self.outputs.push_back(Output::Event(SizingEvent { at, kind }));
     }
 
-    /// Passes an output on.
     pub(super) fn push(&mut self, output: Output) {
         self.outputs.push_back(output);
     }
 
-    /// The next output.
     pub(super) fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }

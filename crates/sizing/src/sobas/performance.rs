@@ -23,7 +23,6 @@ pub(super) struct Traffic {
 }
 
 impl Performance {
-    /// Adds an epoch.
     pub(super) fn handle_epoch(&mut self, epoch: &Epoch, traffic: Traffic) {
         self.rates.add(epoch.rate.as_f64());
         self.lost.add(traffic.retransmitted, traffic.delivered);
@@ -34,7 +33,6 @@ impl Performance {
         self.idle.add(u64::from(is_idle(rtt, base)), 1);
     }
 
-    /// The mean rate.
     pub(super) fn rate(&self) -> Rate {
         Rate::from_f64(self.rates.mean())
     }

@@ -130,7 +130,6 @@ impl Hold {
 pub(super) enum State {
     /// The capacity is being measured. Until the first train measures it, the window grows like an unlimited one.
     Startup(Startup),
-    /// Held at the capacity.
     Held(Held),
     /// Left to congestion control.
     Open(Open),
@@ -163,7 +162,6 @@ impl State {
         is_reported(&TRANSITIONS, from, to, reason)
     }
 
-    /// The phase for display.
     pub(super) fn phase(&self) -> SizingPhase {
         match self {
             State::Startup(_) => SizingPhase::Measuring,

@@ -49,7 +49,6 @@ impl Trial {
         }
     }
 
-    /// When it began.
     pub(super) fn began(&self) -> Time {
         self.began
     }
@@ -89,7 +88,6 @@ impl Sobas {
         self.limits.limit(now, window);
     }
 
-    /// Evaluates an epoch.
     pub(super) fn check_trial(&mut self, now: Time, epoch: &Epoch, base: Duration) {
         let State::Trial(trial) = &mut self.state else { return };
         if epoch.losses > 0 && (epoch.stalled || trial.settling > 0) {

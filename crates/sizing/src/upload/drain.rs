@@ -35,7 +35,6 @@ impl Drain {
         Drain { began: now, before, since: None, longest: queue }
     }
 
-    /// When it began.
     pub(super) fn began(&self) -> Time {
         self.began
     }

@@ -24,7 +24,6 @@ pub(super) struct HeldUpload {
     binds: bool,
     /// Since when there is a fast-growing queue.
     surge: Option<Time>,
-    /// The trial of a higher pace.
     pub(super) trial: PaceTrial,
 }
 

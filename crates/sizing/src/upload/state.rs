@@ -76,7 +76,6 @@ impl PacingState {
         is_reported(&TRANSITIONS, from, to, reason)
     }
 
-    /// The phase for display.
     pub(super) fn phase(&self) -> SizingPhase {
         match self {
             PacingState::Measuring { .. } => SizingPhase::Measuring,

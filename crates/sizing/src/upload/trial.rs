@@ -43,12 +43,10 @@ enum TrialStage {
 /// Present state of a paced upload.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UploadState {
-    /// The pace.
     pub pace: Rate,
     /// The round trip without a queue, and the queue.
     pub base: Duration,
     pub queue: Duration,
-    /// Whether a trial may begin.
     pub may_begin: bool,
 }
 
@@ -58,12 +56,9 @@ impl UploadState {
     }
 }
 
-/// Result of a step of a trial.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum TrialResult {
-    /// No change.
     Wait,
-    /// Set this pace.
     Set(Rate),
     /// The path carries more: set this still higher pace.
     Paid(Rate),
@@ -165,7 +160,6 @@ impl PaceTrial {
         if grew { TrialResult::Full(rate) } else { TrialResult::Set(held) }
     }
 
-    /// Begins a trial; its pace.
     fn begin(&mut self, now: Time, from: Rate, state: &UploadState) -> Rate {
         let until = now + unit(state.pace, state.base);
         self.stage = TrialStage::Trying { from, began: now, until };

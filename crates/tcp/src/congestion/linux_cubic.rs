@@ -241,7 +241,6 @@ impl Curve {
         }
     }
 
-    /// A stage begins.
     fn begin(&mut self, now: u64, cwnd: u32, acked: u32) -> u64 {
         self.epoch_start = Some(now);
         self.ack_cnt = acked;

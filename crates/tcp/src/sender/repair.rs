@@ -27,7 +27,6 @@ enum PipeRule {
 /// The state of a [`PipeRule`] in this recovery.
 #[derive(Debug, Clone, Copy)]
 enum PipeState {
-    /// The scoreboard is asked.
     Scoreboard,
     /// The scoreboard is asked for FACK's count.
     Forward,

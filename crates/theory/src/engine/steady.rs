@@ -28,7 +28,6 @@ pub(super) struct Steady {
     pub assumptions: Vec<String>,
 }
 
-/// A formula with its numbers.
 pub(super) fn formula(what: &str, rule: &str, numbers: String, source: &str) -> AppliedFormula {
     AppliedFormula {
         what: what.to_owned(),

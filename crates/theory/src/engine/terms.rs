@@ -75,7 +75,6 @@ impl<'a> Terms<'a> {
         Ok(terms)
     }
 
-    /// The share of a packet that is payload.
     pub(super) fn payload_share(&self, transfer: &Transfer) -> f64 {
         self.payload(transfer).as_f64() / self.packet.as_f64()
     }

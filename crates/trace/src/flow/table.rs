@@ -7,7 +7,6 @@ use crate::packet::Segment;
 /// Connections followed at once. A new one evicts the one that has been silent longest.
 pub const LIVE_CONNECTIONS: usize = 16_384;
 
-/// No slot.
 const NONE: usize = usize::MAX;
 
 /// The connections under way, in the order in which they were last heard of.

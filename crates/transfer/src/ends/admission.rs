@@ -31,7 +31,6 @@ pub(crate) struct Admission {
     pub ends_with_program: bool,
 }
 
-/// An admitted client.
 pub(crate) struct Admitted<'a> {
     pub link: Link,
     pub hello: Hello,

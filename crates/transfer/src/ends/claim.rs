@@ -18,7 +18,6 @@ pub(crate) struct Claim<'a> {
     before: Option<String>,
 }
 
-/// Why there is no claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unavailable {
     /// A transfer has completed with the one-time credential.

@@ -27,7 +27,6 @@ pub(crate) struct ClientTable {
 enum Source {
     /// The holder of the one ticket, or of the one code.
     One(Arc<Client>),
-    /// The clients that a file lists.
     File(ClientsFile),
 }
 

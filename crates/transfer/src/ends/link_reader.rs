@@ -53,14 +53,11 @@ struct Arriving {
     bytes: Vec<u8>,
 }
 
-/// Reads one connection.
 pub(crate) struct LinkReader<'a, 'b> {
     inbox: Inbox<'a, 'b>,
     channel: Arc<Channel>,
     frames: FrameReader,
-    /// The piece that is arriving.
     piece: Option<Arriving>,
-    /// Small pieces from one read.
     small: Vec<(PieceHeader, Vec<u8>)>,
 }
 

@@ -15,7 +15,6 @@ pub(crate) enum OnceState {
     Running { transfer: String, connection: u64 },
     /// The path of the transfer broke with `error`, in session `number`. Until then it may go on over a new connection.
     Waiting { number: u64, until: Time, error: TransferError },
-    /// It is over.
     Over(Box<Result<TransferSummary, TransferError>>),
 }
 

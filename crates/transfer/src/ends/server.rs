@@ -248,7 +248,6 @@ impl Server {
         self.wake.signal();
     }
 
-    /// Serves one connection.
     fn serve_connection(
         &self,
         connection: u64,

@@ -45,7 +45,6 @@ struct Transfer {
     connections: usize,
 }
 
-/// A session that can be ended.
 struct Ongoing {
     client: Arc<Client>,
     channel: Arc<Channel>,
@@ -56,7 +55,6 @@ struct Ongoing {
 pub(crate) enum Refusal {
     /// The further connection's transfer does not run here.
     NoTransfer,
-    /// This client has as many sessions as it may.
     ClientIsBusy,
     /// There are as many sessions as this host can serve.
     ServerIsBusy,

@@ -21,7 +21,6 @@ use crate::files::temp_file::Keep;
 use crate::observer::FileLog;
 use crate::options::{Purpose, ReceiveOptions, SendOptions};
 
-/// The work of a server.
 pub(crate) enum Work {
     /// The same for everybody.
     One(Task),
@@ -29,7 +28,6 @@ pub(crate) enum Work {
     Clients(Box<ClientWork>),
 }
 
-/// The work of one connection.
 #[derive(Clone)]
 pub(crate) enum Task {
     Receive(Arc<ReceiveConfig>),
@@ -55,7 +53,6 @@ impl From<Impossible> for Ended {
     }
 }
 
-/// The work that this server does for its clients.
 pub(crate) struct ClientWork {
     receive: ReceiveOptions,
     pub clamp_method: ClampMethod,

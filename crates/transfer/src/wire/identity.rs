@@ -102,7 +102,6 @@ impl Identity {
         fingerprint(&self.certificate)
     }
 
-    /// As a listener shows it.
     pub(crate) fn listening(&self, ask: AskFor) -> Result<Arc<ServerConfig>, TransferError> {
         let provider = provider();
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
@@ -123,7 +122,6 @@ impl Identity {
     }
 }
 
-/// The fingerprint that identifies a certificate.
 pub(crate) fn fingerprint(certificate: &CertificateDer<'_>) -> PublicKey {
     PublicKey(*blake3::hash(certificate).as_bytes())
 }

@@ -46,7 +46,6 @@ pub(crate) struct Link {
 
 /// How further connections of a transfer come about.
 pub(crate) struct FurtherLinks<'a> {
-    /// Connections as they arrive.
     pub arriving: Receiver<Link>,
     /// Makes one, at the end that connects.
     pub dial: Option<&'a (dyn Fn() -> Result<Link, TransferError> + Sync)>,

@@ -8,7 +8,6 @@ use sweetspot_units::Duration;
 
 use crate::lock::lock;
 
-/// Whether a transfer is over.
 pub(crate) struct Over {
     is_set: AtomicBool,
     /// Dropped at the end, which disconnects `ended`.

@@ -190,7 +190,6 @@ pub fn run(arguments: CopyArguments) -> Ending {
     reporter.finish(copied)
 }
 
-/// A limit of the rate.
 fn rate_limit(text: &str) -> Result<Rate, String> {
     match text.parse::<Rate>() {
         Ok(rate) if rate >= MIN_PACE => Ok(rate),

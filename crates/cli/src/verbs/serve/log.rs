@@ -42,7 +42,6 @@ struct Transfer {
     /// The client's name; `None`: the holder of the ticket.
     client: Option<String>,
     peer: SocketAddr,
-    /// The role of this end.
     role: Role,
 }
 
@@ -209,7 +208,6 @@ impl ServiceLog {
     }
 }
 
-/// The files of one transfer.
 struct Files {
     log: ServiceLog,
     number: u64,

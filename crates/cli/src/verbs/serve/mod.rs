@@ -360,7 +360,6 @@ pub fn advertised(option: &str, text: &str) -> Result<(TicketHost, Option<u16>),
         })
 }
 
-/// Reports on the transfers of one server.
 struct ServerReporter {
     reporter: TransferReporter,
     log: ServiceLog,

@@ -171,7 +171,6 @@ fn run_all(arguments: &SweepArguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A fault of --over.
 fn wrong_over(error: impl std::fmt::Display) -> UsageError {
     UsageError::new(with_options(&format!("--over {error}"), Asker::Other))
 }

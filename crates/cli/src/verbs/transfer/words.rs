@@ -11,7 +11,6 @@ fn counted(n: u64, thing: &str) -> String {
     format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
 }
 
-/// The outcome of a dry run in words.
 fn dry_in_words(outcome: &TransferSummary) -> &'static str {
     let files = outcome.files;
     match (outcome.would_move.is_empty(), outcome.deleted.is_empty()) {

@@ -28,7 +28,6 @@ struct Spent {
     cost: Cost,
 }
 
-/// The account of one client.
 pub(crate) struct MeasureAccount<'a> {
     accounts: &'a MeasureAccounts,
     client: String,

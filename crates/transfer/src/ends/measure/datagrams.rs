@@ -26,7 +26,6 @@ const LONGEST_CATCH_UP: Duration = Duration::from_millis(20);
 /// The interval of that check.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A stream that is sent.
 #[derive(Clone, Copy)]
 pub(super) struct Stream {
     pub number: u32,

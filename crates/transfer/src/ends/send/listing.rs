@@ -14,7 +14,6 @@ use crate::limits::MAX_EARLY_CONTENT;
 use crate::lock::lock;
 
 impl Sending<'_> {
-    /// Lists everything that there is.
     pub(super) fn list(&self, list: &SourceList) -> Result<(), TransferError> {
         let (mut entries, mut files) = (Vec::new(), Vec::new());
         let (mut count, mut with_content, mut bytes, mut left_out) = (0u32, 0u32, 0u64, 0u32);

@@ -26,7 +26,6 @@ pub enum Asked {
 pub struct NamedThings {
     /// The last name of each source; `None`: the contents of a directory, which has names unknown to this end.
     names: Vec<Option<Vec<u8>>>,
-    /// Whether the user asked for a dry run.
     dry_run: bool,
 }
 
@@ -82,7 +81,6 @@ enum Name {
 }
 
 impl Asked {
-    /// Whether this is a dry run.
     pub(crate) fn is_dry_run(&self) -> bool {
         matches!(self, Asked::Named(things) if things.dry_run)
     }

@@ -16,7 +16,6 @@ use crate::files::target::{self, TargetDirectory};
 use crate::limits::{FREE_COMPARED_PIECES, HOLES_PER_PIECE};
 use crate::lock::lock;
 
-/// The existing file.
 pub(super) struct There {
     pub source: File,
     /// How many of its first pieces are compared.

@@ -13,7 +13,6 @@ use crate::files::temp_file::TempFile;
 use crate::limits::{MAX_UNFINISHED_FILES, attribute_bytes};
 use crate::lock::lock;
 
-/// One file on its way in.
 pub(super) struct IncomingFile {
     pub number: u32,
     pub path: RelativePath,

@@ -19,7 +19,6 @@ use crate::files::target::status::set_owner_mode_and_time;
 use crate::lock::lock;
 use crate::observer::FileRecord;
 
-/// The hash of content that was not hashed.
 const UNKNOWN_HASH: blake3::Hash = blake3::Hash::from_bytes([0; 32]);
 
 impl IncomingFiles {

@@ -30,7 +30,6 @@ const ZERO_BYTES: usize = 64 << 10;
 enum HoleJob {
     /// To hash holes before their file is whole.
     Hash(u32, u32),
-    /// To finish a file that has holes.
     Finish(Arc<IncomingFile>),
     /// Nothing more.
     End,

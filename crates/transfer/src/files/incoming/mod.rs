@@ -97,17 +97,14 @@ impl Top {
 /// How existing files are treated.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Policy {
-    /// Whether to replace them.
     pub replace: bool,
     /// Whether they count as unchanged, whatever they hold. Otherwise one that differs is a failure, unless it is replaced.
     pub leave: bool,
     /// Whether to compare contents where length and time are the same.
     pub checksum: bool,
-    /// Whether this is a dry run.
     pub dry_run: bool,
     /// Whether extended attributes (`user.*`) are accepted.
     pub attributes: bool,
-    /// Whether owners are accepted.
     pub owners: bool,
     /// Whether names that begin with a dot may come into any directory, not only into those that transfers made.
     pub dotfiles: bool,
@@ -236,7 +233,6 @@ impl IncomingFiles {
         self.promised.fetch_sub(released, Ordering::Relaxed);
     }
 
-    /// Gives room back.
     fn give_room_back(&self, room: u64) {
         if let Some(quota) = self.quota() {
             quota.give_back(room);

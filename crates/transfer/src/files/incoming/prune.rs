@@ -30,7 +30,6 @@ pub struct Delete {
 /// Names of deleted things in one record: escaped, each may take 2 KB, and a record no more than 1 MiB.
 const NAMES_PER_RECORD: usize = 256;
 
-/// Limits of a deletion.
 pub(crate) struct Deletion {
     /// Whether the target itself is to hold nothing else.
     contents: bool,

@@ -21,7 +21,6 @@ use crate::observer::{FileLog, FileRecord};
 
 /// All files of a transfer at its sender.
 pub(crate) struct OutgoingFiles {
-    /// This is a dry run.
     dry_run: bool,
     /// Receives a record of each file.
     log: Option<Arc<dyn FileLog>>,
@@ -42,7 +41,6 @@ enum Stage {
     GivenUp,
 }
 
-/// A file that was sent.
 struct Sent {
     hash: [u8; 32],
     /// Path and length, for an observer or a dry run.

@@ -166,7 +166,6 @@ impl SourceFile {
 pub(crate) enum Undelivered {
     /// Another file took its name.
     Replaced,
-    /// It kept changing.
     Changed,
     /// It became shorter.
     Shrank,

@@ -17,7 +17,6 @@ const COARSE_STEP: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(10);
 /// `AT_STATX_FORCE_SYNC` (include/uapi/linux/fcntl.h), which rustix does not name for musl.
 const FORCE_SYNC: AtFlags = AtFlags::from_bits_retain(0x2000);
-/// The polling interval.
 const LOOK_INTERVAL: Duration = Duration::from_millis(1);
 
 /// A regular file at one moment. Two that are equal are of the same file, which was not changed in between, once the

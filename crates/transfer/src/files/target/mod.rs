@@ -39,7 +39,6 @@ pub enum Target {
     Output,
 }
 
-/// A directory to write into.
 pub(crate) struct TargetDirectory {
     /// Its path, for this end's user.
     path: PathBuf,

@@ -9,7 +9,6 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{Gid, Mode, Timespec, Timestamps, Uid};
 use sweetspot_linux::process;
 
-/// The attributes of a file.
 pub(crate) struct FileStatus {
     pub mode: u32,
     /// Time of the last change; without one the file keeps its own.
