@@ -79,7 +79,6 @@ pub fn check(matches: &ArgMatches) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the command line has this option.
 fn is_given(matches: &ArgMatches, option: &str) -> bool {
     matches.value_source(option) == Some(ValueSource::CommandLine)
 }

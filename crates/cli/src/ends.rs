@@ -15,13 +15,11 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Whether `address` is one of them.
     #[cfg(target_os = "linux")]
     pub fn contains(&self, address: SocketAddr) -> bool {
         self.addresses.contains(&address)
     }
 
-    /// Each of them.
     #[cfg(any(test, target_os = "linux"))]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses

@@ -161,7 +161,6 @@ struct JsonLine<'a> {
     rtt_min_s: Option<f64>,
 }
 
-/// A change as it is written in JSON.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum ChangeRecord {

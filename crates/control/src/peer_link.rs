@@ -70,7 +70,6 @@ pub enum Transmit {
     Train(Vec<Vec<u8>>),
 }
 
-/// The state of a sender that helps.
 #[derive(Debug, Default)]
 struct SenderSide {
     reflector: Reflector,

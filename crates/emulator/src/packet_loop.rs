@@ -29,7 +29,6 @@ const ARRIVAL_BATCH: usize = 64;
 /// ... and for super-frames: each costs a call, whatever its size.
 const OFFLOAD_ARRIVAL_BATCH: usize = 200;
 
-/// Commands to the running loop.
 pub(crate) struct Told {
     /// Alterations of the direction near to far.
     pub up: Receiver<Alteration>,
@@ -38,7 +37,6 @@ pub(crate) struct Told {
     pub stop: Receiver<()>,
 }
 
-/// The loop's counters.
 #[derive(Debug)]
 pub(crate) struct PacketLoopReport {
     pub up: DirectionCounters,
@@ -69,7 +67,6 @@ impl Wait {
     }
 }
 
-/// The loop's state.
 pub(crate) struct PacketLoop {
     near: PacketPort,
     far: PacketPort,

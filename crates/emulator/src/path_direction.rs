@@ -37,7 +37,6 @@ pub(crate) struct PathDirection {
     /// The narrow hop, with the sampled queue.
     narrow: usize,
     routes: Routes,
-    /// The device in front of the path.
     middlebox: Middlebox,
     /// Packets waiting for their extra delay.
     fan: Fan<PacketHandle>,

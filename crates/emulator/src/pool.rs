@@ -54,7 +54,6 @@ impl PacketHandle {
 /// How a packet came.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Arrival {
-    /// Which pair of hosts it travels between.
     pub host_pair: u16,
     /// Another packet was in the buffer.
     pub follows: bool,

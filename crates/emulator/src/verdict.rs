@@ -49,7 +49,6 @@ impl CertificateVerdict {
     }
 }
 
-/// The lateness that a direction tolerates.
 struct LatenessLimits {
     p99: Duration,
     max: Duration,

@@ -47,7 +47,6 @@ pub(crate) const NEAR: SideConfig = SideConfig {
     host_pairs: NEAR_PAIR_PREFIX,
     mac: [2, 0, 0, 0, 0, 1],
 };
-/// The other end.
 pub(crate) const FAR: SideConfig = SideConfig {
     name: "far",
     address: Ipv4Addr::new(10, 77, 0, 2),

@@ -49,7 +49,6 @@ const LIMITS_SINCE: (u32, u32) = (5, 11);
 /// Iterators may ask for the events of existing connections since Linux 6.12 (TCP_BPF_SOCK_OPS_CB_FLAGS).
 const EXISTING_SINCE: (u32, u32) = (6, 12);
 
-/// The facts read from a host.
 #[derive(Debug)]
 pub(crate) struct Host {
     little_endian: bool,

@@ -11,7 +11,6 @@ use sweetspot_units::Time;
 
 use crate::clock;
 
-/// The most sources of one wait.
 const MAX_SOURCES: usize = 4;
 
 /// Waits until one of `sources` is readable or `due` has come on the clock of [`clock::now`]. At most four sources are polled.

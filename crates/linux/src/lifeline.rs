@@ -137,7 +137,6 @@ impl Causes {
     }
 }
 
-/// The result of one poll.
 struct Seen {
     stopped: bool,
     unread: bool,

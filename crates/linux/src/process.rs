@@ -30,7 +30,6 @@ pub fn umask() -> u32 {
     })
 }
 
-/// The umask in the text of /proc/PID/status.
 fn umask_in(status: &str) -> Option<u32> {
     let octal = status.lines().find_map(|line| line.strip_prefix("Umask:"))?;
     u32::from_str_radix(octal.trim(), 8).ok()

@@ -14,7 +14,6 @@ pub struct Chain<P> {
     hops: Vec<Direction<Routed<P>>>,
     /// All arrivals at each hop up to this time were handed in: the next one counts as no earlier.
     decided: Vec<Time>,
-    /// The longest queue of each hop.
     longest: Vec<Bytes>,
     /// Packets that are through.
     out: Pipe<P>,

@@ -142,7 +142,6 @@ pub fn until_interrupted<T: Send>(
 }
 
 enum Message {
-    /// Update the display.
     Poll,
     End,
 }

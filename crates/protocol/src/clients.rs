@@ -219,7 +219,6 @@ impl FromStr for Rights {
     }
 }
 
-/// A client's line.
 impl fmt::Display for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} dir=\"{}\"", self.credential, self.name, self.directory.display())?;

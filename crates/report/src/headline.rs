@@ -39,7 +39,6 @@ pub fn headline(outcome: &DemoOutcome) -> Vec<String> {
     [first].into_iter().chain(others).chain(left_out).collect()
 }
 
-/// A variant's name in a sentence.
 fn name(c: &VariantOutcome) -> String {
     let sizing = match c.sizing.as_str() {
         "sobas" => "SOBAS",

@@ -143,7 +143,6 @@ fn rows_of(point: &SweepFilePoint) -> impl Iterator<Item = SweepRow<'_>> {
     })
 }
 
-/// The name of a key's column.
 pub(crate) fn column_of(key: &str) -> String {
     key.replace('.', "_")
 }

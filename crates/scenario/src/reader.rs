@@ -155,7 +155,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// One of a few words.
     pub(crate) fn choice<T: Copy>(
         &mut self,
         key: &'static str,

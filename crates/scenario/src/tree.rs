@@ -25,7 +25,6 @@ enum SetError {
     NoEntry(usize),
 }
 
-/// A value of a scenario file.
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
     Text(String),
@@ -36,7 +35,6 @@ pub(crate) enum Value {
 }
 
 impl Node {
-    /// The tree of a TOML document.
     pub(crate) fn parse(text: &str) -> Result<Node, ScenarioError> {
         let lines = LineIndex::of(text);
         let document = DeTable::parse(text).map_err(|error| syntax_error(text, &lines, &error))?;

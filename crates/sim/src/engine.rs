@@ -101,7 +101,6 @@ struct Simulation<'a, S> {
     sampler: Sampler,
 }
 
-/// The times that matter to the outcome.
 struct MeasurementTimes {
     /// The last third of the time before the first transfer: the effects of start-up are over.
     before: (Time, Time),

@@ -17,7 +17,6 @@ use crate::world::World;
 pub(crate) struct Snapshot {
     at: Time,
     narrow: HopTotals,
-    /// Packets that all hops have forwarded.
     forwarded: u64,
     targets: Vec<TargetTotals>,
     groups: Vec<GroupTotals>,

@@ -42,9 +42,7 @@ pub struct Rledbat {
     window: Bytes,
     state: RledbatState,
     base: Option<Duration>,
-    /// The lowest sample of the round.
     lowest: Option<Duration>,
-    /// The highest sample of the round.
     highest: Option<Duration>,
     lost: bool,
     /// Whether losses lower the target.

@@ -29,7 +29,6 @@ const LOCKS_INTERVAL: Duration = Duration::from_secs(1);
 /// The limiting factor covers the last one to two of these.
 const LIMITS_INTERVAL: Duration = Duration::from_secs(2);
 
-/// A socket of the pool.
 pub(crate) struct Member {
     pub socket: OwnSocket,
     pub options: Options,
@@ -353,7 +352,6 @@ impl Member {
 
 /// The result of a poll of a resting socket.
 pub(crate) enum Movement {
-    /// Nothing has moved.
     Still,
     Moved,
     /// It was closed, or its connection is over.

@@ -51,7 +51,6 @@ impl PathKey {
     }
 }
 
-/// The moving sockets of a path.
 pub(crate) struct Path {
     pub group: PathGroup,
     pub members: BTreeMap<u64, Member>,

@@ -47,11 +47,9 @@ pub(crate) struct PoolState {
     cache: PathCache<PathKey, PathGroup>,
     memory: Option<Bytes>,
     max_window: Bytes,
-    /// The latest time seen.
     now: Time,
 }
 
-/// Where a socket is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Resting,
@@ -137,7 +135,6 @@ impl PoolState {
         rounds.chain(self.young.due()).chain(self.idle.due()).min()
     }
 
-    /// Samples the sockets of a path.
     fn round(&mut self, now: Time, key: PathKey, notices: &mut Vec<Notice>) {
         let paths = self.paths.len() as u64;
         let began = clock::used();

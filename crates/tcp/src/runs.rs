@@ -109,7 +109,6 @@ impl Runs {
         self.runs.is_empty()
     }
 
-    /// Takes all numbers out.
     pub(crate) fn clear(&mut self) {
         self.runs.clear();
         self.count = 0;

@@ -184,7 +184,6 @@ impl Scoreboard {
         self.sacked.is_empty() && self.again.as_ref().is_none_or(VecDeque::is_empty)
     }
 
-    /// Whether nothing is sacked.
     pub(crate) fn is_empty(&self) -> bool {
         self.sacked.is_empty()
     }

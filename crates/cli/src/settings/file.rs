@@ -14,7 +14,6 @@ use sweetspot_program::print::Shown;
 /// A verb's names and an option's long name.
 type Key = (Vec<String>, String);
 
-/// The settings of a file.
 #[derive(Debug, Default)]
 pub struct ConfigFile {
     /// The values, and where they stand.

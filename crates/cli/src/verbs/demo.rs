@@ -94,7 +94,6 @@ pub fn run(arguments: DemoArguments) -> Ending {
     Ok(ExitCode::from(code))
 }
 
-/// Refuses a variant that is given twice.
 fn refuse_repeated(variants: &[Variant]) -> Result<(), UsageError> {
     let is_repeated = |(i, variant): &(usize, &Variant)| {
         variants[..*i].iter().any(|before| before.to_string() == variant.to_string())

@@ -193,7 +193,6 @@ fn trace(file: &Option<PathBuf>) -> Result<Option<Trace>, String> {
     trace.map(Some).map_err(|error| format!("{}: {error}", file.shown()))
 }
 
-/// The paths that have names.
 fn list() {
     for path in NAMED_PATHS {
         out!("@{:<19} {}", path.name, path.about);

@@ -107,7 +107,6 @@ pub fn run(arguments: ReceiveArguments) -> Ending {
     reporter.finish(received.map_err(Into::into))
 }
 
-/// The target that a path means.
 pub fn target(path: &Path) -> Target {
     match path {
         path if path == Path::new("-") => Target::Output,

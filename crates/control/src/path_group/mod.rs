@@ -67,7 +67,6 @@ pub struct PathGroup {
     limit_changes: VecDeque<LimitChange>,
     events: VecDeque<(TuneEventKind, String)>,
     ignored_limits: VecDeque<IgnoredLimit>,
-    /// Its limits are not applied.
     is_dry_run: bool,
     /// The dry run has come to a decision with an effect that nobody can know.
     is_decided: bool,

@@ -32,7 +32,6 @@ pub struct PaceStep {
 /// [`PacedUpload::handle_timeout`] then: a sample of the kernel may be older than that.
 pub struct PacedUpload {
     driver: Driver,
-    /// The latest sample.
     kernel: KernelView,
     delivered: Bytes,
     pace: Option<Rate>,

@@ -20,7 +20,6 @@ pub(crate) struct Merge {
     /// The payload of the first packet, and of all.
     size: usize,
     payload: usize,
-    /// How many there are.
     pub packets: usize,
     /// Whether the last one said PSH.
     pushed: bool,

@@ -145,7 +145,6 @@ impl<'a> MeasuredTransfer<'a> {
     }
 }
 
-/// Records the sender's rows.
 struct RowRecorder(Vec<SeriesRow>);
 
 impl TransferObserver for RowRecorder {
@@ -156,7 +155,6 @@ impl TransferObserver for RowRecorder {
     }
 }
 
-/// Records the controller's events.
 struct EventRecorder(Events);
 
 impl TransferObserver for EventRecorder {

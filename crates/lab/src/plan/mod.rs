@@ -45,7 +45,6 @@ pub(crate) struct LabPlan {
     pub seed: u64,
 }
 
-/// One measured transfer.
 #[derive(Debug)]
 pub(crate) struct TargetPlan {
     pub host_pair: usize,

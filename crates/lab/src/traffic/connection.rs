@@ -15,7 +15,6 @@ pub(super) struct TrafficConnection {
     pub end: ConnectionRole,
 }
 
-/// The role of a connection's end.
 #[derive(Debug)]
 pub(super) enum ConnectionRole {
     Source(SendingState),

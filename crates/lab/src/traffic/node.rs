@@ -43,7 +43,6 @@ pub(crate) struct TrafficNode<'a> {
     free: Vec<usize>,
     tasks: BinaryHeap<Reverse<(Time, Task)>>,
     totals: Vec<LoadTotals>,
-    /// Whether the measured time has begun.
     measures: bool,
 }
 

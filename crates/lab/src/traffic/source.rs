@@ -18,7 +18,6 @@ pub(super) struct TrafficSource {
 pub(super) enum Action {
     /// Opens a connection for this many bytes; `None`: endless.
     Open(Option<Bytes>),
-    /// Sends a datagram.
     Send,
 }
 

@@ -17,7 +17,6 @@ pub(crate) struct LoadTotals {
     pub received: u64,
     pub retransmitted: u64,
     pub timeouts: u64,
-    /// Transfers that finished.
     pub completed: u64,
     pub completion: Duration,
 }

@@ -20,7 +20,6 @@ pub struct LiveSocket {
     cookie: u64,
 }
 
-/// Where a socket can be borrowed.
 #[derive(Debug, Clone)]
 struct SocketPlace {
     process: ProcessHandle,

@@ -140,7 +140,6 @@ fn hardware(socket: &OwnedFd) -> io::Result<u16> {
 struct BlockRing {
     memory: Mapping,
     next: usize,
-    /// Whether it has packets of all devices.
     all: bool,
 }
 

@@ -14,7 +14,6 @@ pub struct Blue<P> {
     /// p_m.
     probability: f64,
     last_update: Time,
-    /// Since when the link is idle.
     idle_since: Option<Time>,
     random: Random,
 }

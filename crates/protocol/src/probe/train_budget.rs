@@ -12,7 +12,6 @@ const TRAIN_SHARE: u64 = 10;
 /// How much the trains of one connection may be: a receiver that asks for more gets none.
 #[derive(Debug, Default)]
 pub struct TrainBudget {
-    /// Bytes of all trains so far.
     sent: u64,
 }
 

@@ -188,7 +188,6 @@ fn name(svg: &mut String, (plot, mark): (&Plot, &PublishedMark), frame: &PlotFra
     );
 }
 
-/// Half the width of a box of quantiles.
 const BOX_HALF: f64 = 14.0;
 
 fn quantiles(svg: &mut String, each: &QuantileBox, frame: &PlotFrame) {

@@ -54,7 +54,6 @@ pub fn file(title: &str, plots: &[Plot], theme: Theme) -> String {
     )
 }
 
-/// The picture and its height.
 fn body(plot: &Plot) -> (String, f64) {
     let heading = heading::draw(plot, WIDTH);
     let bottom = heading.height + FRAME;

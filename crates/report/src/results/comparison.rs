@@ -64,7 +64,6 @@ impl ComparedQuantity {
     }
 }
 
-/// A file and its transfers.
 struct Side<'a> {
     name: &'a str,
     measured: Vec<Measured<'a>>,
@@ -110,7 +109,6 @@ impl<'a> Side<'a> {
 struct Case<'a> {
     /// Its difference from the other cases; empty if it is the only one.
     name: String,
-    /// The transfers of each file.
     sides: [Vec<&'a Measured<'a>>; 2],
 }
 

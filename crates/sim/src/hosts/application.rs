@@ -69,7 +69,6 @@ pub(crate) struct Writer {
     schedule: Schedule,
     /// Packets of the whole transfer; `None`: without end.
     total: Option<u64>,
-    /// Packets that it has given one by one.
     written: u64,
     random: Random,
 }

@@ -12,7 +12,6 @@ pub(crate) struct ControlLoop {
     driver: Driver,
     /// The kernel's own autotuning, over which a controller's limit is a clamp.
     autotuning: Option<Autotuning>,
-    /// The receiving kernel's view.
     kernel: KernelView,
     /// Segments that arrived ahead of a missing one in the transfers before this one.
     out_of_order_before: u64,
@@ -93,7 +92,6 @@ impl ControlLoop {
         }
     }
 
-    /// The receiver timed a round trip.
     #[inline]
     pub(crate) fn handle_round_trip(&mut self, rtt: Duration) {
         // The handshake's: nothing else is sent from this end.
@@ -107,7 +105,6 @@ impl ControlLoop {
         self.kernel.out_of_order = self.out_of_order_before + segments;
     }
 
-    /// The answer to a probe arrived.
     pub(crate) fn handle_answer(&mut self, now: Time, header: &AnswerHeader, report: SenderReport) {
         let AnswerHeader { probe, sequence, .. } = *header;
         let answer = ProbeAnswer { probe, sequence, held: Duration::ZERO, report };

@@ -1,6 +1,5 @@
 use crate::random;
 
-/// The sizes of data packets on the wire.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DataSizes {
     /// Their mean, bytes.

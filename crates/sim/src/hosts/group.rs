@@ -19,7 +19,6 @@ pub(crate) struct Group {
     pub application: Application,
     /// Whether its data can carry congestion marks.
     pub ecn: bool,
-    /// Whether its hosts behave as Linux does.
     pub linux: bool,
     /// The exponent of the window scale option ([`Tcp::window_scale`]).
     window_scale: u64,

@@ -157,7 +157,6 @@ impl Hosts {
         Packet::new((index, flow.direction, flow.epoch()), size, Ecn::NotCapable, header)
     }
 
-    /// The report of a flow's sender.
     pub(crate) fn report(&self, index: usize) -> SenderReport {
         let sender = &self.flows[index].sender;
         let payload = self.payload(index);

@@ -28,7 +28,6 @@ pub(crate) struct Target {
     acked: VecDeque<(u64, Time)>,
     /// The highest number among them so far.
     acked_up_to: Option<u64>,
-    /// Answers that its source has sent.
     pub answers: u32,
     /// Requests that its source has not granted yet, under their numbers.
     pub requests: Vec<(u64, Request)>,
@@ -57,7 +56,6 @@ pub type ControllerMaker = Box<dyn FnOnce(&ControllerConfig) -> Box<dyn Controll
 pub(crate) enum Request {
     /// Send `packets` packets of `size` bytes back to back.
     Train { id: u32, packets: u32, size: u16 },
-    /// Use this congestion control.
     Congestion(CongestionChoice),
     /// Send at this pace or slower; `None` lifts the limit.
     Pacing(Option<Rate>),

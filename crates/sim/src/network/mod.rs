@@ -52,13 +52,10 @@ pub(crate) struct Network {
     /// Input links, which several servers share.
     inputs: Vec<InputLink>,
     pub wire_times: WireTimes,
-    /// SACK blocks of the ACKs on their way.
     pub sacks: Slab<SackBlocks>,
-    /// Reports of the answers on their way.
     pub reports: Slab<SenderReport>,
 }
 
-/// A hop's next event.
 #[derive(Debug, Clone, Copy)]
 struct NextEvent {
     due: Deadline,

@@ -44,7 +44,6 @@ pub(crate) enum Header {
     WindowUpdate(WindowUpdateHeader),
 }
 
-/// A TCP data segment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DataHeader {
     /// Its number; 0 is the SYN.
@@ -91,7 +90,6 @@ pub(crate) struct AnswerHeader {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TrainHeader {
-    /// The train's number.
     pub train: u32,
     /// Packets of the train sent before it.
     pub index: u32,
@@ -261,7 +259,6 @@ impl Packet {
         }
     }
 
-    /// The direction in which it crosses the hops.
     #[inline]
     pub(crate) fn direction(&self) -> Direction {
         if self.tag.0 & Tag::BACKWARD == 0 { Direction::Forward } else { Direction::Backward }

@@ -53,7 +53,6 @@ impl Place {
         Place::new((block.get() as u32) << SLOT_BITS)
     }
 
-    /// The block's index.
     #[inline(always)]
     fn block(self) -> usize {
         (self.get() >> SLOT_BITS) as usize

@@ -89,7 +89,6 @@ impl HostMonitor {
         self.windows.front().copied().unwrap_or(0)
     }
 
-    /// The oldest views are used up.
     pub(super) fn forget_views(&mut self) {
         self.senders.pop_front();
         self.windows.pop_front();

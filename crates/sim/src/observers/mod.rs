@@ -18,12 +18,10 @@ use sweetspot_units::{Deadline, Time};
 use crate::hosts::Flow;
 
 pub(crate) struct Observers {
-    /// The times at which everything is observed.
     pub times: Vec<Time>,
     /// The sample times at which everything is counted. Packets that leave the routers after the next one are held back until
     /// then.
     pub counts: Vec<Time>,
-    /// One for each measured transfer.
     pub monitors: Vec<HostMonitor>,
     pub totals: Vec<GroupTotals>,
     pub path: PathMonitor,

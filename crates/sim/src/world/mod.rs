@@ -121,7 +121,6 @@ impl<S: Scheduler> World<S> {
 /// The timers that a host is to work off.
 #[derive(Debug, Clone, Copy)]
 enum Until {
-    /// Timers that expire before this time.
     Before(Time),
     /// Timers that expire at this time or before.
     Through(Time),

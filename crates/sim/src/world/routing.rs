@@ -72,7 +72,6 @@ impl<S: Scheduler> World<S> {
                 || self.hosts.flows[packet.flow as usize].after(direction, hop).is_none())
     }
 
-    /// The event of a hop has come.
     #[inline(always)]
     pub(super) fn leave_hop(&mut self, index: usize) {
         let left = self.network.leave_hop(&mut self.queue, index);
@@ -93,7 +92,6 @@ impl<S: Scheduler> World<S> {
         self.leave_routers(&packet);
     }
 
-    /// A packet leaves the last router now.
     #[inline(always)]
     fn leave_routers(&mut self, packet: &Packet) {
         if packet.goes_to_sink() {

@@ -90,7 +90,6 @@ impl Elasticity {
         last.iter().for_each(|sample| self.fit.add(*sample));
     }
 
-    /// Forgets all epochs.
     pub(crate) fn clear(&mut self) {
         self.last.iter_mut().for_each(VecDeque::clear);
         self.fit = Fit::default();

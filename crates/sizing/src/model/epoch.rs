@@ -30,7 +30,6 @@ pub(crate) struct Epoch {
     pub losses: u64,
 }
 
-/// Collects samples into epochs.
 #[derive(Debug)]
 pub(crate) struct Epochs {
     shortest: Duration,

@@ -67,7 +67,6 @@ impl Share {
         self.all += all.max(hits);
     }
 
-    /// The number of events.
     pub(crate) fn hits(&self) -> u64 {
         self.hits
     }

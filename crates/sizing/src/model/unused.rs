@@ -24,7 +24,6 @@ pub(crate) struct UnusedCapacity {
     delivered: Bytes,
 }
 
-/// The queue during an epoch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Queued {
     /// One persisted throughout: the bottleneck was busy, with cross traffic if not with our packets.
@@ -68,7 +67,6 @@ impl UnusedCapacity {
         }
     }
 
-    /// The first loss of a window.
     fn handle_loss(&mut self, had_queue: bool) {
         if had_queue && !self.has_overflowed && self.lost_at.is_none() {
             self.has_overflowed = true;

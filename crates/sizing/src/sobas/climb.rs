@@ -79,7 +79,6 @@ impl Sobas {
         }
     }
 
-    /// Evaluates an epoch of a climb.
     pub(super) fn check_climb(
         &mut self,
         now: Time,

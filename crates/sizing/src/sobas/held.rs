@@ -43,7 +43,6 @@ pub(super) struct Held {
     halved: bool,
 }
 
-/// How the window is held.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Hold {
     /// On its way to the remembered window, after `others` epochs in a row with a queue of cross traffic.
@@ -57,7 +56,6 @@ pub(super) enum Hold {
     Paced(Paced),
 }
 
-/// The evidence for the capacity.
 #[derive(Debug, Clone, Copy)]
 enum Source {
     Measured,
@@ -342,7 +340,6 @@ impl Sobas {
         self.limits.pace(Some(pace).filter(|_| self.sensors == Sensors::Probes));
     }
 
-    /// Evaluates an epoch.
     pub(super) fn check_hold(
         &mut self,
         now: Time,

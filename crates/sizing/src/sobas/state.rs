@@ -137,7 +137,6 @@ pub(super) enum State {
     Trial(Trial),
     /// Sending faster under BBR, step by step, to see whether the path carries more.
     Climb(Climb),
-    /// The transfer is over.
     Ended,
 }
 

@@ -81,7 +81,6 @@ impl Trial {
 }
 
 impl Sobas {
-    /// Sets the window of the trial.
     pub(super) fn apply_trial(&mut self, now: Time) {
         let (State::Trial(trial), Some(base)) = (&self.state, self.min_rtt.get()) else { return };
         let window = self.limits.window_for(trial.rate, base, trial.queue);

@@ -26,7 +26,6 @@ pub(super) struct Drain {
     before: Rate,
     /// Delivery rate since then, while there was a queue.
     since: Option<Rate>,
-    /// The longest queue seen.
     longest: Duration,
 }
 

@@ -52,7 +52,6 @@ pub(super) enum PacingState {
     Held(HeldUpload),
     /// Left to congestion control.
     Open(OpenUpload),
-    /// The transfer is over.
     Ended,
 }
 

@@ -40,7 +40,6 @@ enum TrialStage {
     },
 }
 
-/// Present state of a paced upload.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UploadState {
     pub pace: Rate,

@@ -36,7 +36,6 @@ enum PipeState {
     Reduction { prr: Prr, allowed: u32 },
 }
 
-/// Where a recovery begins.
 pub(super) struct RecoveryStart {
     /// Packets sent and not acknowledged cumulatively, without those that duplicate ACKs stand for.
     pub in_flight: u64,
@@ -114,7 +113,6 @@ impl Repair {
         }
     }
 
-    /// A packet leaves.
     pub(super) fn spend(&mut self) {
         match &mut self.pipe_state {
             PipeState::Scoreboard | PipeState::Forward => {}
@@ -126,7 +124,6 @@ impl Repair {
         }
     }
 
-    /// The recovery is over.
     pub(super) fn end(&mut self) {
         self.pipe_state = PipeState::Scoreboard;
     }

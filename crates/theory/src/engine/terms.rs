@@ -9,7 +9,6 @@ use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 use super::not_covered;
 use crate::path::Path;
 
-/// The formulas' arguments.
 #[derive(Debug)]
 pub(super) struct Terms<'a> {
     pub transfers: &'a [Transfer],

@@ -43,7 +43,6 @@ enum Format {
     Snoop(snoop::SnoopHeader),
 }
 
-/// The first item of the input.
 enum Item<'a> {
     /// A packet, and how many bytes it takes up.
     Record(Record<'a>, usize),

@@ -177,7 +177,6 @@ impl Connection {
         self.streams[own].send(segment, answers);
     }
 
-    /// The handshake is over.
     fn prepare(&mut self, now: Time) {
         let Handshake { offers, to_opened, to_opener, .. } = self.handshake;
         let timestamps = offers.iter().all(|o| o.is_some_and(|o| o.timestamps));

@@ -21,7 +21,6 @@ pub struct Duplicates {
 #[derive(Debug, Default)]
 struct Side {
     recent: Vec<(Fingerprint, Time)>,
-    /// The latest SYN.
     synchronised: Option<(Fingerprint, Time)>,
     oldest: usize,
     /// The side gives packets of different content the same identification.

@@ -105,7 +105,6 @@ impl Link {
         }
     }
 
-    /// The IP packet in a frame.
     pub(crate) fn strip(self, frame: &[u8]) -> Result<&[u8], NotASegment> {
         match self {
             Link::Raw => Ok(frame),
@@ -144,7 +143,6 @@ impl Link {
 }
 
 impl Radio {
-    /// How long the header is.
     fn header(self, frame: &[u8]) -> Result<usize, NotASegment> {
         match self {
             Radio::Tap => Ok(u16_at(frame, 2)?.swap_bytes().into()),
@@ -155,7 +153,6 @@ impl Radio {
     }
 }
 
-/// The IP packet in an Ethernet frame.
 pub(crate) fn ethernet(frame: &[u8]) -> Result<&[u8], NotASegment> {
     ethertype(frame, 12)
 }

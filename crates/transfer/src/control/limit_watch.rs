@@ -15,7 +15,6 @@ const CWND_SHARE: f64 = 0.7;
 /// A full send buffer limits if it does for this share of the time.
 const LIMITED_SHARE: f64 = 0.3;
 
-/// Watches all connections of a transfer.
 pub(crate) struct LimitWatch {
     due: Time,
     /// Time so far in which a full send buffer was the limit, over all connections.

@@ -197,7 +197,6 @@ impl<'a> ReceiverControl<'a> {
         self.event_fd.signal();
     }
 
-    /// Asks the control loop a question.
     pub fn ask<T>(&self, question: impl FnOnce(&ControlLoop) -> T) -> T {
         question(&lock(&self.state).control_loop)
     }
@@ -445,7 +444,6 @@ impl ReceiveConnection {
     }
 }
 
-/// The sum of two connections' views.
 fn plus(mut sum: KernelView, other: &KernelView) -> KernelView {
     sum.window = sum.window.zip(other.window).map(|(a, b)| a + b);
     sum.rtt = mean_known(sum.rtt, other.rtt);

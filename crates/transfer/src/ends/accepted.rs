@@ -39,7 +39,6 @@ pub(crate) fn stream_count(options: &ReceiveOptions, offer: &Offer) -> StreamCou
     StreamCount::new(chosen).greedy(offer.greedy)
 }
 
-/// The agreed parameters.
 pub(crate) struct Accepted {
     pub destination: Destination,
     pub policy: Policy,

@@ -24,7 +24,6 @@ use crate::wire::link::{self, Contact, FurtherLinks, Link, Reached};
 
 /// The pause before the first new attempt after the path broke; it doubles with each.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
-/// The longest pause between attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 /// Refused connections in a row by which a listener has ended. A firewall that starts anew may refuse one.
 const REFUSALS: u32 = 2;
@@ -225,7 +224,6 @@ impl<'a> Client<'a> {
     }
 }
 
-/// A new name for a transfer.
 fn transfer_id() -> Result<String, TransferError> {
     let id: [u8; 16] = random_bytes("drawing a number")?;
     Ok(HEXLOWER.encode(&id))

@@ -89,7 +89,6 @@ impl ClientTable {
         }
     }
 
-    /// The code of this number.
     pub fn code(&self, number: u32) -> Option<(Arc<Client>, SpokenCode)> {
         self.clients().into_iter().find_map(|client| match &client.credential {
             Credential::Code(code) if code.number() == number => {

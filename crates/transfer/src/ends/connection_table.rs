@@ -70,7 +70,6 @@ impl ConnectionTable {
         Some(number)
     }
 
-    /// A connection was authenticated.
     pub fn authenticated(&self, number: u64) {
         let mut present = lock(&self.present);
         let found = present.connections.iter_mut().find(|connection| connection.number == number);
@@ -79,7 +78,6 @@ impl ConnectionTable {
         }
     }
 
-    /// The connection of that number ended.
     pub fn leave(&self, number: u64) {
         lock(&self.present).connections.retain(|connection| connection.number != number);
     }
@@ -102,7 +100,6 @@ impl ConnectionTable {
         }
     }
 
-    /// Whether the server closes.
     pub fn is_closing(&self) -> bool {
         lock(&self.present).closing
     }

@@ -5,7 +5,6 @@ use sweetspot_units::Time;
 
 use crate::TransferError;
 
-/// The state of a server of one transfer.
 #[derive(Debug, Default)]
 pub(crate) enum OnceState {
     /// No transfer was admitted yet.

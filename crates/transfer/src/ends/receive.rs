@@ -116,7 +116,6 @@ pub(crate) fn receive(
     Ended { result, wrote: wrote.get() }
 }
 
-/// A transfer that runs.
 struct Receiving<'a> {
     config: &'a ReceiveConfig,
     offer: &'a Offer,

@@ -8,7 +8,6 @@ use crate::files::incoming::Bounds;
 use crate::observer::FileLog;
 use crate::options::ReceiveOptions;
 
-/// How a receiver receives on this host.
 pub(crate) struct ReceiveConfig {
     pub options: ReceiveOptions,
     pub clamp_method: ClampMethod,

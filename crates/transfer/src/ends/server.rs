@@ -35,7 +35,6 @@ use crate::options::{EndsAfter, Purpose, ServeOptions};
 use crate::wire::identity::{AskFor, Identity, draw_secret};
 use crate::wire::link::{FurtherLinks, Link};
 
-/// The pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The interval between checks for clients that were removed from their file.
 const CLIENTS_INTERVAL: Duration = Duration::from_secs(1);

@@ -50,7 +50,6 @@ struct Ongoing {
     channel: Arc<Channel>,
 }
 
-/// Why there is no session for a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// The further connection's transfer does not run here.
@@ -225,7 +224,6 @@ impl SessionTable {
         let _ = self.ended.wait_timeout_while(sessions, patience.into(), runs);
     }
 
-    /// The transfer of that number ended.
     pub fn leave(&self, transfer: &str, client: &Client, number: u64) {
         let (mut sessions, key) = (lock(&self.sessions), key(client, transfer));
         if sessions.transfers.get(&key).is_some_and(|running| running.number == number) {

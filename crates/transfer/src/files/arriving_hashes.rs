@@ -62,7 +62,6 @@ impl HashBudget {
         Some(Charged { hashes: hashes.into_iter(), counted, budget: Arc::clone(self) })
     }
 
-    /// Ends all waiting.
     pub fn end(&self) {
         lock(&self.state).over = true;
         self.freed.notify_all();

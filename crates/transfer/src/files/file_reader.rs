@@ -66,7 +66,6 @@ struct Reading<'a> {
     pieces_sent: u32,
 }
 
-/// The result of one pass over a file.
 struct Pass {
     hash: blake3::Hash,
     /// Whether a piece was another one than in the pass before.
@@ -99,7 +98,6 @@ impl FileReader<'_> {
         }
     }
 
-    /// Sends the wanted parts of a file.
     fn deliver(&mut self, want: &mut Want) -> Delivered {
         let Some(listed) = want.file.listed else { return self.deliver_stream(want) };
         let file = match want.file.open() {
@@ -447,7 +445,6 @@ fn unread(error: io::Error) -> Undelivered {
     }
 }
 
-/// Neighbouring pieces that are holes.
 struct HoleRun {
     first: u32,
     pieces: u32,

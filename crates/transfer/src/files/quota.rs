@@ -38,7 +38,6 @@ struct Ledger {
 }
 
 impl Quota {
-    /// The limit.
     pub fn limit(&self) -> Bytes {
         self.limit
     }
@@ -49,7 +48,6 @@ impl Quota {
         self.ledger.used.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
     }
 
-    /// Gives room back.
     pub fn give_back(&self, bytes: u64) {
         let less = |used: u64| Some(used.saturating_sub(bytes));
         let _ = self.ledger.used.fetch_update(Ordering::AcqRel, Ordering::Acquire, less);

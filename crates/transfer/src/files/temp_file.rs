@@ -45,7 +45,6 @@ pub(crate) struct TempFile {
     name: String,
     final_name: OsString,
     keep: Keep,
-    /// Whether it holds something to resume from.
     holds_content: AtomicBool,
     done: AtomicBool,
 }

@@ -188,7 +188,6 @@ impl Channel {
         &self.socket
     }
 
-    /// The peer's address.
     pub fn peer(&self) -> SocketAddr {
         self.peer
     }
@@ -353,12 +352,10 @@ impl Channel {
         tcp::Info::read(&self.socket).map_or(Bytes::ZERO, |info| info.bytes_acked)
     }
 
-    /// Writes one record.
     pub fn tell(&self, record: &Record) -> Result<(), TransferError> {
         self.write(&[&record.to_frame()])
     }
 
-    /// Writes one message.
     pub fn say(&self, message: &Message) -> Result<(), TransferError> {
         self.write(&[&message.to_frame()])
     }

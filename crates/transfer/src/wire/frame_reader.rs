@@ -12,7 +12,6 @@ use crate::TransferError;
 use crate::limits::{FRAME_GRACE, MIN_FRAME_RATE, PARTING_TIMEOUT};
 use crate::wire::channel::{Channel, SOCKET_READ_BYTES};
 
-/// The frames that arrive on a connection.
 pub(crate) struct FrameReader {
     channel: Arc<Channel>,
     decoder: FrameDecoder,

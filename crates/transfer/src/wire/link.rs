@@ -35,7 +35,6 @@ const WANTED_INTERVAL: Duration = Duration::from_millis(20);
 /// The pause after a further connection that could not be made.
 const REDIAL_PAUSE: Duration = Duration::from_secs(1);
 
-/// An authenticated connection.
 pub(crate) struct Link {
     pub channel: Arc<Channel>,
     pub session: Session,

@@ -29,7 +29,6 @@ impl Over {
         *lock(&self.end) = None;
     }
 
-    /// Whether it is over.
     pub fn is_set(&self) -> bool {
         self.is_set.load(Ordering::Acquire)
     }

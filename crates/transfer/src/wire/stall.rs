@@ -9,7 +9,6 @@ pub(crate) struct StallWatch<T> {
 }
 
 impl<T: PartialEq> StallWatch<T> {
-    /// Starts to watch at the time `now`.
     pub fn new(now: Time, progress: T) -> StallWatch<T> {
         StallWatch { progress, since: now }
     }

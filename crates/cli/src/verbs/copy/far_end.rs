@@ -85,7 +85,6 @@ impl fmt::Display for SshEnded {
 impl Error for SshEnded {}
 
 impl FarEnd {
-    /// Starts it.
     pub fn start(
         ssh: &str,
         jump: Option<&str>,
@@ -110,7 +109,6 @@ impl FarEnd {
         Ok(FarEnd { child, input: Some(input), output, ssh, host, program })
     }
 
-    /// Writes a line to it.
     pub fn say(&mut self, line: &impl Serialize) -> Result<(), Box<dyn Error>> {
         let said = match &mut self.input {
             Some(input) => messages::say(input, line),
@@ -243,7 +241,6 @@ impl Tunnel {
         Ok(Tunnel { port, child, pump })
     }
 
-    /// The port to connect to.
     pub fn port(&self) -> u16 {
         self.port
     }

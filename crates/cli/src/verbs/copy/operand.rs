@@ -5,7 +5,6 @@ use std::path::PathBuf;
 /// A source or a destination, in scp's and rsync's notation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operand {
-    /// A path on this host.
     Here(PathBuf),
     /// A path on a host that ssh reaches: `host:path`, `user@host:path`.
     There {

@@ -169,12 +169,10 @@ fn copy_once(
     Ok(moved?)
 }
 
-/// A far end that listens.
 struct Listening {
     ticket: Ticket,
     /// Its name and its addresses.
     hosts: Vec<TicketHost>,
-    /// The address from which ssh came.
     client: Option<IpAddr>,
 }
 

@@ -22,7 +22,6 @@ pub struct GenerateManArguments {
 /// The overview, with the parts common to all verbs.
 const OVERVIEW: &str = include_str!("sweetspot.7");
 
-/// The verbs that read scenarios.
 const TAKES_SCENARIOS: [&str; 4] = ["run", "sweep", "emulate", "window"];
 
 /// Writes the overview, the page on scenarios, one man page for the program and one per verb.

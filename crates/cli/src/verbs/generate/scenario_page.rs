@@ -4,12 +4,10 @@ use clap_mangen::roff::{Inline, Roff, bold, roman};
 
 /// The chapter of the documentation, which is the page's source.
 const CHAPTER: &str = include_str!("../../../../../docs/scenario.md");
-/// The page's file.
 pub const FILE: &str = "sweetspot-scenario.5";
 /// Sections on programs that are not installed.
 const NOT_INSTALLED: [&str; 1] = ["Comparing engines"];
 
-/// The page.
 pub fn text() -> String {
     let mut page = Roff::new();
     page.control("TH", ["sweetspot-scenario", "5", "", "sweetspot", "File formats"]);

@@ -13,7 +13,6 @@ use sweetspot_program::print::wrapped;
 const NAME: usize = 19;
 const COLUMN: usize = 29;
 
-/// Prints the measurement.
 pub fn print(measured: &Measured, outlook: &Outlook) {
     let report = &measured.report;
     out!("Path to {}, measured in {}", measured.peer, rounded(measured.took));

@@ -6,7 +6,6 @@ use sweetspot_transfer::Measured;
 
 use super::outlook::Outlook;
 
-/// The measurement and the conclusions from it.
 pub fn document(measured: &Measured, outlook: &Outlook) -> Value {
     let report = &measured.report;
     let tcp = &measured.tcp;

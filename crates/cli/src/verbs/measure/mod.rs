@@ -107,7 +107,6 @@ struct SharedArguments {
     quiet: bool,
 }
 
-/// Which directions are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Way {
     /// From here to the far end

@@ -34,7 +34,6 @@ pub struct Outlook {
 /// The result of one simulated transfer.
 #[derive(Debug, Clone, Serialize)]
 pub struct Expected {
-    /// The congestion control.
     pub congestion: &'static str,
     /// Payload, bits per second.
     pub goodput_bps: f64,

@@ -23,9 +23,7 @@ const MIN_ACCESS: Rate = Rate::from_mbit_per_second(1000);
 pub struct PathFile {
     /// The file's text; comments give the source of each value.
     pub text: String,
-    /// The path in the text.
     pub scenario: Scenario,
-    /// The capacity.
     pub rate: Rate,
     /// The base round trip.
     pub rtt: Duration,

@@ -7,7 +7,6 @@ use sweetspot_units::{Bytes, Duration, Rate};
 use super::outlook::Outlook;
 use sweetspot_program::print::wrapped;
 
-/// The verdict on a path.
 pub struct Verdict {
     message: String,
     lines: Vec<String>,
@@ -85,7 +84,6 @@ impl Verdict {
         self.remedy
     }
 
-    /// In one line.
     pub fn text(&self) -> String {
         self.lines.join(" | ")
     }

@@ -67,7 +67,6 @@ struct Moved {
 /// The requested parts.
 #[derive(Debug, Clone, Default)]
 pub struct LogOptions {
-    /// The file of the audit log.
     pub audit: Option<PathBuf>,
     /// The address at which metrics are served.
     pub metrics: Option<SocketAddr>,
@@ -122,7 +121,6 @@ impl ServiceLog {
         self.write("transfer interrupted", number, &transfer, about);
     }
 
-    /// A transfer ended.
     pub fn ended(&self, number: u64, result: &Result<TransferSummary, TransferError>) {
         let mut transfer = None;
         self.change(|state| {
@@ -158,7 +156,6 @@ impl ServiceLog {
         self.write("transfer ends", number, &transfer, about);
     }
 
-    /// A connection was refused.
     pub fn refused(&self, error: &TransferError) {
         self.change(|state| state.counts.refused += 1);
         self.append(json!({

@@ -225,7 +225,6 @@ impl Greeting {
         }
     }
 
-    /// The ticket or the code to hand on.
     fn invitation(&self, ticket: &Ticket) -> String {
         match &self.code {
             Some(code) => code_address(&ticket.host, ticket.port, code),

@@ -98,10 +98,8 @@ pub struct OutputArguments {
 
 /// The exit code of a transfer in which some files failed: rsync's.
 const SOME_FAILED: u8 = 23;
-/// The environment variable that may hold a ticket.
 const TICKET_VARIABLE: &str = "SWEETSPOT_TICKET";
 
-/// The exit code after a transfer.
 pub fn ending(outcome: &TransferSummary) -> ExitCode {
     if outcome.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(SOME_FAILED) }
 }
@@ -275,7 +273,6 @@ impl OutputArguments {
 }
 
 impl TransferReporter {
-    /// An observer of transfer `number`.
     pub fn observer(&self, number: u64) -> Box<dyn TransferObserver> {
         let (series, screen) = (self.series.clone(), self.screen.clone());
         let (verbose, quiet) = (self.verbose, self.quiet);
@@ -287,7 +284,6 @@ impl TransferReporter {
         self.json
     }
 
-    /// Prints a line.
     pub fn print(&self, line: &str) {
         self.screen.print(line);
     }
@@ -332,7 +328,6 @@ impl TransferReporter {
         }
     }
 
-    /// Prints the outcome of a transfer.
     pub fn outcome(&self, outcome: &TransferSummary) {
         let failures = outcome
             .failures

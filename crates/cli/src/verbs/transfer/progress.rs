@@ -25,7 +25,6 @@ const NAME_COLUMNS: usize = 14;
 /// over about a second.
 const RATE_AVERAGE_GAIN: f64 = 0.05;
 
-/// The progress of one transfer.
 pub struct TransferProgress {
     name: String,
     /// Content of all files, once it is known.

@@ -34,7 +34,6 @@ pub(crate) struct MeasureAccount<'a> {
 }
 
 impl MeasureAccounts {
-    /// The account of the client with this credential.
     pub fn of(&self, client: String) -> MeasureAccount<'_> {
         MeasureAccount { accounts: self, client }
     }
@@ -65,13 +64,11 @@ impl MeasureAccount<'_> {
         if empty { Err(TransferError::MeasuredEnough) } else { Ok(paid) }
     }
 
-    /// Pays for all of `asked`, or fails.
     pub fn pay_whole(&self, asked: Cost) -> Result<(), TransferError> {
         let paid = self.pay(asked)?;
         if paid == asked { Ok(()) } else { Err(TransferError::MeasuredEnough) }
     }
 
-    /// Refunds unsent bytes.
     pub fn give_back(&self, unsent: Bytes) {
         if let Some(spent) = lock(&self.accounts.0).get_mut(&self.client) {
             spent.cost.bytes = spent.cost.bytes.saturating_sub(unsent);

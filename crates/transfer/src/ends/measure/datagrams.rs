@@ -132,7 +132,6 @@ impl Datagrams {
         let _ = self.udp.send(&self.authenticator.close(&ProbePacket::Punch { sequence }, size));
     }
 
-    /// Asks for one echo of `payload` bytes.
     pub fn ask(&self, payload: Bytes) {
         let sequence = self.next_echo.fetch_add(1, Ordering::Relaxed);
         let datagram = self.authenticator.close(&ProbePacket::Echo { sequence }, payload);

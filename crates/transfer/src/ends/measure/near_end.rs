@@ -153,7 +153,6 @@ struct Prober<'a> {
     echoes: &'a Datagrams,
     streams: &'a Datagrams,
     headers: Bytes,
-    /// The number of streams asked for.
     asked: u32,
 }
 

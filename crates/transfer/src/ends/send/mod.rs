@@ -48,7 +48,6 @@ const READERS: usize = 2;
 pub(crate) struct SendConfig {
     pub options: SendOptions,
     pub list: SourceList,
-    /// Receives a record of each file.
     pub log: Option<Arc<dyn FileLog>>,
 }
 
@@ -148,7 +147,6 @@ fn probe_responder(
     probe_responder.ok()
 }
 
-/// A transfer that runs.
 struct Sending<'a> {
     options: &'a SendOptions,
     /// The first connection, on which both ends speak.

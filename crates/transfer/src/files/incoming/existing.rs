@@ -72,7 +72,6 @@ impl IncomingFiles {
         Ok(Some(There { source, pieces, id, is_partial: true }))
     }
 
-    /// Sends the hashes of an existing file.
     pub(super) fn send_hashes(
         &self,
         file: &IncomingFile,

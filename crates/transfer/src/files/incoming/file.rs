@@ -37,7 +37,6 @@ pub(super) struct Content {
     pub basis: Option<FileId>,
     /// The place of its descriptor in the transfer's budget.
     pub slot: Option<Slot>,
-    /// Pieces that are being written.
     pub writing: u32,
     pub unflushed: u64,
     /// Quota reserved for it, including an interrupted transfer's remains.
@@ -147,7 +146,6 @@ impl IncomingFile {
         self.size.is_some() && (!self.sparse || self.is_one_piece())
     }
 
-    /// Whether it is all of one piece.
     pub fn is_one_piece(&self) -> bool {
         self.size.is_some_and(|size| hash_tree::pieces(size) == 1)
     }

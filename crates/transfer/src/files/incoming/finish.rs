@@ -126,7 +126,6 @@ impl IncomingFiles {
         Ok(true)
     }
 
-    /// A file cannot be received.
     pub(super) fn give_up(&self, file: &Arc<IncomingFile>, failure: impl Into<Failure>) {
         self.close(file, Err(failure.into()));
     }

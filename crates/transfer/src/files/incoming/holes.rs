@@ -26,7 +26,6 @@ static ZEROS: LazyLock<ZeroTree> = LazyLock::new(ZeroTree::default);
 /// The longest run of zeros that is written where a file system cannot punch holes, bytes.
 const ZERO_BYTES: usize = 64 << 10;
 
-/// A job of the thread that hashes holes.
 enum HoleJob {
     /// To hash holes before their file is whole.
     Hash(u32, u32),
@@ -39,7 +38,6 @@ enum HoleJob {
 pub(super) struct HoleWork {
     jobs: Sender<HoleJob>,
     taken: Receiver<HoleJob>,
-    /// Runs of holes in open files.
     runs: AtomicUsize,
     /// Pieces that were hashed early, and those in files that became whole.
     early: AtomicU64,

@@ -117,13 +117,11 @@ pub(crate) struct Policy {
 pub(crate) struct Bounds {
     /// How much its directory may hold.
     pub quota: Option<Arc<Quota>>,
-    /// Receives a record of each file.
     pub log: Option<Arc<dyn FileLog>>,
     /// The part of the directory that the peer may learn of.
     pub view: View,
 }
 
-/// All files of a transfer at its receiver.
 pub(crate) struct IncomingFiles {
     destination: Destination,
     policy: Policy,
@@ -302,7 +300,6 @@ impl IncomingFiles {
         state.failures.count > 0 && state.counts.written + state.counts.unchanged == 0
     }
 
-    /// Whether anything was written.
     pub fn has_written(&self) -> bool {
         let state = lock(&self.state);
         state.content > Bytes::ZERO || state.counts.written > 0 || !state.made.is_empty()

@@ -84,7 +84,6 @@ impl NameList {
     }
 }
 
-/// The announced properties of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Announced {
     /// `None` for a stream.

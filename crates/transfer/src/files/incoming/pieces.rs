@@ -178,7 +178,6 @@ impl IncomingFiles {
             && !file.compare_only
     }
 
-    /// All of a file came in one piece.
     fn take_small(
         &self,
         file: &Arc<IncomingFile>,

@@ -33,11 +33,9 @@ const NAMES_PER_RECORD: usize = 256;
 pub(crate) struct Deletion {
     /// Whether the target itself is to hold nothing else.
     contents: bool,
-    /// Names that stay.
     keep: Patterns,
 }
 
-/// The state of a deletion.
 #[derive(Default)]
 pub(super) struct Pruning {
     listed: ListedNames,
@@ -49,7 +47,6 @@ pub(super) struct Pruning {
     left_out: u32,
     /// Names that were deleted, or would be.
     deleted: BoundedLines,
-    /// Why something was not.
     failures: Vec<String>,
 }
 

@@ -58,7 +58,6 @@ impl IncomingState {
         *(if written { &mut counts.written } else { &mut counts.unchanged }) += 1;
     }
 
-    /// Whether a file may be taken in.
     pub fn may_open(&self, file: &IncomingFile) -> Result<(), TransferError> {
         if self.open_bytes + file.weight() <= MAX_OPEN_BYTES {
             return Ok(());

@@ -19,10 +19,8 @@ use crate::limits::{MAX_AHEAD, MAX_UNCONFIRMED};
 use crate::lock::lock;
 use crate::observer::{FileLog, FileRecord};
 
-/// All files of a transfer at its sender.
 pub(crate) struct OutgoingFiles {
     dry_run: bool,
-    /// Receives a record of each file.
     log: Option<Arc<dyn FileLog>>,
     state: Mutex<OutgoingState>,
     changed: Condvar,
@@ -81,7 +79,6 @@ struct OutgoingState {
     over: bool,
 }
 
-/// A file that the receiver wants.
 pub(crate) struct Want {
     pub entry: u32,
     pub file: SourceFile,
@@ -132,7 +129,6 @@ impl OutgoingFiles {
         lock(&self.state).early.extend(early);
     }
 
-    /// The list is complete: `files` files with `bytes` bytes.
     pub fn listed(&self, files: u64, bytes: Bytes) {
         lock(&self.state).totals = Some((files, bytes));
     }
@@ -189,7 +185,6 @@ impl OutgoingFiles {
         !state.over
     }
 
-    /// Ends all waiting.
     pub fn end(&self) {
         let mut state = lock(&self.state);
         state.over = true;

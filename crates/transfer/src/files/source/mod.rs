@@ -69,13 +69,11 @@ pub(crate) struct SourceList {
     pub name: String,
     /// Its name for the receiver, which need not know its location.
     pub offered: String,
-    /// The length of the only file.
     pub size: Option<Bytes>,
     pub one_file: bool,
     pub many: bool,
 }
 
-/// One of the paths to send.
 struct SourcePath {
     path: PathBuf,
     /// Its name at the receiver; `None`: its contents go to the top.

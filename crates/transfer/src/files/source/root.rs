@@ -26,7 +26,6 @@ pub(crate) struct SourceRoot {
     path: PathBuf,
     /// Its name at the receiver; `None`: its contents go to the top.
     name: Option<Vec<u8>>,
-    /// Device and inode.
     identity: (u64, u64),
     /// A directory's descriptor, if it is kept.
     directory: Option<OwnedFd>,
@@ -60,7 +59,6 @@ impl SourceRoot {
         Ok((root, stat))
     }
 
-    /// Standard input.
     pub fn standard_input(path: &Path, name: &[u8]) -> SourceRoot {
         let (path, name) = (path.to_owned(), Some(name.to_vec()));
         SourceRoot { path, name, identity: (0, 0), directory: None }
@@ -137,7 +135,6 @@ impl SourceFile {
         self.listed.map(|listed| listed.size)
     }
 
-    /// Its path on this host.
     pub fn shown(&self) -> PathBuf {
         self.root.shown(&self.path)
     }
@@ -169,7 +166,6 @@ pub(crate) enum Undelivered {
     Changed,
     /// It became shorter.
     Shrank,
-    /// It cannot be read.
     Unreadable(io::Error),
     /// The receiver wants nothing more of it.
     GivenUp,

@@ -68,7 +68,6 @@ impl Snapshot {
         }
     }
 
-    /// Whether both are of one file.
     pub fn is_same_file(&self, other: &Snapshot) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
