@@ -19,6 +19,7 @@ pub(crate) struct Group {
     pub application: Application,
     /// Whether its data can carry congestion marks.
     pub ecn: bool,
+    /// Whether its hosts behave as Linux does.
     pub linux: bool,
     /// The exponent of the window scale option ([`Tcp::window_scale`]).
     window_scale: u64,
@@ -39,6 +40,7 @@ pub(crate) enum Application {
     ClosedLoop { size_mean: f64, size_shape: f64, think_mean: f64 },
     /// A Pareto-sized transfer, once.
     Arrival { size_mean: f64, size_shape: f64 },
+    /// Datagrams.
     Datagrams,
 }
 

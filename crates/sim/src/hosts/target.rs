@@ -15,6 +15,7 @@ pub(crate) struct Target {
     pub uplink: Uplink,
     /// The link from the last router to its sink.
     pub downlink: Downlink,
+    /// When it began.
     pub began: Option<Time>,
     /// Its control loop, once it has begun.
     pub control_loop: Option<ControlLoop>,
@@ -28,11 +29,13 @@ pub(crate) struct Target {
     acked: VecDeque<(u64, Time)>,
     /// The highest number among them so far.
     acked_up_to: Option<u64>,
+    /// Answers that its source has sent.
     pub answers: u32,
     /// Requests that its source has not granted yet, under their numbers.
     pub requests: Vec<(u64, Request)>,
     /// Requests that were lost on the way and are to be repeated.
     pub lost_requests: Vec<u64>,
+    /// The number of the next request.
     pub next_request: u64,
     /// Bytes that it moves, if it ends by itself.
     pub size: Option<Bytes>,
@@ -56,6 +59,7 @@ pub type ControllerMaker = Box<dyn FnOnce(&ControllerConfig) -> Box<dyn Controll
 pub(crate) enum Request {
     /// Send `packets` packets of `size` bytes back to back.
     Train { id: u32, packets: u32, size: u16 },
+    /// Use this congestion control.
     Congestion(CongestionChoice),
     /// Send at this pace or slower; `None` lifts the limit.
     Pacing(Option<Rate>),
@@ -107,6 +111,7 @@ impl Target {
         number
     }
 
+    /// Takes out the request with this number.
     pub(crate) fn take_request(&mut self, number: u64) -> Option<Request> {
         let place = self.requests.iter().position(|(n, _)| *n == number)?;
         Some(self.requests.remove(place).1)

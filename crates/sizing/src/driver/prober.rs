@@ -75,6 +75,7 @@ pub struct Prober {
 enum Schedule {
     /// The sender's address is not known yet.
     Waiting,
+    /// The next probe is due at this time.
     Running { due: Time },
 }
 

@@ -43,6 +43,7 @@ pub struct SobasPaper {
 
 #[derive(Debug)]
 enum PaperState {
+    /// The trains are out.
     Measuring,
     /// Limited to the initial limit plus its increases.
     Ramping { limit: Bytes, next_growth: Option<Time> },

@@ -43,12 +43,14 @@ pub(super) struct Held {
     halved: bool,
 }
 
+/// How the window is held.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Hold {
     /// On its way to the remembered window, after `others` epochs in a row with a queue of cross traffic.
     Opening { others: u32 },
     /// Wider by the room, because the memory was too low, to see by how much.
     Correcting,
+    /// At the capacity.
     Steady(Streaks),
     /// Wider by a step than the capacity needs.
     Probing(Streaks, BandwidthProbe),
@@ -56,8 +58,10 @@ pub(super) enum Hold {
     Paced(Paced),
 }
 
+/// The evidence for the capacity.
 #[derive(Debug, Clone, Copy)]
 enum Source {
+    /// It was measured on this connection.
     Measured,
     /// A trial that began then cost no rate.
     Trial { began: Time },
@@ -176,6 +180,7 @@ impl Held {
         }
     }
 
+    /// How it is held.
     pub(super) fn hold(&self) -> &Hold {
         &self.hold
     }
@@ -216,6 +221,7 @@ impl Held {
         ignores
     }
 
+    /// The rate that the window is for.
     fn probed_rate(&self) -> Rate {
         match self.hold {
             Hold::Probing(_, probe) => self.capacity.scaled(probe.step),
@@ -340,6 +346,7 @@ impl Sobas {
         self.limits.pace(Some(pace).filter(|_| self.sensors == Sensors::Probes));
     }
 
+    /// Evaluates an epoch.
     pub(super) fn check_hold(
         &mut self,
         now: Time,

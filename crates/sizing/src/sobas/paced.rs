@@ -15,6 +15,7 @@ use super::{NO_CHANCE, SETTLING_EPOCHS, Sobas, repair_epochs};
 use crate::model::{CHANGE, Epoch, PACE_SHARE, Share};
 use crate::{CongestionChoice, Reason};
 
+/// Paced at a capacity.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Paced {
     /// The capacity at the beginning.
@@ -45,6 +46,7 @@ fn first_test() -> u64 {
 /// Whether losses follow the rate.
 #[derive(Debug, Clone, Copy)]
 enum Test {
+    /// None at present.
     None,
     /// At an eased pace, with the epochs with losses and the idle probes since.
     Eased { lossy: Share, idle: Share },
@@ -164,6 +166,7 @@ impl Sobas {
         }
     }
 
+    /// Eases the pace.
     fn ease(&mut self, now: Time) {
         let State::Held(held) = &mut self.state else { return };
         let Hold::Paced(paced) = &mut held.hold else { return };

@@ -16,6 +16,7 @@ pub struct HyStart {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HystartPhase {
+    /// Standard slow start.
     Slow,
     /// Conservative slow start: rounds begun, and the RTT at its start.
     Conservative { rounds: u32, baseline: Duration },

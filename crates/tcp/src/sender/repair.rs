@@ -27,6 +27,7 @@ enum PipeRule {
 /// The state of a [`PipeRule`] in this recovery.
 #[derive(Debug, Clone, Copy)]
 enum PipeState {
+    /// The scoreboard is asked.
     Scoreboard,
     /// The scoreboard is asked for FACK's count.
     Forward,
@@ -36,6 +37,7 @@ enum PipeState {
     Reduction { prr: Prr, allowed: u32 },
 }
 
+/// Where a recovery begins.
 pub(super) struct RecoveryStart {
     /// Packets sent and not acknowledged cumulatively, without those that duplicate ACKs stand for.
     pub in_flight: u64,
@@ -113,6 +115,7 @@ impl Repair {
         }
     }
 
+    /// A packet leaves.
     pub(super) fn spend(&mut self) {
         match &mut self.pipe_state {
             PipeState::Scoreboard | PipeState::Forward => {}
@@ -124,6 +127,7 @@ impl Repair {
         }
     }
 
+    /// The recovery is over.
     pub(super) fn end(&mut self) {
         self.pipe_state = PipeState::Scoreboard;
     }
