@@ -73,7 +73,7 @@ mod wire;
 pub use ends::client::{first_reachable, receive, send};
 pub use ends::measure::{Measured, TcpFacts, measure, measure_one_sided};
 pub use ends::server::{Server, ServerObserver};
-pub use error::{ClientsFileError, TransferError};
+pub use error::{ClientsFileError, Result, TransferError};
 pub use files::incoming::{Asked, Delete, NamedThings, Nameless};
 pub use files::source::Sources;
 pub use files::target::Target;

@@ -18,7 +18,6 @@ use sweetspot_protocol::record::{MAX_BATCH, Record};
 use sweetspot_sizing::KernelView;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use crate::TransferError;
 use crate::control::udp_demux::Registration;
 use crate::files::incoming::IncomingFiles;
 use crate::limits::{BUSY_INTERVAL, DOWN_TIMEOUT};
@@ -26,6 +25,7 @@ use crate::lock::lock;
 use crate::observer::{Progress, TransferObserver};
 use crate::wire::channel::Channel;
 use crate::wire::stall::StallWatch;
+use crate::{Result, TransferError};
 
 /// The longest datagram, bytes: a jumbo frame.
 const MAX_DATAGRAM_BYTES: usize = 9216;
@@ -106,7 +106,7 @@ impl<'a> ReceiverControl<'a> {
         files: &'a IncomingFiles,
         streams: StreamCount,
         observer: &'a mut dyn TransferObserver,
-    ) -> Result<ReceiverControl<'a>, TransferError> {
+    ) -> Result<ReceiverControl<'a>> {
         let first = ReceiveConnection::new(channel, clamp_method);
         let state = ReceiverState {
             control_loop,
@@ -162,12 +162,7 @@ impl<'a> ReceiverControl<'a> {
     }
 
     /// Data was read from `channel`; called after every read.
-    pub fn handle_data(
-        &self,
-        channel: &Channel,
-        bytes: Bytes,
-        unread: Bytes,
-    ) -> Result<(), TransferError> {
+    pub fn handle_data(&self, channel: &Channel, bytes: Bytes, unread: Bytes) -> Result<()> {
         let mut state = lock(&self.state);
         state.control_loop.handle_data(clock::now(), bytes, unread);
         self.perform(&mut state)?;
@@ -207,7 +202,7 @@ impl<'a> ReceiverControl<'a> {
     }
 
     /// Sends the last message before the summary. Nothing may be sent after it.
-    pub fn finish(&self) -> Result<(), TransferError> {
+    pub fn finish(&self) -> Result<()> {
         {
             let _state = lock(&self.state);
             self.done.store(true, Ordering::Release);
@@ -217,7 +212,7 @@ impl<'a> ReceiverControl<'a> {
     }
 
     /// Runs the controller's timers and the probes until [`ReceiverControl::done`].
-    pub fn keep_time(&self) -> Result<(), TransferError> {
+    pub fn keep_time(&self) -> Result<()> {
         let (mut probe_socket, mut busy_at) = (None, clock::now() + BUSY_INTERVAL);
         let mut down_since = None;
         let mut stall = StallWatch::new(clock::now(), self.files.so_far());
@@ -249,7 +244,7 @@ impl<'a> ReceiverControl<'a> {
     }
 
     /// Says something, unless the transfer is over.
-    fn say(&self, state: &ReceiverState, message: &Message) -> Result<(), TransferError> {
+    fn say(&self, state: &ReceiverState, message: &Message) -> Result<()> {
         if self.is_done(state) { Ok(()) } else { self.channel.say(message) }
     }
 
@@ -259,7 +254,7 @@ impl<'a> ReceiverControl<'a> {
     }
 
     /// Sends the sender the results of its files.
-    fn tell_results(&self) -> Result<(), TransferError> {
+    fn tell_results(&self) -> Result<()> {
         for results in self.files.results().chunks(MAX_BATCH) {
             self.channel.tell(&Record::Results(results.to_vec()))?;
         }
@@ -294,7 +289,7 @@ impl<'a> ReceiverControl<'a> {
         }
     }
 
-    fn listen(&self, probe_socket: Option<&ProbeSocket>) -> Result<(), TransferError> {
+    fn listen(&self, probe_socket: Option<&ProbeSocket>) -> Result<()> {
         let Some(probe_socket) = probe_socket else { return Ok(()) };
         let mut datagram = [0; MAX_DATAGRAM_BYTES];
         while let Ok(Some(arrival)) = probe_socket.udp.receive(&mut datagram) {
@@ -306,7 +301,7 @@ impl<'a> ReceiverControl<'a> {
         Ok(())
     }
 
-    fn tick(&self, probe_socket: Option<&ProbeSocket>) -> Result<Time, TransferError> {
+    fn tick(&self, probe_socket: Option<&ProbeSocket>) -> Result<Time> {
         let (datagrams, records, notes, due) = {
             let mut state = lock(&self.state);
             let state = &mut *state;
@@ -340,7 +335,7 @@ impl<'a> ReceiverControl<'a> {
         Ok(due)
     }
 
-    fn perform(&self, state: &mut ReceiverState) -> Result<(), TransferError> {
+    fn perform(&self, state: &mut ReceiverState) -> Result<()> {
         while let Some(effect) = state.control_loop.poll_effect() {
             match effect {
                 TransferEffect::Limit(limit) => {
@@ -373,8 +368,8 @@ impl ReceiverState {
     }
 
     /// The kernel's view of all connections together.
-    fn kernel(&self) -> Result<KernelView, TransferError> {
-        let read = |connection: &ReceiveConnection| -> Result<KernelView, TransferError> {
+    fn kernel(&self) -> Result<KernelView> {
+        let read = |connection: &ReceiveConnection| -> Result<KernelView> {
             let info = Info::read(connection.channel.socket());
             let info = info.map_err(TransferError::system("TCP_INFO"))?;
             Ok(KernelView {
@@ -438,7 +433,7 @@ impl ReceiveConnection {
         }
     }
 
-    fn hold(&mut self) -> Result<(), TransferError> {
+    fn hold(&mut self) -> Result<()> {
         let held = self.actuator.hold(self.channel.socket());
         held.map_err(TransferError::system("TCP_WINDOW_CLAMP"))
     }

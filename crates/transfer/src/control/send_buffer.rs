@@ -6,9 +6,9 @@ use sweetspot_linux::sysctl;
 use sweetspot_linux::tcp::{Info, options};
 use sweetspot_units::Bytes;
 
-use crate::TransferError;
 use crate::lock::lock;
 use crate::wire::channel::Channel;
+use crate::{Result, TransferError};
 
 /// Share of a send buffer that is payload in the worst case: each segment of 1448 bytes may take
 /// 2304 bytes of kernel memory (SKB_TRUESIZE, include/linux/skbuff.h), though most share large
@@ -47,7 +47,7 @@ fn plan(window: Bytes, tcp_wmem_max: Bytes, wmem_max: Bytes) -> BufferPolicy {
 
 impl SendBuffer {
     /// The send buffer of `channel`, made `size` for good if one is given.
-    pub fn new(channel: Arc<Channel>, size: Option<Bytes>) -> Result<SendBuffer, TransferError> {
+    pub fn new(channel: Arc<Channel>, size: Option<Bytes>) -> Result<SendBuffer> {
         let set = |size| options::set_send_buffer(channel.socket(), size);
         let failed = TransferError::system("setting the send buffer");
         let made = size.map(set).transpose().map_err(failed)?;
@@ -55,7 +55,7 @@ impl SendBuffer {
     }
 
     /// Enlarges it for `window`, if that needs doing.
-    pub fn make(&self, window: Bytes) -> Result<(), TransferError> {
+    pub fn make(&self, window: Bytes) -> Result<()> {
         if self.kept {
             return Ok(());
         }

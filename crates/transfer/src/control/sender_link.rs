@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sweetspot_linux::tcp::{Info, SenderCongestion, options};
 use sweetspot_units::{Bytes, Duration};
 
-use crate::TransferError;
+use crate::Result;
 use crate::control::send_buffer::SendBuffer;
 use crate::wire::channel::Channel;
 
@@ -29,7 +29,7 @@ impl SenderLink {
         channel: &Arc<Channel>,
         named: bool,
         send_buffer: Option<Bytes>,
-    ) -> Result<SenderLink, TransferError> {
+    ) -> Result<SenderLink> {
         Ok(SenderLink {
             channel: Arc::clone(channel),
             congestion: SenderCongestion::new(channel.socket(), named),

@@ -7,7 +7,6 @@ use sweetspot_protocol::{Accept, Message, Offer, PeerText, ReceiverOrder, Sender
 use sweetspot_sizing::{Controller, ControllerConfig, KnownPath, Probing, Sizing};
 use sweetspot_units::Bytes;
 
-use crate::TransferError;
 use crate::ends::receive_config::ReceiveConfig;
 use crate::files::incoming::{Destination, Policy};
 use crate::files::target::Target;
@@ -15,13 +14,11 @@ use crate::limits::OFFER_TIMEOUT;
 use crate::options::ReceiveOptions;
 use crate::wire::channel::Channel;
 use crate::wire::frame_reader::FrameReader;
+use crate::{Result, TransferError};
 
 /// IPv4 and TCP headers with the timestamp option (RFC 7323).
 const TCP_HEADERS: Bytes = Bytes::new(52);
-pub(crate) fn wait_for_offer(
-    frames: &mut FrameReader,
-    order: &mut ReceiverOrder,
-) -> Result<Offer, TransferError> {
+pub(crate) fn wait_for_offer(frames: &mut FrameReader, order: &mut ReceiverOrder) -> Result<Offer> {
     frames.wait_for(clock::now() + OFFER_TIMEOUT, |part| match order.handle(part)? {
         SenderItem::Offer(offer) => Ok(Some(offer)),
         SenderItem::Failed(reason) => Err(TransferError::PeerFailed(reason)),
@@ -53,7 +50,7 @@ impl Accepted {
         offer: &Offer,
         channel: &Channel,
         can_probe: bool,
-    ) -> Result<Accepted, TransferError> {
+    ) -> Result<Accepted> {
         let view = &config.bounds.view;
         let destination = Destination::open(&config.options.target, offer, view)?;
         let asked = offer.sizing.as_ref().map(PeerText::parse::<Sizing>).transpose()?;
@@ -90,10 +87,7 @@ impl Accepted {
 }
 
 /// A controller's view of this host and this connection.
-fn controller_config(
-    channel: &Channel,
-    path: Option<KnownPath>,
-) -> Result<ControllerConfig, TransferError> {
+fn controller_config(channel: &Channel, path: Option<KnownPath>) -> Result<ControllerConfig> {
     let failed = || TransferError::system("reading the socket's limits");
     let info = Info::read(channel.socket()).map_err(failed())?;
     let limits = sysctl::tcp_rmem().map_err(failed())?;

@@ -11,7 +11,6 @@ use sweetspot_protocol::clients::Client;
 use sweetspot_protocol::{Hello, Message, ProtocolError, Role, Secret, Session, VERSION};
 use sweetspot_units::Time;
 
-use crate::TransferError;
 use crate::ends::claim::{Claim, Unavailable};
 use crate::ends::client_table::{ClientTable, CodeTry, has_expired};
 use crate::ends::session_table::{Place, SessionTable};
@@ -20,6 +19,7 @@ use crate::wire::channel::Channel;
 use crate::wire::frame_reader::FrameReader;
 use crate::wire::link::Link;
 use crate::wire::spoken;
+use crate::{Result, TransferError};
 
 /// Whom a server admits.
 pub(crate) struct Admission {
@@ -51,7 +51,7 @@ impl Admission {
         &'a self,
         socket: TcpStream,
         sessions: &'a SessionTable,
-    ) -> Result<Admitted<'a>, TransferError> {
+    ) -> Result<Admitted<'a>> {
         let deadline = clock::now() + ADMISSION_TIMEOUT;
         let peer =
             socket.peer_addr().map_err(TransferError::system("reading the peer's address"))?;
@@ -97,7 +97,7 @@ impl Admission {
         frames: &mut FrameReader,
         deadline: Time,
         sessions: &'a SessionTable,
-    ) -> Result<(Session, Hello, Arc<Client>, Option<Stay<'a>>), TransferError> {
+    ) -> Result<(Session, Hello, Arc<Client>, Option<Stay<'a>>)> {
         let peer = channel.peer().to_string();
         let mut message = frames.opening_message(deadline)?;
         let mut told = None;
@@ -163,11 +163,7 @@ impl Admission {
     }
 
     /// The client that `hello`'s secret proves; without one, the client of the key that TLS proved.
-    fn by_secret_or_key(
-        &self,
-        channel: &Channel,
-        hello: &Hello,
-    ) -> Result<(Session, Arc<Client>), TransferError> {
+    fn by_secret_or_key(&self, channel: &Channel, hello: &Hello) -> Result<(Session, Arc<Client>)> {
         let exporter = channel.exporter()?;
         let proved = |secret: Option<&Secret>| {
             Some(Session::new(secret, &exporter)).filter(|s| s.is_dialer_proof(&hello.proof))
@@ -192,7 +188,7 @@ fn by_code(
     hello: &Hello,
     one_try: &CodeTry<'_>,
     secret: &Secret,
-) -> Result<(Session, Arc<Client>), TransferError> {
+) -> Result<(Session, Arc<Client>)> {
     let session = channel.session(Some(secret))?;
     if !session.is_dialer_proof(&hello.proof) {
         return Err(TransferError::WrongCode(channel.peer().to_string()));

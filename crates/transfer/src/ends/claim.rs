@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use sweetspot_protocol::clients::Client;
 
-use crate::TransferError;
+use crate::Result;
 use crate::ends::uses::Uses;
 use crate::lock::lock;
 
@@ -33,7 +33,7 @@ impl<'a> Claim<'a> {
         uses: &'a Mutex<Uses>,
         client: &Client,
         transfer: &str,
-    ) -> Result<Result<Claim<'a>, Unavailable>, TransferError> {
+    ) -> Result<Result<Claim<'a>, Unavailable>> {
         if !client.once {
             return Ok(Ok(Claim { uses, credential: None, before: None }));
         }
@@ -50,13 +50,13 @@ impl<'a> Claim<'a> {
     }
 
     /// The transfer has completed, which spends a one-time credential. The peer may learn of it afterwards.
-    pub fn complete(&self) -> Result<(), TransferError> {
+    pub fn complete(&self) -> Result<()> {
         let Some(id) = &self.credential else { return Ok(()) };
         lock(self.uses).change(id, |used| used.completed = true)
     }
 
     /// The transfer wrote nothing: the credential is as it was before.
-    pub fn release(&self) -> Result<(), TransferError> {
+    pub fn release(&self) -> Result<()> {
         let Some(id) = &self.credential else { return Ok(()) };
         let mut uses = lock(self.uses);
         // A newer session of the transfer may write.

@@ -11,7 +11,6 @@ use sweetspot_linux::clock;
 use sweetspot_protocol::{Role, Ticket};
 use sweetspot_units::{Duration, Time};
 
-use crate::TransferError;
 use crate::ends::receive;
 use crate::ends::receive_config::ReceiveConfig;
 use crate::ends::send::{self, SendConfig};
@@ -21,6 +20,7 @@ use crate::observer::TransferObserver;
 use crate::options::{ReceiveOptions, SendOptions};
 use crate::wire::identity::random_bytes;
 use crate::wire::link::{self, Contact, FurtherLinks, Link, Reached};
+use crate::{Result, TransferError};
 
 /// The pause before the first new attempt after the path broke; it doubles with each.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -34,12 +34,12 @@ pub fn send(
     contact: &Contact,
     options: &SendOptions,
     observer: &mut dyn TransferObserver,
-) -> Result<TransferSummary, TransferError> {
+) -> Result<TransferSummary> {
     let config = SendConfig::new(options.clone())?;
     let congestion = options.congestion.as_deref();
     let client = Client::new(contact, Role::Sender, 0, congestion)?;
     let patience = if config.list.can_be_repeated() { options.retry_for } else { Duration::ZERO };
-    client.run(patience, observer, |link, further, start, reconnects, observer| {
+    client.run(patience, observer, &mut |link, further, start, reconnects, observer| {
         send::send(&config, link, further, start, reconnects, observer)
     })
 }
@@ -50,7 +50,7 @@ pub fn receive(
     contact: &Contact,
     options: &ReceiveOptions,
     observer: &mut dyn TransferObserver,
-) -> Result<TransferSummary, TransferError> {
+) -> Result<TransferSummary> {
     let client = Client::new(contact, Role::Receiver, options.early_bytes(), None)?;
     let repeatable = options.target != Target::Output;
     let patience = if repeatable { options.retry_for } else { Duration::ZERO };
@@ -60,7 +60,7 @@ pub fn receive(
         let started = thread::Builder::new().name("prepare".into()).spawn_scoped(scope, prepare);
         let mut preparing = Some(started.map_err(TransferError::system("starting a thread"))?);
         let mut config = None;
-        client.run(patience, observer, |link, further, start, reconnects, observer| {
+        client.run(patience, observer, &mut |link, further, start, reconnects, observer| {
             if let Some(preparing) = preparing.take() {
                 config = Some(preparing.join().unwrap_or(Err(TransferError::Interrupted))?);
             }
@@ -103,13 +103,7 @@ struct Client<'a> {
     ends_with_program: AtomicBool,
 }
 
-type Attempt<'a> = dyn FnMut(
-        Link,
-        &FurtherLinks<'_>,
-        Time,
-        u32,
-        &mut dyn TransferObserver,
-    ) -> Result<TransferSummary, TransferError>
+type Attempt<'a> = dyn FnMut(Link, &FurtherLinks<'_>, Time, u32, &mut dyn TransferObserver) -> Result<TransferSummary>
     + 'a;
 
 impl<'a> Client<'a> {
@@ -118,7 +112,7 @@ impl<'a> Client<'a> {
         role: Role,
         early_bytes: u32,
         congestion: Option<&'a str>,
-    ) -> Result<Client<'a>, TransferError> {
+    ) -> Result<Client<'a>> {
         let contact = Mutex::new(contact.clone());
         let (transfer, ends_with_program) = (transfer_id()?, AtomicBool::new(false));
         Ok(Client { contact, role, early_bytes, congestion, transfer, ends_with_program })
@@ -129,15 +123,8 @@ impl<'a> Client<'a> {
         &self,
         patience: Duration,
         observer: &mut dyn TransferObserver,
-        mut attempt: impl FnMut(
-            Link,
-            &FurtherLinks<'_>,
-            Time,
-            u32,
-            &mut dyn TransferObserver,
-        ) -> Result<TransferSummary, TransferError>,
-    ) -> Result<TransferSummary, TransferError> {
-        let attempt: &mut Attempt<'_> = &mut attempt;
+        attempt: &mut Attempt<'_>,
+    ) -> Result<TransferSummary> {
         let first = clock::now();
         let mut link = self.first_link()?;
         let mut reconnects = 0;
@@ -157,7 +144,7 @@ impl<'a> Client<'a> {
         error: TransferError,
         patience: Duration,
         observer: &mut dyn TransferObserver,
-    ) -> Result<Link, TransferError> {
+    ) -> Result<Link> {
         let give_up = clock::now() + patience;
         let (mut pause, mut refusals) = (FIRST_PAUSE, 0);
         while clock::now() + pause < give_up {
@@ -188,7 +175,7 @@ impl<'a> Client<'a> {
         start: Time,
         observer: &mut dyn TransferObserver,
         attempt: &mut Attempt<'_>,
-    ) -> Result<TransferSummary, TransferError> {
+    ) -> Result<TransferSummary> {
         let dial = || self.dial(true, 0);
         // Nothing arrives at the end that connects.
         let (_arrivals, arriving) = crossbeam_channel::bounded(1);
@@ -197,7 +184,7 @@ impl<'a> Client<'a> {
     }
 
     /// The first connection. A crowded server drops the client that has waited longest; an honest peer tries again.
-    fn first_link(&self) -> Result<Link, TransferError> {
+    fn first_link(&self) -> Result<Link> {
         const ATTEMPTS: u64 = 4;
         let mut attempt = 1;
         loop {
@@ -213,7 +200,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    fn dial(&self, joins: bool, early_bytes: u32) -> Result<Link, TransferError> {
+    fn dial(&self, joins: bool, early_bytes: u32) -> Result<Link> {
         let (contact, role) = (lock(&self.contact).clone(), self.role);
         let greeted = contact.dial(role, &self.transfer, joins, early_bytes, self.congestion)?;
         self.ends_with_program.store(greeted.ends_with_program, Ordering::Relaxed);
@@ -224,7 +211,7 @@ impl<'a> Client<'a> {
     }
 }
 
-fn transfer_id() -> Result<String, TransferError> {
+fn transfer_id() -> Result<String> {
     let id: [u8; 16] = random_bytes("drawing a number")?;
     Ok(HEXLOWER.encode(&id))
 }

@@ -8,7 +8,7 @@ use sweetspot_linux::clock;
 use sweetspot_protocol::clients::{Client, Credential};
 use sweetspot_protocol::{PublicKey, Secret, SpokenCode};
 
-use crate::TransferError;
+use crate::Result;
 use crate::ends::claim::{Claim, Unavailable};
 use crate::ends::clients_file::ClientsFile;
 use crate::ends::turn;
@@ -44,7 +44,7 @@ impl Drop for CodeTry<'_> {
 
 impl CodeTry<'_> {
     /// The peer proved the code: it comes again by `secret`, and the code may be tried again.
-    pub fn succeed(&self, secret: Secret) -> Result<(), TransferError> {
+    pub fn succeed(&self, secret: Secret) -> Result<()> {
         let CodeTry { table, client } = self;
         table.change(client, |used| used.wrong = 0)?;
         let mut further = lock(&table.further);
@@ -64,7 +64,7 @@ impl ClientTable {
     }
 
     /// A table of the clients in the file at `path`; usage is stored in `uses`.
-    pub fn of_file(path: &Path, uses: PathBuf) -> Result<ClientTable, TransferError> {
+    pub fn of_file(path: &Path, uses: PathBuf) -> Result<ClientTable> {
         let uses = Uses::load(uses)?;
         Ok(ClientTable::new(Source::File(ClientsFile::open(path)?), uses))
     }
@@ -101,7 +101,7 @@ impl ClientTable {
 
     /// Takes the one try of this client's code; `None` if it was tried before, or is at this moment. The try counts as
     /// wrong, on disk, until it proves right: a peer that hears the answer and goes away has made its guess.
-    pub fn try_code(&self, client: Arc<Client>) -> Result<Option<CodeTry<'_>>, TransferError> {
+    pub fn try_code(&self, client: Arc<Client>) -> Result<Option<CodeTry<'_>>> {
         if !lock(&self.uses).tried.insert(client.credential.id()) {
             return Ok(None);
         }
@@ -150,11 +150,7 @@ impl ClientTable {
 
     /// Claims the credential of `client` for `transfer`. Another transfer with a one-time credential may be about to end: it is
     /// waited for a moment.
-    pub fn claim(
-        &self,
-        client: &Client,
-        transfer: &str,
-    ) -> Result<Result<Claim<'_>, Unavailable>, TransferError> {
+    pub fn claim(&self, client: &Client, transfer: &str) -> Result<Result<Claim<'_>, Unavailable>> {
         let claim = || Claim::make(&self.uses, client, transfer);
         turn::ask(claim, |claimed| matches!(claimed, Ok(Err(Unavailable::InUse))))
     }
@@ -164,11 +160,7 @@ impl ClientTable {
         client.once && lock(&self.uses).of(&client.credential.id()).completed
     }
 
-    fn change<T>(
-        &self,
-        client: &Client,
-        change: impl FnOnce(&mut Use) -> T,
-    ) -> Result<T, TransferError> {
+    fn change<T>(&self, client: &Client, change: impl FnOnce(&mut Use) -> T) -> Result<T> {
         lock(&self.uses).change(&client.credential.id(), change)
     }
 }

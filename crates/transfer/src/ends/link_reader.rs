@@ -9,11 +9,11 @@ use sweetspot_protocol::frame::{FramePart, PieceHeader};
 use sweetspot_protocol::{ProtocolError, ReceiverOrder, SenderItem, SenderSummary};
 use sweetspot_units::{Bytes, Duration};
 
-use crate::TransferError;
 use crate::control::receiver_control::ReceiverControl;
 use crate::files::incoming::{EntryQueue, IncomingFiles, Job};
 use crate::wire::channel::Channel;
 use crate::wire::frame_reader::FrameReader;
+use crate::{Result, TransferError};
 
 /// Pieces below this length, bytes, are passed on together.
 const SMALL_PIECE_BYTES: usize = 32 << 10;
@@ -32,7 +32,7 @@ pub(crate) struct Inbox<'a, 'b> {
 }
 
 impl Inbox<'_, '_> {
-    fn send(&self, job: Job) -> Result<(), TransferError> {
+    fn send(&self, job: Job) -> Result<()> {
         self.jobs.send(job).map_err(|_| TransferError::Interrupted)
     }
 }
@@ -71,7 +71,7 @@ impl<'a, 'b> LinkReader<'a, 'b> {
     }
 
     /// Reads the first connection, on which the sender speaks, until it says that all was sent.
-    pub fn read_first(&mut self, order: &mut ReceiverOrder) -> Result<(), TransferError> {
+    pub fn read_first(&mut self, order: &mut ReceiverOrder) -> Result<()> {
         self.read_parts(|inbox, part| {
             match order.handle(part)? {
                 SenderItem::Piece(header, length) => return Ok(ReaderStep::Piece(header, length)),
@@ -106,7 +106,7 @@ impl<'a, 'b> LinkReader<'a, 'b> {
     }
 
     /// Reads a further connection, which carries pieces alone, until it is closed.
-    pub fn read_further(&mut self) -> Result<(), TransferError> {
+    pub fn read_further(&mut self) -> Result<()> {
         self.read_parts(|_, part| match part {
             FramePart::Piece(header, length) => Ok(ReaderStep::Piece(header, length)),
             FramePart::Content(_) => Ok(ReaderStep::Next(Bytes::ZERO)),
@@ -120,8 +120,8 @@ impl<'a, 'b> LinkReader<'a, 'b> {
     /// Reads until `handle` finds the end, or the connection is closed.
     fn read_parts(
         &mut self,
-        mut handle: impl FnMut(&Inbox<'_, '_>, FramePart<'_>) -> Result<ReaderStep, TransferError>,
-    ) -> Result<(), TransferError> {
+        mut handle: impl FnMut(&Inbox<'_, '_>, FramePart<'_>) -> Result<ReaderStep>,
+    ) -> Result<()> {
         loop {
             let mut content = Bytes::ZERO;
             loop {
@@ -140,7 +140,7 @@ impl<'a, 'b> LinkReader<'a, 'b> {
     }
 
     /// Takes what was read of the piece that is arriving, and passes the piece on when it is whole. Returns how much that was.
-    fn take_content(&mut self) -> Result<Bytes, TransferError> {
+    fn take_content(&mut self) -> Result<Bytes> {
         let Some(Arriving { length, bytes, .. }) = &mut self.piece else { return Ok(Bytes::ZERO) };
         let came = Bytes::new(self.frames.fill(bytes)? as u64);
         if bytes.len() == *length
@@ -155,7 +155,7 @@ impl<'a, 'b> LinkReader<'a, 'b> {
         Ok(came)
     }
 
-    fn read(&mut self, content: Bytes) -> Result<(), TransferError> {
+    fn read(&mut self, content: Bytes) -> Result<()> {
         let control = self.inbox.control;
         self.flush()?;
         if content > Bytes::ZERO {
@@ -171,7 +171,7 @@ impl<'a, 'b> LinkReader<'a, 'b> {
     }
 
     /// Passes on the small pieces: in halves, so that more than one thread has work.
-    fn flush(&mut self) -> Result<(), TransferError> {
+    fn flush(&mut self) -> Result<()> {
         while !self.small.is_empty() {
             let rest = self.small.split_off(self.small.len().min(self.small.len() / 2 + 8));
             let pieces = std::mem::replace(&mut self.small, rest);

@@ -3,7 +3,7 @@
 use sweetspot_control::TransferSummary;
 use sweetspot_units::Time;
 
-use crate::TransferError;
+use crate::{Result, TransferError};
 
 #[derive(Debug, Default)]
 pub(crate) enum OnceState {
@@ -11,10 +11,17 @@ pub(crate) enum OnceState {
     #[default]
     Free,
     /// The transfer of this name runs over this connection.
-    Running { transfer: String, connection: u64 },
+    Running {
+        transfer: String,
+        connection: u64,
+    },
     /// The path of the transfer broke with `error`, in session `number`. Until then it may go on over a new connection.
-    Waiting { number: u64, until: Time, error: TransferError },
-    Over(Box<Result<TransferSummary, TransferError>>),
+    Waiting {
+        number: u64,
+        until: Time,
+        error: TransferError,
+    },
+    Over(Box<Result<TransferSummary>>),
 }
 
 impl OnceState {
@@ -64,7 +71,7 @@ impl OnceState {
     }
 
     /// Ends a transfer that did not come back in time. Returns the number of its last session, and its error.
-    pub fn give_up(&mut self, now: Time) -> Option<(u64, &Result<TransferSummary, TransferError>)> {
+    pub fn give_up(&mut self, now: Time) -> Option<(u64, &Result<TransferSummary>)> {
         if self.due() > now {
             return None;
         }
@@ -82,7 +89,7 @@ impl OnceState {
     }
 
     /// It ended with `result`, unless it is over already.
-    pub fn end(&mut self, result: Result<TransferSummary, TransferError>) {
+    pub fn end(&mut self, result: Result<TransferSummary>) {
         if !matches!(self, OnceState::Over(_)) {
             *self = OnceState::Over(Box::new(result));
         }

@@ -13,7 +13,6 @@ use sweetspot_protocol::{Message, Offer, ReceiverOrder, ReceiverSummary, Role, S
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::TransferError;
 use crate::control::receiver_control::ReceiverControl;
 use crate::control::udp_demux::UdpDemux;
 use crate::ends::accepted::{Accepted, stream_count, wait_for_offer};
@@ -30,6 +29,7 @@ use crate::wire::channel::Channel;
 use crate::wire::frame_reader::FrameReader;
 use crate::wire::link::{FurtherLinks, Link};
 use crate::wire::over::Over;
+use crate::{Result, TransferError};
 
 /// Pieces between the sockets and the disk, of 256 KiB each: enough to keep the threads that write busy. Whatever waits
 /// here is lost when this process is killed, and sent again.
@@ -141,7 +141,7 @@ impl<'a> Receiving<'a> {
         frames: FrameReader,
         order: ReceiverOrder,
         further: &FurtherLinks<'_>,
-    ) -> Result<TransferSummary, TransferError> {
+    ) -> Result<TransferSummary> {
         let cpu = process::cpu_time();
         let (jobs, taken) = crossbeam_channel::bounded(WRITE_BEHIND_PIECES);
         let (spent, empty) = crossbeam_channel::bounded(WRITE_BEHIND_PIECES);
@@ -216,8 +216,8 @@ impl<'a> Receiving<'a> {
         &'scope self,
         scope: &'scope thread::Scope<'scope, '_>,
         name: &str,
-        work: Box<dyn FnOnce() -> Result<(), TransferError> + Send + 'scope>,
-    ) -> Result<thread::ScopedJoinHandle<'scope, ()>, TransferError> {
+        work: Box<dyn FnOnce() -> Result<()> + Send + 'scope>,
+    ) -> Result<thread::ScopedJoinHandle<'scope, ()>> {
         let run = move || {
             if let Err(error) = work() {
                 self.fail(error);
@@ -228,7 +228,7 @@ impl<'a> Receiving<'a> {
     }
 
     /// Waits until all files are whole, and sends this end's summary. Returns it with the names that were deleted.
-    fn complete(&self) -> Result<(ReceiverSummary, Vec<String>), TransferError> {
+    fn complete(&self) -> Result<(ReceiverSummary, Vec<String>)> {
         self.files.wait_until_whole(|| lock(&self.failed).is_some());
         if let Some(error) = lock(&self.failed).take() {
             return Err(error);
@@ -256,7 +256,7 @@ impl<'a> Receiving<'a> {
         deleted: Vec<String>,
         closing: Option<SenderSummary>,
         cpu: Duration,
-    ) -> Result<TransferSummary, TransferError> {
+    ) -> Result<TransferSummary> {
         let (_, failures, content, _) = self.files.summary();
         let moved_nothing = self.files.moved_nothing();
         let would_move = self.files.would_move();
@@ -310,7 +310,7 @@ impl<'a> Receiving<'a> {
         self.files.end();
     }
 
-    fn plan(&self) -> Result<(), TransferError> {
+    fn plan(&self) -> Result<()> {
         while let Some((first, entries)) = self.listed.next() {
             self.files.plan(first, entries, &**self.channel)?;
         }
@@ -323,7 +323,7 @@ impl<'a> Receiving<'a> {
         further: &FurtherLinks<'_>,
         jobs: &Sender<Job>,
         empty: &crossbeam_channel::Receiver<Vec<u8>>,
-    ) -> Result<(), TransferError> {
+    ) -> Result<()> {
         thread::scope(|scope| {
             further.run(
                 &self.over,

@@ -3,10 +3,10 @@ use std::sync::Arc;
 use sweetspot_linux::process;
 use sweetspot_linux::tcp::ClampMethod;
 
-use crate::TransferError;
 use crate::files::incoming::Bounds;
 use crate::observer::FileLog;
 use crate::options::ReceiveOptions;
+use crate::{Result, TransferError};
 
 pub(crate) struct ReceiveConfig {
     pub options: ReceiveOptions,
@@ -16,7 +16,7 @@ pub(crate) struct ReceiveConfig {
 
 impl ReceiveConfig {
     /// These options, and how this kernel's window is limited.
-    pub fn new(options: ReceiveOptions) -> Result<ReceiveConfig, TransferError> {
+    pub fn new(options: ReceiveOptions) -> Result<ReceiveConfig> {
         if options.owners && process::effective_user() != 0 {
             return Err(TransferError::OwnersNeedRoot);
         }

@@ -15,7 +15,6 @@ use sweetspot_protocol::clients::{Client, Credential, Rights};
 use sweetspot_protocol::{Hello, Message, Role, Ticket, TicketHost, TicketProof};
 use sweetspot_units::{Duration, Time};
 
-use crate::TransferError;
 use crate::control::udp_demux::UdpDemux;
 use crate::ends::admission::{Admission, Admitted};
 use crate::ends::claim::Claim;
@@ -34,6 +33,7 @@ use crate::observer::{FileLog, TransferObserver};
 use crate::options::{EndsAfter, Purpose, ServeOptions};
 use crate::wire::identity::{AskFor, Identity, draw_secret};
 use crate::wire::link::{FurtherLinks, Link};
+use crate::{Result, TransferError};
 
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The interval between checks for clients that were removed from their file.
@@ -71,7 +71,7 @@ pub trait ServerObserver: Sync {
         None
     }
     /// Transfer `number` ended.
-    fn ended(&self, number: u64, result: &Result<TransferSummary, TransferError>);
+    fn ended(&self, number: u64, result: &Result<TransferSummary>);
     /// The path of transfer `number` broke; it may go on over a new connection.
     fn interrupted(&self, number: u64, error: &TransferError) {
         let _ = (number, error);
@@ -81,11 +81,11 @@ pub trait ServerObserver: Sync {
         self.interrupted(number, error);
     }
     /// Transfer `number` ended with `result`, and did not count: the server's one ticket can be used again.
-    fn tried(&self, number: u64, result: &Result<TransferSummary, TransferError>) {
+    fn tried(&self, number: u64, result: &Result<TransferSummary>) {
         self.ended(number, result);
     }
     /// A peer measured the path, over one of its connections.
-    fn measured(&self, peer: SocketAddr, result: &Result<(), TransferError>) {
+    fn measured(&self, peer: SocketAddr, result: &Result<()>) {
         let _ = (peer, result);
     }
     /// A connection was refused.
@@ -98,7 +98,7 @@ pub trait ServerObserver: Sync {
 
 impl Server {
     /// Starts to listen. Finds out how this kernel's window is limited.
-    pub fn bind(options: ServeOptions) -> Result<Server, TransferError> {
+    pub fn bind(options: ServeOptions) -> Result<Server> {
         let (work, role, retry_for) = Work::prepare(&options.purpose)?;
         let address = options.listen.to_string();
         let cannot = |source| TransferError::Listen { address: address.clone(), source };
@@ -181,7 +181,7 @@ impl Server {
 
     /// Serves until [`Server::stop`], and returns [`TransferError::Interrupted`]. A server that ends after one transfer returns
     /// its result instead.
-    pub fn run(&self, reception: &dyn ServerObserver) -> Result<TransferSummary, TransferError> {
+    pub fn run(&self, reception: &dyn ServerObserver) -> Result<TransferSummary> {
         let admitted = AtomicU64::new(0);
         let once = Mutex::new(OnceState::default());
         thread::scope(|scope| {

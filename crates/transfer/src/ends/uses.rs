@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use sweetspot_linux::file;
 
-use crate::TransferError;
 use crate::wire::identity::OWNER_ONLY;
+use crate::{Result, TransferError};
 
 /// The usage of all credentials, on disk, and of this moment.
 #[derive(Default)]
@@ -37,7 +37,7 @@ pub(crate) struct Use {
 
 impl Uses {
     /// The usage stored at `path`.
-    pub fn load(path: PathBuf) -> Result<Uses, TransferError> {
+    pub fn load(path: PathBuf) -> Result<Uses> {
         let failed = |source| TransferError::State { path: path.clone(), source };
         let by_credential = match fs::read(&path) {
             Ok(text) => serde_json::from_slice(&text).map_err(|e| failed(io::Error::other(e)))?,
@@ -53,11 +53,7 @@ impl Uses {
     }
 
     /// Changes a usage in one step, on disk before it counts.
-    pub fn change<T>(
-        &mut self,
-        id: &str,
-        change: impl FnOnce(&mut Use) -> T,
-    ) -> Result<T, TransferError> {
+    pub fn change<T>(&mut self, id: &str, change: impl FnOnce(&mut Use) -> T) -> Result<T> {
         let before = self.of(id);
         let mut after = before.clone();
         let changed = change(&mut after);
@@ -79,7 +75,7 @@ impl Uses {
         }
     }
 
-    fn save(&self) -> Result<(), TransferError> {
+    fn save(&self) -> Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
         let failed = |source| TransferError::State { path: path.clone(), source };
         let text = serde_json::to_vec(&self.by_credential).map_err(|e| failed(e.into()))?;

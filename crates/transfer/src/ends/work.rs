@@ -10,7 +10,6 @@ use sweetspot_protocol::clients::Client;
 use sweetspot_protocol::{RelativePath, Role};
 use sweetspot_units::Duration;
 
-use crate::TransferError;
 use crate::ends::receive_config::ReceiveConfig;
 use crate::ends::send::SendConfig;
 use crate::files::incoming::Bounds;
@@ -20,6 +19,7 @@ use crate::files::target::{Target, TargetDirectory};
 use crate::files::temp_file::Keep;
 use crate::observer::FileLog;
 use crate::options::{Purpose, ReceiveOptions, SendOptions};
+use crate::{Result, TransferError};
 
 pub(crate) enum Work {
     /// The same for everybody.
@@ -42,7 +42,7 @@ pub(crate) struct Impossible {
 
 /// The end of a session that moved files.
 pub(crate) struct Ended {
-    pub result: Result<TransferSummary, TransferError>,
+    pub result: Result<TransferSummary>,
     /// Whether something was written here; always true of a sender, because the other end may have written.
     pub wrote: bool,
 }
@@ -69,7 +69,7 @@ impl Work {
     }
 
     /// The work for `purpose`, this end's role in it, and how long a transfer may go on after its path broke.
-    pub fn prepare(purpose: &Purpose) -> Result<(Work, Option<Role>, Duration), TransferError> {
+    pub fn prepare(purpose: &Purpose) -> Result<(Work, Option<Role>, Duration)> {
         match purpose {
             Purpose::Receive(receive) => {
                 if let Target::Into(directory) = &receive.target {
@@ -96,7 +96,7 @@ impl Work {
 }
 
 /// Tried at the start, so that a directory that cannot be written to is known before a sender is.
-fn check_target(directory: &Path) -> Result<(), TransferError> {
+fn check_target(directory: &Path) -> Result<()> {
     let wrong = |source| TransferError::Directory { path: directory.to_owned(), source };
     let target = TargetDirectory::open(directory, View::default()).map_err(wrong)?;
     target.sweep().map_err(wrong)?;
@@ -128,11 +128,7 @@ impl ClientWork {
     }
 
     /// How `client` is received from: its directory is made if it is missing.
-    fn receiving(
-        &self,
-        client: &Client,
-        log: Option<Arc<dyn FileLog>>,
-    ) -> Result<ReceiveConfig, TransferError> {
+    fn receiving(&self, client: &Client, log: Option<Arc<dyn FileLog>>) -> Result<ReceiveConfig> {
         let wrong = |source| TransferError::Directory { path: client.directory.clone(), source };
         file::make_directory(&client.directory).map_err(wrong)?;
         check_target(&client.directory)?;
@@ -155,11 +151,7 @@ impl ClientWork {
     }
 
     /// The options for sending `client` the contents of its directory.
-    fn sending(
-        &self,
-        client: &Client,
-        log: Option<Arc<dyn FileLog>>,
-    ) -> Result<SendConfig, TransferError> {
+    fn sending(&self, client: &Client, log: Option<Arc<dyn FileLog>>) -> Result<SendConfig> {
         let mut options = self.send.clone();
         options.sources.paths = vec![client.directory.join("")];
         let mut config = SendConfig::new(options)?;

@@ -41,6 +41,9 @@ pub enum ClientsFileError {
     OthersMayRead,
 }
 
+/// The result of what a transfer or a server does.
+pub type Result<T, E = TransferError> = std::result::Result<T, E>;
+
 /// Why a transfer or a server failed. The message is one line that names the thing, the reason and the next step.
 ///
 /// Of a file that is transferred, a variant holds the name that both ends know, relative to the receiver's directory and escaped for

@@ -15,12 +15,12 @@ use sweetspot_protocol::hash_tree::{
 use sweetspot_protocol::record::{FileEnd, Record};
 use sweetspot_units::{Bytes, Duration};
 
-use crate::TransferError;
 use crate::files::outgoing::{OutgoingFiles, Want};
 use crate::files::packing::{Packer, WAITING_PIECES};
 use crate::files::source::{Snapshot, SourceFile, Undelivered, next_data};
 use crate::limits::MAX_KEPT_HASHES;
 use crate::wire::channel::Channel;
+use crate::{Result, TransferError};
 
 /// Bytes before a piece's content.
 const HEADERS: usize = FRAME_HEADER_BYTES + PIECE_HEADER_BYTES;
@@ -34,7 +34,7 @@ const INPUT_INTERVAL: Duration = Duration::from_millis(200);
 const RATE_INTERVAL: Duration = Duration::from_micros(200);
 
 /// The outer error ends the transfer, the inner one is why this file is not sent.
-type Delivered = Result<Result<(), Undelivered>, TransferError>;
+type Delivered = Result<Result<(), Undelivered>>;
 
 /// Frames with content, at most this many bytes, ready for any connection.
 pub(crate) struct Frames {
@@ -74,7 +74,7 @@ struct Pass {
 
 impl FileReader<'_> {
     /// Reads the files in `wants`, until there are no more.
-    pub fn run(&mut self, wants: &Receiver<Vec<Want>>) -> Result<(), TransferError> {
+    pub fn run(&mut self, wants: &Receiver<Vec<Want>>) -> Result<()> {
         loop {
             let batch = match wants.try_recv() {
                 Ok(batch) => batch,
@@ -184,7 +184,7 @@ impl FileReader<'_> {
         want: &mut Want,
         reading: &mut Reading<'_>,
         pass: u32,
-    ) -> Result<Result<Pass, Undelivered>, TransferError> {
+    ) -> Result<Result<Pass, Undelivered>> {
         let &mut Reading { file, size, count, .. } = reading;
         let (entry, sparse) = (want.entry, want.file.sparse);
         let mut run = HoleRun { first: 0, pieces: 0 };
@@ -283,7 +283,7 @@ impl FileReader<'_> {
 
     /// Sends the first piece of a file without the beginning that was sent already; all of it if the file changed. It goes
     /// on the same connection, and so arrives behind that.
-    fn follow(&self, want: &Want, hash: PieceHash, content: &[u8]) -> Result<(), TransferError> {
+    fn follow(&self, want: &Want, hash: PieceHash, content: &[u8]) -> Result<()> {
         let rest = content.strip_prefix(&want.early[..]).unwrap_or(content);
         let length = rest.len() as u32;
         let header = PieceHeader { entry: want.entry, piece: 0, hash, length };
@@ -332,7 +332,7 @@ impl FileReader<'_> {
         Ok(Ok(()))
     }
 
-    fn flush(&mut self) -> Result<(), TransferError> {
+    fn flush(&mut self) -> Result<()> {
         if self.small.is_empty() {
             return Ok(());
         }
@@ -344,17 +344,12 @@ impl FileReader<'_> {
         self.hand_over(full, None, content)
     }
 
-    fn push(&mut self, bytes: Vec<u8>, entry: u32, content: u64) -> Result<(), TransferError> {
+    fn push(&mut self, bytes: Vec<u8>, entry: u32, content: u64) -> Result<()> {
         self.files.queue();
         self.hand_over(bytes, Some(entry), content)
     }
 
-    fn hand_over(
-        &mut self,
-        bytes: Vec<u8>,
-        entry: Option<u32>,
-        content: u64,
-    ) -> Result<(), TransferError> {
+    fn hand_over(&mut self, bytes: Vec<u8>, entry: Option<u32>, content: u64) -> Result<()> {
         let frames = Frames { bytes, content: Bytes::new(content), entry };
         self.out.send(frames).map_err(|_| TransferError::Interrupted)
     }
@@ -461,7 +456,7 @@ impl HoleRun {
         next
     }
 
-    fn tell(&self, entry: u32, channel: &Channel) -> Result<(), TransferError> {
+    fn tell(&self, entry: u32, channel: &Channel) -> Result<()> {
         match self.pieces {
             0 => Ok(()),
             pieces => channel.tell(&Record::Holes { entry, first: self.first, pieces }),

@@ -11,11 +11,11 @@ use sweetspot_protocol::record::Record;
 use sweetspot_protocol::{EXPORTER_LABEL, EXPORTER_LENGTH, Message, PublicKey, Secret, Session};
 use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::TransferError;
 use crate::limits::{PARTING_TIMEOUT, PEER_TIMEOUT};
 use crate::lock::lock;
 use crate::wire::identity::{self, Identity};
 use crate::wire::pace::{self, ApplicationPace};
+use crate::{Result, TransferError};
 
 /// How often a call that waits for the peer looks whether it is still there.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
@@ -73,7 +73,7 @@ impl Channel {
         socket: TcpStream,
         config: &Arc<ServerConfig>,
         deadline: Time,
-    ) -> Result<Channel, TransferError> {
+    ) -> Result<Channel> {
         let tls = ServerConnection::new(Arc::clone(config));
         Channel::shake_hands(socket, tls.map(Connection::from), deadline)
     }
@@ -85,7 +85,7 @@ impl Channel {
         expected: Option<[u8; 32]>,
         own: Option<&Identity>,
         deadline: Time,
-    ) -> Result<Channel, TransferError> {
+    ) -> Result<Channel> {
         let tls = identity::connecting(expected, own)
             .and_then(|config| ClientConnection::new(config, identity::server_name()?));
         Channel::shake_hands(socket, tls.map(Connection::from), deadline)
@@ -95,9 +95,8 @@ impl Channel {
         socket: TcpStream,
         tls: Result<Connection, rustls::Error>,
         deadline: Time,
-    ) -> Result<Channel, TransferError> {
-        let peer =
-            socket.peer_addr().map_err(TransferError::system("reading the peer's address"))?;
+    ) -> Result<Channel> {
+        let peer = socket.peer_addr().map_err(TransferError::system("reading the peer's address"))?;
         // An IPv4 address in IPv6 form is shown as IPv4.
         let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
         let mut tls = tls.map_err(|e| tls_error(peer, &e))?;
@@ -148,14 +147,14 @@ impl Channel {
     }
 
     /// A value known to both ends of this connection only: a [`Session`] is derived from it.
-    pub fn exporter(&self) -> Result<[u8; EXPORTER_LENGTH], TransferError> {
+    pub fn exporter(&self) -> Result<[u8; EXPORTER_LENGTH]> {
         lock(&self.tls)
             .export_keying_material([0; EXPORTER_LENGTH], EXPORTER_LABEL, None)
             .map_err(|e| tls_error(self.peer, &e))
     }
 
     /// The proofs and keys that both ends derive from this connection and the secret.
-    pub fn session(&self, secret: Option<&Secret>) -> Result<Session, TransferError> {
+    pub fn session(&self, secret: Option<&Secret>) -> Result<Session> {
         Ok(Session::new(secret, &self.exporter()?))
     }
 
@@ -176,7 +175,7 @@ impl Channel {
     }
 
     /// From now on everything is written as slowly as `pace` says, and little waits in the kernel to be sent.
-    pub fn write_slowly(&self, pace: Arc<dyn ApplicationPace>) -> Result<(), TransferError> {
+    pub fn write_slowly(&self, pace: Arc<dyn ApplicationPace>) -> Result<()> {
         tcp::options::set_notsent_low_water(&self.socket, LOW_WATER)
             .map_err(TransferError::system("TCP_NOTSENT_LOWAT"))?;
         let _ = self.writer.set(pace);
@@ -200,11 +199,7 @@ impl Channel {
     /// Waits for data, still encrypted; `None` if the peer closed the connection. The error is `Silent` at the `deadline`;
     /// without one, after [`PEER_TIMEOUT`] without data on any connection of the transfer. It is `Stopped` after
     /// [`Channel::stop`].
-    pub fn read(
-        &self,
-        raw: &mut [u8],
-        deadline: Option<Time>,
-    ) -> Result<Option<usize>, TransferError> {
+    pub fn read(&self, raw: &mut [u8], deadline: Option<Time>) -> Result<Option<usize>> {
         loop {
             let read = self.read_socket(raw);
             // The peer may send all the time.
@@ -240,7 +235,7 @@ impl Channel {
         raw: &mut &[u8],
         (piece, mut max): (&mut Vec<u8>, usize),
         plain: &mut Vec<u8>,
-    ) -> Result<(), TransferError> {
+    ) -> Result<()> {
         let mut tls = lock(&self.tls);
         let before = (piece.len(), plain.len());
         while (piece.len(), plain.len()) == before && !raw.is_empty() {
@@ -260,7 +255,7 @@ impl Channel {
     }
 
     /// Writes `parts` one after the other. Waits while the send buffer is full.
-    pub fn write(&self, parts: &[&[u8]]) -> Result<(), TransferError> {
+    pub fn write(&self, parts: &[&[u8]]) -> Result<()> {
         self.write_until(lock(&self.outgoing), parts, None)
     }
 
@@ -269,7 +264,7 @@ impl Channel {
         mut outgoing: MutexGuard<'_, Vec<u8>>,
         parts: &[&[u8]],
         deadline: Option<Time>,
-    ) -> Result<(), TransferError> {
+    ) -> Result<()> {
         let pending = std::mem::take(&mut *lock(&self.pending));
         for part in [&pending[..]].iter().chain(parts) {
             for slice in part.chunks(WRITE_BYTES) {
@@ -282,7 +277,7 @@ impl Channel {
         self.write_out(&mut outgoing, deadline)
     }
 
-    fn encrypt(&self, plain: &[u8], outgoing: &mut Vec<u8>) -> Result<(), TransferError> {
+    fn encrypt(&self, plain: &[u8], outgoing: &mut Vec<u8>) -> Result<()> {
         let mut tls = lock(&self.tls);
         let mut encrypt = || {
             tls.writer().write_all(plain)?;
@@ -295,11 +290,7 @@ impl Channel {
     }
 
     /// Writes the contents of `outgoing` to the socket, and empties it. With a `deadline` the error is `Silent` from then on.
-    fn write_out(
-        &self,
-        outgoing: &mut Vec<u8>,
-        deadline: Option<Time>,
-    ) -> Result<(), TransferError> {
+    fn write_out(&self, outgoing: &mut Vec<u8>, deadline: Option<Time>) -> Result<()> {
         let (mut rest, mut acked) = (&outgoing[..], None);
         while !rest.is_empty() {
             if deadline.is_some_and(|deadline| clock::now() >= deadline) {
@@ -352,16 +343,16 @@ impl Channel {
         tcp::Info::read(&self.socket).map_or(Bytes::ZERO, |info| info.bytes_acked)
     }
 
-    pub fn tell(&self, record: &Record) -> Result<(), TransferError> {
+    pub fn tell(&self, record: &Record) -> Result<()> {
         self.write(&[&record.to_frame()])
     }
 
-    pub fn say(&self, message: &Message) -> Result<(), TransferError> {
+    pub fn say(&self, message: &Message) -> Result<()> {
         self.write(&[&message.to_frame()])
     }
 
     /// Writes one message without waiting for another writer: at once, or before the next write.
-    pub fn say_soon(&self, message: &Message) -> Result<(), TransferError> {
+    pub fn say_soon(&self, message: &Message) -> Result<()> {
         lock(&self.pending).extend(message.to_frame());
         let Ok(outgoing) = self.outgoing.try_lock() else { return Ok(()) };
         self.write_until(outgoing, &[], None)
@@ -446,7 +437,7 @@ fn handshake(
     socket: &TcpStream,
     peer: SocketAddr,
     deadline: Time,
-) -> Result<(), TransferError> {
+) -> Result<()> {
     let late = || TransferError::Tls {
         peer: peer.to_string(),
         reason: "it did not complete the handshake in time".into(),
@@ -481,11 +472,7 @@ fn handshake(
 }
 
 /// Decrypts the bytes read into `tls` and hands them to `take`. Returns whether the peer closed.
-fn drain(
-    tls: &mut Connection,
-    peer: SocketAddr,
-    mut take: impl FnMut(&[u8]),
-) -> Result<bool, TransferError> {
+fn drain(tls: &mut Connection, peer: SocketAddr, mut take: impl FnMut(&[u8])) -> Result<bool> {
     let state = tls.process_new_packets().map_err(|e| tls_error(peer, &e))?;
     let mut reader = tls.reader();
     let mut left = state.plaintext_bytes_to_read();

@@ -8,9 +8,9 @@ use sweetspot_protocol::frame::{FrameDecoder, FramePart};
 use sweetspot_protocol::{Message, ProtocolError};
 use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::TransferError;
 use crate::limits::{FRAME_GRACE, MIN_FRAME_RATE, PARTING_TIMEOUT};
 use crate::wire::channel::{Channel, SOCKET_READ_BYTES};
+use crate::{Result, TransferError};
 
 pub(crate) struct FrameReader {
     channel: Arc<Channel>,
@@ -61,7 +61,7 @@ impl FrameReader {
     }
 
     /// The next part of what was read; `None` if more has to be read.
-    pub fn next_part(&mut self) -> Result<Option<FramePart<'_>>, TransferError> {
+    pub fn next_part(&mut self) -> Result<Option<FramePart<'_>>> {
         if self.used == self.plain.len() {
             self.decrypt(&mut Vec::new(), 0)?;
         }
@@ -77,7 +77,7 @@ impl FrameReader {
 
     /// Reads more from the connection, when [`FrameReader::next_part`] finds nothing. Returns how much that was; `None`
     /// if the peer closed the connection.
-    pub fn read(&mut self, deadline: Option<Time>) -> Result<Option<Bytes>, TransferError> {
+    pub fn read(&mut self, deadline: Option<Time>) -> Result<Option<Bytes>> {
         if !self.encrypted.is_empty() {
             // A frame's header lay across two records.
             return Ok(Some(Bytes::ZERO));
@@ -96,7 +96,7 @@ impl FrameReader {
     }
 
     /// Appends what was read of the piece under way to `piece`, decrypted straight into it. Returns how much that was.
-    pub fn fill(&mut self, piece: &mut Vec<u8>) -> Result<usize, TransferError> {
+    pub fn fill(&mut self, piece: &mut Vec<u8>) -> Result<usize> {
         let (before, left) = (piece.len(), self.decoder.content_left());
         let there = &self.plain[self.used..];
         let there = &there[..left.min(there.len())];
@@ -115,7 +115,7 @@ impl FrameReader {
 
     /// Decrypts the next of what was read, when the plain text is used up: at most `max` bytes to `piece`, and the rest to
     /// the plain text.
-    fn decrypt(&mut self, piece: &mut Vec<u8>, max: usize) -> Result<(), TransferError> {
+    fn decrypt(&mut self, piece: &mut Vec<u8>, max: usize) -> Result<()> {
         self.plain.clear();
         self.used = 0;
         let mut rest = &self.raw[self.encrypted.clone()];
@@ -129,8 +129,8 @@ impl FrameReader {
     pub fn wait_for<T>(
         &mut self,
         deadline: Time,
-        mut take: impl FnMut(FramePart<'_>) -> Result<Option<T>, TransferError>,
-    ) -> Result<T, TransferError> {
+        mut take: impl FnMut(FramePart<'_>) -> Result<Option<T>>,
+    ) -> Result<T> {
         loop {
             while let Some(part) = self.next_part()? {
                 if let Some(found) = take(part)? {
@@ -165,7 +165,7 @@ impl FrameReader {
     }
 
     /// Waits for one message that opens the connection.
-    pub fn opening_message(&mut self, deadline: Time) -> Result<Message, TransferError> {
+    pub fn opening_message(&mut self, deadline: Time) -> Result<Message> {
         self.wait_for(deadline, |part| match part {
             FramePart::Message(body) => {
                 Ok(Some(Message::read(&body).map_err(ProtocolError::from)?))
@@ -258,7 +258,7 @@ mod tests {
     }
 
     /// The content of the next piece, in `buffer`.
-    fn piece(frames: &mut FrameReader, buffer: &mut Vec<u8>) -> Result<u32, TransferError> {
+    fn piece(frames: &mut FrameReader, buffer: &mut Vec<u8>) -> Result<u32> {
         let header = frames.wait_for(clock::now() + FRAME_GRACE, |part| match part {
             FramePart::Piece(header, _) => Ok(Some(header)),
             _ => Ok(None),

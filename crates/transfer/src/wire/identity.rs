@@ -18,7 +18,7 @@ use rustls::{
 use sweetspot_linux::file;
 use sweetspot_protocol::{PublicKey, Secret};
 
-use crate::TransferError;
+use crate::{Result, TransferError};
 
 /// The name in the certificate. Nobody checks it: the fingerprint in the ticket names this very
 /// certificate.
@@ -50,12 +50,12 @@ impl Clone for Identity {
 
 impl Identity {
     /// One that nobody has seen before.
-    pub fn fresh() -> Result<Identity, TransferError> {
+    pub fn fresh() -> Result<Identity> {
         Identity::from_pem(Identity::draw()?.as_bytes()).map_err(|error| tls_setup(&error))
     }
 
     /// The PEM text of one that nobody has seen before.
-    fn draw() -> Result<String, TransferError> {
+    fn draw() -> Result<String> {
         let made = rcgen::generate_simple_self_signed([CERTIFICATE_NAME.to_owned()]);
         let made = made.map_err(|error| tls_setup(&error))?;
         Ok(made.cert.pem() + &made.signing_key.serialize_pem())
@@ -63,7 +63,7 @@ impl Identity {
 
     /// The one in the file at `path`, or a fresh one that is put there, readable by its owner alone. The directory is
     /// made if it is missing.
-    pub fn load_or_make(path: &Path) -> Result<Identity, TransferError> {
+    pub fn load_or_make(path: &Path) -> Result<Identity> {
         let failed = |source| TransferError::Identity { path: path.to_owned(), source };
         match Identity::load(path).map_err(failed)? {
             Some(identity) => return Ok(identity),
@@ -102,7 +102,7 @@ impl Identity {
         fingerprint(&self.certificate)
     }
 
-    pub(crate) fn listening(&self, ask: AskFor) -> Result<Arc<ServerConfig>, TransferError> {
+    pub(crate) fn listening(&self, ask: AskFor) -> Result<Arc<ServerConfig>> {
         let provider = provider();
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&[&TLS13])
@@ -165,7 +165,7 @@ pub(crate) fn connecting(
 }
 
 /// Bytes from the kernel's generator; `what` they are drawn for.
-pub(crate) fn random_bytes<const N: usize>(what: &'static str) -> Result<[u8; N], TransferError> {
+pub(crate) fn random_bytes<const N: usize>(what: &'static str) -> Result<[u8; N]> {
     let mut bytes = [0; N];
     match getrandom::fill(&mut bytes) {
         Ok(()) => Ok(bytes),
@@ -177,7 +177,7 @@ pub(crate) fn random_bytes<const N: usize>(what: &'static str) -> Result<[u8; N]
 }
 
 /// A new secret.
-pub fn draw_secret() -> Result<Secret, TransferError> {
+pub fn draw_secret() -> Result<Secret> {
     Ok(Secret(random_bytes("drawing a secret")?))
 }
 

@@ -13,13 +13,13 @@ use sweetspot_protocol::{
 };
 use sweetspot_units::{Duration, Time};
 
-use crate::TransferError;
 use crate::lock::lock;
 use crate::wire::channel::Channel;
 use crate::wire::frame_reader::FrameReader;
 use crate::wire::identity::Identity;
 use crate::wire::over::Over;
 use crate::wire::spoken;
+use crate::{Result, TransferError};
 
 /// The time limit for connecting to one address.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -47,14 +47,14 @@ pub(crate) struct Link {
 pub(crate) struct FurtherLinks<'a> {
     pub arriving: Receiver<Link>,
     /// Makes one, at the end that connects.
-    pub dial: Option<&'a (dyn Fn() -> Result<Link, TransferError> + Sync)>,
+    pub dial: Option<&'a (dyn Fn() -> Result<Link> + Sync)>,
 }
 
 impl FurtherLinks<'_> {
     /// Hands each over to `take` until the transfer is `over`. An end that connects makes them while there are fewer than
     /// `wanted`, with the first, and gives up when as many could not be made.
     pub fn run(&self, over: &Over, wanted: impl Fn() -> u32, mut take: impl FnMut(Link)) {
-        let (made, dialed) = crossbeam_channel::unbounded::<Result<Link, TransferError>>();
+        let (made, dialed) = crossbeam_channel::unbounded::<Result<Link>>();
         thread::scope(|scope| {
             let (mut made_or_begun, mut under_way, mut failed) = (1, 0, 0);
             let mut pause_until = Time::ZERO;
@@ -161,7 +161,7 @@ impl Contact {
         joins: bool,
         early_bytes: u32,
         congestion: Option<&str>,
-    ) -> Result<Greeted, TransferError> {
+    ) -> Result<Greeted> {
         self.greet(congestion, |proof| Hello {
             version: VERSION,
             proof,
@@ -174,7 +174,7 @@ impl Contact {
     }
 
     /// Connects to measure the path; `joins` if only to fill it.
-    pub(crate) fn dial_to_measure(&self, joins: bool) -> Result<Link, TransferError> {
+    pub(crate) fn dial_to_measure(&self, joins: bool) -> Result<Link> {
         let greeted = self.greet(None, |proof| Hello {
             version: VERSION,
             proof,
@@ -188,7 +188,7 @@ impl Contact {
     }
 
     /// Connects, TLS included.
-    fn connect(&self, congestion: Option<&str>, deadline: Time) -> Result<Channel, TransferError> {
+    fn connect(&self, congestion: Option<&str>, deadline: Time) -> Result<Channel> {
         if let Contact::Reached(_, reached) = self
             && let Some(channel) = lock(&reached.0).take()
         {
@@ -210,7 +210,7 @@ impl Contact {
         &self,
         congestion: Option<&str>,
         hello: impl FnOnce(PeerText) -> Hello,
-    ) -> Result<Greeted, TransferError> {
+    ) -> Result<Greeted> {
         let deadline = clock::now() + HANDSHAKE_TIMEOUT;
         let channel = Arc::new(self.connect(congestion, deadline)?);
         let mut frames = FrameReader::new(Arc::clone(&channel));
@@ -269,7 +269,7 @@ pub(crate) fn reach(ticket: &Ticket, deadline: Time) -> Option<Channel> {
 }
 
 /// Connects to the first of the host's addresses that answers (RFC 8305: the next is tried while one is waited for).
-fn connect(host: &TicketHost, port: u16) -> Result<TcpStream, TransferError> {
+fn connect(host: &TicketHost, port: u16) -> Result<TcpStream> {
     let address = format!("{host}:{port}");
     let cannot = |source| TransferError::Unreachable { address: address.clone(), source };
     let candidates: Vec<SocketAddr> = match host {
@@ -322,7 +322,7 @@ fn in_turns(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
 }
 
 /// Sets the congestion control of `socket`.
-pub(crate) fn set_congestion(socket: &TcpStream, name: &str) -> Result<(), TransferError> {
+pub(crate) fn set_congestion(socket: &TcpStream, name: &str) -> Result<()> {
     tcp::options::set_congestion(socket, name).map_err(|source| {
         let list = |names: std::io::Result<Vec<String>>| names.unwrap_or_default().join(", ");
         let hint = if source.kind() == std::io::ErrorKind::PermissionDenied {

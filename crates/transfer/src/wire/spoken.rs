@@ -8,10 +8,10 @@ use spake2::{Ed25519Group, Identity, Password, Spake2};
 use sweetspot_protocol::{Message, ProtocolError, Secret, SpokenCode};
 use sweetspot_units::Time;
 
-use crate::TransferError;
 use crate::wire::channel::Channel;
 use crate::wire::frame_reader::FrameReader;
 use crate::wire::identity::random_bytes;
+use crate::{Result, TransferError};
 
 /// Words of a code that is drawn here, of 2048: 33 bits.
 const WORDS: usize = 3;
@@ -22,7 +22,7 @@ const DIALER: &[u8] = b"sweetspot: who connects";
 const LISTENER: &[u8] = b"sweetspot: who listens";
 
 /// A new code, with a number for which `is_free` returns true.
-pub fn draw_code(is_free: impl Fn(u32) -> bool) -> Result<SpokenCode, TransferError> {
+pub fn draw_code(is_free: impl Fn(u32) -> bool) -> Result<SpokenCode> {
     let drawn: [u8; 2 * WORDS] = random_bytes("drawing a code")?;
     let list = Language::English.word_list();
     let word = |pair: &[u8]| {
@@ -39,7 +39,7 @@ pub(crate) fn dial(
     channel: &Channel,
     frames: &mut FrameReader,
     deadline: Time,
-) -> Result<Secret, TransferError> {
+) -> Result<Secret> {
     let (exchange, element) = Spake2::<Ed25519Group>::start_a(
         &password(code),
         &Identity::new(DIALER),
@@ -60,7 +60,7 @@ pub(crate) fn dial(
 
 /// The secret that a listener shares with a peer that said `element`, if that knows the code, and the answer by which
 /// the peer finds out. Once the answer is sent, the peer has had its try.
-pub(crate) fn answer(code: &SpokenCode, element: &str) -> Result<(Secret, Message), TransferError> {
+pub(crate) fn answer(code: &SpokenCode, element: &str) -> Result<(Secret, Message)> {
     let (exchange, own) = Spake2::<Ed25519Group>::start_b(
         &password(code),
         &Identity::new(DIALER),
@@ -77,7 +77,7 @@ fn pake(code: &SpokenCode, element: &[u8]) -> Message {
     Message::Pake { code: code.number(), element: HEXLOWER.encode(element).into() }
 }
 
-fn finish(exchange: Spake2<Ed25519Group>, element: &str) -> Result<Secret, TransferError> {
+fn finish(exchange: Spake2<Ed25519Group>, element: &str) -> Result<Secret> {
     let wrong = || ProtocolError::OutOfOrder { what: "a damaged element", when: "for a code" };
     let element = HEXLOWER.decode(element.as_bytes()).map_err(|_| wrong())?;
     let key = exchange.finish(&element).map_err(|_| wrong())?;

@@ -6,9 +6,9 @@ use std::sync::Mutex;
 use sweetspot_linux::clock;
 use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::TransferError;
 use crate::limits::{MEASURE_BYTES, MEASURE_INTERVAL, MEASURE_TIME};
 use crate::lock::lock;
+use crate::{Result, TransferError};
 
 /// The cost of one part of a measurement: bytes that this end sends, and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,7 +56,7 @@ impl MeasureAccounts {
 
 impl MeasureAccount<'_> {
     /// Pays for as much of `asked` as the account still holds, if it holds anything.
-    pub fn pay(&self, asked: Cost) -> Result<Cost, TransferError> {
+    pub fn pay(&self, asked: Cost) -> Result<Cost> {
         let paid = self.accounts.pay(&self.client, asked, clock::now());
         let is_empty = |paid, asked| paid == 0 && asked > 0;
         let empty = is_empty(paid.bytes.get(), asked.bytes.get())
@@ -64,7 +64,7 @@ impl MeasureAccount<'_> {
         if empty { Err(TransferError::MeasuredEnough) } else { Ok(paid) }
     }
 
-    pub fn pay_whole(&self, asked: Cost) -> Result<(), TransferError> {
+    pub fn pay_whole(&self, asked: Cost) -> Result<()> {
         let paid = self.pay(asked)?;
         if paid == asked { Ok(()) } else { Err(TransferError::MeasuredEnough) }
     }

@@ -13,9 +13,9 @@ use sweetspot_measure::{Arrival, Echo, Spacing};
 use sweetspot_protocol::probe::{PacketAuthenticator, ProbePacket, StreamPacket};
 use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::TransferError;
 use crate::limits::{MAX_KEPT_STREAMS, MAX_STREAM_ARRIVALS};
 use crate::lock::lock;
+use crate::{Result, TransferError};
 
 /// The longest datagram, bytes: a jumbo frame.
 const MAX_DATAGRAM_BYTES: usize = 9216;
@@ -49,8 +49,8 @@ pub(super) struct Datagrams {
 /// Runs `work` while all of `datagrams` receive, each in its own thread.
 pub(super) fn receiving<T>(
     datagrams: [&Datagrams; 2],
-    work: impl FnOnce() -> Result<T, TransferError>,
-) -> Result<T, TransferError> {
+    work: impl FnOnce() -> Result<T>,
+) -> Result<T> {
     thread::scope(|scope| {
         let started = datagrams.iter().try_for_each(|datagrams| {
             let thread = thread::Builder::new().name("datagrams".into());

@@ -17,7 +17,6 @@ use super::account::{Cost, MeasureAccount};
 use super::datagrams::{Datagrams, Stream, receiving};
 use super::fill::{drain, fill};
 use super::{WORD_TIMEOUT, next_word};
-use crate::TransferError;
 use crate::control::udp_demux::{Registered, UdpDemux};
 use crate::limits::{
     LONGEST_LOAD, LONGEST_MEASUREMENT, MAX_STREAM_PACKETS, MAX_STREAM_PAYLOAD_BYTES, ORDER_TIMEOUT,
@@ -25,6 +24,7 @@ use crate::limits::{
 use crate::wire::channel::Channel;
 use crate::wire::frame_reader::FrameReader;
 use crate::wire::link::Link;
+use crate::{Result, TransferError};
 
 const PREPARING: &str = "preparing datagrams";
 /// How long the first datagram is waited for.
@@ -37,7 +37,7 @@ pub(crate) fn serve(
     link: Link,
     to_fill: bool,
     account: &MeasureAccount<'_>,
-) -> Result<(), TransferError> {
+) -> Result<()> {
     let channel = Arc::clone(&link.channel);
     let result = if to_fill {
         serve_load(link, account)
@@ -61,10 +61,7 @@ pub(crate) fn serve(
 }
 
 /// Sockets to where the measurer's echoes and streams come from; `None` if none comes.
-fn open_datagrams(
-    demux: &UdpDemux,
-    link: &Link,
-) -> Result<Option<(Datagrams, Datagrams)>, TransferError> {
+fn open_datagrams(demux: &UdpDemux, link: &Link) -> Result<Option<(Datagrams, Datagrams)>> {
     let authenticators =
         [PacketAuthenticator::new(&link.session), PacketAuthenticator::of_streams(&link.session)];
     let deadline = clock::now() + PUNCH_TIMEOUT;
@@ -108,7 +105,7 @@ fn serve_orders(
     echoes: &Datagrams,
     streams: &Datagrams,
     account: &MeasureAccount<'_>,
-) -> Result<(), TransferError> {
+) -> Result<()> {
     let channel = Arc::clone(&link.channel);
     channel.say(&Message::Measure(MeasureMessage::Ready { datagrams: true }))?;
     receiving([echoes, streams], || orders(&mut link.frames, &channel, streams, account))
@@ -119,7 +116,7 @@ fn orders(
     channel: &Channel,
     datagrams: &Datagrams,
     account: &MeasureAccount<'_>,
-) -> Result<(), TransferError> {
+) -> Result<()> {
     let end = clock::now() + LONGEST_MEASUREMENT;
     loop {
         match next_word(frames, end.min(clock::now() + ORDER_TIMEOUT))? {
@@ -173,7 +170,7 @@ fn arrival(arrival: &Arrival) -> StreamArrival {
     }
 }
 
-fn serve_load(mut link: Link, account: &MeasureAccount<'_>) -> Result<(), TransferError> {
+fn serve_load(mut link: Link, account: &MeasureAccount<'_>) -> Result<()> {
     match next_word(&mut link.frames, clock::now() + WORD_TIMEOUT)? {
         MeasureMessage::Fill { duration_ms, max_bytes } => {
             let duration =

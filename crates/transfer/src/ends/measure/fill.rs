@@ -8,9 +8,9 @@ use sweetspot_protocol::{MAX_ROUND_TRIPS, MeasureMessage, Message};
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::{WORD_TIMEOUT, unexpected};
-use crate::TransferError;
 use crate::wire::channel::Channel;
 use crate::wire::frame_reader::FrameReader;
+use crate::{Result, TransferError};
 
 /// Content is written by pieces of this length: short enough that the end comes soon on a slow path.
 const PIECE_BYTES: usize = 16 << 10;
@@ -18,13 +18,9 @@ const PIECE_BYTES: usize = 16 << 10;
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Writes content for `duration`, `max` bytes at most; returns its final message.
-pub(super) fn fill(
-    channel: &Channel,
-    duration: Duration,
-    max: Bytes,
-) -> Result<MeasureMessage, TransferError> {
+pub(super) fn fill(channel: &Channel, duration: Duration, max: Bytes) -> Result<MeasureMessage> {
     let deadline = clock::now() + duration;
-    let samples = thread::scope(|scope| -> Result<_, TransferError> {
+    let samples = thread::scope(|scope| -> Result<_> {
         let sampling = scope.spawn(|| sample(channel, deadline));
         let written = write(channel, deadline, max);
         let samples = sampling.join().unwrap_or_default();
@@ -41,7 +37,7 @@ pub(super) fn fill(
     })
 }
 
-fn write(channel: &Channel, deadline: Time, max: Bytes) -> Result<Bytes, TransferError> {
+fn write(channel: &Channel, deadline: Time, max: Bytes) -> Result<Bytes> {
     let content = [0; PIECE_BYTES];
     let mut written = Bytes::ZERO;
     while clock::now() < deadline && written < max {
@@ -72,7 +68,7 @@ pub(super) struct Drained {
 }
 
 /// Reads content until the other end's last word.
-pub(super) fn drain(frames: &mut FrameReader, longest: Duration) -> Result<Drained, TransferError> {
+pub(super) fn drain(frames: &mut FrameReader, longest: Duration) -> Result<Drained> {
     let (mut content, mut first, mut until) = (Bytes::ZERO, None, Time::ZERO);
     let deadline = clock::now() + longest + WORD_TIMEOUT;
     let last = frames.wait_for(deadline, |part| match part {

@@ -15,14 +15,14 @@ pub use one_sided::measure_one_sided;
 use sweetspot_protocol::{MeasureMessage, Message};
 use sweetspot_units::{Duration, Time};
 
-use crate::TransferError;
 use crate::wire::frame_reader::FrameReader;
+use crate::{Result, TransferError};
 
 /// How long to wait for the other end's next message, beyond the duration of its order.
 const WORD_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The next word of the other end about a measurement.
-fn next_word(frames: &mut FrameReader, deadline: Time) -> Result<MeasureMessage, TransferError> {
+fn next_word(frames: &mut FrameReader, deadline: Time) -> Result<MeasureMessage> {
     match frames.opening_message(deadline)? {
         Message::Measure(word) => Ok(word),
         other => Err(unexpected(other)),

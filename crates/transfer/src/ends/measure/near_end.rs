@@ -20,10 +20,10 @@ use sweetspot_units::{Bytes, Duration, Time};
 use super::datagrams::{Datagrams, Stream, receiving};
 use super::fill::{drain, fill};
 use super::{WORD_TIMEOUT, next_word, unexpected};
-use crate::TransferError;
 use crate::wire::channel::Channel;
 use crate::wire::frame_reader::FrameReader;
 use crate::wire::link::{Contact, Link};
+use crate::{Result, TransferError};
 
 /// Until the far end is ready, it is shown where datagrams come from this often.
 const PUNCH_INTERVAL: Duration = Duration::from_millis(50);
@@ -104,7 +104,7 @@ pub fn measure(
     contact: &Contact,
     mut plan: Plan,
     progress: &mut dyn FnMut(&str),
-) -> Result<Measured, TransferError> {
+) -> Result<Measured> {
     let start = clock::now();
     let link = contact.dial_to_measure(false)?;
     let channel = Arc::clone(&link.channel);
@@ -157,11 +157,7 @@ struct Prober<'a> {
 }
 
 impl Prober<'_> {
-    fn run(
-        &mut self,
-        measurement: &mut Measurement,
-        progress: &mut dyn FnMut(&str),
-    ) -> Result<(), TransferError> {
+    fn run(&mut self, measurement: &mut Measurement, progress: &mut dyn FnMut(&str)) -> Result<()> {
         self.wait_ready()?;
         while let Some(step) = measurement.poll_step() {
             progress(&measurement.progress());
@@ -172,7 +168,7 @@ impl Prober<'_> {
     }
 
     /// Shows the far end where datagrams come from until it says that they arrive.
-    fn wait_ready(&mut self) -> Result<(), TransferError> {
+    fn wait_ready(&mut self) -> Result<()> {
         let ready = AtomicBool::new(false);
         let payload = ECHO_SIZE.saturating_sub(self.headers);
         let (echoes, streams, frames) = (self.echoes, self.streams, &mut self.frames);
@@ -199,7 +195,7 @@ impl Prober<'_> {
         }
     }
 
-    fn carry_out(&mut self, step: &Step) -> Result<StepResult, TransferError> {
+    fn carry_out(&mut self, step: &Step) -> Result<StepResult> {
         match *step {
             Step::Echo { packets, interval, size } => {
                 let payload = size.saturating_sub(self.headers);
@@ -240,8 +236,8 @@ impl Prober<'_> {
     fn beside<T>(
         &mut self,
         wanted: bool,
-        work: impl FnOnce(&mut Self) -> Result<T, TransferError>,
-    ) -> Result<(T, EchoRecord), TransferError> {
+        work: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<(T, EchoRecord)> {
         let payload = ECHO_SIZE.saturating_sub(self.headers);
         let (datagrams, over) = (self.echoes, AtomicBool::new(!wanted));
         thread::scope(|scope| {
@@ -261,11 +257,7 @@ impl Prober<'_> {
         })
     }
 
-    fn stream_down(
-        &mut self,
-        stream: Stream,
-        payload: Bytes,
-    ) -> Result<Vec<Arrival>, TransferError> {
+    fn stream_down(&mut self, stream: Stream, payload: Bytes) -> Result<Vec<Arrival>> {
         let (random, pair_ns) = match stream.spacing {
             Spacing::Even => (false, 0),
             Spacing::Poisson => (true, 0),
@@ -287,7 +279,7 @@ impl Prober<'_> {
         }
     }
 
-    fn stream_up(&mut self, stream: Stream, payload: Bytes) -> Result<Vec<Arrival>, TransferError> {
+    fn stream_up(&mut self, stream: Stream, payload: Bytes) -> Result<Vec<Arrival>> {
         self.streams.send_stream(stream, payload);
         self.channel.say(&Message::Measure(MeasureMessage::Report {
             stream: stream.number,
@@ -328,7 +320,7 @@ fn deadline(stream: Stream) -> Time {
     clock::now() + stream.gap * (2 * u64::from(stream.packets)) + WORD_TIMEOUT
 }
 
-fn load_down(mut link: Link, duration: Duration, max: Bytes) -> Result<LoadRecord, TransferError> {
+fn load_down(mut link: Link, duration: Duration, max: Bytes) -> Result<LoadRecord> {
     link.channel.say(&Message::Measure(MeasureMessage::Fill {
         duration_ms: duration.as_nanos() / 1_000_000,
         max_bytes: max.get(),
@@ -338,7 +330,7 @@ fn load_down(mut link: Link, duration: Duration, max: Bytes) -> Result<LoadRecor
     record(drained.last, drained.content, drained.elapsed)
 }
 
-fn load_up(mut link: Link, duration: Duration, max: Bytes) -> Result<LoadRecord, TransferError> {
+fn load_up(mut link: Link, duration: Duration, max: Bytes) -> Result<LoadRecord> {
     link.channel.say(&Message::Measure(MeasureMessage::Drain))?;
     let filled = fill(&link.channel, duration, max)?;
     link.channel.say(&Message::Measure(filled.clone()))?;
@@ -351,11 +343,7 @@ fn load_up(mut link: Link, duration: Duration, max: Bytes) -> Result<LoadRecord,
     }
 }
 
-fn record(
-    filled: MeasureMessage,
-    content: Bytes,
-    elapsed: Duration,
-) -> Result<LoadRecord, TransferError> {
+fn record(filled: MeasureMessage, content: Bytes, elapsed: Duration) -> Result<LoadRecord> {
     let MeasureMessage::Filled { round_trips_us, retransmitted, congestion, .. } = filled else {
         return Err(out_of_order());
     };

@@ -7,7 +7,7 @@ use sweetspot_measure::{Echo, EchoRecord, Intrusion, Report, Traces, round_trip}
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::near_end::{Measured, TcpFacts};
-use crate::TransferError;
+use crate::{Result, TransferError};
 
 /// How many connections are made, one after the other, and the pause between them.
 const CONNECTIONS: u32 = 20;
@@ -19,7 +19,7 @@ const CONNECTION_BYTES: u64 = 7 * 60;
 const SYN_SIZE: Bytes = Bytes::new(60);
 
 /// Measures the path to `server` (`host:port`) by TCP handshakes: RTTs, and the options that both kernels negotiate.
-pub fn measure_one_sided(server: &str) -> Result<Measured, TransferError> {
+pub fn measure_one_sided(server: &str) -> Result<Measured> {
     let start = clock::now();
     let cannot = |source| TransferError::NoAnswer { address: server.to_owned(), source };
     let peer = server.to_socket_addrs().map_err(cannot)?.next();

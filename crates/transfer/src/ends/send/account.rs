@@ -12,13 +12,13 @@ use sweetspot_protocol::{Message, SenderSummary};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::Sending;
-use crate::TransferError;
 use crate::control::limit_watch::LimitWatch;
 use crate::control::sender_link::{self, LinkState, SenderLink};
 use crate::limits::BUSY_INTERVAL;
 use crate::lock::lock;
 use crate::observer::{Progress, TransferObserver};
 use crate::wire::stall::StallWatch;
+use crate::{Result, TransferError};
 
 /// The interval between checks whether all content has left.
 const UNSENT_INTERVAL: Duration = Duration::from_millis(2);
@@ -26,7 +26,7 @@ const UNSENT_INTERVAL: Duration = Duration::from_millis(2);
 impl Sending<'_> {
     /// Sends this end's counts as soon as all content has left, without the round trip that the receiver's summary takes: a
     /// user waits at the connecting end. Later retransmissions are not in it.
-    pub(super) fn summarise_once_left(&self) -> Result<(), TransferError> {
+    pub(super) fn summarise_once_left(&self) -> Result<()> {
         let has_unsent = |link: &Arc<SenderLink>| {
             options::unsent(link.channel.socket()).is_ok_and(|unsent| unsent > Bytes::ZERO)
         };
@@ -39,7 +39,7 @@ impl Sending<'_> {
         self.channel.say(&Message::SenderSummary(self.closing()?))
     }
 
-    pub(super) fn closing(&self) -> Result<SenderSummary, TransferError> {
+    pub(super) fn closing(&self) -> Result<SenderSummary> {
         let failed = || TransferError::system("TCP_INFO");
         let (mut segments, mut retransmitted, mut limits) = (0, 0, Vec::new());
         for link in lock(&self.links).iter() {

@@ -7,14 +7,14 @@ use sweetspot_protocol::record::{Entry, EntryKind, MAX_BATCH, Record};
 use sweetspot_units::{Bytes, Duration};
 
 use super::Sending;
-use crate::TransferError;
 use crate::files::file_reader;
 use crate::files::source::{Listed, SourceFile, SourceList};
 use crate::limits::MAX_EARLY_CONTENT;
 use crate::lock::lock;
+use crate::{Result, TransferError};
 
 impl Sending<'_> {
-    pub(super) fn list(&self, list: &SourceList) -> Result<(), TransferError> {
+    pub(super) fn list(&self, list: &SourceList) -> Result<()> {
         let (mut entries, mut files) = (Vec::new(), Vec::new());
         let (mut count, mut with_content, mut bytes, mut left_out) = (0u32, 0u32, 0u64, 0u32);
         let mut last = clock::now();
@@ -56,7 +56,7 @@ impl Sending<'_> {
         first: u32,
         entries: &mut Vec<Entry>,
         files: &mut Vec<Option<SourceFile>>,
-    ) -> Result<(), TransferError> {
+    ) -> Result<()> {
         if entries.is_empty() {
             return Ok(());
         }

@@ -21,7 +21,6 @@ use sweetspot_protocol::{
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::TransferError;
 use crate::control::probe_responder::ProbeResponder;
 use crate::control::sender_link::SenderLink;
 use crate::files::file_reader::{FileReader, Frames};
@@ -35,6 +34,7 @@ use crate::wire::channel::Channel;
 use crate::wire::frame_reader::FrameReader;
 use crate::wire::link::{FurtherLinks, Link, set_congestion};
 use crate::wire::over::Over;
+use crate::{Result, TransferError};
 use steering::LastControl;
 
 /// The receiver takes no longer to answer an offer, looking at its disk included.
@@ -53,7 +53,7 @@ pub(crate) struct SendConfig {
 
 impl SendConfig {
     /// These options, with their sources checked.
-    pub fn new(options: SendOptions) -> Result<SendConfig, TransferError> {
+    pub fn new(options: SendOptions) -> Result<SendConfig> {
         let list = SourceList::new(&options.sources)?;
         Ok(SendConfig { options, list, log: None })
     }
@@ -67,7 +67,7 @@ pub(crate) fn send(
     start: Time,
     reconnects: u32,
     observer: &mut dyn TransferObserver,
-) -> Result<TransferSummary, TransferError> {
+) -> Result<TransferSummary> {
     let SendConfig { options, list, log } = config;
     let channel = Arc::clone(&link.channel);
     let result = (|| {
@@ -106,7 +106,7 @@ fn offer(
     link: &Link,
     further: &FurtherLinks<'_>,
     observer: &mut dyn TransferObserver,
-) -> Result<Option<ProbeResponder>, TransferError> {
+) -> Result<Option<ProbeResponder>> {
     // The connecting end knows the other's UDP port: a listening sender does not answer probes.
     let can_answer = options.probes && further.dial.is_some();
     let probe_responder = probe_responder(&link.channel, &link.session, can_answer, observer);
@@ -178,7 +178,7 @@ impl Sending<'_> {
         further: &FurtherLinks<'_>,
         reconnects: u32,
         observer: &mut dyn TransferObserver,
-    ) -> Result<TransferSummary, TransferError> {
+    ) -> Result<TransferSummary> {
         let cpu = process::cpu_time();
         let connects = further.dial.is_some();
         let (wants, wanted) = crossbeam_channel::unbounded();
@@ -254,9 +254,9 @@ impl Sending<'_> {
     /// Ends all work, after the receiver's summary was `heard`. Returns it with this end's counts.
     fn close(
         &self,
-        heard: Result<ReceiverSummary, TransferError>,
+        heard: Result<ReceiverSummary>,
         connects: bool,
-    ) -> Result<(ReceiverSummary, Option<SenderSummary>), TransferError> {
+    ) -> Result<(ReceiverSummary, Option<SenderSummary>)> {
         self.over.set();
         self.files.end();
         self.event_fd.signal();
@@ -285,7 +285,7 @@ impl Sending<'_> {
         closing: Option<SenderSummary>,
         cpu: Duration,
         reconnects: u32,
-    ) -> Result<TransferSummary, TransferError> {
+    ) -> Result<TransferSummary> {
         let accept = self.accept.get().ok_or(TransferError::Interrupted)?;
         let failures = self.files.conclude(&mut summary.files)?;
         let end = OwnAccount {
@@ -307,7 +307,7 @@ impl Sending<'_> {
         Ok(summary)
     }
 
-    fn wait_for_accept(&self, frames: &mut FrameReader) -> Result<Accept, TransferError> {
+    fn wait_for_accept(&self, frames: &mut FrameReader) -> Result<Accept> {
         let deadline = clock::now() + ANSWER_TIMEOUT;
         frames.wait_for(deadline, |part| match lock(&self.order).handle(part)? {
             ReceiverItem::Message(Message::Accept(accept)) => Ok(Some(accept)),
@@ -324,7 +324,7 @@ impl Sending<'_> {
         list: &SourceList,
         accept: Accept,
         observer: &mut dyn TransferObserver,
-    ) -> Result<(), TransferError> {
+    ) -> Result<()> {
         let sizing = accept.sizing.parse::<Sizing>()?;
         if let Some(congestion) = &accept.congestion {
             set_congestion(self.channel.socket(), congestion.raw())?;

@@ -11,7 +11,6 @@ use sweetspot_sizing::CongestionChoice;
 use sweetspot_units::{Bytes, Rate};
 
 use super::Sending;
-use crate::TransferError;
 use crate::control::sender_link::SenderLink;
 use crate::files::file_reader::Frames;
 use crate::files::outgoing::Want;
@@ -20,6 +19,7 @@ use crate::lock::lock;
 use crate::wire::channel::Channel;
 use crate::wire::frame_reader::FrameReader;
 use crate::wire::link::FurtherLinks;
+use crate::{Result, TransferError};
 
 /// Faster than any path, yet finite: a socket that was paced once is paced for good, then at twice
 /// cwnd per round trip in slow start (tcp_update_pacing_rate, net/ipv4/tcp_input.c).
@@ -54,7 +54,7 @@ impl Sending<'_> {
         });
     }
 
-    pub(super) fn add_link(&self, channel: &Arc<Channel>) -> Result<(), TransferError> {
+    pub(super) fn add_link(&self, channel: &Arc<Channel>) -> Result<()> {
         let link = SenderLink::new(channel, self.is_congestion_named(), self.options.send_buffer)?;
         if self.options.compress {
             link.bound_first_unsent();
@@ -66,7 +66,7 @@ impl Sending<'_> {
     }
 
     /// Steers every connection as the receiver asks for.
-    fn steer(&self, control: LastControl) -> Result<(), TransferError> {
+    fn steer(&self, control: LastControl) -> Result<()> {
         let mut last = lock(&self.last_control);
         let before = std::mem::replace(&mut *last, control);
         self.apply(&before, &last)
@@ -77,7 +77,7 @@ impl Sending<'_> {
         &self,
         mut frames: FrameReader,
         wants: &Sender<Vec<Want>>,
-    ) -> Result<ReceiverSummary, TransferError> {
+    ) -> Result<ReceiverSummary> {
         loop {
             let mut control = None;
             while let Some(part) = frames.next_part()? {
@@ -107,7 +107,7 @@ impl Sending<'_> {
     }
 
     /// Carries out one message. Returns how the receiver steers, if it says so.
-    fn obey(&self, message: Message) -> Result<Option<LastControl>, TransferError> {
+    fn obey(&self, message: Message) -> Result<Option<LastControl>> {
         match message {
             Message::Steer { pacing_bps, window, congestion, phase } => {
                 return Ok(Some(LastControl {
@@ -137,7 +137,7 @@ impl Sending<'_> {
     }
 
     /// Gives every connection its share of the receiver's request.
-    fn apply(&self, before: &LastControl, control: &LastControl) -> Result<(), TransferError> {
+    fn apply(&self, before: &LastControl, control: &LastControl) -> Result<()> {
         let links = lock(&self.links).clone();
         let n = links.len() as u64;
         for link in &links {

@@ -7,7 +7,7 @@ use std::path::Path;
 use sweetspot_protocol::record::{Entry, EntryKind};
 use sweetspot_protocol::{Offer, Printable};
 
-use crate::TransferError;
+use crate::{Result, TransferError};
 
 /// The sources that a receiver asked for. A sender that brings anything else is cut off before any of it is written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl Asked {
     }
 
     /// The names allowed after this offer, which must match the request.
-    pub(crate) fn expect(&self, offer: &Offer) -> Result<Expected, TransferError> {
+    pub(crate) fn expect(&self, offer: &Offer) -> Result<Expected> {
         let refuse = |what: &str| {
             let what = format!("{} ({what})", offer.name);
             Err(TransferError::NotAskedFor(what))
@@ -120,11 +120,11 @@ impl Asked {
 
 impl Expected {
     /// Checks entries, before anything of them is written.
-    pub fn check(&mut self, entries: &[Entry]) -> Result<(), TransferError> {
+    pub fn check(&mut self, entries: &[Entry]) -> Result<()> {
         entries.iter().try_for_each(|entry| self.check_one(entry))
     }
 
-    fn check_one(&mut self, entry: &Entry) -> Result<(), TransferError> {
+    fn check_one(&mut self, entry: &Entry) -> Result<()> {
         let refused = || Err(TransferError::NotAskedFor(entry.path.to_string()));
         let bytes = entry.path.as_bytes();
         let top = bytes.split(|byte| *byte == b'/').next().unwrap_or(bytes);

@@ -6,14 +6,14 @@ use super::kept::LateDirectory;
 use super::name_list::Announced;
 use super::state::SmallFiles;
 use super::{Destination, IncomingFiles};
-use crate::TransferError;
 use crate::files::quota::room_of;
 use crate::files::target::{self, TargetDirectory};
 use crate::lock::lock;
+use crate::{Result, TransferError};
 
 impl IncomingFiles {
     /// Everything came: further names of files, modes and times of directories, and all of it to disk.
-    pub fn complete(&self) -> Result<(), TransferError> {
+    pub fn complete(&self) -> Result<()> {
         let Destination::Directory { target, .. } = &self.destination else { return Ok(()) };
         let (links, mut directories, listed, small, found) = {
             let mut state = lock(&self.state);
@@ -77,7 +77,7 @@ impl IncomingFiles {
         from: &RelativePath,
         announced: Announced,
         path: &RelativePath,
-    ) -> Result<bool, TransferError> {
+    ) -> Result<bool> {
         let foreign = || TransferError::ForeignLink(path.to_string().into());
         let found = target.named_file(from).map_err(|_| foreign())?;
         // Another peer may have put something else there meanwhile.

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use sweetspot_protocol::Offer;
 
 use super::{Destination, Top};
-use crate::TransferError;
 use crate::files::provenance::View;
 use crate::files::target::Target;
 use crate::files::target::TargetDirectory;
+use crate::{Result, TransferError};
 
 impl Destination {
     /// Opens the directory for this offer. A new name becomes a directory if several files come.
-    pub fn open(target: &Target, offer: &Offer, view: &View) -> Result<Destination, TransferError> {
+    pub fn open(target: &Target, offer: &Offer, view: &View) -> Result<Destination> {
         let wrong = |path: &PathBuf| {
             let path = path.clone();
             |source| TransferError::Directory { path, source }

@@ -5,9 +5,9 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 use sweetspot_protocol::record::{Entry, EntryKind};
 
-use crate::TransferError;
 use crate::limits::{MAX_QUEUED_BYTES, attribute_bytes};
 use crate::lock::lock;
+use crate::{Result, TransferError};
 
 /// Entries that wait for their answers, in order. Who adds more than [`MAX_QUEUED_BYTES`] waits: a sender that does not
 /// read its answers is not read from, either.
@@ -29,7 +29,7 @@ struct Queued {
 
 impl EntryQueue {
     /// Adds the entries from number `first` on, once there is room.
-    pub fn push(&self, first: u32, entries: Vec<Entry>) -> Result<(), TransferError> {
+    pub fn push(&self, first: u32, entries: Vec<Entry>) -> Result<()> {
         let mut queued = lock(&self.queued);
         while queued.bytes >= MAX_QUEUED_BYTES && !queued.abandoned {
             queued = self.changed.wait(queued).unwrap_or_else(PoisonError::into_inner);

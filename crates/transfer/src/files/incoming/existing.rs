@@ -9,12 +9,12 @@ use sweetspot_protocol::record::{MAX_HASHES, Record};
 
 use super::file::{FileId, IncomingFile, Slot};
 use super::{Answers, IncomingFiles, exists_or};
-use crate::TransferError;
 use crate::files::quota::STAT_BLOCK_BYTES;
 use crate::files::source::next_data;
 use crate::files::target::{self, TargetDirectory};
 use crate::limits::{FREE_COMPARED_PIECES, HOLES_PER_PIECE};
 use crate::lock::lock;
+use crate::{Result, TransferError};
 
 pub(super) struct There {
     pub source: File,
@@ -38,7 +38,7 @@ impl IncomingFiles {
         &self,
         target: &TargetDirectory,
         file: &IncomingFile,
-    ) -> Result<Option<There>, TransferError> {
+    ) -> Result<Option<There>> {
         let failed = |error| target::failed(&file.path, error);
         let source = target.open_file(&file.path).map_err(failed)?;
         let metadata = source.metadata().map_err(failed)?;
@@ -55,7 +55,7 @@ impl IncomingFiles {
         &self,
         target: &TargetDirectory,
         file: &mut IncomingFile,
-    ) -> Result<Option<There>, TransferError> {
+    ) -> Result<Option<There>> {
         let failed = |error| exists_or(&file.path, error);
         let size = file.size.unwrap_or(0);
         if hash_tree::pieces(size) <= 1 || !target.has_temp_file(&file.path) {
@@ -77,7 +77,7 @@ impl IncomingFiles {
         file: &IncomingFile,
         there: &There,
         answers: &dyn Answers,
-    ) -> Result<(), TransferError> {
+    ) -> Result<()> {
         let size = file.size.unwrap_or(0);
         let only = file.is_one_piece();
         let mut buffer = vec![0; PIECE_BYTES as usize];

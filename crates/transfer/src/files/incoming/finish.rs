@@ -14,10 +14,10 @@ use sweetspot_units::Bytes;
 use super::file::IncomingFile;
 use super::kept::shortened;
 use super::{Destination, IncomingFiles, exists_or};
-use crate::TransferError;
 use crate::files::target::status::set_owner_mode_and_time;
 use crate::lock::lock;
 use crate::observer::FileRecord;
+use crate::{Result, TransferError};
 
 const UNKNOWN_HASH: blake3::Hash = blake3::Hash::from_bytes([0; 32]);
 
@@ -68,11 +68,7 @@ impl IncomingFiles {
     }
 
     /// Gives a file with this content `hash` its mode, time and name. Returns whether it was written.
-    fn put_in_place(
-        &self,
-        file: &IncomingFile,
-        hash: &blake3::Hash,
-    ) -> Result<bool, TransferError> {
+    fn put_in_place(&self, file: &IncomingFile, hash: &blake3::Hash) -> Result<bool> {
         let failed = |error| exists_or(&file.path, error);
         let Destination::Directory { target, .. } = &self.destination else {
             io::stdout().flush().map_err(failed)?;

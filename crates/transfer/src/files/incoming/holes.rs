@@ -14,11 +14,11 @@ use sweetspot_protocol::{ProtocolError, ZeroTree};
 
 use super::file::{Content, IncomingFile};
 use super::{Destination, IncomingFiles};
-use crate::TransferError;
 use crate::files::source::next_data;
 use crate::files::target;
 use crate::limits::{FREE_HOLE_PIECES, HOLES_PER_PIECE, MAX_HOLE_RUNS, MAX_WAITING_HOLES};
 use crate::lock::lock;
+use crate::{Result, TransferError};
 
 /// Hashes of zeros, for all transfers of this process: each place costs its work once.
 static ZEROS: LazyLock<ZeroTree> = LazyLock::new(ZeroTree::default);
@@ -81,7 +81,7 @@ impl HoleWork {
 
 impl IncomingFiles {
     /// Hashes holes, and finishes files that have some, until the transfer ends.
-    pub fn hash_holes(&self) -> Result<(), TransferError> {
+    pub fn hash_holes(&self) -> Result<()> {
         while self.holes.taken.recv().is_ok_and(|job| self.do_hole_job(job)) {}
         Ok(())
     }
@@ -154,12 +154,7 @@ impl IncomingFiles {
         None
     }
 
-    pub(super) fn take_holes(
-        &self,
-        entry: u32,
-        first: u32,
-        pieces: u32,
-    ) -> Result<(), TransferError> {
+    pub(super) fn take_holes(&self, entry: u32, first: u32, pieces: u32) -> Result<()> {
         let Some(file) = self.file(entry)? else { return Ok(()) };
         let Some(size) = file.size else { return Err(ProtocolError::NoEntry(entry).into()) };
         let taken = {
@@ -208,7 +203,7 @@ impl IncomingFiles {
         content: &mut Content,
         first: u32,
         pieces: u32,
-    ) -> Result<(), TransferError> {
+    ) -> Result<()> {
         let from = u64::from(first) * PIECE_BYTES;
         let to = (from + u64::from(pieces) * PIECE_BYTES).min(file.size.unwrap_or(0));
         let go_on = || !self.is_over();

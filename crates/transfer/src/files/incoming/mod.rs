@@ -26,7 +26,6 @@ use sweetspot_protocol::record::{FileResult, Record};
 use sweetspot_protocol::{FileCounts, RelativePath};
 use sweetspot_units::Bytes;
 
-use crate::TransferError;
 use crate::files::accounts::Accounts;
 use crate::files::provenance::View;
 use crate::files::quota::{Quota, room_on_disk};
@@ -35,6 +34,7 @@ use crate::files::temp_file::Keep;
 use crate::lock::lock;
 use crate::observer::FileLog;
 use crate::wire::channel::Channel;
+use crate::{Result, TransferError};
 pub(crate) use asked::Expected;
 pub use asked::{Asked, NamedThings, Nameless};
 pub(crate) use entry_queue::EntryQueue;
@@ -49,11 +49,11 @@ use state::IncomingState;
 /// Where records for the sender go.
 pub(crate) trait Answers: Sync {
     /// Sends one record. Waits while the sender does not read.
-    fn tell(&self, record: &Record) -> Result<(), TransferError>;
+    fn tell(&self, record: &Record) -> Result<()>;
 }
 
 impl Answers for Channel {
-    fn tell(&self, record: &Record) -> Result<(), TransferError> {
+    fn tell(&self, record: &Record) -> Result<()> {
         Channel::tell(self, record)
     }
 }
@@ -83,7 +83,7 @@ impl Top {
     }
 
     /// The path here of an entry that was sent as `path`.
-    fn place(&self, path: &RelativePath) -> Result<RelativePath, TransferError> {
+    fn place(&self, path: &RelativePath) -> Result<RelativePath> {
         let bytes = path.as_bytes();
         let below_top = || bytes.iter().position(|byte| *byte == b'/').unwrap_or(bytes.len());
         Ok(match self {
@@ -189,7 +189,7 @@ impl IncomingFiles {
     }
 
     /// Reserves `room` of the quota, for something at `path`.
-    fn take_room(&self, path: &RelativePath, room: u64) -> Result<(), TransferError> {
+    fn take_room(&self, path: &RelativePath, room: u64) -> Result<()> {
         match self.quota() {
             Some(quota) if !quota.take(room) => {
                 let path = path.to_string().into();

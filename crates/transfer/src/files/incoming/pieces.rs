@@ -15,12 +15,12 @@ use sweetspot_units::Bytes;
 
 use super::file::{Content, IncomingFile, Slot};
 use super::{Destination, IncomingFiles, exists_or};
-use crate::TransferError;
 use crate::files::packing::Unpacker;
 use crate::files::quota::{blocks_of, room_of, room_on_disk};
 use crate::files::target;
 use crate::files::temp_file::{Keep, TempFile};
 use crate::lock::lock;
+use crate::{Result, TransferError};
 
 /// Written data are flushed to disk in portions, so that the final fsync is short.
 const WRITEBACK_BYTES: u64 = 8 << 20;
@@ -42,7 +42,7 @@ pub(crate) enum Job {
 
 impl IncomingFiles {
     /// Hashes and writes the pieces from `jobs`, until there are no more. Buffers go back to `spent`.
-    pub fn work(&self, jobs: &Receiver<Job>, spent: &Sender<Vec<u8>>) -> Result<(), TransferError> {
+    pub fn work(&self, jobs: &Receiver<Job>, spent: &Sender<Vec<u8>>) -> Result<()> {
         let mut unpacker = Unpacker::default();
         for job in jobs {
             match job {
@@ -63,12 +63,7 @@ impl IncomingFiles {
     }
 
     /// A piece, packed or not.
-    fn take(
-        &self,
-        header: &PieceHeader,
-        bytes: &[u8],
-        unpacker: &mut Unpacker,
-    ) -> Result<(), TransferError> {
+    fn take(&self, header: &PieceHeader, bytes: &[u8], unpacker: &mut Unpacker) -> Result<()> {
         if bytes.len() == header.length as usize {
             return self.take_piece(header, bytes);
         }
@@ -83,7 +78,7 @@ impl IncomingFiles {
         }
     }
 
-    fn take_piece(&self, header: &PieceHeader, bytes: &[u8]) -> Result<(), TransferError> {
+    fn take_piece(&self, header: &PieceHeader, bytes: &[u8]) -> Result<()> {
         let Some(file) = self.file(header.entry)? else { return Ok(()) };
         let joined = file.join_early(header, bytes);
         let (header, bytes) = joined.as_ref().map_or((header, bytes), |(h, b)| (h, &b[..]));
@@ -129,12 +124,11 @@ impl IncomingFiles {
 
     /// Counts a piece that is about to be written, takes room for it and returns where it goes; `None` if its file is
     /// closed. The inner error is why the file cannot be received.
-    #[expect(clippy::type_complexity, reason = "two kinds of errors and a file that may be none")]
     fn expect_piece(
         &self,
         file: &IncomingFile,
         header: &PieceHeader,
-    ) -> Result<Option<Result<Option<Arc<TempFile>>, TransferError>>, TransferError> {
+    ) -> Result<Option<Result<Option<Arc<TempFile>>>>> {
         let mut content = lock(&file.content);
         if content.closed {
             return Ok(None);
@@ -159,12 +153,7 @@ impl IncomingFiles {
         Ok(Some(begin(&mut content)))
     }
 
-    fn take_more_room(
-        &self,
-        file: &IncomingFile,
-        content: &mut Content,
-        room: u64,
-    ) -> Result<(), TransferError> {
+    fn take_more_room(&self, file: &IncomingFile, content: &mut Content, room: u64) -> Result<()> {
         self.take_room(&file.path, room)?;
         content.room += room;
         Ok(())
@@ -183,7 +172,7 @@ impl IncomingFiles {
         file: &Arc<IncomingFile>,
         header: &PieceHeader,
         bytes: &[u8],
-    ) -> Result<(), TransferError> {
+    ) -> Result<()> {
         let Destination::Directory { target, .. } = &self.destination else { return Ok(()) };
         let length = bytes.len() as u64;
         {
@@ -256,7 +245,7 @@ impl IncomingFiles {
     }
 
     /// The sender has sent all of a file that was asked for.
-    pub fn take_end(&self, end: &FileEnd) -> Result<(), TransferError> {
+    pub fn take_end(&self, end: &FileEnd) -> Result<()> {
         let Some(file) = self.file(end.entry)? else { return Ok(()) };
         let complete = {
             let mut content = lock(&file.content);
@@ -270,7 +259,7 @@ impl IncomingFiles {
     }
 
     /// The sender cannot deliver an entry.
-    pub fn take_gone(&self, entry: u32, reason: &PeerText) -> Result<(), TransferError> {
+    pub fn take_gone(&self, entry: u32, reason: &PeerText) -> Result<()> {
         if let Some(file) = self.file(entry)?
             && !lock(&file.content).finishing
         {
@@ -279,7 +268,7 @@ impl IncomingFiles {
         Ok(())
     }
 
-    pub(super) fn file(&self, number: u32) -> Result<Option<Arc<IncomingFile>>, TransferError> {
+    pub(super) fn file(&self, number: u32) -> Result<Option<Arc<IncomingFile>>> {
         let state = lock(&self.state);
         match state.open.get(&number) {
             Some(file) => Ok(Some(Arc::clone(file))),
@@ -293,7 +282,7 @@ impl IncomingFiles {
         &self,
         file: &IncomingFile,
         content: &mut Content,
-    ) -> Result<Option<Arc<TempFile>>, TransferError> {
+    ) -> Result<Option<Arc<TempFile>>> {
         let Destination::Directory { target, .. } = &self.destination else { return Ok(None) };
         if let Some(temp_file) = &content.temp_file {
             return Ok(Some(Arc::clone(temp_file)));
@@ -321,7 +310,7 @@ impl IncomingFiles {
     }
 
     /// A place for the descriptor of an unfinished file.
-    fn slot(&self, path: &RelativePath) -> Result<Slot, TransferError> {
+    fn slot(&self, path: &RelativePath) -> Result<Slot> {
         Slot::take(&self.descriptors).ok_or_else(|| {
             let reason = "too many files are unfinished; send fewer at once";
             TransferError::TooMuch { path: path.to_string().into(), reason }
@@ -346,7 +335,7 @@ impl IncomingFiles {
         content: &mut Content,
         temp_file: Option<&TempFile>,
         end: u64,
-    ) -> Result<(), TransferError> {
+    ) -> Result<()> {
         let (Some(size), Some(temp_file)) = (file.size.filter(|_| !file.sparse), temp_file) else {
             return Ok(());
         };

@@ -12,20 +12,15 @@ use super::kept::{LateDirectory, shortened};
 use super::name_list::Announced;
 use super::plan_file::{Planned, announced};
 use super::{Answers, Destination, IncomingFiles, exists_or};
-use crate::TransferError;
 use crate::files::quota::room_of;
 use crate::files::target::{self, TargetDirectory};
 use crate::limits::{MAX_ATTRIBUTE_BYTES, MAX_OPEN_FILES, attribute_bytes};
 use crate::lock::lock;
+use crate::{Result, TransferError};
 
 impl IncomingFiles {
     /// Decides on the entries from number `first` on, and answers them.
-    pub fn plan(
-        &self,
-        first: u32,
-        entries: Vec<Entry>,
-        sender: &dyn Answers,
-    ) -> Result<(), TransferError> {
+    pub fn plan(&self, first: u32, entries: Vec<Entry>, sender: &dyn Answers) -> Result<()> {
         lock(&self.expected).check(&entries)?;
         let mut answers = Vec::with_capacity(entries.len());
         for (number, entry) in (first..).zip(entries) {
@@ -131,7 +126,7 @@ impl IncomingFiles {
         target: &TargetDirectory,
         path: &RelativePath,
         top_is_chosen: bool,
-    ) -> Result<(), TransferError> {
+    ) -> Result<()> {
         if self.policy.dotfiles {
             return Ok(());
         }
@@ -175,7 +170,7 @@ impl IncomingFiles {
     }
 
     /// Keeps the name of an entry, and a file's announced properties, for later entries that refer to it.
-    fn remember(&self, number: u32, entry: &Entry) -> Result<(), TransferError> {
+    fn remember(&self, number: u32, entry: &Entry) -> Result<()> {
         let (file, extra) = match &entry.kind {
             EntryKind::File { .. } | EntryKind::Stream => {
                 (Some(Announced { size: announced(entry), modified: entry.modified.0 }), 0)
@@ -269,7 +264,7 @@ impl IncomingFiles {
         target: &TargetDirectory,
         path: &RelativePath,
         there: Option<&Stat>,
-    ) -> Result<(), TransferError> {
+    ) -> Result<()> {
         let special = there.and_then(|stat| Some((stat, target::special(stat)?)));
         let Some((stat, what)) = special.filter(|_| !self.policy.leave) else { return Ok(()) };
         let path = path.to_string().into();
@@ -278,11 +273,7 @@ impl IncomingFiles {
     }
 
     /// Gives something that is there the owner that it has at the sender, if it may be changed.
-    pub(super) fn give_owner(
-        &self,
-        target: &TargetDirectory,
-        entry: &Entry,
-    ) -> Result<(), TransferError> {
+    pub(super) fn give_owner(&self, target: &TargetDirectory, entry: &Entry) -> Result<()> {
         let owner = entry.owner.as_ref().filter(|_| self.policy.replace);
         let Some(owner) = owner.map(|owner| (owner.user, owner.group)) else { return Ok(()) };
         target.give_owner(&entry.path, owner).map_err(|error| target::failed(&entry.path, error))

@@ -12,14 +12,14 @@ use sweetspot_units::Bytes;
 use super::IncomingFiles;
 use super::existing::{Compared, followed};
 use super::file::IncomingFile;
-use crate::TransferError;
 use crate::files::quota::{STAT_BLOCK_BYTES, blocks_of, room_of, room_on_disk};
 use crate::files::target::{self, TargetDirectory};
 use crate::limits::{MAX_SPARSE_BYTES, attribute_bytes};
 use crate::lock::lock;
+use crate::{Result, TransferError};
 
 /// The answer to an entry, and its file if hashes follow.
-pub(super) type Planned = Result<(Answer, Option<Compared>), TransferError>;
+pub(super) type Planned = Result<(Answer, Option<Compared>)>;
 
 impl IncomingFiles {
     /// The files that would be wanted; writes nothing.
@@ -146,7 +146,7 @@ impl IncomingFiles {
         target: &TargetDirectory,
         file: &mut IncomingFile,
         compares: bool,
-    ) -> Result<(), TransferError> {
+    ) -> Result<()> {
         if file.compare_only {
             return Ok(());
         }
@@ -193,7 +193,7 @@ impl IncomingFiles {
 }
 
 /// Files that no protocol or file system holds are refused.
-fn check_size(file: &IncomingFile) -> Result<(), TransferError> {
+fn check_size(file: &IncomingFile) -> Result<()> {
     let size = file.size.unwrap_or(0);
     if size > hash_tree::MAX_FILE_BYTES {
         return Err(target::failed(&file.path, Errno::FBIG.into()));

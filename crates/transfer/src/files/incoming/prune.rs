@@ -10,7 +10,7 @@ use sweetspot_protocol::{Printable, RelativePath, TEMP_FILE_PREFIX};
 
 use super::kept::{ListedNames, shortened};
 use super::{Answers, Destination, IncomingFiles};
-use crate::TransferError;
+use crate::Result;
 use crate::files::bounded_lines::BoundedLines;
 use crate::files::source::Patterns;
 use crate::files::target::{self, TargetDirectory};
@@ -57,7 +57,7 @@ struct Removal {
 }
 
 impl Deletion {
-    pub fn new(wanted: &Delete) -> Result<Deletion, TransferError> {
+    pub fn new(wanted: &Delete) -> Result<Deletion> {
         Ok(Deletion { contents: wanted.contents, keep: Patterns::new(&wanted.keep)? })
     }
 }
@@ -95,7 +95,7 @@ impl IncomingFiles {
     }
 
     /// Tells the sender which names were deleted, or would be, and returns them.
-    pub fn tell_deleted(&self, sender: &dyn Answers) -> Result<Vec<String>, TransferError> {
+    pub fn tell_deleted(&self, sender: &dyn Answers) -> Result<Vec<String>> {
         let (deleted, failures) = {
             let pruning = &mut lock(&self.state).pruning;
             (std::mem::take(&mut pruning.deleted), std::mem::take(&mut pruning.failures))

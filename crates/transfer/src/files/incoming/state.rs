@@ -11,10 +11,10 @@ use super::file::IncomingFile;
 use super::kept::{ComparedFiles, LateDirectory, MadeDirectories, NumberSet};
 use super::name_list::NameList;
 use super::prune::Pruning;
-use crate::TransferError;
 use crate::files::bounded_lines::BoundedLines;
 use crate::files::failures::Failures;
 use crate::limits::MAX_OPEN_BYTES;
+use crate::{Result, TransferError};
 
 #[derive(Default)]
 pub(super) struct IncomingState {
@@ -58,7 +58,7 @@ impl IncomingState {
         *(if written { &mut counts.written } else { &mut counts.unchanged }) += 1;
     }
 
-    pub fn may_open(&self, file: &IncomingFile) -> Result<(), TransferError> {
+    pub fn may_open(&self, file: &IncomingFile) -> Result<()> {
         if self.open_bytes + file.weight() <= MAX_OPEN_BYTES {
             return Ok(());
         }

@@ -9,10 +9,10 @@ use sweetspot_protocol::{PeerText, Printable, ProtocolError};
 use sweetspot_units::Bytes;
 
 use super::{OutgoingFiles, OutgoingState, Stage, Want};
-use crate::TransferError;
 use crate::files::arriving_hashes::ArrivingHashes;
 use crate::limits::MAX_UNCONFIRMED;
 use crate::lock::lock;
+use crate::{Result, TransferError};
 
 /// Small files reach a reader in batches, bounded by number and by bytes.
 const BATCH_FILES: usize = 64;
@@ -20,11 +20,7 @@ const BATCH_BYTES: u64 = 1 << 20;
 
 impl OutgoingFiles {
     /// The receiver answered the next entries: its requests go to `wants`.
-    pub fn answered(
-        &self,
-        answers: Vec<Answer>,
-        wants: &Sender<Vec<Want>>,
-    ) -> Result<(), TransferError> {
+    pub fn answered(&self, answers: Vec<Answer>, wants: &Sender<Vec<Want>>) -> Result<()> {
         let mut state = lock(&self.state);
         // Hashes follow the answer that announces them. Those that did not come are not waited for.
         state.arriving = None;
@@ -46,11 +42,7 @@ impl OutgoingFiles {
     }
 
     /// The content that the answer to the next entry asks for.
-    fn wanted(
-        &self,
-        state: &mut OutgoingState,
-        answer: Answer,
-    ) -> Result<Option<Want>, TransferError> {
+    fn wanted(&self, state: &mut OutgoingState, answer: Answer) -> Result<Option<Want>> {
         let entry = state.next_answer;
         let file = state.unanswered.pop_front().ok_or(ProtocolError::NoEntry(entry))?;
         state.next_answer += 1;
@@ -93,12 +85,7 @@ impl OutgoingFiles {
     }
 
     /// Hashes of the receiver's pieces of an entry. Waits while too many are unused.
-    pub fn hashes(
-        &self,
-        entry: u32,
-        first: u32,
-        hashes: Vec<PieceHash>,
-    ) -> Result<(), TransferError> {
+    pub fn hashes(&self, entry: u32, first: u32, hashes: Vec<PieceHash>) -> Result<()> {
         // Not under the lock, which readers need to get on.
         let arriving = lock(&self.state).arriving.take();
         let mut arriving = arriving.ok_or(ProtocolError::NoEntry(entry))?;
@@ -108,7 +95,7 @@ impl OutgoingFiles {
     }
 
     /// The receiver's results for files.
-    pub fn results(&self, results: Vec<FileResult>) -> Result<(), TransferError> {
+    pub fn results(&self, results: Vec<FileResult>) -> Result<()> {
         let mut state = lock(&self.state);
         let before = state.wanted.len();
         for FileResult { entry, outcome } in results {

@@ -9,7 +9,6 @@ use std::sync::{Arc, Condvar, Mutex};
 use sweetspot_protocol::{FileCounts, RelativePath};
 use sweetspot_units::{Bytes, Rate, Time};
 
-use crate::TransferError;
 use crate::files::arriving_hashes::{ArrivingHashes, HashBudget, KnownHashes};
 use crate::files::bounded_lines::BoundedLines;
 use crate::files::failures::Failures;
@@ -18,6 +17,7 @@ use crate::files::source::{SourceFile, Undelivered};
 use crate::limits::{MAX_AHEAD, MAX_UNCONFIRMED};
 use crate::lock::lock;
 use crate::observer::{FileLog, FileRecord};
+use crate::{Result, TransferError};
 
 pub(crate) struct OutgoingFiles {
     dry_run: bool,
@@ -235,7 +235,7 @@ impl OutgoingFiles {
     }
 
     /// The end of the transfer, given the receiver's `counts`: the files not sent, or the error if nothing was.
-    pub fn conclude(&self, counts: &mut FileCounts) -> Result<Vec<String>, TransferError> {
+    pub fn conclude(&self, counts: &mut FileCounts) -> Result<Vec<String>> {
         let state = lock(&self.state);
         let unconfirmed = state.wanted.values().filter(|stage| matches!(stage, Stage::Sent(_)));
         let unconfirmed = unconfirmed.count();

@@ -18,8 +18,8 @@ use sweetspot_protocol::record::Entry;
 use sweetspot_protocol::{PeerText, RelativePath};
 use sweetspot_units::Bytes;
 
-use crate::TransferError;
 use crate::files::accounts::Accounts;
+use crate::{Result, TransferError};
 pub(crate) use patterns::Patterns;
 pub(crate) use root::{SourceFile, Undelivered};
 pub(crate) use snapshot::Snapshot;
@@ -46,12 +46,12 @@ pub struct Sources {
 
 impl Sources {
     /// Whether they can be sent, as far as that is known before: they are there, and the names and patterns are good.
-    pub fn check(&self) -> Result<(), TransferError> {
+    pub fn check(&self) -> Result<()> {
         SourceList::new(self).map(|_| ())
     }
 
     /// Whether one of them stands for the contents of a directory.
-    pub fn are_contents(&self) -> Result<bool, TransferError> {
+    pub fn are_contents(&self) -> Result<bool> {
         SourceList::new(self).map(|list| list.tops.iter().any(|top| top.name.is_none()))
     }
 }
@@ -89,7 +89,7 @@ pub(crate) enum Listed {
 
 impl SourceList {
     /// Checks the paths to send.
-    pub fn new(sources: &Sources) -> Result<SourceList, TransferError> {
+    pub fn new(sources: &Sources) -> Result<SourceList> {
         let [first, rest @ ..] = &sources.paths[..] else {
             return Err(TransferError::NothingToSend("name a file or a directory".into()));
         };
@@ -135,17 +135,14 @@ impl SourceList {
     }
 
     /// Lists everything, in order; ends early when `take` refuses.
-    pub fn list(
-        &self,
-        mut take: impl FnMut(Listed) -> Result<(), TransferError>,
-    ) -> Result<(), TransferError> {
+    pub fn list(&self, mut take: impl FnMut(Listed) -> Result<()>) -> Result<()> {
         let mut walk = Walk::new(self, &mut take);
         self.tops.iter().try_for_each(|top| walk.top(top))
     }
 }
 
 /// Of two files with one name the second would replace the first, at each run anew.
-fn distinct(tops: &[SourcePath]) -> Result<(), TransferError> {
+fn distinct(tops: &[SourcePath]) -> Result<()> {
     let names: Vec<&[u8]> = tops.iter().filter_map(|top| top.name.as_deref()).collect();
     let repeated = (1..names.len()).find(|n| names[..*n].contains(&names[*n]));
     match repeated {
@@ -155,7 +152,7 @@ fn distinct(tops: &[SourcePath]) -> Result<(), TransferError> {
 }
 
 impl SourcePath {
-    fn new(path: &Path, name: Option<&str>) -> Result<SourcePath, TransferError> {
+    fn new(path: &Path, name: Option<&str>) -> Result<SourcePath> {
         if path == Path::new("-") {
             let name = name.unwrap_or("stdin").as_bytes().to_vec();
             return Ok(SourcePath { path: path.into(), name: Some(name), standard_input: true });

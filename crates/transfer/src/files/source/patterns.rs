@@ -1,6 +1,6 @@
 //! Patterns of names, as in a shell.
 
-use crate::TransferError;
+use crate::{Result, TransferError};
 
 /// Names to leave out. A pattern without a slash matches a name at any depth, one with a slash a path from the top.
 #[derive(Debug, Default)]
@@ -8,7 +8,7 @@ pub(crate) struct Patterns(Vec<String>);
 
 impl Patterns {
     /// Checks the patterns; an error names the first bad one and its fault.
-    pub(crate) fn new(patterns: &[String]) -> Result<Patterns, TransferError> {
+    pub(crate) fn new(patterns: &[String]) -> Result<Patterns> {
         let globs = patterns.iter().map(|pattern| {
             let glob = glob_of(pattern);
             match fast_glob::validate(&glob) {

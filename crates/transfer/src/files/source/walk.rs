@@ -17,9 +17,9 @@ use sweetspot_protocol::{Printable, RelativePath};
 
 use super::root::{SourceFile, SourceRoot};
 use super::{Listed, SourceList, SourcePath};
-use crate::TransferError;
 use crate::files::target;
 use crate::limits::{MAX_ATTRIBUTE_BYTES, attribute_bytes};
+use crate::{Result, TransferError};
 
 /// The buffer size for directory entries, as in the C library.
 const NAMES_BYTES: usize = 32 << 10;
@@ -38,7 +38,7 @@ pub(super) struct Walk<'a> {
     next: u32,
     roots: usize,
     names: Vec<u8>,
-    take: &'a mut dyn FnMut(Listed) -> Result<(), TransferError>,
+    take: &'a mut dyn FnMut(Listed) -> Result<()>,
 }
 
 /// A directory that is being listed.
@@ -61,10 +61,7 @@ struct EntryPlace<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub fn new(
-        list: &'a SourceList,
-        take: &'a mut dyn FnMut(Listed) -> Result<(), TransferError>,
-    ) -> Walk<'a> {
+    pub fn new(list: &'a SourceList, take: &'a mut dyn FnMut(Listed) -> Result<()>) -> Walk<'a> {
         let names = Vec::with_capacity(NAMES_BYTES);
         let merges = list.tops.len() > 1 && list.tops.iter().any(|top| top.name.is_none());
         let (seen, key) = (merges.then(HashSet::new), RandomState::new());
@@ -72,7 +69,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Lists one of the paths that were named.
-    pub fn top(&mut self, top: &SourcePath) -> Result<(), TransferError> {
+    pub fn top(&mut self, top: &SourcePath) -> Result<()> {
         if top.standard_input {
             return self.standard_input(top);
         }
@@ -96,7 +93,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn standard_input(&mut self, top: &SourcePath) -> Result<(), TransferError> {
+    fn standard_input(&mut self, top: &SourcePath) -> Result<()> {
         let name = top.name.as_deref().unwrap_or_default();
         let path = RelativePath::new(name)?;
         let root = Arc::new(SourceRoot::standard_input(&top.path, name));
@@ -108,12 +105,7 @@ impl<'a> Walk<'a> {
     }
 
     /// One of the names of `--files-from`, with the directories that lead to it.
-    fn only(
-        &mut self,
-        root: &Arc<SourceRoot>,
-        top: &SourcePath,
-        below: &Path,
-    ) -> Result<(), TransferError> {
+    fn only(&mut self, root: &Arc<SourceRoot>, top: &SourcePath, below: &Path) -> Result<()> {
         let clean = below.strip_prefix("./").unwrap_or(below).as_os_str().as_bytes();
         let joined = match &top.name {
             Some(name) => [name, clean].join(&b'/'),
@@ -158,11 +150,7 @@ impl<'a> Walk<'a> {
     }
 
     /// All that is in the directory `path`.
-    fn tree(
-        &mut self,
-        root: &Arc<SourceRoot>,
-        path: Option<RelativePath>,
-    ) -> Result<(), TransferError> {
+    fn tree(&mut self, root: &Arc<SourceRoot>, path: Option<RelativePath>) -> Result<()> {
         let below = path.as_ref().map_or(&b""[..], |path| root.below(path));
         let opened = root.open_directory(below, OFlags::RDONLY);
         let first = opened.and_then(|directory| self.level(path.clone(), directory));
@@ -208,7 +196,7 @@ impl<'a> Walk<'a> {
         root: &Arc<SourceRoot>,
         level: &mut Level,
         name: &[u8],
-    ) -> Result<Option<Level>, TransferError> {
+    ) -> Result<Option<Level>> {
         let path = match &level.path {
             Some(below) => below.join(name),
             None => RelativePath::new(name),
@@ -248,7 +236,7 @@ impl<'a> Walk<'a> {
         place: EntryPlace<'_>,
         path: RelativePath,
         stat: &Stat,
-    ) -> Result<Option<RelativePath>, TransferError> {
+    ) -> Result<Option<RelativePath>> {
         let file_type = FileType::from_raw_mode(stat.st_mode);
         if file_type != FileType::Directory && self.is_repeated(&path) {
             let shown = place.root.shown(&path);
@@ -290,12 +278,7 @@ impl<'a> Walk<'a> {
         self.seen.as_mut().is_some_and(|seen| !seen.insert(hash))
     }
 
-    fn file(
-        &mut self,
-        place: EntryPlace<'_>,
-        path: RelativePath,
-        stat: &Stat,
-    ) -> Result<(), TransferError> {
+    fn file(&mut self, place: EntryPlace<'_>, path: RelativePath, stat: &Stat) -> Result<()> {
         let size = stat.st_size as u64;
         // Fewer blocks than content: there are holes.
         let sparse = (stat.st_blocks as u64) * 512 < size && !self.list.dense;
@@ -334,14 +317,14 @@ impl<'a> Walk<'a> {
         Entry { path, kind, mode, modified, owner, attributes: Vec::new() }
     }
 
-    fn emit(&mut self, entry: Entry, file: Option<SourceFile>) -> Result<(), TransferError> {
+    fn emit(&mut self, entry: Entry, file: Option<SourceFile>) -> Result<()> {
         self.next = self.next.checked_add(1).ok_or_else(|| {
             TransferError::NothingToSend("there are more than 4 billion files".into())
         })?;
         (self.take)(Listed::Entry(entry, file))
     }
 
-    fn left_out(&mut self, path: &Path, error: &io::Error) -> Result<(), TransferError> {
+    fn left_out(&mut self, path: &Path, error: &io::Error) -> Result<()> {
         let why = match Errno::from_io_error(error) {
             Some(Errno::LOOP | Errno::NOTDIR) => {
                 "its path contains a symbolic link; name the link's target".to_owned()
