@@ -21,6 +21,9 @@ impl fmt::Display for SourceLocation {
     }
 }
 
+/// The result of reading a scenario, or a part of one.
+pub(crate) type Result<T, E = ScenarioError> = core::result::Result<T, E>;
+
 /// The reason why a text is not a scenario. Every message names the key, its line and the values allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ScenarioError {

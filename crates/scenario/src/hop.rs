@@ -3,7 +3,7 @@
 use sweetspot_path::{DirectionSpec, PolicerSpec, QueueDiscipline, Trace};
 use sweetspot_units::{BufferSize, Bytes, Duration, Rate};
 
-use crate::error::ScenarioError;
+use crate::error::Result;
 use crate::reader::Reader;
 
 /// A direction of a path.
@@ -33,7 +33,7 @@ pub struct TracedHop {
 }
 
 impl TracedHop {
-    pub(crate) fn read(mut reader: Reader<'_>) -> Result<TracedHop, ScenarioError> {
+    pub(crate) fn read(mut reader: Reader<'_>) -> Result<TracedHop> {
         if let Some(node) = reader.node("file") {
             let reason = "no files can be read here; give the file's text as content";
             return Err(reader.error("file", node, reason));
@@ -67,7 +67,7 @@ pub(crate) fn read_hops(
     rtt: Duration,
     packet: Bytes,
     traces: &[TracedHop],
-) -> Result<Hops, ScenarioError> {
+) -> Result<Hops> {
     let mut found = Hops { hops: Vec::new(), backward: Vec::new() };
     let tables = reader.tables("hop")?;
     if tables.is_empty() {
@@ -100,7 +100,7 @@ impl Hops {
         delay: Duration,
         path: (Duration, Bytes),
         traces: &[TracedHop],
-    ) -> Result<(), ScenarioError> {
+    ) -> Result<()> {
         let index = self.hops.len();
         let traced = |way: Way| {
             let own = |t: &&TracedHop| t.hop == index && t.way.is_none_or(|of| of == way);
@@ -126,7 +126,7 @@ fn read_hop(
     reader: &mut Reader<'_>,
     unsaid: Unsaid,
     (rtt, packet): (Duration, Bytes),
-) -> Result<DirectionSpec, ScenarioError> {
+) -> Result<DirectionSpec> {
     let base = match unsaid {
         Unsaid::Backward(other, traced) => {
             DirectionSpec { rate: traced.unwrap_or(other.rate), ..other }
@@ -167,10 +167,7 @@ fn read_hop(
 }
 
 /// The policer of a table, `base` where it says nothing of one; `"none"` is none.
-fn read_policer(
-    reader: &mut Reader<'_>,
-    base: Option<PolicerSpec>,
-) -> Result<Option<PolicerSpec>, ScenarioError> {
+fn read_policer(reader: &mut Reader<'_>, base: Option<PolicerSpec>) -> Result<Option<PolicerSpec>> {
     if reader.is_word("policer", "none") {
         return Ok(None);
     }

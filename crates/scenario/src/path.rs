@@ -1,7 +1,7 @@
 use sweetspot_path::{DirectionSpec, PathSpec, Variation};
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use crate::error::ScenarioError;
+use crate::error::Result;
 use crate::hop::{Hops, TracedHop, Way, read_hops};
 use crate::reader::Reader;
 
@@ -171,7 +171,7 @@ impl Path {
         self.rtt.as_secs_f64() + change(Way::Forward).chain(change(Way::Backward)).sum::<f64>()
     }
 
-    pub(crate) fn read(mut reader: Reader<'_>) -> Result<Path, ScenarioError> {
+    pub(crate) fn read(mut reader: Reader<'_>) -> Result<Path> {
         let rtt: Duration = reader.required("rtt", "rtt = \"100ms\"")?;
         let packet = reader.quantity("packet")?.unwrap_or(Bytes::new(1000));
         if !(100..=65_000).contains(&packet.get()) {
@@ -246,7 +246,7 @@ fn mean_of_steps(
 }
 
 impl Change {
-    fn read(mut reader: Reader<'_>, hops: u64) -> Result<Change, ScenarioError> {
+    fn read(mut reader: Reader<'_>, hops: u64) -> Result<Change> {
         let change = Change {
             at: reader.required("at", "at = \"10s\"")?,
             hop: reader.whole("hop", 0, hops - 1)?.unwrap_or(0) as usize,

@@ -4,7 +4,7 @@ use core::str::FromStr;
 
 use sweetspot_units::Duration;
 
-use crate::error::{ScenarioError, SourceLocation};
+use crate::error::{Result, ScenarioError, SourceLocation};
 use crate::tree::{Node, Value};
 use sweetspot_path::{did_you_mean, is_slip_of, nearest};
 
@@ -18,7 +18,7 @@ pub(crate) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// A reader of `node`, which must be a table and is called `name` in messages.
-    pub(crate) fn new(name: impl Into<String>, node: &'a Node) -> Result<Self, ScenarioError> {
+    pub(crate) fn new(name: impl Into<String>, node: &'a Node) -> Result<Self> {
         let name = name.into();
         match &node.value {
             Value::Table(pairs) => {
@@ -83,7 +83,7 @@ impl<'a> Reader<'a> {
         self.node(key).is_some_and(|node| matches!(&node.value, Value::Text(text) if text == word))
     }
 
-    pub(crate) fn quantity<T>(&mut self, key: &'static str) -> Result<Option<T>, ScenarioError>
+    pub(crate) fn quantity<T>(&mut self, key: &'static str) -> Result<Option<T>>
     where
         T: FromStr,
         T::Err: core::fmt::Display,
@@ -92,11 +92,7 @@ impl<'a> Reader<'a> {
         self.parse(key, node).map(Some)
     }
 
-    pub(crate) fn required<T>(
-        &mut self,
-        key: &'static str,
-        example: &'static str,
-    ) -> Result<T, ScenarioError>
+    pub(crate) fn required<T>(&mut self, key: &'static str, example: &'static str) -> Result<T>
     where
         T: FromStr,
         T::Err: core::fmt::Display,
@@ -116,12 +112,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A whole number between bounds.
-    pub(crate) fn whole(
-        &mut self,
-        key: &'static str,
-        min: u64,
-        max: u64,
-    ) -> Result<Option<u64>, ScenarioError> {
+    pub(crate) fn whole(&mut self, key: &'static str, min: u64, max: u64) -> Result<Option<u64>> {
         let Some(node) = self.node(key) else { return Ok(None) };
         match node.value {
             Value::Number(n) if n.fract() == 0.0 && n >= min as f64 && n <= max as f64 => {
@@ -134,11 +125,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(crate) fn number_above(
-        &mut self,
-        key: &'static str,
-        bound: f64,
-    ) -> Result<Option<f64>, ScenarioError> {
+    pub(crate) fn number_above(&mut self, key: &'static str, bound: f64) -> Result<Option<f64>> {
         let Some(node) = self.node(key) else { return Ok(None) };
         match node.value {
             Value::Number(n) if n > bound && n.is_finite() => Ok(Some(n)),
@@ -147,7 +134,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `true` or `false`.
-    pub(crate) fn truth(&mut self, key: &'static str) -> Result<Option<bool>, ScenarioError> {
+    pub(crate) fn truth(&mut self, key: &'static str) -> Result<Option<bool>> {
         let Some(node) = self.node(key) else { return Ok(None) };
         match node.value {
             Value::Truth(truth) => Ok(Some(truth)),
@@ -159,7 +146,7 @@ impl<'a> Reader<'a> {
         &mut self,
         key: &'static str,
         choices: &[(&str, T)],
-    ) -> Result<Option<T>, ScenarioError> {
+    ) -> Result<Option<T>> {
         let Some(node) = self.node(key) else { return Ok(None) };
         if let Value::Text(text) = &node.value
             && let Some((_, choice)) = choices.iter().find(|(word, _)| word == text)
@@ -172,11 +159,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Something with a name, which may have more to it (`fixed:450pkt`).
-    pub(crate) fn name<T>(
-        &mut self,
-        key: &'static str,
-        names: &[&str],
-    ) -> Result<Option<T>, ScenarioError>
+    pub(crate) fn name<T>(&mut self, key: &'static str, names: &[&str]) -> Result<Option<T>>
     where
         T: FromStr,
         T::Err: core::fmt::Display,
@@ -192,10 +175,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A duration, or two that bound it.
-    pub(crate) fn span(
-        &mut self,
-        key: &'static str,
-    ) -> Result<Option<(Duration, Duration)>, ScenarioError> {
+    pub(crate) fn span(&mut self, key: &'static str) -> Result<Option<(Duration, Duration)>> {
         let Some(node) = self.node(key) else { return Ok(None) };
         let (low, high) = match &node.value {
             Value::List(ends) if ends.len() == 2 => {
@@ -216,10 +196,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A whole number, or two that bound it.
-    pub(crate) fn whole_span(
-        &mut self,
-        key: &'static str,
-    ) -> Result<Option<(u64, u64)>, ScenarioError> {
+    pub(crate) fn whole_span(&mut self, key: &'static str) -> Result<Option<(u64, u64)>> {
         let Some(node) = self.node(key) else { return Ok(None) };
         let whole = |value: &Value| match value {
             Value::Number(n) if n.fract() == 0.0 && (1.0..=1e15).contains(n) => Some(*n as u64),
@@ -238,7 +215,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The tables of a list, each with a name for messages; none where the key is absent.
-    pub(crate) fn tables(&mut self, key: &'static str) -> Result<Vec<Reader<'a>>, ScenarioError> {
+    pub(crate) fn tables(&mut self, key: &'static str) -> Result<Vec<Reader<'a>>> {
         let Some(node) = self.node(key) else { return Ok(Vec::new()) };
         match &node.value {
             Value::List(entries) => entries
@@ -252,13 +229,13 @@ impl<'a> Reader<'a> {
     }
 
     /// The table under `key`.
-    pub(crate) fn table(&mut self, key: &'static str) -> Result<Option<Reader<'a>>, ScenarioError> {
+    pub(crate) fn table(&mut self, key: &'static str) -> Result<Option<Reader<'a>>> {
         let Some(node) = self.node(key) else { return Ok(None) };
         Reader::new(self.full(key), node).map(Some)
     }
 
     /// Fails if the table has a key that was not read.
-    pub(crate) fn finish(self) -> Result<(), ScenarioError> {
+    pub(crate) fn finish(self) -> Result<()> {
         match self.pairs.iter().find(|(key, _)| !self.known.contains(&key.as_str())) {
             None => Ok(()),
             Some((key, node)) => Err(ScenarioError::UnknownKey {
@@ -276,7 +253,7 @@ impl<'a> Reader<'a> {
         if self.name.is_empty() { key.to_owned() } else { format!("{}.{key}", self.name) }
     }
 
-    fn parse<T>(&self, key: &str, node: &Node) -> Result<T, ScenarioError>
+    fn parse<T>(&self, key: &str, node: &Node) -> Result<T>
     where
         T: FromStr,
         T::Err: core::fmt::Display,

@@ -1,6 +1,6 @@
 use sweetspot_units::{Bytes, Duration};
 
-use crate::error::ScenarioError;
+use crate::error::Result;
 use crate::path::Path;
 use crate::reader::Reader;
 use crate::tcp::Tcp;
@@ -42,12 +42,12 @@ pub enum Ties {
 
 impl Scenario {
     /// Reads a scenario from TOML.
-    pub fn parse(text: &str) -> Result<Scenario, ScenarioError> {
+    pub fn parse(text: &str) -> Result<Scenario> {
         Scenario::parse_with(text, &[])
     }
 
     /// Reads a scenario from TOML, with `key=value` overrides.
-    pub fn parse_with(text: &str, overrides: &[String]) -> Result<Scenario, ScenarioError> {
+    pub fn parse_with(text: &str, overrides: &[String]) -> Result<Scenario> {
         let mut tree = Node::parse(text)?;
         for assignment in overrides {
             tree.set(assignment)?;

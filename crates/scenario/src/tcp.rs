@@ -1,6 +1,6 @@
 use sweetspot_units::{Bytes, Duration, Probability, Volume};
 
-use crate::error::ScenarioError;
+use crate::error::Result;
 use crate::reader::Reader;
 use crate::tree::Value;
 
@@ -159,11 +159,7 @@ impl Tcp {
     };
 
     /// Reads the keys of `[tcp]` from any table that may hold them, over `base`.
-    pub(crate) fn read(
-        reader: &mut Reader<'_>,
-        base: Tcp,
-        packet: Bytes,
-    ) -> Result<Tcp, ScenarioError> {
+    pub(crate) fn read(reader: &mut Reader<'_>, base: Tcp, packet: Bytes) -> Result<Tcp> {
         let flavours = [("ns2", Tcp::NS2), ("linux", Tcp::LINUX)];
         let base = reader.choice("flavour", &flavours)?.unwrap_or(base);
         let tcp = Tcp {
@@ -205,10 +201,7 @@ impl Tcp {
 }
 
 /// `"unlimited"` or a size; `usual` if the key is absent.
-fn send_buffer(
-    reader: &mut Reader<'_>,
-    usual: Option<Volume>,
-) -> Result<Option<Volume>, ScenarioError> {
+fn send_buffer(reader: &mut Reader<'_>, usual: Option<Volume>) -> Result<Option<Volume>> {
     match reader.node("send_buffer").map(|node| &node.value) {
         None => Ok(usual),
         Some(Value::Text(word)) if word == "unlimited" => Ok(None),
@@ -217,10 +210,7 @@ fn send_buffer(
 }
 
 /// A window or a buffer, above zero.
-pub(crate) fn room(
-    reader: &mut Reader<'_>,
-    key: &'static str,
-) -> Result<Option<Volume>, ScenarioError> {
+pub(crate) fn room(reader: &mut Reader<'_>, key: &'static str) -> Result<Option<Volume>> {
     match reader.quantity(key)? {
         Some(Volume::Packets(0) | Volume::Bytes(Bytes::ZERO)) => {
             Err(reader.impossible(key, "nothing would move; give at least one packet"))
@@ -230,10 +220,7 @@ pub(crate) fn room(
 }
 
 /// A whole number of packets, one at least.
-pub(crate) fn packets(
-    reader: &mut Reader<'_>,
-    key: &'static str,
-) -> Result<Option<u64>, ScenarioError> {
+pub(crate) fn packets(reader: &mut Reader<'_>, key: &'static str) -> Result<Option<u64>> {
     match reader.quantity::<Volume>(key)? {
         None => Ok(None),
         Some(Volume::Packets(n)) if n > 0 => Ok(Some(n)),

@@ -5,7 +5,7 @@ use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration, Rate, Volume};
 
 use crate::application::{Application, Pace};
-use crate::error::ScenarioError;
+use crate::error::{Result, ScenarioError};
 use crate::path::Path;
 use crate::reader::Reader;
 use crate::tcp::{Congestion, Tcp, room};
@@ -156,11 +156,7 @@ enum Word {
 const MAX_FLOWS: u64 = 10_000_000;
 
 impl Cross {
-    pub(crate) fn read(
-        mut reader: Reader<'_>,
-        path: &Path,
-        base: Tcp,
-    ) -> Result<Cross, ScenarioError> {
+    pub(crate) fn read(mut reader: Reader<'_>, path: &Path, base: Tcp) -> Result<Cross> {
         let word = reader
             .choice("kind", &KINDS)?
             .ok_or_else(|| reader.missing("kind", "kind = \"elephants\""))?;
@@ -202,7 +198,7 @@ impl Cross {
 const DEFAULT_SERVERS: u64 = 20;
 
 impl Inputs {
-    fn read(reader: &mut Reader<'_>, word: Word) -> Result<Option<Inputs>, ScenarioError> {
+    fn read(reader: &mut Reader<'_>, word: Word) -> Result<Option<Inputs>> {
         let count = reader.whole("inputs", 1, MAX_INPUTS)?;
         let rate: Option<Rate> = reader.quantity("input_rate")?;
         let servers = reader.whole("servers", count.unwrap_or(1), MAX_INPUTS)?;
@@ -239,7 +235,7 @@ impl TrafficKind {
         }
     }
 
-    fn read(reader: &mut Reader<'_>, word: Word) -> Result<TrafficKind, ScenarioError> {
+    fn read(reader: &mut Reader<'_>, word: Word) -> Result<TrafficKind> {
         let flows = |reader: &mut Reader<'_>, key, example| {
             reader.whole(key, 1, MAX_FLOWS)?.ok_or_else(|| reader.missing(key, example))
         };
@@ -313,11 +309,7 @@ impl TrafficKind {
     }
 }
 
-fn above_zero<T>(
-    reader: &mut Reader<'_>,
-    key: &'static str,
-    example: &'static str,
-) -> Result<T, ScenarioError>
+fn above_zero<T>(reader: &mut Reader<'_>, key: &'static str, example: &'static str) -> Result<T>
 where
     T: FromStr<Err: Display> + Default + PartialEq,
 {
@@ -335,7 +327,7 @@ impl Transfer {
         base: Tcp,
         packet: Bytes,
         before: Option<&Transfer>,
-    ) -> Result<Vec<Transfer>, ScenarioError> {
+    ) -> Result<Vec<Transfer>> {
         let count = reader.whole("count", 1, 10_000)?.unwrap_or(1);
         let transfer = Transfer {
             start: reader.quantity("start")?.unwrap_or(Duration::ZERO),

@@ -2,7 +2,7 @@
 
 use toml::de::{DeTable, DeValue};
 
-use crate::error::{ScenarioError, SourceLocation};
+use crate::error::{Result, ScenarioError, SourceLocation};
 
 /// A value with its place.
 #[derive(Debug, Clone)]
@@ -35,7 +35,7 @@ pub(crate) enum Value {
 }
 
 impl Node {
-    pub(crate) fn parse(text: &str) -> Result<Node, ScenarioError> {
+    pub(crate) fn parse(text: &str) -> Result<Node> {
         let lines = LineIndex::of(text);
         let document = DeTable::parse(text).map_err(|error| syntax_error(text, &lines, &error))?;
         let table = grow_table(document.get_ref(), &lines)?;
@@ -44,7 +44,7 @@ impl Node {
 
     /// Puts `value` at a dotted `path`, in which a number counts the entries of a list; where a
     /// list is met without a number, all its entries are meant.
-    pub(crate) fn set(&mut self, assignment: &str) -> Result<(), ScenarioError> {
+    pub(crate) fn set(&mut self, assignment: &str) -> Result<()> {
         let wrong = || ScenarioError::Override(assignment.to_owned());
         let (path, value) = assignment.split_once('=').ok_or_else(wrong)?;
         let path = path.trim();
@@ -166,7 +166,7 @@ impl LineIndex {
     }
 }
 
-fn grow_table(table: &DeTable<'_>, lines: &LineIndex) -> Result<Value, ScenarioError> {
+fn grow_table(table: &DeTable<'_>, lines: &LineIndex) -> Result<Value> {
     // By place, so that messages about several keys come in the order of the file.
     let mut pairs: Vec<_> = table.iter().collect();
     pairs.sort_by_key(|(key, _)| key.span().start);
@@ -174,14 +174,10 @@ fn grow_table(table: &DeTable<'_>, lines: &LineIndex) -> Result<Value, ScenarioE
         let origin = SourceLocation::Line(lines.at(key.span().start));
         Ok((key.get_ref().to_string(), grow(value.get_ref(), origin, lines)?))
     });
-    Ok(Value::Table(pairs.collect::<Result<_, ScenarioError>>()?))
+    Ok(Value::Table(pairs.collect::<Result<_>>()?))
 }
 
-fn grow(
-    value: &DeValue<'_>,
-    origin: SourceLocation,
-    lines: &LineIndex,
-) -> Result<Node, ScenarioError> {
+fn grow(value: &DeValue<'_>, origin: SourceLocation, lines: &LineIndex) -> Result<Node> {
     let number = |text: String, origin: &SourceLocation| {
         text.parse::<f64>().map(Value::Number).map_err(|_| ScenarioError::Syntax {
             origin: origin.clone(),
