@@ -34,7 +34,6 @@ pub mod cached_engine;
 pub mod csv;
 mod journal;
 mod key_numbers;
-pub mod markdown;
 mod over;
 pub mod plot;
 pub mod router;

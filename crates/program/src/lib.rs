@@ -6,7 +6,6 @@ use std::process::ExitCode;
 pub mod build;
 pub mod bundled;
 pub mod engine;
-pub mod eta;
 mod fold;
 pub mod fold_help;
 mod fold_table;

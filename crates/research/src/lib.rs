@@ -4,6 +4,7 @@
 pub mod gallery;
 pub mod gauntlet;
 pub mod lab;
+pub mod markdown;
 pub mod matrix;
 pub mod notes;
 pub mod ns2;

@@ -1,7 +1,7 @@
 //! The result as text: tables for a terminal and for a document.
 
 use super::{Blog, BlogRow, PUBLISHED};
-use sweetspot_experiment::markdown::MarkdownTable;
+use sweetspot_research::markdown::MarkdownTable;
 use sweetspot_research::page_abstract::Abstract;
 
 /// Machine, date and command of a measurement.

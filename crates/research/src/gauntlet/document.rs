@@ -3,8 +3,8 @@ use core::fmt::Write;
 use super::population::Population;
 use super::report::{GauntletReport, Quantiles, VariantResult};
 use super::table::verdict;
+use crate::markdown::MarkdownTable;
 use crate::page_abstract::Abstract;
-use sweetspot_experiment::markdown::MarkdownTable;
 
 const NOTES: &str = include_str!("../../data/gauntlet_notes.md");
 

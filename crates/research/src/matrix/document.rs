@@ -1,8 +1,8 @@
 use core::fmt::Write;
 
 use super::{MATRIX, MatrixResult, MatrixTest, VARIANTS};
+use crate::markdown::MarkdownTable;
 use crate::page_abstract::Abstract;
-use sweetspot_experiment::markdown::MarkdownTable;
 use sweetspot_experiment::plot::{Axis, Origin, Plot};
 use sweetspot_statistics::{mean, squared_error, welch};
 

@@ -4,8 +4,8 @@ use sweetspot_scenario::Engine;
 
 use super::agreement::{Ns2Comparison, Ns2Maximum, compare, maxima, spread};
 use super::case::{Ns2Setting, cases};
+use crate::markdown::{MarkdownTable, deviation};
 use crate::page_abstract::Abstract;
-use sweetspot_experiment::markdown::{MarkdownTable, deviation};
 use sweetspot_experiment::{SearchBounds, StudyError, Workers, find_mft};
 
 const ABSTRACT: Abstract<'_> = Abstract {

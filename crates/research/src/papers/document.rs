@@ -4,8 +4,8 @@ use super::catalogue::catalogue;
 use super::claims;
 use super::comparison::PublishedComparison;
 use super::figure::{Figure, Paper};
+use crate::markdown::MarkdownTable;
 use crate::page_abstract::Abstract;
-use sweetspot_experiment::markdown::MarkdownTable;
 use sweetspot_experiment::plot::{Origin, Table};
 
 const ABSTRACT: Abstract<'_> = Abstract {

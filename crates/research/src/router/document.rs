@@ -13,9 +13,9 @@ use super::regression::Regression;
 use super::setup::{EXPONENTIAL_BUSY, POWER_LAW, Setup, gamma, inputs};
 use super::study::{RunRow, Study};
 use super::testbed::Testbed;
+use crate::markdown::MarkdownTable;
 use crate::page_abstract::Abstract;
 use sweetspot_experiment::StudyError;
-use sweetspot_experiment::markdown::MarkdownTable;
 use sweetspot_experiment::router::measure::BufferMeasured;
 
 const ABSTRACT: Abstract<'_> = Abstract {

@@ -11,8 +11,8 @@ use sweetspot_theory::router::{FEATURES, PARAMETERS};
 
 use super::analysis::Fits;
 use super::situations::{Situation, parse};
+use crate::markdown::MarkdownTable;
 use sweetspot_experiment::StudyError;
-use sweetspot_experiment::markdown::MarkdownTable;
 use sweetspot_experiment::router::measure::{BufferMeasured, ThroughputOf};
 use sweetspot_statistics::{Line, Sorted};
 

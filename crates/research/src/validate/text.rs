@@ -1,7 +1,7 @@
 use core::fmt::Write;
 
 use super::EngineComparison;
-use sweetspot_experiment::markdown::MarkdownTable;
+use crate::markdown::MarkdownTable;
 
 impl EngineComparison {
     /// The comparison in Markdown: result, broken assumptions, numbers.

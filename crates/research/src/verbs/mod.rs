@@ -1,6 +1,7 @@
 //! One file per verb: its arguments and its steps.
 
 mod certified_lab;
+mod eta;
 pub mod gauntlet;
 pub mod lab;
 pub mod reproduce;

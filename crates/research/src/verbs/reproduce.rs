@@ -14,10 +14,10 @@ use sweetspot_sim::Simulator;
 
 use super::Ending;
 use super::certified_lab::CertifiedLab;
+use super::eta::Eta;
 use sweetspot_comparison::machine;
 use sweetspot_program::build::identity;
 use sweetspot_program::engine::EngineName;
-use sweetspot_program::eta::Eta;
 use sweetspot_program::print::Shown;
 use sweetspot_program::progress::{until_interrupted, while_it_says};
 use sweetspot_program::result_journal::{OnVersionMismatch, ResultJournal};

@@ -10,10 +10,10 @@ use sweetspot_scenario::{EngineError, NoRecorder, Outcome, Scenario};
 
 use super::Ending;
 use sweetspot_comparison::machine;
-use sweetspot_experiment::markdown::MarkdownTable;
 use sweetspot_program::engine::{EngineAnswer, EngineName};
 use sweetspot_program::print::Shown;
 use sweetspot_program::scenario_file::seed;
+use sweetspot_research::markdown::MarkdownTable;
 use sweetspot_research::page_abstract::Abstract;
 
 #[derive(Debug, clap::Args)]

@@ -13,7 +13,7 @@ mod sobas;
 use core::fmt::Write;
 
 use super::figure::{Figure, Paper};
-use sweetspot_experiment::markdown::MarkdownTable;
+use crate::markdown::MarkdownTable;
 
 /// Whether a claim holds here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

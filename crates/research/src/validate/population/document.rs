@@ -4,8 +4,8 @@ use super::{
     Agreement, ComparedValue, EnginePair, GOODPUT_MEDIAN, GOODPUT_NINE_OF_TEN,
     RETRANSMISSIONS_MEDIAN,
 };
+use crate::markdown::MarkdownTable;
 use crate::page_abstract::Abstract;
-use sweetspot_experiment::markdown::MarkdownTable;
 
 const NOTES: &str = include_str!("../../../data/population_notes.md");
 

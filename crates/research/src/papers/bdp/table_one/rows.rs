@@ -2,8 +2,8 @@
 
 use super::run::RunCell;
 use super::{CLOSENESS_ASKED, PrintedCell, SHARE_ASKED};
+use crate::markdown::deviation;
 use crate::papers::comparison::{EngineValue, PublishedComparison};
-use sweetspot_experiment::markdown::deviation;
 use sweetspot_experiment::plot::Origin;
 use sweetspot_experiment::plot::Table;
 

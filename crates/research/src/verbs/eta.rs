@@ -7,7 +7,7 @@ const KNOWN_SHARE: f64 = 0.1;
 
 /// How long the rest of some work takes, from what its parts usually take and what this machine took so far.
 #[derive(Debug)]
-pub struct Eta {
+pub(super) struct Eta {
     usual: Vec<f64>,
     /// How many parts are done.
     done: usize,
