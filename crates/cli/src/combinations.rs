@@ -9,6 +9,7 @@ use std::ffi::OsStr;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
+use crate::ends::has_port;
 use crate::verbs::copy::Operand;
 use crate::verbs::transfer::is_ticket;
 
@@ -122,10 +123,5 @@ fn is_remote(matches: &ArgMatches) -> bool {
 
 /// Whether the far end of `measure` runs this program: a ticket has no port at its end.
 fn knows_far_end(matches: &ArgMatches) -> bool {
-    let is_server = |typed: &OsStr| {
-        let typed = typed.to_string_lossy();
-        let end = typed.rsplit_once(':');
-        end.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
-    };
-    !typed(matches, "far_end").any(is_server)
+    !typed(matches, "far_end").any(|typed| has_port(&typed.to_string_lossy()))
 }

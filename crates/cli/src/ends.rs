@@ -31,8 +31,7 @@ impl FromStr for Ends {
 
     fn from_str(typed: &str) -> Result<Ends, String> {
         const EXAMPLES: &str = "write it like 192.0.2.7:443, [2001:db8::7]:443 or example.org:443";
-        let has_port = |(host, port): (&str, &str)| !host.is_empty() && port.parse::<u16>().is_ok();
-        if !typed.rsplit_once(':').is_some_and(has_port) {
+        if !has_port(typed) {
             return Err(format!("expected HOST:PORT; {EXAMPLES}"));
         }
         let found = typed
@@ -50,6 +49,12 @@ impl fmt::Display for Ends {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.typed)
     }
+}
+
+/// Whether `typed` is a host and a port, `HOST:PORT`.
+pub fn has_port(typed: &str) -> bool {
+    let end = typed.rsplit_once(':');
+    end.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
 }
 
 /// The address of a host, by its name or as it is.

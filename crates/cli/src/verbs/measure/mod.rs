@@ -19,6 +19,7 @@ use sweetspot_units::{Bytes, Duration};
 
 use super::Ending;
 use super::transfer::ContactArguments;
+use crate::ends::has_port;
 use sweetspot_program::print::Shown;
 use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::whole_file;
@@ -287,9 +288,8 @@ impl SharedArguments {
 
     /// The host and port, if no ticket was given but those.
     fn server(&self) -> Option<String> {
-        let typed = self.far_end.as_ref()?.to_string_lossy().into_owned();
-        let (host, port) = typed.rsplit_once(':')?;
-        (!host.is_empty() && port.parse::<u16>().is_ok()).then(|| typed.clone())
+        let typed = self.far_end.as_ref()?.to_string_lossy();
+        has_port(&typed).then(|| typed.into_owned())
     }
 
     fn contact(&self) -> Result<Contact, Box<dyn std::error::Error>> {

@@ -26,6 +26,7 @@ use super::Ending;
 use super::transfer::{
     ConnectionArguments, OutputArguments, PathArguments, TransferReporter, TrustArguments, ending,
 };
+use crate::ends::has_port;
 use crate::option_hints::Asker;
 use crate::own_files;
 pub use log::LogOptions;
@@ -330,8 +331,7 @@ fn lifetime(text: &str) -> Result<Duration, String> {
 /// An address or a name of this host and a port.
 pub fn listening(text: &str) -> Result<SocketAddr, String> {
     const EXAMPLES: &str = "write it like 0.0.0.0:7411, localhost:7411, 192.0.2.7:0 or [::]:7411";
-    let with_port = |(host, port): (&str, &str)| !host.is_empty() && port.parse::<u16>().is_ok();
-    if !text.rsplit_once(':').is_some_and(with_port) {
+    if !has_port(text) {
         return Err(format!("expected ADDRESS:PORT; {EXAMPLES}"));
     }
     let mut found = text.to_socket_addrs().map_err(|error| format!("{error}; {EXAMPLES}"))?;
