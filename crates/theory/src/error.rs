@@ -3,6 +3,9 @@ use core::fmt::Display;
 use sweetspot_units::Probability;
 use thiserror::Error;
 
+/// The result of a formula.
+pub type Result<T, E = TheoryError> = core::result::Result<T, E>;
+
 /// Why a formula gives no result. No function of this crate returns NaN or an invented value.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TheoryError {
@@ -49,7 +52,7 @@ pub(crate) fn require(
     quantity: &'static str,
     given: impl Display,
     wanted: &'static str,
-) -> Result<(), TheoryError> {
+) -> Result<()> {
     if holds {
         return Ok(());
     }
@@ -57,7 +60,7 @@ pub(crate) fn require(
 }
 
 /// A formula's result as a probability.
-pub(crate) fn probability(quantity: &'static str, p: f64) -> Result<Probability, TheoryError> {
+pub(crate) fn probability(quantity: &'static str, p: f64) -> Result<Probability> {
     Probability::new(p).ok_or_else(|| TheoryError::OutOfDomain {
         quantity,
         given: p.to_string(),

@@ -39,5 +39,5 @@ pub mod router;
 mod error;
 mod packets;
 
-pub use error::TheoryError;
+pub use error::{Result, TheoryError};
 pub use packets::Packets;

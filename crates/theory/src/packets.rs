@@ -2,7 +2,7 @@ use core::fmt;
 
 use sweetspot_units::Bytes;
 
-use crate::TheoryError;
+use crate::Result;
 use crate::error::require;
 
 /// An amount of data in packets, finite and not negative. It need not be a whole number: fluid
@@ -18,7 +18,7 @@ impl Packets {
     ///
     /// # Errors
     /// If `n` is negative or not finite.
-    pub fn new(n: f64) -> Result<Packets, TheoryError> {
+    pub fn new(n: f64) -> Result<Packets> {
         require(n.is_finite() && n >= 0.0, "packets", n, "a finite number, zero or more")?;
         Ok(Packets(n))
     }
@@ -27,7 +27,7 @@ impl Packets {
     ///
     /// # Errors
     /// If `packet` is empty.
-    pub fn of(amount: Bytes, packet: Bytes) -> Result<Packets, TheoryError> {
+    pub fn of(amount: Bytes, packet: Bytes) -> Result<Packets> {
         require(packet > Bytes::ZERO, "packet size", packet, "it must be 1 B or more")?;
         Ok(Packets(amount.as_f64() / packet.as_f64()))
     }

@@ -3,7 +3,7 @@
 
 use sweetspot_units::Bytes;
 
-use crate::TheoryError;
+use crate::Result;
 use crate::error::require;
 
 /// Kernel versions that derive the advertised window from the buffer by one rule.
@@ -31,7 +31,7 @@ impl ScalingRatio {
     ///
     /// # Errors
     /// If `memory` is zero or less than the payload it holds.
-    pub fn measured(payload: Bytes, memory: Bytes) -> Result<ScalingRatio, TheoryError> {
+    pub fn measured(payload: Bytes, memory: Bytes) -> Result<ScalingRatio> {
         let holds = memory > Bytes::ZERO && payload <= memory;
         require(holds, "memory", memory, "at least the payload that it holds")?;
         // The kernel keeps it in 8 bits.
@@ -86,7 +86,7 @@ impl Era {
         asked: Bytes,
         rmem_max: Bytes,
         measured: Option<ScalingRatio>,
-    ) -> Result<Bytes, TheoryError> {
+    ) -> Result<Bytes> {
         require(asked > Bytes::ZERO, "SO_RCVBUF", asked, "it must be above zero")?;
         let granted = asked.min(rmem_max);
         Ok(self.window(granted.saturating_add(granted), measured))

@@ -3,7 +3,7 @@
 
 use sweetspot_units::{Bytes, Rate};
 
-use crate::TheoryError;
+use crate::Result;
 use crate::error::require;
 
 /// Bytes of a frame besides its content: preamble and start delimiter, addresses and type, check
@@ -49,7 +49,7 @@ impl Framing {
     /// IPv4 with timestamps and no VLAN: the case of most transfers, and the blog's.
     pub const COMMON: Framing = Framing { ip: Ip::V4, tcp_options: Bytes::new(12), vlan_tags: 0 };
 
-    fn headers(&self) -> Result<u64, TheoryError> {
+    fn headers(&self) -> Result<u64> {
         let options = self.tcp_options;
         let whole = options.get() <= 40 && options.get().is_multiple_of(4);
         require(whole, "TCP options", options, "a multiple of 4 B, 40 B at most (RFC 9293)")?;
@@ -61,7 +61,7 @@ impl Framing {
     ///
     /// # Errors
     /// If `mtu` leaves no space for payload, or the options are impossible.
-    pub fn payload(&self, mtu: Bytes) -> Result<Bytes, TheoryError> {
+    pub fn payload(&self, mtu: Bytes) -> Result<Bytes> {
         let headers = Bytes::new(self.headers()?);
         require(mtu > headers, "MTU", mtu, "larger than the headers")?;
         Ok(mtu - headers)
@@ -72,7 +72,7 @@ impl Framing {
     ///
     /// # Errors
     /// If the options are impossible.
-    pub fn on_the_wire(&self, payload: Bytes) -> Result<Bytes, TheoryError> {
+    pub fn on_the_wire(&self, payload: Bytes) -> Result<Bytes> {
         let content = (self.headers()? + payload.get()).max(MIN_CONTENT_BYTES);
         Ok(Bytes::new(
             content + ETHERNET_OVERHEAD_BYTES + VLAN_TAG_BYTES * u64::from(self.vlan_tags),
@@ -83,7 +83,7 @@ impl Framing {
     ///
     /// # Errors
     /// If the options are impossible.
-    pub fn efficiency(&self, payload: Bytes) -> Result<f64, TheoryError> {
+    pub fn efficiency(&self, payload: Bytes) -> Result<f64> {
         Ok(payload.as_f64() / self.on_the_wire(payload)?.as_f64())
     }
 
@@ -91,7 +91,7 @@ impl Framing {
     ///
     /// # Errors
     /// If `mtu` leaves no space for payload, or the options are impossible.
-    pub fn goodput(&self, rate: Rate, mtu: Bytes) -> Result<Rate, TheoryError> {
+    pub fn goodput(&self, rate: Rate, mtu: Bytes) -> Result<Rate> {
         Ok(rate.scaled(self.efficiency(self.payload(mtu)?)?))
     }
 }

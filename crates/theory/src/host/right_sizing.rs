@@ -2,7 +2,7 @@
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use crate::TheoryError;
+use crate::Result;
 use crate::error::require;
 
 /// How the sender's window grows, as the receiver infers it.
@@ -36,7 +36,7 @@ pub fn flow_window(congestion_window: Bytes, advertised: Bytes, max: Bytes) -> B
 ///
 /// # Errors
 /// If nothing is dedicated, or a connection dedicates more than all do.
-pub fn fair_share(rate: Rate, own: Bytes, all: Bytes) -> Result<Rate, TheoryError> {
+pub fn fair_share(rate: Rate, own: Bytes, all: Bytes) -> Result<Rate> {
     require(all > Bytes::ZERO, "memory of all", all, "it must be above zero")?;
     require(own <= all, "own memory", own, "at most that of all connections")?;
     Ok(rate.scaled(own.as_f64() / all.as_f64()))
@@ -47,7 +47,7 @@ pub fn fair_share(rate: Rate, own: Bytes, all: Bytes) -> Result<Rate, TheoryErro
 ///
 /// # Errors
 /// If `mss` or `rtt` is zero.
-pub fn convergence_time(window: Bytes, mss: Bytes, rtt: Duration) -> Result<Duration, TheoryError> {
+pub fn convergence_time(window: Bytes, mss: Bytes, rtt: Duration) -> Result<Duration> {
     require(mss > Bytes::ZERO, "MSS", mss, "it must be 1 B or more")?;
     require(rtt > Duration::ZERO, "RTT", rtt, "it must be above zero")?;
     Ok(rtt.scaled(window.as_f64() / 2.0 / mss.as_f64()))

@@ -3,9 +3,9 @@
 
 use sweetspot_units::{Bytes, Duration};
 
-use crate::TheoryError;
 use crate::error::require;
 use crate::path::Path;
+use crate::{Result, TheoryError};
 
 /// LEDBAT++'s target of queueing delay (draft-irtf-iccrg-ledbat-plus-plus §4.1), with which
 /// RFC 9840 runs by default.
@@ -30,7 +30,7 @@ pub struct Rest {
 /// # Errors
 /// If `target` is zero or above RFC 6817's 100 ms, or if the path's buffer cannot hold it: then
 /// losses come before the target and the flow is an ordinary one.
-pub fn rest(path: &Path, target: Duration) -> Result<Rest, TheoryError> {
+pub fn rest(path: &Path, target: Duration) -> Result<Rest> {
     let allowed = target > Duration::ZERO && target <= LARGEST_TARGET;
     require(allowed, "target", target, "above zero and at most 100 ms (RFC 6817)")?;
     let standing_queue = path.capacity() * target;
@@ -48,7 +48,7 @@ pub fn rest(path: &Path, target: Duration) -> Result<Rest, TheoryError> {
 ///
 /// # Errors
 /// If `base_rtt` is zero.
-pub fn gain(base_rtt: Duration, target: Duration) -> Result<f64, TheoryError> {
+pub fn gain(base_rtt: Duration, target: Duration) -> Result<f64> {
     require(base_rtt > Duration::ZERO, "base RTT", base_rtt, "it must be above zero")?;
     let steps = (target * 2).as_nanos().div_ceil(base_rtt.as_nanos());
     Ok(1.0 / steps.clamp(1, 16) as f64)

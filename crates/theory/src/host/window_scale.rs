@@ -2,8 +2,8 @@
 
 use sweetspot_units::Bytes;
 
-use crate::TheoryError;
 use crate::error::require;
+use crate::{Result, TheoryError};
 
 /// The largest number in the header's window field.
 const FIELD: u64 = 65_535;
@@ -21,7 +21,7 @@ impl WindowScale {
     ///
     /// # Errors
     /// If `bits` exceeds 14.
-    pub fn new(bits: u8) -> Result<WindowScale, TheoryError> {
+    pub fn new(bits: u8) -> Result<WindowScale> {
         require(bits <= 14, "window scale", bits, "0 to 14 (RFC 7323 section 2.3)")?;
         Ok(WindowScale(bits))
     }
@@ -30,7 +30,7 @@ impl WindowScale {
     ///
     /// # Errors
     /// If `window` exceeds 65,535 x 2^14, the largest that TCP has.
-    pub fn for_window(window: Bytes) -> Result<WindowScale, TheoryError> {
+    pub fn for_window(window: Bytes) -> Result<WindowScale> {
         let fits = |bits: &u8| window.get() <= FIELD << bits;
         (0..=14).find(fits).map(WindowScale).ok_or_else(|| TheoryError::OutOfDomain {
             quantity: "window",

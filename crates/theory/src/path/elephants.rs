@@ -3,8 +3,8 @@
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::saturation::{Regime, Throughput};
-use crate::TheoryError;
 use crate::error::require;
+use crate::{Result, TheoryError};
 
 /// A tight link with persistent transfers that are limited by windows, not losses. A backlog lengthens their RTT and so takes
 /// rate from them, which the target transfer gains.
@@ -38,7 +38,7 @@ impl Elephants {
         exogenous_rtt: Duration,
         cross_rtt: Duration,
         available_buffer: Bytes,
-    ) -> Result<Elephants, TheoryError> {
+    ) -> Result<Elephants> {
         require(capacity > Rate::ZERO, "capacity", capacity, "it must be above zero")?;
         require(available <= capacity, "available bandwidth", available, "at most the capacity")?;
         require(exogenous_rtt > Duration::ZERO, "RTT", exogenous_rtt, "it must be above zero")?;
@@ -101,7 +101,7 @@ impl Elephants {
     /// # Errors
     /// If S is zero, or so large that the target overflows the buffer and becomes
     /// congestion-limited: no closed form is known there.
-    pub fn throughput(&self, socket_buffer: Bytes) -> Result<Throughput, TheoryError> {
+    pub fn throughput(&self, socket_buffer: Bytes) -> Result<Throughput> {
         let wanted = "it must be above zero";
         require(socket_buffer > Bytes::ZERO, "socket buffer", socket_buffer, wanted)?;
         if socket_buffer <= self.available * self.exogenous_rtt {

@@ -11,7 +11,7 @@ pub mod window;
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use crate::TheoryError;
+use crate::Result;
 use crate::error::require;
 
 /// A path's structural characteristics (SOBAS §II): capacity C, minimum RTT T_m, and the
@@ -28,7 +28,7 @@ impl Path {
     ///
     /// # Errors
     /// If the capacity or the RTT is zero.
-    pub fn new(capacity: Rate, minimum_rtt: Duration, buffer: Bytes) -> Result<Path, TheoryError> {
+    pub fn new(capacity: Rate, minimum_rtt: Duration, buffer: Bytes) -> Result<Path> {
         require(capacity > Rate::ZERO, "capacity", capacity, "it must be above zero")?;
         require(minimum_rtt > Duration::ZERO, "RTT", minimum_rtt, "it must be above zero")?;
         Ok(Path { capacity, minimum_rtt, buffer })

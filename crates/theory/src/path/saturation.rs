@@ -3,7 +3,7 @@
 use sweetspot_units::{Bytes, Rate};
 
 use super::Path;
-use crate::TheoryError;
+use crate::Result;
 use crate::error::require;
 
 /// The limit of a transfer.
@@ -49,7 +49,7 @@ pub fn sweet_spot(path: &Path) -> SweetSpot {
 ///
 /// # Errors
 /// If `socket_buffer` is zero: nothing can be sent.
-pub fn throughput(path: &Path, socket_buffer: Bytes) -> Result<Throughput, TheoryError> {
+pub fn throughput(path: &Path, socket_buffer: Bytes) -> Result<Throughput> {
     require(socket_buffer > Bytes::ZERO, "socket buffer", socket_buffer, "it must be above zero")?;
     let spot = sweet_spot(path);
     Ok(if socket_buffer <= spot.low {

@@ -3,7 +3,7 @@
 use sweetspot_units::{Bytes, Duration, Probability};
 
 use super::Path;
-use crate::TheoryError;
+use crate::Result;
 use crate::error::{probability, require};
 use crate::packets::Packets;
 
@@ -39,7 +39,7 @@ pub struct Sawtooth {
 /// # Errors
 /// If C T_m + B_t is less than 4 packets: three duplicate ACKs cannot arrive, and the
 /// approximations of eq. (12) need many packets.
-pub fn sawtooth(path: &Path, packet: Bytes) -> Result<Sawtooth, TheoryError> {
+pub fn sawtooth(path: &Path, packet: Bytes) -> Result<Sawtooth> {
     let pipe = Packets::of(path.bdp(), packet)?.get();
     let buffer = Packets::of(path.buffer(), packet)?.get();
     let peak = pipe + buffer;

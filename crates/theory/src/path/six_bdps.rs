@@ -5,7 +5,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 use super::saturation;
 use super::sawtooth::sawtooth;
 use super::{Path, window};
-use crate::TheoryError;
+use crate::Result;
 use crate::error::require;
 
 /// The factors of the six definitions.
@@ -58,7 +58,7 @@ impl SixBdps {
 ///
 /// # Errors
 /// If T_e < T_m or A > C, which no path can have.
-pub fn six_bdps(state: &PathState) -> Result<SixBdps, TheoryError> {
+pub fn six_bdps(state: &PathState) -> Result<SixBdps> {
     let s = state;
     require(s.exogenous_rtt >= s.minimum_rtt, "T_e", s.exogenous_rtt, "at least T_m")?;
     require(s.available <= s.capacity, "available bandwidth", s.available, "at most the capacity")?;
@@ -77,7 +77,7 @@ pub fn six_bdps(state: &PathState) -> Result<SixBdps, TheoryError> {
 ///
 /// # Errors
 /// If the path holds fewer than 4 packets; see [`sawtooth`].
-pub fn alone(path: &Path, packet: Bytes) -> Result<PathState, TheoryError> {
+pub fn alone(path: &Path, packet: Bytes) -> Result<PathState> {
     let tooth = sawtooth(path, packet)?;
     Ok(PathState {
         capacity: path.capacity(),

@@ -3,7 +3,7 @@
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::Path;
-use crate::TheoryError;
+use crate::Result;
 use crate::error::require;
 
 // SOBAS §V-A: equations (4) and (5) with A for C, T_e for T_m and the available buffer for B_t.
@@ -21,7 +21,7 @@ pub fn path(
     cross: Rate,
     exogenous_rtt: Duration,
     available_buffer: Bytes,
-) -> Result<Path, TheoryError> {
+) -> Result<Path> {
     require(cross < capacity, "cross traffic", cross, "below the capacity, or nothing is left")?;
     Path::new(capacity - cross, exogenous_rtt, available_buffer)
 }

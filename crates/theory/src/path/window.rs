@@ -2,7 +2,7 @@
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use crate::TheoryError;
+use crate::Result;
 use crate::error::require;
 
 // SOBAS eq. (2): S = min(B_s, B_r).
@@ -24,7 +24,7 @@ pub fn send_window(congestion: Bytes, advertised: Bytes, send_buffer: Bytes) -> 
 ///
 /// # Errors
 /// If `rtt` is zero.
-pub fn throughput(window: Bytes, rtt: Duration) -> Result<Rate, TheoryError> {
+pub fn throughput(window: Bytes, rtt: Duration) -> Result<Rate> {
     require(rtt > Duration::ZERO, "RTT", rtt, "it must be above zero")?;
     Ok(window / rtt)
 }

@@ -2,7 +2,7 @@
 
 use sweetspot_units::{Duration, Time};
 
-use crate::TheoryError;
+use crate::Result;
 use crate::error::require;
 
 /// The throughput model that describes a flow.
@@ -20,7 +20,7 @@ pub enum FlowModel {
 ///
 /// # Errors
 /// If `rtt` is zero or the losses are not in order.
-pub fn congestion_events(losses: &[Time], rtt: Duration) -> Result<usize, TheoryError> {
+pub fn congestion_events(losses: &[Time], rtt: Duration) -> Result<usize> {
     require(rtt > Duration::ZERO, "RTT", rtt, "it must be above zero")?;
     let ordered = losses.windows(2).all(|pair| pair[0] <= pair[1]);
     require(ordered, "losses", "as given", "in order of time")?;

@@ -3,7 +3,7 @@
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use super::require_lossy;
-use crate::TheoryError;
+use crate::Result;
 
 /// The constant k for one ACK per segment: sqrt(3/2), which the router-buffer paper (§IV)
 /// rounds to 1.22.
@@ -14,7 +14,7 @@ pub const K: f64 = 1.22;
 ///
 /// # Errors
 /// If `mss` or `rtt` is zero, or `loss` is not between 0 and 1.
-pub fn throughput(mss: Bytes, rtt: Duration, loss: Probability) -> Result<Rate, TheoryError> {
+pub fn throughput(mss: Bytes, rtt: Duration, loss: Probability) -> Result<Rate> {
     require_lossy(mss, rtt, loss)?;
     let window = K / libm::sqrt(loss.get());
     Ok(Rate::from_f64(window * mss.as_f64() * 8.0 / rtt.as_secs_f64()))

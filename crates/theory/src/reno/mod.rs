@@ -10,15 +10,11 @@ pub mod s_model;
 
 use sweetspot_units::{Bytes, Duration, Probability};
 
-use crate::TheoryError;
+use crate::Result;
 use crate::error::require;
 
 /// Every formula of this module needs these bounds on loss, RTT and segment size.
-pub(crate) fn require_lossy(
-    mss: Bytes,
-    rtt: Duration,
-    loss: Probability,
-) -> Result<(), TheoryError> {
+pub(crate) fn require_lossy(mss: Bytes, rtt: Duration, loss: Probability) -> Result<()> {
     require(mss > Bytes::ZERO, "MSS", mss, "it must be 1 B or more")?;
     require(rtt > Duration::ZERO, "RTT", rtt, "it must be above zero")?;
     let wanted = "above 0 and below 1; without loss the window limits, not the loss";

@@ -3,7 +3,7 @@
 
 use sweetspot_units::Probability;
 
-use crate::TheoryError;
+use crate::Result;
 use crate::error::{probability, require};
 use crate::packets::Packets;
 
@@ -12,7 +12,7 @@ use crate::packets::Packets;
 ///
 /// # Errors
 /// If `loss` is zero.
-pub fn mean_window(loss: Probability) -> Result<Packets, TheoryError> {
+pub fn mean_window(loss: Probability) -> Result<Packets> {
     require(loss.get() > 0.0, "loss", loss, "above zero; without loss the window only grows")?;
     Packets::new(0.87 / libm::sqrt(loss.get()))
 }
@@ -24,7 +24,7 @@ pub fn mean_window(loss: Probability) -> Result<Packets, TheoryError> {
 /// # Errors
 /// If there is no flow, or fewer than two packets of storage per flow: below that, flows live in timeouts and the law
 /// overstates their rates.
-pub fn loss(flows: u64, storage: Packets) -> Result<Probability, TheoryError> {
+pub fn loss(flows: u64, storage: Packets) -> Result<Probability> {
     require(flows > 0, "flows", flows, "it must be 1 or more")?;
     let per_flow = storage.get() / flows as f64;
     let wanted = "2 packets per flow or more; with fewer the flows live in timeouts";

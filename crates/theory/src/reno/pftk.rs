@@ -5,7 +5,7 @@ use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use super::require_lossy;
 use super::response::{CUBIC_BETA, CUBIC_C, LossResponse};
-use crate::TheoryError;
+use crate::Result;
 use crate::error::require;
 
 /// A flow on a path with given loss and RTT.
@@ -24,12 +24,7 @@ impl Flow {
     ///
     /// # Errors
     /// If `mss`, `rtt` or `timeout` is zero, or `loss` is not between 0 and 1.
-    pub fn new(
-        mss: Bytes,
-        rtt: Duration,
-        timeout: Duration,
-        loss: Probability,
-    ) -> Result<Flow, TheoryError> {
+    pub fn new(mss: Bytes, rtt: Duration, timeout: Duration, loss: Probability) -> Result<Flow> {
         require_lossy(mss, rtt, loss)?;
         require(timeout > Duration::ZERO, "timeout", timeout, "it must be above zero")?;
         Ok(Flow { mss, rtt, timeout, loss, segments_per_ack: 2.0 })
@@ -39,7 +34,7 @@ impl Flow {
     ///
     /// # Errors
     /// If `segments` is zero.
-    pub fn with_segments_per_ack(self, segments: u32) -> Result<Flow, TheoryError> {
+    pub fn with_segments_per_ack(self, segments: u32) -> Result<Flow> {
         require(segments > 0, "segments per ACK", segments, "1 or more")?;
         Ok(Flow { segments_per_ack: f64::from(segments), ..self })
     }
@@ -96,7 +91,7 @@ impl Flow {
     ///
     /// # Errors
     /// If `window` holds less than one segment.
-    pub fn full(&self, window: Option<Bytes>) -> Result<Rate, TheoryError> {
+    pub fn full(&self, window: Option<Bytes>) -> Result<Rate> {
         let limit = window.map_or(f64::INFINITY, |w| w.as_f64() / self.mss.as_f64());
         require(limit >= 1.0, "window", format!("{limit:.2} segments"), "one segment or more")?;
         let (b, p) = (self.segments_per_ack, self.loss.get());

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::str::FromStr;
 
-use crate::TheoryError;
+use crate::{Result, TheoryError};
 
 /// CUBIC's growth in segments per cubic second, and the share of the window that a loss leaves (RFC 9438, section 5).
 pub(super) const CUBIC_C: f64 = 0.4;
@@ -22,7 +22,7 @@ pub enum LossResponse {
 impl FromStr for LossResponse {
     type Err = TheoryError;
 
-    fn from_str(text: &str) -> Result<LossResponse, TheoryError> {
+    fn from_str(text: &str) -> Result<LossResponse> {
         match text {
             "cubic" => Ok(LossResponse::Cubic),
             "reno" => Ok(LossResponse::Reno),

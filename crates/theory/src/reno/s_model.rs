@@ -2,7 +2,7 @@
 
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
-use crate::TheoryError;
+use crate::Result;
 use crate::error::require;
 
 /// A transfer of limited size.
@@ -19,7 +19,7 @@ impl ShortFlow {
     ///
     /// # Errors
     /// If `size` or `mss` is zero.
-    pub fn new(size: Bytes, mss: Bytes) -> Result<ShortFlow, TheoryError> {
+    pub fn new(size: Bytes, mss: Bytes) -> Result<ShortFlow> {
         require(size > Bytes::ZERO, "flow size", size, "it must be 1 B or more")?;
         require(mss > Bytes::ZERO, "MSS", mss, "it must be 1 B or more")?;
         Ok(ShortFlow { size, mss, rtts_per_loss: 1.0 })
@@ -29,7 +29,7 @@ impl ShortFlow {
     ///
     /// # Errors
     /// If `rtts` is negative or not finite.
-    pub fn with_rtts_per_loss(self, rtts: f64) -> Result<ShortFlow, TheoryError> {
+    pub fn with_rtts_per_loss(self, rtts: f64) -> Result<ShortFlow> {
         require(rtts.is_finite() && rtts >= 0.0, "RTTs per loss", rtts, "zero or more")?;
         Ok(ShortFlow { rtts_per_loss: rtts, ..self })
     }
@@ -68,7 +68,7 @@ impl ShortFlow {
     ///
     /// # Errors
     /// If `rtt` is zero or `loss` is 1.
-    pub fn throughput(&self, rtt: Duration, loss: Probability) -> Result<Rate, TheoryError> {
+    pub fn throughput(&self, rtt: Duration, loss: Probability) -> Result<Rate> {
         require(rtt > Duration::ZERO, "RTT", rtt, "it must be above zero")?;
         require(loss.get() < 1.0, "loss", loss, "below 1, or nothing arrives")?;
         let lost = self.rtts_per_loss * loss.get() * self.segments() as f64;

@@ -2,8 +2,8 @@
 
 use sweetspot_units::Rate;
 
-use crate::TheoryError;
 use crate::error::require;
+use crate::{Result, TheoryError};
 
 /// How loss falls with the buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl CapacityRatio {
     ///
     /// # Errors
     /// If a rate is zero.
-    pub fn new(output: Rate, input: Rate) -> Result<CapacityRatio, TheoryError> {
+    pub fn new(output: Rate, input: Rate) -> Result<CapacityRatio> {
         require(output > Rate::ZERO, "output rate", output, "it must be above zero")?;
         require(input > Rate::ZERO, "input rate", input, "it must be above zero")?;
         Ok(CapacityRatio(output.as_f64() / input.as_f64()))
@@ -51,7 +51,7 @@ impl CapacityRatio {
     /// # Errors
     /// If `tail_index` is not above 1 (the mean would be infinite), or if the paper found neither form good: light tails with a
     /// ratio of one or less.
-    pub fn form(self, tail_index: f64) -> Result<Form, TheoryError> {
+    pub fn form(self, tail_index: f64) -> Result<Form> {
         let wanted = "a finite number above 1";
         require(tail_index.is_finite() && tail_index > 1.0, "tail index", tail_index, wanted)?;
         if self.0 > 1.0 {

@@ -2,7 +2,7 @@
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use crate::TheoryError;
+use crate::Result;
 use crate::error::require;
 use crate::packets::Packets;
 use sweetspot_statistics::roots;
@@ -13,12 +13,7 @@ use sweetspot_statistics::roots;
 ///
 /// # Errors
 /// If a round takes no time.
-pub fn offered_load(
-    users: u64,
-    size: Bytes,
-    think: Duration,
-    transfer: Duration,
-) -> Result<Rate, TheoryError> {
+pub fn offered_load(users: u64, size: Bytes, think: Duration, transfer: Duration) -> Result<Rate> {
     let round = think + transfer;
     require(round > Duration::ZERO, "think and transfer time", round, "above zero together")?;
     Ok(Rate::from_f64(users as f64 * size.as_f64() * 8.0 / round.as_secs_f64()))
@@ -29,12 +24,7 @@ pub fn offered_load(
 ///
 /// # Errors
 /// If `size` is zero.
-pub fn users_to_fill(
-    link: Rate,
-    size: Bytes,
-    think: Duration,
-    transfer: Duration,
-) -> Result<u64, TheoryError> {
+pub fn users_to_fill(link: Rate, size: Bytes, think: Duration, transfer: Duration) -> Result<u64> {
     require(size > Bytes::ZERO, "transfer size", size, "it must be 1 B or more")?;
     let seconds = (think + transfer).as_secs_f64();
     Ok((link.as_f64() * seconds / (size.as_f64() * 8.0)).ceil() as u64)

@@ -8,7 +8,7 @@ use super::loss_form::LossForm;
 use super::per_flow::RouterLink;
 use super::regression;
 pub use super::regression::Estimate;
-use crate::TheoryError;
+use crate::Result;
 use crate::error::require;
 use crate::packets::Packets;
 
@@ -44,7 +44,7 @@ pub struct LossFit {
 /// # Errors
 /// With fewer than three points that have loss and a buffer, if their buffers are the same, if
 /// the loss does not fall with the buffer, or if `confidence` is not between 0 and 1.
-pub fn loss(points: &[LossPoint], form: Form, confidence: f64) -> Result<LossFit, TheoryError> {
+pub fn loss(points: &[LossPoint], form: Form, confidence: f64) -> Result<LossFit> {
     require_confidence(confidence)?;
     let logs = logarithms(points, form);
     let line = regression::line(&logs, confidence, "a loss form")?;
@@ -67,11 +67,7 @@ pub fn loss(points: &[LossPoint], form: Form, confidence: f64) -> Result<LossFit
 /// # Errors
 /// With fewer than two points, if no buffer is above zero, or if `confidence` is not between 0
 /// and 1.
-pub fn delay_slope(
-    points: &[LossPoint],
-    link: &RouterLink,
-    confidence: f64,
-) -> Result<Estimate, TheoryError> {
+pub fn delay_slope(points: &[LossPoint], link: &RouterLink, confidence: f64) -> Result<Estimate> {
     require_confidence(confidence)?;
     let service = link.packet().as_f64() * 8.0 / link.capacity().as_f64();
     let delays: Vec<(f64, f64)> =
@@ -94,7 +90,7 @@ pub(crate) fn logarithms(points: &[LossPoint], form: Form) -> Vec<(f64, f64)> {
         .collect()
 }
 
-fn require_confidence(confidence: f64) -> Result<(), TheoryError> {
+fn require_confidence(confidence: f64) -> Result<()> {
     let between = confidence > 0.0 && confidence < 1.0;
     require(between, "confidence", confidence, "above 0 and below 1, e.g. 0.95")
 }

@@ -2,8 +2,8 @@
 
 use super::capacity_ratio::Form;
 use super::fit::{LossPoint, logarithms};
-use crate::TheoryError;
 use crate::error::require;
+use crate::{Result, TheoryError};
 use sweetspot_statistics::student_t;
 
 /// The result of the test.
@@ -28,7 +28,7 @@ pub struct FormComparison {
 /// # Errors
 /// With fewer than four points that have loss and a buffer, if loss or buffer do not vary, or if
 /// `significance` is not between 0 and 1.
-pub fn compare(points: &[LossPoint], significance: f64) -> Result<FormComparison, TheoryError> {
+pub fn compare(points: &[LossPoint], significance: f64) -> Result<FormComparison> {
     let between = significance > 0.0 && significance < 1.0;
     require(between, "significance", significance, "above 0 and below 1, e.g. 0.05")?;
     let power: Vec<(f64, f64)> = logarithms(points, Form::PowerLaw);
@@ -72,7 +72,7 @@ fn williams(r12: f64, r13: f64, r23: f64, n: f64) -> f64 {
     (r12 - r13) * libm::sqrt((n - 1.0) * (1.0 + r23) / spread)
 }
 
-fn correlation(x: &[f64], y: &[f64]) -> Result<f64, TheoryError> {
+fn correlation(x: &[f64], y: &[f64]) -> Result<f64> {
     let n = x.len() as f64;
     let (mx, my) = (x.iter().sum::<f64>() / n, y.iter().sum::<f64>() / n);
     let sum =

@@ -3,9 +3,9 @@
 use sweetspot_units::Probability;
 
 use super::capacity_ratio::Form;
-use crate::TheoryError;
 use crate::error::require;
 use crate::packets::Packets;
+use crate::{Result, TheoryError};
 
 /// A loss form with its parameters. Buffers are counted in packets.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,7 +22,7 @@ impl LossForm {
     /// # Errors
     /// If `a` or `b` is not a finite number above zero, or if no finite buffer brings the loss
     /// below 1.
-    pub fn power_law(a: f64, b: f64) -> Result<LossForm, TheoryError> {
+    pub fn power_law(a: f64, b: f64) -> Result<LossForm> {
         LossForm::new(Form::PowerLaw, a, b)
     }
 
@@ -31,7 +31,7 @@ impl LossForm {
     /// # Errors
     /// If `a` or `b` is not a finite number above zero, or `a`, the loss without a buffer,
     /// exceeds 1.
-    pub fn exponential(a: f64, b: f64) -> Result<LossForm, TheoryError> {
+    pub fn exponential(a: f64, b: f64) -> Result<LossForm> {
         LossForm::new(Form::Exponential, a, b)
     }
 
@@ -39,7 +39,7 @@ impl LossForm {
     ///
     /// # Errors
     /// As for [`LossForm::power_law`] and [`LossForm::exponential`].
-    pub fn new(form: Form, a: f64, b: f64) -> Result<LossForm, TheoryError> {
+    pub fn new(form: Form, a: f64, b: f64) -> Result<LossForm> {
         require(a.is_finite() && a > 0.0, "a", a, "a finite number above zero")?;
         require(b.is_finite() && b > 0.0, "b", b, "a finite number above zero")?;
         if form == Form::Exponential {
@@ -72,7 +72,7 @@ impl LossForm {
     ///
     /// # Errors
     /// If the form gives more than 1: a power law does below [`LossForm::smallest_buffer`].
-    pub fn loss(&self, buffer: Packets) -> Result<Probability, TheoryError> {
+    pub fn loss(&self, buffer: Packets) -> Result<Probability> {
         let p = self.raw(buffer.get());
         let wanted = "large enough that the power law gives a loss of 1 or less";
         Probability::new(p).ok_or_else(|| TheoryError::OutOfDomain {

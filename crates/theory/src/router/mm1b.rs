@@ -5,7 +5,7 @@ use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use super::loss_form::LossForm;
 use super::per_flow::RouterLink;
-use crate::TheoryError;
+use crate::Result;
 use crate::error::{probability, require};
 
 /// Poisson arrivals, exponential service times, and room for B packets including the one in
@@ -22,7 +22,7 @@ impl Mm1b {
     ///
     /// # Errors
     /// If `load` is not a finite number above zero, or there is no place.
-    pub fn new(load: f64, places: u64) -> Result<Mm1b, TheoryError> {
+    pub fn new(load: f64, places: u64) -> Result<Mm1b> {
         require(load.is_finite() && load > 0.0, "load", load, "a finite number above zero")?;
         require(places > 0, "places", places, "1 or more")?;
         let loss = probability("loss", loss(load, places as f64).clamp(0.0, 1.0))?;
@@ -54,7 +54,7 @@ impl Mm1b {
     ///
     /// # Errors
     /// If `packet` or `rate` is zero.
-    pub fn mean_delay(&self, packet: Bytes, rate: Rate) -> Result<Duration, TheoryError> {
+    pub fn mean_delay(&self, packet: Bytes, rate: Rate) -> Result<Duration> {
         require(packet > Bytes::ZERO, "packet size", packet, "it must be 1 B or more")?;
         require(rate > Rate::ZERO, "rate", rate, "it must be above zero")?;
         let service = packet.as_f64() * 8.0 / rate.as_f64();
@@ -92,7 +92,7 @@ pub fn heavy_load(
     capacity: Rate,
     propagation: Duration,
     packet: Bytes,
-) -> Result<(LossForm, RouterLink), TheoryError> {
+) -> Result<(LossForm, RouterLink)> {
     Ok((LossForm::power_law(1.0, 1.0)?, RouterLink::new(capacity, propagation, packet, 0.5)?))
 }
 

@@ -3,7 +3,7 @@
 
 use super::capacity_ratio::Form;
 use super::per_flow::{Favoured, Router};
-use crate::TheoryError;
+use crate::Result;
 use crate::packets::Packets;
 use crate::reno::s_model::ShortFlow;
 use sweetspot_statistics::roots;
@@ -58,7 +58,7 @@ pub struct BufferOptimum {
 ///
 /// # Errors
 /// If the loss form gives more than 1 at the optimum: its parameters do not fit this link.
-pub fn optimum(router: &Router) -> Result<BufferOptimum, TheoryError> {
+pub fn optimum(router: &Router) -> Result<BufferOptimum> {
     let found = match (router.loss.form(), router.favoured) {
         (Form::PowerLaw, Favoured::Long) => power_law_long(router),
         (Form::PowerLaw, Favoured::Short(flow)) => power_law_short(router, flow),
@@ -71,18 +71,18 @@ pub fn optimum(router: &Router) -> Result<BufferOptimum, TheoryError> {
     Ok(found)
 }
 
-fn single(buffer: f64, kind: Extremum, best: Best) -> Result<BufferOptimum, TheoryError> {
+fn single(buffer: f64, kind: Extremum, best: Best) -> Result<BufferOptimum> {
     let root = Root { buffer: Packets::new(buffer)?, kind };
     Ok(BufferOptimum { best, roots: vec![root] })
 }
 
-fn none(best: Best) -> Result<BufferOptimum, TheoryError> {
+fn none(best: Best) -> Result<BufferOptimum> {
     Ok(BufferOptimum { best, roots: Vec::new() })
 }
 
 // Eq. (11): B = b / (f (2 - b)) C T_o; (7) is b = 1, f = 1/2: 2 C T_o. From b = 2 on, loss falls
 // faster than delay grows for every buffer.
-fn power_law_long(router: &Router) -> Result<BufferOptimum, TheoryError> {
+fn power_law_long(router: &Router) -> Result<BufferOptimum> {
     let (b, f) = (router.loss.b(), router.link.delay_slope());
     if b >= 2.0 {
         return none(Best::Unbounded);
@@ -94,7 +94,7 @@ fn power_law_long(router: &Router) -> Result<BufferOptimum, TheoryError> {
 // Eq. (13): a b M C T_o B^-(1+b) = a M f (1-b) B^-b + f D; (6) is a = b = 1, f = 1/2.
 // Times B^(1+b)/f: f D B^(1+b) + a M f (1-b) B = a b M C T_o. The left side is zero at zero, and
 // convex (b > 0); so it meets the positive right side exactly once, and from below: a maximum.
-fn power_law_short(router: &Router, flow: ShortFlow) -> Result<BufferOptimum, TheoryError> {
+fn power_law_short(router: &Router, flow: ShortFlow) -> Result<BufferOptimum> {
     let (a, b, f) = (router.loss.a(), router.loss.b(), router.link.delay_slope());
     let lost = flow.rtts_per_loss() * flow.segments() as f64 * a;
     if lost == 0.0 {
@@ -111,7 +111,7 @@ fn power_law_short(router: &Router, flow: ShortFlow) -> Result<BufferOptimum, Th
 }
 
 // Eq. (16): B = 2/(fb) (f - b C T_o / 2), a minimum. It is positive where dR/dB < 0 at zero.
-fn exponential_long(router: &Router) -> Result<BufferOptimum, TheoryError> {
+fn exponential_long(router: &Router) -> Result<BufferOptimum> {
     let (b, f) = (router.loss.b(), router.link.delay_slope());
     let buffer = 2.0 / (f * b) * (f - b * router.link.bdp().get() / 2.0);
     if buffer > 0.0 {
@@ -124,7 +124,7 @@ fn exponential_long(router: &Router) -> Result<BufferOptimum, TheoryError> {
 // With x = bB and k = b C T_o / f it is (x + k - 1) e^-x = D / (v M a). The left side rises up to
 // x = 2 - k, where it is e^(k-2), and falls after; so there is one root at most on each side of
 // that point: on the rising side a minimum of throughput, on the falling side a maximum.
-fn exponential_short(router: &Router, flow: ShortFlow) -> Result<BufferOptimum, TheoryError> {
+fn exponential_short(router: &Router, flow: ShortFlow) -> Result<BufferOptimum> {
     let (a, b, f) = (router.loss.a(), router.loss.b(), router.link.delay_slope());
     let lost = flow.rtts_per_loss() * flow.segments() as f64 * a;
     if lost == 0.0 {

@@ -5,7 +5,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::capacity_ratio::Form;
 use super::loss_form::LossForm;
-use crate::TheoryError;
+use crate::Result;
 use crate::error::require;
 use crate::packets::Packets;
 use crate::reno::l_model;
@@ -33,7 +33,7 @@ impl RouterLink {
         propagation: Duration,
         packet: Bytes,
         delay_slope: f64,
-    ) -> Result<RouterLink, TheoryError> {
+    ) -> Result<RouterLink> {
         require(capacity > Rate::ZERO, "capacity", capacity, "it must be above zero")?;
         require(propagation > Duration::ZERO, "RTT", propagation, "it must be above zero")?;
         require(packet > Bytes::ZERO, "packet size", packet, "it must be 1 B or more")?;
@@ -114,7 +114,7 @@ impl Router {
     ///
     /// # Errors
     /// If the loss form gives more than 1 at this buffer.
-    pub fn throughput(&self, buffer: Packets) -> Result<Rate, TheoryError> {
+    pub fn throughput(&self, buffer: Packets) -> Result<Rate> {
         self.loss.loss(buffer)?;
         Ok(Rate::from_f64(self.raw_throughput(buffer.get())))
     }

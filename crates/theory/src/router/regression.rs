@@ -2,8 +2,8 @@
 
 use sweetspot_statistics::{Line, student_t};
 
-use crate::TheoryError;
 use crate::error::require;
+use crate::{Result, TheoryError};
 
 /// An estimate with its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,7 +45,7 @@ pub(crate) fn line(
     points: &[(f64, f64)],
     confidence: f64,
     fitted: &'static str,
-) -> Result<FittedLine, TheoryError> {
+) -> Result<FittedLine> {
     let n = points.len();
     enough(n, 3, fitted)?;
     let Some(Line { intercept, slope, mean_x, squares_x }) = Line::through(points) else {
@@ -73,7 +73,7 @@ pub(crate) fn through_origin(
     points: &[(f64, f64)],
     confidence: f64,
     fitted: &'static str,
-) -> Result<Estimate, TheoryError> {
+) -> Result<Estimate> {
     enough(points.len(), 2, fitted)?;
     let sxx: f64 = points.iter().map(|p| p.0 * p.0).sum();
     let sxy: f64 = points.iter().map(|p| p.0 * p.1).sum();
@@ -85,7 +85,7 @@ pub(crate) fn through_origin(
     Ok(Estimate::new(slope, libm::sqrt(squares / degrees / sxx), t))
 }
 
-fn enough(given: usize, needed: usize, fitted: &'static str) -> Result<(), TheoryError> {
+fn enough(given: usize, needed: usize, fitted: &'static str) -> Result<()> {
     if given < needed {
         return Err(TheoryError::TooFewPoints { fitted, given, needed });
     }

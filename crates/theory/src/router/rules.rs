@@ -2,7 +2,7 @@
 
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
-use crate::TheoryError;
+use crate::Result;
 use crate::error::require;
 use crate::packets::Packets;
 use crate::reno::morris;
@@ -23,7 +23,7 @@ pub enum CongestionResponse {
 ///
 /// # Errors
 /// If a quantity is zero.
-pub fn bandwidth_delay(capacity: Rate, rtt: Duration) -> Result<Bytes, TheoryError> {
+pub fn bandwidth_delay(capacity: Rate, rtt: Duration) -> Result<Bytes> {
     require(capacity > Rate::ZERO, "capacity", capacity, "it must be above zero")?;
     require(rtt > Duration::ZERO, "RTT", rtt, "it must be above zero")?;
     Ok(capacity * rtt)
@@ -35,7 +35,7 @@ pub fn bandwidth_delay(capacity: Rate, rtt: Duration) -> Result<Bytes, TheoryErr
 ///
 /// # Errors
 /// If a quantity is zero.
-pub fn square_root(capacity: Rate, rtt: Duration, flows: u64) -> Result<Bytes, TheoryError> {
+pub fn square_root(capacity: Rate, rtt: Duration, flows: u64) -> Result<Bytes> {
     require(flows > 0, "flows", flows, "it must be 1 or more")?;
     Ok(bandwidth_delay(capacity, rtt)?.scaled(1.0 / libm::sqrt(flows as f64)))
 }
@@ -65,7 +65,7 @@ pub fn updated(
     rtt: Duration,
     flows: u64,
     control: CongestionResponse,
-) -> Result<Bytes, TheoryError> {
+) -> Result<Bytes> {
     Ok(square_root(capacity, rtt, flows)?.scaled(share_of_bdp(control)))
 }
 
@@ -87,7 +87,7 @@ pub fn flow_proportional(
     flows: u64,
     packet: Bytes,
     loss: Probability,
-) -> Result<Bytes, TheoryError> {
+) -> Result<Bytes> {
     require(flows > 0, "flows", flows, "it must be 1 or more")?;
     let storage: Packets = morris::mean_window(loss)?;
     let all = packet.scaled(storage.get() * flows as f64);
@@ -130,7 +130,7 @@ pub fn constrained(
     flows: u64,
     packet: Bytes,
     constraints: &Constraints,
-) -> Result<Constrained, TheoryError> {
+) -> Result<Constrained> {
     let busy = square_root(capacity, rtt, flows)?;
     let lossless = flow_proportional(capacity, rtt, flows, packet, constraints.loss)?;
     let (needed, allowed) = (busy.max(lossless), capacity * constraints.delay);

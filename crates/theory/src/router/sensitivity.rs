@@ -2,9 +2,9 @@
 
 use super::optimum::{Best, BufferOptimum, optimum};
 use super::per_flow::Router;
-use crate::TheoryError;
 use crate::error::require;
 use crate::packets::Packets;
+use crate::{Result, TheoryError};
 use sweetspot_statistics::roots;
 
 /// Largest buffer considered, packets.
@@ -16,7 +16,7 @@ const MAX_BUFFER_PACKETS: f64 = 1e18;
 ///
 /// # Errors
 /// If `omega` is not above zero, or `b` not above 0 and below 2: there is no best buffer.
-pub fn long_power_law(b: f64, omega: f64) -> Result<f64, TheoryError> {
+pub fn long_power_law(b: f64, omega: f64) -> Result<f64> {
     require(b > 0.0 && b < 2.0, "b", b, "above 0 and below 2")?;
     require(omega.is_finite() && omega > 0.0, "omega", omega, "a finite number above zero")?;
     Ok(1.0 - 2.0 * libm::pow(omega, b / 2.0) / (2.0 + b * (omega - 1.0)))
@@ -28,7 +28,7 @@ pub fn long_power_law(b: f64, omega: f64) -> Result<f64, TheoryError> {
 ///
 /// # Errors
 /// If `omega` is not above zero, or the best buffer is none or unbounded.
-pub fn relative_error(router: &Router, omega: f64) -> Result<f64, TheoryError> {
+pub fn relative_error(router: &Router, omega: f64) -> Result<f64> {
     require(omega.is_finite() && omega > 0.0, "omega", omega, "a finite number above zero")?;
     let Best::At(best) = optimum(router)?.best else {
         let because = "the best buffer is none or unbounded, so no fraction of it is defined";
@@ -53,7 +53,7 @@ pub struct Tolerance {
 ///
 /// # Errors
 /// If `share` is not above 0 and below 1, or the best buffer is unbounded.
-pub fn tolerance(router: &Router, share: f64) -> Result<Tolerance, TheoryError> {
+pub fn tolerance(router: &Router, share: f64) -> Result<Tolerance> {
     require(share > 0.0 && share < 1.0, "share", share, "above 0 and below 1")?;
     let BufferOptimum { best, roots } = optimum(router)?;
     let start = match best {

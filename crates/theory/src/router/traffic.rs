@@ -5,7 +5,7 @@ use super::capacity_ratio::Form;
 use super::coefficients::COEFFICIENTS;
 use super::loss_form::LossForm;
 use super::{FEATURES, PARAMETERS};
-use crate::TheoryError;
+use crate::Result;
 use crate::error::require;
 use crate::packets::Packets;
 
@@ -123,7 +123,7 @@ impl Traffic {
     ///
     /// # Errors
     /// If a quantity is not a finite number above zero.
-    pub fn predict(&self) -> Result<Prediction, TheoryError> {
+    pub fn predict(&self) -> Result<Prediction> {
         for (value, (name, ..)) in self.quantities().into_iter().zip(RANGES) {
             require(value.is_finite() && value > 0.0, name, value, "a finite number above zero")?;
         }
@@ -139,7 +139,7 @@ impl Traffic {
     ///
     /// # Errors
     /// If they are not numbers.
-    pub fn prediction(&self, parameters: &[f64; PARAMETERS]) -> Result<Prediction, TheoryError> {
+    pub fn prediction(&self, parameters: &[f64; PARAMETERS]) -> Result<Prediction> {
         let [log_a, log_b, ex_log_a, ex_log_b, logit_f, level, log_k] = *parameters;
         let bdp = self.bdp.get();
         // The size of a packet of this link in packets at the edge of the range.
