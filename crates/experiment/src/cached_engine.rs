@@ -1,7 +1,7 @@
 //! A cache of outcomes, by engine, scenario and seed.
 
 use serde_json::Value;
-use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Scenario};
+use sweetspot_scenario::{Engine, EngineResult, Outcome, Recorder, Scenario};
 
 /// The key of a run. With the program's version it determines the outcome.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,11 +74,7 @@ impl<E: Engine + ?Sized, M: ResultStore> Engine for CachedEngine<'_, E, M> {
         self.engine.name()
     }
 
-    fn run(
-        &self,
-        scenario: &Scenario,
-        recorder: &mut dyn Recorder,
-    ) -> Result<Outcome, EngineError> {
+    fn run(&self, scenario: &Scenario, recorder: &mut dyn Recorder) -> EngineResult {
         // The store has neither time series nor single connections: a run that must give them is
         // run.
         if recorder.interval().is_some() || recorder.wants_flows() {

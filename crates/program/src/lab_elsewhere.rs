@@ -1,7 +1,7 @@
 //! The engine `lab` outside Linux. It runs nothing and gives the reason.
 
 use serde::Serialize;
-use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Scenario};
+use sweetspot_scenario::{Engine, EngineError, EngineResult, Outcome, Recorder, Scenario};
 use sweetspot_units::Duration;
 
 /// The engine.
@@ -46,7 +46,7 @@ impl Engine for Lab {
         "lab"
     }
 
-    fn run(&self, scenario: &Scenario, _: &mut dyn Recorder) -> Result<Outcome, EngineError> {
+    fn run(&self, scenario: &Scenario, _: &mut dyn Recorder) -> EngineResult {
         self.run_watched(scenario, &mut |_| {}).map(|run| run.outcome)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::print::is_quiet;
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
-use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Scenario};
+use sweetspot_scenario::{Engine, EngineResult, Recorder, Scenario};
 use sweetspot_system::{Interruption, clock};
 use sweetspot_units::{Duration, Time};
 
@@ -33,11 +33,7 @@ impl Engine for CountingEngine<'_> {
         self.engine.name()
     }
 
-    fn run(
-        &self,
-        scenario: &Scenario,
-        recorder: &mut dyn Recorder,
-    ) -> Result<Outcome, EngineError> {
+    fn run(&self, scenario: &Scenario, recorder: &mut dyn Recorder) -> EngineResult {
         let outcome = self.engine.run(scenario, recorder);
         self.done.fetch_add(1, Ordering::Relaxed);
         outcome
@@ -62,11 +58,7 @@ impl Engine for AnnouncingEngine<'_> {
         self.counting.name()
     }
 
-    fn run(
-        &self,
-        scenario: &Scenario,
-        recorder: &mut dyn Recorder,
-    ) -> Result<Outcome, EngineError> {
+    fn run(&self, scenario: &Scenario, recorder: &mut dyn Recorder) -> EngineResult {
         let outcome = self.counting.run(scenario, recorder)?;
         note!("{}/{} runs", self.counting.done(), self.total);
         Ok(outcome)

@@ -9,9 +9,11 @@ pub trait Engine {
     fn name(&self) -> &'static str;
 
     /// Runs `scenario` and hands every sample of its time series to `recorder`.
-    fn run(&self, scenario: &Scenario, recorder: &mut dyn Recorder)
-    -> Result<Outcome, EngineError>;
+    fn run(&self, scenario: &Scenario, recorder: &mut dyn Recorder) -> EngineResult;
 }
+
+/// The outcome of a run, or why there is none.
+pub type EngineResult = Result<Outcome, EngineError>;
 
 /// Receives time series during a run.
 pub trait Recorder {

@@ -39,7 +39,7 @@ mod tree;
 mod writer;
 
 pub use application::{Application, ApplicationError, Pace, Pause};
-pub use engine::{Engine, EngineError, FinishedFlow, NoRecorder, Recorder, Sample};
+pub use engine::{Engine, EngineError, EngineResult, FinishedFlow, NoRecorder, Recorder, Sample};
 pub use error::{ScenarioError, SourceLocation};
 pub use files::with_files;
 pub use hop::{TracedHop, Way};

@@ -1,4 +1,4 @@
-use sweetspot_scenario::{Engine, EngineError, NoRecorder, Outcome, Recorder, Scenario};
+use sweetspot_scenario::{Engine, EngineResult, NoRecorder, Outcome, Recorder, Scenario};
 use sweetspot_sizing::{BdpDefinition, KnownPath, Sizing};
 use sweetspot_units::{Duration, Rate, Time};
 
@@ -19,11 +19,7 @@ impl Engine for Simulator {
         "sim"
     }
 
-    fn run(
-        &self,
-        scenario: &Scenario,
-        recorder: &mut dyn Recorder,
-    ) -> Result<Outcome, EngineError> {
+    fn run(&self, scenario: &Scenario, recorder: &mut dyn Recorder) -> EngineResult {
         Ok(run_steered(scenario, recorder, Vec::new()))
     }
 }

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use sweetspot_linux::sysctl;
-use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Sample, Scenario};
+use sweetspot_scenario::{Engine, EngineError, EngineResult, Outcome, Recorder, Sample, Scenario};
 use sweetspot_units::Duration;
 
 use crate::error::Doing;
@@ -121,11 +121,7 @@ impl Engine for Lab {
         NAME
     }
 
-    fn run(
-        &self,
-        scenario: &Scenario,
-        recorder: &mut dyn Recorder,
-    ) -> Result<Outcome, EngineError> {
+    fn run(&self, scenario: &Scenario, recorder: &mut dyn Recorder) -> EngineResult {
         let finished = self.run(scenario).map_err(EngineError::from)?;
         finished.record(scenario, recorder);
         Ok(finished.outcome)

@@ -8,7 +8,7 @@ mod steady;
 mod terms;
 mod window;
 
-use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Scenario};
+use sweetspot_scenario::{Engine, EngineError, EngineResult, Recorder, Scenario};
 
 use crate::TheoryError;
 use crate::path::saturation::{self, SweetSpot};
@@ -23,11 +23,7 @@ impl Engine for Theory {
         NAME
     }
 
-    fn run(
-        &self,
-        scenario: &Scenario,
-        _recorder: &mut dyn Recorder,
-    ) -> Result<Outcome, EngineError> {
+    fn run(&self, scenario: &Scenario, _recorder: &mut dyn Recorder) -> EngineResult {
         let terms = terms::Terms::of(scenario)?;
         let steady = match &terms.cross {
             terms::KnownCross::Elephants { .. } => elephants::steady(&terms)?,
