@@ -22,5 +22,8 @@ pub mod usage_error;
 pub mod values;
 pub mod whole_file;
 
-/// How a verb ends: an exit code, or one line that names the thing, the reason and the next step.
-pub type Ending = Result<ExitCode, Box<dyn std::error::Error>>;
+/// The result of a step of a verb: its error is one line that names the thing, the reason and the next step.
+pub type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// How a verb ends.
+pub type Ending = Fallible<ExitCode>;

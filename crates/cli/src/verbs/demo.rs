@@ -9,7 +9,7 @@ use sweetspot_path::{PathError, PathSpec};
 use sweetspot_report::{DemoOutcome, FileFacts, PathFacts, headline, page, table};
 use sweetspot_units::Bytes;
 
-use super::Ending;
+use super::{Ending, Fallible};
 use sweetspot_comparison::{
     ComparisonError, Content, DEMO_PATH, Ticker, Variant, VariantRunner, machine, scratch, usual,
 };
@@ -109,7 +109,7 @@ fn story(
     variants: &[Variant],
     program: &Path,
     scratch: &Path,
-) -> Result<u8, Box<dyn std::error::Error>> {
+) -> Fallible<u8> {
     let content = content(arguments, scratch)?;
     let runner = VariantRunner { path: &arguments.path.spec, content: &content, scratch, program };
     let mut rows = Vec::new();
@@ -152,10 +152,7 @@ fn story(
     Ok(u8::from(failed))
 }
 
-fn publish(
-    outcome: &DemoOutcome,
-    arguments: &DemoArguments,
-) -> Result<(), Box<dyn std::error::Error>> {
+fn publish(outcome: &DemoOutcome, arguments: &DemoArguments) -> Fallible<()> {
     let json = serde_json::to_string(outcome)? + "\n";
     let write = |name: &str, text: &str| {
         let path = arguments.out.join(name);

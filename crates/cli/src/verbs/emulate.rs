@@ -9,7 +9,7 @@ use sweetspot_path::{NAMED_PATHS, PathError, Trace, Variation};
 use sweetspot_scenario::{HopChain, Scenario};
 use sweetspot_units::{Duration, Rate};
 
-use super::Ending;
+use super::{Ending, Fallible};
 use sweetspot_program::path_option;
 use sweetspot_program::print::{Shown, wrapped};
 use sweetspot_program::text_file;
@@ -144,10 +144,7 @@ pub fn run(arguments: EmulateArguments) -> Ending {
 }
 
 /// The path as written, or the path of a scenario.
-fn resolve(
-    text: &str,
-    arguments: &EmulateArguments,
-) -> Result<HopChain, Box<dyn std::error::Error>> {
+fn resolve(text: &str, arguments: &EmulateArguments) -> Fallible<HopChain> {
     let traces = (trace(&arguments.trace_up)?, trace(&arguments.trace_down)?);
     let mut path = if path_option::is_scenario(text) {
         let scenario = sweetspot_program::scenario_file::read(Path::new(text), &[], None)?;
@@ -215,10 +212,7 @@ fn path_of(scenario: &Scenario) -> Result<HopChain, String> {
 }
 
 /// Runs the commands inside the namespaces; returns the near command's exit code.
-fn run_across(
-    path: &HopChain,
-    arguments: &EmulateArguments,
-) -> Result<u8, Box<dyn std::error::Error>> {
+fn run_across(path: &HopChain, arguments: &EmulateArguments) -> Fallible<u8> {
     let (program, rest) = arguments.command.split_first().ok_or("no command was given")?;
     let mut supervisor = Supervisor::new()?;
     let emulation = Emulation::start_chain(&path.hops, &[])?;
@@ -244,7 +238,7 @@ fn run_across(
 }
 
 /// Runs the self-test and prints its result.
-fn test_machine(arguments: &EmulateArguments) -> Result<u8, Box<dyn std::error::Error>> {
+fn test_machine(arguments: &EmulateArguments) -> Fallible<u8> {
     note!("Trying rates on a path of 20 ms with one BDP of buffer; this takes half a minute.");
     let found = self_test(&mut |trial| {
         let verdict = if trial.truthful { "trust" } else { "do not trust" };
@@ -308,10 +302,7 @@ fn end_far(supervisor: &mut Supervisor, far: u32) -> std::io::Result<()> {
     Ok(())
 }
 
-fn hand_over(
-    arguments: &EmulateArguments,
-    certificate: &Certificate,
-) -> Result<(), Box<dyn std::error::Error>> {
+fn hand_over(arguments: &EmulateArguments, certificate: &Certificate) -> Fallible<()> {
     if arguments.json {
         err!("{}", serde_json::to_string(certificate)?);
     } else if !arguments.quiet || !certificate.verdict.trust {

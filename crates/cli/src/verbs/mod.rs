@@ -33,4 +33,4 @@ mod elsewhere;
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::{advise_host, copy, demo, emulate, measure, receive, send, serve, top, tune};
 
-pub use sweetspot_program::Ending;
+pub use sweetspot_program::{Ending, Fallible};

@@ -22,7 +22,7 @@ use super::far_end::pump_both;
 use super::job::Unwatched;
 use super::messages::{self, Deletion, Order, Reply, Request};
 use super::route::DIRECT_TIMEOUT;
-use crate::verbs::Ending;
+use crate::verbs::{Ending, Fallible};
 
 /// `sweetspot endpoint` as typed, by `sweetspot copy`.
 #[derive(Debug, clap::Args)]
@@ -147,7 +147,7 @@ fn connect(tickets: &[String], request: &Request) -> Option<bool> {
     }
 }
 
-fn listen(request: &Request) -> Result<Server, Box<dyn std::error::Error>> {
+fn listen(request: &Request) -> Fallible<Server> {
     Ok(Server::bind(ServeOptions {
         listen: (Ipv6Addr::UNSPECIFIED, request.port).into(),
         ends: EndsAfter::First,
@@ -156,7 +156,7 @@ fn listen(request: &Request) -> Result<Server, Box<dyn std::error::Error>> {
     })?)
 }
 
-fn purpose(request: &Request) -> Result<Purpose, Box<dyn std::error::Error>> {
+fn purpose(request: &Request) -> Fallible<Purpose> {
     let sizing = request.sizing.as_deref().map(str::parse).transpose()?;
     let retry_for = Duration::from_secs(request.retry_for_s);
     Ok(match (request.role, &request.target) {
@@ -207,7 +207,7 @@ fn purpose(request: &Request) -> Result<Purpose, Box<dyn std::error::Error>> {
 }
 
 /// Moves everything over a connection that this end makes.
-fn move_over(contact: &Contact, request: &Request) -> Result<(), Box<dyn std::error::Error>> {
+fn move_over(contact: &Contact, request: &Request) -> Fallible<()> {
     match purpose(request)? {
         Purpose::Clients(_) => return Err("a request is for one transfer".into()),
         Purpose::Receive(options) => receive(contact, &options, &mut NullObserver)?,

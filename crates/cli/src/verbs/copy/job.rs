@@ -16,6 +16,7 @@ use sweetspot_units::{Duration, Rate};
 
 use super::CopyArguments;
 use super::messages::{Deletion, PathText, Request};
+use crate::verbs::Fallible;
 use crate::verbs::transfer::TransferReporter;
 
 /// How long the far end waits for a broken path: longer than this end, which then starts another far end. It ends sooner
@@ -27,7 +28,7 @@ const OWN_WORDS_TIMEOUT: Duration = Duration::from_secs(2);
 const NO_PATTERNS: &str = "patterns are not expanded at the far end: name the directory, as HOST:DIR/, and select names with \
                            --exclude or --files-from";
 
-pub type Copied = Result<TransferSummary, Box<dyn std::error::Error>>;
+pub type Copied = Fallible<TransferSummary>;
 
 /// One copy, both ends known.
 pub struct Job {

@@ -17,8 +17,8 @@ use sweetspot_measure::{Direction, Plan};
 use sweetspot_transfer::{Contact, Measured, measure, measure_one_sided};
 use sweetspot_units::{Bytes, Duration};
 
-use super::Ending;
 use super::transfer::ContactArguments;
+use super::{Ending, Fallible};
 use crate::ends::has_port;
 use sweetspot_program::print::Shown;
 use sweetspot_program::usage_error::UsageError;
@@ -237,10 +237,7 @@ fn quick(common: &SharedArguments) -> Ending {
 
 impl SharedArguments {
     /// Measures, writes the scenario, and simulates the path as it was measured.
-    fn measure(
-        &self,
-        plan: Plan,
-    ) -> Result<(Measured, outlook::Outlook), Box<dyn std::error::Error>> {
+    fn measure(&self, plan: Plan) -> Fallible<(Measured, outlook::Outlook)> {
         if let Some(server) = self.server() {
             let measured = measure_one_sided(&server)?;
             if self.scenario.is_some() {
@@ -277,7 +274,7 @@ impl SharedArguments {
         measured: &Measured,
         outlook: &outlook::Outlook,
         verb: &str,
-    ) -> Result<(), Box<dyn std::error::Error>> {
+    ) -> Fallible<()> {
         if let Some(path) = &self.html {
             let verdict = verdict::verdict(measured, outlook);
             let page = page::page(measured, outlook, &verdict, verb);
@@ -292,7 +289,7 @@ impl SharedArguments {
         has_port(&typed).then(|| typed.into_owned())
     }
 
-    fn contact(&self) -> Result<Contact, Box<dyn std::error::Error>> {
+    fn contact(&self) -> Fallible<Contact> {
         let contact = self.contact.contact(self.far_end.as_deref())?;
         let next = "start `sweetspot serve --dir DIR` at the far end and give the line it prints";
         Ok(contact.ok_or_else(|| UsageError::new(format!("there is no ticket: {next}")))?)

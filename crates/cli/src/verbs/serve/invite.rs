@@ -1,4 +1,3 @@
-use std::error::Error;
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -12,7 +11,7 @@ use sweetspot_transfer::{draw_code, draw_secret};
 use sweetspot_units::{Bytes, Duration};
 
 use super::{advertised, code_address, lifetime, service_identity};
-use crate::verbs::Ending;
+use crate::verbs::{Ending, Fallible};
 use sweetspot_program::print::Shown;
 
 /// `sweetspot serve invite` as typed.
@@ -121,7 +120,7 @@ fn client_name(text: &str) -> Result<String, ClientError> {
 }
 
 /// The file of clients and its content; locked, so that no two invitations draw the same number.
-fn open_alone(clients: &Path) -> Result<(File, String), Box<dyn Error>> {
+fn open_alone(clients: &Path) -> Fallible<(File, String)> {
     let mut options = File::options();
     options.create(true).append(true).mode(0o600);
     let file = options.open(clients).map_err(|error| {
@@ -138,7 +137,7 @@ fn open_alone(clients: &Path) -> Result<(File, String), Box<dyn Error>> {
 }
 
 /// A spoken code with a number that no client in the list has.
-fn free_code(there: &Clients) -> Result<Credential, Box<dyn Error>> {
+fn free_code(there: &Clients) -> Fallible<Credential> {
     let is_free = |number| {
         !there.list.iter().any(|client| {
             matches!(&client.credential, Credential::Code(code) if code.number() == number)

@@ -22,10 +22,10 @@ use sweetspot_transfer::{
 };
 use sweetspot_units::{Duration, Time};
 
-use super::Ending;
 use super::transfer::{
     ConnectionArguments, OutputArguments, PathArguments, TransferReporter, TrustArguments, ending,
 };
+use super::{Ending, Fallible};
 use crate::ends::has_port;
 use crate::option_hints::Asker;
 use crate::own_files;
@@ -156,7 +156,7 @@ pub fn run(mut arguments: ServeArguments) -> Ending {
 }
 
 /// The identity of a service, which survives restarts.
-pub fn service_identity(state: Option<&Path>) -> Result<Identity, Box<dyn std::error::Error>> {
+pub fn service_identity(state: Option<&Path>) -> Fallible<Identity> {
     Ok(Identity::load_or_make(&state_directory(state)?.join("identity.pem"))?)
 }
 
@@ -279,7 +279,7 @@ fn stop_on_signal(server: &Server, mut signals: Supervisor, once: bool, code: &A
     }
 }
 
-fn resolve(arguments: ServeArguments) -> Result<ServeOptions, Box<dyn std::error::Error>> {
+fn resolve(arguments: ServeArguments) -> Fallible<ServeOptions> {
     let receive = ReceiveOptions {
         overwrite: arguments.force,
         attributes: arguments.trust.xattrs,

@@ -12,8 +12,8 @@ use sweetspot_report::{
 use sweetspot_scenario::Engine;
 use sweetspot_units::{Duration, Rate};
 
-use super::Ending;
 use super::run::NOT_COVERED;
+use super::{Ending, Fallible};
 use sweetspot_program::build::identity;
 use sweetspot_program::engine::EngineName;
 use sweetspot_program::print::Shown;
@@ -210,7 +210,7 @@ fn run_interruptibly(
     engine: &(dyn Engine + Sync),
     workers: Workers,
     journal: Option<&Path>,
-) -> Result<Vec<SweepPoint>, Box<dyn std::error::Error>> {
+) -> Fallible<Vec<SweepPoint>> {
     let engine = CountingEngine::new(engine);
     let total = sweep.runs(variants.len());
     let interrupted = || {
@@ -221,11 +221,7 @@ fn run_interruptibly(
     Ok(progress::while_it_runs(work, || engine.done(), total, interrupted)?)
 }
 
-fn print(
-    arguments: &SweepArguments,
-    sweep: &Sweep,
-    points: &[SweepPoint],
-) -> Result<(), Box<dyn std::error::Error>> {
+fn print(arguments: &SweepArguments, sweep: &Sweep, points: &[SweepPoint]) -> Fallible<()> {
     let keys = keys(sweep);
     if !arguments.json {
         out!("{}", sweep_table(&keys, points).trim_end());
@@ -299,7 +295,7 @@ fn write(
     sweep: &Sweep,
     variants: &[SweepVariant],
     points: &[SweepPoint],
-) -> Result<(), Box<dyn std::error::Error>> {
+) -> Fallible<()> {
     let file = file(keys(sweep), arguments, variants, points);
     let bytes = match format {
         ResultFormat::Table(table) => table.bytes(&sweep_columns(&file))?,

@@ -20,7 +20,7 @@ use sweetspot_sizing::KnownPath;
 use sweetspot_transfer::{Agreed, Contact, Progress, TransferError, TransferObserver};
 use sweetspot_units::{Duration, Rate};
 
-use super::Ending;
+use super::{Ending, Fallible};
 use crate::option_hints::{self, Asker, with_options};
 use crate::own_files::own_identity;
 use progress::TransferProgress;
@@ -113,10 +113,7 @@ pub fn is_ticket(argument: &OsStr) -> bool {
 }
 
 /// The ticket: as an argument, from a file, or from the environment.
-fn ticket_from(
-    argument: Option<&OsStr>,
-    file: Option<&Path>,
-) -> Result<Option<Ticket>, Box<dyn std::error::Error>> {
+fn ticket_from(argument: Option<&OsStr>, file: Option<&Path>) -> Fallible<Option<Ticket>> {
     let (text, source) = match (argument, file) {
         (Some(_), Some(_)) => {
             return Err(
@@ -177,10 +174,7 @@ impl ContactArguments {
     }
 
     /// The peer, from these arguments, the ticket `given` beside them, or the environment.
-    pub fn contact(
-        &self,
-        given: Option<&OsStr>,
-    ) -> Result<Option<Contact>, Box<dyn std::error::Error>> {
+    pub fn contact(&self, given: Option<&OsStr>) -> Fallible<Option<Contact>> {
         if let Some(code) = &self.code {
             return match given {
                 Some(_) => {
@@ -358,7 +352,7 @@ impl TransferReporter {
     }
 
     /// Reports how a transfer ended, as the end of a verb.
-    pub fn finish(&self, result: Result<TransferSummary, Box<dyn std::error::Error>>) -> Ending {
+    pub fn finish(&self, result: Fallible<TransferSummary>) -> Ending {
         match result {
             Ok(outcome) => {
                 self.outcome(&outcome);

@@ -7,7 +7,7 @@ use super::options::{Common, Via};
 use super::steer::{Until, steer};
 use super::under_guard;
 use crate::ends::Ends;
-use crate::verbs::Ending;
+use crate::verbs::{Ending, Fallible};
 
 /// Tune the connections of a running process and of its children
 ///
@@ -65,7 +65,7 @@ fn guarded(
     inside: Option<Inside>,
     leases: Leases,
     mut supervisor: Supervisor,
-) -> Result<u8, Box<dyn std::error::Error>> {
+) -> Fallible<u8> {
     let process = find(arguments.pid)?;
     if inside.is_none() {
         may_borrow(&process).map_err(TuneError::Process)?;

@@ -12,7 +12,7 @@ use super::inside::{Inside, report_unfollowed};
 use super::options::{Common, Via};
 use super::steer::{Until, steer_with};
 use super::under_guard;
-use crate::verbs::Ending;
+use crate::verbs::{Ending, Fallible};
 use sweetspot_program::print::Shown;
 use sweetspot_program::text_file;
 use sweetspot_program::usage_error::UsageError;
@@ -140,7 +140,7 @@ fn guarded(
     inside: Option<Inside>,
     leases: Leases,
     mut supervisor: Supervisor,
-) -> Result<u8, Box<dyn std::error::Error>> {
+) -> Fallible<u8> {
     let mut options = arguments.common.options()?;
     let asked_for = options.dry_run;
     let follow = |options: &mut TunerOptions, policy: &Policy| {

@@ -15,7 +15,7 @@ use clap::Subcommand;
 use sweetspot_linux::signals::Supervisor;
 use sweetspot_tune::{Leases, guarded, lift_leftovers};
 
-use super::Ending;
+use super::{Ending, Fallible};
 use inside::Inside;
 
 const EXAMPLES: &str = "\
@@ -73,7 +73,7 @@ pub fn run(arguments: TuneArguments) -> Ending {
 /// guardian ends.
 fn under_guard(
     inside: Option<Inside>,
-    work: impl FnOnce(Option<Inside>, Leases, Supervisor) -> Result<u8, Box<dyn std::error::Error>>,
+    work: impl FnOnce(Option<Inside>, Leases, Supervisor) -> Fallible<u8>,
 ) -> Ending {
     let left = lift_leftovers();
     if left > 0 {

@@ -8,7 +8,7 @@ use super::inside::Inside;
 use super::options::{Common, EventLog, Via};
 use super::steer::{Until, steer};
 use super::under_guard;
-use crate::verbs::Ending;
+use crate::verbs::{Ending, Fallible};
 
 /// A shell's exit code for a command that does not exist.
 const COMMAND_NOT_FOUND: u8 = 127;
@@ -51,7 +51,7 @@ pub fn run(arguments: TuneRunArguments) -> Ending {
 }
 
 /// Runs `command` without tuning it; returns its exit code.
-fn run_alone(command: &[String]) -> Result<u8, Box<dyn std::error::Error>> {
+fn run_alone(command: &[String]) -> Fallible<u8> {
     let mut supervisor = Supervisor::new()?;
     match start(command, None)? {
         Some(command) => Ok(supervisor.wait_for(command)?),
@@ -60,10 +60,7 @@ fn run_alone(command: &[String]) -> Result<u8, Box<dyn std::error::Error>> {
 }
 
 /// Starts `command` in the tuned cgroup and returns its process id, or reports that there is no such program.
-fn start(
-    command: &[String],
-    inside: Option<&Inside>,
-) -> Result<Option<u32>, Box<dyn std::error::Error>> {
+fn start(command: &[String], inside: Option<&Inside>) -> Fallible<Option<u32>> {
     let (program, rest) = command.split_first().ok_or("no command was given")?;
     let mut command = Command::new(program);
     signals::unblock_on_exec(command.args(rest));
@@ -84,7 +81,7 @@ fn guarded(
     inside: Option<Inside>,
     leases: Leases,
     mut supervisor: Supervisor,
-) -> Result<u8, Box<dyn std::error::Error>> {
+) -> Fallible<u8> {
     let mut journal = arguments.common.journal()?;
     let options = arguments.common.options()?;
     let Some(command) = start(&arguments.command, inside.as_ref())? else {
@@ -109,7 +106,7 @@ fn tune<S: Scope>(
     supervisor: &mut Supervisor,
     journal: &mut EventLog,
     command: u32,
-) -> Result<u8, Box<dyn std::error::Error>> {
+) -> Fallible<u8> {
     match steer(&mut tuner, supervisor, journal, &Until::CommandEnds(command)) {
         Ok(code) => Ok(code),
         Err(error) => {
