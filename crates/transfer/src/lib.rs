@@ -77,9 +77,7 @@ pub use error::{ClientsFileError, Result, TransferError};
 pub use files::incoming::{Asked, Delete, NamedThings, Nameless};
 pub use files::source::Sources;
 pub use files::target::Target;
-pub use observer::{
-    Agreed, FileLog, FileRecord, NullObserver, Progress, SeriesRecorder, TransferObserver,
-};
+pub use observer::{Agreed, FileLog, FileRecord, NullObserver, Progress, TransferObserver};
 pub use options::{EndsAfter, Purpose, ReceiveOptions, SendOptions, ServeOptions, ServiceOptions};
 pub use wire::identity::{Identity, draw_secret};
 pub use wire::link::{Contact, Reached};

@@ -80,16 +80,3 @@ pub struct Progress {
 pub struct NullObserver;
 
 impl TransferObserver for NullObserver {}
-
-/// An observer that keeps the time series.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct SeriesRecorder {
-    /// The lines so far.
-    pub lines: Vec<SeriesRecord>,
-}
-
-impl TransferObserver for SeriesRecorder {
-    fn line(&mut self, line: &SeriesRecord) {
-        self.lines.push(line.clone());
-    }
-}
