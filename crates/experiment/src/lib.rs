@@ -31,7 +31,6 @@
 //! ```
 
 pub mod cached_engine;
-pub mod csv;
 mod journal;
 mod key_numbers;
 mod over;

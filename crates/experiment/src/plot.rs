@@ -207,27 +207,6 @@ impl Table {
         let heads = heads.iter().map(|head| head.as_ref().to_owned()).collect();
         Table { title: title.into(), heads, rows: Vec::new() }
     }
-
-    /// The points of several curves over the same x as one table, `decimals` behind the comma.
-    pub fn of_curves(x: &str, curves: &[Curve], decimals: usize) -> Table {
-        let mut heads = vec![x.to_owned()];
-        heads.extend(curves.iter().map(|curve| curve.label.clone()));
-        let mut places: Vec<f64> =
-            curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.0)).collect();
-        places.sort_by(f64::total_cmp);
-        places.dedup();
-        let mut table = Table::new("", &heads);
-        for place in places {
-            // Without the last digits of sums of binary fractions.
-            let mut row = vec![((place * 1e6).round() / 1e6).to_string()];
-            row.extend(curves.iter().map(|curve| {
-                let found = curve.points.iter().find(|point| point.0 == place);
-                found.map_or(String::new(), |point| format!("{:.decimals$}", point.1))
-            }));
-            table.rows.push(row);
-        }
-        table
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Studies of Sweetspot: the papers' figures, agreement with ns-2 and between engines, populations of random paths, router
 //! buffers, and the pages that they write. Nothing of the product depends on this crate.
 
+pub mod csv;
 pub mod gallery;
 pub mod gauntlet;
 pub mod lab;

@@ -1,7 +1,7 @@
 use sweetspot_scenario::Scenario;
 
+use crate::csv::{ReferenceRow, ReferenceTable};
 use sweetspot_experiment::StudyError;
-use sweetspot_experiment::csv::{ReferenceRow, ReferenceTable};
 
 /// One run of ns-2 and its measurements.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,8 +1,8 @@
 use serde::Serialize;
 
+use crate::csv::ReferenceTable;
 use crate::markdown::deviation;
 use sweetspot_experiment::StudyError;
-use sweetspot_experiment::csv::ReferenceTable;
 use sweetspot_experiment::plot::Origin;
 use sweetspot_statistics as statistics;
 use sweetspot_units::Significant;

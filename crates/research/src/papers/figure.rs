@@ -1,7 +1,7 @@
 //! A figure or table of a paper, and the stage that runs it.
 
 use serde::Serialize;
-use sweetspot_experiment::plot::{Origin, Plot, Table};
+use sweetspot_experiment::plot::{Curve, Origin, Plot, Table};
 use sweetspot_experiment::{ResultStore, StudyError, Workers};
 use sweetspot_scenario::Engine;
 
@@ -167,4 +167,25 @@ impl Entry {
             tables: Vec::new(),
         }
     }
+}
+
+/// The points of several curves over the same x as one table, `decimals` behind the comma.
+pub(super) fn curve_table(x: &str, curves: &[Curve], decimals: usize) -> Table {
+    let mut heads = vec![x.to_owned()];
+    heads.extend(curves.iter().map(|curve| curve.label.clone()));
+    let mut places: Vec<f64> =
+        curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.0)).collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    let mut table = Table::new("", &heads);
+    for place in places {
+        // Without the last digits of sums of binary fractions.
+        let mut row = vec![((place * 1e6).round() / 1e6).to_string()];
+        row.extend(curves.iter().map(|curve| {
+            let found = curve.points.iter().find(|point| point.0 == place);
+            found.map_or(String::new(), |point| format!("{:.decimals$}", point.1))
+        }));
+        table.rows.push(row);
+    }
+    table
 }

@@ -2,10 +2,10 @@
 //! simulations are in [`crate::router`].
 
 use super::comparison::{Comparisons, EngineValue, PublishedComparison};
-use super::figure::{Entry, Figure, Paper, Precision, Stage};
+use super::figure::{Entry, Figure, Paper, Precision, Stage, curve_table};
 use crate::router::{self, FigureData, StudyEffort, Testbed};
 use sweetspot_experiment::StudyError;
-use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, Table};
+use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot};
 use sweetspot_experiment::router::Runner;
 
 const FIGURE_2: Entry = Paper::Router.entry(
@@ -157,7 +157,7 @@ fn figure(stage: &Stage<'_>, entry: &Entry, about: &str, drawings: Vec<FigureDat
     let mut figure = entry.figure(about);
     for drawing in drawings {
         let plot = plot(&drawing, stage.theory);
-        let mut table = Table::of_curves(&plot.x.label, &plot.curves, 3);
+        let mut table = curve_table(&plot.x.label, &plot.curves, 3);
         table.title = format!("{}: {}", drawing.title, drawing.y.label);
         figure.tables.push(table);
         figure.plots.push(plot);

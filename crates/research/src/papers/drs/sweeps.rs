@@ -5,14 +5,14 @@ use sweetspot_sizing::Sizing;
 use sweetspot_units::{Rate, Volume};
 
 use super::super::comparison::Comparisons;
-use super::super::figure::{Entry, Figure, Precision, Stage};
+use super::super::figure::{Entry, Figure, Precision, Stage, curve_table};
 use super::super::scenarios::{DRS_3, DRS_5, DRS_6, DRS_7, DRS_8, PaperScenario};
 use super::fair::{memory_shares, share};
 use super::kinds::{Kinds, count, dynamic};
 use super::{ENTRY_3, ENTRY_5, ENTRY_6, ENTRY_7, ENTRY_8};
+use crate::csv;
 use sweetspot_experiment::StudyError;
-use sweetspot_experiment::csv;
-use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, Table};
+use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot};
 use sweetspot_experiment::run::run_all;
 
 const WINDOWS: [u64; 14] = [50, 100, 150, 200, 250, 300, 350, 400, 450, 500, 550, 600, 650, 700];
@@ -92,7 +92,7 @@ impl SweepFigure {
             }
             self.draw_truth(&mut plot, &scenario, *queue, &truth);
             self.mark(&mut plot, *queue, &published);
-            let mut table = Table::of_curves("maxwnd", &named(&plot), 1);
+            let mut table = curve_table("maxwnd", &named(&plot), 1);
             table.title = format!("Q = {queue}: thousand packets per flow");
             figure.tables.push(table);
             figure.plots.push(plot);

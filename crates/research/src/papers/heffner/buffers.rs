@@ -7,7 +7,7 @@ use sweetspot_theory::path::window;
 use sweetspot_units::{Bytes, Duration, Rate, Volume};
 
 use super::super::comparison::Comparisons;
-use super::super::figure::{Entry, Figure, Stage};
+use super::super::figure::{Entry, Figure, Stage, curve_table};
 use super::super::scenarios::HEFFNER_4;
 use super::{ENTRY_4, ENTRY_5};
 use sweetspot_experiment::StudyError;
@@ -121,7 +121,7 @@ fn against_rtt(stage: &Stage<'_>, entry: &Entry, buffer: Buffer) -> Result<Figur
         buffer.remark()
     ));
     let named: Vec<_> = plot.curves.iter().filter(|c| c.origin == Origin::Sim).cloned().collect();
-    figure.tables.push(Table::of_curves("RTT, ms", &named, 1));
+    figure.tables.push(curve_table("RTT, ms", &named, 1));
     figure.plots.push(plot);
     Ok(figure)
 }

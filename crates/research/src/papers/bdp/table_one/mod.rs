@@ -6,11 +6,12 @@ mod sentences;
 mod unbiased;
 
 use super::{BUFFERS, ENTRY_TABLE_1};
+use crate::csv;
 use crate::papers::figure::{Figure, Stage};
 use crate::papers::scenarios::TABLE_1;
 use run::RunCell;
+use sweetspot_experiment::StudyError;
 use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot};
-use sweetspot_experiment::{StudyError, csv};
 use sweetspot_scenario::Reverse;
 
 /// Target of `sobas`: this share of the MFT.

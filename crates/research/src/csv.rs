@@ -1,7 +1,7 @@
 //! Tables of reference numbers compiled into the program: comma-separated, a line of column names,
 //! comments behind `#`, no quotes.
 
-use crate::StudyError;
+use sweetspot_experiment::StudyError;
 
 /// A table.
 #[derive(Debug, Clone)]
