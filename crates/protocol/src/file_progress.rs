@@ -33,7 +33,7 @@ const MERGED_AT_ONCE: u32 = 1024;
 /// assert_eq!(file.hash(&ZeroTree::default(), &|| true), Some(blake3::hash(b"abc")));
 /// # Ok::<(), sweetspot_protocol::ProtocolError>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct FileProgress {
     /// The announced length; `None` for a stream.
     size: Option<u64>,
@@ -50,15 +50,7 @@ pub struct FileProgress {
 impl FileProgress {
     /// A file of `size` bytes (`None` if its length is unknown), without any content yet.
     pub fn new(size: Option<u64>) -> FileProgress {
-        FileProgress {
-            size,
-            content: PieceHashes::default(),
-            holes: HoleRuns::default(),
-            length: 0,
-            short: None,
-            pieces_came: 0,
-            end: None,
-        }
+        FileProgress { size, ..FileProgress::default() }
     }
 
     /// The receiver had these hashes of pieces before.

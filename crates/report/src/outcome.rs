@@ -81,7 +81,7 @@ pub struct FileFacts {
 }
 
 /// One way of moving the file, and its result. A missing measurement is `null`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct VariantOutcome {
     /// How the window was sized, e.g. `sobas`.
     pub sizing: String,
@@ -132,21 +132,7 @@ impl VariantOutcome {
         VariantOutcome {
             sizing: sizing.into(),
             congestion: congestion.into(),
-            goodput: None,
-            share_of_capacity: None,
-            duration: None,
-            segments: None,
-            retransmitted_segments: None,
-            bottleneck_drops: None,
-            rtt_median: None,
-            rtt_p99: None,
-            time_to_90_percent: None,
-            sender_cpu: None,
-            receiver_cpu: None,
-            hash_ok: false,
-            certificate: None,
-            failure: None,
-            series: Series::default(),
+            ..VariantOutcome::default()
         }
     }
 

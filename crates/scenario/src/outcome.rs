@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 /// An engine's result: the stable object that `sweetspot run --json` prints.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The scenario's title.
     pub scenario: String,
@@ -81,7 +81,7 @@ pub fn time_under_way((from, to): (f64, f64), began: f64, completion_s: Option<f
 }
 
 /// One entry of cross traffic, over the measured interval.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CrossOutcome {
     /// Its kind, as in the scenario.
     pub kind: String,
@@ -108,7 +108,7 @@ pub struct CrossOutcome {
 }
 
 /// The narrow link.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct BottleneckOutcome {
     /// Share of the measured interval's capacity that was used, ACKs included.
     pub utilisation: f64,

@@ -67,11 +67,9 @@ pub(crate) fn outcome<S: Scheduler>(
         transfers: transfers.map(|i| transfer_outcome(scenario, world, i, begin, end)).collect(),
         cross: crosses.map(|i| cross_outcome(scenario, world, i, begin, end)).collect(),
         bottleneck: bottleneck_outcome(scenario, begin, end, before),
-        derivation: None,
-        socket_memory: None,
         events: world.queue.happened(),
         packets_forwarded: end.forwarded,
-        wall_s: 0.0,
+        ..Outcome::default()
     }
 }
 

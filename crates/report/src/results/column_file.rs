@@ -174,8 +174,6 @@ impl OutcomeRows<'_> {
             engine: noted("engine"),
             seed: self.count("seed", row)?,
             version: noted("version"),
-            transfers: Vec::new(),
-            cross: Vec::new(),
             bottleneck: BottleneckOutcome {
                 utilisation: self.number("utilisation", row)?,
                 utilisation_before: 0.0,
@@ -184,11 +182,7 @@ impl OutcomeRows<'_> {
                 queue_max_packets: self.count("queue_max_packets", row)?,
                 queue_delay_mean_s: self.number("queue_delay_mean_s", row)?,
             },
-            derivation: None,
-            socket_memory: None,
-            events: 0,
-            packets_forwarded: 0,
-            wall_s: 0.0,
+            ..Outcome::default()
         })
     }
 }

@@ -1,6 +1,6 @@
 use crate::random;
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct DataSizes {
     /// Their mean, bytes.
     pub mean: u16,

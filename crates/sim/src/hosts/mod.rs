@@ -34,6 +34,7 @@ use crate::random;
 /// Sources (in [`Flow`]) and sinks (receivers) lie in arrays of their own under the same index,
 /// because an event touches one of the two, never both. The measured transfers are the first
 /// flows, under the index of their [`Target`].
+#[derive(Default)]
 pub(crate) struct Hosts {
     pub flows: Vec<Flow>,
     pub receivers: Vec<Receiver>,
@@ -50,15 +51,10 @@ pub(crate) struct Hosts {
 impl Hosts {
     pub(crate) fn new((packet_size, packet_spread): (u16, u16), seed: u64) -> Hosts {
         Hosts {
-            flows: Vec::new(),
-            receivers: Vec::new(),
-            targets: Vec::new(),
-            groups: Vec::new(),
-            traffic_sources: Vec::new(),
-            servers: Vec::new(),
             packet_size,
             data_sizes: DataSizes { mean: packet_size, spread: packet_spread, seed },
             seed,
+            ..Hosts::default()
         }
     }
 

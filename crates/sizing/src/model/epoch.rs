@@ -30,7 +30,7 @@ pub(crate) struct Epoch {
     pub losses: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Epochs {
     shortest: Duration,
     meter: Meter,
@@ -45,14 +45,7 @@ pub(crate) struct Epochs {
 impl Epochs {
     /// Epochs no shorter than `shortest`.
     pub(crate) fn new(shortest: Duration) -> Epochs {
-        Epochs {
-            shortest,
-            meter: Meter::default(),
-            stalled: false,
-            stalled_before: false,
-            losses: 0,
-            ends: None,
-        }
+        Epochs { shortest, ..Epochs::default() }
     }
 
     /// Payload reached the application, and `unread` waited behind it.

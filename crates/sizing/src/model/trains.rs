@@ -30,7 +30,7 @@ const TRAIN_SPREAD: Duration = Duration::from_millis(150);
 
 /// Five packet trains: one or two short ones for a rough rate, then trains long enough to be timed
 /// well at that rate.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Trains {
     packet: Bytes,
     length: u32,
@@ -83,12 +83,8 @@ impl Trains {
         Trains {
             packet: config.packet,
             length: first_train_packets(),
-            settled: false,
-            gap: Duration::ZERO,
-            asked: 0,
             received: Vec::with_capacity(TRAIN_COUNT),
-            next_request: None,
-            deadline: None,
+            ..Trains::default()
         }
     }
 

@@ -10,7 +10,7 @@ use crate::Reason;
 use crate::model::{CHANGE, Epoch, RESOLUTION};
 
 /// The window is R x (T + queue), with a shrinking queue.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Trial {
     began: Time,
     /// Payload rate before.
@@ -35,18 +35,7 @@ impl Trial {
     /// `drawn`, seed 5151).
     pub(super) fn new(now: Time, rate: Rate, queue: Duration) -> Trial {
         let queue = queue.scaled(2.0 - PROBING_GAIN);
-        Trial {
-            began: now,
-            rate,
-            queue,
-            paid: None,
-            settling: SETTLING_EPOCHS,
-            judged: 0,
-            failed: 0,
-            epochs: 0,
-            rates: Rate::ZERO,
-            overflowed: false,
-        }
+        Trial { began: now, rate, queue, settling: SETTLING_EPOCHS, ..Trial::default() }
     }
 
     pub(super) fn began(&self) -> Time {

@@ -63,7 +63,7 @@ pub trait CongestionControl {
 }
 
 /// A sender's sample from one ACK, including its scoreboard (Linux: `struct ack_sample`).
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct AckSample {
     /// When it arrived.
     pub now: Time,
@@ -95,20 +95,7 @@ pub struct AckSample {
 impl AckSample {
     /// The sample of an ACK at `now`, without further data.
     pub fn at(now: Time) -> AckSample {
-        AckSample {
-            now,
-            acked: 0,
-            delivered: 0,
-            rtt: None,
-            lost: 0,
-            una: 0,
-            nxt: 0,
-            in_flight: 0,
-            cwnd_limited: false,
-            recovering: false,
-            paced: false,
-            rate: None,
-        }
+        AckSample { now, ..AckSample::default() }
     }
 }
 

@@ -52,10 +52,7 @@ pub(super) fn outcome(scenario: &Scenario, terms: &Terms<'_>, steady: Steady) ->
             queue_delay_mean_s: mean.as_f64() * 8.0 / capacity,
         },
         derivation: Some(Derivation { formulas: steady.formulas, assumptions }),
-        socket_memory: None,
-        events: 0,
-        packets_forwarded: 0,
-        wall_s: 0.0,
+        ..Outcome::default()
     }
 }
 
@@ -88,11 +85,7 @@ fn crosses(scenario: &Scenario, before: f64, after: f64) -> Vec<CrossOutcome> {
             goodput_bps: alone(&cross.kind, cross.rtt) * (left + reverse) * payload,
             forward_goodput_bps: Some(alone(&cross.kind, cross.rtt) * left * payload),
             reverse_goodput_bps: Some(alone(&cross.kind, cross.rtt) * reverse * payload),
-            loss_rate: 0.0,
-            retransmitted_packets: 0,
-            timeouts: 0,
-            completed: 0,
-            completion_mean_s: 0.0,
+            ..CrossOutcome::default()
         }
     };
     scenario.cross.iter().map(outcome).collect()

@@ -62,7 +62,7 @@ impl Held {
 }
 
 /// Divides the life of a stream into rounds and finds the sender's limit in each.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Rounds {
     round: Option<Round>,
     pending: Vec<Pending>,
@@ -74,8 +74,8 @@ pub struct Rounds {
     /// The last segment was not full: all that there was had gone.
     drained: bool,
     last_hold: Option<Hold>,
-    /// Whether an acknowledgement ended the sender's last pause.
-    prompted: bool,
+    /// Whether the sender ended its last pause by itself, and no acknowledgement did. Nobody waited before the first flight.
+    unprompted: bool,
     /// Whether a small message of the receiver ended it.
     granted: bool,
     since: Option<Time>,
@@ -105,37 +105,6 @@ pub struct Rounds {
     has_window_above: bool,
     /// The largest flight since nothing was under way.
     outing: u64,
-}
-
-impl Default for Rounds {
-    fn default() -> Rounds {
-        Rounds {
-            round: None,
-            pending: Vec::new(),
-            doubtful: None,
-            slow: false,
-            drained: false,
-            last_hold: None,
-            // Nobody waited before the first flight.
-            prompted: true,
-            granted: false,
-            since: None,
-            idle: Elapsed::default(),
-            spoke: false,
-            flights: [0; HISTORY],
-            known: 0,
-            accounts: Accounts::default(),
-            largest_flight: 0,
-            shut: Duration::ZERO,
-            full_rounds: Held::default(),
-            flights_seen: Histogram::default(),
-            free_rounds: Held::default(),
-            granted_flight: 0,
-            granted_midway: 0,
-            has_window_above: false,
-            outing: 0,
-        }
-    }
 }
 
 impl Rounds {
@@ -254,12 +223,13 @@ impl Rounds {
             round.largest = view.largest;
         }
         if let Some(prompted) = sending.pause {
-            (self.prompted, self.granted) = (prompted, sending.granted);
+            (self.unprompted, self.granted) = (!prompted, sending.granted);
         }
         if self.granted {
             round.granted += sending.bytes;
         }
-        *(if self.prompted { &mut round.prompted } else { &mut round.unprompted }) += sending.bytes;
+        *(if self.unprompted { &mut round.unprompted } else { &mut round.prompted }) +=
+            sending.bytes;
         if sending.pause == Some(false) {
             round.paused += sending.gap;
         }
@@ -284,7 +254,7 @@ impl Rounds {
         self.close(round, view);
         if view.next > view.una {
             // A stream without pauses is prompted, whatever began it.
-            self.prompted = true;
+            self.unprompted = false;
             self.round = Some(Round::new(view));
         }
     }
@@ -322,7 +292,7 @@ impl Rounds {
     /// Flights were measured wrongly: RTTs are shorter than assumed.
     pub fn forget_flights(&mut self) {
         self.known = 0;
-        self.prompted = true;
+        self.unprompted = false;
         if let Some(round) = &mut self.round {
             (round.flight, round.room, round.unprompted) = (0, u64::MAX, 0);
         }

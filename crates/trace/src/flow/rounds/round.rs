@@ -5,7 +5,7 @@ use crate::flow::elapsed::Elapsed;
 use crate::flow::losses::Repair;
 
 /// A round: from sending a byte to its acknowledgement, as the sender sees it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Round {
     pub end: u64,
     pub begun: Time,
@@ -43,16 +43,7 @@ impl Round {
             room: view.room(),
             window: view.window(),
             largest: view.largest,
-            rtt: None,
-            prompted: 0,
-            unprompted: 0,
-            granted: 0,
-            paused: Duration::ZERO,
-            full: false,
-            fresh: false,
-            shut: Elapsed::default(),
-            busy: Elapsed::default(),
-            unanswered: Elapsed::default(),
+            ..Round::default()
         }
     }
 

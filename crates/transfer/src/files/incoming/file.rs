@@ -27,6 +27,7 @@ pub(super) struct IncomingFile {
     pub content: Mutex<Content>,
 }
 
+#[derive(Default)]
 pub(super) struct Content {
     pub progress: FileProgress,
     /// How its first piece begins, until the rest of that comes.
@@ -106,18 +107,7 @@ impl IncomingFile {
             writing: Mutex::default(),
             content: Mutex::new(Content {
                 progress: FileProgress::new(size),
-                early: Vec::new(),
-                temp_file: None,
-                basis: None,
-                slot: None,
-                writing: 0,
-                unflushed: 0,
-                room: 0,
-                promised: 0,
-                reserved: 0,
-                hole_runs: 0,
-                finishing: false,
-                closed: false,
+                ..Content::default()
             }),
         }
     }
