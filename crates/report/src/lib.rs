@@ -32,6 +32,7 @@ mod table;
 mod table_format;
 mod theme;
 pub mod wire;
+mod wrap;
 
 pub use chart::file as svg_file;
 pub use colour::tones as colours;

@@ -1,6 +1,7 @@
 use sweetspot_units::Duration;
 
 use crate::outcome::{DemoOutcome, VariantOutcome};
+use crate::wrap::wrapped;
 
 /// The outcome as a text table of at most 80 columns. A row says if its variant failed or cannot be
 /// trusted.
@@ -15,7 +16,7 @@ pub fn table(outcome: &DemoOutcome) -> String {
     for variant in &outcome.variants {
         lines.push(row(name_width, variant));
         if let Some(why) = variant.distrust() {
-            let why = wrap(&format!("do not trust this row: {why}"), 76);
+            let why = wrapped(&format!("do not trust this row: {why}"), 76);
             lines.extend(why.iter().map(|line| format!("    {line}")));
         }
     }
@@ -42,7 +43,7 @@ fn row(name_width: usize, c: &VariantOutcome) -> String {
     let name = c.name();
     if let Some(why) = &c.failure {
         let indent = format!("\n{:1$}", "", name_width + 2);
-        let lines = wrap(&format!("failed: {why}"), 78_usize.saturating_sub(name_width));
+        let lines = wrapped(&format!("failed: {why}"), 78_usize.saturating_sub(name_width));
         return format!("{name:name_width$}  {}", lines.join(&indent));
     }
     columns(name_width, &name, cells(c))
@@ -71,20 +72,4 @@ fn milliseconds(t: Duration) -> String {
 /// A dash where nothing was measured.
 fn show<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "-".to_owned(), text)
-}
-
-/// `text` in lines of at most `width` characters; a longer word has its line to itself.
-fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let line = lines.last_mut().filter(|line| {
-            line.is_empty() || line.chars().count() + 1 + word.chars().count() <= width
-        });
-        match line {
-            Some(line) if line.is_empty() => line.push_str(word),
-            Some(line) => line.extend([" ", word]),
-            None => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }

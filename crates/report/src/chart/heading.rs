@@ -3,6 +3,7 @@ use std::fmt::Write;
 use sweetspot_experiment::plot::Plot;
 
 use crate::svg::typeset;
+use crate::wrap::wrapped;
 
 /// The text above the frame, and its height.
 pub struct Heading {
@@ -31,39 +32,4 @@ pub fn draw(plot: &Plot, width: f64) -> Heading {
     }
     row("num", &plot.y.label);
     Heading { svg, height: y + 8.0 }
-}
-
-/// `text` in lines of at most `letters`, broken between words; a longer word has a line of its own.
-fn wrapped(text: &str, letters: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= letters => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::wrapped;
-
-    #[test]
-    fn no_word_is_lost_and_no_line_is_too_long() {
-        assert_eq!(wrapped("loss for Gamma = 0.1", 10), ["loss for", "Gamma =", "0.1"]);
-    }
-
-    #[test]
-    fn a_word_longer_than_the_line_stands_alone() {
-        assert_eq!(wrapped("a throughput b", 5), ["a", "throughput", "b"]);
-    }
-
-    #[test]
-    fn no_title_needs_no_line() {
-        assert!(wrapped("", 10).is_empty());
-    }
 }

@@ -1,0 +1,33 @@
+/// `text` in lines of at most `width` characters, broken between words; a longer word has a line of its own.
+pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.extend([" ", word]);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrapped;
+
+    #[test]
+    fn no_word_is_lost_and_no_line_is_too_long() {
+        assert_eq!(wrapped("loss for Gamma = 0.1", 10), ["loss for", "Gamma =", "0.1"]);
+    }
+
+    #[test]
+    fn a_word_longer_than_the_line_stands_alone() {
+        assert_eq!(wrapped("a throughput b", 5), ["a", "throughput", "b"]);
+    }
+
+    #[test]
+    fn no_title_needs_no_line() {
+        assert!(wrapped("", 10).is_empty());
+    }
+}
