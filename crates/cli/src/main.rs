@@ -98,7 +98,6 @@ const GROUPS: [(&str, &str, &str); 4] = [
     ("Study", "demo", "generate"),
 ];
 
-/// Verbs that were renamed.
 const RENAMED: [(&str, &str); 10] = [
     ("completions", "sweetspot generate completions"),
     ("gauntlet", "sweetspot-research gauntlet"),

@@ -144,7 +144,6 @@ impl TuneEventKind {
     }
 }
 
-/// An event as a line of JSON.
 #[derive(Serialize)]
 struct JsonLine<'a> {
     t_s: f64,

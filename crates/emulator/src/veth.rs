@@ -156,7 +156,6 @@ impl Drop for NamespaceLink {
 const OFFLOADS: [&str; 4] =
     ["tx-scatter-gather", "tx-checksum-ip-generic", "tx-tcp-segmentation", "tx-udp-segmentation"];
 
-/// Chooses the offloads of `device`.
 fn set_offloads(device: &str, offload: bool) -> io::Result<()> {
     if offload { ethtool::keep_only(device, &OFFLOADS) } else { ethtool::turn_offloads_off(device) }
 }

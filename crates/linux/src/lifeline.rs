@@ -85,7 +85,6 @@ impl Causes {
         Ok(Causes { terminals, output, unanswered: ending.descriptor()? })
     }
 
-    /// Watches until `stop` is signalled.
     fn watch(mut self, stop: &EventFd) {
         let (mut unanswered, mut unread) = (0, None);
         loop {

@@ -161,7 +161,6 @@ pub(crate) fn end(code: u8) -> ! {
     unsafe { libc::_exit(i32::from(code)) }
 }
 
-/// Lets this process ignore `signal`.
 pub(crate) fn ignore(signal: i32) {
     // SAFETY: ignoring a signal installs no handler.
     unsafe { libc::signal(signal, libc::SIG_IGN) };
@@ -354,7 +353,6 @@ impl SignalSet {
         SignalSet(set)
     }
 
-    /// Whether `signal` is among them.
     pub(crate) fn contains(&self, signal: i32) -> bool {
         // SAFETY: the set is initialised.
         unsafe { libc::sigismember(&self.0, signal) == 1 }

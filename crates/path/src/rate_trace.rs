@@ -28,7 +28,6 @@ struct RateStep {
 
 /// Bit/s x ns in a byte.
 const BYTE: u128 = 8_000_000_000;
-/// The highest rate.
 const FASTEST: Rate = Rate::from_mbit_per_second(1_000_000);
 /// How long a trace's only rate holds; it makes no difference.
 const ONLY_STEP: Duration = Duration::from_secs(1);

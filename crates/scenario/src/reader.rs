@@ -33,7 +33,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The node under `key`, if it is there.
     pub(crate) fn node(&mut self, key: &'static str) -> Option<&'a Node> {
         if !self.known.contains(&key) {
             self.known.push(key);
@@ -100,7 +99,6 @@ impl<'a> Reader<'a> {
         self.quantity(key)?.ok_or_else(|| self.missing(key, example))
     }
 
-    /// The error that `key` is missing.
     pub(crate) fn missing(&self, key: &str, example: &'static str) -> ScenarioError {
         let slip = self.pairs.iter().find(|(k, _)| is_slip_of(k, key));
         let meant = slip.map_or(String::new(), |(k, node)| match node.origin {
@@ -228,7 +226,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The table under `key`.
     pub(crate) fn table(&mut self, key: &'static str) -> Result<Option<Reader<'a>>> {
         let Some(node) = self.node(key) else { return Ok(None) };
         Reader::new(self.full(key), node).map(Some)

@@ -48,7 +48,6 @@ pub(crate) fn pack(kind: u32, index: u32) -> u32 {
     kind << KIND_SHIFT | index
 }
 
-/// The inverse of [`pack`].
 #[inline]
 pub(crate) fn unpack(packed: u32) -> (u32, u32) {
     (packed >> KIND_SHIFT, packed & INDEX)

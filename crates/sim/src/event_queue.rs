@@ -26,7 +26,6 @@ enum TieOrder {
 }
 
 impl<S: Scheduler> EventQueue<S> {
-    /// An empty queue at time 0.
     pub(crate) fn new(scheduler: S, ties: Ties, seed: u64) -> EventQueue<S> {
         let order = match ties {
             Ties::Seeded => TieOrder::Seeded(random::stream(seed, 0, 0, 0).bits()),
@@ -35,7 +34,6 @@ impl<S: Scheduler> EventQueue<S> {
         EventQueue { now: Time::ZERO, scheduler, happened: 0, order }
     }
 
-    /// Schedules `event` for `at`.
     #[inline]
     pub(crate) fn schedule(&mut self, at: Time, event: Event) {
         debug_assert!(at >= self.now, "{event:?} is scheduled in the past");

@@ -4,7 +4,6 @@
 use sweetspot_path::Random;
 use sweetspot_units::Duration;
 
-/// The stream of `(kind, index, round)` under `seed`.
 pub(crate) fn stream(seed: u64, kind: u64, index: u64, round: u64) -> Random {
     let mut mixed = seed;
     for part in [kind, index, round] {
@@ -34,7 +33,6 @@ pub(crate) fn pareto(random: &mut Random, mean: f64, shape: f64) -> f64 {
     scale * libm::exp(-libm::log(1.0 - random.unit()) / shape)
 }
 
-/// An exponential variate with this mean.
 pub(crate) fn exponential(random: &mut Random, mean: f64) -> f64 {
     -mean * libm::log(1.0 - random.unit())
 }

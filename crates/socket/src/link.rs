@@ -202,7 +202,6 @@ impl Open {
     }
 }
 
-/// IP and UDP headers.
 fn headers(peer: IpAddr) -> Bytes {
     Bytes::new(if peer.to_canonical().is_ipv4() { 28 } else { 48 })
 }

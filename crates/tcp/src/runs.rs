@@ -57,7 +57,6 @@ impl Runs {
         removed
     }
 
-    /// The run that holds `number`.
     pub(crate) fn holding(&self, number: u64) -> Option<Run> {
         let at = self.runs.partition_point(|run| run.end <= number);
         self.runs.get(at).copied().filter(|run| run.holds(number))

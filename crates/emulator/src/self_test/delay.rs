@@ -19,7 +19,6 @@ const PROBE_COUNT: u64 = 2000;
 const PROBE_INTERVAL: Duration = Duration::from_millis(1);
 /// Where a probe's stamp stands in its frame: behind 14 bytes of Ethernet, 20 of IPv4, 8 of UDP.
 const STAMP_OFFSET: usize = 42;
-/// The size of a probe's IP packet.
 const PROBE_SIZE: Bytes = Bytes::new(20 + 8 + 8);
 
 /// How much longer than asked packets took on an otherwise empty path. Serialised in seconds.

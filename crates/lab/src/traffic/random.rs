@@ -27,7 +27,6 @@ pub(super) fn pareto(random: &mut Random, mean: f64, shape: f64) -> f64 {
     scale / (1.0 - random.unit()).powf(1.0 / shape)
 }
 
-/// Exponential with this mean.
 pub(super) fn exponential(random: &mut Random, mean: f64) -> f64 {
     -mean * (1.0 - random.unit()).ln()
 }

@@ -67,7 +67,6 @@ impl Flow {
         self.round as u8
     }
 
-    /// When something is due at its source.
     #[inline]
     pub(crate) fn source_due(&self) -> Deadline {
         self.sender.deadline().min(self.wake)

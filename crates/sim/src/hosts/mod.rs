@@ -130,7 +130,6 @@ impl Hosts {
         }
     }
 
-    /// When something is due at a flow's sink.
     #[inline]
     pub(crate) fn sink_due(&self, index: usize) -> Deadline {
         let receiver = Deadline::from(self.receivers[index].poll_timeout());

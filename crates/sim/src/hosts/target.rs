@@ -111,7 +111,6 @@ impl Target {
         number
     }
 
-    /// Takes out the request with this number.
     pub(crate) fn take_request(&mut self, number: u64) -> Option<Request> {
         let place = self.requests.iter().position(|(n, _)| *n == number)?;
         Some(self.requests.remove(place).1)

@@ -22,7 +22,6 @@ pub(crate) enum Sends {
     SendPool(Bytes),
 }
 
-/// How gaps are distributed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Gaps {
     Exponential,

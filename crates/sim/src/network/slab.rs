@@ -40,7 +40,6 @@ impl<T> SlabKey<T> {
         key.map_or(0, |key| key.index + 1)
     }
 
-    /// The inverse of [`SlabKey::pack`].
     #[inline]
     pub(crate) fn unpack(packed: u32) -> Option<SlabKey<T>> {
         packed.checked_sub(1).map(SlabKey::new)
@@ -54,7 +53,6 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T: Copy> Slab<T> {
-    /// Stores `thing`.
     pub(crate) fn put(&mut self, thing: T) -> SlabKey<T> {
         match self.free.pop() {
             Some(index) => {

@@ -41,7 +41,6 @@ impl Observers {
         }
     }
 
-    /// The next count after `now`.
     pub(crate) fn next_count(&self, now: Time) -> Deadline {
         self.counts.iter().find(|count| **count > now).copied().into()
     }

@@ -48,7 +48,6 @@ impl PathMonitor {
         })
     }
 
-    /// Averages begin at `now`.
     pub(crate) fn start_averages(&mut self, network: &mut Network, now: Time) {
         let [forward, backward] = self.totals(network, now);
         self.start = Some(AverageStart { at: now, forward, backward });

@@ -30,7 +30,6 @@ impl Sampler {
         })
     }
 
-    /// Whether a sample is due at `now`.
     pub(crate) fn is_due(&self, now: Time) -> bool {
         self.interval.is_some_and(|interval| now == Time::ZERO + interval * self.taken)
     }

@@ -35,7 +35,6 @@ impl GroupTotals {
         }
     }
 
-    /// The difference to `earlier`.
     pub(crate) fn since(self, earlier: GroupTotals) -> GroupTotals {
         GroupTotals {
             delivered: self.delivered - earlier.delivered,

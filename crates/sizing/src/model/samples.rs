@@ -14,7 +14,6 @@ impl Samples {
         self.extend(Samples { count: 1, mean: sample, squares: 0.0 });
     }
 
-    /// Adds the samples of `more`.
     pub(crate) fn extend(&mut self, more: Samples) {
         let (n, m) = (self.count as f64, more.count as f64);
         let (off, all) = (more.mean - self.mean, (n + m).max(1.0));
@@ -81,7 +80,6 @@ impl Share {
         Share { hits: 0, ..*self }
     }
 
-    /// Adds the share of `more`.
     pub(crate) fn extend(&mut self, more: Share) {
         self.hits += more.hits;
         self.all += more.all;

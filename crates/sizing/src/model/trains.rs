@@ -58,7 +58,6 @@ pub(crate) enum Agreement {
     Close {
         /// The lowest rate, on the wire.
         slowest: Rate,
-        /// Number of trains.
         trains: usize,
     },
     /// They differ: because of other traffic between their packets, or of jitter.
@@ -111,7 +110,6 @@ impl Trains {
         self.next_request.or(self.deadline)
     }
 
-    /// The request that is due by `now`.
     pub(crate) fn poll_request(&mut self, now: Time) -> Option<TrainRequest> {
         if self.next_request? > now {
             return None;

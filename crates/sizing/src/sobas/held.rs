@@ -180,7 +180,6 @@ impl Held {
         }
     }
 
-    /// How it is held.
     pub(super) fn hold(&self) -> &Hold {
         &self.hold
     }

@@ -70,7 +70,6 @@ impl TransferLimits {
         }
     }
 
-    /// Sets the sender's pace.
     pub(super) fn pace(&mut self, pacing: Option<Rate>) {
         if self.pacing != pacing {
             self.pacing = pacing;

@@ -166,7 +166,6 @@ impl Sobas {
         }
     }
 
-    /// Eases the pace.
     fn ease(&mut self, now: Time) {
         let State::Held(held) = &mut self.state else { return };
         let Hold::Paced(paced) = &mut held.hold else { return };

@@ -321,7 +321,6 @@ fn in_turns(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
     (0..longer).flat_map(pick).flatten().copied().collect()
 }
 
-/// Sets the congestion control of `socket`.
 pub(crate) fn set_congestion(socket: &TcpStream, name: &str) -> Result<()> {
     tcp::options::set_congestion(socket, name).map_err(|source| {
         let list = |names: std::io::Result<Vec<String>>| names.unwrap_or_default().join(", ");

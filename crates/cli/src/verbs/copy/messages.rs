@@ -116,9 +116,7 @@ pub enum Order {
 pub enum Reply {
     /// It listens.
     Listening {
-        /// The protocol's version.
         version: u32,
-        /// Its ticket.
         ticket: String,
         /// Addresses at which it may be reached, the likeliest first.
         addresses: Vec<std::net::IpAddr>,

@@ -268,7 +268,6 @@ impl SharedArguments {
         Ok((measured, outlook))
     }
 
-    /// Writes the page, if one is wanted.
     fn write_page(
         &self,
         measured: &Measured,

@@ -76,7 +76,6 @@ fn seeds(text: &str) -> Result<u64, &'static str> {
     number.ok_or("expected a whole number from 1 to 1000000")
 }
 
-/// Format of a file of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ResultFormat {
     Json,

@@ -19,7 +19,6 @@ pub enum Until {
 
 const WAITING: &str = "waiting for signals";
 
-/// Interval between two updates of the metrics.
 const METRICS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Tunes until `until`; returns the exit code.

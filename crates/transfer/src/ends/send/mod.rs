@@ -44,7 +44,6 @@ const READ_AHEAD: usize = 16;
 /// Threads that read files: two, so that one reads while the other waits for the disk.
 const READERS: usize = 2;
 
-/// The files to send, and the options.
 pub(crate) struct SendConfig {
     pub options: SendOptions,
     pub list: SourceList,

@@ -217,7 +217,6 @@ impl IncomingFiles {
     }
 }
 
-/// Writes `length` zeros.
 fn write_zeros(output: &mut impl Write, length: u64, go_on: &dyn Fn() -> bool) -> io::Result<()> {
     let zeros = vec![0; ZERO_BYTES];
     let mut left = length;

@@ -127,7 +127,6 @@ pub(crate) struct IncomingFiles {
     policy: Policy,
     bounds: Bounds,
     expected: Mutex<Expected>,
-    /// The deletion at the end, if any.
     deletion: Option<Deletion>,
     /// The names of users and groups, if owners are accepted.
     accounts: Accounts,
@@ -183,7 +182,6 @@ impl IncomingFiles {
         self.over.load(Ordering::Acquire)
     }
 
-    /// The quota, if there is one.
     fn quota(&self) -> Option<&Quota> {
         self.bounds.quota.as_deref().filter(|_| !self.policy.dry_run)
     }

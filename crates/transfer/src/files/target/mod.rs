@@ -25,7 +25,6 @@ use crate::files::temp_file;
 use crate::lock::lock;
 use status::{permissions, set_owner, times};
 
-/// How many directories are kept open.
 const MAX_OPEN_DIRECTORIES: usize = 64;
 
 /// Where a receiver puts the files.
