@@ -1,3 +1,5 @@
+use sweetspot_units::Duration;
+
 /// A small, fast, reproducible generator: xoshiro256++ (Blackman and Vigna 2021), seeded by
 /// SplitMix64. The same seed gives the same numbers on every platform (law 6).
 #[derive(Debug, Clone)]
@@ -36,5 +38,44 @@ impl Random {
     /// Uniform in [0, 1), with 53 random bits.
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// A duration, uniform from the first to the second.
+    pub fn between(&mut self, (low, high): (Duration, Duration)) -> Duration {
+        low + (high - low).scaled(self.unit())
+    }
+
+    /// A whole number, uniform from `low` to `high`, both included.
+    pub fn whole(&mut self, (low, high): (u64, u64)) -> u64 {
+        low + (self.unit() * (high - low + 1) as f64) as u64
+    }
+
+    /// A Pareto variate with this mean and shape: P(X > x) = (scale / x)^shape, scale = mean (shape-1)/shape.
+    pub fn pareto(&mut self, mean: f64, shape: f64) -> f64 {
+        let scale = mean * (shape - 1.0) / shape;
+        // 1 - unit() lies in (0, 1]. Exponential and logarithm take less time than a power.
+        scale * libm::exp(-libm::log(1.0 - self.unit()) / shape)
+    }
+
+    /// An exponential variate with this mean.
+    pub fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * libm::log(1.0 - self.unit())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn draws_have_the_means_they_are_asked_for() {
+        let mut random = Random::new(1);
+        let n = 200_000;
+        let mean = |draw: &mut dyn FnMut() -> f64| (0..n).map(|_| draw()).sum::<f64>() / n as f64;
+        // Standard error of an exponential's mean: 1/sqrt(n) = 0.2 %.
+        assert!((mean(&mut || random.exponential(2.0)) - 2.0).abs() < 0.02);
+        // Shape 2.5 has a variance: mean^2 / (shape (shape - 2)) = 0.8, so 0.2 % again.
+        assert!((mean(&mut || random.pareto(1.0, 2.5)) - 1.0).abs() < 0.02);
+        assert!((mean(&mut || random.whole((10, 15)) as f64) - 12.5).abs() < 0.02);
     }
 }

@@ -182,7 +182,7 @@ impl<S: Scheduler> Builder<'_, S> {
                     self.world.hosts.flows.len() as u64,
                     0,
                 );
-                let start = Time::ZERO + random::between(&mut rng, cross.start);
+                let start = Time::ZERO + rng.between(cross.start);
                 let index = self.world.hosts.push_flow(group, direction, hops, delay);
                 self.start_member(cross, index, start, nodes);
             }

@@ -29,7 +29,7 @@ impl TrafficSource {
         let source = |n: u64| {
             // Streams of different loads differ: no load has 2^32 sources.
             let mut random = random::stream(seed, side, (load as u64) << 32 | n);
-            let start = random::between(&mut random, of.start);
+            let start = random.between(of.start);
             // The first nodes get the remainder of the division.
             let node = (n * nodes / of.sources.max(1)) as usize;
             (TrafficSource { load, node, random }, start)
@@ -43,10 +43,10 @@ impl TrafficSource {
         let packets = match load.kind {
             TrafficKind::Pareto { .. } | TrafficKind::Poisson { .. } => return Action::Send,
             TrafficKind::Elephants { .. } => return Action::Open(None),
-            TrafficKind::Mice { packets, .. } => random::whole(random, packets),
+            TrafficKind::Mice { packets, .. } => random.whole(packets),
             TrafficKind::ClosedLoop { size_mean, size_shape, .. }
             | TrafficKind::Arrivals { size_mean, size_shape, .. } => {
-                let bytes = random::pareto(random, size_mean.as_f64(), size_shape);
+                let bytes = random.pareto(size_mean.as_f64(), size_shape);
                 // As in the simulator: whole packets.
                 ((bytes / load.payload.as_f64()).ceil() as u64).clamp(1, 1 << 40)
             }
@@ -59,13 +59,11 @@ impl TrafficSource {
         let random = &mut self.random;
         let bits = load.packet.as_f64() * 8.0;
         Some(Duration::from_secs_f64(match load.kind {
-            TrafficKind::Pareto { rate, shape, .. } => {
-                random::pareto(random, bits / rate.as_f64(), shape)
-            }
-            TrafficKind::Poisson { rate, .. } => random::exponential(random, bits / rate.as_f64()),
+            TrafficKind::Pareto { rate, shape, .. } => random.pareto(bits / rate.as_f64(), shape),
+            TrafficKind::Poisson { rate, .. } => random.exponential(bits / rate.as_f64()),
             TrafficKind::Arrivals { rate, size_mean, .. } => {
                 let mean = size_mean.as_f64() * 8.0 / rate.as_f64() * load.sources as f64;
-                random::exponential(random, mean)
+                random.exponential(mean)
             }
             _ => return None,
         }))
@@ -77,9 +75,9 @@ impl TrafficSource {
         const RECONNECT_DELAY: Duration = Duration::from_secs(1);
         let random = &mut self.random;
         match load.kind {
-            TrafficKind::Mice { sleep, .. } => Some(random::between(random, sleep)),
+            TrafficKind::Mice { sleep, .. } => Some(random.between(sleep)),
             TrafficKind::ClosedLoop { think_mean, .. } => {
-                let seconds = random::exponential(random, think_mean.as_secs_f64());
+                let seconds = random.exponential(think_mean.as_secs_f64());
                 Some(Duration::from_secs_f64(seconds))
             }
             TrafficKind::Elephants { .. } => Some(RECONNECT_DELAY),

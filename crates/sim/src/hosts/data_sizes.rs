@@ -23,7 +23,7 @@ impl DataSizes {
     fn drawn(self, flow: u32, number: u64) -> u16 {
         let mut random = random::stream(self.seed, SIZES, flow.into(), number);
         let (mean, spread) = (u64::from(self.mean), u64::from(self.spread));
-        random::whole(&mut random, (mean - spread, mean + spread)) as u16
+        random.whole((mean - spread, mean + spread)) as u16
     }
 }
 

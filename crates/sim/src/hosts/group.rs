@@ -5,8 +5,6 @@ use sweetspot_tcp::congestion::{Algorithm, Growth};
 use sweetspot_tcp::{DelayedAck, ReceiverConfig, RecoveryStyle, SendMemory, SenderConfig};
 use sweetspot_units::{Bytes, Duration, Volume};
 
-use crate::random;
-
 /// Flows that are alike: an entry of cross traffic, or one transfer.
 #[derive(Debug, Clone)]
 pub(crate) struct Group {
@@ -153,10 +151,10 @@ impl Group {
     pub(crate) fn size(&self, random: &mut sweetspot_path::Random) -> Option<u64> {
         match self.application {
             Application::Bulk(packets) => packets,
-            Application::Mice { packets, .. } => Some(random::whole(random, packets)),
+            Application::Mice { packets, .. } => Some(random.whole(packets)),
             Application::ClosedLoop { size_mean, size_shape, .. }
             | Application::Arrival { size_mean, size_shape } => {
-                let bytes = random::pareto(random, size_mean, size_shape);
+                let bytes = random.pareto(size_mean, size_shape);
                 Some(((bytes / self.payload.as_f64()).ceil() as u64).clamp(1, 1 << 40))
             }
             Application::Datagrams => Some(0),
@@ -167,9 +165,9 @@ impl Group {
     pub(crate) fn pause(&self, random: &mut sweetspot_path::Random) -> Option<Duration> {
         match self.application {
             Application::Bulk(_) | Application::Datagrams | Application::Arrival { .. } => None,
-            Application::Mice { sleep, .. } => Some(random::between(random, sleep)),
+            Application::Mice { sleep, .. } => Some(random.between(sleep)),
             Application::ClosedLoop { think_mean, .. } => {
-                Some(Duration::from_secs_f64(random::exponential(random, think_mean)))
+                Some(Duration::from_secs_f64(random.exponential(think_mean)))
             }
         }
     }

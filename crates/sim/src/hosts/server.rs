@@ -2,7 +2,6 @@ use sweetspot_path::Random;
 use sweetspot_units::Duration;
 
 use super::{Flow, Group};
-use crate::random;
 
 /// A host that connections are opened to.
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +18,7 @@ pub(crate) fn choose_server(flow: &mut Flow, group: &Group, servers: &[Server], 
     if count == 0 {
         return;
     }
-    let drawn = random::whole(rng, (0, count - 1)) as u32;
+    let drawn = rng.whole((0, count - 1)) as u32;
     let server = servers[(range.start + drawn) as usize];
     flow.uplink.change_delay(server.delay);
     flow.delay = server.delay;

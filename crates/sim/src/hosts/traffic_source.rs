@@ -1,8 +1,6 @@
 use sweetspot_path::Random;
 use sweetspot_units::{Bytes, Duration};
 
-use crate::random;
-
 /// Sends datagrams or opens connections at random times, whatever becomes of them; or shares out memory.
 #[derive(Debug)]
 pub(crate) struct TrafficSource {
@@ -39,8 +37,8 @@ impl TrafficSource {
     pub(crate) fn gap(&mut self) -> Duration {
         let random = &mut self.random;
         Duration::from_secs_f64(match self.gaps {
-            Gaps::Exponential => random::exponential(random, self.mean),
-            Gaps::Pareto { shape } => random::pareto(random, self.mean, shape),
+            Gaps::Exponential => random.exponential(self.mean),
+            Gaps::Pareto { shape } => random.pareto(self.mean, shape),
             Gaps::Constant => self.mean,
         })
     }
