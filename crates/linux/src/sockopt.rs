@@ -29,9 +29,12 @@ pub(crate) fn set<T>(socket: impl AsFd, level: i32, name: i32, value: T) -> io::
     set_from(socket, level, name, &value)
 }
 
-/// Attaches a classic BPF program, which the kernel copies.
-pub(crate) fn set_filter(socket: impl AsFd, program: &mut [libc::sock_filter]) -> io::Result<()> {
-    let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+/// Lets the kernel keep the first `bytes` of each packet, and drop it where that is none (`SO_ATTACH_FILTER`, socket(7)).
+pub(crate) fn keep_first(socket: impl AsFd, bytes: u32) -> io::Result<()> {
+    let code = (libc::BPF_RET | libc::BPF_K) as u16;
+    // The kernel copies the program.
+    let mut program = [libc::sock_filter { code, jt: 0, jf: 0, k: bytes }];
+    let program = libc::sock_fprog { len: 1, filter: program.as_mut_ptr() };
     set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, program)
 }
 

@@ -102,7 +102,7 @@ fn prepared(kind: SocketType, all: bool) -> io::Result<(OwnedFd, BlockRing)> {
     let socket = unbound(kind)?;
     let version = libc::tpacket_versions::TPACKET_V3 as i32;
     set(socket.as_fd(), libc::SOL_PACKET, libc::PACKET_VERSION, version)?;
-    keep_heads(&socket)?;
+    sockopt::keep_first(&socket, KEPT_BYTES)?;
     let blocks = BlockRing::map(&socket, all)?;
     Ok((socket, blocks))
 }
@@ -112,17 +112,6 @@ fn prepared(kind: SocketType, all: bool) -> io::Result<(OwnedFd, BlockRing)> {
 fn is_wanted(address: &libc::sockaddr_ll) -> bool {
     let leaves = address.sll_pkttype == libc::PACKET_OUTGOING;
     IP.contains(&address.sll_protocol) && !(leaves && address.sll_hatype == LOOPBACK)
-}
-
-/// Lets the kernel keep the beginning of each packet alone.
-fn keep_heads(socket: &OwnedFd) -> io::Result<()> {
-    let mut program = [libc::sock_filter {
-        code: (libc::BPF_RET | libc::BPF_K) as u16,
-        jt: 0,
-        jf: 0,
-        k: KEPT_BYTES,
-    }];
-    sockopt::set_filter(socket, &mut program)
 }
 
 /// The type of the socket's device.

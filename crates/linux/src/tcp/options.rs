@@ -167,15 +167,13 @@ fn bytes(n: libc::c_int) -> Bytes {
     Bytes::new(n.max(0) as u64)
 }
 
-/// Drops every segment that reaches `socket` before TCP sees it, as if the host or the path were away
-/// (`SO_ATTACH_FILTER`, socket(7)); or no longer.
+/// Drops every segment that reaches `socket` before TCP sees it, as if the host or the path were away; or no
+/// longer.
 pub fn set_deaf(socket: impl AsFd, deaf: bool) -> io::Result<()> {
     if !deaf {
         return sockopt::set(socket, libc::SOL_SOCKET, libc::SO_DETACH_FILTER, 0);
     }
-    let mut nothing =
-        [libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: 0 }];
-    sockopt::set_filter(socket, &mut nothing)
+    sockopt::keep_first(socket, 0)
 }
 
 #[cfg(test)]
