@@ -256,12 +256,9 @@ impl<'a> Reader<'a> {
         T::Err: core::fmt::Display,
     {
         match &node.value {
-            Value::Text(text) => text.parse().map_err(|e: T::Err| ScenarioError::Value {
-                origin: node.origin.clone(),
-                key: self.full(key),
-                given: node.value.written(),
-                reason: e.to_string(),
-            }),
+            Value::Text(text) => {
+                text.parse().map_err(|e: T::Err| self.error(key, node, e.to_string()))
+            }
             // A value without a unit needs no quotes: loss = 0.01.
             Value::Number(number) => number.to_string().parse().map_err(|e: T::Err| {
                 let quotes = match node.origin {

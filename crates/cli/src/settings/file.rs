@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use clap::Command;
-use sweetspot_scenario::nearest;
+use sweetspot_path::did_you_mean;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
@@ -83,8 +83,7 @@ impl Reader<'_> {
     fn unknown(&self, key: &Spanned<DeString<'_>>, command: &Command, path: &[String]) -> String {
         let word: &str = key.get_ref();
         let candidates = known(command, path).chain(verbs(command).map(Command::get_name));
-        let meant = nearest(word, candidates)
-            .map_or(String::new(), |near| format!(" (did you mean {near}?)"));
+        let meant = did_you_mean(word, candidates);
         let (whose, help) = match path {
             [] => ("sweetspot has no verb".to_owned(), "sweetspot --help".to_owned()),
             path => {
