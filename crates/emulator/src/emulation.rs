@@ -9,7 +9,7 @@ use sweetspot_path::{PathSpec, Variation};
 use sweetspot_units::{Rate, Time};
 
 use crate::certificate::Certificate;
-use crate::error::{EmulatorError, NetworkContext};
+use crate::error::{EmulatorError, NetworkContext, Result};
 use crate::host_pair::{self, HostPair};
 use crate::middlebox::Middlebox;
 use crate::packet_loop::{PacketLoop, PacketLoopReport, Told};
@@ -39,32 +39,23 @@ pub struct Emulation {
 impl Emulation {
     /// Makes the namespaces and starts to carry packets between them. The calling thread must
     /// not have [entered](Side::enter) a side of another emulation.
-    pub fn start(spec: &PathSpec) -> Result<Emulation, EmulatorError> {
+    pub fn start(spec: &PathSpec) -> Result<Emulation> {
         Emulation::start_with(spec, &[])
     }
 
     /// Starts an emulation with further hosts at the addresses [`Side::host_pair`].
-    pub fn start_with(
-        spec: &PathSpec,
-        host_pairs: &[HostPair],
-    ) -> Result<Emulation, EmulatorError> {
+    pub fn start_with(spec: &PathSpec, host_pairs: &[HostPair]) -> Result<Emulation> {
         Emulation::start_chain(std::slice::from_ref(spec), host_pairs)
     }
 
     /// Starts an emulation of a path with a middlebox in front of `up` and one in front of `down`.
-    pub fn start_behind(
-        spec: &PathSpec,
-        middleboxes: [Middlebox; 2],
-    ) -> Result<Emulation, EmulatorError> {
+    pub fn start_behind(spec: &PathSpec, middleboxes: [Middlebox; 2]) -> Result<Emulation> {
         Emulation::start_all(std::slice::from_ref(spec), &[], middleboxes)
     }
 
     /// Starts an emulation of several links between routers, at least one, from the near side to the far one. Packets are
     /// of up to the first one's MTU, and its seed counts.
-    pub fn start_chain(
-        hops: &[PathSpec],
-        host_pairs: &[HostPair],
-    ) -> Result<Emulation, EmulatorError> {
+    pub fn start_chain(hops: &[PathSpec], host_pairs: &[HostPair]) -> Result<Emulation> {
         Emulation::start_all(hops, host_pairs, [Middlebox::default(); 2])
     }
 
@@ -72,7 +63,7 @@ impl Emulation {
         hops: &[PathSpec],
         host_pairs: &[HostPair],
         middleboxes: [Middlebox; 2],
-    ) -> Result<Emulation, EmulatorError> {
+    ) -> Result<Emulation> {
         host_pair::check(host_pairs)?;
         let spec = hops.first().ok_or(EmulatorError::NoHop)?;
         let offload = segmentation::is_needed(hops) && sweetspot_linux::packet::knows_offload();
@@ -159,7 +150,7 @@ impl Emulation {
 
     /// Stops carrying packets and returns the certificate. Processes that still run on the two sides lose their
     /// network.
-    pub fn finish(mut self) -> Result<Certificate, EmulatorError> {
+    pub fn finish(mut self) -> Result<Certificate> {
         let mut report = self.stop()?;
         let (near, far) = (self.near.link.losses()?, self.far.link.losses()?);
         report.up.cable_losses = lost(near, far);
@@ -179,7 +170,7 @@ impl Emulation {
         self.event_fd.signal();
     }
 
-    fn stop(&mut self) -> Result<PacketLoopReport, EmulatorError> {
+    fn stop(&mut self) -> Result<PacketLoopReport> {
         let _ = self.stop.send(());
         self.event_fd.signal();
         let threads = self.threads.take().ok_or_else(|| std::io::Error::other("it ended before"));

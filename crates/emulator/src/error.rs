@@ -5,6 +5,8 @@ use thiserror::Error;
 /// The most pairs of hosts on one path.
 pub const MAX_HOST_PAIRS: usize = 1000;
 
+pub(crate) type Result<T> = std::result::Result<T, EmulatorError>;
+
 /// Why an emulation did not start or did not go on.
 #[derive(Debug, Error)]
 pub enum EmulatorError {
@@ -37,11 +39,11 @@ pub enum EmulatorError {
 
 /// Adds the step that failed to an [`io::Error`].
 pub(crate) trait NetworkContext<T> {
-    fn doing(self, what: &'static str) -> Result<T, EmulatorError>;
+    fn doing(self, what: &'static str) -> Result<T>;
 }
 
 impl<T> NetworkContext<T> for io::Result<T> {
-    fn doing(self, what: &'static str) -> Result<T, EmulatorError> {
+    fn doing(self, what: &'static str) -> Result<T> {
         self.map_err(|source| EmulatorError::Network { what, source })
     }
 }

@@ -2,7 +2,7 @@
 
 use sweetspot_units::Duration;
 
-use crate::error::{EmulatorError, MAX_HOST_PAIRS};
+use crate::error::{EmulatorError, MAX_HOST_PAIRS, Result};
 
 /// A pair of hosts, one on each side, with flows across the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,7 +26,7 @@ pub(crate) fn tag(host_pair: usize) -> u16 {
     host_pair as u16 + 1
 }
 
-pub(crate) fn check(host_pairs: &[HostPair]) -> Result<(), EmulatorError> {
+pub(crate) fn check(host_pairs: &[HostPair]) -> Result<()> {
     let few = host_pairs.len() <= MAX_HOST_PAIRS;
     if few { Ok(()) } else { Err(EmulatorError::TooManyHostPairs(host_pairs.len())) }
 }

@@ -4,7 +4,7 @@ use std::process::{Child, Command};
 
 use sweetspot_linux::packet::PacketPort;
 
-use crate::error::EmulatorError;
+use crate::error::{EmulatorError, Result};
 use crate::veth::{FAR, NEAR, NamespaceLink, SideConfig};
 
 /// The environment variables in which commands find the two addresses.
@@ -39,7 +39,7 @@ impl Side {
 
     /// Starts `command` on this side. The environment variables SWEETSPOT_NEAR and SWEETSPOT_FAR hold the addresses of
     /// the two sides.
-    pub fn spawn(&self, command: &mut Command) -> Result<Child, EmulatorError> {
+    pub fn spawn(&self, command: &mut Command) -> Result<Child> {
         command.envs(ADDRESSES.map(|(name, end)| (name, end.address.to_string())));
         let started = self.link.namespace.enter_on_exec(command).and_then(|()| command.spawn());
         started.map_err(|source| EmulatorError::Command {

@@ -11,7 +11,7 @@ use sweetspot_linux::packet::PacketPort;
 use sweetspot_linux::route::{HostRoute, Mac, RouteNetlink, VethEnd};
 use sweetspot_units::Bytes;
 
-use crate::error::{EmulatorError, NetworkContext};
+use crate::error::{NetworkContext, Result};
 use crate::host_pair::{self, FAR_PAIR_PREFIX, HostPair, NEAR_PAIR_PREFIX};
 use crate::steering;
 
@@ -93,7 +93,7 @@ impl NamespaceLink {
         mtu: Bytes,
         host_pairs: &[HostPair],
         offload: bool,
-    ) -> Result<NamespaceLink, EmulatorError> {
+    ) -> Result<NamespaceLink> {
         // Each emulation of a process has its own device names.
         static LAID: AtomicU32 = AtomicU32::new(0);
         let outside = format!("{}{}", end.name, LAID.fetch_add(1, Ordering::Relaxed));
@@ -119,13 +119,13 @@ impl NamespaceLink {
     }
 
     /// The port through which this process receives and sends on the veth pair.
-    pub fn port(&self, mtu: Bytes) -> Result<PacketPort, EmulatorError> {
+    pub fn port(&self, mtu: Bytes) -> Result<PacketPort> {
         let open = if self.offload { PacketPort::open_with_offload } else { PacketPort::open };
         open(self.middle.index, frame_size(mtu), RING_SLOTS).doing("open a packet ring")
     }
 
     /// A port on the device inside, which sees incoming packets; its ring holds `slots`.
-    pub fn port_inside(&self, mtu: Bytes, slots: usize) -> Result<PacketPort, EmulatorError> {
+    pub fn port_inside(&self, mtu: Bytes, slots: usize) -> Result<PacketPort> {
         let open = || PacketPort::open(self.inside.index, frame_size(mtu), slots);
         self.namespace.run(open).and_then(|opened| opened).doing("open a packet ring")
     }
@@ -136,7 +136,7 @@ impl NamespaceLink {
     }
 
     /// The veth pair's lost packets so far.
-    pub fn losses(&mut self) -> Result<LinkDrops, EmulatorError> {
+    pub fn losses(&mut self) -> Result<LinkDrops> {
         let mut read = || -> io::Result<LinkDrops> {
             Ok(LinkDrops { inbound: self.inside.dropped()?, outbound: self.middle.dropped()? })
         };

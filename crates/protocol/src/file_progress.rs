@@ -4,7 +4,7 @@ use blake3::hazmat::{self, Mode};
 
 use crate::hash_tree::{self, PIECE_BYTES, PieceHash};
 use crate::hole_runs::HoleRuns;
-use crate::order::ProtocolError;
+use crate::order::{ProtocolError, Result};
 use crate::piece_hashes::PieceHashes;
 use crate::record::FileEnd;
 use crate::zero_tree::{ZeroTree, last_zeros};
@@ -68,12 +68,7 @@ impl FileProgress {
     }
 
     /// Piece number `piece` came, with `length` bytes.
-    pub fn handle_piece(
-        &mut self,
-        piece: u32,
-        length: u64,
-        hash: PieceHash,
-    ) -> Result<(), ProtocolError> {
+    pub fn handle_piece(&mut self, piece: u32, length: u64, hash: PieceHash) -> Result<()> {
         let wrong = |what| Err(ProtocolError::Piece { piece, what });
         match self.size {
             Some(size) if hash_tree::piece_length(size, piece) != length || length == 0 => {
@@ -96,7 +91,7 @@ impl FileProgress {
     }
 
     /// Records `pieces` pieces, from number `first` on, that arrived as holes.
-    pub fn handle_holes(&mut self, first: u32, pieces: u32) -> Result<(), ProtocolError> {
+    pub fn handle_holes(&mut self, first: u32, pieces: u32) -> Result<()> {
         let wrong = |what| Err(ProtocolError::Piece { piece: first, what });
         let Some(size) = self.size else { return wrong("as a hole of a stream") };
         let end = u64::from(first) + u64::from(pieces);
@@ -110,7 +105,7 @@ impl FileProgress {
         Ok(())
     }
 
-    fn count(&mut self, piece: u32, pieces: u32) -> Result<(), ProtocolError> {
+    fn count(&mut self, piece: u32, pieces: u32) -> Result<()> {
         let what = "too often";
         let sum = self.pieces_came.checked_add(pieces);
         self.pieces_came = sum.ok_or(ProtocolError::Piece { piece, what })?;
@@ -130,7 +125,7 @@ impl FileProgress {
     }
 
     /// The sender has sent all that was lacking.
-    pub fn handle_end(&mut self, end: &FileEnd) -> Result<(), ProtocolError> {
+    pub fn handle_end(&mut self, end: &FileEnd) -> Result<()> {
         match self.size {
             Some(size) if size != end.size => Err(ProtocolError::TooLittle(size)),
             _ if self.end.is_some() => {

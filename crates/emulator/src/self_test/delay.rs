@@ -10,7 +10,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::{DISCARD_PORT, path};
 use crate::Lateness;
-use crate::error::{EmulatorError, NetworkContext};
+use crate::error::{NetworkContext, Result};
 use crate::serial::seconds;
 use crate::{Emulation, Side};
 
@@ -40,7 +40,7 @@ pub struct DelayError {
 }
 
 /// Measures the error on a path of 100 Mbit/s and 20 ms.
-pub(super) fn measure() -> Result<DelayError, EmulatorError> {
+pub(super) fn measure() -> Result<DelayError> {
     let path = path(Rate::from_mbit_per_second(100));
     let emulation = Emulation::start(&path)?;
     // The far device's own ring stamps arrivals, whenever they are read.
@@ -52,7 +52,7 @@ pub(super) fn measure() -> Result<DelayError, EmulatorError> {
     Ok(error)
 }
 
-fn send(near: &Side, far: &Side) -> Result<(), EmulatorError> {
+fn send(near: &Side, far: &Side) -> Result<()> {
     let probe = || -> std::io::Result<()> {
         let socket = UdpSocket::bind((near.address(), DISCARD_PORT))?;
         let mut next = clock::now();

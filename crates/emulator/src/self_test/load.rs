@@ -10,7 +10,7 @@ use sweetspot_path::PathSpec;
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::DISCARD_PORT;
-use crate::error::{EmulatorError, NetworkContext};
+use crate::error::{NetworkContext, Result};
 use crate::{Certificate, Emulation, Side};
 
 /// IPv4 and UDP headers.
@@ -23,7 +23,7 @@ const LOAD_FACTOR: f64 = 1.05;
 const BUNCH_INTERVAL: Duration = Duration::from_micros(500);
 
 /// Loads `path` for `span` and returns the emulation's certificate.
-pub(super) fn carry(path: &PathSpec, span: Duration) -> Result<Certificate, EmulatorError> {
+pub(super) fn carry(path: &PathSpec, span: Duration) -> Result<Certificate> {
     let emulation = Emulation::start(path)?;
     let (near, far) = (emulation.near(), emulation.far());
     let (near_end, far_end) = (end(near, far)?, end(far, near)?);
@@ -42,7 +42,7 @@ pub(super) fn carry(path: &PathSpec, span: Duration) -> Result<Certificate, Emul
 
 /// A socket on `side` that sends to `other`. Nobody reads: packets beyond the socket's buffer are dropped at little cost, which
 /// leaves the machine to the emulator.
-fn end(side: &Side, other: &Side) -> Result<Datagrams, EmulatorError> {
+fn end(side: &Side, other: &Side) -> Result<Datagrams> {
     let open = || -> io::Result<Datagrams> {
         let socket = Datagrams::bind((side.address(), DISCARD_PORT).into())?;
         socket.connect((other.address(), DISCARD_PORT).into())?;

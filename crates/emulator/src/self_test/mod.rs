@@ -8,7 +8,7 @@ use sweetspot_path::{DirectionSpec, PathSpec};
 use sweetspot_units::{Bytes, Duration, Rate, Volume};
 
 use crate::certificate::Certificate;
-use crate::error::EmulatorError;
+use crate::error::Result;
 use crate::serial::{bits_per_second, maybe_bits_per_second, seconds};
 
 pub use delay::DelayError;
@@ -72,7 +72,7 @@ pub struct RateTrial {
 
 /// Tests the machine, which should be idle, and calls `progress` after each trial. Takes about half a minute. It must
 /// run inside [`isolate`](crate::isolate).
-pub fn self_test(progress: &mut dyn FnMut(&RateTrial)) -> Result<SelfTest, EmulatorError> {
+pub fn self_test(progress: &mut dyn FnMut(&RateTrial)) -> Result<SelfTest> {
     let started = sweetspot_linux::clock::now();
     let delay_error = delay::measure()?;
     let mut trials = Vec::new();
@@ -96,9 +96,7 @@ pub fn self_test(progress: &mut dyn FnMut(&RateTrial)) -> Result<SelfTest, Emula
 
 /// Doubles the rate until two in a row are too high, then halves the gap. Another program can make a rate fail for a few seconds,
 /// however low it is: it fails only if its double does, and if it fails again after that.
-fn search(
-    truthful_at: &mut dyn FnMut(Rate) -> Result<bool, EmulatorError>,
-) -> Result<Option<Rate>, EmulatorError> {
+fn search(truthful_at: &mut dyn FnMut(Rate) -> Result<bool>) -> Result<Option<Rate>> {
     let (mut good, mut failed, mut rate) = (None, None, FIRST_RATE);
     while rate <= LAST_RATE {
         if truthful_at(rate)? {
@@ -125,12 +123,12 @@ fn search(
     Ok(Some(good))
 }
 
-fn try_rate(rate: Rate) -> Result<RateTrial, EmulatorError> {
+fn try_rate(rate: Rate) -> Result<RateTrial> {
     rehearse(&path(rate))
 }
 
 /// Loads `path` to the limit of its rate for 1.5 s. The result says whether this machine emulated it truthfully.
-pub fn rehearse(path: &PathSpec) -> Result<RateTrial, EmulatorError> {
+pub fn rehearse(path: &PathSpec) -> Result<RateTrial> {
     let certificate = load::carry(path, TRIAL_TIME)?;
     let mut reasons = certificate.verdict.reasons.clone();
     reasons.extend(underload(&certificate));

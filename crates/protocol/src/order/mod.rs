@@ -9,6 +9,8 @@ use crate::MessageError;
 use crate::frame::FrameError;
 use crate::record::RecordError;
 
+pub(crate) type Result<T> = std::result::Result<T, ProtocolError>;
+
 /// How the peer broke the protocol.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ProtocolError {

@@ -1,6 +1,6 @@
 use sweetspot_units::Rate;
 
-use super::ProtocolError;
+use super::{ProtocolError, Result};
 use crate::frame::{FramePart, PieceHeader};
 use crate::peer_text::PeerText;
 use crate::record::{Entry, EntryKind, FileEnd, MAX_BATCH, Record};
@@ -93,7 +93,7 @@ impl ReceiverOrder {
     }
 
     /// Checks that `part` is allowed now.
-    pub fn handle<'a>(&mut self, part: FramePart<'a>) -> Result<SenderItem<'a>, ProtocolError> {
+    pub fn handle<'a>(&mut self, part: FramePart<'a>) -> Result<SenderItem<'a>> {
         match part {
             FramePart::Message(body) => self.handle_message(Message::read(&body)?),
             FramePart::Record(body) => self.handle_record(Record::read(&body)?),
@@ -105,7 +105,7 @@ impl ReceiverOrder {
         }
     }
 
-    fn handle_message<'a>(&mut self, message: Message) -> Result<SenderItem<'a>, ProtocolError> {
+    fn handle_message<'a>(&mut self, message: Message) -> Result<SenderItem<'a>> {
         match (self.stage, message) {
             (_, Message::Failed { reason }) => Ok(SenderItem::Failed(reason)),
             (ReceiverStage::Waiting, Message::Offer(offer)) => {
@@ -132,7 +132,7 @@ impl ReceiverOrder {
         }
     }
 
-    fn handle_record<'a>(&mut self, record: Record) -> Result<SenderItem<'a>, ProtocolError> {
+    fn handle_record<'a>(&mut self, record: Record) -> Result<SenderItem<'a>> {
         match (self.stage, record) {
             (ReceiverStage::Moving { listed: false }, Record::Entries(entries)) => {
                 let first = self.entries;
@@ -170,11 +170,7 @@ impl ReceiverOrder {
     }
 
     /// Early content is of an entry that was listed, once of each, and together no more than the receiver takes.
-    fn take_early<'a>(
-        &mut self,
-        entry: u32,
-        content: Vec<u8>,
-    ) -> Result<SenderItem<'a>, ProtocolError> {
+    fn take_early<'a>(&mut self, entry: u32, content: Vec<u8>) -> Result<SenderItem<'a>> {
         let what = "early content";
         let is_listed = (self.next_early..self.entries).contains(&entry);
         if !is_listed || entry as usize >= MAX_BATCH || content.is_empty() {
@@ -237,13 +233,13 @@ mod tests {
         Record::Entries(kinds.into_iter().map(entry).collect())
     }
 
-    fn say(order: &mut ReceiverOrder, message: Message) -> Result<(), ProtocolError> {
+    fn say(order: &mut ReceiverOrder, message: Message) -> Result<()> {
         order
             .handle(FramePart::Message(message.to_frame().split_off(FRAME_HEADER_BYTES)))
             .map(|_| ())
     }
 
-    fn tell(order: &mut ReceiverOrder, record: &Record) -> Result<(), ProtocolError> {
+    fn tell(order: &mut ReceiverOrder, record: &Record) -> Result<()> {
         order.handle(FramePart::Record(record.to_frame().split_off(FRAME_HEADER_BYTES))).map(|_| ())
     }
 

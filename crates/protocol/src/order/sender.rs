@@ -1,4 +1,4 @@
-use super::ProtocolError;
+use super::{ProtocolError, Result};
 use crate::Message;
 use crate::frame::FramePart;
 use crate::hash_tree::PieceHash;
@@ -58,7 +58,7 @@ impl SenderOrder {
     }
 
     /// Checks that `part` is allowed now.
-    pub fn handle(&mut self, part: FramePart<'_>) -> Result<ReceiverItem, ProtocolError> {
+    pub fn handle(&mut self, part: FramePart<'_>) -> Result<ReceiverItem> {
         match part {
             FramePart::Piece(..) | FramePart::Content(_) => {
                 Err(ProtocolError::OutOfOrder { what: "content", when: "to a sender" })
@@ -68,7 +68,7 @@ impl SenderOrder {
         }
     }
 
-    fn handle_message(&mut self, message: Message) -> Result<ReceiverItem, ProtocolError> {
+    fn handle_message(&mut self, message: Message) -> Result<ReceiverItem> {
         let running = matches!(self.stage, SenderStage::Sending | SenderStage::Ended);
         self.stage = match &message {
             Message::Failed { .. } => self.stage,
@@ -91,7 +91,7 @@ impl SenderOrder {
         Ok(ReceiverItem::Message(message))
     }
 
-    fn handle_record(&mut self, record: Record) -> Result<ReceiverItem, ProtocolError> {
+    fn handle_record(&mut self, record: Record) -> Result<ReceiverItem> {
         if !matches!(self.stage, SenderStage::Sending | SenderStage::Ended) {
             return Err(self.out_of_order(record.kind()));
         }

@@ -1,5 +1,7 @@
 use thiserror::Error;
 
+pub(super) type Result<T> = std::result::Result<T, CaptureError>;
+
 /// Why a capture cannot be read, or not further.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CaptureError {

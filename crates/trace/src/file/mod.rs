@@ -14,6 +14,7 @@ pub use pieces::Pieces;
 pub use crate::packet::Record;
 
 use self::bytes::Order;
+use self::error::Result;
 
 /// The most bytes of a packet that any capturing program keeps (libpcap's MAXIMUM_SNAPLEN).
 const LARGEST_PACKET: usize = 262_144;
@@ -54,7 +55,7 @@ enum Item<'a> {
 
 impl Decoder {
     /// The next record, if all of it is in `input`.
-    pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Record<'a>>, CaptureError> {
+    pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Record<'a>>> {
         loop {
             let skipped = self.skip.min(input.len() as u64);
             self.skip -= skipped;
@@ -86,7 +87,7 @@ impl Decoder {
     }
 
     /// Whether the capture ended between two records: `rest` is the unread part.
-    pub fn end(&self, rest: &[u8]) -> Result<(), CaptureError> {
+    pub fn end(&self, rest: &[u8]) -> Result<()> {
         match self.format {
             Format::Unknown if self.taken == 0 && rest.is_empty() => Err(CaptureError::Empty),
             Format::Unknown => Err(CaptureError::NotACapture { found: "too few bytes" }),
@@ -124,7 +125,7 @@ pub fn is_capture(head: &[u8; 4]) -> bool {
 }
 
 /// The format by the first four bytes; the format's own reader takes them.
-fn recognise(input: &[u8]) -> Result<Option<Format>, CaptureError> {
+fn recognise(input: &[u8]) -> Result<Option<Format>> {
     let Some(magic) = input.first_chunk::<4>() else { return Ok(None) };
     if u32::from_be_bytes(*magic) == pcapng::SECTION_HEADER {
         return Ok(Some(Format::Pcapng(pcapng::Section::default())));

@@ -3,6 +3,7 @@
 use sweetspot_units::Time;
 
 use super::bytes::Order;
+use super::error::Result;
 use super::{CaptureError, Item, LARGEST_PACKET, Record};
 use crate::packet::Link;
 
@@ -67,14 +68,14 @@ impl PcapHeader {
         Some(PcapHeader { order, nanoseconds, extra, lengths: Lengths::KeptFirst, link: None })
     }
 
-    pub fn next<'a>(&mut self, input: &'a [u8], at: u64) -> Result<Item<'a>, CaptureError> {
+    pub fn next<'a>(&mut self, input: &'a [u8], at: u64) -> Result<Item<'a>> {
         match self.link {
             Some(link) => self.record(link, input, at),
             None => self.header(input),
         }
     }
 
-    fn header<'a>(&mut self, input: &'a [u8]) -> Result<Item<'a>, CaptureError> {
+    fn header<'a>(&mut self, input: &'a [u8]) -> Result<Item<'a>> {
         let order = self.order;
         let (Some(major), Some(minor), Some(network)) =
             (order.u16_at(input, 4), order.u16_at(input, 6), order.u32_at(input, 20))
@@ -94,7 +95,7 @@ impl PcapHeader {
         Ok(Item::Other(FILE_HEADER as u64))
     }
 
-    fn record<'a>(&self, link: Link, input: &'a [u8], at: u64) -> Result<Item<'a>, CaptureError> {
+    fn record<'a>(&self, link: Link, input: &'a [u8], at: u64) -> Result<Item<'a>> {
         let field = |i: usize| self.order.u32_at(input, 4 * i);
         let (Some(seconds), Some(fraction), Some(kept), Some(length)) =
             (field(0), field(1), field(2), field(3))

@@ -3,6 +3,7 @@
 use sweetspot_units::Time;
 
 use super::bytes::Order;
+use super::error::Result;
 use super::{CaptureError, Item, LARGEST_PACKET, LARGEST_RECORD, Record};
 use crate::packet::Link;
 
@@ -47,7 +48,7 @@ enum Resolution {
 }
 
 impl Section {
-    pub fn next<'a>(&mut self, input: &'a [u8], at: u64) -> Result<Item<'a>, CaptureError> {
+    pub fn next<'a>(&mut self, input: &'a [u8], at: u64) -> Result<Item<'a>> {
         let corrupt = |what| Err(CaptureError::Corrupt { at, what });
         let Some(kind) = self.order.u32_at(input, 0) else { return Ok(Item::Incomplete) };
         if kind == SECTION_HEADER {
@@ -81,13 +82,7 @@ impl Section {
         self.block(kind, &block[8..length - 4], at, length)
     }
 
-    fn block<'a>(
-        &mut self,
-        kind: u32,
-        body: &'a [u8],
-        at: u64,
-        length: usize,
-    ) -> Result<Item<'a>, CaptureError> {
+    fn block<'a>(&mut self, kind: u32, body: &'a [u8], at: u64, length: usize) -> Result<Item<'a>> {
         let short = CaptureError::Corrupt { at, what: "a block too short for what it holds" };
         let record = match kind {
             SECTION_HEADER => {

@@ -1,4 +1,5 @@
-use super::{CaptureError, Decoder, Record};
+use super::error::Result;
+use super::{Decoder, Record};
 
 /// Decodes a capture that comes in pieces of any size. Between two pieces it keeps only the beginning of the next record.
 #[derive(Debug, Default)]
@@ -12,11 +13,7 @@ impl Pieces {
     ///
     /// # Errors
     /// If the bytes are not a capture from here on; it then returns nothing more.
-    pub fn take(
-        &mut self,
-        piece: &[u8],
-        take: &mut dyn FnMut(&Record<'_>),
-    ) -> Result<(), CaptureError> {
+    pub fn take(&mut self, piece: &[u8], take: &mut dyn FnMut(&Record<'_>)) -> Result<()> {
         self.rest.extend_from_slice(piece);
         let mut input = &self.rest[..];
         while let Some(record) = self.decoder.next(&mut input)? {
@@ -31,7 +28,7 @@ impl Pieces {
     ///
     /// # Errors
     /// If it is cut off, or no capture.
-    pub fn end(&self) -> Result<(), CaptureError> {
+    pub fn end(&self) -> Result<()> {
         self.decoder.end(&self.rest)
     }
 }

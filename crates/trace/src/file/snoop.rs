@@ -3,6 +3,7 @@
 use sweetspot_units::Time;
 
 use super::bytes::Order;
+use super::error::Result;
 use super::{CaptureError, Item, LARGEST_PACKET, Record};
 use crate::packet::Link;
 
@@ -20,14 +21,14 @@ pub struct SnoopHeader {
 }
 
 impl SnoopHeader {
-    pub fn next<'a>(&mut self, input: &'a [u8], at: u64) -> Result<Item<'a>, CaptureError> {
+    pub fn next<'a>(&mut self, input: &'a [u8], at: u64) -> Result<Item<'a>> {
         match self.link {
             Some(link) => record(link, input, at),
             None => self.header(input),
         }
     }
 
-    fn header<'a>(&mut self, input: &'a [u8]) -> Result<Item<'a>, CaptureError> {
+    fn header<'a>(&mut self, input: &'a [u8]) -> Result<Item<'a>> {
         let field = |i: usize| ORDER.u32_at(input, 4 * i);
         let (Some(rest), Some(version), Some(network)) = (field(1), field(2), field(3)) else {
             return Ok(Item::Incomplete);
@@ -50,7 +51,7 @@ impl SnoopHeader {
     }
 }
 
-fn record(link: Link, input: &[u8], at: u64) -> Result<Item<'_>, CaptureError> {
+fn record(link: Link, input: &[u8], at: u64) -> Result<Item<'_>> {
     let field = |i: usize| ORDER.u32_at(input, 4 * i);
     let (Some(length), Some(kept), Some(size)) = (field(0), field(1), field(2)) else {
         return Ok(Item::Incomplete);
