@@ -85,8 +85,6 @@ pub struct SocketMemory {
     pub received: Bytes,
     /// The limit of `received`: `SO_RCVBUF`.
     pub receive_buffer: Bytes,
-    /// Packets passed to the queueing discipline and the device, and not yet released.
-    pub in_qdisc: Bytes,
     /// The limit of `queued`: `SO_SNDBUF`.
     pub send_buffer: Bytes,
     /// Packets waiting to be sent or acknowledged.
@@ -115,8 +113,6 @@ pub struct DiagConnection {
     /// Payload received in order that the application has not read. For a listener: the number of connections
     /// waiting to be accepted.
     pub unread: Bytes,
-    /// Payload that the application wrote and the peer has not acknowledged.
-    pub unacknowledged: Bytes,
     /// The control group in which the socket was made; `None` before Linux 5.9.
     pub cgroup: Option<u64>,
     /// `TCP_INFO`, if asked for. A connection that was not accepted yet or is over has none.
@@ -158,7 +154,6 @@ impl DiagConnection {
             cookie: u64::from(word(44)) | u64::from(word(48)) << 32,
             // Behind it: timer, receive queue, send queue, user, inode.
             unread: Bytes::new(word(56).into()),
-            unacknowledged: Bytes::new(word(60).into()),
             uid: word(64),
             inode: word(68).into(),
             cgroup: None,
@@ -216,7 +211,6 @@ fn memory(content: &[u8]) -> Option<SocketMemory> {
     Some(SocketMemory {
         received: bytes(0)?,
         receive_buffer: bytes(1)?,
-        in_qdisc: bytes(2)?,
         send_buffer: bytes(3)?,
         queued: bytes(5)?,
         backlog: bytes(7)?,

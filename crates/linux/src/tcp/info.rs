@@ -5,8 +5,8 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::sockopt;
 
-/// `TCP_INFO` as of Linux 6.18 (include/uapi/linux/tcp.h). Older kernels return a shorter structure; fields that
-/// came after Linux 4.15 are `None` there.
+/// The fields in use of `TCP_INFO` as of Linux 6.18 (include/uapi/linux/tcp.h). Older kernels return a shorter structure;
+/// fields that came after Linux 4.15 are `None` there.
 ///
 /// Counters run from the start of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,8 +15,6 @@ pub struct Info {
     pub state: u8,
     /// Congestion avoidance state: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
     pub ca_state: u8,
-    /// Timeouts in a row of the oldest segment.
-    pub retransmits: u8,
     /// Window probes in a row without an answer.
     pub probes: u8,
     /// Exponent of the retransmission timeout's backoff.
@@ -29,12 +27,6 @@ pub struct Info {
     pub rcv_wscale: u8,
     /// Whether `delivery_rate` was measured while the application had too little to send.
     pub delivery_rate_app_limited: bool,
-    /// Why TCP Fast Open failed.
-    pub fastopen_client_fail: u8,
-    /// Retransmission timeout.
-    pub rto: Duration,
-    /// Delayed acknowledgement timeout.
-    pub ato: Duration,
     /// Payload of a full segment sent.
     pub snd_mss: Bytes,
     /// Payload of a full segment received, as observed.
@@ -47,20 +39,10 @@ pub struct Info {
     pub lost: u32,
     /// Retransmitted segments in flight.
     pub retrans: u32,
-    /// Unused since Linux 4.15.
-    pub fackets: u32,
-    /// Time since data was last sent.
-    pub last_data_sent: Duration,
-    /// Not maintained by the kernel.
-    pub last_ack_sent: Duration,
     /// Time since data was last received.
     pub last_data_recv: Duration,
-    /// Time since an acknowledgement was last received.
-    pub last_ack_recv: Duration,
     /// Path MTU.
     pub pmtu: Bytes,
-    /// The receiver's own slow-start limit on the window that it advertises.
-    pub rcv_ssthresh: Bytes,
     /// Smoothed round-trip time (RFC 6298).
     pub rtt: Duration,
     /// Mean deviation of the round-trip time.
@@ -75,8 +57,6 @@ pub struct Info {
     pub reordering: u32,
     /// Round-trip time as the receiver estimates it; zero if it has no estimate.
     pub rcv_rtt: Duration,
-    /// Bytes copied to the application in one receiver RTT, from which receive autotuning works.
-    pub rcv_space: Bytes,
     /// Segments retransmitted.
     pub total_retrans: u32,
     /// Rate at which TCP paces.
@@ -87,16 +67,10 @@ pub struct Info {
     pub bytes_acked: Bytes,
     /// Payload received.
     pub bytes_received: Bytes,
-    /// Segments sent, pure acknowledgements included.
-    pub segs_out: u32,
-    /// Segments received, pure acknowledgements included.
-    pub segs_in: u32,
     /// Bytes in the send buffer that were never sent.
     pub notsent: Bytes,
     /// Minimum round-trip time within the kernel's window (5 min); zero if it has none.
     pub min_rtt: Duration,
-    /// Segments received that carried payload.
-    pub data_segs_in: u32,
     /// Segments sent that carried payload, retransmissions included.
     pub data_segs_out: u32,
     /// Latest measured delivery rate.
@@ -117,16 +91,12 @@ pub struct Info {
     pub bytes_retrans: Option<Bytes>,
     /// Duplicates the receiver reported: spurious retransmissions (4.19).
     pub dsack_dups: Option<u32>,
-    /// Reordering events seen (4.19).
-    pub reord_seen: Option<u32>,
     /// Segments received out of order (5.4).
     pub rcv_ooopack: Option<u32>,
     /// The peer's advertised window (5.4).
     pub snd_wnd: Option<Bytes>,
     /// The window this end advertised last (6.2).
     pub rcv_wnd: Option<Bytes>,
-    /// Path changes attempted after timeouts (6.2).
-    pub rehash: Option<u32>,
     /// Retransmission timeouts (6.7).
     pub total_rto: Option<u16>,
 }
@@ -148,54 +118,48 @@ impl Info {
     /// Reads the structure, however much of it the kernel gave.
     pub(crate) fn parse(structure: &[u8]) -> Info {
         let mut f = Fields { rest: structure };
-        let [state, ca_state, retransmits, probes, backoff, options, wscale, flags] =
+        let [state, ca_state, _, probes, backoff, options, wscale, flags] =
             std::array::from_fn(|_| f.u8().unwrap_or(0));
         let [snd_wscale, rcv_wscale] = [bit_field(wscale, 0, 4), bit_field(wscale, 4, 4)];
         Info {
             state,
             ca_state,
-            retransmits,
             probes,
             backoff,
             options,
             snd_wscale,
             rcv_wscale,
             delivery_rate_app_limited: bit_field(flags, 0, 1) == 1,
-            fastopen_client_fail: bit_field(flags, 1, 2),
-            rto: f.micros(),
-            ato: f.micros(),
-            snd_mss: f.bytes32(),
+            // Behind rto, ato.
+            snd_mss: f.after(8).bytes32(),
             rcv_mss: f.bytes32(),
             unacked: f.count(),
             sacked: f.count(),
             lost: f.count(),
             retrans: f.count(),
-            fackets: f.count(),
-            last_data_sent: f.millis(),
-            last_ack_sent: f.millis(),
-            last_data_recv: f.millis(),
-            last_ack_recv: f.millis(),
-            pmtu: f.bytes32(),
-            rcv_ssthresh: f.bytes32(),
-            rtt: f.micros(),
+            // Behind fackets, last_data_sent, last_ack_sent.
+            last_data_recv: f.after(12).millis(),
+            // Behind last_ack_recv.
+            pmtu: f.after(4).bytes32(),
+            // Behind rcv_ssthresh.
+            rtt: f.after(4).micros(),
             rttvar: f.micros(),
             snd_ssthresh: f.count(),
             snd_cwnd: f.count(),
             advmss: f.bytes32(),
             reordering: f.count(),
             rcv_rtt: f.micros(),
-            rcv_space: f.bytes32(),
-            total_retrans: f.count(),
+            // Behind rcv_space.
+            total_retrans: f.after(4).count(),
             pacing_rate: f.rate(),
             max_pacing_rate: f.rate(),
             bytes_acked: f.bytes64(),
             bytes_received: f.bytes64(),
-            segs_out: f.count(),
-            segs_in: f.count(),
-            notsent: f.bytes32(),
+            // Behind segs_out, segs_in.
+            notsent: f.after(8).bytes32(),
             min_rtt: f.minimum(),
-            data_segs_in: f.count(),
-            data_segs_out: f.count(),
+            // Behind data_segs_in.
+            data_segs_out: f.after(4).count(),
             delivery_rate: f.rate(),
             busy_time: f.micros64(),
             rwnd_limited: f.micros64(),
@@ -205,12 +169,12 @@ impl Info {
             bytes_sent: f.u64().map(Bytes::new),
             bytes_retrans: f.u64().map(Bytes::new),
             dsack_dups: f.u32(),
-            reord_seen: f.u32(),
-            rcv_ooopack: f.u32(),
+            // Behind reord_seen.
+            rcv_ooopack: f.after(4).u32(),
             snd_wnd: f.u32().map(|n| Bytes::new(n.into())),
             rcv_wnd: f.u32().map(|n| Bytes::new(n.into())),
-            rehash: f.u32(),
-            total_rto: f.u16(),
+            // Behind rehash.
+            total_rto: f.after(4).u16(),
         }
     }
 }
@@ -236,6 +200,11 @@ impl Fields<'_> {
         };
         self.rest = rest;
         Some(*field)
+    }
+    /// Those behind the next `bytes`.
+    fn after(&mut self, bytes: usize) -> &mut Self {
+        self.rest = self.rest.get(bytes..).unwrap_or(&[]);
+        self
     }
     fn u8(&mut self) -> Option<u8> {
         self.take::<1>().map(|[byte]| byte)
