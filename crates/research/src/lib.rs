@@ -13,3 +13,4 @@ pub mod page_abstract;
 pub mod papers;
 pub mod router;
 pub mod validate;
+mod welch;

@@ -25,5 +25,5 @@ pub mod student_t;
 
 pub use histogram::{Histogram, HistogramBin};
 pub use line::{Line, LineSums};
-pub use samples::{dependent_mean_interval, mean, mean_interval, squared_error, welch, wilson};
+pub use samples::{dependent_mean_interval, mean, mean_interval, squared_error, wilson};
 pub use sorted::{Sorted, median, quantile};

@@ -33,18 +33,6 @@ pub fn dependent_mean_interval(samples: &[f64]) -> Option<(f64, f64)> {
     Some((mean, half.max(longer)))
 }
 
-/// Welch's t (1947) of the difference between two samples' means: negative if the mean of `a` is
-/// less. `None` if a sample has fewer than two values.
-pub fn welch(a: &[f64], b: &[f64]) -> Option<f64> {
-    let difference = mean(a)? - mean(b)?;
-    let error = libm::sqrt(squared_error(a)? + squared_error(b)?);
-    if error > 0.0 {
-        return Some(difference / error);
-    }
-    // Without spread any difference is certain.
-    Some(if difference == 0.0 { 0.0 } else { difference.signum() * f64::INFINITY })
-}
-
 /// The 95 % interval of a share, given `hits` of `n` (Wilson 1927, "Probable inference").
 pub fn wilson(hits: u64, n: u64) -> (f64, f64) {
     if n == 0 {
@@ -73,20 +61,6 @@ mod tests {
         let (_, half) = mean_interval(&[1.0, 2.0, 3.0]).expect("there are values");
         assert!((half - 4.302_65 * libm::sqrt(1.0 / 3.0)).abs() < 1e-4);
         assert_eq!(mean_interval(&[1.0]), None);
-    }
-
-    #[test]
-    fn t_is_welchs() {
-        // Means 2 and 4, variances 1 and 4, of three each: -2 / sqrt(1/3 + 4/3) = -1.5492.
-        let t = welch(&[1.0, 2.0, 3.0], &[2.0, 4.0, 6.0]).expect("both spread");
-        assert!((t + 1.549_193).abs() < 1e-5, "{t}");
-        assert_eq!(welch(&[1.0], &[2.0]), None);
-    }
-
-    #[test]
-    fn without_spread_any_difference_is_certain() {
-        assert_eq!(welch(&[1.0, 1.0], &[2.0, 2.0]), Some(f64::NEG_INFINITY));
-        assert_eq!(welch(&[2.0, 2.0], &[2.0, 2.0]), Some(0.0));
     }
 
     /// Wilson's interval for 0 of 100: 0 to z^2 / (n + z^2) = 3.84 / 103.84 = 0.037.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use sweetspot_scenario::{Engine, Scenario};
 use sweetspot_units::Volume;
 
-use super::run::{Class, Run, SizeBin, run};
+use super::run::{Class, Run, run};
 use crate::cached_engine::{ResultStore, RunKey};
 use crate::{StudyError, Workers};
 
@@ -58,9 +58,6 @@ pub struct MedianThroughput {
     /// How many flows.
     pub flows: u64,
 }
-
-/// A class of flows.
-pub type ThroughputOf = fn(&BufferMeasured) -> &MedianThroughput;
 
 /// Runs `scenario` with each of `buffers` and as many `seeds`, counted from the scenario's.
 ///
@@ -137,22 +134,6 @@ impl BufferMeasured {
             bulk: throughput(|run| &run.bulk),
             runs,
         }
-    }
-
-    /// The same where each of `picks` is a run, as often as it is picked: a bootstrap's sample.
-    pub fn resampled(&self, picks: &[usize]) -> BufferMeasured {
-        let runs = picks.iter().filter_map(|pick| self.runs.get(*pick)).cloned().collect();
-        BufferMeasured::of(self.buffer, runs)
-    }
-
-    /// Mean number of flows that are active at a time: Little's law over the flows that finished.
-    pub fn active_flows(&self) -> f64 {
-        self.runs.iter().map(|run| run.active_flows).sum::<f64>() / self.runs.len() as f64
-    }
-
-    /// Flows by the logarithm of their size, over all seeds.
-    pub fn by_size(&self) -> Vec<SizeBin> {
-        SizeBin::merged(self.runs.iter().map(|run| &run.by_size))
     }
 }
 

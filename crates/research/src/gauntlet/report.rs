@@ -4,7 +4,8 @@ use super::class::PathClass;
 use super::measured::RunMeasured;
 use super::plan::{GauntletPlan, GauntletVariant};
 use super::population::Population;
-use sweetspot_statistics::{Sorted, mean, quantile, welch};
+use crate::welch::welch;
+use sweetspot_statistics::{Sorted, mean, quantile};
 
 /// The result of a gauntlet: the stable object that `sweetspot-research gauntlet --json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize)]

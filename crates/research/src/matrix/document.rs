@@ -3,8 +3,9 @@ use core::fmt::Write;
 use super::{MATRIX, MatrixResult, MatrixTest, VARIANTS};
 use crate::markdown::MarkdownTable;
 use crate::page_abstract::Abstract;
+use crate::welch::welch;
 use sweetspot_experiment::plot::{Axis, Origin, Plot};
-use sweetspot_statistics::{mean, squared_error, welch};
+use sweetspot_statistics::{mean, squared_error};
 
 const ABSTRACT: Abstract<'_> = Abstract {
     question: "how do Sweetspot's windows perform in published tests of congestion control, and how much do they cost others?",

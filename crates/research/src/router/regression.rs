@@ -13,7 +13,7 @@ use super::analysis::Fits;
 use super::situations::{Situation, parse};
 use crate::markdown::MarkdownTable;
 use sweetspot_experiment::StudyError;
-use sweetspot_experiment::router::measure::{BufferMeasured, ThroughputOf};
+use sweetspot_experiment::router::measure::{BufferMeasured, MedianThroughput};
 use sweetspot_statistics::{Line, Sorted};
 
 const TABLE: &str = include_str!("../../data/router_situations.csv");
@@ -27,6 +27,9 @@ pub struct Regression {
     /// (X' X)^-1.
     inverse: Vec<Vec<f64>>,
 }
+
+/// A class of flows.
+type ThroughputOf = fn(&BufferMeasured) -> &MedianThroughput;
 
 #[derive(Debug)]
 struct Described {

@@ -11,7 +11,7 @@ use super::analysis::Fits;
 use super::drawing::{FigureAxis, FigureData, logarithmic, straight};
 use sweetspot_experiment::StudyError;
 use sweetspot_experiment::router::measure::BufferMeasured;
-use sweetspot_experiment::router::run::{Class, Run};
+use sweetspot_experiment::router::run::{Class, Run, SizeBin};
 
 const BUFFER: FigureAxis = logarithmic("buffer, packets");
 
@@ -116,7 +116,7 @@ pub(super) fn sizes(
         logarithmic("flow size, packets"),
         logarithmic("mean throughput, kbit/s"),
     );
-    let bins = measured.by_size();
+    let bins = SizeBin::merged(measured.runs.iter().map(|run| &run.by_size));
     let bins = || bins.iter().filter(|bin| bin.flows >= FEWEST);
     figure.simulated("simulated", bins().map(|bin| (bin.packets, bin.mean_bps / 1e3)));
     let packet = scenario.path.packet;

@@ -96,7 +96,7 @@ impl Situation {
                 m.loss,
                 m.delay_s * 1e3,
                 m.utilisation,
-                m.active_flows(),
+                active_flows(m),
                 m.median_size.median_bps,
                 m.median_size.flows,
                 m.bulk.median_bps,
@@ -105,6 +105,11 @@ impl Situation {
         }
         text
     }
+}
+
+/// Mean number of flows that are active at a time: Little's law over the flows that finished.
+fn active_flows(measured: &BufferMeasured) -> f64 {
+    measured.runs.iter().map(|run| run.active_flows).sum::<f64>() / measured.runs.len() as f64
 }
 
 /// The situations of a table of [`COLUMNS`].

@@ -11,7 +11,7 @@ use super::setup::{Setup, TESTBED};
 use super::simulations;
 use sweetspot_experiment::StudyError;
 use sweetspot_experiment::router::measure::{
-    BufferMeasured, MedianThroughput, Runner, ThroughputOf, measure, run_all,
+    BufferMeasured, MedianThroughput, Runner, measure, run_all,
 };
 use sweetspot_experiment::router::run::{INTERVAL, Run};
 
@@ -279,7 +279,7 @@ impl Experiment {
             logarithmic("buffer, kB"),
             logarithmic("throughput, kbit/s"),
         );
-        let kinds: [(&str, ThroughputOf); 2] =
+        let kinds: [(&str, fn(&BufferMeasured) -> &MedianThroughput); 2] =
             [("45 to 50 kB", |m| &m.small), ("more than 1000 kB", |m| &m.large)];
         for (label, of) in kinds {
             let some = self.measured.iter().filter(|m| of(m).flows > 0);
