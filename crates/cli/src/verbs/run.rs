@@ -219,10 +219,10 @@ fn recorder(
         let wrong = "--series: closed forms have no time series; use --engine sim or lab";
         return Err(UsageError::new(wrong));
     }
-    if theory || (given.series.is_none() && given.out.is_none()) {
+    if theory || (arguments.series.is_none() && arguments.out.is_none()) {
         return Ok(None);
     }
-    let series = RunSeries::of(scenario, given.interval);
+    let series = RunSeries::of(scenario, arguments.interval);
     series.map(Some).map_err(|error| UsageError::new(format!("--interval {error}")))
 }
 

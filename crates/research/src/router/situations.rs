@@ -108,7 +108,7 @@ impl Situation {
 }
 
 /// Mean number of flows that are active at a time: Little's law over the flows that finished.
-fn active_flows(measured: &BufferMeasured) -> f64 {
+pub fn active_flows(measured: &BufferMeasured) -> f64 {
     measured.runs.iter().map(|run| run.active_flows).sum::<f64>() / measured.runs.len() as f64
 }
 

@@ -96,7 +96,8 @@ impl Channel {
         tls: Result<Connection, rustls::Error>,
         deadline: Time,
     ) -> Result<Channel> {
-        let peer = socket.peer_addr().map_err(TransferError::system("reading the peer's address"))?;
+        let peer =
+            socket.peer_addr().map_err(TransferError::system("reading the peer's address"))?;
         // An IPv4 address in IPv6 form is shown as IPv4.
         let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
         let mut tls = tls.map_err(|e| tls_error(peer, &e))?;
