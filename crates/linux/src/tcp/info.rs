@@ -201,7 +201,7 @@ impl Fields<'_> {
         self.rest = rest;
         Some(*field)
     }
-    /// Those behind the next `bytes`.
+    /// Skips `bytes`.
     fn after(&mut self, bytes: usize) -> &mut Self {
         self.rest = self.rest.get(bytes..).unwrap_or(&[]);
         self
