@@ -279,9 +279,10 @@ impl Experiment {
             logarithmic("buffer, kB"),
             logarithmic("throughput, kbit/s"),
         );
-        let kinds: [(&str, fn(&BufferMeasured) -> &MedianThroughput); 2] =
-            [("45 to 50 kB", |m| &m.small), ("more than 1000 kB", |m| &m.large)];
-        for (label, of) in kinds {
+        type SizeClass = fn(&BufferMeasured) -> &MedianThroughput;
+        let small: SizeClass = |m| &m.small;
+        let large: SizeClass = |m| &m.large;
+        for (label, of) in [("45 to 50 kB", small), ("more than 1000 kB", large)] {
             let some = self.measured.iter().filter(|m| of(m).flows > 0);
             figure.simulated(label, some.map(|m| (kilobytes(m), of(m).median_bps / 1e3)));
         }
