@@ -52,4 +52,4 @@ pub use facts::{Facts, RetransmissionFacts, RttFacts, WindowFacts};
 pub use flow::{ApplicationTime, Flow, Seen};
 pub use limits::{Limits, percent};
 pub use quantities::{counted, in_rate};
-pub use verdict::LimitVerdict;
+pub use verdict::{LimitVerdict, NamedLimit};

@@ -31,6 +31,35 @@ pub struct LimitVerdict {
     pub fix: String,
 }
 
+/// The class and the cause of a [`LimitVerdict`], without its words: cheap for tables of many connections.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct NamedLimit {
+    /// The family of classes with the largest share that explains the rate.
+    pub class: Class,
+    /// The class of that family with the largest share.
+    pub cause: Class,
+    /// The family's share of the time, 0 to 1.
+    pub share_of_time: f64,
+    /// The cause's own part of it.
+    pub cause_share: f64,
+}
+
+impl NamedLimit {
+    /// The limit of a flow with time divided as in `limits`.
+    pub fn new(limits: &Limits, evidence: &Evidence) -> NamedLimit {
+        NamedLimit::settled(&mut { *limits }, &mut { *evidence })
+    }
+
+    /// The limit; the time of classes that do not explain the rate becomes unknown in `limits`, and `evidence` tells why.
+    fn settled(limits: &mut Limits, evidence: &mut Evidence) -> NamedLimit {
+        let class = name(limits, evidence);
+        let cause = limits.leading(class);
+        let [share_of_time, cause_share] = [limits.family_share(class), limits.share(cause)];
+        NamedLimit { class, cause, share_of_time, cause_share }
+    }
+}
+
 /// A class with less than this share of the time is no verdict where another, that explains
 /// nothing, had more.
 const MIN_SHARE: f64 = 0.3;
@@ -40,9 +69,8 @@ impl LimitVerdict {
     pub fn new(limits: &Limits, evidence: &Evidence) -> LimitVerdict {
         let mut limits = *limits;
         let mut evidence = *evidence;
-        let class = name(&mut limits, &mut evidence);
-        let cause = limits.leading(class);
-        let [share, own] = [limits.family_share(class), limits.share(cause)];
+        let NamedLimit { class, cause, share_of_time: share, cause_share: own } =
+            NamedLimit::settled(&mut limits, &mut evidence);
         let gain = words::gain(cause, own, &evidence);
         LimitVerdict {
             class,

@@ -15,9 +15,6 @@ const ARRIVAL_ROUNDS: u64 = 4;
 /// when they were acknowledged.
 const READ: f64 = 2.0 / 3.0;
 
-/// As many samples with a small segment that waited are no chance.
-const MANY_HELD: u64 = 5;
-
 /// With fewer segments in flight, delayed acknowledgements and small writes add as much to a receiver's RTT.
 const MUCH: u64 = 8;
 
@@ -62,6 +59,16 @@ impl HeldWindows {
         self.seconds += seconds;
     }
 
+    /// The part since `before`, an earlier state.
+    pub fn since(&self, before: &HeldWindows) -> HeldWindows {
+        HeldWindows {
+            byte_seconds: self.byte_seconds - before.byte_seconds,
+            round_trip_seconds: self.round_trip_seconds - before.round_trip_seconds,
+            seconds: self.seconds - before.seconds,
+            acked: self.acked - before.acked,
+        }
+    }
+
     /// The window and the round trip in the mean, if any time was so spent.
     pub fn mean(&self) -> Option<(Bytes, Duration)> {
         let rtt = Duration::from_nanos((self.round_trip_seconds / self.seconds * 1e9) as u64);
@@ -104,7 +111,7 @@ pub struct WindowsSeen {
 }
 
 impl WindowsSeen {
-    fn add(&mut self, window: Bytes) {
+    pub fn add(&mut self, window: Bytes) {
         if window < self.largest {
             self.shrunk_to = Some(self.shrunk_to.map_or(window, |min| min.min(window)));
         }
@@ -317,11 +324,6 @@ impl ConnectionHistory {
         let dropped = last.acked < self.withdrawn;
         self.loss_events += u64::from(lost && !dropped);
         self.repaired = if lost { Some((now.at, dropped)) } else { self.repaired };
-    }
-
-    /// Whether less than a segment mostly waited for the acknowledgement of the one before it.
-    pub fn mostly_holds_small(&self) -> bool {
-        self.held_small >= MANY_HELD && 2 * self.held_small > self.sent_samples
     }
 
     /// Whether the peer's window is small because data lie unread there: mostly far below its earlier size. The difference was

@@ -5,18 +5,26 @@
 //! At the receiver there are none: `receiving` uses the counters there.
 
 mod history;
+mod period;
 mod receiving;
 mod sending;
+mod sliding;
 
-use std::cmp::Ordering;
 use std::net::IpAddr;
 
 use sweetspot_trace::Histogram;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use self::history::{ConnectionHistory, STEADY, WindowsSeen};
-use crate::limits::OFTEN;
-use crate::{Class, Evidence, Limits, Reader};
+use self::history::{ConnectionHistory, STEADY};
+use self::period::Totals;
+use crate::{Class, Evidence, Limits};
+
+pub use self::period::Period;
+pub use self::sliding::SlidingLive;
+
+/// Time over which a connection is judged unless its user asks otherwise. Chosen for the patience of a person: a share of the
+/// time from a hundred samples, ten a second, is within ten percentage points of the true one (1.96 binomial deviations).
+pub const OBSERVATION: Duration = Duration::from_secs(10);
 
 /// The kernel's statistics of a connection at one time. Counters run from its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -107,7 +115,7 @@ pub enum Side {
 /// Follows a connection from sample to sample.
 #[derive(Debug, Clone, Default)]
 pub struct Live {
-    first: Option<Sample>,
+    first: Option<Totals>,
     last: Option<Sample>,
     side: Side,
     /// The division of the time if this end sends.
@@ -116,6 +124,10 @@ pub struct Live {
     receiving: Limits,
     /// Of it, the latest time in which a queue seems to stand, as long as too few samples rule out that the sender pauses.
     unproven: Limits,
+    /// How many such times there were; the latest is under way, or proven.
+    queues: u64,
+    /// Whether the latest sample proved the queue of the time before it.
+    proves: bool,
     recent: Limits,
     history: ConnectionHistory,
     /// Round trips while data went, in microseconds.
@@ -134,8 +146,8 @@ impl Live {
 
     /// Takes the next sample; times must not go back.
     pub fn handle(&mut self, sample: Sample) {
-        let first = self.first.get_or_insert(sample);
-        if (first.acked, first.received) == (Bytes::ZERO, Bytes::ZERO) {
+        let first = self.first.get_or_insert(Totals::beginning(&sample));
+        if first.has_moved_nothing() {
             self.history.rate.get_or_insert(Rate::ZERO);
         }
         self.history.see_windows(&sample);
@@ -169,13 +181,16 @@ impl Live {
     /// in `latest` and the steps before it. What the queue would not have outweighed keeps its class.
     fn prove_queue(&mut self, step: &Step, latest: &Limits) {
         let seems = self.side == Side::Receiver && self.history.seems_to_queue(step);
+        self.proves = false;
         if !seems || receiving::outweighs_queue(latest.dominant()) {
             self.unproven = Limits::default();
+            self.queues += 1;
             return;
         }
         self.unproven.extend(latest);
         if self.history.is_steady(step) {
             self.receiving.attribute(&std::mem::take(&mut self.unproven), Class::Bandwidth);
+            self.proves = true;
         }
     }
 
@@ -200,14 +215,7 @@ impl Live {
     /// Which way most data went since the first sample: the direction of [`evidence`](Live::evidence). A few bytes at the end,
     /// in answer to a download, do not change it.
     pub fn direction(&self) -> Side {
-        let (Some(first), Some(last)) = (self.first, self.last) else { return self.side };
-        let sent = last.acked.saturating_sub(first.acked);
-        let received = last.received.saturating_sub(first.received);
-        match sent.cmp(&received) {
-            Ordering::Greater => Side::Sender,
-            Ordering::Less => Side::Receiver,
-            Ordering::Equal => self.side,
-        }
+        self.first.map_or(self.side, |first| self.totals().direction_since(&first, self.side))
     }
 
     /// Payload per second between the last two samples.
@@ -231,7 +239,11 @@ impl Live {
 
     /// The shortest round trip that this end knows.
     pub fn rtt_min(&self) -> Option<Duration> {
-        match self.direction() {
+        self.rtt_min_of(self.direction())
+    }
+
+    fn rtt_min_of(&self, direction: Side) -> Option<Duration> {
+        match direction {
             Side::Sender => self.last.map(|s| s.rtt_min).filter(|t| *t > Duration::ZERO),
             Side::Receiver => self.history.min_receiver_rtt,
         }
@@ -246,80 +258,16 @@ impl Live {
         (spot > Bytes::ZERO && spot >= min).then_some(spot)
     }
 
-    /// The windows that the receiver of the data was seen to advertise.
-    fn windows(&self) -> &WindowsSeen {
-        match self.direction() {
-            Side::Sender => &self.history.peer_windows,
-            Side::Receiver => &self.history.own_windows,
-        }
-    }
-
-    /// Whether the receiving program reads in time. Its own kernel knows the unread data.
-    fn reader(&self) -> Reader {
-        match self.direction() {
-            _ if self.limits().share(Class::ReceiverApplication) >= OFTEN => Reader::Late,
-            Side::Receiver => Reader::Prompt,
-            Side::Sender => Reader::Unknown,
-        }
-    }
-
     /// The evidence for a verdict on the whole time.
     pub fn evidence(&self) -> Evidence {
-        let (Some(first), Some(last)) = (self.first, self.last) else {
-            return Evidence::default();
-        };
-        let lasted = last.at.since(first.at);
-        let held = self.history.held.mean();
-        let direction = self.direction();
-        let windows = self.windows();
-        let (bytes, window, scale) = match direction {
-            Side::Sender => {
-                let window = held.map(|(window, _)| window).or(last.peer_window);
-                (last.acked.saturating_sub(first.acked), window, last.peer_scale)
-            }
-            Side::Receiver => {
-                (last.received.saturating_sub(first.received), last.window, last.scale)
-            }
-        };
+        self.period().evidence
+    }
+
+    /// The whole time since the first sample.
+    pub fn period(&self) -> Period {
+        let windows = [self.history.own_windows, self.history.peer_windows];
         let median = self.round_trips.quantile(0.5).map(Duration::from_micros);
-        let goodput = if lasted > Duration::ZERO { bytes / lasted } else { Rate::ZERO };
-        Evidence {
-            goodput,
-            capacity: self.history.capacity.filter(|capacity| *capacity >= goodput.scaled(0.95)),
-            best: Some(self.history.fastest),
-            rtt_min: self.rtt_min(),
-            rtt: median.or(self.rtt()),
-            window,
-            window_round: held.map(|(_, rtt)| rtt).filter(|_| direction == Side::Sender),
-            min_window: windows.shrunk_to,
-            largest_window: Some(windows.largest).filter(|largest| *largest > Bytes::ZERO),
-            scale: Some(scale),
-            reader: self.reader(),
-            flight: self.history.free.mean().map(|(flight, _)| flight),
-            flight_round: self.history.free.mean().map(|(_, rtt)| rtt),
-            mss: last.mss,
-            segments: last.segments.saturating_sub(first.segments),
-            retransmitted: (direction == Side::Sender)
-                .then(|| last.retransmitted.saturating_sub(first.retransmitted)),
-            loss_events: self.history.loss_events,
-            timeouts: last.timeouts.saturating_sub(first.timeouts),
-            zero_windows: windows.closed,
-            holds_small: direction == Side::Sender && self.history.mostly_holds_small(),
-            lasted,
-            bytes,
-            unknown_because: Some(match direction {
-                Side::Sender => "no data went out while it was watched",
-                Side::Receiver if self.reader() == Reader::Late => {
-                    "the receiving program was often behind with reading, so look at it first; otherwise the sender or the \
-                     path holds it back"
-                }
-                Side::Receiver => {
-                    "nothing at this receiving end holds it back; the sender or the path does, \
-                     and the sender can tell (sweetspot diagnose there, or a capture)"
-                }
-            }),
-            ..Evidence::default()
-        }
+        self.first.map_or_else(Period::default, |first| self.since(&first, windows, median))
     }
 }
 

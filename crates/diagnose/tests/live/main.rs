@@ -3,6 +3,7 @@
 mod bbr;
 mod reader;
 mod receiver;
+mod sliding;
 
 use sweetspot_diagnose::live::{Live, Sample};
 use sweetspot_diagnose::{Class, Evidence, HostBuffer, LimitVerdict, Limits};

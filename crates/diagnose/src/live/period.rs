@@ -1,0 +1,202 @@
+//! What the samples of a connection show of a part of its time: where it went, and the evidence.
+
+use std::cmp::Ordering;
+
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+use super::history::{HeldWindows, WindowsSeen};
+use super::{Live, Sample, Side};
+use crate::limits::OFTEN;
+use crate::verdict::NamedLimit;
+use crate::{Class, Evidence, LimitVerdict, Limits, Reader};
+
+/// A part of a connection's time, from one sample to a later one.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
+pub struct Period {
+    /// Which way most data went.
+    pub direction: Side,
+    /// Where the time went, by the rules of that direction.
+    pub limits: Limits,
+    /// The evidence for a verdict.
+    pub evidence: Evidence,
+}
+
+impl Period {
+    /// The limit, in words.
+    pub fn verdict(&self) -> LimitVerdict {
+        LimitVerdict::new(&self.limits, &self.evidence)
+    }
+
+    /// The limit of that verdict, without its words.
+    pub fn named(&self) -> NamedLimit {
+        NamedLimit::new(&self.limits, &self.evidence)
+    }
+
+    /// Whether nothing held the connection but that no data came to be sent.
+    pub fn is_idle(&self) -> bool {
+        let rests = matches!(self.named().class, Class::Application | Class::Unknown);
+        rests && self.evidence.bytes == Bytes::ZERO
+    }
+}
+
+/// Sums up to a sample, which grow with time: the difference of two belongs to the time between them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Totals {
+    pub at: Time,
+    acked: Bytes,
+    received: Bytes,
+    segments: u64,
+    retransmitted: u64,
+    timeouts: u64,
+    sending: Limits,
+    pub receiving: Limits,
+    held: HeldWindows,
+    free: HeldWindows,
+    loss_events: u64,
+    sent_samples: u64,
+    held_small: u64,
+}
+
+impl Totals {
+    /// Those of a first sample, before which nothing was seen.
+    pub fn beginning(sample: &Sample) -> Totals {
+        Totals {
+            at: sample.at,
+            acked: sample.acked,
+            received: sample.received,
+            segments: sample.segments,
+            retransmitted: sample.retransmitted,
+            timeouts: sample.timeouts,
+            ..Totals::default()
+        }
+    }
+
+    pub fn has_moved_nothing(&self) -> bool {
+        (self.acked, self.received) == (Bytes::ZERO, Bytes::ZERO)
+    }
+
+    /// Payload in each direction since `first`: sent, received.
+    fn bytes_since(&self, first: &Totals) -> [Bytes; 2] {
+        [self.acked.saturating_sub(first.acked), self.received.saturating_sub(first.received)]
+    }
+
+    /// Which way most of it went; `otherwise` if neither.
+    pub fn direction_since(&self, first: &Totals, otherwise: Side) -> Side {
+        let [sent, received] = self.bytes_since(first);
+        match sent.cmp(&received) {
+            Ordering::Greater => Side::Sender,
+            Ordering::Less => Side::Receiver,
+            Ordering::Equal => otherwise,
+        }
+    }
+}
+
+impl Live {
+    /// The sums up to the latest sample.
+    pub(super) fn totals(&self) -> Totals {
+        let begun = self.last.as_ref().map_or_else(Totals::default, Totals::beginning);
+        let history = &self.history;
+        Totals {
+            sending: self.sending,
+            receiving: self.receiving,
+            held: history.held,
+            free: history.free,
+            loss_events: history.loss_events,
+            sent_samples: history.sent_samples,
+            held_small: history.held_small,
+            ..begun
+        }
+    }
+
+    /// The time since `first`, in which this end and its peer were seen to advertise `windows`, and `median` was the median
+    /// round trip while data went.
+    pub(super) fn since(
+        &self,
+        first: &Totals,
+        windows: [WindowsSeen; 2],
+        median: Option<Duration>,
+    ) -> Period {
+        let Some(last) = self.last else { return Period::default() };
+        let now = self.totals();
+        let direction = now.direction_since(first, self.side);
+        let limits = match direction {
+            Side::Sender => now.sending.since(&first.sending),
+            Side::Receiver => now.receiving.since(&first.receiving),
+        };
+        let reader = reader(direction, &limits);
+        let [sent, received] = now.bytes_since(first);
+        let held = now.held.since(&first.held).mean();
+        let free = now.free.since(&first.free).mean();
+        let [own, peer] = windows;
+        let (bytes, window, windows, scale) = match direction {
+            Side::Sender => {
+                let window = held.map(|(window, _)| window).or(last.peer_window);
+                (sent, window, peer, last.peer_scale)
+            }
+            Side::Receiver => (received, last.window, own, last.scale),
+        };
+        let lasted = now.at.since(first.at);
+        let goodput = if lasted > Duration::ZERO { bytes / lasted } else { Rate::ZERO };
+        let small = [now.held_small - first.held_small, now.sent_samples - first.sent_samples];
+        let evidence = Evidence {
+            goodput,
+            capacity: self.history.capacity.filter(|capacity| *capacity >= goodput.scaled(0.95)),
+            best: Some(self.history.fastest),
+            rtt_min: self.rtt_min_of(direction),
+            rtt: median.or(self.rtt()),
+            window,
+            window_round: held.map(|(_, rtt)| rtt).filter(|_| direction == Side::Sender),
+            min_window: windows.shrunk_to,
+            largest_window: Some(windows.largest).filter(|largest| *largest > Bytes::ZERO),
+            scale: Some(scale),
+            reader,
+            flight: free.map(|(flight, _)| flight),
+            flight_round: free.map(|(_, rtt)| rtt),
+            mss: last.mss,
+            segments: now.segments.saturating_sub(first.segments),
+            retransmitted: (direction == Side::Sender)
+                .then(|| now.retransmitted.saturating_sub(first.retransmitted)),
+            loss_events: now.loss_events - first.loss_events,
+            timeouts: now.timeouts.saturating_sub(first.timeouts),
+            zero_windows: windows.closed,
+            holds_small: direction == Side::Sender && mostly_holds_small(small),
+            lasted,
+            bytes,
+            unknown_because: Some(unknown_because(direction, reader)),
+            ..Evidence::default()
+        };
+        Period { direction, limits, evidence }
+    }
+}
+
+/// Whether the receiving program reads in time. Its own kernel knows the unread data.
+fn reader(direction: Side, limits: &Limits) -> Reader {
+    match direction {
+        _ if limits.share(Class::ReceiverApplication) >= OFTEN => Reader::Late,
+        Side::Receiver => Reader::Prompt,
+        Side::Sender => Reader::Unknown,
+    }
+}
+
+/// As many samples with a small segment that waited are no chance.
+const MANY_HELD: u64 = 5;
+
+/// Whether less than a segment mostly waited for the acknowledgement of the one before it: in `held` of `all` samples.
+fn mostly_holds_small([held, all]: [u64; 2]) -> bool {
+    held >= MANY_HELD && 2 * held > all
+}
+
+fn unknown_because(direction: Side, reader: Reader) -> &'static str {
+    match (direction, reader) {
+        (Side::Sender, _) => "no data went out while it was watched",
+        (Side::Receiver, Reader::Late) => {
+            "the receiving program was often behind with reading, so look at it first; otherwise the sender or the \
+             path holds it back"
+        }
+        (Side::Receiver, _) => {
+            "nothing at this receiving end holds it back; the sender or the path does, \
+             and the sender can tell (sweetspot diagnose there, or a capture)"
+        }
+    }
+}

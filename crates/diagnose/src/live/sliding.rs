@@ -1,0 +1,132 @@
+//! A connection judged by the latest part of its time, however long it is followed.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+use sweetspot_trace::Histogram;
+use sweetspot_units::{Bytes, Duration, Time};
+
+use super::history::WindowsSeen;
+use super::period::{Period, Totals};
+use super::{Live, Sample};
+use crate::{Class, Limits};
+
+/// The latest part of the time begins at one of so many moments in it: it is exact to half of their distance.
+const GRAINS: u64 = 20;
+
+/// Follows a connection from sample to sample as [`Live`] does, and judges the last [`length`](SlidingLive::between) of its
+/// time. Until that has passed, [`period`](SlidingLive::period) equals [`Live::period`] of the same samples.
+#[derive(Debug, Clone)]
+pub struct SlidingLive {
+    live: Live,
+    length: Duration,
+    /// Where the latest part of the time may begin, the oldest first. The first one is where it does.
+    marks: VecDeque<Mark>,
+    /// What samples since then showed that has no sum.
+    shown: VecDeque<Shown>,
+}
+
+/// The sums up to a moment.
+#[derive(Debug, Clone, Copy)]
+struct Mark {
+    totals: Totals,
+    /// Of `totals.receiving`, the time of a queue that was unproven then, and which queue that is.
+    unproven: Limits,
+    queue: u64,
+}
+
+/// What a sample showed.
+#[derive(Debug, Clone, Copy)]
+struct Shown {
+    at: Time,
+    /// The round trip if data went since the sample before.
+    rtt: Option<Duration>,
+    /// The windows that this end and the peer advertised.
+    windows: [Option<Bytes>; 2],
+}
+
+impl SlidingLive {
+    /// A connection between these addresses, without samples yet, of which the last `length` is judged: from a sample to
+    /// another, exact to a fortieth of `length` if samples come often enough. One interval is judged if it is longer.
+    pub fn between(local: IpAddr, remote: IpAddr, length: Duration) -> SlidingLive {
+        SlidingLive {
+            live: Live::between(local, remote),
+            length,
+            marks: VecDeque::new(),
+            shown: VecDeque::new(),
+        }
+    }
+
+    /// Takes the next sample; times must not go back.
+    pub fn handle(&mut self, sample: Sample) {
+        let moved = self.live.last().is_some_and(|last| {
+            sample.acked.saturating_sub(last.acked) != sample.received.saturating_sub(last.received)
+        });
+        let is_first = self.live.last().is_none();
+        self.live.handle(sample);
+        if self.live.proves {
+            self.attribute_proven_queue();
+        }
+        let rtt = self.live.rtt().filter(|_| moved);
+        let shown = Shown { at: sample.at, rtt, windows: [sample.window, sample.peer_window] };
+        let is_new = self.shown.back().is_none_or(|last| last.windows != shown.windows);
+        if rtt.is_some() || is_new {
+            self.shown.push_back(shown);
+        }
+        let grain = self.length / GRAINS;
+        if self.marks.back().is_none_or(|mark| sample.at.since(mark.totals.at) >= grain) {
+            let totals = match is_first {
+                true => Totals::beginning(&sample),
+                false => self.live.totals(),
+            };
+            let Live { unproven, queues: queue, .. } = self.live;
+            self.marks.push_back(Mark { totals, unproven, queue });
+        }
+        self.forget(sample.at, self.length.saturating_sub(grain / 2));
+    }
+
+    /// Forgets all but the newest mark that is at least `age` old, and what was shown before it.
+    fn forget(&mut self, now: Time, age: Duration) {
+        let is_old = |mark: &Mark| now.since(mark.totals.at) >= age;
+        while self.marks.get(1).is_some_and(is_old) {
+            self.marks.pop_front();
+        }
+        let Some(first) = self.marks.front() else { return };
+        // The windows at the mark are those of the newest sample up to it.
+        while self.shown.get(1).is_some_and(|shown| shown.at <= first.totals.at) {
+            self.shown.pop_front();
+        }
+    }
+
+    /// A queue that later samples prove stood before, too: also in what came before a mark.
+    fn attribute_proven_queue(&mut self) {
+        let queue = self.live.queues;
+        for mark in self.marks.iter_mut().filter(|mark| mark.queue == queue) {
+            let unproven = std::mem::take(&mut mark.unproven);
+            mark.totals.receiving.attribute(&unproven, Class::Bandwidth);
+        }
+    }
+
+    /// All that is known of the connection.
+    pub fn live(&self) -> &Live {
+        &self.live
+    }
+
+    /// The latest part of its time. Rules keep what they learned before it: capacity, least round trip, losses that still
+    /// shape the congestion window.
+    pub fn period(&self) -> Period {
+        let Some(first) = self.marks.front() else { return Period::default() };
+        let mut windows = [WindowsSeen::default(); 2];
+        let mut round_trips = Histogram::default();
+        for shown in &self.shown {
+            for (seen, window) in windows.iter_mut().zip(shown.windows) {
+                window.into_iter().for_each(|window| seen.add(window));
+            }
+            if let Some(rtt) = shown.rtt.filter(|_| shown.at > first.totals.at) {
+                round_trips.add(rtt.as_micros(), 1);
+            }
+        }
+        let median = round_trips.quantile(0.5).map(Duration::from_micros);
+        self.live.since(&first.totals, windows, median)
+    }
+}

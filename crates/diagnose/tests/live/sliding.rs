@@ -1,0 +1,254 @@
+//! Laws of the latest part of a connection's time.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use proptest::prelude::*;
+use sweetspot_diagnose::live::{Live, OBSERVATION, Sample, SlidingLive};
+use sweetspot_diagnose::{Class, LimitVerdict};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+use crate::{bulk, receiver};
+
+/// The window begins at a moment that is exact to half of a twentieth of its length.
+const GRAIN: Duration = Duration::from_millis(500);
+
+/// What a connection does for a while.
+#[derive(Debug, Clone, Copy)]
+enum Doing {
+    Nothing,
+    FillsPeerWindow(u64),
+    FillsSendBuffer,
+    LacksData,
+    KeepsPacing,
+    LosesAndRepairs,
+    Sends {
+        rtt_ms: u64,
+        peer_window: u64,
+    },
+    ReadsLate,
+    /// The data of a standing queue, or of a sender that pauses for so long.
+    Receives {
+        rtt_ms: u64,
+        pause_ms: u64,
+        window: u64,
+    },
+}
+
+fn doing() -> impl Strategy<Value = Doing> {
+    prop_oneof![
+        Just(Doing::Nothing),
+        (10_000..200_000u64).prop_map(Doing::FillsPeerWindow),
+        Just(Doing::FillsSendBuffer),
+        Just(Doing::LacksData),
+        Just(Doing::KeepsPacing),
+        Just(Doing::LosesAndRepairs),
+        (40..90u64, 0..1_000_000u64)
+            .prop_map(|(rtt_ms, peer_window)| Doing::Sends { rtt_ms, peer_window }),
+        Just(Doing::ReadsLate),
+        (40..90u64, 0..30u64, 30_000..1_000_000u64)
+            .prop_map(|(rtt_ms, pause_ms, window)| Doing::Receives { rtt_ms, pause_ms, window }),
+    ]
+}
+
+/// Phases, each with the number of its samples and their distance in milliseconds.
+fn history() -> impl Strategy<Value = Vec<(Doing, usize, u64)>> {
+    prop::collection::vec((doing(), 1..30usize, 100..1500u64), 1..8)
+}
+
+/// The sample `ms` after `last`, of which it has the counters.
+fn next(last: &Sample, doing: Doing, ms: u64) -> Sample {
+    let time = Duration::from_millis(ms);
+    let step = Sample {
+        at: last.at + time,
+        acked: last.acked,
+        received: last.received,
+        delivered: last.delivered,
+        busy: last.busy,
+        window_limited: last.window_limited,
+        buffer_limited: last.buffer_limited,
+        segments: last.segments,
+        retransmitted: last.retransmitted,
+        ..opened()
+    };
+    let sent = |bytes: u64| Sample {
+        acked: last.acked + Bytes::new(bytes),
+        delivered: last.delivered + bytes / 1000,
+        segments: last.segments + bytes / 1000,
+        busy: last.busy + time,
+        ..step
+    };
+    let got = |bytes: u64| Sample { received: last.received + Bytes::new(bytes), ..step };
+    match doing {
+        Doing::Nothing => step,
+        Doing::FillsPeerWindow(window) => Sample {
+            window_limited: last.window_limited + time,
+            peer_window: Some(Bytes::new(window)),
+            // A window each 40 ms.
+            ..sent(window * ms / 40)
+        },
+        Doing::FillsSendBuffer => {
+            Sample { buffer_limited: last.buffer_limited + time, under_way: 30, ..sent(750 * ms) }
+        }
+        Doing::LacksData => {
+            Sample { not_sent: Bytes::ZERO, queued: Bytes::new(1000), under_way: 1, ..sent(ms) }
+        }
+        Doing::KeepsPacing => {
+            let pacing_limit = Some(Rate::from_mbit_per_second(8));
+            Sample { pacing_limit, under_way: 17, ..sent(1000 * ms) }
+        }
+        Doing::LosesAndRepairs => {
+            Sample { retransmitted: last.retransmitted + 3, ..sent(300 * ms) }
+        }
+        Doing::Sends { rtt_ms, peer_window } => Sample {
+            rtt: Duration::from_millis(rtt_ms),
+            peer_window: Some(Bytes::new(peer_window)),
+            ..sent(1250 * ms)
+        },
+        Doing::ReadsLate => Sample { unread: Bytes::new(2_000_000), ..got(500 * ms) },
+        Doing::Receives { rtt_ms, pause_ms, window } => Sample {
+            receiver_rtt: Duration::from_millis(rtt_ms),
+            last_arrival: Some(Duration::from_millis(pause_ms)),
+            window: Some(Bytes::new(window)),
+            ..got(1250 * ms)
+        },
+    }
+}
+
+/// A connection that has just opened.
+fn opened() -> Sample {
+    let Sample { receiver_rtt, timestamps, last_arrival, window, .. } = receiver();
+    Sample {
+        busy: Duration::ZERO,
+        acked: Bytes::ZERO,
+        delivered: 0,
+        segments: 0,
+        receiver_rtt,
+        timestamps,
+        last_arrival,
+        window,
+        ..bulk()
+    }
+}
+
+fn samples(history: &[(Doing, usize, u64)]) -> Vec<Sample> {
+    let mut all = vec![opened()];
+    for (doing, count, ms) in history {
+        for _ in 0..*count {
+            all.push(next(all.last().unwrap(), *doing, *ms));
+        }
+    }
+    all
+}
+
+fn sliding() -> SlidingLive {
+    let address = |last| IpAddr::V4(Ipv4Addr::new(192, 0, 2, last));
+    SlidingLive::between(address(1), address(2), OBSERVATION)
+}
+
+proptest! {
+    /// `top` and `diagnose` are one engine: for the same samples they name the same limit, with the same evidence.
+    #[test]
+    fn the_latest_part_of_a_short_time_is_all_of_it(history in history()) {
+        let (mut window, mut all) = (sliding(), Live::default());
+        for sample in samples(&history) {
+            if sample.at > Time::ZERO + OBSERVATION {
+                break;
+            }
+            window.handle(sample);
+            all.handle(sample);
+            prop_assert_eq!(window.period(), all.period());
+            let verdict = LimitVerdict::new(all.limits(), &all.evidence());
+            let named = window.period().named();
+            prop_assert_eq!((named.class, named.cause), (verdict.class, verdict.cause));
+            prop_assert_eq!(window.period().verdict(), verdict);
+        }
+    }
+
+    /// No time is lost or counted twice, also where a queue is proven long after it began.
+    #[test]
+    fn the_latest_part_lasts_as_long_as_it_should(history in history()) {
+        let mut window = sliding();
+        let samples = samples(&history);
+        let begun = samples[0].at;
+        let mut before = begun;
+        for sample in samples {
+            window.handle(sample);
+            let interval = sample.at.since(before);
+            before = sample.at;
+            let period = window.period();
+            prop_assert_eq!(period.limits.total(), period.evidence.lasted);
+            let followed = sample.at.since(begun);
+            prop_assert!(period.evidence.lasted >= followed.min(OBSERVATION - GRAIN / 2));
+            // From a mark to the next one may take a grain and a sample's distance.
+            let most = OBSERVATION + GRAIN / 2 + Duration::from_millis(1500);
+            prop_assert!(period.evidence.lasted <= most.max(interval), "{:?}", period.evidence.lasted);
+        }
+    }
+
+    /// A limit that has ended is gone once the window has passed it, whatever came before.
+    #[test]
+    fn a_finished_phase_leaves_the_window(before in history(), last in doing(), ms in 100..1000u64) {
+        let shares = |history: &[(Doing, usize, u64)]| {
+            let mut window = sliding();
+            samples(history).into_iter().for_each(|sample| window.handle(sample));
+            window.period()
+        };
+        // The queue of an earlier phase and a loss 30 s ago still shape what comes after.
+        let enough = (60_000 / ms) as usize;
+        let both = shares(&[&before[..], &[(last, enough, ms)]].concat());
+        let own: &[Class] = match last {
+            Doing::Nothing | Doing::LacksData => &[Class::Application],
+            Doing::FillsPeerWindow(_) => &[Class::ReceiverWindow, Class::ReceiverApplication],
+            Doing::FillsSendBuffer => &[Class::SenderWindow, Class::Bandwidth],
+            Doing::KeepsPacing => &[Class::Pacing],
+            Doing::ReadsLate => &[Class::ReceiverApplication],
+            Doing::LosesAndRepairs => &[Class::Congestion, Class::Bandwidth],
+            Doing::Sends { .. } => return Ok(()),
+            Doing::Receives { .. } => return Ok(()),
+        };
+        let time: Duration = Duration::from_nanos(own.iter().map(|c| both.limits.time(*c).as_nanos()).sum());
+        prop_assert_eq!(time, both.limits.total(), "{:?}", both.limits);
+    }
+
+    /// Whatever it did before.
+    #[test]
+    fn a_connection_on_which_nothing_moves_is_idle(before in history(), ms in 100..1000u64) {
+        let mut window = sliding();
+        samples(&before).into_iter().for_each(|sample| window.handle(sample));
+        let mut last = *window.live().last().unwrap();
+        let begun = last.at;
+        while last.at.since(begun) < OBSERVATION + GRAIN {
+            last = next(&last, Doing::Nothing, ms);
+            window.handle(last);
+        }
+        prop_assert!(window.period().is_idle(), "{:?}", window.period());
+    }
+}
+
+/// A window full for eight seconds, and ten without data after it: the share falls with time, and half way the verdict changes.
+#[test]
+fn the_verdict_changes_when_another_limit_has_most_of_the_window() {
+    let mut window = sliding();
+    let history = [(Doing::FillsPeerWindow(1_000_000), 12, 1000), (Doing::LacksData, 12, 1000)];
+    let classes: Vec<Class> = samples(&history)
+        .into_iter()
+        .map(|sample| {
+            window.handle(sample);
+            window.period().named().class
+        })
+        .collect();
+    assert!(classes[1..=16].iter().all(|class| *class == Class::ReceiverWindow), "{classes:?}");
+    assert!(classes[18..].iter().all(|class| *class == Class::Application), "{classes:?}");
+}
+
+/// Samples far apart: the last interval is all that can be judged.
+#[test]
+fn an_interval_longer_than_the_window_is_judged_whole() {
+    let mut window = sliding();
+    let minute = 60_000;
+    let history = [(Doing::LacksData, 3, minute), (Doing::FillsPeerWindow(1_000_000), 1, minute)];
+    samples(&history).into_iter().for_each(|sample| window.handle(sample));
+    let period = window.period();
+    assert_eq!(period.evidence.lasted, Duration::from_secs(60));
+    assert_eq!(period.named().class, Class::ReceiverWindow);
+}
