@@ -16,6 +16,7 @@
 //! ```
 
 mod clamp;
+mod diagnosis;
 mod error;
 mod host;
 mod locked;
@@ -25,9 +26,9 @@ mod settings;
 mod table;
 
 pub use clamp::window_clamp;
+pub use diagnosis::diagnosis;
 pub use error::HostError;
 pub use host::NamespaceConnections;
-pub use locked::{host_buffer, locked_buffer};
 pub use owners::{Owner, Owners};
 pub use sample::sample;
 pub use settings::settings;

@@ -1,20 +1,26 @@
 use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
 
-use sweetspot_diagnose::live::{Live, Side};
-use sweetspot_diagnose::{Class, Limits, percent};
+use sweetspot_diagnose::live::{Live, OBSERVATION, Period, Side, SlidingLive};
+use sweetspot_diagnose::{Class, Flow, percent};
 use sweetspot_linux::diag::DiagConnection;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
+use super::diagnosis::diagnosis;
 use super::owners::{Owner, Owners};
 use super::sample::sample;
 
 /// Number of past readings kept per connection.
 const HISTORY_POINTS: usize = 120;
 
+/// Longer than anybody reads connections.
+const ALWAYS: Duration = Duration::from_secs(u32::MAX as u64);
+
 /// The connections seen last, each followed from when it was first seen.
 #[derive(Debug, Default)]
 pub struct ConnectionList {
     rows: HashMap<u64, ConnectionRow>,
+    by_ends: HashMap<[SocketAddr; 2], u64>,
     owners: Owners,
     round: u64,
     is_one_interval: bool,
@@ -25,12 +31,13 @@ pub struct ConnectionList {
 pub struct ConnectionRow {
     /// The connection as of the last reading.
     pub connection: DiagConnection,
-    /// Its limit.
-    pub live: Live,
     /// The process that has it open.
     pub owner: Option<Owner>,
     /// Rates, bit/s, and RTTs, microseconds, the newest last.
     pub past: VecDeque<(u64, u64)>,
+    live: SlidingLive,
+    /// The same time as the other end has it, where that is on this host, sends, and so knows more.
+    by_sender: Option<Box<Period>>,
     round: u64,
     is_one_interval: bool,
 }
@@ -48,11 +55,10 @@ impl ConnectionList {
         for connection in connections {
             let Some(sample) = sample(&connection, now) else { continue };
             let owner = self.owners.of(connection.inode);
-            let row = self
-                .rows
-                .entry(connection.cookie)
-                .or_insert_with(|| ConnectionRow::new(&connection));
-            row.is_one_interval = self.is_one_interval;
+            let row = self.rows.entry(connection.cookie).or_insert_with(|| {
+                self.by_ends.insert([connection.local, connection.remote], connection.cookie);
+                ConnectionRow::new(&connection, self.is_one_interval)
+            });
             row.live.handle(sample);
             row.round = self.round;
             row.connection = connection;
@@ -62,6 +68,30 @@ impl ConnectionList {
             row.record_history();
         }
         self.rows.retain(|_, row| row.round == self.round);
+        if self.by_ends.len() != self.rows.len() {
+            self.by_ends.retain(|_, cookie| self.rows.contains_key(cookie));
+        }
+        self.share_verdicts();
+    }
+
+    /// Gives each receiver whose sender is on this host that one's period.
+    fn share_verdicts(&mut self) {
+        let receivers = self.rows.values().filter(|row| row.live().side() == Side::Receiver);
+        let shared: Vec<(u64, Box<Period>)> = receivers
+            .filter_map(|row| {
+                let other = self.other_end(row)?;
+                let (own, period) = (row.live.period(), other.live.period());
+                let sends = period.direction == Side::Sender && period.evidence.bytes > Bytes::ZERO;
+                let knows_more = sends && own.direction == Side::Receiver;
+                knows_more.then(|| (row.connection.cookie, Box::new(period)))
+            })
+            .collect();
+        self.rows.values_mut().for_each(|row| row.by_sender = None);
+        for (cookie, period) in shared {
+            if let Some(row) = self.rows.get_mut(&cookie) {
+                row.by_sender = Some(period);
+            }
+        }
     }
 
     /// The connections, in no order.
@@ -73,18 +103,41 @@ impl ConnectionList {
     pub fn row(&self, cookie: u64) -> Option<&ConnectionRow> {
         self.rows.get(&cookie)
     }
+
+    /// The diagnosis of the connection of `row`, of the time that its limit is of. `is_own_namespace` as for [`diagnosis`].
+    pub fn diagnosis(&self, row: &ConnectionRow, is_own_namespace: bool) -> Flow {
+        let other = self.other_end(row);
+        let (teller, other) = match other.filter(|_| row.by_sender.is_some()) {
+            Some(sender) => (sender, Some(row)),
+            None => (row, other),
+        };
+        let ends = [Some(teller), other];
+        let pid = |end: &DiagConnection| {
+            let row = ends.into_iter().flatten().find(|row| row.connection.cookie == end.cookie)?;
+            row.owner.as_ref().map(|owner| owner.pid)
+        };
+        let other = other.map(|row| &row.connection);
+        diagnosis(&teller.connection, other, &row.period(), pid, is_own_namespace)
+    }
+
+    /// The other end of the connection of `row`, if it is in this list, too.
+    fn other_end(&self, row: &ConnectionRow) -> Option<&ConnectionRow> {
+        self.row(*self.by_ends.get(&[row.connection.remote, row.connection.local])?)
+    }
 }
 
 impl ConnectionRow {
-    /// A new connection.
-    pub fn new(connection: &DiagConnection) -> ConnectionRow {
+    fn new(connection: &DiagConnection, is_one_interval: bool) -> ConnectionRow {
+        let [local, remote] = [connection.local.ip(), connection.remote.ip()];
+        let judged = if is_one_interval { ALWAYS } else { OBSERVATION };
         ConnectionRow {
             connection: connection.clone(),
-            live: Live::between(connection.local.ip(), connection.remote.ip()),
             owner: None,
             past: VecDeque::new(),
+            live: SlidingLive::between(local, remote, judged),
+            by_sender: None,
             round: 0,
-            is_one_interval: false,
+            is_one_interval,
         }
     }
 
@@ -100,20 +153,31 @@ impl ConnectionRow {
         self.past.push_back((rate, rtt));
     }
 
-    /// Payload per second.
+    /// All that is known of it since it was first read.
+    pub fn live(&self) -> &Live {
+        self.live.live()
+    }
+
+    /// The time that its limit is of: the last [`OBSERVATION`], or all of one interval. If both ends are on this host, as the
+    /// sender has it.
+    pub fn period(&self) -> Period {
+        self.by_sender.as_deref().map_or_else(|| self.live.period(), |period| *period)
+    }
+
+    /// Payload per second in the interval before the last reading.
     pub fn rate(&self) -> Rate {
-        if self.is_one_interval { self.live.evidence().goodput } else { self.live.rate() }
+        if self.is_one_interval { self.live().evidence().goodput } else { self.live().rate() }
     }
 
     /// The RTT by this end's kernel.
     pub fn rtt(&self) -> Option<Duration> {
-        self.live.rtt()
+        self.live().rtt()
     }
 
     /// The advertised window that bounds it: the peer's, or our own where we receive.
     pub fn window(&self) -> Option<Bytes> {
-        let sample = self.live.last()?;
-        match self.live.side() {
+        let sample = self.live().last()?;
+        match self.live().side() {
             Side::Sender => sample.peer_window,
             Side::Receiver => sample.window,
         }
@@ -121,48 +185,39 @@ impl ConnectionRow {
 
     /// The congestion window.
     pub fn congestion_window(&self) -> Option<Bytes> {
-        let sample = self.live.last()?;
+        let sample = self.live().last()?;
         Some(sample.mss * u64::from(sample.congestion_window))
     }
 
     /// Payload in both directions since it began.
     pub fn bytes(&self) -> Bytes {
-        self.live.last().map_or(Bytes::ZERO, |s| s.acked + s.received)
+        self.live().last().map_or(Bytes::ZERO, |s| s.acked + s.received)
     }
 
     /// Segments retransmitted since it began.
     pub fn retransmitted(&self) -> u64 {
-        self.live.last().map_or(0, |s| s.retransmitted)
-    }
-
-    /// Its limit in the interval before the last reading.
-    pub fn limits(&self) -> &Limits {
-        if self.is_one_interval { self.live.limits() } else { self.live.recent() }
+        self.live().last().map_or(0, |s| s.retransmitted)
     }
 
     /// Its limit, in words: the share first, so that it is not cut off.
     pub fn limited_by(&self) -> String {
-        self.limited_in(Class::words)
+        limited_by(&self.period(), Class::words)
     }
 
     /// The same in 20 characters at most, for a table.
     pub fn limited_by_briefly(&self) -> String {
-        self.limited_in(briefly)
+        limited_by(&self.period(), briefly)
     }
+}
 
-    fn limited_in(&self, words: fn(Class) -> &'static str) -> String {
-        let limits = self.limits();
-        match (limits.dominant(), self.live.side()) {
-            // A connection that another cause stops is not idle.
-            (Class::Application | Class::Unknown, _) if self.rate() == Rate::ZERO => {
-                "idle".to_owned()
-            }
-            (Class::Unknown, Side::Receiver) => "sender or path".to_owned(),
-            (Class::Unknown, Side::Sender) => "not known yet".to_owned(),
-            (class, _) => {
-                format!("{:.0} % {}", percent(limits.family_share(class)), words(class))
-            }
-        }
+fn limited_by(period: &Period, words: fn(Class) -> &'static str) -> String {
+    let named = period.named();
+    match (named.class, period.direction) {
+        // A connection that another cause stops is not idle.
+        _ if period.is_idle() => "idle".to_owned(),
+        (Class::Unknown, Side::Receiver) => "sender or path".to_owned(),
+        (Class::Unknown, Side::Sender) => "not known".to_owned(),
+        (class, _) => format!("{:.0} % {}", percent(named.share_of_time), words(class)),
     }
 }
 

@@ -84,6 +84,24 @@ fn top_lists_a_connection_with_who_has_it_and_what_limits_it() -> Tested {
     })
 }
 
+/// The receiver's end, too, has what the sender's counters show: `diagnose` reports one connection, and the sender knows more.
+#[test]
+fn top_names_the_limit_that_diagnose_names() -> Tested {
+    while_somebody_writes_slowly(|socket| {
+        let (near, far) = (socket.local_addr()?.to_string(), socket.peer_addr()?.to_string());
+        let diagnosed = stdout(&sweetspot(&["diagnose", &near, "--for", "1s", "--json"])?);
+        let diagnosed: Value = serde_json::from_str(&diagnosed)?;
+        let top = stdout(&sweetspot(&["top", "--once", "--json", "--filter", &near])?);
+        let top: Value = serde_json::from_str(&top)?;
+        let rows = top["connections"].as_array().ok_or("no connections")?;
+        for end in [near, far] {
+            let row = rows.iter().find(|row| row["local"] == end.as_str()).ok_or("not there")?;
+            assert_eq!(row["limited_by"], diagnosed["flows"][0]["verdict"]["class"], "{row}");
+        }
+        Ok(())
+    })
+}
+
 #[test]
 fn a_recording_is_judged_like_what_was_recorded() -> Tested {
     let dir = tempfile::tempdir()?;

@@ -11,9 +11,7 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use super::SAMPLE_INTERVAL;
 use super::target::LiveTarget;
-use sweetspot_watch::{
-    NamespaceConnections, Owners, host_buffer, locked_buffer, sample, window_clamp,
-};
+use sweetspot_watch::{NamespaceConnections, Owners, diagnosis, sample};
 
 /// Largest number of connections watched at once: the kernel is queried for each separately.
 const MAX_WATCHED: usize = 1000;
@@ -126,39 +124,15 @@ impl WatchedConnection {
         self.live.evidence().bytes > Bytes::ZERO
     }
 
-    /// The socket that sends or receives the data, if it is on this host.
-    fn end<'a>(&'a self, side: Side, all: &'a [WatchedConnection]) -> Option<&'a DiagConnection> {
-        if self.live.direction() == side {
-            return Some(&self.connection);
-        }
-        let ends = (self.connection.remote, self.connection.local);
-        let mut all = all.iter().map(|each| &each.connection);
-        all.find(|other| (other.local, other.remote) == ends)
-    }
-
     /// The flow in the direction of most data, with its payload. The other end may be among `all`.
     fn flow(&self, all: &[WatchedConnection], owners: &Owners, is_own: bool) -> (u64, Flow) {
-        let (local, remote) = (self.connection.local, self.connection.remote);
-        let mut evidence = self.live.evidence();
+        let ends = (self.connection.remote, self.connection.local);
+        let mut others = all.iter().map(|each| &each.connection);
+        let other = others.find(|other| (other.local, other.remote) == ends);
         let pid = |end: &DiagConnection| owners.of(end.inode).map(|owner| owner.pid);
-        let receiver = self.end(Side::Receiver, all);
-        evidence.clamp = receiver.and_then(|end| window_clamp(end, pid(end)));
-        let buffer = |side| {
-            let end = self.end(side, all).filter(|_| is_own)?;
-            host_buffer(end, side, pid(end))
-        };
-        evidence.receive_buffer = buffer(Side::Receiver);
-        evidence.send_buffer = buffer(Side::Sender);
-        let (source, destination) = match self.live.direction() {
-            Side::Sender => (local, remote),
-            Side::Receiver => (remote, local),
-        };
-        let mut flow = Flow::new(source, destination, *self.live.limits(), &evidence);
-        let side = self.live.side();
-        let locked =
-            pid(&self.connection).and_then(|pid| locked_buffer(&self.connection, side, pid));
-        flow.remarks.extend(locked);
-        (evidence.bytes.get(), flow)
+        let period = self.live.period();
+        let flow = diagnosis(&self.connection, other, &period, pid, is_own);
+        (period.evidence.bytes.get(), flow)
     }
 }
 

@@ -18,6 +18,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use sweetspot_diagnose::live::OBSERVATION;
 use sweetspot_diagnose::report::DiagnosisReport;
 use sweetspot_units::Duration;
 
@@ -112,8 +113,6 @@ pub struct DiagnoseArguments {
     json: bool,
 }
 
-/// How long a live connection is watched.
-const WATCH_FOR: Duration = Duration::from_secs(10);
 /// Interval between two samples, short enough that shares are shares of time.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -168,7 +167,7 @@ pub fn run(arguments: DiagnoseArguments) -> Ending {
                 );
             }
             ([], None, Some(DiagnosisTarget::Live(target))) => {
-                let time = arguments.watch_for.unwrap_or(WATCH_FOR);
+                let time = arguments.watch_for.unwrap_or(OBSERVATION);
                 let min = SAMPLE_INTERVAL * 2;
                 if time < min {
                     let wrong = format!("--for {time} is too short; the minimum is {min}");

@@ -34,13 +34,13 @@ const COLUMNS: [TableColumn; 15] = [
     past("past rate", 13, |r| sparkline(r.past.iter().map(|(rate, _)| *rate))),
     column("RTT ms", 8, RIGHT, 4, |r| ms(r.rtt())),
     past("past RTT", 14, |r| sparkline(r.past.iter().map(|(_, rtt)| *rtt))),
-    column("min", 7, RIGHT, 6, |r| ms(r.live.rtt_min())),
+    column("min", 7, RIGHT, 6, |r| ms(r.live().rtt_min())),
     column("cc", 6, LEFT, 11, congestion),
     column("window", 9, RIGHT, 7, |r| size(r.window())),
     column("cwnd", 9, RIGHT, 8, |r| size(r.congestion_window())),
     column("retrans", 8, RIGHT, 9, |r| r.retransmitted().to_string()),
     column("bytes", 9, RIGHT, 10, |r| size(Some(r.bytes()))),
-    column("sweet spot", 11, RIGHT, 5, |r| size(r.live.sweet_spot())),
+    column("sweet spot", 11, RIGHT, 5, |r| size(r.live().sweet_spot())),
 ];
 
 /// In place of program and direction, where the peer has no room otherwise: 60 columns show it with the rate.
@@ -60,7 +60,9 @@ const RIGHT: bool = true;
 /// Heading of the column that may show names.
 pub const PEER_HEADING: &str = "peer";
 /// Heading of the last column.
-pub const LIMIT_HEADING: &str = "limited by";
+const LIMIT_HEADING: &str = "limited by";
+/// The same where the limit is of more than one interval, as long as [`OBSERVATION`].
+pub const WATCHED_LIMIT_HEADING: &str = "limited by (10 s)";
 /// The width of that column, enough for "100 % receiver's wnd".
 pub const LIMIT_WIDTH: u16 = 20;
 
@@ -187,7 +189,7 @@ fn fit(column: &TableColumn, text: &str) -> String {
 
 /// Which way most data goes, seen from here.
 fn direction(row: &ConnectionRow) -> String {
-    match row.live.side() {
+    match row.live().side() {
         Side::Sender => "↑",
         Side::Receiver => "↓",
     }

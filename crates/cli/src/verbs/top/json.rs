@@ -50,7 +50,7 @@ pub fn document(rows: &[&ConnectionRow], all: usize) -> TopDocument {
 }
 
 fn entry(row: &ConnectionRow) -> ConnectionJson {
-    let c = &row.connection;
+    let (c, period) = (&row.connection, row.period());
     let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
     let count = |bytes: Option<Bytes>| bytes.map(Bytes::get);
     ConnectionJson {
@@ -60,21 +60,21 @@ fn entry(row: &ConnectionRow) -> ConnectionJson {
         program: row.owner.as_ref().map(|owner| owner.name.clone()),
         uid: c.uid,
         state: format!("{:?}", c.state),
-        side: match row.live.side() {
+        side: match row.live().side() {
             Side::Sender => "sender",
             Side::Receiver => "receiver",
         },
         goodput_bps: row.rate().as_f64(),
         rtt_s: seconds(row.rtt()),
-        rtt_min_s: seconds(row.live.rtt_min()),
+        rtt_min_s: seconds(row.live().rtt_min()),
         congestion: c.congestion.clone(),
         window_bytes: count(row.window()),
         cwnd_bytes: count(row.congestion_window()),
         retransmitted_segments: row.retransmitted(),
         bytes: row.bytes().get(),
-        limited_by: row.limits().dominant(),
+        limited_by: period.named().class,
         limited_by_words: row.limited_by(),
-        limits: *row.limits(),
-        sweet_spot_bytes: count(row.live.sweet_spot()),
+        limits: period.limits,
+        sweet_spot_bytes: count(row.live().sweet_spot()),
     }
 }

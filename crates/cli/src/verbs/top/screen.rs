@@ -38,6 +38,8 @@ pub struct Screen {
     pub trouble: Option<String>,
     /// Where readings are kept.
     pub recording: Option<Recording>,
+    /// Whether the connections are in this process's network namespace.
+    pub is_own_namespace: bool,
 }
 
 impl Screen {
@@ -58,6 +60,7 @@ impl Screen {
             tuned: Vec::new(),
             trouble: None,
             recording,
+            is_own_namespace: arguments.netns.is_none(),
         }
     }
 

@@ -5,16 +5,15 @@ use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Style, Stylize};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Block, Cell, Paragraph, Row as Line1, Sparkline, Table as Grid, Wrap};
-use sweetspot_diagnose::live::Side;
-use sweetspot_diagnose::{Class, Flow, LimitVerdict, percent};
+use sweetspot_diagnose::{Class, Flow};
 use sweetspot_program::print::whole_parts;
 
 use super::columns::{
-    LIMIT_HEADING, LIMIT_WIDTH, PEER_HEADING, TableColumn, fitting, ms, nothing, size,
+    LIMIT_WIDTH, PEER_HEADING, TableColumn, WATCHED_LIMIT_HEADING, fitting, ms, nothing, size,
 };
 use super::order::select;
 use super::screen::Screen;
-use sweetspot_watch::{ConnectionRow, locked_buffer};
+use sweetspot_watch::ConnectionRow;
 
 /// Draws all of it.
 pub fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {
@@ -32,12 +31,14 @@ pub fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {
     }
     match screen.open.and_then(|cookie| screen.table.row(cookie)) {
         Some(row) if screen.explained => {
-            let lines: Vec<Line<'_>> = explanation(row).into_iter().map(Line::from).collect();
+            let flow = screen.table.diagnosis(row, screen.is_own_namespace);
+            let lines: Vec<Line<'_>> = explanation(flow).into_iter().map(Line::from).collect();
             frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }), body);
         }
         Some(row) => {
             let tuned = screen.tuned.iter_mut().find(|tuned| tuned.cookie == row.connection.cookie);
-            draw_row(frame, body, row, tuned.map(|tuned| tuned.told(row)));
+            let flow = screen.table.diagnosis(row, screen.is_own_namespace);
+            draw_row(frame, body, (row, flow), tuned.map(|tuned| tuned.told(row)));
         }
         None if screen.open.is_some() => {
             frame.render_widget(Paragraph::new("This connection is over. Esc goes back."), body);
@@ -60,28 +61,29 @@ space, f    freeze and go on
 Up, Down    mark a connection; Enter opens it
 
 ↑ ↓         most data goes out, comes in
+Mbit/s      payload in the last interval
 RTT ms      round trip by this kernel; min: the shortest
 window      the peer's, or our own if we receive
 cwnd        congestion window
 retrans     segments that this end has retransmitted
 past        the last ten readings, on wide screens
 sweet spot  the window that is as fast without a queue
-limited by  the limit of the last interval
+limited by  over the last 10 s, as diagnose names it;
+            red: losses, or an end that stalls; green: at
+            capacity; yellow: a window or an application";
 
-Red: losses, or an end that stalls. Green: at capacity.
-Yellow: a window or an application limits.";
-
-/// Whether a limit of this kind is one that tuning sets.
-fn is_tuners(class: Class) -> bool {
-    matches!(class, Class::Pacing | Class::ReceiverWindow)
+/// Whether the connection's limit is of a kind that tuning sets.
+fn has_tuners_limit(row: &ConnectionRow) -> bool {
+    matches!(row.period().named().class, Class::Pacing | Class::ReceiverWindow)
 }
 
 /// The colour of a connection's limit; the words say the same.
 fn colour(row: &ConnectionRow) -> Style {
-    if row.rate().as_f64() == 0.0 {
+    let period = row.period();
+    if period.is_idle() {
         return Style::new().dim();
     }
-    match row.limits().dominant() {
+    match period.named().class {
         Class::Congestion | Class::Stalled => Style::new().red(),
         Class::Bandwidth => Style::new().green(),
         Class::Unknown => Style::new(),
@@ -175,7 +177,7 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, screen: &mut Screen) {
             _ => (column.text)(row),
         };
         let cells = columns.iter().map(|column| cell(text(column), column));
-        let limit = if held.contains(&row.connection.cookie) && is_tuners(row.limits().dominant()) {
+        let limit = if held.contains(&row.connection.cookie) && has_tuners_limit(row) {
             Cell::from("tuned here").style(coloured(Style::new().green()))
         } else {
             Cell::from(row.limited_by_briefly()).style(coloured(colour(row)))
@@ -184,8 +186,8 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, screen: &mut Screen) {
         if first + at == marked { line.reversed() } else { line }
     });
     let headings = columns.iter().map(|c| cell(c.heading_in(screen.order), c));
-    let head =
-        Line1::new(headings.chain([Cell::from(LIMIT_HEADING)])).style(Style::new().underlined());
+    let head = Line1::new(headings.chain([Cell::from(WATCHED_LIMIT_HEADING)]))
+        .style(Style::new().underlined());
     let limit = Constraint::Min(LIMIT_WIDTH);
     let widths = columns.iter().map(|c| Constraint::Length(c.width)).chain([limit]);
     frame.render_widget(Grid::new(lines, widths).header(head), area);
@@ -200,12 +202,12 @@ fn cell(text: String, column: &TableColumn) -> Cell<'static> {
     Cell::from(Text::from(text).alignment(side))
 }
 
-/// One connection: its limit since watching began, and its recent history. With `tuning`, also the tuner's actions on it from
+/// One connection: its limit and fix as `diagnose` reports them of the last ten seconds, and its recent history. With `tuning`, also the tuner's actions on it from
 /// here, and whether those limit it.
 fn draw_row(
     frame: &mut Frame<'_>,
     area: Rect,
-    row: &ConnectionRow,
+    (row, flow): (&ConnectionRow, Flow),
     tuning: Option<(Vec<String>, bool)>,
 ) {
     // The words have room at 80 columns and 24 lines, too.
@@ -213,26 +215,24 @@ fn draw_row(
     let [words, rates, trips] =
         Layout::vertical([Constraint::Min(12), Constraint::Length(past), Constraint::Length(past)])
             .areas(area);
-    let verdict = LimitVerdict::new(row.live.limits(), &row.live.evidence());
     let c = &row.connection;
-    let shares: Vec<String> = row.live.limits().shares().iter().map(share).collect();
     let mut lines = vec![format!("{} <-> {}", c.local, c.remote)];
     // On a small terminal, actions come before omissions.
     let (tuned, held) = tuning.unwrap_or_default();
     lines.extend(tuned);
     // Its own limit is no fault to mend.
-    if !(held && is_tuners(row.limits().dominant())) {
-        lines.extend([verdict.words, verdict.fix]);
+    if !(held && has_tuners_limit(row)) {
+        lines.extend([flow.verdict.words, flow.fix]);
     }
     lines.extend([
-        format!("time: {}", shares.join(", ")),
+        format!("time in the last 10 s: {}", flow.limits.words()),
         format!(
             "round trip {} ms (least {}), window {}, cwnd {}, sweet spot {}, {} retransmitted",
             ms(row.rtt()),
-            ms(row.live.rtt_min()),
+            ms(row.live().rtt_min()),
             size(row.window()),
             size(row.congestion_window()),
-            size(row.live.sweet_spot()),
+            size(row.live().sweet_spot()),
             row.retransmitted()
         ),
     ]);
@@ -244,33 +244,19 @@ fn draw_row(
     draw_past(frame, trips, ("RTT ms", 1e3), &past(|(_, rtt)| *rtt));
 }
 
-/// The verdict of `sweetspot diagnose` on everything since watching began.
-fn explanation(row: &ConnectionRow) -> Vec<String> {
-    let (local, remote) = (row.connection.local, row.connection.remote);
-    let (source, destination) = match row.live.direction() {
-        Side::Sender => (local, remote),
-        Side::Receiver => (remote, local),
-    };
-    let flow = Flow::new(source, destination, *row.live.limits(), &row.live.evidence());
-    let shares: Vec<String> = flow.limits.shares().iter().map(share).collect();
+/// The verdict, fix and remarks of `sweetspot diagnose` on the last ten seconds.
+fn explanation(flow: Flow) -> Vec<String> {
     let mut lines = vec![
-        format!("{source} -> {destination}"),
+        format!("{} -> {}", flow.source, flow.destination),
         String::new(),
         flow.verdict.words,
         String::new(),
         format!("What to do: {}", flow.fix),
         String::new(),
-        format!("Time: {}", shares.join(", ")),
+        format!("Time in the last 10 s: {}", flow.limits.words()),
     ];
-    let owner = row.owner.as_ref().map(|owner| owner.pid);
-    let locked = owner.and_then(|pid| locked_buffer(&row.connection, row.live.side(), pid));
-    let remarks = flow.remarks.iter().chain(&locked);
-    lines.extend(remarks.map(|remark| format!("Note: {remark}")));
+    lines.extend(flow.remarks.iter().map(|remark| format!("Note: {remark}")));
     lines
-}
-
-fn share((class, share): &(Class, f64)) -> String {
-    format!("{class} {:.0} %", percent(*share))
 }
 
 /// The history of a quantity, and its newest and largest value in display units.
@@ -310,6 +296,7 @@ mod tests {
             tuned: Vec::new(),
             trouble: None,
             recording: None,
+            is_own_namespace: true,
         }
     }
 
