@@ -36,6 +36,11 @@ pub struct ConnectionRow {
     /// Rates, bit/s, and RTTs, microseconds, the newest last.
     pub past: VecDeque<(u64, u64)>,
     live: SlidingLive,
+    /// Payload in each direction, sent and received, at the beginning of the interval that ended with the last reading.
+    before: Option<(Time, [Bytes; 2])>,
+    /// Payload per second in that interval, and which way most of it went.
+    rate: Rate,
+    side: Side,
     /// The same time as the other end has it, where that is on this host, sends, and so knows more.
     by_sender: Option<Box<Period>>,
     round: u64,
@@ -60,6 +65,7 @@ impl ConnectionList {
                 ConnectionRow::new(&connection, self.is_one_interval)
             });
             row.live.handle(sample);
+            row.end_interval(now);
             row.round = self.round;
             row.connection = connection;
             if row.owner.as_ref() != owner {
@@ -74,9 +80,25 @@ impl ConnectionList {
         self.share_verdicts();
     }
 
+    /// The `n` connections with the most payload per second in the interval before the last reading; none on which nothing moved.
+    pub fn busiest(&self, n: usize) -> Vec<DiagConnection> {
+        let mut busy: Vec<_> = self.rows.values().filter(|row| row.rate > Rate::ZERO).collect();
+        busy.sort_unstable_by_key(|row| std::cmp::Reverse(row.rate));
+        busy.into_iter().take(n).map(|row| row.connection.clone()).collect()
+    }
+
+    /// Takes a sample of one connection of the list between two readings. It makes the limit more exact and changes nothing else.
+    pub fn handle_sample(&mut self, now: Time, connection: &DiagConnection) {
+        if let Some((row, sample)) =
+            self.rows.get_mut(&connection.cookie).zip(sample(connection, now))
+        {
+            row.live.handle(sample);
+        }
+    }
+
     /// Gives each receiver whose sender is on this host that one's period.
     fn share_verdicts(&mut self) {
-        let receivers = self.rows.values().filter(|row| row.live().side() == Side::Receiver);
+        let receivers = self.rows.values().filter(|row| row.side == Side::Receiver);
         let shared: Vec<(u64, Box<Period>)> = receivers
             .filter_map(|row| {
                 let other = self.other_end(row)?;
@@ -135,9 +157,28 @@ impl ConnectionRow {
             owner: None,
             past: VecDeque::new(),
             live: SlidingLive::between(local, remote, judged),
+            before: None,
+            rate: Rate::ZERO,
+            side: Side::default(),
             by_sender: None,
             round: 0,
             is_one_interval,
+        }
+    }
+
+    /// Ends the interval since the reading before, or since the first one if all is one interval.
+    fn end_interval(&mut self, now: Time) {
+        let Some(sample) = self.live().last() else { return };
+        let moved = [sample.acked, sample.received];
+        let (begun, before) = *self.before.get_or_insert((now, moved));
+        let [sent, received] = [0, 1].map(|n| moved[n].saturating_sub(before[n]));
+        if sent != received {
+            self.side = if sent > received { Side::Sender } else { Side::Receiver };
+        }
+        let (bytes, time) = (sent.max(received), now.since(begun));
+        self.rate = if time > Duration::ZERO { bytes / time } else { Rate::ZERO };
+        if !self.is_one_interval {
+            self.before = Some((now, moved));
         }
     }
 
@@ -166,7 +207,12 @@ impl ConnectionRow {
 
     /// Payload per second in the interval before the last reading.
     pub fn rate(&self) -> Rate {
-        if self.is_one_interval { self.live().evidence().goodput } else { self.live().rate() }
+        self.rate
+    }
+
+    /// Which way most of that payload went; as before if none did.
+    pub fn side(&self) -> Side {
+        self.side
     }
 
     /// The RTT by this end's kernel.
@@ -177,7 +223,7 @@ impl ConnectionRow {
     /// The advertised window that bounds it: the peer's, or our own where we receive.
     pub fn window(&self) -> Option<Bytes> {
         let sample = self.live().last()?;
-        match self.live().side() {
+        match self.side {
             Side::Sender => sample.peer_window,
             Side::Receiver => sample.window,
         }

@@ -22,8 +22,11 @@ use crate::{Class, Evidence, Limits};
 pub use self::period::Period;
 pub use self::sliding::SlidingLive;
 
+/// Distance of the samples of a diagnosis, short enough that shares of samples are shares of time.
+pub const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
+
 /// Time over which a connection is judged unless its user asks otherwise. Chosen for the patience of a person: a share of the
-/// time from a hundred samples, ten a second, is within ten percentage points of the true one (1.96 binomial deviations).
+/// time from a hundred samples is within ten percentage points of the true one (1.96 binomial deviations).
 pub const OBSERVATION: Duration = Duration::from_secs(10);
 
 /// The kernel's statistics of a connection at one time. Counters run from its beginning.

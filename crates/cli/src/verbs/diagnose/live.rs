@@ -1,7 +1,7 @@
 //! Diagnoses live connections by sampling them for a while.
 
 use sweetspot_diagnose::Flow;
-use sweetspot_diagnose::live::{Live, Side};
+use sweetspot_diagnose::live::{Live, SAMPLE_INTERVAL, Side};
 use sweetspot_diagnose::report::{DiagnosisReport, rank};
 use sweetspot_linux::clock;
 use sweetspot_linux::diag::{Detail, DiagConnection};
@@ -9,7 +9,6 @@ use sweetspot_linux::processes;
 use sweetspot_system::Interruption;
 use sweetspot_units::{Bytes, Duration, Time};
 
-use super::SAMPLE_INTERVAL;
 use super::target::LiveTarget;
 use sweetspot_watch::{NamespaceConnections, Owners, diagnosis, sample};
 

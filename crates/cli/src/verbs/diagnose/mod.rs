@@ -18,7 +18,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sweetspot_diagnose::live::OBSERVATION;
+use sweetspot_diagnose::live::{OBSERVATION, SAMPLE_INTERVAL};
 use sweetspot_diagnose::report::DiagnosisReport;
 use sweetspot_units::Duration;
 
@@ -112,9 +112,6 @@ pub struct DiagnoseArguments {
     #[arg(long)]
     json: bool,
 }
-
-/// Interval between two samples, short enough that shares are shares of time.
-const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 
 pub fn run(arguments: DiagnoseArguments) -> Ending {
     let max = arguments.flows;

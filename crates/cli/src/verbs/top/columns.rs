@@ -189,7 +189,7 @@ fn fit(column: &TableColumn, text: &str) -> String {
 
 /// Which way most data goes, seen from here.
 fn direction(row: &ConnectionRow) -> String {
-    match row.live().side() {
+    match row.side() {
         Side::Sender => "↑",
         Side::Receiver => "↓",
     }

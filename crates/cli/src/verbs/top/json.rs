@@ -60,7 +60,7 @@ fn entry(row: &ConnectionRow) -> ConnectionJson {
         program: row.owner.as_ref().map(|owner| owner.name.clone()),
         uid: c.uid,
         state: format!("{:?}", c.state),
-        side: match row.live().side() {
+        side: match row.side() {
             Side::Sender => "sender",
             Side::Receiver => "receiver",
         },

@@ -2,6 +2,7 @@ mod columns;
 mod json;
 mod names;
 mod order;
+mod readings;
 mod record;
 mod screen;
 mod terminal;
@@ -14,10 +15,10 @@ use std::process::ExitCode;
 
 use sweetspot_diagnose::live::ENOUGH_INTERVALS;
 use sweetspot_linux::clock;
-use sweetspot_linux::diag::Detail;
 use sweetspot_units::Duration;
 
 use self::order::SortOrder;
+use self::readings::Readings;
 use self::record::Recording;
 use super::Ending;
 use sweetspot_program::print::out_while_read;
@@ -87,38 +88,33 @@ pub fn run(arguments: TopArguments) -> Ending {
         return Err("top draws on a terminal; print instead with --once, or --json".into());
     }
     let recording = arguments.record.as_deref().map(Recording::create).transpose()?;
+    let host = Readings::new(host, recording);
     if draws {
-        return terminal::run(host, &arguments, recording);
+        return terminal::run(host, &arguments);
     }
-    print(host, &arguments, recording)
+    print(host, &arguments)
 }
 
 /// Prints the table as text or JSON, once or until the reader closes the pipe.
-fn print(
-    mut host: NamespaceConnections,
-    arguments: &TopArguments,
-    mut recording: Option<Recording>,
-) -> Ending {
+fn print(mut host: Readings, arguments: &TopArguments) -> Ending {
     // One table has no earlier readings to judge by: its interval has as many as the rules need.
     let (mut table, readings) = match arguments.once {
         true => (ConnectionList::of_one_interval(), ENOUGH_INTERVALS),
         false => (ConnectionList::default(), 1),
     };
-    let mut read = |table: &mut ConnectionList| {
-        let connections = host.read(Detail::ALL)?;
-        let now = clock::now();
-        recording.as_mut().map_or(Ok(()), |recording| recording.write(now, &connections))?;
-        table.handle(now, connections);
-        Ok::<(), Box<dyn std::error::Error>>(())
-    };
-    read(&mut table)?;
+    host.all(&mut table)?;
     let width = columns::terminal_width();
     loop {
         // A rate needs two readings.
         let begun = clock::now();
         for n in 1..=readings {
-            clock::sleep_until(begun + arguments.interval * n / readings);
-            read(&mut table)?;
+            let due = begun + arguments.interval * n / readings;
+            while host.due() < due {
+                clock::sleep_until(host.due());
+                host.busiest(&mut table);
+            }
+            clock::sleep_until(due);
+            host.all(&mut table)?;
         }
         let mut rows = order::select(&table, arguments.sort, &arguments.filter);
         let all = rows.len();

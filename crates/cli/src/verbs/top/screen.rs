@@ -2,15 +2,13 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::widgets::TableState;
-use sweetspot_linux::clock;
-use sweetspot_linux::diag::Detail;
 
 use super::TopArguments;
 use super::names::HostNames;
 use super::order::{SortOrder, select};
-use super::record::Recording;
+use super::readings::Readings;
 use super::tuning::TunedHere;
-use sweetspot_watch::{ConnectionList, NamespaceConnections};
+use sweetspot_watch::ConnectionList;
 
 /// The state of the screen.
 pub struct Screen {
@@ -36,15 +34,13 @@ pub struct Screen {
     pub tuned: Vec<TunedHere>,
     /// Why the last reading failed.
     pub trouble: Option<String>,
-    /// Where readings are kept.
-    pub recording: Option<Recording>,
     /// Whether the connections are in this process's network namespace.
     pub is_own_namespace: bool,
 }
 
 impl Screen {
     /// A screen before the first reading.
-    pub fn new(arguments: &TopArguments, recording: Option<Recording>) -> Screen {
+    pub fn new(arguments: &TopArguments, is_own_namespace: bool) -> Screen {
         Screen {
             table: ConnectionList::default(),
             order: arguments.sort,
@@ -59,27 +55,27 @@ impl Screen {
             names: None,
             tuned: Vec::new(),
             trouble: None,
-            recording,
-            is_own_namespace: arguments.netns.is_none(),
+            is_own_namespace,
         }
     }
 
-    pub fn read(&mut self, host: &mut NamespaceConnections) {
+    /// Reads all connections, unless the screen is frozen.
+    pub fn read(&mut self, host: &mut Readings) {
         if self.frozen {
             return;
         }
-        match host.read(Detail::ALL) {
-            Ok(connections) => {
-                let now = clock::now();
-                let written = self.recording.as_mut().map(|r| r.write(now, &connections));
-                self.trouble = written.and_then(Result::err);
-                self.table.handle(now, connections);
-                self.tuned.iter_mut().for_each(TunedHere::count_reading);
-            }
-            Err(why) => self.trouble = Some(why.to_string()),
-        }
+        self.trouble = host.all(&mut self.table).err();
+        self.tuned.iter_mut().for_each(TunedHere::count_reading);
         if let Some(names) = &mut self.names {
             names.ask(self.table.rows().map(|row| row.connection.remote.ip()));
+        }
+    }
+
+    /// Samples the busiest connections, likewise.
+    pub fn sample(&mut self, host: &mut Readings) {
+        match self.frozen {
+            true => host.leave_out_busiest(),
+            false => host.busiest(&mut self.table),
         }
     }
 
@@ -213,7 +209,7 @@ mod tests {
             record: None,
             rows: 50,
         };
-        Screen::new(&arguments, None)
+        Screen::new(&arguments, true)
     }
 
     fn state(screen: &Screen) -> (SortOrder, [bool; 4], String) {

@@ -10,19 +10,14 @@ use sweetspot_linux::clock;
 use sweetspot_linux::event_fd::is_hung_up;
 use sweetspot_linux::signals::{self, ProcessEvent, Signal, Supervisor};
 use sweetspot_units::{Duration, Time};
-use sweetspot_watch::NamespaceConnections;
 
-use super::record::Recording;
+use super::readings::Readings;
 use super::screen::Screen;
 use super::{Ending, TopArguments, view};
 
 /// Shows the table until the user quits.
-pub fn run(
-    mut host: NamespaceConnections,
-    arguments: &TopArguments,
-    recording: Option<Recording>,
-) -> Ending {
-    let mut screen = Screen::new(arguments, recording);
+pub fn run(mut host: Readings, arguments: &TopArguments) -> Ending {
+    let mut screen = Screen::new(arguments, host.is_own_namespace());
     // Signals are handled, so that the terminal is restored.
     let supervisor = Supervisor::new()?;
     let mut waker = Waker { keyboard: keyboard()?, supervisor };
@@ -50,19 +45,27 @@ fn keyboard() -> io::Result<OwnedFd> {
 /// Shows the table until the user quits, or a signal comes, which it returns.
 fn show(
     terminal: &mut ratatui::DefaultTerminal,
-    host: &mut NamespaceConnections,
+    host: &mut Readings,
     screen: &mut Screen,
     arguments: &TopArguments,
     waker: &mut Waker,
 ) -> io::Result<Option<Signal>> {
-    let mut due = Time::ZERO;
+    let (mut due, mut is_drawn) = (Time::ZERO, false);
     loop {
         if clock::now() >= due {
             due = clock::now() + arguments.interval;
             screen.read(host);
+            is_drawn = false;
+        } else if clock::now() >= host.due() {
+            // Shown with the next reading.
+            screen.sample(host);
         }
-        terminal.draw(|frame| view::draw(frame, screen))?;
-        match waker.wait(due)? {
+        if !std::mem::replace(&mut is_drawn, true) {
+            terminal.draw(|frame| view::draw(frame, screen))?;
+        }
+        let reason = waker.wait(due.min(host.due()))?;
+        is_drawn = matches!(reason, WakeReason::Due);
+        match reason {
             WakeReason::Due => {}
             WakeReason::Terminal(Event::Key(key)) if key.kind == KeyEventKind::Press => {
                 if screen.obey(key) {

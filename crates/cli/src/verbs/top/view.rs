@@ -295,7 +295,6 @@ mod tests {
             names: None,
             tuned: Vec::new(),
             trouble: None,
-            recording: None,
             is_own_namespace: true,
         }
     }

@@ -1,0 +1,67 @@
+//! Readings of the connections: all of them at each interval, and the busiest in between.
+
+use sweetspot_diagnose::live::SAMPLE_INTERVAL;
+use sweetspot_linux::clock;
+use sweetspot_linux::diag::{Detail, DiagConnection};
+use sweetspot_units::Time;
+use sweetspot_watch::{ConnectionList, NamespaceConnections};
+
+use super::record::Recording;
+
+/// Connections that are sampled as often as `diagnose` does: at 10 us each, a thousand a second cost 1 % of a core. Receivers need
+/// that: their kernel has no chronographs.
+const SAMPLED: usize = 100;
+
+/// Where connections are read, and kept if that was asked for.
+pub struct Readings {
+    host: NamespaceConnections,
+    recording: Option<Recording>,
+    /// The busiest connections of the last reading.
+    busiest: Vec<DiagConnection>,
+    due: Time,
+}
+
+impl Readings {
+    pub fn new(host: NamespaceConnections, recording: Option<Recording>) -> Readings {
+        Readings { host, recording, busiest: Vec::new(), due: Time::ZERO }
+    }
+
+    /// Whether connections of this process's network namespace are read.
+    pub fn is_own_namespace(&self) -> bool {
+        self.host.is_own()
+    }
+
+    /// Reads all connections into `table`.
+    ///
+    /// # Errors
+    /// If they cannot be read, or not be kept; in the second case `table` has them.
+    pub fn all(&mut self, table: &mut ConnectionList) -> Result<(), String> {
+        let connections = self.host.read(Detail::ALL)?;
+        let now = clock::now();
+        let written = self.recording.as_mut().map(|recording| recording.write(now, &connections));
+        table.handle(now, connections);
+        self.busiest = table.busiest(SAMPLED);
+        self.due = now + SAMPLE_INTERVAL;
+        written.unwrap_or(Ok(()))
+    }
+
+    /// When to sample the busiest connections again.
+    pub fn due(&self) -> Time {
+        self.due
+    }
+
+    /// Samples the busiest connections for `table`. One that has ended, or cannot be read, is left to the next reading.
+    pub fn busiest(&mut self, table: &mut ConnectionList) {
+        for connection in &self.busiest {
+            if let Ok(Some(seen)) = self.host.read_again(connection, Detail::ALL) {
+                table.handle_sample(clock::now(), &seen);
+            }
+        }
+        self.leave_out_busiest();
+    }
+
+    /// Samples them later instead.
+    pub fn leave_out_busiest(&mut self) {
+        self.due = clock::now() + SAMPLE_INTERVAL;
+    }
+}
