@@ -268,12 +268,6 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
         window_round: full.map(|(_, round)| round),
         min_window: counts.windows.min().map(Bytes::new),
         largest_window: counts.windows.largest().map(Bytes::new),
-        clamp: None,
-        receive_buffer: None,
-        send_buffer: None,
-        scale: None,
-        unscaled: false,
-        reader: Reader::Unknown,
         flight: free.map(|(flight, _)| flight),
         flight_round: free.map(|(_, round)| round),
         mss: Bytes::new(stream.mss()),
@@ -285,15 +279,12 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
         lasted,
         bytes: Bytes::new(counts.bytes),
         stall: stall(stream, begun),
-        failure: None,
         even: comes_evenly(stream),
         paced: is_paced(stream, goodput),
-        granted: None,
         nagle,
-        holds_small: false,
         passes,
-        is_one_reading: false,
         unknown_because: one_sided(stream),
+        ..Evidence::default()
     }
 }
 

@@ -1,6 +1,6 @@
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use crate::WindowClamp;
+use crate::{Class, WindowClamp};
 
 /// A time in which nothing was answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +42,19 @@ pub enum Reader {
     Prompt,
     /// It was late for a part of the time.
     Late,
+}
+
+/// How data came to a live connection's receiver, which sees neither the sender nor the path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Arrivals {
+    /// It cannot be told.
+    #[default]
+    Unknown,
+    /// Mostly without pauses, as a full link, a shaper or a sender that paces itself spaces them.
+    Steady,
+    /// Often with pauses, in which the sender waits.
+    Pausing,
 }
 
 /// The buffer of an end that is on this host.
@@ -87,6 +100,14 @@ pub struct Evidence {
     pub unscaled: bool,
     /// Whether the receiving program reads in time.
     pub reader: Reader,
+    /// How data came, where only the receiver's kernel was asked.
+    pub arrivals: Arrivals,
+    /// The sender keeps to a model of the path (bbr).
+    pub model_based: bool,
+    /// It comes from samples of the kernel's counters rather than from packets.
+    pub is_sampled: bool,
+    /// The class with most of the time that the verdict leaves out, because it does not account for the rate.
+    pub(crate) unexplained: Option<Class>,
     /// The mean flight while no window of the receiver bounded it.
     pub flight: Option<Bytes>,
     /// How long those rounds lasted, in the mean.

@@ -5,7 +5,7 @@ use sweetspot_units::{Bytes, Duration};
 use crate::evidence::Failure;
 use crate::recorded::ONE_INTERVAL;
 use crate::words::{has_nagle, standing};
-use crate::{Class, Evidence, HostBuffer, Reader, WindowClamp};
+use crate::{Arrivals, Class, Evidence, HostBuffer, Reader, WindowClamp};
 
 /// The remedy, as a sentence.
 pub fn fix(class: Class, e: &Evidence) -> String {
@@ -59,11 +59,18 @@ pub fn fix(class: Class, e: &Evidence) -> String {
             "Look for a filter on the way, or a host that is down; capture at the other end."
         }
         // For a live connection's receiver: a capture knows the retransmissions.
+        Class::Unknown if e.retransmitted.is_none() && e.arrivals == Arrivals::Steady => {
+            "If the link or a shaper carries no more than this rate, nothing is wrong. Otherwise diagnose it at the sending end: run \
+             sweetspot diagnose there, or on a capture from there (tcpdump -s 96)."
+        }
         Class::Unknown if e.retransmitted.is_none() => {
             "Diagnose it at the sending end: run sweetspot diagnose there, or on a capture from there (tcpdump -s 96)."
         }
         Class::Unknown if e.unknown_because == Some(ONE_INTERVAL) => {
             "Log readings while it runs: while sleep 0.1; do date +%s.%N; ss -tin; done"
+        }
+        Class::Unknown if e.is_sampled => {
+            "Watch or log it for longer, or diagnose a capture from its sender (tcpdump -s 96)."
         }
         Class::Unknown => {
             "Capture again: from before the connection begins, both directions, 96 bytes of each packet or more."
@@ -181,7 +188,7 @@ fn bandwidth_fix(e: &Evidence) -> String {
     let needed = e.capacity.zip(e.rtt_min.or(e.rtt)).map(|(capacity, rtt)| capacity * rtt);
     match needed {
         // A window below two segments would wait for delayed acknowledgements (RFC 9293, section 3.8.6.3).
-        Some(bytes) if bytes >= e.mss * 2 => format!(
+        Some(bytes) if bytes >= e.mss * 2 && standing(e).is_some() => format!(
             "Only a faster path would help. A window of {bytes} on the receiver (sweetspot tune) keeps the rate and empties the \
              queue."
         ),

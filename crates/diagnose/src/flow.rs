@@ -35,6 +35,9 @@ pub struct Flow {
     pub bytes: u64,
     /// Segments sent more than once.
     pub retransmitted_segments: u64,
+    /// Whether they are known: a receiver's kernel does not count them.
+    #[serde(skip)]
+    pub counts_retransmissions: bool,
     /// The most that is gained without the limit; unknown without the capacity, and where another limit comes first.
     pub expected_gain_bps: Option<f64>,
     /// The fix.
@@ -118,6 +121,7 @@ impl Flow {
             goodput_is_while_sending: evidence.is_one_reading,
             bytes: evidence.bytes.get(),
             retransmitted_segments: evidence.retransmitted.unwrap_or(0),
+            counts_retransmissions: evidence.retransmitted.is_some(),
             expected_gain_bps: verdict.gain.map(Rate::as_f64),
             fix: verdict.fix.clone(),
             remarks: Vec::new(),

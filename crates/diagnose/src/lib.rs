@@ -47,7 +47,7 @@ mod words;
 
 pub use clamp::WindowClamp;
 pub use class::Class;
-pub use evidence::{Evidence, Failure, HostBuffer, Nagle, Reader, Stall};
+pub use evidence::{Arrivals, Evidence, Failure, HostBuffer, Nagle, Reader, Stall};
 pub use facts::{Facts, RetransmissionFacts, RttFacts, WindowFacts};
 pub use flow::{ApplicationTime, Flow, Seen};
 pub use limits::{Limits, percent};

@@ -118,6 +118,7 @@ fn name(limits: &mut Limits, evidence: &mut Evidence) -> Class {
         }
         limits.disown(class);
         evidence.unknown_because = Some(UNEXPLAINED);
+        evidence.unexplained.get_or_insert(class);
     }
 }
 

@@ -6,7 +6,7 @@ use sweetspot_units::{Bytes, Duration, Probability, Rate};
 use crate::evidence::{Failure, Nagle, Stall};
 use crate::explained::allowed;
 use crate::quantities::{counted, in_bytes, in_rate, ms, times};
-use crate::{Class, Evidence, WindowClamp, percent};
+use crate::{Arrivals, Class, Evidence, Reader, WindowClamp, percent};
 
 /// The window with which a connection starts, in segments (RFC 6928).
 const INITIAL_WINDOW: f64 = 10.0;
@@ -94,10 +94,7 @@ fn applications(shares: [f64; 2], most: &str) -> String {
 pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Option<Rate>) -> String {
     let [percent, own] = shares.map(percent);
     let mut words = match class {
-        Class::Unknown => {
-            let why = e.unknown_because.unwrap_or("too little was seen");
-            return format!("The limit is not known: {why}.");
-        }
+        Class::Unknown => return unknown(e),
         Class::NeverEstablished => return never_established(e),
         Class::Opportunity => format!(
             "{percent} % of the time in the handshake and slow start: {} in {} is too little to \
@@ -139,6 +136,9 @@ pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Option<Rate>)
             "{}: the sender had nothing to send until the receiver's next request or answer came.",
             applications(shares, "by the receiver's")
         ),
+        Class::Idle if e.is_sampled && e.bytes == Bytes::ZERO => format!(
+            "{percent} % of the time idle: no data moved while it was watched, and neither program had anything to send."
+        ),
         Class::Idle => format!(
             "{}: neither side had anything to send, between transfers or after the last.",
             applications(shares, "idle")
@@ -154,6 +154,46 @@ pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Option<Rate>)
             &format!(" Without that: up to {capacity}, the path's capacity, instead of {now}.");
     }
     words
+}
+
+/// The verdict without a limit.
+fn unknown(e: &Evidence) -> String {
+    if let Some(class) = e.unexplained {
+        return format!(
+            "The limit is not known: the {class} had most of the time, but does not account for the measured rate of {}.",
+            in_rate(e.goodput)
+        );
+    }
+    if e.is_sampled && e.retransmitted.is_none() {
+        return beyond_receiver(e);
+    }
+    format!("The limit is not known: {}.", e.unknown_because.unwrap_or("too little was seen"))
+}
+
+/// The verdict on a live connection by its receiver if nothing there is the limit.
+fn beyond_receiver(e: &Evidence) -> String {
+    let mut words = match e.reader {
+        Reader::Late => {
+            return "The sender or the path sets the rate, unless this receiving end does: the receiving program was often behind with \
+                    reading, so look at it first."
+                .to_owned();
+        }
+        _ => "The sender or the path sets the rate, not this receiving end: the program reads in time".to_owned(),
+    };
+    if let Some((window, rtt)) = e.window.zip(usual_rtt(e)) {
+        let brings = e.goodput * rtt;
+        words += &format!(", a round trip brings {brings}, and the window has room for {window}");
+    }
+    words
+        + match e.arrivals {
+            Arrivals::Steady => {
+                ". Data come without pauses, as a full link, a shaper or a sender that paces itself (bbr) spaces them."
+            }
+            Arrivals::Pausing => {
+                ". Data come with pauses, in which the sender waits: for its program, its send buffer or its congestion window."
+            }
+            Arrivals::Unknown => ".",
+        }
 }
 
 /// A window above TCP.
@@ -367,6 +407,8 @@ fn bandwidth(percent: f64, e: &Evidence) -> String {
             ms(rtt),
             ms(min)
         );
+    } else if e.model_based {
+        words += ", as bbr measures it and paces its data: no queue stands";
     } else if e.even {
         words += ": its segments come evenly and no queue is seen. A link or a shaper before the capture sets that \
                   pace, or the sender does (SO_MAX_PACING_RATE); they look the same";

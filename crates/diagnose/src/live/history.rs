@@ -69,6 +69,12 @@ impl HeldWindows {
         }
     }
 
+    /// The rate while the windows held.
+    pub fn rate(&self) -> Option<Rate> {
+        let time = Duration::from_nanos((self.seconds * 1e9) as u64);
+        (time > Duration::ZERO).then(|| Bytes::new(self.acked as u64) / time)
+    }
+
     /// The window and the round trip in the mean, if any time was so spent.
     pub fn mean(&self) -> Option<(Bytes, Duration)> {
         let rtt = Duration::from_nanos((self.round_trip_seconds / self.seconds * 1e9) as u64);
@@ -143,10 +149,15 @@ pub struct ConnectionHistory {
     /// they are.
     pub late: u16,
     pub receiver_samples: u32,
+    /// Samples of a receiver that could find a pause of half a round trip in the arrivals, and the ones that found a pause.
+    pub arrival_samples: u64,
+    pub pauses: u64,
     /// The best rate between two samples, and the best while a queue stood: the capacity.
     pub fastest: Rate,
     /// The last interval was that much better than all before it that its sender is starting.
     pub starts: bool,
+    /// The same, also if nothing went before.
+    pub outdoes: bool,
     pub capacity: Option<Rate>,
     /// Samples while this end sent, and the ones in which less than a segment waited behind a single one in flight.
     pub sent_samples: u64,
@@ -196,6 +207,11 @@ impl ConnectionHistory {
         self.steady >= STEADY && self.steady_for >= step.sample.receiver_rtt
     }
 
+    /// Whether `rate` is the one that a standing queue showed to be the path's capacity, or as good as that.
+    pub fn is_at_capacity(&self, rate: Rate) -> bool {
+        self.capacity.is_some_and(|capacity| rate.as_f64() >= AT_CAPACITY * capacity.as_f64())
+    }
+
     /// Whether the reader is often late and its window shrinks: it holds the sender then, also in a moment when it has read all.
     pub fn reads_late(&self) -> bool {
         let shrinks =
@@ -216,6 +232,10 @@ impl ConnectionHistory {
         let now = &step.sample;
         let arrived = now.received > step.last.received;
         let steady = arrived && now.last_arrival.is_some_and(|gap| gap <= self.short_pause(step));
+        // A sender that its own window holds pauses once in a round trip: half of one is long enough to be seen.
+        let is_known = now.last_arrival.is_some() && self.short_pause(step) * 2 <= now.receiver_rtt;
+        self.arrival_samples += u64::from(is_known);
+        self.pauses += u64::from(is_known && !steady);
         (self.steady, self.steady_for) = match steady {
             true => (self.steady + 1, self.steady_for + step.time),
             false => (0, Duration::ZERO),
@@ -314,7 +334,9 @@ impl ConnectionHistory {
             }
         }
         let known = self.fastest.as_f64();
-        self.starts = known > 0.0 && rate.as_f64() >= STARTING * known;
+        let grew = rate.as_f64() >= STARTING * known;
+        self.starts = known > 0.0 && grew;
+        self.outdoes = self.rate.is_some() && grew;
         self.fastest = self.fastest.max(rate);
         let answered = now.acked > last.acked || now.delivered > last.delivered;
         let timeouts = now.timeouts.saturating_sub(last.timeouts);

@@ -4,11 +4,11 @@ use std::cmp::Ordering;
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::history::{HeldWindows, WindowsSeen};
+use super::history::{HeldWindows, STEADY, WindowsSeen};
 use super::{Live, Sample, Side};
 use crate::limits::OFTEN;
 use crate::verdict::NamedLimit;
-use crate::{Class, Evidence, LimitVerdict, Limits, Reader};
+use crate::{Arrivals, Class, Evidence, LimitVerdict, Limits, Reader};
 
 /// A part of a connection's time, from one sample to a later one.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -35,8 +35,8 @@ impl Period {
 
     /// Whether nothing held the connection but that no data came to be sent.
     pub fn is_idle(&self) -> bool {
-        let rests = matches!(self.named().class, Class::Application | Class::Unknown);
-        rests && self.evidence.bytes == Bytes::ZERO
+        let moved = self.evidence.bytes > Bytes::ZERO;
+        !moved && matches!(self.named().class, Class::Application | Class::Unknown)
     }
 }
 
@@ -53,9 +53,12 @@ pub(super) struct Totals {
     pub receiving: Limits,
     held: HeldWindows,
     free: HeldWindows,
+    full: HeldWindows,
     loss_events: u64,
     sent_samples: u64,
     held_small: u64,
+    arrival_samples: u64,
+    pauses: u64,
 }
 
 impl Totals {
@@ -102,9 +105,12 @@ impl Live {
             receiving: self.receiving,
             held: history.held,
             free: history.free,
+            full: history.full,
             loss_events: history.loss_events,
             sent_samples: history.sent_samples,
             held_small: history.held_small,
+            arrival_samples: history.arrival_samples,
+            pauses: history.pauses,
             ..begun
         }
     }
@@ -120,18 +126,24 @@ impl Live {
         let Some(last) = self.last else { return Period::default() };
         let now = self.totals();
         let direction = now.direction_since(first, self.side);
-        let limits = match direction {
+        let mut limits = match direction {
             Side::Sender => now.sending.since(&first.sending),
             Side::Receiver => now.receiving.since(&first.receiving),
         };
         let reader = reader(direction, &limits);
         let [sent, received] = now.bytes_since(first);
+        if (sent, received) == (Bytes::ZERO, Bytes::ZERO) {
+            let rest = Limits::only(Class::Application, limits.time(Class::Application));
+            limits.attribute(&rest, Class::Idle);
+        }
         let held = now.held.since(&first.held).mean();
         let free = now.free.since(&first.free).mean();
         let [own, peer] = windows;
         let (bytes, window, windows, scale) = match direction {
             Side::Sender => {
-                let window = held.map(|(window, _)| window).or(last.peer_window);
+                let full = now.full.since(&first.full).rate();
+                let window = held.map(|held| mean_window(held, full, peer.largest));
+                let window = window.or(last.peer_window);
                 (sent, window, peer, last.peer_scale)
             }
             Side::Receiver => (received, last.window, own, last.scale),
@@ -151,6 +163,15 @@ impl Live {
             largest_window: Some(windows.largest).filter(|largest| *largest > Bytes::ZERO),
             scale: Some(scale),
             reader,
+            arrivals: match direction {
+                Side::Sender => Arrivals::Unknown,
+                Side::Receiver => arrivals([
+                    now.pauses - first.pauses,
+                    now.arrival_samples - first.arrival_samples,
+                ]),
+            },
+            model_based: direction == Side::Sender && last.model_based,
+            is_sampled: true,
             flight: free.map(|(flight, _)| flight),
             flight_round: free.map(|(_, rtt)| rtt),
             mss: last.mss,
@@ -163,7 +184,7 @@ impl Live {
             holds_small: direction == Side::Sender && mostly_holds_small(small),
             lasted,
             bytes,
-            unknown_because: Some(unknown_because(direction, reader)),
+            unknown_because: Some(unknown_because(direction)),
             ..Evidence::default()
         };
         Period { direction, limits, evidence }
@@ -187,16 +208,26 @@ fn mostly_holds_small([held, all]: [u64; 2]) -> bool {
     held >= MANY_HELD && 2 * held > all
 }
 
-fn unknown_because(direction: Side, reader: Reader) -> &'static str {
-    match (direction, reader) {
-        (Side::Sender, _) => "no data went out while it was watched",
-        (Side::Receiver, Reader::Late) => {
-            "the receiving program was often behind with reading, so look at it first; otherwise the sender or the \
-             path holds it back"
-        }
-        (Side::Receiver, _) => {
-            "nothing at this receiving end holds it back; the sender or the path does, \
-             and the sender can tell (sweetspot diagnose there, or a capture)"
-        }
+fn unknown_because(direction: Side) -> &'static str {
+    match direction {
+        Side::Sender => "no data went out while it was watched",
+        Side::Receiver => "nothing at this receiving end holds it back",
+    }
+}
+
+/// The mean window while it held the sender, as samples found it, and the round trip. No more is in flight than the window
+/// takes, so that its mean is at least the rate while it held `full` times the round trip (J. Little, "A proof for the queuing formula
+/// L = lambda W", Operations Research 9, 1961). Samples in step with a reader that opens it in jumps find less.
+fn mean_window((mean, rtt): (Bytes, Duration), full: Option<Rate>, largest: Bytes) -> Bytes {
+    full.map_or(mean, |rate| mean.max((rate * rtt).min(largest)))
+}
+
+/// How data came, from the samples that found a pause and all: a sender that pauses for half of the time is found in a pause at least
+/// every fourth time.
+fn arrivals([pauses, all]: [u64; 2]) -> Arrivals {
+    match () {
+        () if all < STEADY.into() => Arrivals::Unknown,
+        () if 4 * pauses >= all => Arrivals::Pausing,
+        () => Arrivals::Steady,
     }
 }

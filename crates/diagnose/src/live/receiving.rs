@@ -2,8 +2,8 @@
 
 use sweetspot_units::{Bytes, Duration};
 
+use super::Step;
 use super::history::{ConnectionHistory, leaves_unread};
-use super::{AT_CAPACITY, Step};
 use crate::{Class, Limits};
 
 /// A window this full binds: the arrivals of one RTT, relative to the advertised window.
@@ -47,7 +47,7 @@ fn class(step: &Step, history: &ConnectionHistory) -> Class {
         return if late { Class::ReceiverApplication } else { Class::ReceiverWindow };
     }
     // The path also carries the rate that arrived through a standing queue when there is none.
-    if history.capacity.is_some_and(|c| lately.as_f64() >= AT_CAPACITY * c.as_f64()) {
+    if history.is_at_capacity(lately) {
         return Class::Bandwidth;
     }
     if history.reads_late() {

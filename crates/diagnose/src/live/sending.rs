@@ -3,7 +3,7 @@
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::history::ConnectionHistory;
-use super::{AT_CAPACITY, FULL, QUEUE, QUEUE_AFTER_LOSS, STARTING, Sample, Side, Step};
+use super::{FULL, QUEUE, QUEUE_AFTER_LOSS, Sample, Side, Step};
 use crate::{Class, Limits};
 
 /// A send buffer this full binds: its chronograph counts only while nothing waits to be sent, so
@@ -61,10 +61,12 @@ fn window_class(step: &Step, history: &ConnectionHistory, full: Duration) -> Cla
     }
 }
 
-/// The limit behind a full send buffer: if a queue stands on the path, data from a larger buffer would only wait there.
+/// The limit behind a full send buffer: if a queue stands on the path, data from a larger buffer would only wait there. The bursts
+/// of large writes queue, too, but carry less than the path: their queue drains before the next one.
 fn buffer_class(step: &Step, history: &ConnectionHistory) -> Class {
-    if step.sample.queues(QUEUE) {
-        congestion_class(step, history, step.delivery_rate(Side::Sender))
+    let rate = step.delivery_rate(Side::Sender);
+    if step.sample.queues(QUEUE) && history.is_at_capacity(rate) {
+        congestion_class(step, history, rate)
     } else {
         Class::SenderWindow
     }
@@ -125,9 +127,8 @@ fn is_past_slow_start(step: &Step) -> bool {
 /// known.
 fn congestion_class(step: &Step, history: &ConnectionHistory, rate: Rate) -> Class {
     let now = &step.sample;
-    let grew = |before: Rate| rate.as_f64() >= STARTING * before.as_f64();
-    let starting = history.rate.is_some_and(grew) && !is_past_slow_start(step);
-    let full = history.capacity.is_some_and(|c| rate.as_f64() >= AT_CAPACITY * c.as_f64());
+    let starting = history.outdoes && !is_past_slow_start(step);
+    let full = history.is_at_capacity(rate);
     let repaired = history.has_repaired_within(now, AFTER_LOSS);
     let dropped = history.was_dropped_by_peer();
     match now.recovering || repaired {

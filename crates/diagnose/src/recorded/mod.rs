@@ -16,9 +16,9 @@ pub use self::ndt7::written;
 
 use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::live::{Live, Sample, Side};
+use crate::live::{Live, Period, Sample, Side};
 use crate::report::{DiagnosisReport, rank};
-use crate::{Class, Evidence, Flow};
+use crate::{Class, Flow};
 
 /// A connection and the kernel's statistics of it over time.
 #[derive(Debug, Clone)]
@@ -54,10 +54,9 @@ impl Recording {
             last = last.max(sample.at);
             live.handle(Sample { at: last, ..bounded(sample) });
         }
-        let mut evidence: Evidence = live.evidence();
+        let Period { direction, mut limits, mut evidence, .. } = live.period();
         evidence.is_one_reading = self.is_one_reading;
-        let mut limits = *live.limits();
-        let sends = live.direction() == Side::Sender;
+        let sends = direction == Side::Sender;
         if let [_, sample] = &self.samples[..]
             && sends
             && limits.time(Class::Opportunity) > sample.rtt * LONGEST_START
@@ -71,11 +70,11 @@ impl Recording {
             limits.disown(Class::Transport);
             evidence.unknown_because = Some(ROOM);
         }
-        let (source, destination) = match live.direction() {
+        let (source, destination) = match direction {
             Side::Sender => (local, remote),
             Side::Receiver => (remote, local),
         };
-        (Flow::new(source, destination, limits, &evidence), live.direction())
+        (Flow::new(source, destination, limits, &evidence), direction)
     }
 }
 

@@ -4,7 +4,7 @@ use sweetspot_diagnose::Class;
 use sweetspot_diagnose::live::{Live, Sample};
 use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::{SECOND, after, bulk, class};
+use crate::{SECOND, after, after_a_second, bulk, class};
 
 #[test]
 fn bbr_that_starts_anew_behind_data_that_the_peer_dropped_waits_for_its_program() {
@@ -89,4 +89,48 @@ fn one_reading_of_bbr_with_a_queue_is_no_slow_start() {
     // In 0.5 s it may be.
     let early = Sample { busy: Duration::from_millis(500), ..reading };
     assert_eq!(after(early.busy, early).limits().dominant(), Class::Opportunity);
+}
+
+/// 20 Mbit/s for a second, then intervals between half of that and just above it: no interval is a quarter better than the best.
+#[test]
+fn bbr_at_a_rate_that_varies_is_not_starting() {
+    let mut live = Live::default();
+    let mut sample = Sample { acked: Bytes::ZERO, delivered: 0, busy: Duration::ZERO, ..bulk() };
+    let mut hand_over = |segments: u64| {
+        sample.model_based = true;
+        live.handle(sample);
+        sample.at += SECOND;
+        sample.busy += SECOND;
+        sample.delivered += segments;
+        sample.acked = Bytes::new(sample.delivered * 1000);
+        live.recent().dominant()
+    };
+    hand_over(2500);
+    hand_over(2500);
+    let classes: Vec<Class> = [1250, 2600, 1000, 2500, 2500].map(&mut hand_over)[1..].to_vec();
+    assert!(classes.iter().all(|class| *class == Class::Bandwidth), "{classes:?}");
+}
+
+#[test]
+fn bbr_without_a_queue_is_at_the_capacity_that_it_measures() {
+    let mut live = Live::default();
+    for n in 0..10 {
+        live.handle(Sample {
+            at: Time::ZERO + SECOND * n,
+            acked: Bytes::new(1_000_000 + 1_250_000 * n),
+            delivered: 1000 + 1250 * n,
+            busy: SECOND * n,
+            model_based: true,
+            ..bulk()
+        });
+    }
+    let verdict = live.period().verdict();
+    assert_eq!(verdict.class, Class::Bandwidth);
+    assert!(verdict.words.contains("as bbr measures it"), "{}", verdict.words);
+    // A smaller window would empty no queue.
+    assert_eq!(verdict.fix, "Only a faster path would help.");
+    // One that queues has its own words.
+    let queued = Sample { model_based: true, rtt: Duration::from_millis(60), ..bulk() };
+    let verdict = after_a_second(queued).period().verdict();
+    assert!(verdict.words.contains("behind a standing queue"), "{}", verdict.words);
 }

@@ -4,6 +4,7 @@ mod bbr;
 mod reader;
 mod receiver;
 mod sliding;
+mod windows;
 
 use sweetspot_diagnose::live::{Live, Sample};
 use sweetspot_diagnose::{Class, Evidence, HostBuffer, LimitVerdict, Limits};

@@ -1,7 +1,7 @@
 //! Limits as the receiving end sees them.
 
-use sweetspot_diagnose::live::{ENOUGH_INTERVALS, Live, Sample, Side};
-use sweetspot_diagnose::{Class, LimitVerdict, Limits};
+use sweetspot_diagnose::live::{ENOUGH_INTERVALS, Live, Period, Sample, Side};
+use sweetspot_diagnose::{Class, Flow, LimitVerdict, Limits};
 use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::{SECOND, after_a_second, receiver};
@@ -98,7 +98,8 @@ fn a_sender_that_pauses_makes_no_queue_at_the_receiver() {
     assert_eq!(live.sweet_spot(), None);
     let verdict = LimitVerdict::new(live.limits(), &live.evidence());
     assert_eq!(verdict.class, Class::Unknown);
-    assert!(verdict.words.contains("the sender or the path does"), "{}", verdict.words);
+    assert!(verdict.words.starts_with("The sender or the path sets the rate"), "{}", verdict.words);
+    assert!(verdict.words.contains("with pauses, in which the sender waits"), "{}", verdict.words);
     // Without timestamps it is the time of a window; without the time of the latest arrival, no pause shows.
     for live in [paused(false, |_| Some(0)), paused(true, |_| None)] {
         assert_eq!(live.limits().time(Class::Bandwidth), Duration::ZERO);
@@ -186,4 +187,53 @@ fn a_receiver_is_judged_by_its_own_window_and_not_by_its_peers() {
     let evidence = live.evidence();
     assert_eq!(evidence.largest_window, Some(Bytes::new(1_000_000)));
     assert_eq!((evidence.min_window, evidence.zero_windows), (Some(Bytes::ZERO), 1));
+}
+
+/// 1.25 MB/s, which bring 50 kB in a round trip of 40 ms; the window takes 1 MB. Segments come every 0.8 ms, and the kernel's tick is 4 ms.
+fn without_limit(tick_ms: u64, rate: u64, gap: fn(u64) -> u64) -> LimitVerdict {
+    let mut live = Live::default();
+    for n in 0..100u64 {
+        live.handle(Sample {
+            at: Time::ZERO + Duration::from_millis(100) * n,
+            received: Bytes::new(rate / 10 * n),
+            tick: Duration::from_millis(tick_ms),
+            last_arrival: Some(Duration::from_millis(gap(n))),
+            ..receiver()
+        });
+    }
+    live.period().verdict()
+}
+
+#[test]
+fn a_receiver_that_is_no_limit_tells_how_data_come() {
+    let steady = without_limit(4, 1_250_000, |_| 0);
+    assert_eq!(steady.class, Class::Unknown);
+    let expected = "The sender or the path sets the rate, not this receiving end: the program reads in time, a round trip brings 50 kB, \
+                    and the window has room for 1 MB. Data come without pauses";
+    assert!(steady.words.starts_with(expected), "{}", steady.words);
+    // It may be as fast as the link.
+    assert!(steady.fix.starts_with("If the link"), "{}", steady.fix);
+    // Half of the samples find a pause of 20 ms.
+    let pausing = without_limit(4, 1_250_000, |n| n % 2 * 20);
+    assert_eq!(pausing.class, Class::Unknown);
+    assert!(pausing.words.contains("Data come with pauses"), "{}", pausing.words);
+    assert!(pausing.fix.starts_with("Diagnose it at the sending end"), "{}", pausing.fix);
+}
+
+/// Four segments of 1000 bytes take 0.8 s at 5 kB/s: no pause of 20 ms, half a round trip, would show.
+#[test]
+fn a_trickle_is_not_taken_for_a_full_link() {
+    let trickle = without_limit(4, 5_000, |_| 0);
+    assert_eq!(trickle.class, Class::Unknown);
+    assert!(!trickle.words.contains("pauses"), "{}", trickle.words);
+}
+
+#[test]
+fn a_receiver_does_not_count_retransmissions() {
+    let ends = ["192.0.2.1:443", "192.0.2.2:5000"].map(|end| end.parse().unwrap());
+    for (sample, counts) in [(receiver(), false), (crate::bulk(), true)] {
+        let Period { limits, evidence, .. } = after_a_second(sample).period();
+        let flow = Flow::new(ends[0], ends[1], limits, &evidence);
+        assert_eq!(flow.counts_retransmissions, counts);
+    }
 }

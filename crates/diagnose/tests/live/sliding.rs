@@ -3,8 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use proptest::prelude::*;
+use sweetspot_diagnose::Class;
 use sweetspot_diagnose::live::{Live, OBSERVATION, Sample, SlidingLive};
-use sweetspot_diagnose::{Class, LimitVerdict};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::{bulk, receiver};
@@ -157,7 +157,7 @@ proptest! {
             window.handle(sample);
             all.handle(sample);
             prop_assert_eq!(window.period(), all.period());
-            let verdict = LimitVerdict::new(all.limits(), &all.evidence());
+            let verdict = all.period().verdict();
             let named = window.period().named();
             prop_assert_eq!((named.class, named.cause), (verdict.class, verdict.cause));
             prop_assert_eq!(window.period().verdict(), verdict);
@@ -197,7 +197,8 @@ proptest! {
         let enough = (60_000 / ms) as usize;
         let both = shares(&[&before[..], &[(last, enough, ms)]].concat());
         let own: &[Class] = match last {
-            Doing::Nothing | Doing::LacksData => &[Class::Application],
+            Doing::Nothing => &[Class::Idle],
+            Doing::LacksData => &[Class::Application],
             Doing::FillsPeerWindow(_) => &[Class::ReceiverWindow, Class::ReceiverApplication],
             Doing::FillsSendBuffer => &[Class::SenderWindow, Class::Bandwidth],
             Doing::KeepsPacing => &[Class::Pacing],
@@ -217,7 +218,8 @@ proptest! {
         samples(&before).into_iter().for_each(|sample| window.handle(sample));
         let mut last = *window.live().last().unwrap();
         let begun = last.at;
-        while last.at.since(begun) < OBSERVATION + GRAIN {
+        // From a mark to the next one may take a grain and a sample's distance.
+        while last.at.since(begun) < OBSERVATION + GRAIN / 2 + Duration::from_millis(3000) {
             last = next(&last, Doing::Nothing, ms);
             window.handle(last);
         }

@@ -53,12 +53,18 @@ fn flow(flow: &Flow) {
     out!("  {}", flow.fix);
     let round_trips = match (flow.rtt_min_s, flow.rtt_median_s) {
         (Some(min), Some(median)) => {
-            format!("round trip {}, median {}; ", in_time(min), in_time(median))
+            format!("; round trip {}, median {}", in_time(min), in_time(median))
         }
         _ => String::new(),
     };
-    let segments = counted(flow.retransmitted_segments, "segment", "segments");
-    out!("  {}; {round_trips}{segments} retransmitted", flow.rate());
+    let retransmitted = match flow.counts_retransmissions {
+        true => {
+            let segments = counted(flow.retransmitted_segments, "segment", "segments");
+            format!("; {segments} retransmitted")
+        }
+        false => String::new(),
+    };
+    out!("  {}{round_trips}{retransmitted}", flow.rate());
     if let Some(joined) = &flow.joined {
         out!("  {}", joined.words());
     }
