@@ -222,12 +222,14 @@ fn mean_window((mean, rtt): (Bytes, Duration), full: Option<Rate>, largest: Byte
     full.map_or(mean, |rate| mean.max((rate * rtt).min(largest)))
 }
 
-/// How data came, from the samples that found a pause and all: a sender that pauses for half of the time is found in a pause at least
-/// every fourth time.
+/// How data came, from the samples that found a pause and all. A sender that pauses for half of the time is found in a pause at least every
+/// fourth time. One that hardly pauses is not, as often as it takes to rule the other out.
 fn arrivals([pauses, all]: [u64; 2]) -> Arrivals {
+    let ruled_out = u64::from(STEADY);
     match () {
-        () if all < STEADY.into() => Arrivals::Unknown,
+        () if all < ruled_out => Arrivals::Unknown,
         () if 4 * pauses >= all => Arrivals::Pausing,
-        () => Arrivals::Steady,
+        () if ruled_out * pauses <= all => Arrivals::Steady,
+        () => Arrivals::Unknown,
     }
 }

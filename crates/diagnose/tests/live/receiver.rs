@@ -220,6 +220,13 @@ fn a_receiver_that_is_no_limit_tells_how_data_come() {
     assert!(pausing.fix.starts_with("Diagnose it at the sending end"), "{}", pausing.fix);
 }
 
+/// A sender with little to send that pauses every fifth time: neither can be told.
+#[test]
+fn a_few_pauses_show_neither_a_link_nor_a_sender_that_waits() {
+    let some = without_limit(4, 1_250_000, |n| if n % 5 == 0 { 20 } else { 0 });
+    assert!(!some.words.contains("pauses"), "{}", some.words);
+}
+
 /// Four segments of 1000 bytes take 0.8 s at 5 kB/s: no pause of 20 ms, half a round trip, would show.
 #[test]
 fn a_trickle_is_not_taken_for_a_full_link() {
