@@ -98,14 +98,14 @@ impl ConnectionList {
 
     /// Gives each receiver whose sender is on this host that one's period.
     fn share_verdicts(&mut self) {
-        let receivers = self.rows.values().filter(|row| row.side == Side::Receiver);
+        let receives = |[sent, received]: [Bytes; 2]| received > sent;
+        let receivers = self.rows.values().filter(|row| receives(row.live.payload()));
         let shared: Vec<(u64, Box<Period>)> = receivers
             .filter_map(|row| {
                 let other = self.other_end(row)?;
-                let (own, period) = (row.live.period(), other.live.period());
-                let sends = period.direction == Side::Sender && period.evidence.bytes > Bytes::ZERO;
-                let knows_more = sends && own.direction == Side::Receiver;
-                knows_more.then(|| (row.connection.cookie, Box::new(period)))
+                let [sent, received] = other.live.payload();
+                let period = (sent > received).then(|| Box::new(other.live.period()))?;
+                Some((row.connection.cookie, period))
             })
             .collect();
         self.rows.values_mut().for_each(|row| row.by_sender = None);
@@ -247,20 +247,27 @@ impl ConnectionRow {
 
     /// Its limit, in words: the share first, so that it is not cut off.
     pub fn limited_by(&self) -> String {
-        limited_by(&self.period(), Class::words)
+        limited_by(&self.period())
     }
 
     /// The same in 20 characters at most, for a table.
     pub fn limited_by_briefly(&self) -> String {
-        limited_by(&self.period(), briefly)
+        limited_by_in(&self.period(), briefly)
     }
 }
 
-fn limited_by(period: &Period, words: fn(Class) -> &'static str) -> String {
+/// The limit of a period, in words as of [`ConnectionRow::limited_by`].
+pub fn limited_by(period: &Period) -> String {
+    limited_by_in(period, Class::words)
+}
+
+fn limited_by_in(period: &Period, words: fn(Class) -> &'static str) -> String {
+    // A connection that another cause stops is not idle.
+    if period.is_idle() {
+        return "idle".to_owned();
+    }
     let named = period.named();
     match (named.class, period.direction) {
-        // A connection that another cause stops is not idle.
-        _ if period.is_idle() => "idle".to_owned(),
         (Class::Unknown, Side::Receiver) => "sender or path".to_owned(),
         (Class::Unknown, Side::Sender) => "not known".to_owned(),
         (class, _) => format!("{:.0} % {}", percent(named.share_of_time), words(class)),

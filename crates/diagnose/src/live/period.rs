@@ -80,7 +80,7 @@ impl Totals {
     }
 
     /// Payload in each direction since `first`: sent, received.
-    fn bytes_since(&self, first: &Totals) -> [Bytes; 2] {
+    pub fn bytes_since(&self, first: &Totals) -> [Bytes; 2] {
         [self.acked.saturating_sub(first.acked), self.received.saturating_sub(first.received)]
     }
 

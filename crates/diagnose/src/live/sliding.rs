@@ -15,7 +15,8 @@ use crate::{Class, Limits};
 const GRAINS: u64 = 20;
 
 /// Follows a connection from sample to sample as [`Live`] does, and judges the last [`length`](SlidingLive::between) of its
-/// time. Until that has passed, [`period`](SlidingLive::period) equals [`Live::period`] of the same samples.
+/// time. Until that has passed, [`period`](SlidingLive::period) equals [`Live::period`] of the same samples. If no data moved in all
+/// of it, the time begins anew at the latest sample: the next data are judged by themselves.
 #[derive(Debug, Clone)]
 pub struct SlidingLive {
     live: Live,
@@ -24,6 +25,8 @@ pub struct SlidingLive {
     marks: VecDeque<Mark>,
     /// What samples since then showed that has no sum.
     shown: VecDeque<Shown>,
+    /// The latest sample that found data moved, or the first one.
+    moved_at: Time,
 }
 
 /// The sums up to a moment.
@@ -54,15 +57,21 @@ impl SlidingLive {
             length,
             marks: VecDeque::new(),
             shown: VecDeque::new(),
+            moved_at: Time::ZERO,
         }
     }
 
     /// Takes the next sample; times must not go back.
     pub fn handle(&mut self, sample: Sample) {
-        let moved = self.live.last().is_some_and(|last| {
-            sample.acked.saturating_sub(last.acked) != sample.received.saturating_sub(last.received)
+        let passed = self.live.last().map(|last| {
+            let since = |now: Bytes, then: Bytes| now.saturating_sub(then);
+            [since(sample.acked, last.acked), since(sample.received, last.received)]
         });
-        let is_first = self.live.last().is_none();
+        let moved = passed.is_some_and(|[sent, received]| sent != received);
+        if passed.is_none_or(|passed| passed != [Bytes::ZERO; 2]) {
+            self.moved_at = sample.at;
+        }
+        let before = self.live.last().map(|_| self.mark());
         self.live.handle(sample);
         if self.live.proves {
             self.attribute_proven_queue();
@@ -75,14 +84,30 @@ impl SlidingLive {
         }
         let grain = self.length / GRAINS;
         if self.marks.back().is_none_or(|mark| sample.at.since(mark.totals.at) >= grain) {
-            let totals = match is_first {
-                true => Totals::beginning(&sample),
-                false => self.live.totals(),
-            };
-            let Live { unproven, queues: queue, .. } = self.live;
-            self.marks.push_back(Mark { totals, unproven, queue });
+            self.marks.push_back(self.mark());
         }
         self.forget(sample.at, self.length.saturating_sub(grain / 2));
+        if let Some(before) = before {
+            self.forget_rest(before, sample.at);
+        }
+    }
+
+    /// Forgets a time without data that is longer than the length, up to the sample `before` the latest one: thousands of idle
+    /// connections then need no memory for it.
+    fn forget_rest(&mut self, before: Mark, now: Time) {
+        if now.since(self.moved_at) > self.length {
+            self.marks.retain(|mark| mark.totals.at == now);
+            self.marks.push_front(before);
+            self.marks.shrink_to_fit();
+            self.forget(now, now.since(before.totals.at));
+            self.shown.shrink_to_fit();
+        }
+    }
+
+    /// The sums up to the latest sample.
+    fn mark(&self) -> Mark {
+        let Live { unproven, queues: queue, .. } = self.live;
+        Mark { totals: self.live.totals(), unproven, queue }
     }
 
     /// Forgets all but the newest mark that is at least `age` old, and what was shown before it.
@@ -110,6 +135,12 @@ impl SlidingLive {
     /// All that is known of the connection.
     pub fn live(&self) -> &Live {
         &self.live
+    }
+
+    /// Payload that was sent and received in the latest part of its time.
+    pub fn payload(&self) -> [Bytes; 2] {
+        let first = self.marks.front();
+        first.map_or([Bytes::ZERO; 2], |first| self.live.totals().bytes_since(&first.totals))
     }
 
     /// The latest part of its time. Rules keep what they learned before it: capacity, least round trip, losses that still

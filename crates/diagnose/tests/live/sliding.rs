@@ -171,14 +171,23 @@ proptest! {
         let samples = samples(&history);
         let begun = samples[0].at;
         let mut before = begun;
+        let (mut last, mut moved_at, mut anew) = ((Bytes::ZERO, Bytes::ZERO), begun, false);
         for sample in samples {
             window.handle(sample);
             let interval = sample.at.since(before);
             before = sample.at;
             let period = window.period();
             prop_assert_eq!(period.limits.total(), period.evidence.lasted);
+            // After as long a rest it begins anew.
+            let moved = (sample.acked, sample.received);
+            if moved != last {
+                (last, moved_at) = (moved, sample.at);
+            }
+            let rested = sample.at.since(moved_at) > OBSERVATION;
             let followed = sample.at.since(begun);
-            prop_assert!(period.evidence.lasted >= followed.min(OBSERVATION - GRAIN / 2));
+            let least = if rested || anew { interval } else { followed.min(OBSERVATION - GRAIN / 2) };
+            anew = rested || (anew && period.evidence.lasted < OBSERVATION - GRAIN / 2);
+            prop_assert!(period.evidence.lasted >= least, "{:?} is less than {least}", period.evidence.lasted);
             // From a mark to the next one may take a grain and a sample's distance.
             let most = OBSERVATION + GRAIN / 2 + Duration::from_millis(1500);
             prop_assert!(period.evidence.lasted <= most.max(interval), "{:?}", period.evidence.lasted);
@@ -253,4 +262,16 @@ fn an_interval_longer_than_the_window_is_judged_whole() {
     let period = window.period();
     assert_eq!(period.evidence.lasted, Duration::from_secs(60));
     assert_eq!(period.named().class, Class::ReceiverWindow);
+}
+
+/// A minute without data, and then data that the peer's window holds: the rest before has no share.
+#[test]
+fn data_after_a_long_rest_are_judged_by_themselves() {
+    let mut window = sliding();
+    let history = [(Doing::Nothing, 60, 1000), (Doing::FillsPeerWindow(1_000_000), 2, 1000)];
+    samples(&history).into_iter().for_each(|sample| window.handle(sample));
+    let period = window.period();
+    assert_eq!(period.named().class, Class::ReceiverWindow, "{:?}", period.limits);
+    // The last second of the rest, and two of data.
+    assert!(period.evidence.lasted <= Duration::from_secs(3), "{}", period.evidence.lasted);
 }

@@ -7,7 +7,7 @@ use sweetspot_linux::clock;
 use sweetspot_protocol::clients::rfc3339;
 use sweetspot_units::{Bytes, Duration};
 
-use sweetspot_watch::ConnectionRow;
+use sweetspot_watch::{ConnectionRow, limited_by};
 
 /// One reading.
 #[derive(Debug, Serialize)]
@@ -73,7 +73,7 @@ fn entry(row: &ConnectionRow) -> ConnectionJson {
         retransmitted_segments: row.retransmitted(),
         bytes: row.bytes().get(),
         limited_by: period.named().class,
-        limited_by_words: row.limited_by(),
+        limited_by_words: limited_by(&period),
         limits: period.limits,
         sweet_spot_bytes: count(row.live().sweet_spot()),
     }
