@@ -80,9 +80,11 @@ impl ConnectionList {
         self.share_verdicts();
     }
 
-    /// The `n` connections with the most payload per second in the interval before the last reading; none on which nothing moved.
-    pub fn busiest(&self, n: usize) -> Vec<DiagConnection> {
-        let mut busy: Vec<_> = self.rows.values().filter(|row| row.rate > Rate::ZERO).collect();
+    /// The `n` connections that received the most payload per second in the interval before the last reading; none on which nothing
+    /// moved, and none that sends: its kernel keeps chronographs.
+    pub fn busiest_receivers(&self, n: usize) -> Vec<DiagConnection> {
+        let is_busy = |row: &&ConnectionRow| row.rate > Rate::ZERO && row.side == Side::Receiver;
+        let mut busy: Vec<_> = self.rows.values().filter(is_busy).collect();
         busy.sort_unstable_by_key(|row| std::cmp::Reverse(row.rate));
         busy.into_iter().take(n).map(|row| row.connection.clone()).collect()
     }

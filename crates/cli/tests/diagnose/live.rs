@@ -102,6 +102,24 @@ fn top_names_the_limit_that_diagnose_names() -> Tested {
     })
 }
 
+/// The table says "receiving app", and JSON "receiver's application".
+#[test]
+fn a_filter_takes_the_words_of_the_table_and_of_json() -> Tested {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let mut near = TcpStream::connect(listener.local_addr()?)?;
+    // Nobody reads.
+    let (_far, _) = listener.accept()?;
+    near.set_nonblocking(true)?;
+    while near.write(&[0; 65_536]).is_ok() {}
+    let end = format!("\"local\":\"{}\"", near.local_addr()?);
+    for (words, is_there) in [("receiving app", true), ("receiver's appl", true), ("idle", false)] {
+        let top = stdout(&sweetspot(&["top", "--once", "--json", "--filter", words])?);
+        assert_eq!(top.contains(&end), is_there, "{words}: {top}");
+    }
+    Ok(())
+}
+
 #[test]
 fn a_recording_is_judged_like_what_was_recorded() -> Tested {
     let dir = tempfile::tempdir()?;

@@ -90,6 +90,8 @@ fn matches(row: &ConnectionRow, filter: &str) -> bool {
     }
     let c = &row.connection;
     let who = row.owner.as_ref().map(|o| format!("{} {}", o.pid, o.name)).unwrap_or_default();
-    let text = format!("{who} {} {} {:?} {}", c.local, c.remote, c.state, row.limited_by());
+    // The limit in the words of JSON and of the table.
+    let limit = format!("{} {}", row.limited_by(), row.limited_by_briefly());
+    let text = format!("{who} {} {} {:?} {limit}", c.local, c.remote, c.state);
     text.to_lowercase().contains(filter)
 }

@@ -1,4 +1,4 @@
-//! Readings of the connections: all of them at each interval, and the busiest in between.
+//! Readings of the connections: all of them at each interval, and the busiest receivers in between.
 
 use sweetspot_diagnose::live::SAMPLE_INTERVAL;
 use sweetspot_linux::clock;
@@ -9,14 +9,14 @@ use sweetspot_watch::{ConnectionList, NamespaceConnections};
 use super::record::Recording;
 
 /// Connections that are sampled as often as `diagnose` does: at 10 us each, a thousand a second cost 1 % of a core. Receivers need
-/// that: their kernel has no chronographs.
+/// that: a sender's kernel keeps chronographs, and a receiver's does not.
 const SAMPLED: usize = 100;
 
 /// Where connections are read, and kept if that was asked for.
 pub struct Readings {
     host: NamespaceConnections,
     recording: Option<Recording>,
-    /// The busiest connections of the last reading.
+    /// The busiest receivers of the last reading.
     busiest: Vec<DiagConnection>,
     due: Time,
 }
@@ -40,17 +40,17 @@ impl Readings {
         let now = clock::now();
         let written = self.recording.as_mut().map(|recording| recording.write(now, &connections));
         table.handle(now, connections);
-        self.busiest = table.busiest(SAMPLED);
+        self.busiest = table.busiest_receivers(SAMPLED);
         self.due = now + SAMPLE_INTERVAL;
         written.unwrap_or(Ok(()))
     }
 
-    /// When to sample the busiest connections again.
+    /// When to sample the busiest receivers again.
     pub fn due(&self) -> Time {
         self.due
     }
 
-    /// Samples the busiest connections for `table`. One that has ended, or cannot be read, is left to the next reading.
+    /// Samples the busiest receivers for `table`. One that has ended, or cannot be read, is left to the next reading.
     pub fn busiest(&mut self, table: &mut ConnectionList) {
         for connection in &self.busiest {
             if let Ok(Some(seen)) = self.host.read_again(connection, Detail::ALL) {

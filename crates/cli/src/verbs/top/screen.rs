@@ -71,7 +71,7 @@ impl Screen {
         }
     }
 
-    /// Samples the busiest connections, likewise.
+    /// Samples the busiest receivers, likewise.
     pub fn sample(&mut self, host: &mut Readings) {
         match self.frozen {
             true => host.leave_out_busiest(),

@@ -227,7 +227,7 @@ fn draw_row(
     lines.extend([
         format!("time in the last 10 s: {}", flow.limits.words()),
         format!(
-            "round trip {} ms (least {}), window {}, cwnd {}, sweet spot {}, {} retransmitted",
+            "round trip {} ms (minimum {}), window {}, cwnd {}, sweet spot {}, {} retransmitted",
             ms(row.rtt()),
             ms(row.live().rtt_min()),
             size(row.window()),
