@@ -46,12 +46,28 @@ fn what_cannot_be_diagnosed_is_refused_in_one_line() -> Tested {
     refused(&[], 2, "PID|HOST:PORT|FILE")?;
     // No process has a number beyond the kernel's limit of 2^22.
     refused(&["8388608"], 1, "there is no process 8388608")?;
+    // A number alone is a process; the kernel's own threads have the lowest numbers, and no connections.
+    if !std::path::Path::new("/proc/65535").exists() {
+        refused(&["65535"], 1, "for port 65535, name the host, too: 192.0.2.7:65535")?;
+    }
     refused(&["192.0.2.1:9"], 1, "no TCP connection here begins or ends at 192.0.2.1:9")?;
     refused(&["192.0.2.1:9", "--for", "1ms"], 2, "too short")?;
     refused(&["Cargo.toml", "--for", "30s"], 2, "a recording is read whole")?;
     refused(&["Cargo.toml", "--netns", "blue"], 2, "--for and --netns go with a live")?;
     refused(&["Cargo.toml", "--html", "x"], 2, "--html and --scenario need a capture")?;
     refused(&["192.0.2.1:9", "--netns", "no/such"], 1, "cannot open the network namespace")?;
+    Ok(())
+}
+
+/// `--help` says what a verb judges, and of which time.
+#[test]
+fn the_help_of_top_and_diagnose_names_the_time_they_judge() -> Tested {
+    let top =
+        stdout(&sweetspot(&["top", "--help"])?).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(top.contains("over the last 10 seconds"), "{top}");
+    let diagnose = stdout(&sweetspot(&["diagnose", "--help"])?);
+    assert!(diagnose.contains("watched from outside"), "{diagnose}");
+    assert!(diagnose.contains("[default: 10 s"), "{diagnose}");
     Ok(())
 }
 

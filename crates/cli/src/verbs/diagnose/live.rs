@@ -171,8 +171,12 @@ fn find(
 fn sockets(pid: u32) -> Result<Vec<u64>, String> {
     let found = processes::sockets(pid).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => {
+            let port = match u16::try_from(pid) {
+                Ok(port) => format!("; for port {port}, name the host, too: 192.0.2.7:{port}"),
+                Err(_) => String::new(),
+            };
             format!(
-                "there is no process {pid}; did it end? `sweetspot top` lists processes with connections"
+                "there is no process {pid}; did it end? `sweetspot top` lists processes with connections{port}"
             )
         }
         std::io::ErrorKind::PermissionDenied => format!(
