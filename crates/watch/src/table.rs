@@ -98,7 +98,7 @@ impl ConnectionList {
         }
     }
 
-    /// Gives each receiver whose sender is on this host that one's period.
+    /// Gives each receiver the period of its sender, if that is on this host.
     fn share_verdicts(&mut self) {
         let receives = |[sent, received]: [Bytes; 2]| received > sent;
         let receivers = self.rows.values().filter(|row| receives(row.live.payload()));

@@ -59,7 +59,7 @@ fn what_cannot_be_diagnosed_is_refused_in_one_line() -> Tested {
     Ok(())
 }
 
-/// `--help` says what a verb judges, and of which time.
+/// `--help` names the time that a verb judges.
 #[test]
 fn the_help_of_top_and_diagnose_names_the_time_they_judge() -> Tested {
     let top =

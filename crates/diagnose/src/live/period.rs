@@ -1,4 +1,4 @@
-//! What the samples of a connection show of a part of its time: where it went, and the evidence.
+//! A part of a connection's time: its division among the classes, and the evidence for a verdict.
 
 use std::cmp::Ordering;
 
@@ -62,7 +62,7 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    /// Those of a first sample, before which nothing was seen.
+    /// The sums at a first sample.
     pub fn beginning(sample: &Sample) -> Totals {
         Totals {
             at: sample.at,
@@ -222,8 +222,8 @@ fn mean_window((mean, rtt): (Bytes, Duration), full: Option<Rate>, largest: Byte
     full.map_or(mean, |rate| mean.max((rate * rtt).min(largest)))
 }
 
-/// How data came, from the samples that found a pause and all. A sender that pauses for half of the time is found in a pause at least every
-/// fourth time. One that hardly pauses is not, as often as it takes to rule the other out.
+/// Steady or pausing arrivals, from the number of samples that found a pause and of all. Samples find a sender that pauses for half of
+/// the time in a pause at least every fourth time, and [`STEADY`] of them rule it out.
 fn arrivals([pauses, all]: [u64; 2]) -> Arrivals {
     let ruled_out = u64::from(STEADY);
     match () {

@@ -11,7 +11,7 @@ use super::period::{Period, Totals};
 use super::{Live, Sample};
 use crate::{Class, Limits};
 
-/// The latest part of the time begins at one of so many moments in it: it is exact to half of their distance.
+/// Number of moments at which the latest part of the time can begin: its length is exact to half of their distance.
 const GRAINS: u64 = 20;
 
 /// Follows a connection from sample to sample as [`Live`] does, and judges the last [`length`](SlidingLive::between) of its
@@ -23,7 +23,7 @@ pub struct SlidingLive {
     length: Duration,
     /// Where the latest part of the time may begin, the oldest first. The first one is where it does.
     marks: VecDeque<Mark>,
-    /// What samples since then showed that has no sum.
+    /// Windows and round trips in the samples since then.
     shown: VecDeque<Shown>,
     /// The latest sample that found data moved, or the first one.
     moved_at: Time,
@@ -38,7 +38,7 @@ struct Mark {
     queue: u64,
 }
 
-/// What a sample showed.
+/// The windows and the round trip in a sample.
 #[derive(Debug, Clone, Copy)]
 struct Shown {
     at: Time,
@@ -49,8 +49,8 @@ struct Shown {
 }
 
 impl SlidingLive {
-    /// A connection between these addresses, without samples yet, of which the last `length` is judged: from a sample to
-    /// another, exact to a fortieth of `length` if samples come often enough. One interval is judged if it is longer.
+    /// A connection between these addresses, without samples yet. Its verdicts cover the last `length`, from one sample to another:
+    /// exact to a fortieth of `length` if samples come often enough, and the last interval if that is longer.
     pub fn between(local: IpAddr, remote: IpAddr, length: Duration) -> SlidingLive {
         SlidingLive {
             live: Live::between(local, remote),
@@ -117,7 +117,7 @@ impl SlidingLive {
             self.marks.pop_front();
         }
         let Some(first) = self.marks.front() else { return };
-        // The windows at the mark are those of the newest sample up to it.
+        // The newest sample up to the mark has the windows at the mark.
         while self.shown.get(1).is_some_and(|shown| shown.at <= first.totals.at) {
             self.shown.pop_front();
         }

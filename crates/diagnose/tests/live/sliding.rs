@@ -12,7 +12,7 @@ use crate::{bulk, receiver};
 /// The window begins at a moment that is exact to half of a twentieth of its length.
 const GRAIN: Duration = Duration::from_millis(500);
 
-/// What a connection does for a while.
+/// The behaviour of a connection for a while.
 #[derive(Debug, Clone, Copy)]
 enum Doing {
     Nothing,
@@ -26,7 +26,7 @@ enum Doing {
         peer_window: u64,
     },
     ReadsLate,
-    /// The data of a standing queue, or of a sender that pauses for so long.
+    /// Data from a standing queue, or from a sender that pauses for that time.
     Receives {
         rtt_ms: u64,
         pause_ms: u64,
@@ -55,7 +55,7 @@ fn history() -> impl Strategy<Value = Vec<(Doing, usize, u64)>> {
     prop::collection::vec((doing(), 1..30usize, 100..1500u64), 1..8)
 }
 
-/// The sample `ms` after `last`, of which it has the counters.
+/// The sample `ms` after `last`, with its counters.
 fn next(last: &Sample, doing: Doing, ms: u64) -> Sample {
     let time = Duration::from_millis(ms);
     let step = Sample {
