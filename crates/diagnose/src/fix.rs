@@ -58,25 +58,32 @@ pub fn fix(class: Class, e: &Evidence) -> String {
         Class::NeverEstablished => {
             "Look for a filter on the way, or a host that is down; capture at the other end."
         }
+        Class::Unknown => unknown_fix(e),
+    };
+    words.to_owned()
+}
+
+/// The next step if the limit is not known.
+fn unknown_fix(e: &Evidence) -> &'static str {
+    match () {
         // For a live connection's receiver: a capture knows the retransmissions.
-        Class::Unknown if e.retransmitted.is_none() && e.arrivals == Arrivals::Steady => {
+        _ if e.retransmitted.is_none() && e.arrivals == Arrivals::Steady => {
             "If the link or a shaper carries no more than this rate, nothing is wrong. Otherwise diagnose it at the sending end: run \
              sweetspot diagnose there, or on a capture from there (tcpdump -s 96)."
         }
-        Class::Unknown if e.retransmitted.is_none() => {
+        _ if e.retransmitted.is_none() => {
             "Diagnose it at the sending end: run sweetspot diagnose there, or on a capture from there (tcpdump -s 96)."
         }
-        Class::Unknown if e.unknown_because == Some(ONE_INTERVAL) => {
+        _ if e.unknown_because == Some(ONE_INTERVAL) => {
             "Log readings while it runs: while sleep 0.1; do date +%s.%N; ss -tin; done"
         }
-        Class::Unknown if e.is_sampled => {
+        _ if e.is_sampled => {
             "Watch or log it for longer, or diagnose a capture from its sender (tcpdump -s 96)."
         }
-        Class::Unknown => {
+        _ => {
             "Capture again: from before the connection begins, both directions, 96 bytes of each packet or more."
         }
-    };
-    words.to_owned()
+    }
 }
 
 /// How programs and hosts set a kind of buffer.

@@ -84,6 +84,19 @@ impl Totals {
         [self.acked.saturating_sub(first.acked), self.received.saturating_sub(first.received)]
     }
 
+    /// Where the time since `first` went, by the rules of `direction`. A time without any data is idle.
+    fn limits_since(&self, first: &Totals, direction: Side) -> Limits {
+        let mut limits = match direction {
+            Side::Sender => self.sending.since(&first.sending),
+            Side::Receiver => self.receiving.since(&first.receiving),
+        };
+        if self.bytes_since(first) == [Bytes::ZERO; 2] {
+            let rest = Limits::only(Class::Application, limits.time(Class::Application));
+            limits.attribute(&rest, Class::Idle);
+        }
+        limits
+    }
+
     /// Which way most of it went; `otherwise` if neither.
     pub fn direction_since(&self, first: &Totals, otherwise: Side) -> Side {
         let [sent, received] = self.bytes_since(first);
@@ -126,16 +139,9 @@ impl Live {
         let Some(last) = self.last else { return Period::default() };
         let now = self.totals();
         let direction = now.direction_since(first, self.side);
-        let mut limits = match direction {
-            Side::Sender => now.sending.since(&first.sending),
-            Side::Receiver => now.receiving.since(&first.receiving),
-        };
-        let reader = reader(direction, &limits);
         let [sent, received] = now.bytes_since(first);
-        if (sent, received) == (Bytes::ZERO, Bytes::ZERO) {
-            let rest = Limits::only(Class::Application, limits.time(Class::Application));
-            limits.attribute(&rest, Class::Idle);
-        }
+        let limits = now.limits_since(first, direction);
+        let reader = reader(direction, &limits);
         let held = now.held.since(&first.held).mean();
         let free = now.free.since(&first.free).mean();
         let [own, peer] = windows;
