@@ -3,7 +3,9 @@
 use sweetspot_advise::host::{
     Device, HostAdvice, HostQuestion, Listener, PathEnd, Snapshot, Sysctls, advise,
 };
-use sweetspot_advise::window::WindowSettings;
+use proptest::prelude::*;
+use sweetspot_advise::AdviceError;
+use sweetspot_advise::window::{self, LossResponse, WindowQuestion, WindowSettings};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 const GOOD: &str = "
@@ -39,6 +41,11 @@ fn path() -> Option<(Rate, Duration)> {
     Some((Rate::from_mbit_per_second(10_000), Duration::from_millis(80)))
 }
 
+/// The rate on the link of `payload` per RTT of the path: 52 of 1500 B are headers.
+fn carried(payload: u64) -> f64 {
+    payload as f64 * 8.0 / 0.080 * 1500.0 / 1448.0
+}
+
 fn ask(here: Snapshot) -> HostAdvice {
     advise(&HostQuestion { here, peer: None, path: path(), path_mtu: None, connections: 1 })
         .unwrap()
@@ -59,21 +66,21 @@ fn a_good_host_is_left_alone() {
 fn a_senders_cap_is_named_with_its_gain() {
     let advice = ask(host("net.ipv4.tcp_wmem = 4096 16384 4194304\n"));
     let f = &advice.findings[0];
-    // Half of 4,194,304 B over 80 ms = 209.7 Mbit/s; 10 Gbit/s less that = 9790.28 Mbit/s.
+    // Half of 4,194,304 B of payload over 80 ms = 209.7 Mbit/s, with headers 217.2; 10 Gbit/s less that = 9782.75 Mbit/s.
     assert_eq!(f.what, "net.ipv4.tcp_wmem");
-    assert_eq!(f.gain.unwrap().bits_per_second() / 1_000_000, 9_790);
-    // Twice 1.05 C T = 210 MB.
-    assert_eq!(f.command, "sysctl -w net.ipv4.tcp_wmem=\"4096 16384 210000000\"");
+    assert_eq!(f.gain.unwrap().bits_per_second() / 1_000_000, 9_782);
+    // Twice the payload of C T = 100 MB.
+    assert_eq!(f.command, "sysctl -w net.ipv4.tcp_wmem=\"4096 16384 193066666\"");
     let sending = &advice.directions[1];
-    assert_eq!((sending.name, sending.rate.bits_per_second() / 100_000), ("sending", 2_097));
+    assert_eq!((sending.name, sending.rate.bits_per_second() / 100_000), ("sending", 2_172));
 }
 
 #[test]
 fn law_a_flow_without_window_scaling_at_either_end_carries_16_bits_per_rtt_both_ways() {
     let off = "net.ipv4.tcp_window_scaling = 0\n";
     let name = "net.ipv4.tcp_window_scaling";
-    // RFC 7323, section 2.2: both SYNs must have the option. 65,535 B over 80 ms.
-    let rate = Bytes::new(65_535) / path().unwrap().1;
+    // RFC 7323, section 2.2: both SYNs must have the option. 65,535 B of payload over 80 ms.
+    let rate = Rate::from_f64(carried(65_535));
     let of = |here, peer| {
         let q = HostQuestion { here, peer, path: path(), path_mtu: None, connections: 1 };
         advise(&q).unwrap()
@@ -107,9 +114,10 @@ fn law_the_send_buffer_that_advice_on_the_window_wants_is_the_one_that_advice_on
         };
         let window = on(1).window.unwrap();
         let wanted = WindowSettings::for_window(window, kernel).unwrap().tcp_wmem_max;
-        // With that buffer nothing caps the flow; one byte less than twice the BDP does, and the buffer is advised.
+        // With that buffer nothing caps the flow; a packet less than twice the BDP does, and the buffer is advised.
         assert!(on(wanted.get()).findings.is_empty());
-        let [finding] = &on((rate * rtt).get() * 2 - 1).findings[..] else { panic!("{mbit}") };
+        let payload = (rate * rtt).get() * 2 * 1448 / 1500;
+        let [finding] = &on(payload - 1448).findings[..] else { panic!("{mbit}") };
         assert_eq!(finding.wanted, format!("4096 16384 {}", wanted.get()));
     }
 }
@@ -167,7 +175,7 @@ fn many_connections_need_memory_together() {
     let q =
         HostQuestion { here: host(""), peer: None, path: path(), path_mtu: None, connections: 20 };
     let advice = advise(&q).unwrap();
-    // 20 x 210 MB = 4.2 GB above 383,867 pages = 1.57 GB, below half of 24 GB.
+    // 20 x 193 MB = 3.86 GB above 383,867 pages = 1.57 GB, below half of 24 GB.
     assert_eq!(advice.findings[0].what, "net.ipv4.tcp_mem");
     let q = HostQuestion { connections: 1000, ..q };
     assert!(advise(&q).unwrap().findings[0].why.contains("use fewer"));
@@ -219,7 +227,8 @@ fn the_file_holds_what_the_findings_say_and_reads_back() {
     let advice = ask(host("net.core.rmem_max = 212992\nnet.ipv4.tcp_sack = 0\n"));
     let file = Sysctls::read(&advice.sysctl_file()).unwrap();
     assert_eq!(file.number("net.ipv4.tcp_sack"), Some(1));
-    assert_eq!(file.number("net.core.rmem_max"), Some(105_000_000));
+    // Half of the memory is window, the kernel doubles the request: the payload of 100 MB.
+    assert_eq!(file.number("net.core.rmem_max"), Some(96_533_333));
 }
 
 #[test]
@@ -245,15 +254,16 @@ fn impossible_paths_are_refused_in_words() {
 
 #[test]
 fn a_path_that_no_window_fills_gets_advice_for_one_of_its_connections() {
-    // 125 GB; the largest window, 65,535 x 2^14 B a second, is 8.59 Gbit/s, 1/116.4 of the rate.
+    // 125 GB, 120.7 GB of them payload; the largest window, 65,535 x 2^14 B, is 1/112.4 of that: 113 connections.
     let path = Some((Rate::from_mbit_per_second(1_000_000), Duration::from_secs(1)));
     let q = HostQuestion { here: host(""), peer: None, path, path_mtu: None, connections: 1 };
     let advice = advise(&q).unwrap();
-    assert_eq!(advice.window, Some(Bytes::new(65_535 << 14)));
+    // 125e9 / 113 x 1448 / 1500.
+    assert_eq!(advice.window, Some(Bytes::new(1_067_846_607)));
     let text = advice.text(false, 80);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        text.contains("one connection gets 8.59 Gbit/s at most, and 117 fill the path"),
+        text.contains("1.068 GB for each of 113 connections, which fill the path together"),
         "{text}"
     );
     // With memory for it no setting is at fault.
@@ -261,7 +271,7 @@ fn a_path_that_no_window_fills_gets_advice_for_one_of_its_connections() {
         "net.ipv4.tcp_rmem = 4096 131072 2147483647\nnet.ipv4.tcp_wmem = 4096 16384 2147483647\n";
     let text = advise(&HostQuestion { here: host(large), ..q }).unwrap().text(false, 80);
     assert!(
-        text.replace('\n', " ").contains("receive  8.59 Gbit/s: no setting caps a flow"),
+        text.replace('\n', " ").contains("receive  8.85 Gbit/s: no setting caps a flow"),
         "{text}"
     );
 }
@@ -278,9 +288,9 @@ fn a_program_that_sets_its_buffer_is_told_what_that_costs() {
     let asked = Some(Bytes::new(1_000_000));
     let advice = ask(Snapshot { asked_receive_buffer: asked, ..host("") });
     let f = &advice.findings[0];
-    // Doubled by the kernel, half of it is window: 1 MB over 80 ms = 100 Mbit/s.
+    // Doubled by the kernel, half of it is window: 1 MB over 80 ms = 100 Mbit/s, with headers 103.6.
     assert_eq!(f.what, "SO_RCVBUF of the program");
-    assert_eq!(f.gain, Some(Rate::from_mbit_per_second(9_900)));
+    assert_eq!(f.gain, Some(Rate::from_f64(10e9 - carried(1_000_000))));
     // rmem_max cuts it first.
     let cut = host("net.core.rmem_max = 212992\n");
     let advice = ask(Snapshot { asked_receive_buffer: asked, ..cut });
@@ -334,7 +344,7 @@ fn the_headline_is_about_the_receive_buffer_in_question() {
     assert!(text.contains("\nprogram  do not set SO_RCVBUF"), "{text}");
     let receiving = &small.directions[0];
     assert_eq!(receiving.cap.as_ref().unwrap().what, "SO_RCVBUF of the program");
-    assert_eq!(receiving.rate, Bytes::new(100_000) / path().unwrap().1);
+    assert_eq!(receiving.rate, Rate::from_f64(carried(100_000)));
     assert!(large.text(false, 80).starts_with("rcvbuf   SO_RCVBUF of 1 GB"));
 }
 
@@ -348,8 +358,8 @@ fn a_listener_with_a_buffer_of_its_own_is_found() {
     let advice = ask(Snapshot { listeners, ..host("") });
     assert_eq!(advice.findings.len(), 1, "{:?}", advice.findings);
     assert!(advice.findings[0].what.ends_with("0.0.0.0:5201"));
-    // 212,992 B over 80 ms = 21.3 Mbit/s.
-    assert_eq!(advice.findings[0].gain.unwrap().bits_per_second() / 100_000, 99_787);
+    // 212,992 B over 80 ms = 21.3 Mbit/s, with headers 22.06.
+    assert_eq!(advice.findings[0].gain.unwrap().bits_per_second() / 100_000, 99_779);
 }
 
 fn device() -> Device {
@@ -401,4 +411,65 @@ fn a_transmit_ring_that_runs_dry_between_interrupts_is_found() {
         ("transmit ring of eth0", "256")
     );
     assert!(ask(256).findings.is_empty());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    /// A host's settings admit the window that advice on the window recommends for the same path, and no more. Where it
+    /// recommends none, they admit TCP's initial window, ten packets with 1448 B of payload.
+    #[test]
+    fn law_both_kinds_of_advice_want_the_same_window(
+        kbit in 100_u64..100_000_000,
+        us in 100_u64..1_000_000,
+        mtu in proptest::option::of(576_u64..9001),
+    ) {
+        let (rate, rtt) = (Rate::from_bits_per_second(kbit * 1000), Duration::from_micros(us));
+        let (kernel, mtu) = ("6.18".parse().unwrap(), mtu.map(Bytes::new));
+        let question = WindowQuestion {
+            rate,
+            rtt,
+            buffer: None,
+            cross: None,
+            loss: None,
+            congestion: LossResponse::Cubic,
+            mtu: mtu.unwrap_or(window::COMMON_MTU),
+            kernel,
+        };
+        let (held, connections) = match window::advise(&question) {
+            Ok(advice) => (advice.recommended.window.unwrap(), advice.connections),
+            Err(AdviceError::NoWindowHelps { initial, .. }) => (question.payload(initial), 1),
+            Err(other) => return Err(TestCaseError::fail(other.to_string())),
+        };
+        let on = |changes: String| {
+            let here = host(&changes);
+            let path = Some((rate, rtt));
+            advise(&HostQuestion { here, peer: None, path, path_mtu: mtu, connections: 1 }).unwrap()
+        };
+        let settings = WindowSettings::for_window(held, kernel).unwrap();
+        let (rmem, wmem) = (settings.tcp_rmem_max.get(), settings.tcp_wmem_max.get());
+        let with = |rmem: u64, wmem: u64| on(format!(
+            "net.ipv4.tcp_rmem = 4096 131072 {rmem}\nnet.ipv4.tcp_wmem = 4096 16384 {wmem}\n"
+        ));
+        let exact = with(rmem, wmem);
+        prop_assert_eq!(exact.window, Some(held));
+        let buffers = |advice: &HostAdvice| -> Vec<(String, String)> {
+            let all = advice.findings.iter().filter(|f| f.what.ends_with("mem"));
+            let last = |f: &str| f.rsplit(' ').next().unwrap_or_default().to_owned();
+            all.filter(|f| f.what != "net.ipv4.tcp_mem")
+                .map(|f| (f.what.clone(), last(&f.wanted)))
+                .collect()
+        };
+        prop_assert_eq!(buffers(&exact), []);
+        let whole = Rate::from_f64(rate.as_f64() / connections as f64);
+        for direction in &exact.directions {
+            prop_assert_eq!(direction.rate, whole);
+        }
+        // Half of that caps the flow, unless the path needs less than ten packets; the exact values are wanted then.
+        if rate * rtt >= question.mtu * 20 {
+            let half = buffers(&with(rmem / 2, wmem / 2));
+            let wanted = [("rmem", rmem), ("wmem", wmem)];
+            prop_assert_eq!(half, wanted.map(|(end, n)| (format!("net.ipv4.tcp_{end}"), n.to_string())));
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use sweetspot_theory::host::advertised_window::Era;
 use sweetspot_theory::host::window_scale::WindowScale;
-use sweetspot_units::{Bytes, Duration, Rate};
+use sweetspot_units::Bytes;
 
 use super::{PathEnd, Snapshot, Sysctls};
 use crate::Kernel;
@@ -28,13 +28,6 @@ pub struct Cap {
     pub side: FlowRole,
     /// The largest window it allows.
     pub window: Bytes,
-}
-
-impl Cap {
-    /// The rate that this window carries over `rtt`.
-    pub fn rate(&self, rtt: Duration) -> Rate {
-        self.window / rtt
-    }
 }
 
 /// The name of the cap of a program that sets its receive buffer.
@@ -143,8 +136,6 @@ mod tests {
         let caps = receiver(&host("6.18", RMEM), PathEnd::Here);
         assert_eq!(caps[0].what, "net.ipv4.tcp_rmem");
         assert_eq!(caps[0].window, Bytes::new(4_000_000));
-        // 4 MB over 80 ms = 400 Mbit/s.
-        assert_eq!(caps[0].rate(Duration::from_millis(80)), Rate::from_mbit_per_second(400));
     }
 
     #[test]

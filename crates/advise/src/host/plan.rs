@@ -5,9 +5,9 @@ use sweetspot_units::{Bytes, Duration, Rate};
 use super::caps::{self, Cap};
 use super::check::{self, PathTarget};
 use super::{Finding, PathEnd, PublishedSettings, Snapshot, reference};
-use crate::AdviceError;
+use crate::{AdviceError, Kernel};
 use crate::error::possible;
-use crate::limit::{LARGEST_WINDOW, window_to_allow};
+use crate::window::{self, COMMON_MTU, LossResponse, WindowQuestion, WindowToHold};
 
 /// The hosts and the path between them.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,8 +40,9 @@ pub struct HostDirection {
 pub struct HostAdvice {
     /// The question.
     pub question: HostQuestion,
-    /// The window to reach.
+    /// The window to reach, in payload: the one that [`crate::window::advise`] recommends for this path.
     pub window: Option<Bytes>,
+    pub(super) target: Option<PathTarget>,
     /// The rate of one flow in each direction, if the path is known.
     pub directions: Vec<HostDirection>,
     /// Recommended changes, the largest gain first.
@@ -63,7 +64,7 @@ pub fn advise(question: &HostQuestion) -> Result<HostAdvice, AdviceError> {
         let why = "it must lie between 576B and 65535B";
         possible((576..=65_535).contains(&mtu.get()), "path_mtu", mtu, why)?;
     }
-    let target = q.path.map(|(rate, rtt)| target(rate, rtt, q.connections)).transpose()?;
+    let target = q.path.map(|path| target(q, path)).transpose()?;
     let mut findings = check::all(&q.here, PathEnd::Here, target.as_ref());
     findings.extend(q.path_mtu.and_then(|path| too_large_for(&q.here, path)));
     if let Some(peer) = &q.peer {
@@ -74,6 +75,7 @@ pub fn advise(question: &HostQuestion) -> Result<HostAdvice, AdviceError> {
     findings.sort_by_key(|f| core::cmp::Reverse(f.gain));
     Ok(HostAdvice {
         window: target.map(|t| t.window),
+        target,
         directions: target.map_or(Vec::new(), |t| directions(q, &t)),
         references: target.map_or(Vec::new(), |t| references(q, &t)),
         findings,
@@ -81,13 +83,23 @@ pub fn advise(question: &HostQuestion) -> Result<HostAdvice, AdviceError> {
     })
 }
 
-fn target(rate: Rate, rtt: Duration, connections: u64) -> Result<PathTarget, AdviceError> {
-    possible(rate > Rate::ZERO, "rate", rate, "a path has a rate above zero")?;
-    possible(rtt > Duration::ZERO, "rtt", rtt, "a path has an RTT above zero")?;
-    possible(rtt <= Duration::from_secs(120), "rtt", rtt, "it must be 120s or less")?;
-    // One connection has no more.
-    let window = window_to_allow(rate, rtt).min(LARGEST_WINDOW);
-    Ok(PathTarget { rate: rate.min(LARGEST_WINDOW / rtt), rtt, connections, window })
+/// No window depends on the kernel.
+const ANY_KERNEL: Kernel = Kernel { major: 6, minor: 18 };
+
+fn target(q: &HostQuestion, (rate, rtt): (Rate, Duration)) -> Result<PathTarget, AdviceError> {
+    let whole = WindowQuestion {
+        rate,
+        rtt,
+        buffer: None,
+        cross: None,
+        loss: None,
+        congestion: LossResponse::Cubic,
+        mtu: q.path_mtu.unwrap_or(COMMON_MTU),
+        kernel: q.here.kernel.unwrap_or(ANY_KERNEL),
+    };
+    let WindowToHold { window, connections: shares } = window::to_hold(&whole)?;
+    let question = WindowQuestion { rate: rate.scaled(1.0 / shares as f64), ..whole };
+    Ok(PathTarget { question, connections: q.connections, window, shares })
 }
 
 fn directions(q: &HostQuestion, target: &PathTarget) -> Vec<HostDirection> {
@@ -104,17 +116,18 @@ fn directions(q: &HostQuestion, target: &PathTarget) -> Vec<HostDirection> {
     };
     let speeds = [Some(&q.here), q.peer.as_ref()];
     let line = speeds.into_iter().flatten().filter_map(|h| h.device.as_ref()?.speed).min();
-    let max = line.map_or(target.rate, |speed| speed.min(target.rate));
+    let max = line.map_or(target.rate(), |speed| speed.min(target.rate()));
     let direction = |name, cap: Option<Cap>| {
-        let rate = cap.as_ref().map_or(max, |c| c.rate(target.rtt).min(max));
+        let caps = cap.as_ref().filter(|cap| cap.window < target.filled());
+        let rate = caps.map_or(max, |cap| target.carried(cap.window).min(max));
         HostDirection { name, cap, rate }
     };
     vec![direction("receiving", receiving), direction("sending", sending)]
 }
 
 fn references(q: &HostQuestion, target: &PathTarget) -> Vec<PublishedSettings> {
-    let speed = q.here.device.as_ref().and_then(|d| d.speed).unwrap_or(target.rate);
-    vec![reference::esnet(speed, target.rtt), reference::perfsonar(speed)]
+    let speed = q.here.device.as_ref().and_then(|d| d.speed).unwrap_or(target.rate());
+    vec![reference::esnet(speed, target.rtt()), reference::perfsonar(speed)]
 }
 
 /// A finding if the device's packets do not fit the path.

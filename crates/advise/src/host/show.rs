@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sweetspot_units::{Bytes, Rate};
 
 use super::caps::{self, ASKED};
-use super::check::IN_PROGRAM;
+use super::check::{IN_PROGRAM, PathTarget};
 use super::{Finding, HostAdvice, HostDirection, PathEnd};
 use crate::formula::{Formula, explained};
 use crate::limit::LARGEST_WINDOW;
@@ -47,23 +47,15 @@ impl HostAdvice {
             let own = self.findings.iter().find(|f| f.what == ASKED);
             out.extend(own.and_then(in_program).map(|words| line("program", &words)));
         }
-        let of_one = self.question.path.map(|(rate, rtt)| (rate, rate.min(LARGEST_WINDOW / rtt)));
-        if let Some((rate, of_one)) = of_one {
+        if let Some(target) = &self.target {
             for d in &self.directions {
                 let name = if d.name == "receiving" { "receive" } else { "send" };
-                out.push_str(&line(name, &direction(d, of_one)));
+                out.push_str(&line(name, &direction(d, target.rate())));
             }
-            if of_one < rate {
-                let words = format!(
-                    "TCP has no window above {LARGEST_WINDOW} (RFC 7323): one connection gets {of_one} at most, and {} \
-                     fill the path",
-                    rate.bits_per_second().div_ceil(of_one.bits_per_second().max(1))
-                );
-                out.push_str(&line("limit", &words));
-            }
+            out.push_str(&line("window", &window_words(target)));
             out.push_str(&self.sysctl_lines(width));
         }
-        let rest = match of_one {
+        let rest = match self.target {
             Some(_) => "",
             None => "; give --rate and --rtt to see what caps a flow and what each change gains",
         };
@@ -102,9 +94,10 @@ impl HostAdvice {
             false => String::new(),
         };
         let window = cap.window;
-        let effect = match self.question.path {
-            Some((rate, rtt)) if window < rate * rtt => {
-                format!("{} over {rtt}, whatever tcp_rmem allows", cap.rate(rtt))
+        let effect = match &self.target {
+            Some(target) if window < target.filled() => {
+                let rate = target.carried(window);
+                format!("{rate} over {}, whatever tcp_rmem allows", target.rtt())
             }
             Some(_) => "enough for this path".to_owned(),
             None => "autotuning is off".to_owned(),
@@ -168,7 +161,8 @@ impl HostAdvice {
     // ESnet: "optimized for network paths up to 100ms RTT, and for friendliness to single and parallel
     // stream tools", fasterdata.es.net/host-tuning/linux.
     fn why_others_differ(&self) -> String {
-        let (Some((path, rtt)), Some(kernel)) = (self.question.path, self.question.here.kernel)
+        let (Some((path, _)), Some(target), Some(kernel)) =
+            (self.question.path, &self.target, self.question.here.kernel)
         else {
             return String::new();
         };
@@ -177,7 +171,7 @@ impl HostAdvice {
              for all paths of a class"
                 .to_owned();
         if let Some(esnet) = self.references.first() {
-            let one = kernel.era().window(esnet.autotuning_max, None) / rtt;
+            let one = target.carried(kernel.era().window(esnet.autotuning_max, None));
             words += &if one < path {
                 let streams = path.bits_per_second().div_ceil(one.bits_per_second().max(1));
                 format!(
@@ -213,14 +207,13 @@ impl HostAdvice {
     }
 
     fn formulas(&self) -> Vec<Formula> {
-        let (Some((rate, rtt)), Some(window)) = (self.question.path, self.window) else {
-            return Vec::new();
-        };
+        let Some(target) = &self.target else { return Vec::new() };
+        let (window, mtu) = (target.window, target.question.mtu);
         let mut all = vec![Formula {
             what: "window to reach",
-            rule: "1.05 C T, at most TCP's largest window",
-            numbers: format!("1.05 x {rate} x {rtt} = {window}"),
-            source: "Jain, Prasad, Dovrolis, section IV",
+            rule: "C T (MTU - headers) / MTU, at least ten packets; the same as in advice on the window",
+            numbers: format!("{} x {} in packets of {mtu}: {window}", target.rate(), target.rtt()),
+            source: "Jain, Prasad, Dovrolis, section IV; RFC 6928",
         }];
         if let Some(kernel) = self.question.here.kernel {
             all.push(Formula {
@@ -234,8 +227,14 @@ impl HostAdvice {
             let Some(cap) = &d.cap else { continue };
             all.push(Formula {
                 what: d.name,
-                rule: "R = min(C, W / T)",
-                numbers: format!("{} allows {}: / {rtt} = {}", cap.what, cap.window, cap.rate(rtt)),
+                rule: "R = min(C, W / T x MTU / (MTU - headers))",
+                numbers: format!(
+                    "{} allows {} in {}: {}",
+                    cap.what,
+                    cap.window,
+                    target.rtt(),
+                    target.carried(cap.window)
+                ),
                 source: "Jain, Prasad, Dovrolis, eq. (3)",
             });
         }
@@ -295,6 +294,18 @@ impl HostAdvice {
             out.push_str(&format!("{} = {}\n", f.what, f.wanted));
         }
         out
+    }
+}
+
+/// The window that one connection needs on the path.
+fn window_words(target: &PathTarget) -> String {
+    match target.shares {
+        1 => format!("{} per connection fills the path", target.window),
+        n => format!(
+            "{} for each of {n} connections, which fill the path together; TCP has no window above {LARGEST_WINDOW} \
+             (RFC 7323)",
+            target.window
+        ),
     }
 }
 

@@ -50,6 +50,9 @@ const INITIAL_WINDOW_PACKETS: u64 = 10;
 /// IPv4, TCP and timestamps (RFC 791, 9293, 7323).
 const HEADER_BYTES: Bytes = Bytes::new(52);
 
+/// The MTU of most paths.
+pub const COMMON_MTU: Bytes = Bytes::new(1500);
+
 impl WindowQuestion {
     /// The smallest window to recommend or to simulate, in bytes of packets.
     fn initial_window(&self) -> Bytes {
@@ -123,6 +126,38 @@ const MOST_HELD: Bytes = Bytes::new(1 << 42);
 /// # Errors
 /// If a quantity is impossible, or TCP's initial window already fills or overflows the path.
 pub fn advise(question: &WindowQuestion) -> Result<WindowAdvice, AdviceError> {
+    let (situation, connections) = situation(question)?;
+    advise_one(&situation, connections)
+}
+
+/// The window of each connection on a path, and their number.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct WindowToHold {
+    /// The window, in payload.
+    pub window: Bytes,
+    /// Connections that share the path: more than one if TCP has no window that fills it.
+    pub connections: u64,
+}
+
+/// The window that [`advise`] recommends, or TCP's initial window where none helps.
+///
+/// # Errors
+/// If a quantity is impossible.
+pub(crate) fn to_hold(question: &WindowQuestion) -> Result<WindowToHold, AdviceError> {
+    match situation(question) {
+        Ok((situation, connections)) => {
+            let window = question.payload(situation.recommended());
+            Ok(WindowToHold { window, connections })
+        }
+        Err(AdviceError::NoWindowHelps { initial, .. }) => {
+            Ok(WindowToHold { window: question.payload(initial), connections: 1 })
+        }
+        Err(other) => Err(other),
+    }
+}
+
+/// The situation of each of the connections that it takes to fill the path, and their number.
+fn situation(question: &WindowQuestion) -> Result<(Situation, u64), AdviceError> {
     let q = question;
     possible(q.rate > Rate::ZERO, "rate", q.rate, "a path has a rate above zero")?;
     possible(q.rtt > Duration::ZERO, "rtt", q.rtt, "a path has an RTT above zero")?;
@@ -151,10 +186,10 @@ pub fn advise(question: &WindowQuestion) -> Result<WindowAdvice, AdviceError> {
         return Err(AdviceError::NoWindowHelps { room, holds: largest, initial });
     }
     let connections = q.payload(whole.recommended()).get().div_ceil(LARGEST_WINDOW.get()).max(1);
-    if connections == 1 {
-        return advise_one(&whole, 1);
+    match connections {
+        1 => Ok((whole, 1)),
+        n => Ok((Situation::new(&share(q, n))?, n)),
     }
-    advise_one(&Situation::new(&share(q, connections))?, connections)
 }
 
 /// The path as one of several equal connections has it: its share of the rate is its share of the queue.

@@ -23,11 +23,11 @@ fn receive(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &mut Vec<F
         .filter(|cap| cap.what == "net.ipv4.tcp_rmem")
         .map(|cap| cap.window);
     let wanted = kernel.era().memory_for(target.window, None);
-    if let Some(window) = window.filter(|w| *w < target.rate * target.rtt) {
+    if let Some(window) = window.filter(|w| *w < target.filled()) {
         let why = format!(
             "autotuning stops at a window of {window}: {} over {}",
-            window / target.rtt,
-            target.rtt
+            target.carried(window),
+            target.rtt()
         );
         found.push(
             Finding::sysctl(
@@ -46,14 +46,14 @@ fn receive(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &mut Vec<F
 fn send(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &mut Vec<Finding>) {
     let Some([min, first, max]) = host.sysctls.triple("net.ipv4.tcp_wmem") else { return };
     let window = send_window(Bytes::new(max));
-    if window >= target.rate * target.rtt {
+    if window >= target.filled() {
         return;
     }
     let wanted = send_memory_for(target.window);
     let why = format!(
         "a sender's buffer of this size sustains a window of {window}: {} over {}",
-        window / target.rtt,
-        target.rtt
+        target.carried(window),
+        target.rtt()
     );
     found.push(
         Finding::sysctl(
@@ -90,8 +90,8 @@ fn explicit(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &mut Vec<
         let why = format!(
             "programs that set {option} (iperf3 -w and many transfer tools) turn autotuning off \
              and are cut to this: {} over {}",
-            window / target.rtt,
-            target.rtt
+            target.carried(window),
+            target.rtt()
         );
         found.push(
             Finding::sysctl(end, name, max.get(), wanted.get(), why)

@@ -28,14 +28,14 @@ pub(super) fn check(
 }
 
 fn speed(device: &Device, end: PathEnd, target: &PathTarget, found: &mut Vec<Finding>) {
-    let Some(speed) = device.speed.filter(|s| *s < target.rate) else { return };
+    let Some(speed) = device.speed.filter(|s| *s < target.path_rate()) else { return };
     found.push(Finding {
         what: format!("speed of {}", device.name),
         end,
         why: "the device is slower than the path".to_owned(),
         now: speed.to_string(),
-        wanted: target.rate.to_string(),
-        gain: Some(target.rate - speed),
+        wanted: target.path_rate().to_string(),
+        gain: Some(target.path_rate() - speed),
         cost: None,
         command: format!("ethtool {}   # shows what the link negotiated", device.name),
     });

@@ -38,7 +38,7 @@ pub(super) fn check(
     if all <= pressure {
         return;
     }
-    let share = target.rate.scaled(pressure.as_f64() / all.as_f64());
+    let share = target.rate().scaled(pressure.as_f64() / all.as_f64());
     let wanted = all.get().div_ceil(page.get());
     let why = format!(
         "{} connections with a window of {} need up to {all}; above {pressure} the kernel shrinks \
@@ -54,7 +54,7 @@ pub(super) fn check(
             why,
             now,
             wanted: "fewer connections, or more memory".to_owned(),
-            gain: Some(target.rate.saturating_sub(share)),
+            gain: Some(target.rate().saturating_sub(share)),
             cost: Some(all.saturating_sub(pressure)),
             command: "# no setting helps: the windows together exceed the memory".to_owned(),
         });
@@ -63,7 +63,7 @@ pub(super) fn check(
     let wanted = format!("{} {wanted} {}", wanted / 4 * 3, wanted / 2 * 3);
     found.push(
         Finding::sysctl(end, "net.ipv4.tcp_mem", now, wanted, why)
-            .gains(Some(target.rate.saturating_sub(share)))
+            .gains(Some(target.rate().saturating_sub(share)))
             .costs(Some(all.saturating_sub(pressure))),
     );
 }

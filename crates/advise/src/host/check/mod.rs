@@ -10,23 +10,52 @@ pub(super) use programs::IN_PROGRAM;
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
+use crate::window::WindowQuestion;
+
 use super::{Finding, PathEnd, Snapshot};
 
 /// The path that the host should fill, and the number of connections.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct PathTarget {
-    pub rate: Rate,
-    pub rtt: Duration,
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::host) struct PathTarget {
+    /// The path, as each of `shares` connections has it.
+    pub question: WindowQuestion,
+    /// Simultaneous connections of the host.
     pub connections: u64,
-    /// The window to reach: 1.05 C T.
+    /// The window to reach, in payload: the one that [`crate::window::advise`] recommends.
     pub window: Bytes,
+    /// Connections that it takes to fill the path.
+    pub shares: u64,
 }
 
 impl PathTarget {
+    /// The rate of one connection that no setting caps.
+    pub(in crate::host) fn rate(&self) -> Rate {
+        self.question.rate
+    }
+
+    /// The rate of all connections that share the path.
+    pub(in crate::host) fn path_rate(&self) -> Rate {
+        self.rate().scaled(self.shares as f64)
+    }
+
+    pub(in crate::host) fn rtt(&self) -> Duration {
+        self.question.rtt
+    }
+
+    /// The smallest window that carries the rate.
+    pub(in crate::host) fn filled(&self) -> Bytes {
+        self.question.payload(self.rate() * self.rtt())
+    }
+
+    /// The rate on the path with `window`, which counts payload, if nothing else limits it.
+    pub(in crate::host) fn carried(&self, window: Bytes) -> Rate {
+        (window / self.rtt()).scaled(1.0 / self.question.payload_share())
+    }
+
     /// The rate that a flow gains if `window` no longer caps it; `None` if none.
-    pub(super) fn gain_over(&self, window: Bytes) -> Option<Rate> {
-        let gain = self.rate.saturating_sub(window / self.rtt);
-        (gain > Rate::ZERO).then_some(gain)
+    pub(in crate::host) fn gain_over(&self, window: Bytes) -> Option<Rate> {
+        let gain = self.rate().saturating_sub(self.carried(window));
+        (gain > Rate::ZERO && window < self.filled()).then_some(gain)
     }
 }
 

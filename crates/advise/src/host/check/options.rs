@@ -94,7 +94,7 @@ fn slow_control(
     let offered = s.text("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
     let cubic = offered.split_whitespace().any(|c| c == "cubic");
     let (Some("reno"), true, Some(target)) = (s.text(name), cubic, target) else { return };
-    let Ok(time) = convergence_time(target.window, SEGMENT, target.rtt) else { return };
+    let Ok(time) = convergence_time(target.window, SEGMENT, target.rtt()) else { return };
     let why = format!("after a loss, Reno needs {time} on this path to fill its window again");
     found.push(Finding::sysctl(end, name, "reno", "cubic", why));
 }

@@ -43,8 +43,8 @@ fn asked_for(
         why: format!(
             "it asks for {asked}{cut}, and autotuning is off for its connections: a window of \
              {window} for good, {} over {}",
-            window / target.rtt,
-            target.rtt
+            target.carried(window),
+            target.rtt()
         ),
         now: asked.get().to_string(),
         wanted: "not set".to_owned(),

@@ -2,7 +2,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use sweetspot_advise::window::{CrossShare, LossResponse, WindowAdvice, WindowQuestion, advise};
+use sweetspot_advise::window::{COMMON_MTU, CrossShare, LossResponse, WindowAdvice, WindowQuestion, advise};
 use sweetspot_advise::{AdviceError, Kernel};
 use sweetspot_experiment::Workers;
 use sweetspot_experiment::window::{SEEDS, packets, runs, try_windows};
@@ -85,9 +85,6 @@ enum Toward {
 
 const LEFT_OUT: &str =
     "the scenario's cross traffic is left out; give its share, such as --cross udp:30%";
-
-/// The MTU of most paths.
-const COMMON_MTU: Bytes = Bytes::new(1500);
 
 /// The bottleneck in the direction of the data, and the RTT.
 #[derive(Debug, Clone, Copy)]
