@@ -9,7 +9,7 @@ What caps a connection on this host, and the lines that lift it:
 
 >>> advice = ss.advise.host(rate="10Gbit/s", rtt="80ms")
 >>> [finding["command"] for finding in advice["findings"] if finding["gain_bps"]]  # doctest: +SKIP
-['sysctl -w net.ipv4.tcp_wmem="4096 16384 210000000"', 'sysctl -w net.ipv4.tcp_rmem="4096 131072 210000000"']
+['sysctl -w net.ipv4.tcp_wmem="4096 16384 193066666"', 'sysctl -w net.ipv4.tcp_rmem="4096 131072 193066667"']
 """
 
 from __future__ import annotations

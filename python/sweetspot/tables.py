@@ -117,6 +117,14 @@ class AddedDelay(TypedDict):
     double: Optional[float]
 
 
+class FillsPath(TypedDict):
+    """What fills a path on which loss limits one connection."""
+
+    loss_rate: float
+    connections: int
+    bbr: bool
+
+
 class WindowSettings(TypedDict):
     """The settings of a kernel that allow a window."""
 
@@ -145,6 +153,7 @@ class WindowAdvice(TypedDict):
     expected_bps: dict[str, Optional[int]]
     added_delay_s: AddedDelay
     loss_limited: bool
+    fills_path: Optional[FillsPath]
     congestion: Literal["cubic", "reno"]
     simulated: Optional[TriedWindows]
     settings: WindowSettings

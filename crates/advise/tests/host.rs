@@ -1,10 +1,10 @@
 //! Mistakes that the host advice must find, and its recommendations.
 
+use proptest::prelude::*;
+use sweetspot_advise::AdviceError;
 use sweetspot_advise::host::{
     Device, HostAdvice, HostQuestion, Listener, PathEnd, Snapshot, Sysctls, advise,
 };
-use proptest::prelude::*;
-use sweetspot_advise::AdviceError;
 use sweetspot_advise::window::{self, LossResponse, WindowQuestion, WindowSettings};
 use sweetspot_units::{Bytes, Duration, Rate};
 

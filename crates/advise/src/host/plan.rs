@@ -5,9 +5,9 @@ use sweetspot_units::{Bytes, Duration, Rate};
 use super::caps::{self, Cap};
 use super::check::{self, PathTarget};
 use super::{Finding, PathEnd, PublishedSettings, Snapshot, reference};
-use crate::{AdviceError, Kernel};
 use crate::error::possible;
 use crate::window::{self, COMMON_MTU, LossResponse, WindowQuestion, WindowToHold};
+use crate::{AdviceError, Kernel};
 
 /// The hosts and the path between them.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,7 +4,9 @@ use sweetspot_theory::path::saturation;
 use sweetspot_units::Bytes;
 
 use super::LossResponse;
-use super::situation::{Situation, first_timeout};
+use super::lossy::{allowed_by_loss as rate_allowed, first_timeout};
+use super::situation::Situation;
+use crate::text::percent;
 use crate::{AdviceError, Formula};
 
 pub(super) fn formulas(s: &Situation, window: Bytes) -> Result<Vec<Formula>, AdviceError> {
@@ -57,6 +59,19 @@ pub(super) fn formulas(s: &Situation, window: Bytes) -> Result<Vec<Formula>, Adv
             source: "after Ott, Kemperman, Mathis 1996; windows by RFC 5681 and RFC 9438",
         });
     }
+    if let (Some(fills), Some(p)) = (s.fills_path()?, s.question.loss) {
+        all.push(Formula {
+            what: "to fill the path",
+            rule: "the loss p with which loss allows R = A; n = A / R at the present loss, rounded up",
+            numbers: format!(
+                "A = {a}: p = {}; at p = {} n = {}",
+                percent(Some(fills.loss)),
+                p.get(),
+                fills.connections
+            ),
+            source: "the same; the losses are taken to be independent of the load",
+        });
+    }
     let (kernel, payload) = (s.question.kernel, s.question.payload(window));
     all.push(Formula {
         what: "payload of the window",
@@ -95,7 +110,7 @@ fn allowed_by_loss(s: &Situation) -> Result<Vec<Formula>, AdviceError> {
     both.sort_by_key(|(congestion, ..)| *congestion != s.question.congestion);
     let mut formulas = Vec::new();
     for (congestion, what, rule, source) in both {
-        let Some(max) = s.allowed_by_loss(congestion)? else { continue };
+        let Some(max) = rate_allowed(&s.question, congestion)? else { continue };
         let (rtt, timeout) = (s.question.rtt, first_timeout(&s.question));
         let numbers = format!("p = {}, T = {rtt}, T_0 = {timeout}: {max}", p.get());
         formulas.push(Formula { what, rule, numbers, source });

@@ -2,9 +2,11 @@
 
 use sweetspot_units::Duration;
 
+use super::lossy::ENOUGH;
 use super::show::{rate, size};
 use super::{TriedWindows, WindowAdvice};
 use crate::limit::LARGEST_WINDOW;
+use crate::text::percent;
 
 impl WindowAdvice {
     pub(super) fn in_five_lines(&self) -> String {
@@ -30,9 +32,9 @@ impl WindowAdvice {
                 ),
                 match self.peaks_overflow {
                     true => format!("larger peaks overflow the buffer; {}", self.twice_in_words()),
-                    false => self.half_in_words(),
+                    false => self.around_in_words(),
                 },
-                "find where packets are lost; until then, BBR or more connections help".to_owned(),
+                self.fills_in_words(),
             ]
         } else {
             [format!("{hold} {}", self.per_connection()), self.expected(), self.risk(), self.why()]
@@ -137,11 +139,38 @@ impl WindowAdvice {
         }
     }
 
+    /// What fills a path that loss keeps one connection from filling.
+    fn fills_in_words(&self) -> String {
+        let Some(fills) = &self.fills_path else { return String::new() };
+        let bbr = if fills.bbr { ", BBR," } else { "" };
+        format!(
+            "a loss of {}{bbr} or {} connections would fill the path",
+            percent(Some(fills.loss)),
+            fills.connections
+        )
+    }
+
+    /// The rates with half the window and with twice the window, where loss is the limit.
+    fn around_in_words(&self) -> String {
+        let half = self.half_in_words();
+        let [one, twice] = [&self.recommended, &self.wrong_by_two[1]].map(|choice| choice.rate);
+        match one.zip(twice) {
+            Some((one, twice)) if one < twice.scaled(ENOUGH * ENOUGH) => {
+                format!("{half}; twice the window gives {twice}")
+            }
+            _ => format!("{half}; a larger one gains about 1 %"),
+        }
+    }
+
     /// The cost of half the window. Loss may limit a flow far below either.
     fn half_in_words(&self) -> String {
-        let [whole, half] = [&self.recommended, &self.wrong_by_two[0]].map(|c| rate(c.rate));
-        let too = if whole == half { ", too" } else { "" };
-        format!("half the window gives {half}{too}")
+        let [whole, half] = [&self.recommended, &self.wrong_by_two[0]].map(|c| c.rate);
+        match whole.zip(half) {
+            Some((whole, half)) if half >= whole.scaled(ENOUGH) => {
+                "half the window is almost as fast".to_owned()
+            }
+            _ => format!("half the window gives {}", rate(half)),
+        }
     }
 
     fn why(&self) -> String {

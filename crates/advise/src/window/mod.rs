@@ -4,12 +4,14 @@
 mod cross;
 mod explain;
 mod five_lines;
+mod lossy;
 mod settings;
 mod show;
 mod simulated;
 mod situation;
 
 pub use cross::{CrossKind, CrossShare};
+pub use lossy::FillsPath;
 pub use settings::WindowSettings;
 pub use simulated::{TriedWindow, TriedWindows};
 
@@ -106,6 +108,8 @@ pub struct WindowAdvice {
     pub loss_limited: bool,
     /// Whether loss limits it, but a larger window than the recommended one would overflow the buffer at its peaks.
     pub peaks_overflow: bool,
+    /// What would fill the path, if loss limits the transfer.
+    pub fills_path: Option<FillsPath>,
     /// The settings that allow the recommended window and no more.
     pub settings: WindowSettings,
     /// Facts that the answer leaves out.
@@ -240,6 +244,7 @@ fn advise_one(s: &Situation, connections: u64) -> Result<WindowAdvice, AdviceErr
         added_delay: [s.added_delay(window), s.added_delay(window.saturating_add(window))],
         loss_limited: s.loss_limited(),
         peaks_overflow: s.loss_limited() && s.peaks_overflow(),
+        fills_path: s.fills_path()?,
         settings: WindowSettings::for_window(q.payload(window), q.kernel)?,
         warnings: Vec::new(),
         assumptions: s.assumptions(connections),

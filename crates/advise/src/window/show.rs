@@ -94,6 +94,10 @@ impl WindowAdvice {
         let added = self.added_delay.map(|d| d.as_secs_f64());
         out.insert("added_delay_s".into(), json!({"recommended": added[0], "double": added[1]}));
         out.insert("loss_limited".into(), self.loss_limited.into());
+        let fills = self.fills_path.map(|fills| {
+            json!({"loss_rate": fills.loss, "connections": fills.connections, "bbr": fills.bbr})
+        });
+        out.insert("fills_path".into(), json!(fills));
         out.insert("congestion".into(), self.question.congestion.to_string().into());
         out.insert("simulated".into(), self.simulated.as_ref().map_or(Value::Null, simulated_json));
         let s = &self.settings;

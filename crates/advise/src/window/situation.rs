@@ -4,16 +4,13 @@ use sweetspot_theory::path::elephants::Elephants;
 use sweetspot_theory::path::saturation::{self, SweetSpot};
 use sweetspot_theory::path::six_bdps::{self, PathState};
 use sweetspot_theory::path::{Path, unresponsive};
-use sweetspot_theory::reno::bounded::{Bounds, Overflowing, overflowing};
-use sweetspot_theory::reno::pftk::Flow;
+use sweetspot_theory::reno::bounded::{Overflowing, overflowing};
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::{CrossKind, CrossShare, LossResponse, MOST_HELD, WindowQuestion};
+use super::lossy::{allowed_by_loss, first_timeout};
+use super::{CrossKind, CrossShare, LossResponse, WindowQuestion};
 use crate::AdviceError;
 use crate::limit::{LARGEST_WINDOW, with_margin};
-
-/// RFC 6298 with Linux's TCP_RTO_MIN: the RTT plus at least 200 ms.
-const SMALLEST_VARIANCE: Duration = Duration::from_millis(200);
 
 /// The path in packets: windows here count them with their headers.
 pub(super) struct Situation {
@@ -44,14 +41,6 @@ impl Situation {
         };
         let lossy = allowed_by_loss(q, q.congestion)?;
         Ok(Situation { question: *q, bare, left, elephants, lossy })
-    }
-
-    /// The rate that loss alone allows `congestion`; `None` without loss.
-    pub(super) fn allowed_by_loss(
-        &self,
-        congestion: LossResponse,
-    ) -> Result<Option<Rate>, AdviceError> {
-        allowed_by_loss(&self.question, congestion)
     }
 
     /// The expected rate with `window`; `None` where no closed form is known.
@@ -87,21 +76,6 @@ impl Situation {
         overflowing(LossResponse::Cubic, &self.left, self.question.mtu)
     }
 
-    /// The rate with `window` under random loss, in the room that other traffic leaves; `None` without loss.
-    pub(super) fn bounded_by_loss(&self, window: Bytes) -> Result<Option<Rate>, AdviceError> {
-        let q = &self.question;
-        let Some(loss) = q.loss.filter(|loss| loss.get() > 0.0) else { return Ok(None) };
-        let flow = Flow::new(q.mtu, self.left.minimum_rtt(), first_timeout(q), loss)?;
-        // Where loss is the limit, an unknown buffer counts as one that never overflows: the peaks are rare.
-        let buffer = match q.buffer {
-            None if self.loss_limited() => MOST_HELD,
-            _ => self.left.buffer(),
-        };
-        let capacity = self.left.capacity();
-        let bounds = Bounds { capacity, buffer, window };
-        Ok(Some(flow.with_segments_per_ack(1)?.bounded(q.congestion, &bounds)))
-    }
-
     pub(super) fn sweet_spot(&self) -> SweetSpot {
         match self.elephants {
             None => saturation::sweet_spot(&self.left),
@@ -112,16 +86,11 @@ impl Situation {
         }
     }
 
-    /// Whether loss keeps the transfer below its window's rate.
-    pub(super) fn loss_limited(&self) -> bool {
-        self.lossy.is_some_and(|max| max < self.left.capacity())
-    }
-
     pub(super) fn recommended(&self) -> Bytes {
         let spot = self.sweet_spot();
         let window = match (self.loss_limited(), self.elephants) {
             // SOBAS §VI: on a path that loses anyway, a window can only take; unless the peaks overflow a small buffer.
-            (true, _) if !self.peaks_overflow() => self.above_every_window(),
+            (true, _) if !self.peaks_overflow() => self.smallest_for_the_loss(),
             (true, _) | (false, Some(_)) => spot.high,
             (false, None) => self.clear_of_the_edges(spot),
         };
@@ -144,15 +113,6 @@ impl Situation {
             }
             _ => high,
         }
-    }
-
-    /// Whether a flow that loss limits is faster by a percent if its window never overflows the buffer.
-    pub(super) fn peaks_overflow(&self) -> bool {
-        let rate = |window| self.bounded_by_loss(window).ok().flatten().unwrap_or(Rate::ZERO);
-        let free = rate(self.above_every_window());
-        self.question.buffer.is_some()
-            && self.elephants.is_none()
-            && rate(self.sweet_spot().high) > free.scaled(1.01)
     }
 
     /// The six products in the paper's order; `None` where no closed form is known.
@@ -187,7 +147,7 @@ impl Situation {
     }
 
     /// More than path and buffer hold: no congestion window exceeds it.
-    fn above_every_window(&self) -> Bytes {
+    pub(super) fn above_every_window(&self) -> Bytes {
         saturation::sweet_spot(&self.bare).high + self.question.mtu * 2
     }
 
@@ -253,21 +213,4 @@ impl Situation {
         }
         all
     }
-}
-
-fn allowed_by_loss(
-    q: &WindowQuestion,
-    congestion: LossResponse,
-) -> Result<Option<Rate>, AdviceError> {
-    let Some(loss) = q.loss.filter(|loss| loss.get() > 0.0) else { return Ok(None) };
-    // Linux counts acknowledged segments (tcp_cong_avoid_ai), so a delayed ACK counts twice.
-    let flow = Flow::new(q.mtu, q.rtt, first_timeout(q), loss)?.with_segments_per_ack(1)?;
-    Ok(Some(match congestion {
-        LossResponse::Cubic => flow.cubic(),
-        LossResponse::Reno => flow.approximate(),
-    }))
-}
-
-pub(super) fn first_timeout(q: &WindowQuestion) -> Duration {
-    q.rtt + SMALLEST_VARIANCE
 }
