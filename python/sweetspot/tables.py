@@ -151,6 +151,7 @@ class WindowAdvice(TypedDict):
     bdp6_bytes: Optional[int]
     recommended_bytes: Optional[int]
     expected_bps: dict[str, Optional[int]]
+    expected_by: dict[str, Optional[Literal["simulation", "closed form"]]]
     added_delay_s: AddedDelay
     loss_limited: bool
     fills_path: Optional[FillsPath]

@@ -238,6 +238,83 @@ fn windows_are_tried_only_where_others_share_a_path_of_known_buffer() {
     }
 }
 
+/// A simulation of every window that the advice wants tried, the third as fast as all above it.
+fn simulated(q: &WindowQuestion) -> WindowAdvice {
+    let advice = advise(q).unwrap();
+    let windows = advice.windows_to_try().unwrap();
+    let of = |(i, window): (usize, &Bytes)| TriedWindow {
+        window: *window,
+        ..tried(1, 1000 + 7 * i as u64, i > 1)
+    };
+    let windows = windows.iter().enumerate().map(of).collect();
+    advice.decided_by(TriedWindows { windows, seeds: 8 }).unwrap()
+}
+
+/// One source for each table: what has a simulated neighbour is simulated, the rest stands apart.
+#[test]
+fn windows_with_a_name_are_simulated_and_no_table_has_two_sources() {
+    for (cross, buffer) in [
+        ("udp:30%", 625_000),
+        ("elephants:70%", 625_000),
+        ("mice:50%", 100_000),
+        ("mice:10%", 1_250_000),
+        ("udp:60%", 20_000),
+    ] {
+        let (buffer, cross) = (Some(Bytes::new(buffer)), Some(cross.parse().unwrap()));
+        let q = WindowQuestion { buffer, cross, ..question("50Mbit/s", "100ms") };
+        let closed = advise(&q).unwrap();
+        let windows = closed.windows_to_try().unwrap();
+        assert_eq!(windows.len(), 12, "{windows:?}");
+        let (first, last) = (windows[0], windows[11]);
+        let named = [&closed.recommended].into_iter().chain(&closed.ends).chain(&closed.bdps);
+        for window in named.filter_map(|choice| choice.window) {
+            let is_inside = window >= first && window <= last;
+            assert_eq!(windows.contains(&window), is_inside, "{window} {windows:?}");
+        }
+        let advice = simulated(&q);
+        let json = advice.json();
+        let text = advice.text(true, 80);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let (_, tables) = text.split_once("Simulated, means of 8 runs each").unwrap();
+        let (tables, _) = tables.split_once("  bdp1: capacity").unwrap();
+        let (by_simulation, by_closed_form) = match tables.split_once("By closed form alone") {
+            Some((one, other)) => (one, other),
+            None => (tables, ""),
+        };
+        for choice in advice.ends.iter().chain(&advice.bdps) {
+            let is_inside = choice.window.is_some_and(|window| windows.contains(&window));
+            assert_eq!(choice.is_simulated, is_inside, "{choice:?}");
+            let name = choice.name.trim_start_matches("sweet_spot_");
+            assert_eq!(
+                by_simulation.contains(name),
+                is_inside || name == "low" || name == "high",
+                "{text}"
+            );
+            assert_eq!(by_closed_form.contains(choice.name), !is_inside, "{text}");
+            if choice.rate.is_some() {
+                let source = if is_inside { "simulation" } else { "closed form" };
+                assert_eq!(json["expected_by"][choice.name], source, "{json}");
+            }
+        }
+        assert_eq!(json["expected_by"]["recommended"], "simulation");
+    }
+}
+
+#[test]
+fn a_window_of_about_twice_the_size_is_not_one_a_little_larger() {
+    let q = WindowQuestion {
+        buffer: Some(Bytes::new(625_000)),
+        cross: Some("elephants:70%".parse().unwrap()),
+        ..question("50Mbit/s", "100ms")
+    };
+    // 1.7 is within half a doubling of 2, 1.3 is not.
+    for (larger, has_twice) in [(1020, true), (780, false)] {
+        let windows = [tried(600, 29_000, true), tried(larger, 29_100, true)].to_vec();
+        let advice = advise(&q).unwrap().decided_by(TriedWindows { windows, seeds: 8 }).unwrap();
+        assert_eq!(!advice.json()["expected_bps"]["double"].is_null(), has_twice, "{larger}");
+    }
+}
+
 #[test]
 fn what_was_simulated_decides_window_rate_delay_and_settings() {
     let q = WindowQuestion {

@@ -85,22 +85,19 @@ impl WindowAdvice {
             Duration::ZERO => "no queue".to_owned(),
             delay => format!("{delay} queue"),
         };
-        let half = &self.wrong_by_two[0];
         match &self.simulated {
             // Not half: the nearest window that was tried.
-            Some(_) => match half.window {
+            Some(simulated) => match simulated.near_half() {
                 None => format!("{full} simulated, {queue}; no smaller window was simulated"),
-                Some(_) => format!(
-                    "{full} simulated, {queue}; {} gives {}",
-                    size(half.window),
-                    rate(half.rate)
-                ),
+                Some(tried) => {
+                    format!("{full} simulated, {queue}; {} gives {}", tried.window, tried.rate)
+                }
             },
             None => format!(
                 "{full}{}{}, {queue}; half the window: {}",
                 self.each(),
                 self.by_whom(),
-                rate(half.rate)
+                rate(self.wrong_by_two[0].rate)
             ),
         }
     }

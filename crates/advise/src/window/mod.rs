@@ -83,6 +83,8 @@ pub struct WindowChoice {
     pub window: Option<Bytes>,
     /// The expected rate on the bottleneck, `None` where no closed form gives it, or if TCP has no such window.
     pub rate: Option<Rate>,
+    /// Whether the rate is the simulator's for exactly this window, not a closed form's.
+    pub is_simulated: bool,
 }
 
 /// The window advice.
@@ -214,7 +216,7 @@ fn advise_one(s: &Situation, connections: u64) -> Result<WindowAdvice, AdviceErr
     let at = |name, rule, w: Option<Bytes>| -> Result<WindowChoice, AdviceError> {
         let possible = w.filter(|w| q.payload(*w) <= LARGEST_WINDOW);
         let rate = possible.map(|w| s.rate_at(w)).transpose()?.flatten();
-        Ok(WindowChoice { name, rule, window: w.map(|w| q.payload(w)), rate })
+        Ok(WindowChoice { name, rule, window: w.map(|w| q.payload(w)), rate, is_simulated: false })
     };
     let products = s.six_bdps()?;
     let names = [

@@ -18,9 +18,8 @@ impl WindowAdvice {
         if explain {
             if let Some(simulated) = &self.simulated {
                 out.push('\n');
-                out.push_str(&simulated_text(simulated, width));
+                out.push_str(&self.simulated_text(simulated, width));
             }
-            out.push('\n');
             out.push_str(&self.table());
             out.push('\n');
             out.push_str(&products_in_words(width));
@@ -34,15 +33,57 @@ impl WindowAdvice {
         out
     }
 
+    /// The windows by closed form: all of them, or those that were not simulated.
     fn table(&self) -> String {
         let mut rows = vec![row([&"window", &"definition", &"payload, bytes", &"expected rate"])];
         let mut add = |c: &WindowChoice| {
             let bytes = c.window.map_or("not known".to_owned(), |w| w.get().to_string());
             rows.push(row([&c.name, &c.rule, &bytes, &rate(c.rate)]));
         };
-        add(&self.recommended);
-        self.wrong_by_two.iter().chain(&self.ends).chain(&self.bdps).for_each(&mut add);
-        table(2, &rows)
+        let by = match self.simulated {
+            None => {
+                add(&self.recommended);
+                self.wrong_by_two.iter().for_each(&mut add);
+                "By closed form:"
+            }
+            Some(_) => "By closed form alone, not simulated:",
+        };
+        self.ends.iter().chain(&self.bdps).filter(|c| !c.is_simulated).for_each(&mut add);
+        match rows.len() {
+            1 => String::new(),
+            _ => format!("\n{by}\n{}", table(2, &rows)),
+        }
+    }
+
+    fn simulated_text(&self, simulated: &TriedWindows, width: usize) -> String {
+        let head = ["payload, bytes", "rate", "+- %", "queueing", "loss", "", "windows"];
+        let mut rows = vec![head.map(str::to_owned).to_vec()];
+        for tried in &simulated.windows {
+            let all = self.ends.iter().chain(&self.bdps);
+            let names = all.filter(|choice| choice.window == Some(tried.window));
+            let names: Vec<&str> =
+                names.map(|choice| choice.name.trim_start_matches("sweet_spot_")).collect();
+            let error = tried.rate_error.as_f64() / tried.rate.as_f64().max(1.0);
+            rows.push(row([
+                &tried.window.get(),
+                &tried.rate,
+                &format!("{:.2}", error * 100.0),
+                &tried.delay,
+                &format!("{:.3} %", tried.loss * 100.0),
+                &match tried.as_fast {
+                    true if Some(tried) == simulated.hold() => "hold",
+                    true => "as fast",
+                    false => "",
+                },
+                &names.join(" "),
+            ]));
+        }
+        let head = format!(
+            "Simulated, means of {} runs each, +- the standard error. hold: recommended. As fast as the best: slower by at \
+             most 0.5 %, or by at most 2 % and not significantly (paired t, 95 %). low, high: the ends of the sweet spot.",
+            simulated.seeds
+        );
+        format!("{}{}", wrap(&head, width, 0), table(0, &rows))
     }
 
     fn settings_text(&self, width: usize) -> String {
@@ -84,13 +125,16 @@ impl WindowAdvice {
             out.insert(format!("{}_bytes", c.name), json!(c.window.map(Bytes::get)));
         }
         out.insert("recommended_bytes".into(), json!(self.recommended.window.map(Bytes::get)));
-        let mut expected = Map::new();
+        let (mut expected, mut sources) = (Map::new(), Map::new());
         let all = [&self.recommended].into_iter().chain(&self.wrong_by_two);
         for c in all.chain(&self.ends).chain(&self.bdps) {
             let name = if c.name == "hold" { "recommended" } else { c.name };
             expected.insert(name.into(), json!(c.rate.map(Rate::bits_per_second)));
+            let source = if c.is_simulated { "simulation" } else { "closed form" };
+            sources.insert(name.into(), c.rate.map(|_| source).into());
         }
         out.insert("expected_bps".into(), expected.into());
+        out.insert("expected_by".into(), sources.into());
         let added = self.added_delay.map(|d| d.as_secs_f64());
         out.insert("added_delay_s".into(), json!({"recommended": added[0], "double": added[1]}));
         out.insert("loss_limited".into(), self.loss_limited.into());
@@ -130,30 +174,6 @@ fn products_in_words(width: usize) -> String {
         ("bdp6", "more than path and buffer hold, so that congestion control alone decides."),
     ];
     products.map(|(name, words)| wrap(&format!("  {name}: {words}"), width, 4)).concat()
-}
-
-fn simulated_text(simulated: &TriedWindows, width: usize) -> String {
-    let mut rows = vec![row([&"window, bytes", &"rate", &"+-", &"queueing", &"loss", &""])];
-    for tried in &simulated.windows {
-        rows.push(row([
-            &tried.window.get(),
-            &tried.rate,
-            &tried.rate_error,
-            &tried.delay,
-            &format!("{:.3} %", tried.loss * 100.0),
-            &match tried.as_fast {
-                true if Some(tried) == simulated.hold() => "recommended",
-                true => "as fast",
-                false => "",
-            },
-        ]));
-    }
-    let head = format!(
-        "Simulated, means of {} runs each, +- the standard error. As fast as the best: slower by at most 0.5 %, or by at most 2 % and \
-         not significantly (paired t, 95 %):",
-        simulated.seeds
-    );
-    format!("{}{}", wrap(&head, width, 0), table(1, &rows))
 }
 
 fn simulated_json(simulated: &TriedWindows) -> Value {

@@ -32,6 +32,8 @@ pub struct TriedWindow {
 
 /// Number of windows to try.
 const WINDOW_STEPS: usize = 12;
+/// How far a window of about half or twice the size is from it, in doublings.
+const ABOUT: f64 = 0.5;
 /// The largest window to try, as a multiple of the largest that overflows nothing.
 const BEYOND_EDGE: f64 = 1.2;
 
@@ -45,11 +47,24 @@ impl TriedWindows {
     pub fn nearest(&self, window: Bytes) -> Option<&TriedWindow> {
         self.windows.iter().min_by_key(|tried| tried.window.get().abs_diff(window.get()))
     }
+
+    /// The window nearest to half of the recommended one, if a smaller one was tried.
+    pub(super) fn near_half(&self) -> Option<&TriedWindow> {
+        let hold = self.hold()?.window;
+        let nearest = self.nearest(hold / 2)?;
+        (nearest.window < hold).then_some(nearest)
+    }
+
+    /// The result for exactly `window`.
+    pub(super) fn exactly(&self, window: Bytes) -> Option<&TriedWindow> {
+        self.windows.iter().find(|tried| tried.window == window)
+    }
 }
 
 impl WindowAdvice {
-    /// The windows to try in a simulator, in equal ratios: from half of the smallest that fills the path, or TCP's initial window, to
-    /// more than the largest that overflows nothing. `None` if closed forms suffice (no cross traffic, or loss decides), the buffer
+    /// The windows to try in a simulator, smallest first: from half of the smallest that fills the path, or TCP's initial window, to
+    /// more than the largest that overflows nothing. The windows with a name in this range are among them; the others lie between, in
+    /// about equal ratios. `None` if closed forms suffice (no cross traffic, or loss decides), the buffer
     /// is unknown, or several connections share the path.
     pub fn windows_to_try(&self) -> Option<Vec<Bytes>> {
         let q = &self.question;
@@ -58,7 +73,29 @@ impl WindowAdvice {
         let from = (self.sweet_spot.low / 2).max(q.payload(q.initial_window())).as_f64();
         let ratio = q.payload(largest).as_f64() * BEYOND_EDGE / from;
         let at = |i: usize| from * libm::pow(ratio, i as f64 / (WINDOW_STEPS - 1) as f64);
-        Some((0..WINDOW_STEPS).map(|i| Bytes::from_f64(at(i))).collect())
+        let mut grid: Vec<Bytes> = (0..WINDOW_STEPS).map(|i| Bytes::from_f64(at(i))).collect();
+        let (first, last) = (*grid.first()?, *grid.last()?);
+        let named = self.named().filter_map(|choice| choice.window);
+        let mut windows: Vec<Bytes> = named.filter(|w| *w > first && *w < last).collect();
+        windows.extend([first, last]);
+        // Each named window takes the place of its neighbour: those farthest from all names stay.
+        let distance = |window: &Bytes| {
+            let ratios = windows.iter().map(|near| libm::log(near.as_f64() / window.as_f64()));
+            ratios.map(libm::fabs).fold(f64::INFINITY, f64::min)
+        };
+        grid.sort_by(|one, other| distance(other).total_cmp(&distance(one)));
+        windows.sort_unstable();
+        windows.dedup();
+        let missing = WINDOW_STEPS.saturating_sub(windows.len());
+        windows.extend(grid.into_iter().take(missing));
+        windows.sort_unstable();
+        windows.dedup();
+        Some(windows)
+    }
+
+    /// The windows with a name: the recommended one, the ends of the sweet spot and the six products.
+    fn named(&self) -> impl Iterator<Item = &WindowChoice> {
+        [&self.recommended].into_iter().chain(&self.ends).chain(&self.bdps)
     }
 
     /// This advice with the simulator's results in place of the closed forms'.
@@ -72,11 +109,14 @@ impl WindowAdvice {
             rule,
             window: tried.map(|tried| tried.window),
             rate: tried.map(|tried| tried.rate),
+            is_simulated: tried.is_some(),
         };
-        // The smallest and the largest window tried have no neighbour beyond them.
-        let other = |window| {
+        // Not every window has a neighbour of about half or twice its size.
+        let other = |window: Bytes| {
             let nearest = simulated.nearest(window).copied();
-            nearest.filter(|tried| tried.window != hold.window)
+            nearest.filter(|tried| {
+                libm::fabs(libm::log2(tried.window.as_f64() / window.as_f64())) <= ABOUT
+            })
         };
         let (half, double) = (other(hold.window / 2), other(hold.window * 2));
         self.recommended = choice("hold", "recommended", Some(hold));
@@ -84,6 +124,11 @@ impl WindowAdvice {
             [choice("half", "about half that", half), choice("double", "about twice that", double)];
         self.added_delay = [hold.delay, double.unwrap_or(hold).delay];
         self.settings = WindowSettings::for_window(hold.window, self.question.kernel)?;
+        for named in self.ends.iter_mut().chain(&mut self.bdps) {
+            if let Some(tried) = named.window.and_then(|window| simulated.exactly(window)) {
+                (named.rate, named.is_simulated) = (Some(tried.rate), true);
+            }
+        }
         self.assumptions.push(format!(
             "The windows in the simulated table were run packet by packet, with {} as in Linux and {} seeds each. The other rates \
              are closed forms.",
