@@ -232,6 +232,7 @@ class BufferChoice(TypedDict):
     delay_s: Optional[float]
     loss: Optional[float]
     utilisation: Optional[float]
+    active_flows: int
     flow_bps: Optional[int]
     short_bps: Optional[int]
     bulk_bps: Optional[int]
@@ -281,6 +282,7 @@ class RouterAdvice(TypedDict):
     delay_s: Optional[float]
     loss: Optional[float]
     utilisation: Optional[float]
+    active_flows: int
     flow_bps: Optional[int]
     short_bps: Optional[int]
     bulk_bps: Optional[int]

@@ -72,13 +72,13 @@ fn law_flows_that_just_persist_use_95_percent_of_a_link_with_the_square_roots_bu
 
 #[test]
 fn what_cannot_be_run_in_small_is_said_and_not_tried() {
-    // 8e6 packets of 12 kbit in 8 x 4 x 30 s are 100 Mbit/s, 0.1 % of the link; and 0.1 of 100 flows.
+    // 40e6 packets of 12 kbit in 8 x 4 x 15 s are 1 Gbit/s, 1 % of the link; and one of 100 flows.
     let refusal = |rate: &str, flows| {
         let few = RouterQuestion { flows: Some(flows), ..question(rate, "400Gbit/s") };
         BufferTrial::new(&advise(&few).unwrap(), Effort::Quick).unwrap_err().to_string()
     };
     let fast = refusal("100Gbit/s", 100);
-    assert!(fast.contains("0.10 % of so fast a link") && fast.contains("0.1 flows"), "{fast}");
+    assert!(fast.contains("1.00 % of so fast a link") && fast.contains("1.0 flows"), "{fast}");
     // A slow link is run as a whole.
     let slow = refusal("50Mbit/s", 5);
     assert_eq!(slow, "5 flows are too few for an average; it takes 8 or more");

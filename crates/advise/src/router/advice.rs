@@ -74,7 +74,9 @@ pub struct BufferChoice {
     pub loss: Option<f64>,
     /// Share of the link that is used, where it is predicted.
     pub used: Option<f64>,
-    /// The mean throughput of the flows that are active at a time, where it is predicted.
+    /// Flows that are active at a time.
+    pub flows: u64,
+    /// The mean throughput of these flows, where it is predicted: together they use that share of the link.
     pub flow: Option<Rate>,
     /// Throughput of a short transfer.
     pub short: Option<Rate>,
@@ -138,12 +140,18 @@ impl BufferChoice {
     /// The buffer with its numbers in `simulated`; without numbers if none of its size was tried.
     pub(super) fn simulated(&self, simulated: &Simulated) -> BufferChoice {
         let found = simulated.at(self.buffer);
+        let link = simulated.rate.scaled(1.0 / simulated.scale);
+        let flows = found.as_ref().map(|found| libm::round(found.flows).max(1.0) as u64);
         BufferChoice {
             source: Source::Simulation,
             mean_delay: found.as_ref().map(|found| found.mean_delay),
             loss: found.as_ref().map(|found| found.loss),
             used: found.as_ref().map(|found| found.used),
-            flow: None,
+            flows: flows.unwrap_or(self.flows),
+            flow: found
+                .as_ref()
+                .zip(flows)
+                .map(|(found, flows)| link.scaled(found.used / flows as f64)),
             short: found.as_ref().and_then(|found| found.short.known()),
             bulk: found.as_ref().and_then(|found| found.bulk.known()),
             ..self.clone()

@@ -6,6 +6,8 @@ use super::simulated::OVERLOAD_LOSS;
 use super::{Basis, BufferChoice, RouterAdvice};
 use crate::text::{labelled, percent};
 
+/// Less is no number to plan with: at 10 Gbit/s, a packet in ten seconds or more.
+const RARE_LOSS: f64 = 1e-7;
 /// Columns of a line's name.
 const LABEL: usize = 8;
 
@@ -52,12 +54,15 @@ impl RouterAdvice {
         let q = &self.question;
         match self.source() {
             Some(found) => {
-                let part = match found.scale < 1.0 {
-                    true => format!(" of {:.2} % of the link", found.scale * 100.0),
-                    false => String::new(),
+                let link = match found.scale < 1.0 {
+                    true => format!(
+                        "{} in place of {}, with flows and buffers in proportion",
+                        found.rate, q.rate
+                    ),
+                    false => "the whole link".to_owned(),
                 };
                 format!(
-                    "simulation{part}, {} runs of {} s for each buffer",
+                    "simulation of {link}, {} runs of {} s for each buffer",
                     found.seeds, found.seconds
                 )
             }
@@ -88,6 +93,9 @@ impl RouterAdvice {
                 format!("above {}, where no closed form holds", percent(Some(OVERLOAD_LOSS)))
             }
             BufferChoice { loss: None, .. } => "not predicted".to_owned(),
+            BufferChoice { loss: Some(loss), .. } if loss > 0.0 && loss < RARE_LOSS => {
+                format!("less than {}", percent(Some(RARE_LOSS)))
+            }
             BufferChoice { loss, .. } => percent(loss),
         }
     }
@@ -107,9 +115,10 @@ impl RouterAdvice {
         let r = &self.recommended;
         let [small, large] = self.transfers;
         let assumed = if self.question.flows.is_none() { " assumed" } else { "" };
-        let flow = r.flow.map(|flow| match self.flows {
-            1 => format!("{flow} for the flow{assumed}"),
-            n => format!("{flow} for each of {n} flows{assumed}"),
+        let flow = r.flow.map(|flow| match (r.flows, self.source()) {
+            (n, Some(_)) => format!("{flow} on average for each of about {n} flows"),
+            (1, None) => format!("{flow} for the flow{assumed}"),
+            (n, None) => format!("{flow} for each of {n} flows{assumed}"),
         });
         let transfers = [(small, r.short), (large, r.bulk)];
         // In congestion avoidance the size does not matter.
@@ -117,12 +126,16 @@ impl RouterAdvice {
             let rate = rate.filter(|rate| r.flow != Some(*rate))?;
             Some(format!("{rate} for a transfer of {size}"))
         });
-        let all: Vec<String> = [flow].into_iter().chain(transfers).flatten().collect();
-        match all.as_slice() {
-            [] if self.source().is_some() => "too few transfers finished for a median".to_owned(),
-            [] => "not predicted".to_owned(),
-            all if self.source().is_some() => format!("{} (medians)", all.join("; ")),
-            all => all.join("; "),
+        let transfers = transfers.into_iter().flatten().collect::<Vec<String>>().join("; ");
+        match (flow, transfers.as_str(), self.source()) {
+            (None, "", _) => "not predicted".to_owned(),
+            (Some(flow), "", None) => flow,
+            (Some(flow), "", Some(_)) => {
+                format!("{flow}; too few transfers finished for a median")
+            }
+            (Some(flow), transfers, None) => format!("{flow}; {transfers}"),
+            (Some(flow), transfers, Some(_)) => format!("{flow}; medians: {transfers}"),
+            (None, transfers, _) => transfers.to_owned(),
         }
     }
 }

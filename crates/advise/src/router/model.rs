@@ -69,7 +69,7 @@ pub(super) struct Effect {
 impl Effect {
     /// Whether the formulas know no queue, as the flows hardly fill the link. Bursts queue and are lost all the same.
     pub(super) fn is_calm(&self) -> bool {
-        self.loss.is_some_and(|loss| loss <= f64::EPSILON)
+        self.loss == Some(0.0)
     }
 }
 
@@ -209,7 +209,10 @@ impl LinkModel {
         }
         let flow = self.flow(used);
         if self.is_outside() {
-            return Some(self.shared(used, flow, delay));
+            // Flows that leave a part of the link idle have their rates without a loss.
+            let is_full = self.offered() > ALMOST_FULL * self.traffic.load;
+            let calm = Effect { used, delay: Duration::ZERO, loss: Some(0.0) };
+            return Some(if is_full { self.shared(used, flow, delay) } else { calm });
         }
         // The regression's loss and delay, or as much of both as leaves each flow that rate.
         let loss = form.map_or(1.0, Probability::get);

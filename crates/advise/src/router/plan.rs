@@ -8,7 +8,7 @@ use sweetspot_theory::router::optimum::{Best, optimum};
 use sweetspot_theory::router::per_flow::{Favoured, Router};
 use sweetspot_theory::router::rules::{self, CongestionResponse};
 use sweetspot_theory::router::sensitivity::tolerance;
-use sweetspot_units::{Bytes, Duration, Rate};
+use sweetspot_units::{Bytes, Duration, Percent, Rate};
 
 use super::advice::{Basis, BufferChoice, BufferRange, RouterAdvice, Source};
 use super::formulas::formulas;
@@ -127,7 +127,8 @@ fn check(q: &RouterQuestion) -> Result<(), AdviceError> {
     possible(q.available != Some(Bytes::ZERO), "available", "0 B", "a device holds a packet")?;
     possible(q.size_mean != Some(Bytes::ZERO), "size_mean", "0 B", "it must be 1 B or more")?;
     let load = q.load.unwrap_or(1.0);
-    possible(load > 0.0 && load <= 1.0, "load", load, "it must be above 0 and at most 100 %")?;
+    let why = "it must be above 0 and at most 100 %; for more demand, give the number of flows";
+    possible(load > 0.0 && load <= 1.0, "load", Percent(load), why)?;
     let p = &q.parameters;
     for (name, given) in [("loss_a", p.loss_a), ("loss_b", p.loss_b)] {
         let good = given.is_none_or(|n| n.is_finite() && n > 0.0);
@@ -338,6 +339,7 @@ impl<'a> BufferEvaluation<'a> {
             mean_delay: queued.map(|effect| effect.delay),
             loss: queued.and_then(|effect| effect.loss),
             used: effect.map(|effect| effect.used),
+            flows: self.model.flows(),
             flow,
             // By eq. (2) the time of a transfer is concave in its size, so that one of up to the mean size is no faster than the mean
             // flow (Jensen).

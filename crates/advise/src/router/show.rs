@@ -169,6 +169,10 @@ impl RouterAdvice {
                 "The bursts of single flows need it in the paper's simulations. The exponential that was measured \
                  neglects them and asks for no buffer for {whom}."
             ),
+            Basis::BandwidthDelay if self.is_closed_form() => {
+                "C x T keeps the link busy while a flow halves its window; more, as the closed form asks, mostly adds delay."
+                    .to_owned()
+            }
             Basis::BandwidthDelay => {
                 "The formula asks for C x T or more, and more than C x T serves bulk transfers at the cost of short ones."
                     .to_owned()

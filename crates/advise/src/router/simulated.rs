@@ -19,6 +19,8 @@ pub struct Simulated {
     pub users: u64,
     /// Input links.
     pub inputs: u64,
+    /// Seconds that each run warms up.
+    pub warmup: u64,
     /// Seconds measured per buffer and seed.
     pub seconds: u64,
     /// Runs per buffer.
@@ -36,6 +38,8 @@ pub struct Simulated {
 pub struct SimulatedBuffer {
     /// The buffer.
     pub buffer: Packets,
+    /// Flows of the real link that are active at a time.
+    pub flows: f64,
     /// Packets dropped over packets that arrived.
     pub loss: f64,
     /// Mean queueing delay.
@@ -138,6 +142,7 @@ impl Simulated {
         let delays = [low, high].map(|tried| tried.mean_delay.as_secs_f64());
         Some(SimulatedBuffer {
             buffer,
+            flows: mix(low.flows, high.flows),
             loss: mix(low.loss, high.loss),
             mean_delay: Duration::from_secs_f64(mix(delays[0], delays[1])),
             used: mix(low.used, high.used),
@@ -253,12 +258,13 @@ impl Simulated {
         };
         let words = format!(
             "By simulation: {scaled}; closed loop of {} users behind {} inputs, RTTs from a half to 1.8 of \
-             the one given; {} s after 10 s of warm-up for each buffer and each of {} seeds. short, bulk: the \
+             the one given; {} s after {} s of warm-up for each buffer and each of {} seeds. short, bulk: the \
              Mbit/s that half of the transfers exceed; short ones have the median size, bulk ones more than eight times the \
              mean. +-: the uncertainty (standard error); the true number is most likely within twice that.{}",
             self.users,
             self.inputs,
             self.seconds,
+            self.warmup,
             self.seeds,
             self.caution()
         );
@@ -326,6 +332,7 @@ impl Simulated {
         let buffers = self.buffers.iter().map(|b| {
             json!({
                 "buffer_packets": b.buffer.get(),
+                "active_flows": b.flows,
                 "loss": b.loss,
                 "delay_s": b.mean_delay.as_secs_f64(),
                 "utilisation": b.used,
@@ -339,6 +346,7 @@ impl Simulated {
             "decides": self.decides(),
             "users": self.users,
             "inputs": self.inputs,
+            "warmup_s": self.warmup,
             "seconds": self.seconds,
             "seeds": self.seeds,
             "advised": self.advised,

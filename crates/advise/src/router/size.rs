@@ -53,6 +53,12 @@ pub(super) fn persistence(q: &RouterQuestion, mean: Bytes, bdp: Packets) -> Opti
     Some(share(mean.as_f64() / q.packet.as_f64() / filling, LASTING))
 }
 
+/// The mean size from which so few bulk flows count as persistent.
+pub(super) fn lasting(q: &RouterQuestion, bdp: Packets) -> Option<Bytes> {
+    let flows = q.flows.filter(|_| q.favour == Favour::Throughput)? as f64;
+    Some(q.packet.scaled(LASTING * size_to_fill(flows, load(q), bdp, LARGEST_MEAN)))
+}
+
 /// Whether transfers of `mean` size would persist if enough of them shared the link.
 pub(super) fn may_persist(q: &RouterQuestion, mean: Bytes) -> bool {
     mean > q.packet.scaled(LARGEST_MEAN * LASTING)

@@ -128,11 +128,27 @@ impl RouterAdvice {
             None if is_bulk && size::may_persist(q, self.size_mean) => {
                 Some("If n such flows share the link, C T / sqrt(n) is enough: their number would decide.".to_owned())
             }
+            Some(_) if is_bulk && q.mean_size().is_some() => self.come_and_go_words(),
             Some(n) if is_bulk && q.mean_size().is_none() => Some(format!(
                 "If all {n} flows persist instead, C T / sqrt(n) keeps the link almost full, and more only adds delay."
             )),
             _ => None,
         }
+    }
+
+    /// The remark that transfers of the size given are too short for the rule for flows that persist.
+    fn come_and_go_words(&self) -> Option<String> {
+        let root = self.rules.iter().find(|rule| rule.name == "BDP/sqrt(n)")?.buffer;
+        let rule = self.rules.iter().find(|rule| rule.name == "BDP")?.buffer;
+        let lasting = size::lasting(&self.question, rule)?;
+        (root < self.recommended.buffer).then(|| {
+            format!(
+                "Transfers of {} come and go; C T / sqrt(n), {:.0} packets, is enough for {} of {lasting} or more.",
+                self.size_mean,
+                root.get(),
+                if self.flows == 1 { "one".to_owned() } else { format!("{} flows", self.flows) },
+            )
+        })
     }
 
     /// The buffers for flows that persist and for transfers that come and go, if either may hold.

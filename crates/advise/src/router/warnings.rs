@@ -9,9 +9,11 @@ impl RouterAdvice {
     pub fn warnings(&self) -> Vec<String> {
         let part = self.simulated.as_ref().filter(|simulated| !simulated.decides()).map(|part| {
             format!(
-                "Warning: the time allowed the simulation of only {:.2} % of the link, with too few flows to stand for all. \
-                 The buffer is by closed forms.",
-                part.scale * 100.0
+                "Warning: the numbers come from the simulation of only {:.2} % of the link, {} of {}. Fewer flows smooth \
+                 each other less, so closed forms choose the buffer.",
+                part.scale * 100.0,
+                part.rate,
+                self.question.rate
             )
         });
         let unsimulated = self
@@ -60,11 +62,17 @@ impl RouterAdvice {
 
     /// The remark that the recommended buffer leaves its flows too few packets in flight.
     fn losses(&self) -> Option<String> {
-        let loss = self.recommended.loss.filter(|loss| *loss > OVERLOAD_LOSS)?;
+        let r = &self.recommended;
+        // Above that loss closed forms give no number.
+        let is_above = r.loss.is_none() && r.used.is_some() && r.mean_delay.is_some();
+        let loss = match r.loss.filter(|loss| *loss > OVERLOAD_LOSS) {
+            Some(loss) => percent(Some(loss)),
+            None if is_above => format!("more than {}", percent(Some(OVERLOAD_LOSS))),
+            None => return None,
+        };
         Some(format!(
-            "Warning: this buffer loses {} of the packets, so flows have fewer than four in flight and wait for timeouts. \
-             A larger one would lose less.",
-            percent(Some(loss))
+            "Warning: this buffer loses {loss} of the packets, so flows have fewer than four in flight and wait for timeouts. \
+             A larger one would lose less."
         ))
     }
 

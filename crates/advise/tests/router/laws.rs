@@ -101,6 +101,20 @@ proptest::proptest! {
         }
     }
     #[test]
+    fn law_a_link_that_its_flows_do_not_fill_has_no_loss_and_no_rates_predicted(
+        (rate, rtt) in (7.0..11.0, -3.0..-0.3),
+        (inputs, flows) in (-1.3..1.3, 1..1000u64),
+        size in 4.0..9.0,
+    ) {
+        let link = link((rate, rtt), inputs, Some(size));
+        proptest::prop_assume!(bdp(&link) >= 5.0);
+        let advice = advise(&RouterQuestion { flows: Some(flows), ..link }).unwrap();
+        proptest::prop_assume!(advice.is_closed_form() && advice.offered <= 0.98);
+        let r = &advice.recommended;
+        proptest::prop_assert_eq!((r.loss, r.short, r.bulk, r.mean_delay), (None, None, None, None));
+        proptest::prop_assert!((r.used.unwrap() - advice.offered).abs() < 1e-9);
+    }
+    #[test]
     fn law_where_more_flows_get_a_larger_buffer_the_reason_is_that_their_size_is_not_known(
         (rate, rtt) in (7.0..11.0, -3.0..-0.3),
         (inputs, flows) in (-1.3..1.3, 4..100_000u64),

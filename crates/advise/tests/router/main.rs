@@ -357,6 +357,39 @@ fn a_buffer_that_overloads_its_flows_is_warned_of() {
     assert!(advice.warnings().iter().any(|warning| warning.contains("this buffer loses")));
 }
 
+/// 20 flows share 2 C T = 100 packets, five each: more than the four that an overload leaves them with C T, but their loss is too
+/// high for any closed form.
+#[test]
+fn a_loss_too_high_for_closed_forms_is_warned_of() {
+    let few = RouterQuestion {
+        rate: Rate::from_mbit_per_second(10),
+        flows: Some(20),
+        ..question("1Gbit/s")
+    };
+    let answer = advise(&few).unwrap().answer(80).replace("\n  ", " ");
+    assert!(answer.contains("loss    above 9.38 %"), "{answer}");
+    assert!(
+        answer.contains("Warning: this buffer loses more than 9.38 % of the packets"),
+        "{answer}"
+    );
+}
+
+#[test]
+fn the_size_from_which_given_flows_persist_is_named() {
+    let of = |size: u64| {
+        let size_mean = Some(Bytes::new(size));
+        let q = RouterQuestion { flows: Some(20), size_mean, ..question("10Gbit/s") };
+        advise(&q).unwrap()
+    };
+    // C T = 5000 packets: 5000 / sqrt(20) = 1118.
+    let text = of(1_000_000).text(true, 80).replace('\n', " ");
+    let (_, rest) = text.split_once("Transfers of 1 MB come and go; C T / sqrt(n), 1118 packets, is enough for 20 flows of ").unwrap();
+    let (size, _) = rest.split_once(" or more.").unwrap();
+    let lasting: Bytes = size.replace(' ', "").parse().unwrap();
+    assert_eq!(of(lasting.get() + lasting.get() / 1000).basis, Basis::SquareRoot, "{size}");
+    assert_eq!(of(lasting.get() * 9 / 10).basis, Basis::BetweenRules, "{size}");
+}
+
 #[test]
 fn an_exponential_needs_both_of_its_parameters() {
     let half = Parameters { loss_a: Some(0.1), ..Parameters::default() };

@@ -18,6 +18,7 @@ pub fn simulated(bulk: [u64; 3]) -> Simulated {
     };
     let buffer = |(buffer, bulk): (f64, u64)| SimulatedBuffer {
         buffer: Packets::new(buffer).unwrap(),
+        flows: 180.0,
         loss: 0.01,
         mean_delay: Duration::from_millis(5),
         used: 0.9,
@@ -29,6 +30,7 @@ pub fn simulated(bulk: [u64; 3]) -> Simulated {
         scale: 1.0,
         users: 200,
         inputs: 20,
+        warmup: 10,
         seconds: 30,
         seeds: 2,
         buffers: [100.0, 800.0, 5000.0].into_iter().zip(bulk).map(buffer).collect(),
@@ -92,6 +94,31 @@ fn the_more_overload_the_nearer_bulk_transfers_buffer_is_the_formulas() {
     let crowd = decided(0.066_291);
     assert_eq!((crowd.basis, crowd.json()["basis"].as_str()), (Basis::Crowd, Some("crowd")));
     assert!((crowd.recommended.loss.unwrap() - (0.01 + 0.508 * 0.056_291)).abs() < 1e-4);
+}
+
+/// 1 Gbit/s, of which 90 % are used by 180 flows: 5 Mbit/s each.
+#[test]
+fn the_simulated_flows_together_use_what_the_link_is_used() {
+    let advice = advise(&question("10Gbit/s")).unwrap();
+    for scale in [1.0, 0.1] {
+        let link = simulated([2, 4, 6]);
+        let rate = Rate::from_mbit_per_second(if scale == 1.0 { 1000 } else { 100 });
+        let decided = advice.clone().decided_by(Simulated { scale, rate, ..link });
+        assert_eq!(decided.recommended.flow, Some(Rate::from_mbit_per_second(5)));
+        let json = decided.json();
+        assert_eq!(
+            (json["active_flows"].as_u64(), json["flow_bps"].as_u64()),
+            (Some(180), Some(5_000_000))
+        );
+        let answer = decided.answer(80).replace("\n        ", " ");
+        let words = "rate    5 Mbit/s on average for each of about 180 flows; medians: 1 Mbit/s for a transfer of";
+        assert!(answer.contains(words), "{answer}");
+        let part = answer.contains("simulation of 100 Mbit/s in place of 1 Gbit/s");
+        assert_eq!(
+            (part, answer.contains("simulation of the whole link")),
+            (scale < 1.0, scale == 1.0)
+        );
+    }
 }
 
 #[test]

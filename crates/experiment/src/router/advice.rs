@@ -43,12 +43,13 @@ impl BufferTrial {
     pub fn run(&self, runner: &Runner<'_>) -> Result<Simulated, StudyError> {
         let plan = &self.0;
         let measured = plan.run(runner)?;
-        let buffers = measured.iter().map(|m| simulated(m, plan.scale));
+        let buffers = measured.iter().map(|m| simulated(m, plan));
         Ok(Simulated {
             rate: plan.link.rate,
             scale: plan.scale,
             users: plan.link.users,
             inputs: plan.link.inputs,
+            warmup: plan.warmup,
             seconds: plan.seconds,
             seeds: plan.seeds,
             buffers: buffers.collect::<Result<Vec<SimulatedBuffer>, StudyError>>()?,
@@ -87,9 +88,15 @@ fn thinking(link: &SimulatedLink, load: f64) -> u64 {
     (per_second * THINK.as_secs_f64()) as u64
 }
 
-fn simulated(m: &BufferMeasured, scale: f64) -> Result<SimulatedBuffer, StudyError> {
+/// By Little's law, the users that do not think.
+fn active(link: &SimulatedLink, used: f64) -> f64 {
+    (link.users.saturating_sub(thinking(link, used)) as f64).max(1.0)
+}
+
+fn simulated(m: &BufferMeasured, plan: &Verification) -> Result<SimulatedBuffer, StudyError> {
     Ok(SimulatedBuffer {
-        buffer: Packets::new(m.buffer as f64 / scale)?,
+        buffer: Packets::new(m.buffer as f64 / plan.scale)?,
+        flows: active(&plan.link, m.utilisation) / plan.scale,
         loss: m.loss,
         mean_delay: Duration::from_secs_f64(m.delay_s),
         used: m.utilisation,
@@ -126,5 +133,7 @@ mod tests {
             users: 1,
         };
         assert_eq!((thinking(&link, 1.0), thinking(&link, 0.5)), (78, 39));
+        let crowd = SimulatedLink { users: 178, ..link };
+        assert_eq!((active(&crowd, 1.0), active(&crowd, 0.5)), (100.0, 139.0));
     }
 }

@@ -12,7 +12,7 @@ use crate::StudyError;
 /// How much work a verification may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
-    /// Two seconds or less on two cores.
+    /// About five seconds or less on two cores.
     Quick,
     /// Half a minute or so on two cores.
     Thorough,
@@ -25,6 +25,8 @@ pub(super) struct Verification {
     pub link: SimulatedLink,
     /// Its rate divided by the real link's.
     pub scale: f64,
+    /// Seconds that each run warms up.
+    pub warmup: u64,
     /// Seconds measured per buffer and seed.
     pub seconds: u64,
     /// Runs per buffer.
@@ -41,13 +43,26 @@ struct Plan {
     /// Packets that all runs together may send.
     packets: f64,
     buffers: usize,
+    /// Seconds measured if the work allows.
     seconds: u64,
     seeds: u64,
 }
 
+/// A link's share that is simulated, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Extent {
+    scale: f64,
+    warmup: u64,
+    seconds: u64,
+}
+
 /// Packets, with their ACKs, that the simulator moves in a second on a core in a closed loop.
 const PACKETS_PER_SECOND: f64 = 2e6;
+/// The longest warm-up; a run of less than twice as long warms up for half of its time.
 const WARMUP: u64 = 10;
+/// The shortest run measures this long, and this many round trips, if the plan's runs do.
+const SHORTEST: u64 = 10;
+const SHORTEST_ROUND_TRIPS: f64 = 100.0;
 /// In doublings.
 const NEAR: f64 = 0.3;
 /// Least room for a choice of buffers, in packets per round trip, and least crowd for an average.
@@ -58,7 +73,7 @@ impl Effort {
     fn plan(self) -> Plan {
         match self {
             Effort::Quick => {
-                Plan { packets: 4.0 * PACKETS_PER_SECOND, buffers: 8, seconds: 20, seeds: 4 }
+                Plan { packets: 20.0 * PACKETS_PER_SECOND, buffers: 8, seconds: 20, seeds: 4 }
             }
             Effort::Thorough => {
                 Plan { packets: 60.0 * PACKETS_PER_SECOND, buffers: 12, seconds: 90, seeds: 5 }
@@ -68,11 +83,19 @@ impl Effort {
 }
 
 impl Plan {
-    /// The share of `link`'s rate that can be simulated.
-    fn scale(&self, link: &SimulatedLink) -> f64 {
-        let runs = self.buffers as u64 * self.seeds * (self.seconds + WARMUP);
-        let bits_per_second = self.packets / runs as f64 * link.packet.as_f64() * 8.0;
-        (bits_per_second / link.rate.as_f64()).min(1.0)
+    /// The whole of `link` for as long as the work allows, or else the share of it that runs of the shortest time can have: many
+    /// flows make up for a short time, but nothing for missing flows.
+    fn extent(&self, link: &SimulatedLink) -> Extent {
+        let round_trips = libm::ceil(SHORTEST_ROUND_TRIPS * link.rtt.as_secs_f64()) as u64;
+        let shortest = SHORTEST.max(round_trips).min(self.seconds);
+        let of = |seconds: u64| {
+            let warmup = WARMUP.min(seconds / 2);
+            let runs = self.buffers as u64 * self.seeds * (seconds + warmup);
+            let bits_per_second = self.packets / runs as f64 * link.packet.as_f64() * 8.0;
+            Extent { scale: (bits_per_second / link.rate.as_f64()).min(1.0), warmup, seconds }
+        };
+        let whole = (shortest..=self.seconds).rev().map(of).find(|extent| extent.scale == 1.0);
+        whole.unwrap_or_else(|| of(shortest))
     }
 }
 
@@ -94,7 +117,7 @@ pub(super) fn plan(
         return Err(TheoryError::NotCovered { because }.into());
     }
     let plan = effort.plan();
-    let scale = plan.scale(link);
+    let Extent { scale, warmup, seconds } = plan.extent(link);
     let finished = link.scaled(scale);
     let flows = flows.map_or(finished.users as f64, |flows| flows as f64 * scale);
     suffices(finished.bdp(), flows, scale)?;
@@ -109,8 +132,8 @@ pub(super) fn plan(
     buffers.dedup();
     let index = |of: u64| buffers.partition_point(|buffer| *buffer < of);
     let (advised, rule) = (index(own), index(rule));
-    let (seconds, seeds) = (plan.seconds, plan.seeds);
-    Ok(Verification { link: finished, scale, seconds, seeds, advised, rule, buffers })
+    let seeds = plan.seeds;
+    Ok(Verification { link: finished, scale, warmup, seconds, seeds, advised, rule, buffers })
 }
 
 impl Verification {
@@ -121,7 +144,7 @@ impl Verification {
 
     /// The link with each buffer.
     pub(super) fn run(&self, runner: &Runner<'_>) -> Result<Vec<BufferMeasured>, StudyError> {
-        let scenario = self.link.scenario(WARMUP, self.seconds)?;
+        let scenario = self.link.scenario(self.warmup, self.seconds)?;
         measure(runner, &scenario, &self.buffers, self.seeds)
     }
 }
@@ -164,9 +187,32 @@ mod tests {
             tail_index: 1.5,
             users: 2 * mbit,
         };
-        let plan = Effort::Quick.plan();
-        assert_eq!(plan.scale(&link(50)), 1.0);
-        // 8e6 packets of 12 kbit in 8 x 4 x 30 s: 100 Mbit/s.
-        assert!((plan.scale(&link(1000)) - 0.1).abs() < 1e-12);
+        let quick = |mbit| Effort::Quick.plan().extent(&link(mbit));
+        // 40e6 packets of 12 kbit in 8 x 4 x 30 s: 500 Mbit/s; in 8 x 4 x 15 s: 1 Gbit/s.
+        assert_eq!(quick(500), Extent { scale: 1.0, warmup: 10, seconds: 20 });
+        assert_eq!(quick(1000), Extent { scale: 1.0, warmup: 5, seconds: 10 });
+        let part = quick(10_000);
+        assert!((part.scale - 0.1).abs() < 1e-12, "{part:?}");
+        assert_eq!((part.warmup, part.seconds), (5, 10));
+        // 120e6 packets in 12 x 5 runs of 24 s.
+        let thorough = Effort::Thorough.plan().extent(&link(1000));
+        assert_eq!(thorough, Extent { scale: 1.0, warmup: 8, seconds: 16 });
+    }
+
+    #[test]
+    fn a_run_has_a_hundred_round_trips_or_the_plans_time() {
+        for (ms, seconds) in [(1, 10), (60, 10), (150, 15), (600, 20)] {
+            let link = SimulatedLink {
+                rate: Rate::from_mbit_per_second(100_000),
+                rtt: Duration::from_millis(ms),
+                input_rate: Rate::from_mbit_per_second(1_000_000),
+                inputs: 20,
+                packet: Bytes::new(1500),
+                size_mean: Bytes::new(80_000),
+                tail_index: 1.5,
+                users: 200_000,
+            };
+            assert_eq!(Effort::Quick.plan().extent(&link).seconds, seconds, "{ms} ms");
+        }
     }
 }

@@ -9,7 +9,7 @@ use sweetspot_experiment::{NoStore, StudyError, Workers};
 use sweetspot_sim::Simulator;
 use sweetspot_theory::TheoryError;
 use sweetspot_theory::router::capacity_ratio::Form;
-use sweetspot_units::{Bytes, Duration, Probability, Rate};
+use sweetspot_units::{Bytes, Duration, Probability, Rate, UnitError};
 
 use super::{OutputOptions, Verify};
 use crate::verbs::Ending;
@@ -44,9 +44,9 @@ pub struct AdviseRouterArguments {
     /// Flows that are active at a time [default: as many as fill the link]
     #[arg(long, allow_hyphen_values = true, value_name = "N")]
     flows: Option<u64>,
-    /// Share of the link that is used in its busy times with ample buffer
-    #[arg(long, allow_hyphen_values = true, value_name = "100%")]
-    load: Option<Probability>,
+    /// Share of the link that is used in its busy times with ample buffer; for an overloaded link, give its --flows
+    #[arg(long, allow_hyphen_values = true, value_name = "100%", value_parser = share)]
+    load: Option<f64>,
     /// Mean size of a transfer, where --mix names no file [default: 80kB, or more if so few bulk --flows need more to
     /// fill the link]
     #[arg(long, allow_hyphen_values = true, value_name = "80kB")]
@@ -83,8 +83,8 @@ pub struct AdviseRouterArguments {
     /// form and a, b and f are fitted to them
     #[arg(long, value_name = "FILE")]
     fit: Option<PathBuf>,
-    /// Check of the advice in the simulator: sim (thorough, about half a minute) or none [default: less than two seconds, with a
-    /// fast link scaled down]
+    /// Check of the advice in the simulator: sim (thorough, about half a minute) or none [default: up to about five seconds; a
+    /// link above 1 Gbit/s or so stands scaled down]
     #[arg(long, value_name = "sim|none")]
     verify: Option<Verify>,
     #[command(flatten)]
@@ -107,6 +107,18 @@ impl LossForm {
             LossForm::Pl => Form::PowerLaw,
             LossForm::Ex => Form::Exponential,
         }
+    }
+}
+
+/// A share or a percentage. The advice, not this, rejects one above 100 %.
+fn share(text: &str) -> Result<f64, UnitError> {
+    let (number, unit) = match text.trim().strip_suffix('%') {
+        Some(number) => (number.trim_end(), 0.01),
+        None => (text.trim(), 1.0),
+    };
+    match number.parse::<f64>() {
+        Ok(number) if number.is_finite() && number > 1.0 / unit => Ok(number * unit),
+        _ => text.parse::<Probability>().map(Probability::get),
     }
 }
 
@@ -139,7 +151,7 @@ pub fn run(a: AdviseRouterArguments) -> Ending {
         input_rate: a.input_rate,
         inputs: a.inputs,
         flows: a.flows,
-        load: a.load.map(|load| load.get()),
+        load: a.load,
         size_mean: a.size_mean,
         favour: a.favour.unwrap_or_else(|| mix.usual_favour(ASSUMED_LOSS, a.packet)),
         mix,

@@ -2,7 +2,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use sweetspot_advise::window::{COMMON_MTU, CrossShare, LossResponse, WindowAdvice, WindowQuestion, advise};
+use sweetspot_advise::window::{
+    COMMON_MTU, CrossShare, LossResponse, WindowAdvice, WindowQuestion, advise,
+};
 use sweetspot_advise::{AdviceError, Kernel};
 use sweetspot_experiment::Workers;
 use sweetspot_experiment::window::{SEEDS, packets, runs, try_windows};
