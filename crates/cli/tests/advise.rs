@@ -103,6 +103,32 @@ fn a_path_may_be_named_and_has_two_directions() -> Tested {
     Ok(())
 }
 
+/// Packets wait behind one that jitter delays by 30 ms in each direction: 100 Mbit/s x (40 + 2 x 30) ms are 1.25 MB, 1.2067 MB of them
+/// payload, and half of the buffer's 125 kB at most, 60,333 B of payload, are the margin: 5 %. If they overtake it, the mean counts.
+#[test]
+fn jitter_counts_in_the_round_trip_and_what_no_formula_knows_is_named() -> Tested {
+    let base = "rate=100Mbit/s rtt=40ms buffer=125kB";
+    let cases = [
+        ("", 506_800, vec![]),
+        (" jitter=30ms", 1_267_000, vec!["add 60 ms to the RTT of 40 ms"]),
+        (" jitter=30ms jitter_order=free", 886_900, vec!["add 30 ms to the RTT"]),
+        (" queue=codel", 506_800, vec!["its queue discipline counts as drop-tail"]),
+        (" reorder=1%", 506_800, vec!["its reordering is left out"]),
+    ];
+    for (more, window, notes) in cases {
+        let mut run = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+        let question = ["advise", "window", "--json", "--path", &format!("{base}{more}")];
+        let output = run.args(question).output()?;
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{told}");
+        assert!(notes.iter().all(|note| told.contains(note)), "{told}");
+        assert_eq!(told.is_empty(), notes.is_empty(), "{told}");
+        let advice: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+        assert_eq!(advice["recommended_bytes"], window, "{more}");
+    }
+    Ok(())
+}
+
 /// 20 Gbit/s are 1.67 million packets of 1500 B a second: in 96 runs of 20 s, 3.2 billion. No machine simulates them unasked,
 /// however many its cores.
 #[test]

@@ -300,6 +300,9 @@ impl HostAdvice {
 /// The window that one connection needs on the path.
 fn window_words(target: &PathTarget) -> String {
     match target.shares {
+        1 if target.filled() < target.window => {
+            format!("{}, TCP's initial window, fills the path", target.window)
+        }
         1 => format!("{} per connection fills the path", target.window),
         n => format!(
             "{} for each of {n} connections, which fill the path together; TCP has no window above {LARGEST_WINDOW} \

@@ -8,7 +8,7 @@ use sweetspot_advise::window::{
 use sweetspot_advise::{AdviceError, Kernel};
 use sweetspot_experiment::Workers;
 use sweetspot_experiment::window::{SEEDS, packets, runs, try_windows};
-use sweetspot_path::{DirectionSpec, PathError, PathSpec};
+use sweetspot_path::{DirectionSpec, PathError, PathSpec, QueueDiscipline};
 use sweetspot_scenario::Way;
 use sweetspot_sim::Simulator;
 use sweetspot_units::{BufferSize, Bytes, Duration, Probability, Rate};
@@ -88,10 +88,30 @@ enum Toward {
 const LEFT_OUT: &str =
     "the scenario's cross traffic is left out; give its share, such as --cross udp:30%";
 
+/// The warning about properties of a path that no formula here knows.
+fn left_out(direction: &DirectionSpec) -> Option<String> {
+    let properties = [
+        (direction.queue != QueueDiscipline::DropTail, "its queue discipline counts as drop-tail"),
+        (direction.policer.is_some(), "its policer counts as a link of that rate"),
+        (direction.loss_burst > 1, "its losses count as single ones"),
+        (direction.reorder > Probability::ZERO, "its reordering is left out"),
+    ];
+    let all: Vec<&str> =
+        properties.into_iter().filter_map(|(is_set, words)| is_set.then_some(words)).collect();
+    (!all.is_empty()).then(|| format!("of this path, {}", all.join("; ")))
+}
+
+/// The time that jitter and aggregation add to the RTT. Packets wait behind one that is delayed longest, unless they overtake it.
+fn variation(direction: &DirectionSpec) -> Duration {
+    let share = if direction.jitter_reorders { 0.5 } else { 1.0 };
+    direction.jitter.scaled(share) + direction.aggregation
+}
+
 /// The bottleneck in the direction of the data, and the RTT.
 #[derive(Debug, Clone, Copy)]
 struct PathFacts {
     direction: DirectionSpec,
+    /// Without queues, but with jitter and aggregation.
     rtt: Duration,
     mtu: Bytes,
     /// Whether a scenario has cross traffic, which a path does not.
@@ -117,8 +137,12 @@ fn read_path(text: &str, toward: Option<Toward>) -> Result<PathFacts, Box<dyn st
             "sweetspot: this is for data from near to far ({rate}); for the other direction ({other}), add --direction down"
         );
     }
+    let varied = variation(&up) + variation(&down);
+    if varied > Duration::ZERO {
+        note!("sweetspot: jitter and aggregation add {varied} to the RTT of {rtt}");
+    }
     let direction = if toward == Some(Toward::Down) { down } else { up };
-    Ok(PathFacts { direction, rtt, mtu, is_shared })
+    Ok(PathFacts { direction, rtt: rtt + varied, mtu, is_shared })
 }
 
 /// The largest simulation without --verify: half a minute at 10 million packets a second on one core (docs/results/speed.md).
@@ -128,8 +152,11 @@ const MAX_UNASKED_PACKETS: f64 = 300e6;
 pub fn run(a: AdviseWindowArguments) -> Ending {
     let path = a.path.as_deref().map(|path| read_path(path, a.direction)).transpose()?;
     let is_left_out = a.cross.is_none() && path.is_some_and(|path| path.is_shared);
-    if is_left_out {
-        err!("sweetspot: {LEFT_OUT}");
+    let of_path = path.and_then(|path| left_out(&path.direction));
+    let warnings: Vec<String> =
+        is_left_out.then(|| LEFT_OUT.to_owned()).into_iter().chain(of_path).collect();
+    for warning in &warnings {
+        err!("sweetspot: {warning}");
     }
     let mtu = a.mtu.or(path.map(|path| path.mtu)).unwrap_or(COMMON_MTU);
     let rate = a.rate.or(path.map(|path| path.direction.lasting_rate()));
@@ -157,7 +184,7 @@ pub fn run(a: AdviseWindowArguments) -> Ending {
         Err(error @ AdviceError::NoWindowHelps { .. }) => return leave_it(a.output, &error),
         other => {
             let mut advice = other?;
-            advice.warnings.extend(is_left_out.then(|| LEFT_OUT.to_owned()));
+            advice.warnings.extend(warnings);
             verified(advice, a.verify, a.parallel.workers(), a.output)?
         }
     };

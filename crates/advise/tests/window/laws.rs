@@ -1,0 +1,119 @@
+//! Laws over drawn paths.
+
+use proptest::prelude::*;
+use sweetspot_advise::AdviceError;
+use sweetspot_advise::window::{TriedWindow, TriedWindows, WindowQuestion, advise};
+use sweetspot_units::{Bytes, Duration, Rate};
+
+use crate::simulation::tried;
+use crate::{INITIAL_WINDOW, question};
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever the path: a window to hold or to simulate has ten packets or more.
+    #[test]
+    fn no_window_is_smaller_than_the_initial_one(
+        kbit in 100_u64..1_000_000,
+        ms in 1_u64..500,
+        buffer in proptest::option::of(1000_u64..10_000_000),
+        cross in proptest::option::of(("udp|elephants|mice", 1_u32..95)),
+        loss in proptest::option::of(1e-6..0.1),
+    ) {
+        let q = WindowQuestion {
+            rate: Rate::from_bits_per_second(kbit * 1000),
+            rtt: Duration::from_millis(ms),
+            buffer: buffer.map(Bytes::new),
+            cross: cross.map(|(kind, percent)| format!("{kind}:{percent}%").parse().unwrap()),
+            loss: loss.map(|loss: f64| loss.to_string().parse().unwrap()),
+            ..question("1Mbit/s", "1ms")
+        };
+        match advise(&q) {
+            Err(AdviceError::NoWindowHelps { .. }) => {}
+            Err(other) => prop_assert!(false, "{}", other),
+            Ok(advice) => {
+                let tried = advice.windows_to_try().unwrap_or_default();
+                let all = tried.iter().copied().chain(advice.recommended.window);
+                prop_assert!(all.min() >= Some(INITIAL_WINDOW));
+                prop_assert!(tried.windows(2).all(|pair| pair[0] < pair[1]));
+                let text = advice.text(false, 80);
+                prop_assert!(text.lines().all(|line| line.chars().count() <= 80), "{}", text);
+            }
+        }
+    }
+
+    /// A faster or longer path needs no smaller window, all connections together. Loss decides to a percent or two.
+    #[test]
+    fn law_the_window_grows_with_rate_and_round_trip(
+        (kbit, ms) in (1000_u64..100_000_000, 1_u64..1000),
+        (faster, longer) in (1.0..8.0, 1.0..8.0),
+        buffer in proptest::option::of(1500_u64..100_000_000),
+        cross in proptest::option::of(("udp|elephants|mice", 1_u32..95)),
+        loss in proptest::option::of(1e-6..0.1),
+    ) {
+        let of = |faster: f64, longer: f64| {
+            let q = WindowQuestion {
+                rate: Rate::from_f64(kbit as f64 * 1000.0 * faster),
+                rtt: Duration::from_secs_f64(ms as f64 * 1e-3 * longer),
+                buffer: buffer.map(Bytes::new),
+                cross: cross.as_ref().map(|(kind, percent)| format!("{kind}:{percent}%").parse().unwrap()),
+                loss: loss.map(|loss: f64| loss.to_string().parse().unwrap()),
+                ..question("1Mbit/s", "1ms")
+            };
+            match advise(&q) {
+                Ok(advice) => advice.recommended.window.unwrap().as_f64() * advice.connections as f64,
+                Err(_) => 0.0,
+            }
+        };
+        let less = of(1.0, 1.0);
+        let slack = if loss.is_some() { 0.95 } else { 0.999_999 };
+        for more in [of(faster, 1.0), of(1.0, longer)] {
+            prop_assert!(more >= slack * less - 8.0, "{} {}", less, more);
+        }
+    }
+
+    /// The text, its table and the JSON have the same window, rate, queue and settings.
+    #[test]
+    fn law_text_and_json_say_the_same(
+        (kbit, ms) in (1000_u64..100_000_000, 1_u64..1000),
+        buffer in proptest::option::of(1500_u64..100_000_000),
+        cross in proptest::option::of(("udp|elephants|mice", 1_u32..95)),
+        loss in proptest::option::of(1e-6..0.1),
+    ) {
+        let q = WindowQuestion {
+            rate: Rate::from_bits_per_second(kbit * 1000),
+            rtt: Duration::from_millis(ms),
+            buffer: buffer.map(Bytes::new),
+            cross: cross.map(|(kind, percent)| format!("{kind}:{percent}%").parse().unwrap()),
+            loss: loss.map(|loss: f64| loss.to_string().parse().unwrap()),
+            ..question("1Mbit/s", "1ms")
+        };
+        let Ok(advice) = advise(&q) else { return Ok(()) };
+        let mut all = vec![advice.clone()];
+        if let Some(windows) = advice.windows_to_try() {
+            let of = |(i, window): (usize, &Bytes)| TriedWindow { window: *window, ..tried(1, 1000 + 7 * i as u64, i > 2) };
+            let windows = windows.iter().enumerate().map(of).collect();
+            all.push(advice.decided_by(TriedWindows { windows, seeds: 8 }).unwrap());
+        }
+        for advice in all {
+            let (json, text) = (advice.json(), advice.text(true, 80));
+            let number = |value: &serde_json::Value| value.as_u64();
+            let lines: Vec<&str> = text.lines().take(5).collect();
+            let window = Bytes::new(number(&json["recommended_bytes"]).unwrap());
+            prop_assert!(lines[0].starts_with(&format!("window    {window} ")), "{}", text);
+            let rate = number(&json["expected_bps"]["recommended"]).map(Rate::from_bits_per_second);
+            let rate = rate.map_or("not known".to_owned(), |rate| rate.to_string());
+            prop_assert!(lines[2].starts_with(&format!("rate      {rate}")), "{} {}", rate, text);
+            let settings = &json["settings"];
+            let wmem = format!("tcp_wmem[2] {} (sender)", settings["tcp_wmem_max_bytes"]);
+            prop_assert!(lines[1].ends_with(&wmem), "{}", text);
+            let receiver = ["tcp_rmem_max_bytes", "so_rcvbuf_bytes"].map(|name| settings[name].to_string());
+            prop_assert!(receiver.iter().any(|n| lines[1].contains(&format!(" {n} (receiver)"))), "{}", text);
+            let row = |line: &&str| line.starts_with("  hold ") || line.contains(" hold");
+            let rows: Vec<&str> = text.lines().skip(5).filter(row).collect();
+            let in_table = rows.iter().any(|row| row.contains(&window.get().to_string()) && row.contains(&rate));
+            prop_assert!(in_table, "{}", text);
+            prop_assert!(text.lines().all(|line| line.chars().count() <= 80), "{}", text);
+        }
+    }
+}

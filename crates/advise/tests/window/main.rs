@@ -1,0 +1,241 @@
+//! Invariants of the window advice.
+
+use sweetspot_advise::AdviceError;
+use sweetspot_advise::window::{LossResponse, WindowQuestion, WindowSettings, advise};
+use sweetspot_units::{Bytes, Duration, Rate};
+
+mod laws;
+mod loss;
+mod simulation;
+
+fn question(rate: &str, rtt: &str) -> WindowQuestion {
+    WindowQuestion {
+        rate: rate.parse().unwrap(),
+        rtt: rtt.parse().unwrap(),
+        buffer: None,
+        cross: None,
+        loss: None,
+        congestion: LossResponse::Cubic,
+        mtu: Bytes::new(1500),
+        kernel: "6.18".parse().unwrap(),
+    }
+}
+
+#[test]
+fn ten_gigabit_over_80_ms_by_hand() {
+    // C T = 1e10 * 0.08 / 8 = 100 MB of packets, + 12 MB; 1448 of 1500 B are payload; hold 105 MB: 5 MB * 8 / 1e10 = 4 ms
+    // queue; half of it is 52.5e6 * 8 / 0.08 = 5.25 Gbit/s; beyond, Reno gets 0.75e10 * 112^2 / (112^2 - 1200) = 8.293. CUBIC is back
+    // at 112 MB by 1 - 0.3 x^3 of them: 0.9721 of the link on average.
+    let q = WindowQuestion { buffer: Some(Bytes::new(12_000_000)), ..question("10Gbit/s", "80ms") };
+    let json = advise(&q).unwrap().json();
+    assert_eq!(json["sweet_spot_low_bytes"], 96_533_333);
+    assert_eq!(json["sweet_spot_high_bytes"], 108_117_333);
+    assert_eq!(json["bdp1_bytes"], 96_533_333);
+    assert_eq!(json["bdp6_bytes"], 108_120_229);
+    assert_eq!(json["expected_bps"]["recommended"], 10_000_000_000_u64);
+    assert_eq!(json["expected_bps"]["half"], 5_250_000_000_u64);
+    let double = json["expected_bps"]["double"].as_f64().unwrap();
+    assert!((double / 9.721e9 - 1.0).abs() < 0.002, "{double}");
+    let reno = advise(&WindowQuestion { congestion: LossResponse::Reno, ..q }).unwrap();
+    assert_eq!(reno.json()["expected_bps"]["double"].as_u64().unwrap() / 1_000_000, 8_293);
+    assert!(reno.text(false, 80).contains("twice the window gives 8.293 Gbit/s with reno"));
+    assert_eq!(json["added_delay_s"]["recommended"], 0.004);
+    assert_eq!(json["settings"]["window_scale"], 11);
+    assert_eq!(json["settings"]["tcp_rmem_max_bytes"], 202_720_000);
+}
+
+#[test]
+fn against_elephants_the_advice_is_equation_8() {
+    let q = WindowQuestion {
+        buffer: Some(Bytes::new(625_000)),
+        cross: Some("elephants:70%".parse().unwrap()),
+        ..question("50Mbit/s", "100ms")
+    };
+    let json = advise(&q).unwrap().json();
+    // R = 32.5 Mbit/s over 100 ms and a full buffer's 100 ms: 812.5 kB in packets of 1448 B of payload in 1500.
+    assert_eq!(json["recommended_bytes"], 784_333);
+    assert_eq!(json["expected_bps"]["recommended"], 32_500_000);
+    // A value without a closed form is null, not a guess.
+    assert!(json["expected_bps"]["double"].is_null() && json["bdp5_bytes"].is_null());
+}
+
+#[test]
+fn an_unknown_buffer_is_said_to_be_assumed_away() {
+    let advice = advise(&question("100Mbit/s", "20ms")).unwrap();
+    assert_eq!(advice.sweet_spot.low, advice.sweet_spot.high);
+    assert!(advice.assumptions.iter().any(|a| a.contains("A stated buffer gives")));
+}
+
+#[test]
+fn impossible_paths_are_refused_in_words() {
+    let refused = |q: &WindowQuestion| advise(q).unwrap_err().to_string();
+    let q = question("1Gbit/s", "1ms");
+    assert!(refused(&WindowQuestion { rate: Rate::ZERO, ..q }).contains("rate "));
+    assert!(refused(&WindowQuestion { rtt: Duration::ZERO, ..q }).contains("rtt "));
+    assert!(refused(&WindowQuestion { loss: Some("1".parse().unwrap()), ..q }).contains("loss "));
+    assert!(refused(&WindowQuestion { mtu: Bytes::new(10), ..q }).contains("mtu "));
+    assert!(refused(&question("1000Tbit/s", "120s")).contains("rate x RTT of "));
+    assert!(matches!(advise(&question("1kbit/s", "1ms")), Err(AdviceError::NoWindowHelps { .. })));
+}
+
+#[test]
+fn a_path_that_no_window_fills_is_shared_among_connections() {
+    // 1.25 GB, 1.207 GB of payload, and TCP has no window above 65,535 x 2^14 = 1.074 GB: two of 603.3 MB, 50 Gbit/s each.
+    let advice = advise(&question("100Gbit/s", "100ms")).unwrap();
+    let json = advice.json();
+    assert_eq!(
+        (json["connections"].as_u64(), json["recommended_bytes"].as_u64()),
+        (Some(2), Some(603_333_333))
+    );
+    assert_eq!(json["expected_bps"]["recommended"], 50_000_000_000_u64);
+    let text = advice.text(true, 80);
+    assert!(text.contains("603.3 MB for each of 2 connections"), "{text}");
+    assert!(text.contains("50 Gbit/s each"), "{text}");
+    // 125 GB x 1448 / 1500 / 1.074 GB = 112.4.
+    let all = advise(&question("1Tbit/s", "1s")).unwrap();
+    assert_eq!(all.connections, 113);
+    // C T alone fits, 1.05 C T does not: with a buffer of a tenth of it, 1.05 C T are held.
+    let buffer = Some(Bytes::new(106_250_000));
+    let just = WindowQuestion { buffer, ..question("85Gbit/s", "100ms") };
+    assert_eq!(advise(&just).unwrap().connections, 2);
+    assert_eq!(advise(&question("85Gbit/s", "100ms")).unwrap().connections, 1);
+}
+
+#[test]
+fn small_windows_are_set_where_they_act() {
+    // 10 Mbit/s x 20 ms = 25 kB, 24,133 B of it payload; tcp_rmem[2] would be below the buffer that a connection starts with.
+    let text = advise(&question("10Mbit/s", "20ms")).unwrap().text(true, 80);
+    assert!(
+        text.contains("settings  SO_RCVBUF 24133 (receiver), tcp_wmem[2] 48266 (sender)"),
+        "{text}"
+    );
+    assert!(!text.contains("net.ipv4.tcp_rmem[2]"), "{text}");
+}
+
+#[test]
+fn no_line_is_longer_than_80_columns() {
+    for cross in [None, Some("udp:30%"), Some("mice:30%"), Some("elephants:99%")] {
+        for buffer in [None, Some(Bytes::new(123_456_789))] {
+            let cross = cross.map(|c| c.parse().unwrap());
+            let q = WindowQuestion { cross, buffer, ..question("9.999Gbit/s", "88.88ms") };
+            let text = advise(&q).unwrap().text(true, 80);
+            assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
+        }
+    }
+}
+
+/// Half of the memory is window from kernel 6.8 on.
+#[test]
+fn the_window_line_says_how_the_settings_follow() {
+    let line = |buffer, kernel: &str| {
+        let kernel = kernel.parse().unwrap();
+        let q = WindowQuestion { buffer, kernel, ..question("100Mbit/s", "100ms") };
+        let text = advise(&q).unwrap().text(false, 80);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        text.lines().next().unwrap().to_owned()
+    };
+    let unknown = line(None, "6.18");
+    assert_eq!(unknown, "window    1.207 MB per connection; half of a buffer's memory is window");
+    let known = line(Some(Bytes::new(125_000)), "6.18");
+    assert_eq!(known, "window    1.267 MB per connection; half of a buffer's memory is window");
+    assert_eq!(line(None, "5.10"), unknown);
+    // 6.6 starts from about a quarter.
+    assert_eq!(line(None, "6.6"), "window    1.207 MB per connection");
+}
+
+/// Neither host-wide settings nor a program's own buffer allow more than path and buffer hold. An unknown buffer holds nothing.
+#[test]
+fn the_settings_allow_the_window_that_is_held() {
+    for (rate, rtt) in [("10Gbit/s", "80ms"), ("100Mbit/s", "100ms"), ("1Gbit/s", "3ms")] {
+        for buffer in [None, Some(Bytes::new(7_500)), Some(Bytes::new(500_000_000))] {
+            let q = WindowQuestion { buffer, ..question(rate, rtt) };
+            let advice = advise(&q).unwrap();
+            let window = advice.recommended.window.unwrap();
+            assert_eq!(advice.settings, WindowSettings::for_window(window, q.kernel).unwrap());
+            // 52 of 1500 B are headers. Bytes are rounded.
+            let held = (q.rate * q.rtt + buffer.unwrap_or(Bytes::ZERO)).as_f64() * 1448.0 / 1500.0;
+            assert!(window.as_f64() <= held + 0.5, "{rate} {buffer:?}");
+        }
+    }
+}
+
+/// BTC T_a is the mean window of the congestion control: 3/4 of the peak for Reno (SOBAS eqs 12, 13). Without a buffer CUBIC grows
+/// from 0.7 of the peak by W (1 - 0.3 x^3), 0.925 W on average.
+#[test]
+fn the_fifth_product_is_the_mean_window_of_the_congestion_control() {
+    for (congestion, share) in [(LossResponse::Reno, 0.75), (LossResponse::Cubic, 0.925)] {
+        let advice = advise(&WindowQuestion { congestion, ..question("10Gbit/s", "80ms") });
+        let bdp5 = advice.unwrap().bdps[4].window.unwrap().as_f64();
+        assert!((bdp5 / (100e6 * 1448.0 / 1500.0) / share - 1.0).abs() < 0.005, "{bdp5}");
+    }
+}
+
+/// TCP's largest window is 1.074 GB (RFC 7323, section 2.3): it has no window twice one of more than half of that.
+#[test]
+fn no_rate_is_given_for_a_window_that_tcp_cannot_have() {
+    for (rate, has_twice) in [("40Gbit/s", true), ("50Gbit/s", false)] {
+        let advice = advise(&question(rate, "100ms")).unwrap();
+        assert_eq!(advice.wrong_by_two[1].rate.is_some(), has_twice, "{rate}");
+        let text = advice.text(false, 80);
+        assert_eq!(!text.contains("TCP has no window twice as large"), has_twice, "{text}");
+    }
+}
+
+/// The queue of a window that overflows the buffer is the buffer's at its peak only; in a buffer with room it stands.
+#[test]
+fn a_peak_is_told_from_a_standing_queue() {
+    for (buffer, is_peak) in [(250_000, true), (600_000, false)] {
+        let q =
+            WindowQuestion { buffer: Some(Bytes::new(buffer)), ..question("100Mbit/s", "40ms") };
+        let text = advise(&q).unwrap().text(false, 80);
+        assert_eq!(text.contains(", up to "), is_peak, "{text}");
+    }
+}
+
+const FIVE: [&str; 5] = ["window", "settings", "rate", "risk", "why"];
+
+fn line_names(text: &str) -> Vec<&str> {
+    text.lines().filter_map(|line| line.split(' ').next()).collect()
+}
+
+#[test]
+fn every_path_is_answered_in_five_lines_of_eighty_columns() {
+    let buffer = Some(Bytes::new(12_000_000));
+    let loss = Some("1e-5".parse().unwrap());
+    let plain = question("10Gbit/s", "80ms");
+    for cross in [None, Some("udp:30%"), Some("mice:30%"), Some("elephants:70%")] {
+        let plain = WindowQuestion { cross: cross.map(|c| c.parse().unwrap()), ..plain };
+        for q in [plain, WindowQuestion { buffer, ..plain }, WindowQuestion { loss, ..plain }] {
+            let text = advise(&q).unwrap().text(false, 80);
+            assert_eq!(line_names(&text), FIVE, "{text}");
+            assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        }
+    }
+    // The six products, each with a sentence, are there where they are asked for.
+    let explained = advise(&plain).unwrap().text(true, 80);
+    for name in ["bdp1", "bdp2", "bdp3", "bdp4", "bdp5", "bdp6"] {
+        assert!(explained.contains(&format!("  {name}: ")), "{explained}");
+    }
+}
+
+/// Ten packets with 1448 B of payload: RFC 6928, section 2.
+const INITIAL_WINDOW: Bytes = Bytes::new(14_480);
+
+#[test]
+fn a_path_that_the_initial_window_fills_or_overflows_needs_no_window() {
+    // 1 Mbit/s x 119 ms = 14,875 B; one millisecond more are 15 kB. A deep buffer is no reason for a window: it only queues.
+    for buffer in [None, Some(Bytes::new(1_000_000))] {
+        let at = |rtt| advise(&WindowQuestion { buffer, ..question("1Mbit/s", rtt) });
+        let error = at("119ms").unwrap_err().to_string();
+        assert!(error.contains("rate x RTT is 14.88 kB, less than the ten packets"), "{error}");
+        assert!(at("120ms").unwrap().recommended.window >= Some(INITIAL_WINDOW));
+    }
+    // 80 % of UDP leave 1 Mbit/s of five: 6 kB of 48 ms, and a fifth of the buffer.
+    let beside = |buffer| {
+        let (buffer, cross) = (Some(Bytes::new(buffer)), Some("udp:80%".parse().unwrap()));
+        advise(&WindowQuestion { buffer, cross, ..question("5Mbit/s", "48ms") })
+    };
+    let error = beside(44_000).unwrap_err().to_string();
+    assert!(error.contains("buffer's included, is 14.8 kB, less than the ten packets"), "{error}");
+    assert_eq!(beside(45_000).unwrap().recommended.window, Some(INITIAL_WINDOW));
+}

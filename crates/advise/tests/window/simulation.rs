@@ -1,0 +1,189 @@
+//! Advice that a simulation decided.
+
+use sweetspot_advise::window::{TriedWindow, TriedWindows, WindowAdvice, WindowQuestion, advise};
+use sweetspot_units::{Bytes, Duration, Rate};
+
+use crate::{FIVE, line_names, question};
+
+/// A simulation of every window that the advice wants tried, the third as fast as all above it.
+fn simulated(q: &WindowQuestion) -> WindowAdvice {
+    let advice = advise(q).unwrap();
+    let windows = advice.windows_to_try().unwrap();
+    let of = |(i, window): (usize, &Bytes)| TriedWindow {
+        window: *window,
+        ..tried(1, 1000 + 7 * i as u64, i > 1)
+    };
+    let windows = windows.iter().enumerate().map(of).collect();
+    advice.decided_by(TriedWindows { windows, seeds: 8 }).unwrap()
+}
+
+/// A simulated window.
+pub fn tried(kb: u64, kbit: u64, as_fast: bool) -> TriedWindow {
+    TriedWindow {
+        window: Bytes::new(kb * 1000),
+        rate: Rate::from_bits_per_second(kbit * 1000),
+        rate_error: Rate::from_bits_per_second(1000),
+        as_fast,
+        delay: Duration::from_millis(20),
+        loss: 0.0,
+    }
+}
+
+#[test]
+fn windows_are_tried_only_where_others_share_a_path_of_known_buffer() {
+    let shared = WindowQuestion {
+        buffer: Some(Bytes::new(625_000)),
+        cross: Some("elephants:70%".parse().unwrap()),
+        ..question("50Mbit/s", "100ms")
+    };
+    let windows = advise(&shared).unwrap().windows_to_try().unwrap();
+    // From half of A T_e = 187.5 kB to a fifth beyond the edge of equation 8, 812.5 kB, both with 52 B of headers in 1500.
+    assert!(windows.first().unwrap().get().abs_diff(90_500) <= 1, "{windows:?}");
+    assert!(windows.last().unwrap().get().abs_diff(941_200) <= 1, "{windows:?}");
+    assert!(windows.windows(2).all(|pair| pair[0] < pair[1]));
+    let lossy = Some("1e-3".parse().unwrap());
+    for other in [
+        WindowQuestion { cross: None, ..shared },
+        WindowQuestion { buffer: None, ..shared },
+        WindowQuestion { loss: lossy, ..shared },
+    ] {
+        assert_eq!(advise(&other).unwrap().windows_to_try(), None, "{other:?}");
+    }
+}
+
+/// One source for each table: what has a simulated neighbour is simulated, the rest stands apart.
+#[test]
+fn windows_with_a_name_are_simulated_and_no_table_has_two_sources() {
+    for (cross, buffer) in [
+        ("udp:30%", 625_000),
+        ("elephants:70%", 625_000),
+        ("mice:50%", 100_000),
+        ("mice:10%", 1_250_000),
+        ("udp:60%", 20_000),
+    ] {
+        let (buffer, cross) = (Some(Bytes::new(buffer)), Some(cross.parse().unwrap()));
+        let q = WindowQuestion { buffer, cross, ..question("50Mbit/s", "100ms") };
+        let closed = advise(&q).unwrap();
+        let windows = closed.windows_to_try().unwrap();
+        assert_eq!(windows.len(), 12, "{windows:?}");
+        let (first, last) = (windows[0], windows[11]);
+        let named = [&closed.recommended].into_iter().chain(&closed.ends).chain(&closed.bdps);
+        for window in named.filter_map(|choice| choice.window) {
+            let is_inside = window >= first && window <= last;
+            assert_eq!(windows.contains(&window), is_inside, "{window} {windows:?}");
+        }
+        let advice = simulated(&q);
+        let json = advice.json();
+        let text = advice.text(true, 80);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let (_, tables) = text.split_once("Simulated, means of 8 runs each").unwrap();
+        let (tables, _) = tables.split_once("  bdp1: capacity").unwrap();
+        let (by_simulation, by_closed_form) = match tables.split_once("By closed form alone") {
+            Some((one, other)) => (one, other),
+            None => (tables, ""),
+        };
+        for choice in advice.ends.iter().chain(&advice.bdps) {
+            let is_inside = choice.window.is_some_and(|window| windows.contains(&window));
+            assert_eq!(choice.is_simulated, is_inside, "{choice:?}");
+            let name = choice.name.trim_start_matches("sweet_spot_");
+            assert_eq!(
+                by_simulation.contains(name),
+                is_inside || name == "low" || name == "high",
+                "{text}"
+            );
+            assert_eq!(by_closed_form.contains(choice.name), !is_inside, "{text}");
+            if choice.rate.is_some() {
+                let source = if is_inside { "simulation" } else { "closed form" };
+                assert_eq!(json["expected_by"][choice.name], source, "{json}");
+            }
+        }
+        assert_eq!(json["expected_by"]["recommended"], "simulation");
+    }
+}
+
+#[test]
+fn a_window_of_about_twice_the_size_is_not_one_a_little_larger() {
+    let q = WindowQuestion {
+        buffer: Some(Bytes::new(625_000)),
+        cross: Some("elephants:70%".parse().unwrap()),
+        ..question("50Mbit/s", "100ms")
+    };
+    // 1.7 is within half a doubling of 2, 1.3 is not.
+    for (larger, has_twice) in [(1020, true), (780, false)] {
+        let windows = [tried(600, 29_000, true), tried(larger, 29_100, true)].to_vec();
+        let advice = advise(&q).unwrap().decided_by(TriedWindows { windows, seeds: 8 }).unwrap();
+        assert_eq!(!advice.json()["expected_bps"]["double"].is_null(), has_twice, "{larger}");
+    }
+}
+
+#[test]
+fn what_was_simulated_decides_window_rate_delay_and_settings() {
+    let q = WindowQuestion {
+        buffer: Some(Bytes::new(625_000)),
+        cross: Some("elephants:70%".parse().unwrap()),
+        ..question("50Mbit/s", "100ms")
+    };
+    let tried = |kb: u64, mbit: u64, ms: u64| TriedWindow {
+        delay: Duration::from_millis(ms),
+        ..tried(kb, mbit * 1000, kb == 600)
+    };
+    let windows =
+        vec![tried(300, 20, 20), tried(600, 29, 70), tried(800, 24, 40), tried(1200, 22, 25)];
+    let advice = advise(&q).unwrap().decided_by(TriedWindows { windows, seeds: 8 }).unwrap();
+    let json = advice.json();
+    assert_eq!(json["recommended_bytes"], 600_000);
+    assert_eq!(json["expected_bps"]["recommended"], 29_000_000);
+    assert_eq!(json["expected_bps"]["half"], 20_000_000);
+    assert_eq!(json["expected_bps"]["double"], 22_000_000);
+    assert_eq!(json["added_delay_s"]["recommended"], 0.07);
+    assert_eq!(json["settings"]["so_rcvbuf_bytes"], 600_000);
+    assert_eq!(json["simulated"]["windows"][2]["window_bytes"], 800_000);
+    let text = advice.text(false, 80);
+    assert_eq!(line_names(&text), FIVE, "{text}");
+    assert!(text.contains("risk      800 kB gives 24 Mbit/s, 40 ms queue"), "{text}");
+    assert!(text.contains("the fastest of 4 windows simulated, 8 runs each"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(advice.text(true, 80).contains("Simulated, means of 8 runs each,"));
+}
+
+#[test]
+fn the_smallest_window_tried_is_not_compared_with_itself() {
+    let q = WindowQuestion {
+        buffer: Some(Bytes::new(10_000)),
+        cross: Some("mice:30%".parse().unwrap()),
+        ..question("10Mbit/s", "100ms")
+    };
+    // Half of 44 kB is nearest to 44 kB itself, and twice 44 kB to 80 kB.
+    let windows = [44, 80, 150].map(|kb| tried(kb, 814, true)).to_vec();
+    let advice = advise(&q).unwrap().decided_by(TriedWindows { windows, seeds: 8 }).unwrap();
+    let text = advice.text(false, 80);
+    assert!(text.contains("20 ms queue; no smaller window was simulated"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let expected = &advice.json()["expected_bps"];
+    assert!(expected["half"].is_null() && expected["double"] == 814_000, "{expected}");
+}
+
+#[test]
+fn of_windows_that_are_as_fast_the_smallest_is_recommended_and_the_first_slower_one_is_the_risk() {
+    let q = WindowQuestion {
+        buffer: Some(Bytes::new(625_000)),
+        cross: Some("elephants:70%".parse().unwrap()),
+        ..question("50Mbit/s", "100ms")
+    };
+    let text = |marks: [bool; 4]| {
+        let windows = [(300, 25_800), (600, 28_900), (800, 29_000), (1200, 28_500)];
+        let windows = windows.iter().zip(marks).map(|((kb, kbit), is)| tried(*kb, *kbit, is));
+        let simulated = TriedWindows { windows: windows.collect(), seeds: 8 };
+        advise(&q).unwrap().decided_by(simulated).unwrap().text(false, 80)
+    };
+    let some = text([false, true, true, false]);
+    assert!(some.starts_with("window    600 kB per connection"), "{some}");
+    assert!(some.contains("risk      1.2 MB gives 28.5 Mbit/s, 20 ms queue"), "{some}");
+    let why = "why       the smallest of 2 as fast as the best of 4 simulated, 8 runs each";
+    assert!(some.contains(why), "{some}");
+    let all = text([false, true, true, true]);
+    let risk = "risk      1.2 MB, the largest simulated, is as fast, 20 ms queue";
+    assert!(all.contains(risk), "{all}");
+    let last = text([false, false, false, true]);
+    assert!(last.contains("risk      no larger window was simulated"), "{last}");
+}
