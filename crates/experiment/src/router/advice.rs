@@ -88,15 +88,19 @@ fn thinking(link: &SimulatedLink, load: f64) -> u64 {
     (per_second * THINK.as_secs_f64()) as u64
 }
 
-/// By Little's law, the users that do not think.
-fn active(link: &SimulatedLink, used: f64) -> f64 {
-    (link.users.saturating_sub(thinking(link, used)) as f64).max(1.0)
+/// Flows that are active at a time. By Little's law, the users that think follow from the transfers that finish; the others are
+/// active, at least as many as the transfers that finished account for.
+fn active(users: u64, finished_per_second: f64, accounted: f64) -> f64 {
+    let thinking = finished_per_second * THINK.as_secs_f64();
+    (users as f64 - thinking).max(accounted).max(1.0)
 }
 
 fn simulated(m: &BufferMeasured, plan: &Verification) -> Result<SimulatedBuffer, StudyError> {
+    let finished: u64 = m.by_size().iter().map(|bin| bin.flows).sum();
+    let (finished, seconds) = (finished as f64, plan.seconds * plan.seeds);
     Ok(SimulatedBuffer {
         buffer: Packets::new(m.buffer as f64 / plan.scale)?,
-        flows: active(&plan.link, m.utilisation) / plan.scale,
+        flows: active(plan.link.users, finished / seconds as f64, m.active_flows()) / plan.scale,
         loss: m.loss,
         mean_delay: Duration::from_secs_f64(m.delay_s),
         used: m.utilisation,
@@ -133,7 +137,13 @@ mod tests {
             users: 1,
         };
         assert_eq!((thinking(&link, 1.0), thinking(&link, 0.5)), (78, 39));
-        let crowd = SimulatedLink { users: 178, ..link };
-        assert_eq!((active(&crowd, 1.0), active(&crowd, 0.5)), (100.0, 139.0));
+    }
+
+    #[test]
+    fn flows_are_the_users_that_do_not_think() {
+        // 156 transfers a second end in half a second of thinking each.
+        assert_eq!((active(178, 156.0, 60.0), active(178, 78.0, 60.0)), (100.0, 139.0));
+        // The transfers that finished last so long that 60 were active, and nothing finishes of flows that persist.
+        assert_eq!((active(100, 156.0, 60.0), active(100, 0.0, 0.0)), (60.0, 100.0));
     }
 }
