@@ -136,7 +136,7 @@ impl WindowAdvice {
         }
     }
 
-    /// What fills a path that loss keeps one connection from filling.
+    /// The ways to fill a path that loss keeps one connection from filling.
     fn fills_in_words(&self) -> String {
         let Some(fills) = &self.fills_path else { return String::new() };
         let bbr = if fills.bbr { ", BBR," } else { "" };

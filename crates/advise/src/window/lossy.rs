@@ -20,7 +20,7 @@ const LEAST_LOSS: f64 = 1e-18;
 /// draft-ietf-ccwg-bbr, section 2.7, BBR.LossThresh: BBR slows down above a loss of 2 % in a round trip.
 const TOLERATED_BY_BBR: f64 = 0.02;
 
-/// What fills a path on which loss limits one connection.
+/// The ways to fill a path on which loss limits one connection.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FillsPath {
     /// The largest loss with which one connection fills it.
@@ -77,7 +77,7 @@ impl Situation {
         large
     }
 
-    /// What would fill the path; `None` if loss does not limit the transfer.
+    /// The ways to fill the path; `None` if loss does not limit the transfer.
     pub(super) fn fills_path(&self) -> Result<Option<FillsPath>, AdviceError> {
         let q = &self.question;
         let Some(loss) = q.loss.filter(|_| self.loss_limited()) else { return Ok(None) };

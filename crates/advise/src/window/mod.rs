@@ -110,7 +110,7 @@ pub struct WindowAdvice {
     pub loss_limited: bool,
     /// Whether loss limits it, but a larger window than the recommended one would overflow the buffer at its peaks.
     pub peaks_overflow: bool,
-    /// What would fill the path, if loss limits the transfer.
+    /// The ways to fill the path, if loss limits the transfer.
     pub fills_path: Option<FillsPath>,
     /// The settings that allow the recommended window and no more.
     pub settings: WindowSettings,

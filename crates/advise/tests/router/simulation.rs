@@ -96,7 +96,7 @@ fn the_more_overload_the_nearer_bulk_transfers_buffer_is_the_formulas() {
     assert!((crowd.recommended.loss.unwrap() - (0.01 + 0.508 * 0.056_291)).abs() < 1e-4);
 }
 
-/// 1 Gbit/s, of which 90 % are used by 180 flows: 5 Mbit/s each.
+/// 180 flows use 90 % of 1 Gbit/s: 5 Mbit/s each.
 #[test]
 fn the_simulated_flows_together_use_what_the_link_is_used() {
     let advice = advise(&question("10Gbit/s")).unwrap();

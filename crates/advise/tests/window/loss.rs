@@ -99,7 +99,8 @@ fn where_loss_limits_the_rate_is_known_beside_any_cross_traffic() {
 }
 
 /// Losses every 1000 packets leave Reno a mean window of 1.3 / sqrt(p) = 41 packets: the recommended window holds its peaks, and half
-/// of it cuts them. At a loss of 50 % it has 2 packets of 1500 B, and even half of TCP's initial window, the smallest recommended, holds them.
+/// of it cuts them. At a loss of 50 % it has 2 packets of 1500 B, and even half of TCP's initial window, the smallest recommended, holds
+/// them.
 #[test]
 fn half_a_window_costs_rate_only_if_the_losses_leave_more() {
     for (rtt, loss, costs) in

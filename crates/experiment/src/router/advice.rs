@@ -143,7 +143,7 @@ mod tests {
     fn flows_are_the_users_that_do_not_think() {
         // 156 transfers a second end in half a second of thinking each.
         assert_eq!((active(178, 156.0, 60.0), active(178, 78.0, 60.0)), (100.0, 139.0));
-        // The transfers that finished last so long that 60 were active, and nothing finishes of flows that persist.
+        // The finished transfers account for 60 at a time; flows that persist do not finish.
         assert_eq!((active(100, 156.0, 60.0), active(100, 0.0, 0.0)), (60.0, 100.0));
     }
 }
