@@ -453,6 +453,9 @@ proptest! {
         ));
         let exact = with(rmem, wmem);
         prop_assert_eq!(exact.window, Some(held));
+        let json = exact.json();
+        prop_assert_eq!(json["window_bytes"].as_u64(), Some(held.get()));
+        prop_assert_eq!(json["connections"].as_u64(), Some(connections));
         let buffers = |advice: &HostAdvice| -> Vec<(String, String)> {
             let all = advice.findings.iter().filter(|f| f.what.ends_with("mem"));
             let last = |f: &str| f.rsplit(' ').next().unwrap_or_default().to_owned();

@@ -272,6 +272,7 @@ impl HostAdvice {
         let formulas: Vec<Value> = self.formulas().iter().map(Formula::json).collect();
         json!({
             "window_bytes": self.window.map(Bytes::get),
+            "connections": self.target.as_ref().map(|target| target.shares),
             "directions": directions,
             "findings": findings,
             "references": references,

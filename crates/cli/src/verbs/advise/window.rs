@@ -36,7 +36,7 @@ pub struct AdviseWindowArguments {
     /// Round-trip time without queues
     #[arg(long, allow_hyphen_values = true, value_name = "80ms")]
     rtt: Option<Duration>,
-    /// Take rate, RTT, buffer and loss from a path, written as for `emulate`, or from a scenario: a file, such as `measure
+    /// Take rate, RTT with jitter, buffer and loss from a path, written as for `emulate`, or from a scenario: a file, such as `measure
     /// --scenario` writes, or a name, such as @elephants. Other options override it
     #[arg(long, value_name = "SPEC|@NAME|FILE.toml")]
     path: Option<String>,
