@@ -62,9 +62,7 @@ enum Verb {
     #[command(hide = true)]
     Endpoint(verbs::copy::EndpointArguments),
     // Inspect connections and paths.
-    /// Show this host's TCP connections and the limit of each
     Top(verbs::top::TopArguments),
-    /// Find the limit of a connection, its cause and its fix
     Diagnose(verbs::diagnose::DiagnoseArguments),
     Measure(verbs::measure::MeasureArguments),
     // Tune.

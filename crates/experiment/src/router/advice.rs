@@ -96,7 +96,8 @@ fn active(users: u64, finished_per_second: f64, accounted: f64) -> f64 {
 }
 
 fn simulated(m: &BufferMeasured, plan: &Verification) -> Result<SimulatedBuffer, StudyError> {
-    let finished: u64 = m.by_size().iter().map(|bin| bin.flows).sum();
+    let finished: u64 =
+        m.runs.iter().flat_map(|run| run.by_size.values()).map(|bin| bin.flows).sum();
     let (finished, seconds) = (finished as f64, plan.seconds * plan.seeds);
     Ok(SimulatedBuffer {
         buffer: Packets::new(m.buffer as f64 / plan.scale)?,

@@ -135,6 +135,11 @@ impl BufferMeasured {
             runs,
         }
     }
+
+    /// Mean number of flows that are active at a time: Little's law over the flows that finished.
+    pub fn active_flows(&self) -> f64 {
+        self.runs.iter().map(|run| run.active_flows).sum::<f64>() / self.runs.len() as f64
+    }
 }
 
 impl MedianThroughput {

@@ -10,7 +10,7 @@ use sweetspot_theory::router::traffic::{Prediction, Traffic};
 use sweetspot_theory::router::{FEATURES, PARAMETERS};
 
 use super::analysis::Fits;
-use super::situations::{Situation, active_flows, parse};
+use super::situations::{Situation, parse};
 use crate::markdown::MarkdownTable;
 use sweetspot_experiment::StudyError;
 use sweetspot_experiment::router::measure::{BufferMeasured, MedianThroughput};
@@ -273,7 +273,7 @@ impl Described {
             gamma: link.gamma(),
             tail_index: link.tail_index,
             load,
-            flows: at(&situation.measured, bdp, active_flows)?,
+            flows: at(&situation.measured, bdp, BufferMeasured::active_flows)?,
             bdp: Packets::new(bdp).ok()?,
             size: link.size_mean.as_f64() / link.packet.as_f64(),
         };

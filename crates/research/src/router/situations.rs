@@ -96,7 +96,7 @@ impl Situation {
                 m.loss,
                 m.delay_s * 1e3,
                 m.utilisation,
-                active_flows(m),
+                m.active_flows(),
                 m.median_size.median_bps,
                 m.median_size.flows,
                 m.bulk.median_bps,
@@ -105,11 +105,6 @@ impl Situation {
         }
         text
     }
-}
-
-/// Mean number of flows that are active at a time: Little's law over the flows that finished.
-pub fn active_flows(measured: &BufferMeasured) -> f64 {
-    measured.runs.iter().map(|run| run.active_flows).sum::<f64>() / measured.runs.len() as f64
 }
 
 /// The situations of a table of [`COLUMNS`].

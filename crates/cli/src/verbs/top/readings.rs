@@ -36,7 +36,7 @@ impl Readings {
     /// # Errors
     /// If they cannot be read, or not be kept; in the second case `table` has them.
     pub fn all(&mut self, table: &mut ConnectionList) -> Result<(), String> {
-        let connections = self.host.read(Detail::ALL)?;
+        let connections = self.host.read(Detail::ALL).map_err(|error| error.to_string())?;
         let now = clock::now();
         let written = self.recording.as_mut().map(|recording| recording.write(now, &connections));
         table.handle(now, connections);
