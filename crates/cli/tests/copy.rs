@@ -84,17 +84,18 @@ fn a_pattern_for_the_far_end_is_refused_with_what_to_do() {
 fn a_tree_goes_there_and_comes_back() {
     let Some(ssh) = Ssh::new() else { return };
     let tree = ssh.tree();
-    let there = succeeded(&ssh.copy("", &[tree.to_str().unwrap(), &ssh.far("there"), "--verbose"]));
+    let arguments = [tree.to_str().unwrap(), &ssh.far("there"), "--verbose"];
+    let there = succeeded(&ssh.copy("", &arguments));
     assert!(there.contains("connected to 127.0.0.1"), "{there}");
-    assert_same_tree(&tree, &ssh.path("there"));
-    let mode = fs::metadata(ssh.path("there/a/b/two")).unwrap().permissions().mode();
+    assert_same_tree(&tree, &ssh.path("there/tree"));
+    let mode = fs::metadata(ssh.path("there/tree/a/b/two")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o640);
-    // An existing directory gets the tree under its name; a slash at the end stands for its contents.
-    fs::create_dir(ssh.path("back")).unwrap();
-    let back = ssh.path("back").display().to_string();
-    succeeded(&ssh.copy("", &[&ssh.far("there"), &back]));
-    assert_same_tree(&tree, &ssh.path("back/there"));
-    let contents = ssh.far("there/");
+    // The same command means the same place: nothing is nested, and nothing is sent again.
+    assert!(succeeded(&ssh.copy("", &arguments)).contains("unchanged"));
+    assert_eq!(fs::read_dir(ssh.path("there")).unwrap().count(), 1);
+    assert_same_tree(&tree, &ssh.path("there/tree"));
+    // A slash at the end stands for a directory's contents.
+    let contents = ssh.far("there/tree/");
     succeeded(&ssh.copy("", &[&contents, &ssh.path("contents").display().to_string()]));
     assert_same_tree(&tree, &ssh.path("contents"));
     // Files already there are not sent again.
@@ -109,7 +110,7 @@ fn a_jump_host_is_passed() {
     let tree = ssh.tree();
     let output = ssh.copy("", &["-J", "gate", tree.to_str().unwrap(), &ssh.far("there")]);
     succeeded(&output);
-    assert_same_tree(&tree, &ssh.path("there"));
+    assert_same_tree(&tree, &ssh.path("there/tree"));
 }
 
 #[test]
@@ -118,12 +119,12 @@ fn the_far_end_connects_where_this_one_cannot() {
     let tree = ssh.tree();
     for (from, to, name) in [
         (tree.display().to_string(), ssh.far("there"), "there"),
-        (ssh.far("there"), ssh.path("back").display().to_string(), "back"),
+        (ssh.far("there/tree"), ssh.path("back").display().to_string(), "back"),
     ] {
         let output = ssh.copy("", &[&from, &to, "--via", "reverse", "--verbose"]);
         let said = succeeded(&output);
         assert!(said.contains("the far end connected to this one"), "{said}");
-        assert_same_tree(&tree, &ssh.path(name));
+        assert_same_tree(&tree, &ssh.path(name).join("tree"));
     }
 }
 
@@ -161,15 +162,15 @@ fn where_only_ssh_passes_data_goes_through_ssh() {
     let said = succeeded(&output);
     assert!(said.contains("data goes through ssh, as requested"), "{said}");
     assert!(!said.contains("no connection"), "none was tried: {said}");
-    assert_same_tree(&tree, &ssh.path("there"));
+    assert_same_tree(&tree, &ssh.path("there/tree"));
     let back = ssh.path("back").display().to_string();
-    succeeded(&ssh.copy("", &[&ssh.far("there"), &back, "--via", "ssh"]));
-    assert_same_tree(&tree, &ssh.path("back"));
+    succeeded(&ssh.copy("", &[&ssh.far("there/tree"), &back, "--via", "ssh"]));
+    assert_same_tree(&tree, &ssh.path("back/tree"));
     // If the far end's port is closed, the next way is tried; a direct connection alone is refused with an error.
     let closed = [tree.to_str().unwrap(), &ssh.far("next"), "--port", "2300", "--verbose"];
     let said = succeeded(&ssh.copy(PORT_IS_CLOSED, &closed));
     assert!(said.contains("the far end connected to this one"), "{said}");
-    assert_same_tree(&tree, &ssh.path("next"));
+    assert_same_tree(&tree, &ssh.path("next/tree"));
     let blocked = ssh.copy(
         PORT_IS_CLOSED,
         &[tree.to_str().unwrap(), &ssh.far("blocked"), "--via", "direct", "--port", "2300"],
@@ -251,7 +252,7 @@ fn without_a_host_it_copies_here() {
     command.arg("copy").arg(&source).arg(scratch.path().join("target"));
     let output = command.output().unwrap();
     succeeded(&output);
-    assert_same_tree(&source, &scratch.path().join("target"));
+    assert_same_tree(&source, &scratch.path().join("target/source"));
 }
 
 /// `sweetspot copy` on this host.
@@ -340,9 +341,9 @@ fn nothing_is_deleted_if_something_could_not_be_copied() {
 fn delete_reaches_the_other_host_in_either_direction() {
     let Some(ssh) = Ssh::new() else { return };
     let tree = ssh.tree();
-    succeeded(&ssh.copy("", &[tree.to_str().unwrap(), &ssh.far("there")]));
-    fs::write(ssh.path("there/a/extra"), "x").unwrap();
     let contents = format!("{}/", tree.display());
+    succeeded(&ssh.copy("", &[&contents, &ssh.far("there")]));
+    fs::write(ssh.path("there/a/extra"), "x").unwrap();
     let again = ssh.copy("", &["--delete", "--verbose", &contents, &ssh.far("there")]);
     let said = succeeded(&again);
     assert!(said.contains("deleted a/extra") && said.contains("1 deleted"), "{said}");
@@ -376,14 +377,14 @@ fn owners_are_kept_for_root_and_refused_for_others() {
         })
     };
     let (from, to) = (source.to_str().unwrap(), target.to_str().unwrap());
-    succeeded(&copy_here(&[from, to]));
+    succeeded(&copy_here(&[&format!("{from}/"), to]));
     assert_eq!(owners(&target), [(0, 0); 5], "only on request");
     // Of files that are there already, too.
     succeeded(&copy_here(&["--owners", &format!("{from}/"), to]));
     assert_eq!(owners(&target), owners(&source));
     let fresh = scratch.path().join("fresh");
     succeeded(&copy_here(&["--owners", from, fresh.to_str().unwrap()]));
-    assert_eq!(owners(&fresh), owners(&source));
+    assert_eq!(owners(&fresh.join("source")), owners(&source));
 }
 
 #[test]

@@ -242,8 +242,9 @@ fn a_directory_is_copied_whole_with_and_without_scps_r() {
     for (options, target) in [(&[][..], "plain"), (&["-r"][..], "with-r")] {
         let scratch = source(&[("f", "1")]);
         write(&scratch.path().join("src/inner"), &[("g", "2")]);
-        copy(scratch.path(), &[options, &["src", target]].concat()).ends(0, &[]);
-        assert_eq!(read(scratch.path().join(target).join("inner/g")), "2");
+        let arguments = [options, &["src", target]].concat();
+        copy(scratch.path(), &arguments).ends(0, &[]);
+        assert_eq!(read(scratch.path().join(target).join("src/inner/g")), "2");
     }
 }
 
@@ -303,4 +304,47 @@ fn the_interrupt_key_says_what_becomes_of_a_copy() {
     assert_eq!(child.wait().unwrap().signal(), Some(Signal::INTERRUPT.number()), "{said}");
     let words = "interrupted; received data is kept, and the same command transfers the rest";
     assert!(said.contains(words), "{said}");
+}
+
+/// The names in a directory, in order.
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// 10 MB at 20 Mbit/s take 4 s.
+#[test]
+fn the_same_command_after_an_interruption_completes_the_same_copy() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (source, target) = (scratch.path().join("src"), scratch.path().join("new"));
+    fs::create_dir(&source).unwrap();
+    let content: Vec<u8> = (0..10_000_000u32).map(|n| (n / 1000) as u8).collect();
+    fs::write(source.join("f"), &content).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+    command.arg("copy").args(["--bwlimit", "20Mbit/s", "--no-compress"]).args([&source, &target]);
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let part = || {
+        let copied = fs::read_dir(target.join("src")).ok()?;
+        let mut lengths = copied.filter_map(|entry| Some(entry.ok()?.metadata().ok()?.len()));
+        lengths.find(|length| *length > 0)
+    };
+    while part().is_none() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was interrupted");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Signal::TERMINATE.send(child.id());
+    assert!(!child.wait().unwrap().success());
+    assert!(!target.join("src/f").exists());
+    for bytes_at_most in [content.len() as u64 - 1, 0] {
+        let again = copy(scratch.path(), &["--json", "src", "new"]);
+        again.ends(0, &[]);
+        let outcome: serde_json::Value = serde_json::from_str(&again.stdout).unwrap();
+        assert!(outcome["bytes"].as_u64().unwrap() <= bytes_at_most, "{outcome}");
+        assert_eq!(names(&target), ["src"], "nothing is nested");
+        assert_eq!(names(&target.join("src")), ["f"], "nothing unfinished remains");
+        assert!(fs::read(target.join("src/f")).unwrap() == content);
+    }
 }

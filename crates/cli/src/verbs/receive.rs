@@ -19,7 +19,8 @@ Examples:
   sweetspot receive sweetspot1:...
       receives the files that `sweetspot send` offers, into this directory
   sweetspot receive sweetspot1:... photos
-      into the directory photos, or under that name
+      into the directory photos; a single file gets that name if there is no such
+      directory
   sweetspot receive sweetspot1:... - | tar t
       to standard output
   sweetspot receive --code example.org/42-crisp-lemon-orbit
@@ -30,7 +31,8 @@ the transfer failed; 2 the command line is wrong.")]
 pub struct ReceiveArguments {
     /// Ticket that `sweetspot send` printed; leave it out with --ticket-file, --code or SWEETSPOT_TICKET
     ticket: Option<OsString>,
-    /// Destination: a directory, a new name, or `-` for standard output [default: .]
+    /// Destination, or `-` for standard output. A directory NAME arrives as TARGET/NAME, and a single file becomes TARGET,
+    /// unless that is a directory or ends with `/`. A missing TARGET is created [default: .]
     target: Option<PathBuf>,
     #[command(flatten)]
     contact: ContactArguments,

@@ -89,7 +89,10 @@ fn an_admitted_peer_that_breaks_the_protocol_leaves_nothing() {
         (|raw| raw.say(&offer()), "sent offer in the middle of content"),
         (|raw| raw.end(7, 1000), "entry 7, which is not open"),
         (|raw| raw.end(0, 999), "did not send the 1000 bytes"),
-        (|raw| raw.send(&Record::Answers(vec![]).to_frame()), "sent answers in the middle"),
+        (
+            |raw| raw.send(&Record::Answers(vec![]).to_frame()),
+            "sent answers in the middle of content",
+        ),
     ];
     for (step, words) in cases {
         let mut raw = Raw::accepted(&ticket);

@@ -154,6 +154,31 @@ fn what_a_host_announced_as_one_file_does_not_become_a_directory() {
     assert!(!home.join("new").exists());
 }
 
+/// A file was asked for; a directory of its name is as welcome, and goes into the new one, beside nothing.
+#[test]
+fn with_a_new_name_nothing_lands_beside_it() {
+    let inside = vec![directory("report.pdf"), new_file("report.pdf/x")];
+    let outside = [
+        vec![directory("report.pdf"), new_file("x")],
+        vec![directory("report.pdf"), directory(".ssh"), new_file(".ssh/authorized_keys")],
+        vec![new_file("report.pdf"), new_file("new2")],
+    ];
+    let case = Attack { offer: offer("report.pdf", false, false), entries: inside };
+    let (_scratch, home, ended) = copy(&case, &["host:report.pdf", "new"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(names(&home.join("new/report.pdf")), ["x"]);
+    assert_eq!(names(&home), [".bashrc", ".ssh", "new"]);
+    untouched(&home);
+    for entries in outside {
+        let case = Attack { offer: offer("report.pdf", false, false), entries };
+        let (_scratch, home, ended) = copy(&case, &["host:report.pdf", "new"]);
+        ended.failed_saying(&["was not requested"]);
+        assert!(names(&home).iter().all(|name| [".bashrc", ".ssh", "new"].contains(&&**name)));
+        assert!(!home.join("new").is_dir() || names(&home.join("new")).is_empty());
+        untouched(&home);
+    }
+}
+
 #[test]
 fn of_several_sources_only_those_come() {
     let entries = vec![new_file("a"), new_file("b"), new_file(".bashrc")];
@@ -241,6 +266,11 @@ fn a_new_directory_takes_dotfiles_and_a_chosen_name_may_begin_with_a_dot() {
     let case = Attack { offer: offer("d", false, false), entries };
     let (_scratch, home, ended) = receive(&case, &[".new"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert_eq!(names(&home.join(".new")), [".gitignore"]);
+    assert_eq!(names(&home.join(".new/d")), [".gitignore"]);
+    untouched(&home);
+    let case = Attack { offer: offer("f", false, true), entries: vec![new_file("f")] };
+    let (_scratch, home, ended) = receive(&case, &[".new"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(names(&home), [".bashrc", ".new", ".ssh"]);
     untouched(&home);
 }

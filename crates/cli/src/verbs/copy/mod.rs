@@ -37,8 +37,8 @@ use sweetspot_program::values;
 Examples:
   sweetspot copy results.tar backup.example.org:
       a file into the home directory there
-  sweetspot copy -J gate photos me@nas:archive/
-      a directory, through a jump host
+  sweetspot copy -J gate photos me@nas:archive
+      a directory, as archive/photos, through a jump host
   sweetspot copy nas:archive/photos/ here
       the contents of that directory, into the directory here
   sweetspot copy --dry-run --checksum src host:src
@@ -51,8 +51,9 @@ can connect, data goes through ssh.
 Exit codes: 0 everything arrived; 23 some files did not, and each is named; 1
 the copy failed; 2 the command line is wrong.")]
 pub struct CopyArguments {
-    /// Sources, then the destination: PATH, HOST:PATH or USER@HOST:PATH. A directory with a trailing `/` means its
-    /// contents
+    /// Sources, then the destination: PATH, HOST:PATH or USER@HOST:PATH. A directory NAME arrives as DESTINATION/NAME,
+    /// `NAME/` puts its contents into DESTINATION, and a single file becomes DESTINATION, unless that is a directory or
+    /// ends with `/`. A missing DESTINATION is created
     #[arg(required = true, num_args = 1.., value_name = "PATH")]
     operands: Vec<OsString>,
     #[command(flatten)]

@@ -1,5 +1,7 @@
 //! From the user's target to the directory that a transfer writes into.
 
+use std::ffi::OsStr;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -12,55 +14,144 @@ use crate::files::target::TargetDirectory;
 use crate::{Result, TransferError};
 
 impl Destination {
-    /// Opens the directory for this offer. A new name becomes a directory if several files come.
-    pub fn open(target: &Target, offer: &Offer, view: &View) -> Result<Destination> {
-        let wrong = |path: &PathBuf| {
-            let path = path.clone();
-            |source| TransferError::Directory { path, source }
-        };
-        let open = |path: &PathBuf| TargetDirectory::open(path, view.clone()).map_err(wrong(path));
-        match target {
+    /// Opens the directory for this offer, by rsync's rule: the same command means the same place each time. Only a single file
+    /// takes the name of a target that is not a directory; for anything else the target is the directory, made if missing.
+    pub fn open(target: &Target, offer: &Offer, view: &View) -> Result<Destination, TransferError> {
+        let path = match target {
             // Nothing can be taken back from there.
-            Target::Output if !offer.one_file => Err(TransferError::OneOutput),
-            Target::Output => Ok(Destination::Output),
-            Target::Into(path) => {
-                Ok(Destination::Directory { target: open(path)?, top: Top::Sent })
-            }
-            Target::At(path) if path.is_dir() => {
-                Ok(Destination::Directory { target: open(path)?, top: Top::Sent })
-            }
-            // Nothing is created: its contents would all be new.
-            Target::At(path)
-                if offer.dry_run
-                    && !path.parent().is_some_and(|p| p.is_dir() || p.as_os_str().is_empty()) =>
-            {
-                let source = std::io::ErrorKind::NotFound.into();
-                Err(TransferError::Directory { path: path.clone(), source })
-            }
-            Target::At(path) if !offer.dry_run && makes_directory(path, offer) => {
-                std::fs::create_dir(path).map_err(wrong(path))?;
-                let target = open(path)?;
-                target.note_made(None).map_err(wrong(path))?;
-                Ok(Destination::Directory { target, top: Top::Sent })
-            }
-            Target::At(path) => {
-                let parent = match path.parent() {
-                    Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-                    _ => PathBuf::from("."),
-                };
-                let name = path.file_name().map(|name| name.as_bytes().to_vec());
-                let top = match name {
-                    None => Top::Sent,
-                    Some(name) if makes_directory(path, offer) => Top::Below(name),
-                    Some(name) => Top::Named(name),
-                };
-                Ok(Destination::Directory { target: open(&parent)?, top })
-            }
+            Target::Output if !offer.one_file => return Err(TransferError::OneOutput),
+            Target::Output => return Ok(Destination::Output),
+            Target::Into(path) => return into(path, view),
+            Target::At(path) => path,
+        };
+        if path.is_dir() {
+            return into(path, view);
         }
+        let (parent, name) = split(path);
+        let takes_name = offer.one_file && !path.as_os_str().as_bytes().ends_with(b"/");
+        let top = match name {
+            // The root, or `..` of something that is not there.
+            None => return into(path, view),
+            Some(name) if takes_name => Top::Named(name),
+            Some(name) if parent.join(OsStr::from_bytes(&name)).symlink_metadata().is_ok() => {
+                return Err(TransferError::NotADirectory(path.clone()));
+            }
+            // Nothing is made: its contents would all be new.
+            Some(name) if offer.dry_run => Top::Below(name),
+            Some(_) => {
+                // The missing directory is named.
+                directory(&parent, view)?;
+                std::fs::create_dir(path).map_err(unusable(path))?;
+                let target = directory(path, view)?;
+                target.note_made(None).map_err(unusable(path))?;
+                return Ok(Destination::Directory { target, top: Top::Sent });
+            }
+        };
+        Ok(Destination::Directory { target: directory(&parent, view)?, top })
     }
 }
 
-/// Whether a new `path` becomes a directory.
-fn makes_directory(path: &Path, offer: &Offer) -> bool {
-    offer.many || path.as_os_str().as_encoded_bytes().ends_with(b"/")
+/// Everything goes into the directory at `path`, under the sender's names.
+fn into(path: &Path, view: &View) -> Result<Destination, TransferError> {
+    Ok(Destination::Directory { target: directory(path, view)?, top: Top::Sent })
+}
+
+fn directory(path: &Path, view: &View) -> Result<TargetDirectory, TransferError> {
+    TargetDirectory::open(path, view.clone()).map_err(unusable(path))
+}
+
+fn unusable(path: &Path) -> impl FnOnce(io::Error) -> TransferError {
+    let path = path.to_owned();
+    |source| TransferError::Directory { path, source }
+}
+
+/// The directory that holds `path`, and the name in it; a slash at the end of a path to nothing does not count.
+fn split(path: &Path) -> (PathBuf, Option<Vec<u8>>) {
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    (parent, path.file_name().map(|name| name.as_bytes().to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use sweetspot_protocol::RelativePath;
+
+    use super::*;
+
+    /// Where an entry `name` of this offer goes below `scratch`, and what is there afterwards.
+    fn place(scratch: &Path, target: &str, one_file: bool, many: bool) -> Result<String, String> {
+        let offer = Offer { one_file, many, ..Offer::default() };
+        let target = Target::At(format!("{}/{target}", scratch.display()).into());
+        let opened = Destination::open(&target, &offer, &View::default());
+        let Destination::Directory { target, top } = opened.map_err(|error| error.to_string())?
+        else {
+            return Err("not a directory".into());
+        };
+        let path = top.place(&RelativePath::new("name").unwrap()).unwrap();
+        let shown = target.shown(&path.to_string());
+        Ok(shown.strip_prefix(scratch.to_str().unwrap()).unwrap()[1..].to_owned())
+    }
+
+    /// The table of rsync: what the target is, and where the thing arrives. The second run means the same place as the first.
+    #[test]
+    fn the_same_target_means_the_same_place_each_time() {
+        let (directory, file, contents) = ((false, false), (true, false), (false, true));
+        for (target, (one_file, many), expected) in [
+            ("new", directory, "new/name"),
+            ("new/", directory, "new/name"),
+            ("new", contents, "new/name"),
+            ("new", file, "new"),
+            ("new/", file, "new/name"),
+            ("there", directory, "there/name"),
+            ("there", contents, "there/name"),
+            ("there", file, "there/name"),
+        ] {
+            let scratch = tempfile::tempdir().unwrap();
+            fs::create_dir(scratch.path().join("there")).unwrap();
+            for run in ["first", "second"] {
+                let placed = place(scratch.path(), target, one_file, many);
+                assert_eq!(placed.as_deref(), Ok(expected), "{run} run: {target}");
+                if placed.as_deref() == Ok("new") {
+                    fs::write(scratch.path().join("new"), "arrived").unwrap();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_is_no_directory_for_several_things() {
+        let scratch = tempfile::tempdir().unwrap();
+        fs::write(scratch.path().join("file"), "x").unwrap();
+        for (target, one_file, many) in
+            [("file", false, false), ("file", false, true), ("file/", true, false)]
+        {
+            let refused = place(scratch.path(), target, one_file, many).unwrap_err();
+            assert!(refused.contains("exists and is not a directory"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn only_the_last_name_of_a_target_is_made() {
+        let scratch = tempfile::tempdir().unwrap();
+        for one_file in [true, false] {
+            let refused = place(scratch.path(), "no/such/new", one_file, false).unwrap_err();
+            assert!(refused.contains("/no/such: No such file"), "{refused}");
+        }
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_dry_run_makes_no_directory() {
+        let scratch = tempfile::tempdir().unwrap();
+        let offer = Offer { dry_run: true, ..Offer::default() };
+        let target = Target::At(scratch.path().join("new"));
+        let opened = Destination::open(&target, &offer, &View::default()).unwrap();
+        let below = Top::Below(b"new".to_vec());
+        assert!(matches!(opened, Destination::Directory { top, .. } if top == below));
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
+    }
 }

@@ -67,10 +67,11 @@ pub(crate) enum Destination {
 }
 
 /// The names at the top of a directory.
+#[derive(PartialEq, Eq)]
 pub(crate) enum Top {
     /// The sender's.
     Sent,
-    /// The one thing at the top gets this name.
+    /// The only file gets this name.
     Named(Vec<u8>),
     /// Everything would go into a new directory of this name, which a dry run does not make.
     Below(Vec<u8>),
@@ -85,10 +86,9 @@ impl Top {
     /// The path here of an entry that was sent as `path`.
     fn place(&self, path: &RelativePath) -> Result<RelativePath> {
         let bytes = path.as_bytes();
-        let below_top = || bytes.iter().position(|byte| *byte == b'/').unwrap_or(bytes.len());
         Ok(match self {
             Top::Sent => path.clone(),
-            Top::Named(name) => RelativePath::new([name, &bytes[below_top()..]].concat())?,
+            Top::Named(name) => RelativePath::new(name.clone())?,
             Top::Below(name) => RelativePath::new([&name[..], b"/", bytes].concat())?,
         })
     }

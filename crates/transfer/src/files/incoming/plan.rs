@@ -83,7 +83,7 @@ impl IncomingFiles {
             self.skip(&entry.path, &sent_as);
             return Ok((Answer::Nothing, None));
         }
-        self.note_listed(&entry.path, &sent_as);
+        self.note_listed(&entry.path);
         self.check_dotfile(target, &entry.path, top.is_chosen())?;
         if top.is_chosen() && entry.path.depth() == 0 {
             // Where a name of this end's user leads to a device, such as /dev/stdout, that is meant, not the link.

@@ -39,8 +39,6 @@ pub(crate) struct Deletion {
 #[derive(Default)]
 pub(super) struct Pruning {
     listed: ListedNames,
-    /// The name at the sender of the one thing at the top, which has another name here.
-    renamed: Option<Vec<u8>>,
     /// Names here of the sender's pipes, sockets and devices, which stay.
     skipped: ListedNames,
     /// Things that the sender has and could not list.
@@ -63,15 +61,10 @@ impl Deletion {
 }
 
 impl IncomingFiles {
-    /// Notes the name of an entry here and as it was sent.
-    pub(super) fn note_listed(&self, path: &RelativePath, sent_as: &RelativePath) {
-        if self.deletion.is_none() {
-            return;
-        }
-        let pruning = &mut lock(&self.state).pruning;
-        pruning.listed.push(path.as_bytes());
-        if path != sent_as && pruning.renamed.is_none() {
-            pruning.renamed = sent_as.as_bytes().split(|byte| *byte == b'/').next().map(Into::into);
+    /// Notes the name of an entry here.
+    pub(super) fn note_listed(&self, path: &RelativePath) {
+        if self.deletion.is_some() {
+            lock(&self.state).pruning.listed.push(path.as_bytes());
         }
     }
 
@@ -133,11 +126,12 @@ impl IncomingFiles {
         }
         pruning.listed.sort();
         pruning.skipped.sort();
-        let renames =
+        // A directory that a dry run would make holds nothing yet.
+        let is_missing =
             matches!(&self.destination, Destination::Directory { top, .. } if top.is_chosen());
         let walk = Prune { files: self, target, deletion, pruning: &pruning };
         let mut extra = BoundedLines::default();
-        walk.run(deletion.contents && !renames, &mut extra);
+        walk.run(deletion.contents && !is_missing, &mut extra);
         lock(&self.state).pruning.deleted = extra;
     }
 
@@ -249,11 +243,7 @@ impl Prune<'_> {
         if unfinished || self.pruning.skipped.contains(path) {
             return true;
         }
-        let sent_as = match (&self.pruning.renamed, path.iter().position(|byte| *byte == b'/')) {
-            (Some(top), Some(slash)) => [top, &path[slash..]].concat(),
-            _ => path.to_vec(),
-        };
-        self.deletion.keep.is_match(&sent_as)
+        self.deletion.keep.is_match(path)
     }
 
     fn is_directory(&self, path: &[u8]) -> bool {

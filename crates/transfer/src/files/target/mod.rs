@@ -32,7 +32,8 @@ const MAX_OPEN_DIRECTORIES: usize = 64;
 pub enum Target {
     /// Into this directory, under the sender's names.
     Into(PathBuf),
-    /// At this path, as scp does: into it if it is a directory, or if several files come; otherwise the file gets this name.
+    /// At this path, as rsync does: a single file gets this name, unless the path is a directory or ends with a slash; anything
+    /// else goes into the directory, which is made if it is missing.
     At(PathBuf),
     /// One file, to standard output.
     Output,
