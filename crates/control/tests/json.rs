@@ -21,7 +21,7 @@ fn the_names_in_a_transfers_summary_are_those_that_programs_know() {
     };
     let receiver = ReceiverSummary {
         hash: Some("00".into()),
-        files: FileCounts { written: 1, unchanged: 0, failed: 0, deleted: 0 },
+        files: FileCounts { written: 1, unchanged: 0, updated: 0, failed: 0, deleted: 0 },
         content_bytes: 1000,
         streams: 1,
         rtt_s: Some([0.01, 0.02, 0.03]),
@@ -46,7 +46,7 @@ fn the_names_in_a_transfers_summary_are_those_that_programs_know() {
         r#""rtt_min_s":0.01,"rtt_median_s":0.02,"rtt_p99_s":0.03,"rtt_source":"probes","#,
         r#""probes":{"sent":0,"answered":0,"lost_forward":0,"lost_reverse":0,"fallback":false},"#,
         r#""window_final_bytes":5,"hash":"00","hash_ok":true,"limits":[],"clamp_method":null,"#,
-        r#""cpu_seconds":0.0,"files":{"written":1,"unchanged":0,"failed":0,"deleted":0},"streams":1,"#,
+        r#""cpu_seconds":0.0,"files":{"written":1,"unchanged":0,"updated":0,"failed":0,"deleted":0},"streams":1,"#,
         r#""reconnects":0,"failures":[]}"#
     );
     assert_eq!(serde_json::to_string(&summary).unwrap(), expected);

@@ -83,4 +83,4 @@ pub use ticket::{Secret, Ticket, TicketError, TicketHost, TicketProof};
 pub use zero_tree::ZeroTree;
 
 /// The version of the protocol. Both ends must speak the same one.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;

@@ -164,6 +164,8 @@ pub struct Offer {
     pub streams: Option<u32>,
     /// Whether several connections may take more than one flow's fair share.
     pub greedy: bool,
+    /// Whether the entries hold all extended attributes of their files, so that others do not belong to them.
+    pub attributes: bool,
 }
 
 /// [`KnownPath`] as a message carries it.
@@ -230,11 +232,22 @@ pub struct FileCounts {
     pub written: u64,
     /// Files that were there already, the same.
     pub unchanged: u64,
+    /// Files, directories and links whose content was there already, and whose mode, owner, time or extended attributes were
+    /// brought up to date.
+    #[serde(default)]
+    pub updated: u64,
     /// Entries of any kind that were refused or failed.
     pub failed: u64,
     /// Things that were deleted at the receiver, because the sender does not have them.
     #[serde(default)]
     pub deleted: u64,
+}
+
+impl FileCounts {
+    /// How many are at the receiver as the sender has them.
+    pub fn present(&self) -> u64 {
+        self.written + self.unchanged + self.updated
+    }
 }
 
 /// The sender's last message: its counts.

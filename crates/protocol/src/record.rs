@@ -167,7 +167,7 @@ pub enum EntryKind {
 pub enum Answer {
     /// Nothing: it is there (a file of the same length and time), or needs no content.
     Nothing,
-    /// All content.
+    /// All content. In a dry run, also of an entry without content: it would be made.
     All,
     /// The pieces that differ from those with the hashes that follow.
     Different {
@@ -184,6 +184,8 @@ pub enum Answer {
         /// Why, in one line.
         reason: PeerText,
     },
+    /// Nothing, and this is a dry run: only its mode, owner or extended attributes would change.
+    Attributes,
 }
 
 /// The end of a file's content.
@@ -306,7 +308,11 @@ mod tests {
     fn a_record_is_read_back_as_sent() {
         for record in [
             Record::Entries(vec![entry("a/b", 7)]),
-            Record::Answers(vec![Answer::All, Answer::Refused { reason: "no".into() }]),
+            Record::Answers(vec![
+                Answer::All,
+                Answer::Refused { reason: "no".into() },
+                Answer::Attributes,
+            ]),
             Record::Hashes { entry: 3, first: 1, hashes: vec![[9; 32]; 2] },
             Record::Results(vec![FileResult { entry: 1, outcome: Err("why".into()) }]),
             Record::Early { entry: 1, content: vec![7; 300] },

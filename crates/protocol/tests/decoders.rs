@@ -25,6 +25,7 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
             probes: true,
             streams: None,
             greedy: false,
+            attributes: false,
         })),
         Just(Message::End),
         Just(Message::Busy),

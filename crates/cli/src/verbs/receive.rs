@@ -19,8 +19,7 @@ Examples:
   sweetspot receive sweetspot1:...
       receives the files that `sweetspot send` offers, into this directory
   sweetspot receive sweetspot1:... photos
-      into the directory photos; a single file gets that name if there is no such
-      directory
+      into the directory photos, or, a single file, under that name
   sweetspot receive sweetspot1:... - | tar t
       to standard output
   sweetspot receive --code example.org/42-crisp-lemon-orbit

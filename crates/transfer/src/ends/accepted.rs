@@ -70,6 +70,7 @@ impl Accepted {
             checksum: offer.checksum,
             dry_run: offer.dry_run,
             attributes: config.options.attributes,
+            exact_attributes: config.options.attributes && offer.attributes,
             owners: config.options.owners,
             dotfiles: config.options.dotfiles,
             outward_links: config.options.outward_links,

@@ -17,3 +17,4 @@ pub mod quota;
 pub mod source;
 pub mod target;
 pub mod temp_file;
+pub mod would_move;

@@ -148,6 +148,7 @@ impl ServiceLog {
                 "bytes": summary.bytes,
                 "files": summary.files.written,
                 "unchanged": summary.files.unchanged,
+                "updated": summary.files.updated,
                 "failed": summary.files.failed,
                 "seconds": summary.seconds,
             }),

@@ -8,14 +8,17 @@ use sweetspot_units::{Bytes, Duration};
 
 use super::Sending;
 use crate::files::file_reader;
+use crate::files::outgoing::Unanswered;
 use crate::files::source::{Listed, SourceFile, SourceList};
+use crate::files::would_move::{DIRECTORY, HARD_LINK, SYMLINK};
 use crate::limits::MAX_EARLY_CONTENT;
 use crate::lock::lock;
 use crate::{Result, TransferError};
 
 impl Sending<'_> {
-    pub(super) fn list(&self, list: &SourceList) -> Result<()> {
-        let (mut entries, mut files) = (Vec::new(), Vec::new());
+    /// Lists everything that there is.
+    pub(super) fn list(&self, list: &SourceList) -> Result<(), TransferError> {
+        let (mut entries, mut unanswered) = (Vec::new(), Vec::new());
         let (mut count, mut with_content, mut bytes, mut left_out) = (0u32, 0u32, 0u64, 0u32);
         let mut last = clock::now();
         list.list(|item| {
@@ -24,15 +27,17 @@ impl Sending<'_> {
                     left_out = left_out.saturating_add(1);
                     self.files.left_out(reason);
                 }
-                Listed::Entry(entry, file) => {
+                Listed::Entry(entry, file, root) => {
                     if entry.kind == EntryKind::Special {
                         self.files.skipped(&entry.path);
                     }
                     count += 1;
                     with_content += u32::from(file.is_some());
                     bytes += file.as_ref().and_then(SourceFile::size).unwrap_or(0);
+                    let kind = kind_in_dry_run(&entry.kind).filter(|_| self.options.dry_run);
+                    let name = kind.map(|kind| (root.shown(&entry.path), kind));
                     entries.push(entry);
-                    files.push(file);
+                    unanswered.push(Unanswered { file, name });
                 }
             }
             // At first a few, so that the receiver does not wait for a slow disk to be listed.
@@ -42,10 +47,10 @@ impl Sending<'_> {
             }
             last = clock::now();
             let first = count - entries.len() as u32;
-            self.tell_entries(first, &mut entries, &mut files)
+            self.tell_entries(first, &mut entries, &mut unanswered)
         })?;
         let first = count - entries.len() as u32;
-        self.tell_entries(first, &mut entries, &mut files)?;
+        self.tell_entries(first, &mut entries, &mut unanswered)?;
         self.files.listed(u64::from(with_content), Bytes::new(bytes));
         self.channel.tell(&Record::Listed { entries: count, files: with_content, bytes, left_out })
     }
@@ -55,15 +60,15 @@ impl Sending<'_> {
         &self,
         first: u32,
         entries: &mut Vec<Entry>,
-        files: &mut Vec<Option<SourceFile>>,
-    ) -> Result<()> {
+        unanswered: &mut Vec<Unanswered>,
+    ) -> Result<(), TransferError> {
         if entries.is_empty() {
             return Ok(());
         }
-        let early = if first == 0 { self.beginnings(files) } else { Vec::new() };
+        let early = if first == 0 { self.beginnings(unanswered) } else { Vec::new() };
         self.files.send_early(early.iter().cloned());
         lock(&self.order).listed(entries.len() as u64);
-        if !self.files.listing(files.drain(..)) {
+        if !self.files.listing(unanswered.drain(..)) {
             return Err(TransferError::Interrupted);
         }
         // Extended attributes make entries large: as many go together as fit a record.
@@ -87,7 +92,7 @@ impl Sending<'_> {
 
     /// Content that may leave before the receiver has answered, of the files listed first: as much as the connection carries
     /// until the answers arrive. It would idle otherwise, so content that the receiver does not want costs no time.
-    fn beginnings(&self, files: &[Option<SourceFile>]) -> Vec<(u32, Vec<u8>)> {
+    fn beginnings(&self, unanswered: &[Unanswered]) -> Vec<(u32, Vec<u8>)> {
         let unlikely = self.options.dry_run || self.options.checksum;
         let Some(info) = Info::read(self.channel.socket()).ok().filter(|_| !unlikely) else {
             return Vec::new();
@@ -95,7 +100,7 @@ impl Sending<'_> {
         let window = info.snd_mss.get() * u64::from(info.snd_cwnd.saturating_sub(info.unacked));
         let mut left = window.min(self.early_bytes.min(MAX_EARLY_CONTENT).into());
         let mut early = Vec::new();
-        for (entry, file) in (0..).zip(files) {
+        for (entry, Unanswered { file, .. }) in (0..).zip(unanswered) {
             if left == 0 {
                 break;
             }
@@ -106,6 +111,16 @@ impl Sending<'_> {
             }
         }
         early
+    }
+}
+
+/// The word for something without content that a dry run may list.
+fn kind_in_dry_run(kind: &EntryKind) -> Option<&'static str> {
+    match kind {
+        EntryKind::Directory => Some(DIRECTORY),
+        EntryKind::Symlink { .. } => Some(SYMLINK),
+        EntryKind::HardLink { .. } => Some(HARD_LINK),
+        EntryKind::File { .. } | EntryKind::Stream | EntryKind::Special => None,
     }
 }
 

@@ -122,6 +122,7 @@ fn offer(
         probes: can_answer,
         streams: options.streams,
         greedy: options.greedy,
+        attributes: options.sources.attributes,
     }))?;
     // On the heels of the offer, so that the receiver can probe as soon as it has answered.
     probe_responder.iter().for_each(ProbeResponder::punch);

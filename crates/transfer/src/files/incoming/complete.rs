@@ -4,7 +4,7 @@ use sweetspot_protocol::{ProtocolError, RelativePath};
 
 use super::kept::LateDirectory;
 use super::name_list::Announced;
-use super::state::SmallFiles;
+use super::state::{Fate, SmallFiles};
 use super::{Destination, IncomingFiles};
 use crate::files::quota::room_of;
 use crate::files::target::{self, TargetDirectory};
@@ -23,7 +23,7 @@ impl IncomingFiles {
                 std::mem::take(&mut state.directories),
                 (std::mem::take(&mut state.names), std::mem::take(&mut state.whole)),
                 std::mem::take(&mut state.small_files).filter(alone),
-                state.counts.unchanged > 0 && !self.policy.dry_run,
+                state.counts.unchanged + state.counts.updated > 0 && !self.policy.dry_run,
             )
         };
         let (names, whole) = listed;
@@ -45,17 +45,21 @@ impl IncomingFiles {
                 self.give_room_back(room_of(0));
             }
             match made {
-                Ok(new) => lock(&self.state).count(new),
+                Ok(new) => lock(&self.state).count(Fate::of_link(new)),
                 Err(error) => self.note_failure(&path.to_string(), &error.to_string()),
             }
         }
         self.prune(target);
         // The deepest first: changes in a directory change its time.
         directories.sort_by_key(|directory| std::cmp::Reverse(directory.depth));
-        for LateDirectory { number, mode, modified, owner, .. } in directories {
+        for LateDirectory { number, mode, modified, owner, new, .. } in directories {
             let Some((path, _)) = names.get(number).filter(|_| !self.is_over()) else { break };
-            if let Err(error) = target.finish_directory(&path, mode, modified, owner) {
-                self.note_failure(&path.to_string(), &target::failed(&path, error).to_string());
+            match target.finish_directory(&path, mode, modified, owner) {
+                Ok(true) if !new => lock(&self.state).count(Fate::Updated),
+                Ok(_) => {}
+                Err(error) => {
+                    self.note_failure(&path.to_string(), &target::failed(&path, error).to_string());
+                }
             }
         }
         // An earlier transfer may have failed to sync a file that now counts as unchanged.

@@ -13,8 +13,9 @@ use sweetspot_units::Bytes;
 
 use super::file::IncomingFile;
 use super::kept::shortened;
+use super::state::Fate;
 use super::{Destination, IncomingFiles, exists_or};
-use crate::files::target::status::set_owner_mode_and_time;
+use crate::TransferError;
 use crate::lock::lock;
 use crate::observer::FileRecord;
 use crate::{Result, TransferError};
@@ -39,7 +40,7 @@ impl IncomingFiles {
             return self.differs(file, Some(hash), &error);
         }
         match self.put_in_place(file, &hash) {
-            Ok(written) => self.close(file, Ok((hash, written))),
+            Ok(fate) => self.close(file, Ok((hash, fate))),
             Err(error) => self.give_up(file, &error),
         }
     }
@@ -57,7 +58,7 @@ impl IncomingFiles {
                 let line = format!("{} ({})", file.path, Bytes::new(file.size.unwrap_or(0)));
                 lock(&self.state).would_move.add(line);
                 // Another hash than its own tells the sender.
-                self.close(file, Ok((here.unwrap_or(UNKNOWN_HASH), true)));
+                self.close(file, Ok((here.unwrap_or(UNKNOWN_HASH), Fate::Written)));
             }
             _ if file.compare_only => {
                 let path = file.path.to_string().into();
@@ -67,16 +68,20 @@ impl IncomingFiles {
         }
     }
 
-    /// Gives a file with this content `hash` its mode, time and name. Returns whether it was written.
-    fn put_in_place(&self, file: &IncomingFile, hash: &blake3::Hash) -> Result<bool> {
+    /// Gives a file with this content `hash` its mode, time and name.
+    fn put_in_place(
+        &self,
+        file: &IncomingFile,
+        hash: &blake3::Hash,
+    ) -> Result<Fate, TransferError> {
         let failed = |error| exists_or(&file.path, error);
         let Destination::Directory { target, .. } = &self.destination else {
             io::stdout().flush().map_err(failed)?;
-            return Ok(true);
+            return Ok(Fate::Written);
         };
         let mut content = lock(&file.content);
         if file.compare_only {
-            return Ok(false);
+            return Ok(Fate::Unchanged);
         }
         if content.progress.pieces_came() == 0
             && content.temp_file.is_none()
@@ -84,12 +89,16 @@ impl IncomingFiles {
         {
             let basis = target.open_same(&file.path, id).map_err(failed)?;
             if has_length(&basis, file.size) {
-                // The same content under another time or mode.
-                set_owner_mode_and_time(&basis, &file.status).map_err(failed)?;
-                return Ok(false);
+                // The same content, perhaps with other attributes.
+                let exact = self.policy.exact_attributes;
+                let differences = file.status.differences(&basis, exact).map_err(failed)?;
+                file.status.mend(&basis, &differences).map_err(failed)?;
+                return Ok(Fate::of_attributes(!differences.is_empty()));
             }
         }
-        let Some(temp_file) = self.temp_file(file, &mut content)? else { return Ok(true) };
+        let Some(temp_file) = self.temp_file(file, &mut content)? else {
+            return Ok(Fate::Written);
+        };
         content.basis = None;
         drop(content);
         if let Some(size) = file.size
@@ -111,7 +120,7 @@ impl IncomingFiles {
             target.finish(&temp_file, &file.path, self.policy.replace, || *hash)
         });
         if !finished.map_err(failed)? {
-            return Ok(false);
+            return Ok(Fate::Unchanged);
         }
         lock(&file.content).room = 0;
         if large {
@@ -119,7 +128,7 @@ impl IncomingFiles {
         } else {
             lock(&self.state).small_files.add(&file.path);
         }
-        Ok(true)
+        Ok(Fate::Written)
     }
 
     pub(super) fn give_up(&self, file: &Arc<IncomingFile>, failure: impl Into<Failure>) {
@@ -129,7 +138,7 @@ impl IncomingFiles {
     pub(super) fn close(
         &self,
         file: &Arc<IncomingFile>,
-        outcome: Result<(blake3::Hash, bool), Failure>,
+        outcome: Result<(blake3::Hash, Fate), Failure>,
     ) {
         let room = {
             let mut content = lock(&file.content);
@@ -153,16 +162,17 @@ impl IncomingFiles {
         }
         state.open_bytes -= file.weight();
         self.give_room_back(room);
-        let done =
-            |(hash, written): &(blake3::Hash, bool)| (*hash, *written && !self.policy.dry_run);
+        let done = |(hash, fate): &(blake3::Hash, Fate)| {
+            (*hash, *fate == Fate::Written && !self.policy.dry_run)
+        };
         let logged = outcome.as_ref().map(done).map_err(|failure| &*failure.here);
         self.log(file, logged);
         match &outcome {
             // It would be written, and is not.
-            Ok((_, true)) if self.policy.dry_run => {}
-            Ok((hash, written)) => {
+            Ok((_, Fate::Written)) if self.policy.dry_run => {}
+            Ok((hash, fate)) => {
                 state.whole.insert(file.number);
-                state.count(*written);
+                state.count(*fate);
                 state.hash = Some(*hash);
             }
             Err(failure) => {

@@ -33,6 +33,8 @@ pub(super) struct LateDirectory {
     pub modified: (i64, u32),
     pub owner: Option<(u32, u32)>,
     pub depth: usize,
+    /// Whether this transfer made it.
+    pub new: bool,
 }
 
 /// Directories that this transfer made: they were empty. Kept by a hash with a key unknown to the peer; the oldest may be

@@ -3,6 +3,7 @@
 mod asked;
 mod complete;
 mod destination;
+mod dry_run;
 mod entry_queue;
 mod existing;
 mod file;
@@ -105,6 +106,9 @@ pub(crate) struct Policy {
     pub dry_run: bool,
     /// Whether extended attributes (`user.*`) are accepted.
     pub attributes: bool,
+    /// Whether existing files lose extended attributes that the sender's do not have.
+    pub exact_attributes: bool,
+    /// Whether owners are accepted.
     pub owners: bool,
     /// Whether names that begin with a dot may come into any directory, not only into those that transfers made.
     pub dotfiles: bool,
@@ -182,6 +186,12 @@ impl IncomingFiles {
         self.over.load(Ordering::Acquire)
     }
 
+    /// Whether this end's user chose the name at the top.
+    fn is_top_chosen(&self) -> bool {
+        matches!(&self.destination, Destination::Directory { top, .. } if top.is_chosen())
+    }
+
+    /// The quota, if there is one.
     fn quota(&self) -> Option<&Quota> {
         self.bounds.quota.as_deref().filter(|_| !self.policy.dry_run)
     }
@@ -295,18 +305,19 @@ impl IncomingFiles {
     /// Whether everything failed.
     pub fn moved_nothing(&self) -> bool {
         let state = lock(&self.state);
-        state.failures.count > 0 && state.counts.written + state.counts.unchanged == 0
+        state.failures.count > 0 && state.counts.present() == 0
     }
 
     pub fn has_written(&self) -> bool {
         let state = lock(&self.state);
-        state.content > Bytes::ZERO || state.counts.written > 0 || !state.made.is_empty()
+        let changed = state.counts.written + state.counts.updated;
+        state.content > Bytes::ZERO || changed > 0 || !state.made.is_empty()
     }
 
     /// The content that came so far, and the files that are whole.
     pub fn so_far(&self) -> (Bytes, u64) {
         let state = lock(&self.state);
-        (state.content, state.counts.written + state.counts.unchanged)
+        (state.content, state.counts.present())
     }
 }
 

@@ -14,6 +14,7 @@ use sweetspot_protocol::{PeerText, ProtocolError, RelativePath};
 use sweetspot_units::Bytes;
 
 use super::file::{Content, IncomingFile, Slot};
+use super::state::Fate;
 use super::{Destination, IncomingFiles, exists_or};
 use crate::files::packing::Unpacker;
 use crate::files::quota::{blocks_of, room_of, room_on_disk};
@@ -203,7 +204,8 @@ impl IncomingFiles {
             // The written data now hold the quota that was reserved for them.
             lock(&file.content).room = 0;
         }
-        self.close(file, Ok((blake3::Hash::from_bytes(header.hash), written)));
+        let fate = if written { Fate::Written } else { Fate::Unchanged };
+        self.close(file, Ok((blake3::Hash::from_bytes(header.hash), fate)));
         Ok(())
     }
 

@@ -11,6 +11,7 @@ use super::existing::Compared;
 use super::kept::{LateDirectory, shortened};
 use super::name_list::Announced;
 use super::plan_file::{Planned, announced};
+use super::state::Fate;
 use super::{Answers, Destination, IncomingFiles, exists_or};
 use crate::files::quota::room_of;
 use crate::files::target::{self, TargetDirectory};
@@ -89,14 +90,16 @@ impl IncomingFiles {
             // Where a name of this end's user leads to a device, such as /dev/stdout, that is meant, not the link.
             self.check_special(target, &entry.path, target.followed_status(&entry.path).as_ref())?;
         }
-        if self.policy.dry_run {
-            return self.plan_dry_run(target, number, entry);
-        }
         if attribute_bytes(&entry.attributes) > MAX_ATTRIBUTE_BYTES {
             let reason = "its extended attributes are longer than 64 KiB; send it without them";
             return Err(TransferError::TooMuch { path: entry.path.to_string().into(), reason });
         }
         self.remember(number, &entry)?;
+        if self.policy.dry_run {
+            let path = entry.path.clone();
+            let planned = self.plan_dry_run(target, number, entry);
+            return planned.map_err(|error| self.concealed(&path, error));
+        }
         let path = entry.path.clone();
         let planned = match &entry.kind {
             EntryKind::Directory => self.plan_directory(target, number, entry),
@@ -105,9 +108,7 @@ impl IncomingFiles {
                 if !self.policy.outward_links && leads_out(to, depth) {
                     return Err(TransferError::LeadsOut(path.to_string().into()));
                 }
-                let planned = self.plan_symlink(target, &path, to, entry.modified)?;
-                self.give_owner(target, &entry)?;
-                Ok(planned)
+                self.plan_symlink(target, &entry, to)
             }
             EntryKind::HardLink { to } => {
                 self.take_room(&path, room_of(0))?;
@@ -212,18 +213,13 @@ impl IncomingFiles {
         if new || self.policy.replace {
             let (mode, modified, depth) = (entry.mode, entry.modified, entry.path.depth());
             let owner = entry.owner.map(|owner| (owner.user, owner.group));
-            state.directories.push(LateDirectory { number, mode, modified, owner, depth });
+            state.directories.push(LateDirectory { number, mode, modified, owner, depth, new });
         }
         Ok((Answer::Nothing, None))
     }
 
-    fn plan_symlink(
-        &self,
-        target: &TargetDirectory,
-        path: &RelativePath,
-        to: &[u8],
-        modified: (i64, u32),
-    ) -> Planned {
+    fn plan_symlink(&self, target: &TargetDirectory, entry: &Entry, to: &[u8]) -> Planned {
+        let path = &entry.path;
         self.take_room(path, room_of(0))?;
         let new = self
             .replacing(target, path, || target.make_symlink(path, to, self.policy.replace))
@@ -234,9 +230,11 @@ impl IncomingFiles {
         }
         let new = new?;
         if new {
-            target.finish_symlink(path, modified);
+            target.finish_symlink(path, entry.modified);
         }
-        lock(&self.state).count(new);
+        let owned = self.give_owner(target, entry)?;
+        let fate = if new { Fate::Written } else { Fate::of_attributes(owned) };
+        lock(&self.state).count(fate);
         Ok((Answer::Nothing, None))
     }
 
@@ -272,17 +270,17 @@ impl IncomingFiles {
         Err(if told { TransferError::Special { path, what } } else { TransferError::Exists(path) })
     }
 
-    /// Gives something that is there the owner that it has at the sender, if it may be changed.
-    pub(super) fn give_owner(&self, target: &TargetDirectory, entry: &Entry) -> Result<()> {
+    /// Gives a link the owner that it has at the sender, if it may be changed. Returns whether it had another.
+    fn give_owner(&self, target: &TargetDirectory, entry: &Entry) -> Result<bool, TransferError> {
         let owner = entry.owner.as_ref().filter(|_| self.policy.replace);
-        let Some(owner) = owner.map(|owner| (owner.user, owner.group)) else { return Ok(()) };
+        let Some(owner) = owner.map(|owner| (owner.user, owner.group)) else { return Ok(false) };
         target.give_owner(&entry.path, owner).map_err(|error| target::failed(&entry.path, error))
     }
 }
 
 /// Whether a symbolic link to `to`, in a directory of this depth, leads out of the transfer's. A name within `to` may be
 /// a link that leads upwards, so `..` is good only at its start.
-fn leads_out(to: &[u8], depth: usize) -> bool {
+pub(super) fn leads_out(to: &[u8], depth: usize) -> bool {
     let names: Vec<&[u8]> =
         to.split(|byte| *byte == b'/').filter(|name| !matches!(*name, b"" | b".")).collect();
     let upwards = names.iter().take_while(|name| **name == b"..").count();

@@ -12,7 +12,10 @@ use sweetspot_units::Bytes;
 use super::IncomingFiles;
 use super::existing::{Compared, followed};
 use super::file::IncomingFile;
+use super::state::Fate;
+use crate::TransferError;
 use crate::files::quota::{STAT_BLOCK_BYTES, blocks_of, room_of, room_on_disk};
+use crate::files::target::status::FileStatus;
 use crate::files::target::{self, TargetDirectory};
 use crate::limits::{MAX_SPARSE_BYTES, attribute_bytes};
 use crate::lock::lock;
@@ -22,48 +25,6 @@ use crate::{Result, TransferError};
 pub(super) type Planned = Result<(Answer, Option<Compared>)>;
 
 impl IncomingFiles {
-    /// The files that would be wanted; writes nothing.
-    pub(super) fn plan_dry_run(
-        &self,
-        target: &TargetDirectory,
-        number: u32,
-        entry: Entry,
-    ) -> Planned {
-        // Where the directory is not there, nothing in it is.
-        let there = target.status(&entry.path).unwrap_or(None);
-        let size = match entry.kind {
-            EntryKind::File { size, .. } => size,
-            EntryKind::Stream => 0,
-            _ => return Ok((Answer::Nothing, None)),
-        };
-        self.check_special(target, &entry.path, there.as_ref())?;
-        if self.leaves(there.as_ref()) {
-            lock(&self.state).count(false);
-            return Ok((Answer::Nothing, None));
-        }
-        let shown = there.as_ref().filter(|stat| target.may_tell(stat));
-        let same = shown.is_some_and(|stat| is_same(stat, size, entry.modified));
-        if same && !self.policy.checksum {
-            lock(&self.state).count(false);
-            return Ok((Answer::Nothing, None));
-        }
-        let regular = shown.is_some_and(|stat| target::is(stat, FileType::RegularFile));
-        if regular && self.policy.checksum && there.is_some_and(|s| s.st_size as u64 == size) {
-            let mut file = IncomingFile::new(number, entry, Some(size));
-            file.compare_only = true;
-            lock(&self.state).may_open(&file)?;
-            let compared = self.basis(target, &file)?;
-            let pieces = compared.as_ref().map_or(0, |compared| compared.pieces);
-            let file = lock(&self.state).open(file);
-            return Ok((Answer::Compare { pieces }, followed(compared, file)));
-        }
-        if there.is_some() && !self.policy.replace {
-            return Err(TransferError::Exists(entry.path.to_string().into()));
-        }
-        lock(&self.state).would_move.add(format!("{} ({})", entry.path, Bytes::new(size)));
-        Ok((Answer::All, None))
-    }
-
     pub(super) fn plan_file(&self, target: &TargetDirectory, number: u32, entry: Entry) -> Planned {
         let failed = |error| target::failed(&entry.path, error);
         let directory = entry.path.split().0;
@@ -78,15 +39,19 @@ impl IncomingFiles {
             // No transfer could give it its name, or need to.
             target.remove_leftover(&entry.path);
         }
-        if same {
-            self.give_owner(target, &entry)?;
+        if let Some(stat) = shown.filter(|_| same) {
+            let status = FileStatus::of(&entry);
+            let is_outdated = self.may_be_outdated(&status, stat);
+            let exact = self.policy.exact_attributes;
+            let updated =
+                is_outdated && target.update(&entry.path, &status, exact).map_err(failed)?;
             let mut state = lock(&self.state);
             state.whole.insert(number);
-            state.count(false);
+            state.count(Fate::of_attributes(updated));
             return Ok((Answer::Nothing, None));
         }
         if self.leaves(there.as_ref()) {
-            lock(&self.state).count(false);
+            lock(&self.state).count(Fate::Unchanged);
             return Ok((Answer::Nothing, None));
         }
         let mut file = IncomingFile::new(number, entry, size);
@@ -135,8 +100,14 @@ impl IncomingFiles {
         Ok((answer, followed(compared, file)))
     }
 
+    /// Whether a file that has its content may lack attributes, and may be changed. Extended ones take another look.
+    pub(super) fn may_be_outdated(&self, status: &FileStatus, stat: &Stat) -> bool {
+        let extended = self.policy.exact_attributes || !status.attributes.is_empty();
+        self.policy.replace && (extended || !status.differences_from(stat).is_empty())
+    }
+
     /// Whether a file is not wanted because something else has its name, which is left alone.
-    fn leaves(&self, there: Option<&Stat>) -> bool {
+    pub(super) fn leaves(&self, there: Option<&Stat>) -> bool {
         self.policy.leave && there.is_some_and(|stat| !target::is(stat, FileType::Directory))
     }
 
@@ -214,7 +185,7 @@ pub(super) fn announced(entry: &Entry) -> Option<u64> {
 }
 
 /// Whether a file of that length and time exists.
-fn is_same(stat: &Stat, size: u64, modified: (i64, u32)) -> bool {
+pub(super) fn is_same(stat: &Stat, size: u64, modified: (i64, u32)) -> bool {
     stat.st_size as u64 == size
         && target::is(stat, FileType::RegularFile)
         && (stat.st_mtime, stat.st_mtime_nsec as u32) == modified

@@ -9,8 +9,8 @@ use sweetspot_protocol::record::Record;
 use sweetspot_protocol::{Printable, RelativePath, TEMP_FILE_PREFIX};
 
 use super::kept::{ListedNames, shortened};
-use super::{Answers, Destination, IncomingFiles};
-use crate::Result;
+use super::{Answers, IncomingFiles};
+use crate::TransferError;
 use crate::files::bounded_lines::BoundedLines;
 use crate::files::source::Patterns;
 use crate::files::target::{self, TargetDirectory};
@@ -127,8 +127,7 @@ impl IncomingFiles {
         pruning.listed.sort();
         pruning.skipped.sort();
         // A directory that a dry run would make holds nothing yet.
-        let is_missing =
-            matches!(&self.destination, Destination::Directory { top, .. } if top.is_chosen());
+        let is_missing = self.is_top_chosen();
         let walk = Prune { files: self, target, deletion, pruning: &pruning };
         let mut extra = BoundedLines::default();
         walk.run(deletion.contents && !is_missing, &mut extra);

@@ -16,6 +16,27 @@ use crate::files::failures::Failures;
 use crate::limits::MAX_OPEN_BYTES;
 use crate::{Result, TransferError};
 
+/// How something came to be there as the sender has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    Written,
+    /// Its content was there, and it got other attributes.
+    Updated,
+    Unchanged,
+}
+
+impl Fate {
+    /// The fate of a link that is `new`, or was there.
+    pub fn of_link(new: bool) -> Fate {
+        if new { Fate::Written } else { Fate::Unchanged }
+    }
+
+    /// The fate of something whose content was there, and that may have got other attributes.
+    pub fn of_attributes(updated: bool) -> Fate {
+        if updated { Fate::Updated } else { Fate::Unchanged }
+    }
+}
+
 #[derive(Default)]
 pub(super) struct IncomingState {
     /// How many entries were decided on.
@@ -52,10 +73,14 @@ pub(super) struct IncomingState {
 }
 
 impl IncomingState {
-    /// Counts something that was written, or was there already.
-    pub fn count(&mut self, written: bool) {
+    /// Counts something that is there as the sender has it.
+    pub fn count(&mut self, fate: Fate) {
         let counts = &mut self.counts;
-        *(if written { &mut counts.written } else { &mut counts.unchanged }) += 1;
+        *match fate {
+            Fate::Written => &mut counts.written,
+            Fate::Updated => &mut counts.updated,
+            Fate::Unchanged => &mut counts.unchanged,
+        } += 1;
     }
 
     pub fn may_open(&self, file: &IncomingFile) -> Result<()> {

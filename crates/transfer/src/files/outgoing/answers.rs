@@ -1,6 +1,6 @@
 //! The receiver's answers, hashes and results.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crossbeam_channel::Sender;
 use sweetspot_protocol::hash_tree::{PieceHash, pieces};
@@ -8,8 +8,10 @@ use sweetspot_protocol::record::{Answer, FileResult};
 use sweetspot_protocol::{PeerText, Printable, ProtocolError};
 use sweetspot_units::Bytes;
 
-use super::{OutgoingFiles, OutgoingState, Stage, Want};
+use super::{OutgoingFiles, OutgoingState, Stage, Unanswered, Want};
+use crate::TransferError;
 use crate::files::arriving_hashes::ArrivingHashes;
+use crate::files::would_move::ATTRIBUTES;
 use crate::limits::MAX_UNCONFIRMED;
 use crate::lock::lock;
 use crate::{Result, TransferError};
@@ -44,9 +46,23 @@ impl OutgoingFiles {
     /// The content that the answer to the next entry asks for.
     fn wanted(&self, state: &mut OutgoingState, answer: Answer) -> Result<Option<Want>> {
         let entry = state.next_answer;
-        let file = state.unanswered.pop_front().ok_or(ProtocolError::NoEntry(entry))?;
+        let unanswered = state.unanswered.pop_front();
+        let Unanswered { file, name } = unanswered.ok_or(ProtocolError::NoEntry(entry))?;
         state.next_answer += 1;
         let early = state.early.remove(&entry).filter(|_| answer == Answer::All);
+        if self.dry_run && matches!(answer, Answer::All | Answer::Attributes) {
+            let (path, what) = match (&file, name) {
+                (Some(file), _) => {
+                    (file.shown(), file.size().map(|size| Bytes::new(size).to_string()))
+                }
+                (None, Some((path, kind))) => (path, Some(kind.to_owned())),
+                (None, None) => return Err(ProtocolError::NoEntry(entry).into()),
+            };
+            let only = (answer == Answer::Attributes).then(|| ATTRIBUTES.to_owned());
+            state.would_move.push(would_move(&path, only.or(what)));
+            state.unresolved -= 1;
+            return Ok(None);
+        }
         let (announced, compare_only) = match &answer {
             Answer::Nothing => {
                 state.unresolved -= 1;
@@ -60,15 +76,14 @@ impl OutgoingFiles {
                 return Ok(None);
             }
             Answer::All => (None, false),
+            Answer::Attributes => {
+                let (what, when) = ("a dry run's answer", "outside a dry run");
+                return Err(ProtocolError::OutOfOrder { what, when }.into());
+            }
             Answer::Different { pieces } => (Some(*pieces), false),
             Answer::Compare { pieces } => (Some(*pieces), true),
         };
         let file = file.ok_or(ProtocolError::NoEntry(entry))?;
-        if self.dry_run && answer == Answer::All {
-            state.would_move.push(would_move(&file.shown(), file.size()));
-            state.unresolved -= 1;
-            return Ok(None);
-        }
         let known = |announced| {
             if u64::from(announced) > file.size().map_or(0, pieces) {
                 let (what, when) = ("more hashes", "than a file has pieces");
@@ -111,9 +126,10 @@ impl OutgoingFiles {
                 (Ok(received), Some(Stage::Sent(sent)))
                     if self.dry_run && sent.hash != received =>
                 {
-                    state
-                        .would_move
-                        .extend(sent.named.map(|(path, size)| would_move(&path, Some(size))));
+                    let line = |(path, size): (PathBuf, u64)| {
+                        would_move(&path, Some(Bytes::new(size).to_string()))
+                    };
+                    state.would_move.extend(sent.named.map(line));
                 }
                 (Ok(received), Some(Stage::Sent(sent))) if sent.hash != received => {
                     let hex = |hash| blake3::Hash::from_bytes(hash).to_string();
@@ -151,8 +167,8 @@ impl OutgoingFiles {
     }
 }
 
-/// The line of a file that a dry run would move.
-fn would_move(path: &Path, size: Option<u64>) -> String {
-    let size = size.map_or(String::new(), |size| format!(" ({})", Bytes::new(size)));
-    format!("{}{size}", Printable(path))
+/// The line of something that a dry run would move.
+fn would_move(path: &Path, what: Option<String>) -> String {
+    let what = what.map_or(String::new(), |what| format!(" ({what})"));
+    format!("{}{what}", Printable(path))
 }

@@ -49,8 +49,8 @@ struct Sent {
 struct OutgoingState {
     /// How many entries were listed.
     listed: u64,
-    /// Listed and not answered, in order; `None` without content.
-    unanswered: VecDeque<Option<SourceFile>>,
+    /// Listed and not answered, in order.
+    unanswered: VecDeque<Unanswered>,
     next_answer: u32,
     /// Content sent for entries that are not answered yet.
     early: HashMap<u32, Vec<u8>>,
@@ -79,6 +79,16 @@ struct OutgoingState {
     over: bool,
 }
 
+/// An entry that was listed.
+#[derive(Clone)]
+pub(crate) struct Unanswered {
+    /// Its content, if it has any.
+    pub file: Option<SourceFile>,
+    /// Its path and kind for a dry run, if it has no content.
+    pub name: Option<(PathBuf, &'static str)>,
+}
+
+/// A file that the receiver wants.
 pub(crate) struct Want {
     pub entry: u32,
     pub file: SourceFile,
@@ -110,7 +120,7 @@ impl OutgoingFiles {
 
     /// Notes entries that are about to be listed, waiting while the receiver is far behind. Returns false if the
     /// transfer is over.
-    pub fn listing(&self, entries: impl ExactSizeIterator<Item = Option<SourceFile>>) -> bool {
+    pub fn listing(&self, entries: impl ExactSizeIterator<Item = Unanswered>) -> bool {
         let mut state = lock(&self.state);
         let is_far_ahead = |state: &OutgoingState| {
             state.unresolved > MAX_AHEAD || state.wanted.len() > MAX_UNCONFIRMED
@@ -243,7 +253,7 @@ impl OutgoingFiles {
             return Err(TransferError::Unconfirmed(unconfirmed));
         }
         counts.failed = counts.failed.max(state.failures.count);
-        let moves_nothing = counts.written + counts.unchanged == 0 && state.would_move.is_empty();
+        let moves_nothing = counts.present() == 0 && state.would_move.is_empty();
         match &state.failures.lines[..] {
             [reason, ..] if moves_nothing => Err(if state.refused {
                 TransferError::Refused(reason.as_str().into())
@@ -307,13 +317,21 @@ mod tests {
         let sources = Sources { paths: vec![dir.path().join("f")], ..Sources::default() };
         let mut file = None;
         let take = |item| {
-            if let Listed::Entry(_, listed) = item {
+            if let Listed::Entry(_, listed, _) = item {
                 file = listed;
             }
             Ok(())
         };
         SourceList::new(&sources).unwrap().list(take).unwrap();
         (dir, file.unwrap())
+    }
+
+    fn with_content(file: &SourceFile) -> Unanswered {
+        Unanswered { file: Some(file.clone()), name: None }
+    }
+
+    fn without_content() -> Unanswered {
+        Unanswered { file: None, name: None }
     }
 
     /// All listed files are wanted and sent, and none is confirmed.
@@ -329,14 +347,14 @@ mod tests {
             let limit = MAX_UNCONFIRMED as u32 + 1;
             for first in (0..limit).step_by(512) {
                 let count = 512.min(limit - first) as usize;
-                assert!(files.listing(vec![Some(file.clone()); count].into_iter()));
+                assert!(files.listing(vec![with_content(file); count].into_iter()));
                 files.answered(vec![Answer::All; count], &wants).unwrap();
                 for want in wanted.try_iter().flatten() {
                     files.sent(want.entry, &want.file, 7, [7; 32]);
                     files.resolved(want.entry);
                 }
             }
-            let next = scope.spawn(|| files.listing([None].into_iter()));
+            let next = scope.spawn(|| files.listing([without_content()].into_iter()));
             // An entry that was confirmed makes room for it.
             assert_eq!(lock(&files.state).listed, u64::from(limit), "it waits, or has not begun");
             files.results(vec![confirmed(0)]).unwrap();
@@ -352,7 +370,7 @@ mod tests {
         let (_dir, file) = listed();
         let files = OutgoingFiles::new(false, None);
         let (wants, _wanted) = crossbeam_channel::unbounded();
-        assert!(files.listing([Some(file.clone()), None].into_iter()));
+        assert!(files.listing([with_content(&file), without_content()].into_iter()));
         files.answered(vec![Answer::All], &wants).unwrap();
         let given_up = |entry| FileResult { entry, outcome: Err("enough".into()) };
         assert!(!files.is_given_up(0));
@@ -372,7 +390,7 @@ mod tests {
         let (_dir, file) = listed();
         let files = OutgoingFiles::new(false, None);
         let (wants, _wanted) = crossbeam_channel::unbounded();
-        assert!(files.listing([Some(file.clone())].into_iter()));
+        assert!(files.listing([with_content(&file)].into_iter()));
         files.answered(vec![Answer::All], &wants).unwrap();
         files.withhold(0, &file, &Undelivered::Changed);
         files.resolved(0);

@@ -11,6 +11,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
@@ -21,7 +22,7 @@ use sweetspot_units::Bytes;
 use crate::files::accounts::Accounts;
 use crate::{Result, TransferError};
 pub(crate) use patterns::Patterns;
-pub(crate) use root::{SourceFile, Undelivered};
+pub(crate) use root::{SourceFile, SourceRoot, Undelivered};
 pub(crate) use snapshot::Snapshot;
 use walk::Walk;
 
@@ -83,7 +84,8 @@ struct SourcePath {
 
 /// An entry, or the reason why there is none.
 pub(crate) enum Listed {
-    Entry(Entry, Option<SourceFile>),
+    /// With its content, if it has any, and the named path that it comes from.
+    Entry(Entry, Option<SourceFile>, Arc<SourceRoot>),
     LeftOut(String),
 }
 
@@ -219,7 +221,7 @@ mod tests {
         let mut all = Vec::new();
         let list = SourceList::new(&sources).unwrap();
         list.list(|item| {
-            if let Listed::Entry(entry, _) = item {
+            if let Listed::Entry(entry, ..) = item {
                 all.push((entry.path.to_string(), entry.kind));
             }
             Ok(())
@@ -303,7 +305,7 @@ mod tests {
         let (mut files, mut left_out) = (Vec::new(), Vec::new());
         let take = |item| {
             match item {
-                Listed::Entry(entry, Some(_)) => files.push(entry.path.to_string()),
+                Listed::Entry(entry, Some(_), _) => files.push(entry.path.to_string()),
                 Listed::Entry(..) => {}
                 Listed::LeftOut(why) => left_out.push(why),
             }
@@ -358,11 +360,11 @@ mod tests {
         let (mut names, mut left_out) = (Vec::new(), Vec::new());
         let walked = list.list(|item| {
             match item {
-                Listed::Entry(entry, _) if entry.path.as_bytes() == b"top/a" => {
+                Listed::Entry(entry, ..) if entry.path.as_bytes() == b"top/a" => {
                     fs::rename(top.join("a"), dir.path().join("away")).unwrap();
                     symlink(&outside, top.join("a")).unwrap();
                 }
-                Listed::Entry(entry, _) => names.push(entry.path.to_string()),
+                Listed::Entry(entry, ..) => names.push(entry.path.to_string()),
                 Listed::LeftOut(why) => left_out.push(why),
             }
             Ok(())

@@ -101,7 +101,7 @@ impl<'a> Walk<'a> {
         let (modified, attributes) = ((0, 0), Vec::new());
         let entry =
             Entry { path, kind: EntryKind::Stream, mode: 0o644, modified, owner: None, attributes };
-        self.emit(entry, Some(file))
+        self.emit(&root, entry, Some(file))
     }
 
     /// One of the names of `--files-from`, with the directories that lead to it.
@@ -126,7 +126,7 @@ impl<'a> Walk<'a> {
             let above = RelativePath::new(&path.as_bytes()[..slash])?;
             parent = match open(root.below(&above)) {
                 Ok((stat, directory)) => {
-                    self.emit(self.entry(above, EntryKind::Directory, &stat), None)?;
+                    self.emit(root, self.entry(above, EntryKind::Directory, &stat), None)?;
                     Ok(directory)
                 }
                 Err(error) => return self.left_out(&root.shown(&path), &error),
@@ -218,7 +218,9 @@ impl<'a> Walk<'a> {
             Err(error) => return self.left_out(&root.shown(&path), &error).map(|()| None),
         };
         if target::special(&stat).is_some() {
-            return self.emit(self.entry(path, EntryKind::Special, &stat), None).map(|()| None);
+            return self
+                .emit(root, self.entry(path, EntryKind::Special, &stat), None)
+                .map(|()| None);
         }
         let Some(path) = self.node(place, path, &stat)? else { return Ok(None) };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -247,7 +249,8 @@ impl<'a> Walk<'a> {
         let what = match file_type {
             FileType::RegularFile => return self.file(place, path, stat).map(|()| None),
             FileType::Directory => {
-                self.emit(self.entry(path.clone(), EntryKind::Directory, stat), None)?;
+                let entry = self.entry(path.clone(), EntryKind::Directory, stat);
+                self.emit(place.root, entry, None)?;
                 return Ok(Some(path));
             }
             FileType::Symlink => {
@@ -262,7 +265,7 @@ impl<'a> Walk<'a> {
                         return self.left_out(&path, &error.into()).map(|()| None);
                     }
                 };
-                return self.emit(entry, None).map(|()| None);
+                return self.emit(place.root, entry, None).map(|()| None);
             }
             // In a directory it would be skipped; here the user named it.
             _ => target::special(stat).unwrap_or("device"),
@@ -307,7 +310,7 @@ impl<'a> Walk<'a> {
                 (self.take)(Listed::LeftOut(format!("{}: {what}", Printable(&path))))?;
             }
         }
-        self.emit(entry, file)
+        self.emit(place.root, entry, file)
     }
 
     fn entry(&self, path: RelativePath, kind: EntryKind, stat: &Stat) -> Entry {
@@ -317,11 +320,16 @@ impl<'a> Walk<'a> {
         Entry { path, kind, mode, modified, owner, attributes: Vec::new() }
     }
 
-    fn emit(&mut self, entry: Entry, file: Option<SourceFile>) -> Result<()> {
+    fn emit(
+        &mut self,
+        root: &Arc<SourceRoot>,
+        entry: Entry,
+        file: Option<SourceFile>,
+    ) -> Result<(), TransferError> {
         self.next = self.next.checked_add(1).ok_or_else(|| {
             TransferError::NothingToSend("there are more than 4 billion files".into())
         })?;
-        (self.take)(Listed::Entry(entry, file))
+        (self.take)(Listed::Entry(entry, file, Arc::clone(root)))
     }
 
     fn left_out(&mut self, path: &Path, error: &io::Error) -> Result<()> {

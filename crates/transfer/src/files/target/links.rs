@@ -26,12 +26,15 @@ impl TargetDirectory {
             path,
             replace,
             |parent, name| rustix::fs::symlinkat(target, parent, name),
-            |parent, held| {
-                self.may_tell(held)
-                    && rustix::fs::readlinkat(parent, name(path), Vec::new())
-                        .is_ok_and(|held| held.as_bytes() == target.as_bytes())
-            },
+            |_, held| self.may_tell(held) && self.is_symlink_to(path, target.as_bytes()),
         )
+    }
+
+    /// Whether `path` is a symbolic link to `target`.
+    pub fn is_symlink_to(&self, path: &RelativePath, target: &[u8]) -> bool {
+        let Ok(parent) = self.parent(path) else { return false };
+        rustix::fs::readlinkat(&parent, name(path), Vec::new())
+            .is_ok_and(|held| held.as_bytes() == target)
     }
 
     /// Sets the time of a symbolic link that this transfer made, and notes that the client brought it.

@@ -23,7 +23,7 @@ use crate::files::beneath::open_beneath;
 use crate::files::provenance::View;
 use crate::files::temp_file;
 use crate::lock::lock;
-use status::{permissions, set_owner, times};
+use status::{FileStatus, permissions, set_owner, times};
 
 const MAX_OPEN_DIRECTORIES: usize = 64;
 
@@ -139,29 +139,61 @@ impl TargetDirectory {
         self.view.may_tell(stat)
     }
 
-    /// Gives `path` itself an owner, without following a link, if it has another.
-    pub fn give_owner(&self, path: &RelativePath, owner: (u32, u32)) -> io::Result<()> {
+    /// Gives an existing file the attributes that it lacks. Returns whether there were any.
+    pub fn update(
+        &self,
+        path: &RelativePath,
+        status: &FileStatus,
+        exact: bool,
+    ) -> io::Result<bool> {
+        let file = self.find(path)?;
+        let differences = status.differences(&file, exact)?;
+        if differences.is_empty() {
+            return Ok(false);
+        }
+        status.mend(&file, &differences)?;
+        if self.view.own_only {
+            self.view.note_brought(&rustix::fs::fstat(&file)?);
+        }
+        Ok(true)
+    }
+
+    /// Whether an existing file lacks attributes.
+    pub fn is_outdated(
+        &self,
+        path: &RelativePath,
+        status: &FileStatus,
+        exact: bool,
+    ) -> io::Result<bool> {
+        Ok(!status.differences(&self.find(path)?, exact)?.is_empty())
+    }
+
+    /// Gives `path` itself an owner, without following a link. Returns false if it has it already.
+    pub fn give_owner(&self, path: &RelativePath, owner: (u32, u32)) -> io::Result<bool> {
         let file = self.find(path)?;
         let stat = rustix::fs::fstat(&file)?;
         if (stat.st_uid, stat.st_gid) == owner {
-            return Ok(());
+            return Ok(false);
         }
         let (user, group) = (Some(Uid::from_raw(owner.0)), Some(Gid::from_raw(owner.1)));
-        Ok(rustix::fs::chownat(&file, "", user, group, AtFlags::EMPTY_PATH)?)
+        rustix::fs::chownat(&file, "", user, group, AtFlags::EMPTY_PATH)?;
+        Ok(true)
     }
 
-    /// Sets a directory's owner, mode and time.
+    /// Sets a directory's owner, mode and time. Returns whether it had another owner or mode.
     pub fn finish_directory(
         &self,
         path: &RelativePath,
         mode: u32,
         modified: (i64, u32),
         owner: Option<(u32, u32)>,
-    ) -> io::Result<()> {
+    ) -> io::Result<bool> {
         let directory = self.directory(path.as_bytes())?;
+        let differs = directory_differs(&rustix::fs::fstat(&directory)?, mode, owner);
         set_owner(&directory, owner)?;
         rustix::fs::fchmod(&directory, permissions(mode))?;
-        Ok(rustix::fs::futimens(&directory, &times(modified))?)
+        rustix::fs::futimens(&directory, &times(modified))?;
+        Ok(differs)
     }
 
     /// The names in a directory, in order; `None`: the directory itself.
@@ -226,6 +258,12 @@ impl TargetDirectory {
     pub fn sweep(&self) -> io::Result<usize> {
         temp_file::sweep(&self.root)
     }
+}
+
+/// Whether a directory has another owner or mode than it should have. Its time changes with its contents, and does not count.
+pub(crate) fn directory_differs(stat: &Stat, mode: u32, owner: Option<(u32, u32)>) -> bool {
+    stat.st_mode & 0o777 != permissions(mode).as_raw_mode()
+        || owner.is_some_and(|owner| owner != (stat.st_uid, stat.st_gid))
 }
 
 /// Whether `stat` is of that type.

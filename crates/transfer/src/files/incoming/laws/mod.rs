@@ -40,6 +40,7 @@ const REPLACING: Policy = Policy {
     checksum: false,
     dry_run: false,
     attributes: false,
+    exact_attributes: false,
     owners: false,
     dotfiles: true,
     outward_links: true,

@@ -1,0 +1,156 @@
+//! What a transfer would change, found out without a change.
+
+use std::fmt::Display;
+
+use rustix::fs::{FileType, Stat};
+use sweetspot_protocol::RelativePath;
+use sweetspot_protocol::record::{Answer, Entry, EntryKind};
+use sweetspot_units::Bytes;
+
+use super::IncomingFiles;
+use super::existing::followed;
+use super::file::IncomingFile;
+use super::plan::leads_out;
+use super::plan_file::{Planned, is_same};
+use super::state::Fate;
+use crate::TransferError;
+use crate::files::target::status::FileStatus;
+use crate::files::target::{self, TargetDirectory};
+use crate::files::would_move::{ATTRIBUTES, DIRECTORY, HARD_LINK, SYMLINK};
+use crate::lock::lock;
+
+impl IncomingFiles {
+    /// The answer to an entry; writes nothing.
+    pub(super) fn plan_dry_run(
+        &self,
+        target: &TargetDirectory,
+        number: u32,
+        entry: Entry,
+    ) -> Planned {
+        // Where the directory is not there, nothing in it is.
+        let there = target.status(&entry.path).unwrap_or(None);
+        self.check_special(target, &entry.path, there.as_ref())?;
+        match &entry.kind {
+            EntryKind::File { size, .. } => {
+                let size = *size;
+                self.dry_run_file(target, number, entry, size, there.as_ref())
+            }
+            EntryKind::Stream => self.dry_run_file(target, number, entry, 0, there.as_ref()),
+            EntryKind::Directory => self.dry_run_directory(&entry, there.as_ref()),
+            EntryKind::Symlink { target: to } => {
+                let depth = entry.path.depth().saturating_sub(usize::from(self.is_top_chosen()));
+                if !self.policy.outward_links && leads_out(to, depth) {
+                    return Err(TransferError::LeadsOut(entry.path.to_string().into()));
+                }
+                let same = there.as_ref().is_some_and(|stat| {
+                    target.may_tell(stat) && target.is_symlink_to(&entry.path, to)
+                });
+                self.dry_run_link(&entry.path, same, there.as_ref(), SYMLINK)
+            }
+            EntryKind::HardLink { to } => {
+                let first = {
+                    let state = lock(&self.state);
+                    state.names.get(*to).filter(|_| state.whole.contains(*to))
+                };
+                let inode = |stat: &Stat| (stat.st_dev, stat.st_ino);
+                let first = first.and_then(|(path, _)| target.status(&path).ok().flatten());
+                let same = there.as_ref().is_some_and(|stat| {
+                    target.may_tell(stat) && first.as_ref().map(inode) == Some(inode(stat))
+                });
+                self.dry_run_link(&entry.path, same, there.as_ref(), HARD_LINK)
+            }
+            EntryKind::Special => Ok((Answer::Nothing, None)),
+        }
+    }
+
+    fn dry_run_file(
+        &self,
+        target: &TargetDirectory,
+        number: u32,
+        entry: Entry,
+        size: u64,
+        there: Option<&Stat>,
+    ) -> Planned {
+        if self.leaves(there) {
+            return Ok(self.is_there(Fate::Unchanged));
+        }
+        let shown = there.filter(|stat| target.may_tell(stat));
+        if let Some(stat) = shown.filter(|stat| is_same(stat, size, entry.modified))
+            && !self.policy.checksum
+        {
+            lock(&self.state).whole.insert(number);
+            let (status, exact) = (FileStatus::of(&entry), self.policy.exact_attributes);
+            let is_outdated = self.may_be_outdated(&status, stat)
+                && target.is_outdated(&entry.path, &status, exact).unwrap_or(false);
+            return Ok(match is_outdated {
+                true => self.would_update(&entry.path),
+                false => self.is_there(Fate::Unchanged),
+            });
+        }
+        let regular = shown.is_some_and(|stat| target::is(stat, FileType::RegularFile));
+        if regular && self.policy.checksum && there.is_some_and(|s| s.st_size as u64 == size) {
+            let mut file = IncomingFile::new(number, entry, Some(size));
+            file.compare_only = true;
+            lock(&self.state).may_open(&file)?;
+            let compared = self.basis(target, &file)?;
+            let pieces = compared.as_ref().map_or(0, |compared| compared.pieces);
+            let file = lock(&self.state).open(file);
+            return Ok((Answer::Compare { pieces }, followed(compared, file)));
+        }
+        if there.is_some() && !self.policy.replace {
+            return Err(TransferError::Exists(entry.path.to_string().into()));
+        }
+        Ok(self.would_write(&entry.path, Bytes::new(size)))
+    }
+
+    fn dry_run_directory(&self, entry: &Entry, there: Option<&Stat>) -> Planned {
+        let owner = entry.owner.as_ref().map(|owner| (owner.user, owner.group));
+        match there {
+            None => Ok(self.would_write(&entry.path, DIRECTORY)),
+            Some(stat) if !target::is(stat, FileType::Directory) => {
+                Err(TransferError::NotADirectory(entry.path.to_string().into()))
+            }
+            Some(stat)
+                if self.policy.replace && target::directory_differs(stat, entry.mode, owner) =>
+            {
+                Ok(self.would_update(&entry.path))
+            }
+            Some(_) => Ok((Answer::Nothing, None)),
+        }
+    }
+
+    /// A link; `same`: it is there.
+    fn dry_run_link(
+        &self,
+        path: &RelativePath,
+        same: bool,
+        there: Option<&Stat>,
+        kind: &str,
+    ) -> Planned {
+        if same || there.is_some() && self.policy.leave {
+            return Ok(self.is_there(Fate::Unchanged));
+        }
+        match there {
+            Some(_) if !self.policy.replace => Err(TransferError::Exists(path.to_string().into())),
+            Some(stat) if target::is(stat, FileType::Directory) => {
+                Err(TransferError::IsDirectory(path.to_string().into()))
+            }
+            _ => Ok(self.would_write(path, kind)),
+        }
+    }
+
+    fn is_there<T>(&self, fate: Fate) -> (Answer, Option<T>) {
+        lock(&self.state).count(fate);
+        (Answer::Nothing, None)
+    }
+
+    fn would_write<T>(&self, path: &RelativePath, what: impl Display) -> (Answer, Option<T>) {
+        lock(&self.state).would_move.add(format!("{path} ({what})"));
+        (Answer::All, None)
+    }
+
+    fn would_update<T>(&self, path: &RelativePath) -> (Answer, Option<T>) {
+        lock(&self.state).would_move.add(format!("{path} ({ATTRIBUTES})"));
+        (Answer::Attributes, None)
+    }
+}
