@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::os::unix::fs::{FileTypeExt, symlink};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -105,7 +105,8 @@ fn a_dry_run_lists_the_rest_where_something_cannot_be_read() {
     mkfifo(&scratch.path().join("p"));
     let dry = copy(scratch.path(), &["-n", "src", "p", "there"]);
     dry.ends(23, &["p: it is a pipe; it was left out", "dry run, nothing was moved"]);
-    assert_eq!(dry.stdout, "would copy src/f (1 B)\nwould copy src/g (2 B)\n");
+    let listed = ["src (directory)", "src/f (1 B)", "src/g (2 B)"];
+    assert_eq!(dry.stdout, listed.map(|name| format!("would copy {name}\n")).concat());
     assert!(!scratch.path().join("there").exists());
 }
 
@@ -127,7 +128,7 @@ fn pipes_and_sockets_in_a_tree_are_skipped_and_do_not_stop_a_deletion() {
     assert_eq!((read(there.join("a")), read(there.join("b/kept"))), ("kept".into(), "3".into()));
     assert_eq!(read(there.join("f")), "1");
     assert!(!there.join("old").exists());
-    copy(dir, &arguments).ends(0, &["unchanged, the receiver already has everything", skipped]);
+    copy(dir, &arguments).ends(0, &["nothing to send; the receiver is up to date", skipped]);
     let quiet = copy(dir, &["-q", "src", "there"]);
     assert!(quiet.code == Some(0) && quiet.stderr.is_empty(), "{quiet:?}");
     let json: serde_json::Value =
@@ -160,7 +161,7 @@ fn a_dry_run_that_compares_contents_lists_those_that_differ() {
     assert_eq!(lines, ["would copy src/f (3 B)", "would copy src/longer (4 B)"]);
     let json = copy(scratch.path(), &["-n", "--checksum", "--json", "src", "there"]);
     let told: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
-    let counts = serde_json::json!({ "written": 0, "unchanged": 1, "failed": 0, "deleted": 0 });
+    let counts = serde_json::json!({ "written": 0, "unchanged": 1, "updated": 0, "failed": 0, "deleted": 0 });
     assert_eq!((&told["files"], &told["dry_run"]), (&counts, &true.into()), "{told}");
     assert_eq!(told["would_move"].as_array().map(Vec::len), Some(2), "{told}");
     assert_eq!(read(there.join("f")), "AAA");
@@ -347,4 +348,113 @@ fn the_same_command_after_an_interruption_completes_the_same_copy() {
         assert_eq!(names(&target.join("src")), ["f"], "nothing unfinished remains");
         assert!(fs::read(target.join("src/f")).unwrap() == content);
     }
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+#[test]
+fn a_change_of_a_mode_alone_arrives_and_is_counted() {
+    let scratch = source(&[("f", "1"), ("g", "2")]);
+    let dir = scratch.path();
+    copy(dir, &["src", "there"]).ends(0, &[]);
+    let modes = || ["there/src", "there/src/f", "there/src/g"].map(|path| mode(&dir.join(path)));
+    let before = modes();
+    set_mode(&dir.join("src"), 0o700);
+    set_mode(&dir.join("src/f"), 0o600);
+    let dry = copy(dir, &["-n", "src", "there"]);
+    dry.ends(0, &["nothing was moved"]);
+    let listed = ["src", "src/f"].map(|name| format!("would copy {name} (attributes only)\n"));
+    assert_eq!(dry.stdout, listed.concat());
+    copy(dir, &["--keep-existing", "src/", "there/src"]).ends(0, &["was left alone"]);
+    assert_eq!(modes(), before, "neither a dry run nor --keep-existing changes anything");
+    copy(dir, &["src", "there"]).ends(0, &["attributes of 2 entries updated, 1 unchanged"]);
+    assert_eq!(modes(), [0o700, 0o600, before[2]]);
+    copy(dir, &["src", "there"]).ends(0, &["the receiver is up to date"]);
+    // Contents that are compared, too.
+    set_mode(&dir.join("src/g"), 0o640);
+    copy(dir, &["--checksum", "src", "there"]).ends(0, &["attributes of 1 entry updated"]);
+    assert_eq!(modes(), [0o700, 0o600, 0o640]);
+}
+
+#[test]
+fn extended_attributes_of_a_file_that_is_there_become_those_of_the_source() {
+    let scratch = source(&[("f", "1")]);
+    let dir = scratch.path();
+    let set = |path: &str, attribute: &str| {
+        let code = format!("import os; os.setxattr('{path}', '{attribute}', b'x')");
+        let python = Command::new("python3").args(["-c", &code]).current_dir(dir).output();
+        python.is_ok_and(|output| output.status.success())
+    };
+    let list = |path: &str| {
+        let code = format!("import os; print(sorted(os.listxattr('{path}')))");
+        let output = Command::new("python3").args(["-c", &code]).current_dir(dir).output();
+        String::from_utf8(output.unwrap().stdout).unwrap().trim().to_owned()
+    };
+    if !set("src/f", "user.kept") {
+        sweetspot_testing::skipped(
+            "no extended attributes in the temporary directory, or no python3",
+        );
+        return;
+    }
+    copy(dir, &["--xattrs", "src", "there"]).ends(0, &[]);
+    set("src/f", "user.new");
+    set("there/src/f", "user.old");
+    copy(dir, &["src", "there"]).ends(0, &["the receiver is up to date"]);
+    assert_eq!(list("there/src/f"), "['user.kept', 'user.old']", "only on request");
+    // A file that may not be written to gets them, too.
+    for path in ["src/f", "there/src/f"] {
+        set_mode(&dir.join(path), 0o444);
+    }
+    let arguments = ["--xattrs", "src", "there"];
+    let dry = copy(dir, &[&["-n"][..], &arguments].concat());
+    assert_eq!(dry.stdout, "would copy src/f (attributes only)\n");
+    copy(dir, &arguments).ends(0, &["attributes of 1 entry updated"]);
+    assert_eq!(list("there/src/f"), "['user.kept', 'user.new']");
+    assert_eq!(mode(&dir.join("there/src/f")), 0o444);
+    copy(dir, &arguments).ends(0, &["the receiver is up to date"]);
+}
+
+#[test]
+fn what_failed_keeps_the_receiver_from_being_up_to_date() {
+    let scratch = source(&[("f", "1"), ("g", "2")]);
+    let dir = scratch.path();
+    copy(dir, &["src", "there"]).ends(0, &[]);
+    fs::remove_file(dir.join("there/src/f")).unwrap();
+    fs::create_dir(dir.join("there/src/f")).unwrap();
+    let failed = copy(dir, &["src", "there"]);
+    failed.ends(23, &["src: 0 files, 1 unchanged, 1 failed\n", "f is a directory"]);
+    assert!(!failed.stderr.contains("up to date"), "{failed:?}");
+}
+
+#[test]
+fn a_dry_run_lists_links_and_new_directories() {
+    let scratch = source(&[("f", "1")]);
+    let dir = scratch.path();
+    copy(dir, &["src/", "there"]).ends(0, &[]);
+    fs::create_dir(dir.join("src/empty")).unwrap();
+    fs::hard_link(dir.join("src/f"), dir.join("src/hard")).unwrap();
+    symlink("f", dir.join("src/soft")).unwrap();
+    let arguments = ["src/", "there"];
+    let dry = |options: &[&str]| copy(dir, &[&["-n"], options, &arguments].concat()).stdout;
+    let lines = |names: &[&str]| {
+        names.iter().map(|name| format!("would copy src/{name}\n")).collect::<String>()
+    };
+    let all = ["empty (directory)", "hard (hard link)", "soft (symbolic link)"];
+    assert_eq!(dry(&[]), lines(&all));
+    assert_eq!(names(&dir.join("there")), ["f"]);
+    copy(dir, &arguments).ends(0, &[]);
+    assert_eq!(dry(&[]), "", "all of it is there");
+    // A link that leads elsewhere, and a further name that became a file of its own.
+    fs::remove_file(dir.join("src/soft")).unwrap();
+    symlink("hard", dir.join("src/soft")).unwrap();
+    fs::remove_file(dir.join("there/hard")).unwrap();
+    write(&dir.join("there"), &[("hard", "1")]);
+    assert_eq!(dry(&[]), lines(&all[1..]));
+    assert_eq!(dry(&["--keep-existing"]), "");
 }

@@ -6,9 +6,12 @@ use sweetspot_units::{Bytes, Duration, Rate};
 /// The number of skipped names in the line.
 const MAX_NAMED: usize = 3;
 
-/// A number of things: `1 file`, `2 files`.
+/// A number of things: `1 file`, `2 files`, `2 entries`.
 fn counted(n: u64, thing: &str) -> String {
-    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
+    match thing.strip_suffix('y') {
+        Some(stem) if n != 1 => format!("{n} {stem}ies"),
+        _ => format!("{n} {thing}{}", if n == 1 { "" } else { "s" }),
+    }
 }
 
 fn dry_in_words(outcome: &TransferSummary) -> &'static str {
@@ -30,23 +33,36 @@ pub fn in_words(outcome: &TransferSummary, leaves_existing: bool) -> String {
         return line + dry_in_words(outcome);
     }
     let files = outcome.files;
-    if outcome.hash.is_none() {
-        line += &format!("{}, ", counted(files.written, "file"));
-    }
-    if files.deleted > 0 {
-        line += &format!("{} deleted, ", files.deleted);
-    }
-    if files.written == 0 && files.unchanged > 0 && outcome.bytes == 0 && files.deleted == 0 {
-        return line.clone()
-            + if leaves_existing {
-                "everything already exists there and was left alone"
-            } else {
-                "unchanged, the receiver already has everything"
+    // Only if nothing failed does the receiver have everything.
+    if files.present() == files.unchanged
+        && files.unchanged > 0
+        && files.failed + files.deleted == 0
+    {
+        return line
+            + match leaves_existing {
+                true => "everything already exists there and was left alone",
+                false => "nothing to send; the receiver is up to date",
             };
     }
-    if files.unchanged > 0 {
-        let how = if leaves_existing { "left alone" } else { "unchanged" };
-        line += &format!("{} {how}, ", files.unchanged);
+    let mut parts = Vec::new();
+    if outcome.hash.is_none() {
+        parts.push(counted(files.written, "file"));
+    }
+    if files.updated > 0 {
+        parts.push(format!("attributes of {} updated", counted(files.updated, "entry")));
+    }
+    let how = if leaves_existing { "left alone" } else { "unchanged" };
+    for (n, how) in [(files.deleted, "deleted"), (files.unchanged, how), (files.failed, "failed")] {
+        if n > 0 {
+            parts.push(format!("{n} {how}"));
+        }
+    }
+    line += &parts.join(", ");
+    if outcome.bytes == 0 && files.written == 0 && !parts.is_empty() {
+        return line;
+    }
+    if !parts.is_empty() {
+        line += ", ";
     }
     line += &format!(
         "{} in {:.2} s, {rate}, sizing {}",
@@ -85,7 +101,48 @@ pub fn skipped(names: &[String]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use sweetspot_control::OwnAccount;
+    use sweetspot_protocol::{FileCounts, ProbeSummary, ReceiverSummary, Role, RttSource};
+
     use super::*;
+
+    /// The words for a transfer of a directory `d` in a second, without content.
+    fn said(written: u64, unchanged: u64, updated: u64, failed: u64, deleted: u64) -> String {
+        let own = OwnAccount {
+            role: Role::Sender,
+            peer: ([192, 0, 2, 1], 7411).into(),
+            name: &"d".into(),
+            sizing: "sobas",
+            bytes: Bytes::ZERO,
+            took: Duration::from_secs(1),
+            cpu: Duration::ZERO,
+            reconnects: 0,
+            failures: &[],
+        };
+        let receiver = ReceiverSummary {
+            hash: None,
+            files: FileCounts { written, unchanged, updated, failed, deleted },
+            content_bytes: 0,
+            streams: 1,
+            rtt_s: None,
+            rtt_source: RttSource::Nobody,
+            probes: ProbeSummary::default(),
+            window_final_bytes: None,
+            clamp_method: None,
+            limits: Vec::new(),
+        };
+        in_words(&TransferSummary::new(own, receiver, None), false)
+    }
+
+    #[test]
+    fn the_receiver_is_up_to_date_only_if_nothing_failed_or_changed() {
+        assert_eq!(said(0, 3, 0, 0, 0), "d: nothing to send; the receiver is up to date");
+        assert_eq!(said(0, 3, 0, 2, 0), "d: 0 files, 3 unchanged, 2 failed");
+        assert_eq!(said(0, 3, 1, 0, 0), "d: 0 files, attributes of 1 entry updated, 3 unchanged");
+        assert_eq!(said(0, 0, 2, 0, 0), "d: 0 files, attributes of 2 entries updated");
+        assert_eq!(said(0, 3, 0, 0, 1), "d: 0 files, 1 deleted, 3 unchanged");
+        assert!(said(1, 3, 0, 1, 0).starts_with("d: 1 file, 3 unchanged, 1 failed, 0 B in 1.00 s"));
+    }
 
     #[test]
     fn a_few_skipped_names_are_told_and_the_others_counted() {
