@@ -88,7 +88,7 @@ fn an_interrupted_diagnosis_of_a_recording_says_that_there_is_none() -> Tested {
 }
 
 #[test]
-fn an_interrupted_measurement_says_where_its_results_are() -> Tested {
+fn an_interrupted_measurement_prints_its_results_so_far_or_says_where_they_are() -> Tested {
     let scratch = tempfile::tempdir()?;
     let mut server = Command::new(PROGRAM)
         .args(["serve", "--listen", "127.0.0.1:0", "--dir"])
@@ -104,7 +104,12 @@ fn an_interrupted_measurement_says_where_its_results_are() -> Tested {
     server.kill()?;
     server.wait()?;
     let Some((once, watched)) = once?.zip(watched?) else { return Ok(()) };
-    says_so(&once, "has no result");
+    let said = String::from_utf8_lossy(&once.stderr);
+    assert!(said.contains("interrupted; the results so far follow"), "{said}");
+    assert_eq!(once.status.code(), Some(130), "{said}");
+    let card = String::from_utf8_lossy(&once.stdout);
+    assert!(card.starts_with("Path to 127.0.0.1:"), "{card}");
+    assert!(card.contains("the measurement was interrupted"), "{card}");
     says_so(&watched, &series);
     Ok(())
 }

@@ -159,6 +159,11 @@ fn a_budget_too_small_for_anything_is_said_and_kept() -> Tested {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(words.contains("would exceed the budget of 1 kB"), "{words}");
     assert!(words.contains("Sent 0 B; "), "{words}");
+    // Each quantity has one reason: that its measurement was skipped.
+    let unknown = words.split("Unknown, with the reason:").nth(1).unwrap_or_default();
+    for quantity in ["random loss", "buffer", "jitter"] {
+        assert_eq!(unknown.matches(quantity).count(), 1, "{quantity}: {words}");
+    }
     assert!(words.lines().all(|line| line.chars().count() <= 80), "{words}");
     Ok(())
 }
@@ -254,6 +259,39 @@ fn the_path_of_a_scenario_is_emulated_hop_by_hop_both_ways() -> Tested {
         (&certified["up"]["asked_bps"], &certified["down"]["asked_bps"]),
         (&5_000_000.into(), &3_000_000.into())
     );
+    Ok(())
+}
+
+#[test]
+fn a_rate_without_a_measured_loss_is_an_upper_bound_that_names_its_assumptions() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let full = "measure --direction down --budget 300kB";
+    let Some(output) = across(dir.path(), full)? else { return Ok(()) };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let words = String::from_utf8(output.stdout)?;
+    let rates: Vec<&str> = words.lines().filter(|line| line.contains("Mbit/s (")).collect();
+    assert!(rates.len() >= 4 && rates.iter().all(|line| line.contains(" at most ")), "{words}");
+    let flat = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        flat.contains("Not measured, and assumed: no random loss; a drop-tail buffer"),
+        "{flat}"
+    );
+    assert!(words.lines().all(|line| line.chars().count() <= 80), "{words}");
+
+    let quick = "measure --quick --budget 300kB";
+    let Some(output) = across(dir.path(), quick)? else { return Ok(()) };
+    let words = String::from_utf8(output.stdout)?;
+    let flat = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("random loss was not measured") && !flat.contains("window of"), "{flat}");
+    Ok(())
+}
+
+#[test]
+fn a_port_out_of_range_is_named() -> Tested {
+    let output = Command::new(PROGRAM).args(["measure", "127.0.0.1:99999"]).output()?;
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr)?;
+    assert!(said.contains("port 99999 is out of range"), "{said}");
     Ok(())
 }
 

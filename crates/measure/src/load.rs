@@ -56,6 +56,18 @@ impl Grade {
         }
     }
 
+    /// The increase of the median round trip that it stands for, in words.
+    pub fn increase(self) -> &'static str {
+        match self {
+            Grade::APlus => "0 to 5 ms",
+            Grade::A => "5 to 30 ms",
+            Grade::B => "30 to 60 ms",
+            Grade::C => "60 to 200 ms",
+            Grade::D => "200 to 400 ms",
+            Grade::F => "400 ms or more",
+        }
+    }
+
     /// As it is written.
     pub fn name(self) -> &'static str {
         match self {
@@ -151,6 +163,21 @@ mod tests {
     use super::*;
     use crate::observation::Echo;
     use sweetspot_units::{Bytes, Time};
+
+    #[test]
+    fn a_grade_in_words_holds_the_ends_of_its_range() {
+        for (ms, words) in [
+            (4, "0 to 5 ms"),
+            (5, "5 to 30 ms"),
+            (29, "5 to 30 ms"),
+            (30, "30 to 60 ms"),
+            (60, "60 to 200 ms"),
+            (200, "200 to 400 ms"),
+            (400, "400 ms or more"),
+        ] {
+            assert_eq!(Grade::of(Duration::from_millis(ms)).increase(), words);
+        }
+    }
 
     #[test]
     fn a_hundred_milliseconds_both_ways_counted_are_six_hundred_round_trips_a_minute() {

@@ -205,6 +205,16 @@ impl Measurement {
         }
     }
 
+    /// Ends the measurement because of `why`; the results so far stay, and each direction names `why` for the rest.
+    pub fn end_early(&mut self, why: &str) {
+        for (d, observations) in self.observations.iter_mut().enumerate() {
+            if self.stage.direction().is_none_or(|current| d >= current) {
+                observations.left_out.push(format!("the other quantities: {why}"));
+            }
+        }
+        self.stage = Stage::Done;
+    }
+
     /// The observations so far, for drawings.
     pub fn traces(&self) -> Traces {
         let idle = self.idle.first().map_or_else(Vec::new, round_trips);

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 use std::process;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 use crate::print::is_quiet;
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
@@ -133,6 +133,44 @@ pub fn until_interrupted<T: Send>(
     supervise(work, |_| {}, interrupted)
 }
 
+/// Does `work`, which ends early once its argument is true: the first signal sets that and calls `stopping`. The second ends
+/// the program with the shell's code, as in [`while_it_runs`]. After a stop, the program must end with [`stop_code`].
+pub fn until_stopped<T: Send>(
+    work: impl FnOnce(&AtomicBool) -> T + Send,
+    stopping: impl FnOnce(),
+) -> T {
+    let is_stopped = AtomicBool::new(false);
+    let Ok(mut interruption) = Interruption::hold() else { return work(&is_stopped) };
+    let mut stopping = Some(stopping);
+    std::thread::scope(|scope| {
+        let worker = scope.spawn(|| work(&is_stopped));
+        while !worker.is_finished() {
+            match interruption.wait_until(clock::now() + POLL_INTERVAL) {
+                Ok(Some(code)) => match stopping.take() {
+                    Some(stopping) => {
+                        is_stopped.store(true, Ordering::Relaxed);
+                        STOP_CODE.store(code, Ordering::Relaxed);
+                        stopping();
+                    }
+                    None => process::exit(i32::from(code)),
+                },
+                Ok(None) => {}
+                Err(_) => break,
+            }
+        }
+        worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// The shell's code of the signal that stopped work early; zero if none did.
+static STOP_CODE: AtomicU8 = AtomicU8::new(0);
+
+/// The exit code of work that a signal stopped early, 128 + the signal's number; `None` if none did.
+pub fn stop_code() -> Option<u8> {
+    Some(STOP_CODE.load(Ordering::Relaxed)).filter(|code| *code != 0)
+}
+
+/// A message to the progress display.
 enum Message {
     Poll,
     End,

@@ -2,11 +2,11 @@
 
 use std::fmt::Display;
 
-use sweetspot_measure::{DelayUnderLoad, Direction, DirectionReport, Discipline, Finding};
+use sweetspot_measure::{DelayUnderLoad, Direction, DirectionReport, Discipline, Finding, Grade};
 use sweetspot_transfer::Measured;
-use sweetspot_units::{Bytes, Duration};
+use sweetspot_units::{Bytes, Duration, Significant};
 
-use super::outlook::Outlook;
+use super::outlook::{Expected, Outlook};
 use sweetspot_program::print::wrapped;
 
 /// The width of names, and of a direction's column.
@@ -49,10 +49,10 @@ fn rates(directions: &[DirectionReport]) {
         each("capacity", &|d| of(&d.capacity, true)),
         each("available", &|d| of(&d.available, true)),
         each("buffer", &|d| of(&d.buffer.bytes, false)),
-        each("  at this rate", &|d| of(&d.buffer.delay, false)),
+        each("  as delay", &|d| of(&d.buffer.delay, false)),
         each("queue discipline", &discipline),
         each("random loss", &loss),
-        each("  in a row", &|d| of(&d.loss.burst, true)),
+        each("  packets a loss", &|d| of(&d.loss.burst, true)),
         each("reordered", &|d| format!("{} of {}", d.reordering.reordered, d.reordering.arrived)),
         each("jitter", &|d| of(&d.jitter, false)),
     ];
@@ -64,6 +64,7 @@ fn rates(directions: &[DirectionReport]) {
         rows.extend(loads(directions));
     }
     out!("{}", rows.join("\n"));
+    wrapped("Ranges and +- are 95 % intervals, or bounds; spreads are percentiles.", "");
 }
 
 /// A direction, seen from this host.
@@ -145,11 +146,16 @@ fn loads(directions: &[DirectionReport]) -> [String; 5] {
         each("TCP, congestion", &|load| load.congestion.clone()),
         each("  payload", &|load| load.goodput.value().map_or_else(unknown, short)),
         each("  round trip", &|load| of(&load.round_trip, false)),
-        each("  per minute", &|load| {
+        each("  round trips/min", &|load| {
             load.responsiveness.value().map_or_else(unknown, |rpm| format!("{rpm:.0}"))
         }),
-        each("  grade", &|load| load.grade.map_or("-".into(), |grade| grade.name().to_owned())),
+        each("  grade", &|load| load.grade.map_or("-".into(), graded)),
     ]
+}
+
+/// A grade and its meaning.
+pub fn graded(grade: Grade) -> String {
+    format!("{} (RTT +{})", grade.name(), grade.increase())
 }
 
 fn tcp(measured: &Measured) {
@@ -169,28 +175,49 @@ fn tcp(measured: &Measured) {
     wrapped(&words, "");
 }
 
-/// The unknown quantities, each reason once.
+/// The unknown quantities and the skipped measurements, each once, with its reason.
 pub fn unknown_reasons(measured: &Measured) -> Vec<String> {
-    let mut reasons: Vec<String> = Vec::new();
-    for d in &measured.report.directions {
-        let way = d.direction.name();
-        let mut add = |what: &str, why: Option<&String>| {
-            if let Some(why) = why {
-                let reason = format!("{what} ({way}): {why}");
-                if !reasons.contains(&reason) {
-                    reasons.push(reason);
-                }
-            }
-        };
-        add("capacity", why(&d.capacity));
-        add("available bandwidth", why(&d.available));
-        add("buffer", why(&d.buffer.bytes));
-        add("queue discipline", d.discipline.err().map(|why| why.to_string()).as_ref());
-        add("random loss", why(&d.loss.rate));
-        add("jitter", why(&d.jitter));
-        d.left_out.iter().for_each(|left| add("left out", Some(left)));
+    measured.report.directions.iter().flat_map(reasons_of).collect()
+}
+
+/// The same of one direction. A quantity whose measurement was skipped has the reason for that.
+fn reasons_of(report: &DirectionReport) -> Vec<String> {
+    let way = report.direction.name();
+    let mut skipped: Vec<(&str, &str, bool)> = report
+        .left_out
+        .iter()
+        .map(|left| left.split_once(": ").unwrap_or((left, "skipped")))
+        .map(|(what, why)| (what, why, false))
+        .collect();
+    // Each quantity with the steps that measure it, as `Measurement::progress` names them.
+    let available = "available bandwidth";
+    let quantities = [
+        ("capacity", why(&report.capacity), "rough capacity"),
+        (available, why(&report.available), available),
+        ("buffer", why(&report.buffer.bytes), "buffer and queue discipline"),
+        ("queue discipline", report.discipline.as_ref().err(), "buffer and queue discipline"),
+        ("random loss", why(&report.loss.rate), "random loss"),
+        ("jitter", why(&report.jitter), available),
+    ];
+    let mut reasons: Vec<(String, String)> = Vec::new();
+    let mut add = |what: &str, why: &str| match reasons.iter_mut().find(|(_, known)| known == why) {
+        Some((names, _)) if names.split(", ").any(|name| name == what) => {}
+        Some((names, _)) => *names += &format!(", {what}"),
+        None => reasons.push((what.to_owned(), why.to_owned())),
+    };
+    for (what, why, step) in quantities {
+        let Some(why) = why else { continue };
+        let mut its_own = skipped.iter_mut().filter(|(name, ..)| name.starts_with(step)).peekable();
+        match its_own.peek() {
+            Some((_, reason, _)) => add(what, reason),
+            None => add(what, why),
+        }
+        its_own.for_each(|(.., is_told)| *is_told = true);
     }
-    reasons
+    for (what, why, _) in skipped.iter().filter(|(.., is_told)| !is_told) {
+        add(what, why);
+    }
+    reasons.into_iter().map(|(what, why)| format!("{what} ({way}): {why}")).collect()
 }
 
 fn unknown(measured: &Measured) {
@@ -214,11 +241,14 @@ fn expected(outlook: &Outlook, first: Option<&DirectionReport>) {
         return wrapped(&format!("The throughput of TCP was not simulated: {why}."), "");
     }
     let way = first.map_or(String::new(), |d| format!(" {}", way(d.direction)));
-    out!("Throughput of one TCP transfer{way}, simulated:");
-    let line = |name: &str, e: &super::outlook::Expected| {
+    let runs = outlook.runs;
+    let title = format!("Throughput of one TCP transfer{way}, mean of {runs} simulations:");
+    wrapped(&title, "");
+    let at_most = if outlook.is_upper_bound { "at most " } else { "" };
+    let line = |name: &str, e: &Expected| {
+        let rate = format!("{at_most}{}", ranged(e));
         format!(
-            "  {name:<NAME$}{:>8.2} Mbit/s  {:>7.1} ms  {:>6.3} % lost",
-            e.goodput_bps / 1e6,
+            "  {name:<NAME$}{rate:<31} {:>6.1} ms  {:>5.2} % lost",
             e.rtt_s * 1e3,
             e.loss_rate * 100.0
         )
@@ -228,6 +258,23 @@ fn expected(outlook: &Outlook, first: Option<&DirectionReport>) {
         lines.push(line(&format!("window {}", Bytes::new(window)), e));
     }
     out!("{}", lines.join("\n"));
+    if !outlook.assumed.is_empty() {
+        wrapped(&assumptions(outlook), "");
+    }
+}
+
+/// The assumptions behind simulated rates, as a sentence.
+pub fn assumptions(outlook: &Outlook) -> String {
+    let lower = if outlook.is_upper_bound { " Random loss would lower these rates." } else { "" };
+    format!("Not measured, and assumed: {}.{lower}", outlook.assumed.join("; "))
+}
+
+/// A simulated rate with its interval, in Mbit/s.
+pub fn ranged(expected: &Expected) -> String {
+    let [mean, low, high] =
+        [expected.goodput_bps, expected.goodput_low_bps, expected.goodput_high_bps]
+            .map(|bps| Significant::<3>(bps / 1e6));
+    format!("{mean} Mbit/s ({low} to {high})")
 }
 
 #[cfg(test)]

@@ -8,19 +8,22 @@ mod watch;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
 use sweetspot_linux::{clock, signals};
 use sweetspot_measure::{Direction, Plan};
-use sweetspot_transfer::{Contact, Measured, measure, measure_one_sided};
+use sweetspot_transfer::{Contact, Measured, TransferError, measure, measure_one_sided};
 use sweetspot_units::{Bytes, Duration};
 
 use super::transfer::ContactArguments;
 use super::{Ending, Fallible};
 use crate::ends::has_port;
 use sweetspot_program::print::Shown;
+use sweetspot_program::progress;
 use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::whole_file;
 
@@ -129,12 +132,12 @@ impl Way {
 }
 
 pub fn run(arguments: MeasureArguments) -> Ending {
-    arguments.tell_when_interrupted();
     let common = &arguments.common;
     whole_file::has_place("--scenario", common.scenario.as_deref())?;
     whole_file::has_place("--html", common.html.as_deref())?;
     whole_file::has_place("--series", arguments.series.as_deref())?;
     if let Some((interval, series)) = arguments.watch.zip(arguments.series.as_ref()) {
+        arguments.tell_when_interrupted(series);
         return watched(&arguments, interval, series);
     }
     if arguments.quick {
@@ -150,21 +153,30 @@ pub fn run(arguments: MeasureArguments) -> Ending {
     } else {
         card::print(&measured, &outlook);
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(ending())
 }
 
 impl MeasureArguments {
-    /// Says on Ctrl-C what becomes of the measurement.
-    fn tell_when_interrupted(&self) {
+    /// Says on Ctrl-C where the measurements of --watch are.
+    fn tell_when_interrupted(&self, series: &Path) {
         if self.common.quiet {
             return;
         }
-        let left = match &self.series {
-            Some(file) => format!("the measurements before this one are in {}", file.shown()),
-            None => "an incomplete measurement has no result".to_owned(),
-        };
+        let left = format!("the measurements before this one are in {}", series.shown());
         signals::tell_when_interrupted(format!("sweetspot: interrupted; {left}\n"));
     }
+}
+
+/// Success, or the shell's code of the signal that ended the measurement early.
+fn ending() -> ExitCode {
+    progress::stop_code().map_or(ExitCode::SUCCESS, ExitCode::from)
+}
+
+/// How much of `plan` is over after `passed`.
+fn position(plan: &Plan, passed: Duration) -> String {
+    let (min, max) = plan.duration();
+    let [passed, min, max] = [passed, min, max].map(Duration::as_secs_f64);
+    format!("{passed:.0} s of {min:.0} to {max:.0} s")
 }
 
 /// How long a measurement by `plan` takes.
@@ -198,7 +210,7 @@ fn watched(arguments: &MeasureArguments, interval: Duration, file: &Path) -> End
         taken += 1;
         // A measurement that took longer than the interval is followed at once.
         let at = clock::now().max(at);
-        match measure(&contact, plan.clone(), &mut |_| ()) {
+        match measure(&contact, plan.clone(), &mut |_| ControlFlow::Continue(())) {
             Err(error) => watch::append(file, watch::failed(&error.to_string()))?,
             Ok(measured) => {
                 series.add(at, &measured);
@@ -232,12 +244,16 @@ fn quick(common: &SharedArguments) -> Ending {
     } else {
         verdict.print();
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(ending())
 }
 
 impl SharedArguments {
     /// Measures, writes the scenario, and simulates the path as it was measured.
-    fn measure(&self, plan: Plan) -> Fallible<(Measured, outlook::Outlook)> {
+    fn measure(
+        &self,
+        plan: Plan,
+    ) -> Result<(Measured, outlook::Outlook), Box<dyn std::error::Error>> {
+        self.check_port()?;
         if let Some(server) = self.server() {
             let measured = measure_one_sided(&server)?;
             if self.scenario.is_some() {
@@ -251,23 +267,46 @@ impl SharedArguments {
         if shown {
             err!("measuring: {}", duration_in_words(&plan));
         }
-        let mut last = String::new();
-        let measured = measure(&contact, plan, &mut |what| {
-            if shown && last != what {
-                err!("measuring: {what}");
-                last = what.to_owned();
-            }
-        })?;
+        let measured = self.until_interrupted(&contact, &plan)?;
         let file = path_file::PathFile::new(&measured);
         if let Some(path) = &self.scenario {
             whole_file::write(path, file.clone()?.text.as_bytes())?;
         }
         let load = measured.report.directions.first().and_then(|first| first.load.as_ref());
         let carried = load.and_then(|load| load.goodput.value());
+        if shown {
+            err!("simulating TCP on the measured path");
+        }
         let outlook = outlook::Outlook::of(&file).unless_refuted(carried);
         Ok((measured, outlook))
     }
 
+    /// Measures. The first signal ends the measurement after its present step, the second ends the program.
+    fn until_interrupted(&self, contact: &Contact, plan: &Plan) -> Result<Measured, TransferError> {
+        let shown = !self.quiet && std::io::stderr().is_terminal();
+        let start = clock::now();
+        let mut last = String::new();
+        let work = |is_stopped: &AtomicBool| {
+            measure(contact, plan.clone(), &mut |what| {
+                if is_stopped.load(Ordering::Relaxed) {
+                    return ControlFlow::Break(());
+                }
+                if shown && last != what {
+                    err!("measuring: {what}, {}", position(plan, clock::now().since(start)));
+                    last = what.to_owned();
+                }
+                ControlFlow::Continue(())
+            })
+        };
+        let words = "sweetspot: interrupted; the results so far follow after this step (Ctrl-C again: none)";
+        progress::until_stopped(work, || {
+            if !self.quiet {
+                err!("{words}");
+            }
+        })
+    }
+
+    /// Writes the page, if one is wanted.
     fn write_page(
         &self,
         measured: &Measured,
@@ -288,7 +327,20 @@ impl SharedArguments {
         has_port(&typed).then(|| typed.into_owned())
     }
 
-    fn contact(&self) -> Fallible<Contact> {
+    /// Refuses a number behind the last colon that is no port. No ticket ends like that.
+    fn check_port(&self) -> Result<(), UsageError> {
+        let typed = self.far_end.as_ref().map(|typed| typed.to_string_lossy());
+        let port = typed.as_ref().and_then(|typed| typed.rsplit_once(':')).map(|(_, port)| port);
+        let is_number = |port: &&str| port.bytes().all(|byte| byte.is_ascii_digit());
+        match port.filter(is_number).filter(|port| !port.is_empty()) {
+            Some(port) if port.parse::<u16>().ok().is_none_or(|port| port == 0) => {
+                Err(UsageError::new(format!("port {port} is out of range; a port is 1 to 65535")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn contact(&self) -> Result<Contact, Box<dyn std::error::Error>> {
         let contact = self.contact.contact(self.far_end.as_deref())?;
         let next = "start `sweetspot serve --dir DIR` at the far end and give the line it prints";
         Ok(contact.ok_or_else(|| UsageError::new(format!("there is no ticket: {next}")))?)
@@ -318,6 +370,14 @@ mod tests {
         assert!(help.contains("Measure for 15 to 30 seconds"), "{help}");
         let page = include_str!("../../../../../docs/measure-a-path.md");
         assert!(page.contains("A full measurement takes one to three minutes"));
+    }
+
+    #[test]
+    fn progress_says_how_much_of_the_time_is_over() {
+        let (min, max) = Plan::full().duration();
+        let (min, max) = (min.as_secs_f64(), max.as_secs_f64());
+        let words = position(&Plan::full(), Duration::from_secs(12));
+        assert_eq!(words, format!("12 s of {min:.0} to {max:.0} s"));
     }
 
     #[test]

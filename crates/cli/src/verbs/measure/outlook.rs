@@ -1,14 +1,20 @@
 //! TCP's throughput on the measured path, by simulation.
 
+use std::num::NonZeroUsize;
+
 use serde::Serialize;
-use sweetspot_scenario::{Congestion, Engine, NoRecorder, Scenario};
+use sweetspot_experiment::Workers;
+use sweetspot_scenario::{Congestion, Engine, NoRecorder, Scenario, TransferOutcome};
 use sweetspot_sim::Simulator;
 use sweetspot_sizing::Sizing;
-use sweetspot_units::{Bytes, Duration, Rate};
+use sweetspot_statistics::mean_interval;
+use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use super::path_file::PathFile;
 
-/// The simulated time, and the most packets that are simulated: so that it takes a few seconds at most.
+/// Simulations of each transfer, with different seeds.
+const RUNS: u64 = 5;
+/// The simulated time, and the most packets of one simulation: so that all take a few seconds.
 const DURATION: Duration = Duration::from_secs(15);
 const WARMUP: Duration = Duration::from_secs(5);
 const MAX_PACKETS: f64 = 2e6;
@@ -27,16 +33,26 @@ pub struct Outlook {
     pub window: Option<Expected>,
     /// A little more than the bandwidth-delay product.
     pub window_bytes: Option<u64>,
+    /// Simulations behind each rate.
+    pub runs: u64,
+    /// Properties of the path that were not measured, with the values assumed for them.
+    pub assumed: Vec<String>,
+    /// Whether random loss is one of them: then every rate is an upper bound.
+    pub is_upper_bound: bool,
     /// Why there is nothing, if there is not.
     pub unknown: Option<String>,
 }
 
-/// The result of one simulated transfer.
+/// The mean result of [`RUNS`] simulated transfers.
 #[derive(Debug, Clone, Serialize)]
 pub struct Expected {
     pub congestion: &'static str,
     /// Payload, bits per second.
     pub goodput_bps: f64,
+    /// The lower end of its 95 % interval, at the most loss that agrees with the measurement.
+    pub goodput_low_bps: f64,
+    /// The upper end, at the least loss.
+    pub goodput_high_bps: f64,
     /// Mean round trip, seconds.
     pub rtt_s: f64,
     /// Share of packets lost.
@@ -67,7 +83,15 @@ impl Outlook {
     }
 
     fn nothing(why: String) -> Outlook {
-        Outlook { congestion: Vec::new(), window: None, window_bytes: None, unknown: Some(why) }
+        Outlook {
+            congestion: Vec::new(),
+            window: None,
+            window_bytes: None,
+            runs: 0,
+            assumed: Vec::new(),
+            is_upper_bound: false,
+            unknown: Some(why),
+        }
     }
 
     fn simulated(file: &PathFile) -> Result<Outlook, String> {
@@ -91,11 +115,16 @@ impl Outlook {
             congestion,
             window: Some(held),
             window_bytes: Some(window.get()),
+            runs: RUNS,
+            assumed: file.assumed.clone(),
+            is_upper_bound: file.loss.is_none(),
             unknown: None,
         })
     }
 }
 
+/// The mean of [`RUNS`] simulations at the measured loss. Its interval is Student's, and includes those of the same
+/// simulations at both ends of the loss's interval.
 fn expected(
     file: &PathFile,
     name: &'static str,
@@ -112,14 +141,54 @@ fn expected(
                 .map_err(|error| error.to_string())?;
         }
     }
-    let outcome = Simulator.run(&scenario, &mut NoRecorder).map_err(|error| error.to_string())?;
-    let transfer = outcome.transfers.first().ok_or("nothing was simulated")?;
+    let found = simulated(&scenario)?;
+    let rates = |found: &[TransferOutcome]| found.iter().map(|t| t.goodput_bps).collect::<Vec<_>>();
+    let mean = |value: fn(&TransferOutcome) -> f64| {
+        found.iter().map(value).sum::<f64>() / found.len() as f64
+    };
+    let goodput = mean(|t| t.goodput_bps);
+    let (mut low, mut high) = interval(&rates(&found));
+    let as_measured = scenario.path.hops.first().map(|hop| hop.loss);
+    let mut at = |loss: Probability| {
+        scenario.path.hops.iter_mut().for_each(|hop| hop.loss = loss);
+        simulated(&scenario).map(|found| interval(&rates(&found)))
+    };
+    if let Some([least, most]) = file.loss {
+        // Less loss raises the upper end only, and more lowers the lower one.
+        if Some(least) != as_measured {
+            high = high.max(at(least)?.1);
+        }
+        if Some(most) != as_measured {
+            low = low.min(at(most)?.0);
+        }
+    }
     Ok(Expected {
         congestion: name,
-        goodput_bps: transfer.goodput_bps,
-        rtt_s: transfer.rtt_mean_s,
-        loss_rate: transfer.loss_rate,
+        goodput_bps: goodput,
+        goodput_low_bps: low,
+        goodput_high_bps: high,
+        rtt_s: mean(|t| t.rtt_mean_s),
+        loss_rate: mean(|t| t.loss_rate),
     })
+}
+
+/// The first transfer of `scenario`, with [`RUNS`] seeds.
+fn simulated(scenario: &Scenario) -> Result<Vec<TransferOutcome>, String> {
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let seeds: Vec<u64> = (0..RUNS).map(|run| scenario.seed + run).collect();
+    let runs = Workers::new(cores).map(&seeds, |seed| {
+        let scenario = Scenario { seed: *seed, ..scenario.clone() };
+        let outcome =
+            Simulator.run(&scenario, &mut NoRecorder).map_err(|error| error.to_string())?;
+        outcome.transfers.into_iter().next().ok_or("nothing was simulated".to_owned())
+    });
+    runs.into_iter().collect()
+}
+
+/// The 95 % interval of the mean of `values`, which is not negative.
+fn interval(values: &[f64]) -> (f64, f64) {
+    mean_interval(values)
+        .map_or((0.0, f64::INFINITY), |(mean, half)| ((mean - half).max(0.0), mean + half))
 }
 
 #[cfg(test)]
@@ -130,6 +199,8 @@ mod tests {
         let expected = |mbit: f64| Expected {
             congestion: "cubic",
             goodput_bps: mbit * 1e6,
+            goodput_low_bps: mbit * 1e6,
+            goodput_high_bps: mbit * 1e6,
             rtt_s: 0.02,
             loss_rate: 0.0,
         };
@@ -137,8 +208,56 @@ mod tests {
             congestion: mbit.map(expected).into(),
             window: Some(expected(90.0)),
             window_bytes: Some(250_000),
+            runs: RUNS,
+            assumed: Vec::new(),
+            is_upper_bound: false,
             unknown: None,
         }
+    }
+
+    /// A path of 20 Mbit/s and 20 ms with this random loss, whose interval ends at `loss`.
+    fn path(percent: f64, loss: Option<[f64; 2]>) -> PathFile {
+        let text = format!(
+            "duration = '10s'\n[path]\nrate = '20Mbit/s'\nrtt = '20ms'\nbuffer = '50kB'\nloss = '{percent}%'\n\
+             [[transfer]]\ncongestion = 'cubic'\nsizing = 'kernel'"
+        );
+        let share = |percent: f64| Probability::new(percent / 100.0).unwrap();
+        PathFile {
+            scenario: Scenario::parse(&text).unwrap(),
+            text,
+            rate: Rate::from_mbit_per_second(20),
+            rtt: Duration::from_millis(20),
+            loss: loss.map(|ends| ends.map(share)),
+            assumed: vec!["no random loss".to_owned()],
+        }
+    }
+
+    #[test]
+    fn random_losses_give_a_rate_an_interval_around_its_mean() {
+        let found = Outlook::of(&Ok(path(1.0, Some([1.0, 1.0]))));
+        let cubic = &found.congestion[0];
+        assert!(cubic.goodput_low_bps < cubic.goodput_bps, "{cubic:?}");
+        assert!(cubic.goodput_bps < cubic.goodput_high_bps, "{cubic:?}");
+        assert_eq!(found.runs, RUNS);
+    }
+
+    /// None of 300 packets lost leaves 1 % possible (the rule of three: 3 / 300), which would slow CUBIC down.
+    #[test]
+    fn a_loss_that_may_have_gone_unseen_lowers_the_lower_end_only() {
+        let sure = Outlook::of(&Ok(path(0.0, Some([0.0, 0.0]))));
+        let unsure = Outlook::of(&Ok(path(0.0, Some([0.0, 1.0]))));
+        let (sure, unsure) = (&sure.congestion[0], &unsure.congestion[0]);
+        assert_eq!(sure.goodput_bps, unsure.goodput_bps);
+        assert_eq!(sure.goodput_high_bps, unsure.goodput_high_bps);
+        assert!(unsure.goodput_low_bps < 0.9 * sure.goodput_low_bps, "{unsure:?}");
+    }
+
+    #[test]
+    fn a_rate_without_a_measured_loss_is_an_upper_bound_and_names_the_assumption() {
+        let found = Outlook::of(&Ok(path(0.0, None)));
+        assert!(found.is_upper_bound);
+        assert_eq!(found.assumed, ["no random loss"]);
+        assert!(!Outlook::of(&Ok(path(0.0, Some([0.0, 0.0])))).is_upper_bound);
     }
 
     #[test]

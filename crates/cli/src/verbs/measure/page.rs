@@ -10,7 +10,7 @@ use sweetspot_statistics::Sorted;
 use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration};
 
-use super::card::{short, unknown_reasons};
+use super::card::{assumptions, graded, ranged, short, unknown_reasons};
 use super::outlook::Outlook;
 use super::verdict::Verdict;
 
@@ -88,7 +88,7 @@ fn findings(report: &DirectionReport) -> Table {
     }
     row(&mut table, "available bandwidth", &report.available);
     row(&mut table, "buffer", &report.buffer.bytes);
-    row(&mut table, "buffer, at this rate", &report.buffer.delay);
+    row(&mut table, "buffer, as delay at this rate", &report.buffer.delay);
     let (name, how) = match &report.discipline {
         Ok(Discipline::Policer { burst }) => (format!("policer, burst {burst}"), String::new()),
         Ok(found) => (found.name().to_owned(), "what an overload did to it".to_owned()),
@@ -96,13 +96,13 @@ fn findings(report: &DirectionReport) -> Table {
     };
     table.rows.push(vec!["queue discipline".to_owned(), name, String::new(), how]);
     row(&mut table, "random loss", &report.loss.rate);
-    row(&mut table, "consecutive losses", &report.loss.burst);
+    row(&mut table, "packets per loss", &report.loss.burst);
     row(&mut table, "jitter", &report.jitter);
     if let Some(load) = &report.load {
         row(&mut table, "TCP payload", &load.goodput);
         row(&mut table, "round trip under load", &load.round_trip);
         row(&mut table, "round trips per minute under load", &load.responsiveness);
-        let grade = load.grade.map_or("-", |grade| grade.name()).to_owned();
+        let grade = load.grade.map_or("-".to_owned(), graded);
         table.rows.push(vec!["grade".to_owned(), grade, String::new(), String::new()]);
     }
     table
@@ -124,20 +124,28 @@ fn expected(outlook: &Outlook) -> Markup {
     if let Some(why) = &outlook.unknown {
         return html! { p { "Not simulated: " (in_html(why)) "." } };
     }
-    let heads = ["", "payload, Mbit/s", "round trip, ms", "lost, %"];
-    let mut table = Table::new("Simulated on the path as measured:", &heads);
+    let payload = match outlook.is_upper_bound {
+        true => "payload, at most (95 % interval)",
+        false => "payload (95 % interval)",
+    };
+    let heads = ["", payload, "round trip, ms", "lost, %"];
+    let title = format!("Mean of {} simulations of the path as measured:", outlook.runs);
+    let mut table = Table::new(&title, &heads);
     let window = outlook.window_bytes.zip(outlook.window.as_ref());
     let named = outlook.congestion.iter().map(|e| (e.congestion.to_owned(), e));
     let held = window.map(|(window, e)| (format!("cubic, window {}", Bytes::new(window)), e));
     for (name, e) in named.chain(held) {
         table.rows.push(vec![
             name,
-            format!("{:.2}", e.goodput_bps / 1e6),
+            ranged(e),
             format!("{:.1}", e.rtt_s * 1e3),
             format!("{:.3}", e.loss_rate * 100.0),
         ]);
     }
-    table_element(&table)
+    html! {
+        (table_element(&table))
+        @if !outlook.assumed.is_empty() { p { (in_html(&assumptions(outlook))) } }
+    }
 }
 
 fn pictures(measured: &Measured) -> Vec<Plot> {

@@ -5,8 +5,9 @@ use std::fmt::Write;
 use sweetspot_measure::{DirectionReport, Discipline};
 use sweetspot_scenario::Scenario;
 use sweetspot_transfer::Measured;
-use sweetspot_units::{Bytes, Duration, Rate};
+use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
+use super::card::short;
 use super::watch::Series;
 
 /// Less jitter than this comes of the hosts' clocks and schedulers.
@@ -27,6 +28,10 @@ pub struct PathFile {
     pub rate: Rate,
     /// The base round trip.
     pub rtt: Duration,
+    /// The 95 % interval of the random loss of the data's direction; `None` if it was not measured.
+    pub loss: Option<[Probability; 2]>,
+    /// Properties of the data's direction that were not measured, in words, with the values assumed for them.
+    pub assumed: Vec<String>,
 }
 
 impl PathFile {
@@ -56,7 +61,9 @@ impl PathFile {
             .ok_or("a scenario needs the base round trip, which is not known")?;
         let text = written(measured, forward, (rate, rtt), over_time);
         let scenario = Scenario::parse(&text).map_err(|error| error.to_string())?;
-        Ok(PathFile { text, scenario, rate, rtt })
+        let loss = forward.loss.rate.estimate().map(|loss| [loss.low, loss.high]);
+        let assumed = assumed(forward, rate, rtt);
+        Ok(PathFile { text, scenario, rate, rtt, loss, assumed })
     }
 }
 
@@ -165,6 +172,19 @@ fn how<T: Copy>(finding: &sweetspot_measure::Finding<T>) -> String {
         sweetspot_measure::Finding::Known { how, .. } => format!("measured: {how}"),
         sweetspot_measure::Finding::Unknown(why) => format!("not measured: {why}"),
     }
+}
+
+/// The properties of `forward` that were not measured, with the values assumed for them.
+fn assumed(forward: &DirectionReport, rate: Rate, rtt: Duration) -> Vec<String> {
+    let mut assumed = Vec::new();
+    if forward.loss.rate.value().is_none() {
+        assumed.push("no random loss".to_owned());
+    }
+    if forward.buffer.bytes.value().is_none() {
+        let size = short(rate * rtt);
+        assumed.push(format!("a drop-tail buffer of {size}, one bandwidth-delay product"));
+    }
+    assumed
 }
 
 fn buffer(forward: &DirectionReport, rate: Rate, rtt: Duration) -> (Bytes, String) {

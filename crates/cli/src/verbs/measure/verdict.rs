@@ -4,6 +4,7 @@ use sweetspot_measure::Finding;
 use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration, Rate};
 
+use super::card::{graded, ranged};
 use super::outlook::Outlook;
 use sweetspot_program::print::wrapped;
 
@@ -37,19 +38,25 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
         let loaded = load.and_then(|load| load.round_trip.value());
         if let Some((loaded, grade)) = loaded.zip(load.and_then(|load| load.grade)) {
             let by = load.map_or(String::new(), |load| format!(" by {}", load.congestion));
-            line += &format!(", {} loaded{by}, grade {}", ms(loaded.as_secs_f64()), grade.name());
+            let grade = graded(grade);
+            line += &format!(", {} loaded{by}, grade {grade}", ms(loaded.as_secs_f64()));
         }
         message.get_or_insert_with(|| line.clone());
         // The simulation is of the direction that was measured first.
-        if let Some((window, held)) = outlook.window_bytes.zip(outlook.window.as_ref())
+        if place == 0 && outlook.is_upper_bound {
+            line += "; random loss was not measured, and the rate of a window depends on it";
+        } else if let Some((window, held)) = outlook.window_bytes.zip(outlook.window.as_ref())
             && place == 0
         {
-            let (window, rate) = (Bytes::new(window), mbit(held.goodput_bps));
+            let (window, rate) = (Bytes::new(window), ranged(held));
             let is_slower = measured.is_some_and(|m| held.goodput_bps < SLOWER * m.as_f64());
             line += &match is_slower {
                 true => format!("; a window of {window} would be slower: {rate}"),
                 false => format!("; with a window of {window}: {rate}, {}", ms(held.rtt_s)),
             };
+            if !outlook.assumed.is_empty() {
+                line += &format!(" (assumed, not measured: {})", outlook.assumed.join("; "));
+            }
             if !is_slower
                 && loaded.is_some_and(|l| l.as_secs_f64() > held.rtt_s + WORTH.as_secs_f64())
             {

@@ -1,6 +1,7 @@
 //! The measuring end: carries out the steps of a measurement with the far end's help.
 
 use std::net::SocketAddr;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -99,12 +100,13 @@ impl TcpFacts {
     }
 }
 
-/// Measures the path to the other end of `contact` by `plan`. `progress` receives each step in words, with its direction.
+/// Measures the path to the other end of `contact` by `plan`. `progress` receives each step in words, with its direction, before it
+/// is taken; if it returns [`ControlFlow::Break`], the measurement ends there and keeps its results so far.
 pub fn measure(
     contact: &Contact,
     mut plan: Plan,
-    progress: &mut dyn FnMut(&str),
-) -> Result<Measured> {
+    progress: &mut dyn FnMut(&str) -> ControlFlow<()>,
+) -> Result<Measured, TransferError> {
     let start = clock::now();
     let link = contact.dial_to_measure(false)?;
     let channel = Arc::clone(&link.channel);
@@ -157,10 +159,17 @@ struct Prober<'a> {
 }
 
 impl Prober<'_> {
-    fn run(&mut self, measurement: &mut Measurement, progress: &mut dyn FnMut(&str)) -> Result<()> {
+    fn run(
+        &mut self,
+        measurement: &mut Measurement,
+        progress: &mut dyn FnMut(&str) -> ControlFlow<()>,
+    ) -> Result<(), TransferError> {
         self.wait_ready()?;
         while let Some(step) = measurement.poll_step() {
-            progress(&measurement.progress());
+            if progress(&measurement.progress()).is_break() {
+                measurement.end_early("the measurement was interrupted");
+                break;
+            }
             measurement.handle(self.carry_out(&step)?);
             clock::sleep_until(clock::now() + PAUSE);
         }
