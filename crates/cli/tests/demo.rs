@@ -141,14 +141,17 @@ fn an_interrupted_demonstration_leaves_nothing_behind() -> Tested {
         sweetspot_testing::skipped(&first);
         return Ok(());
     }
-    assert!(first.ends_with("running"), "{first}");
+    // 20 MB at 1 Mbit/s, 1448 of 1500 bytes payload: 166 s.
+    assert_eq!(first, "1 transfer of 20 MB: 166 s or more in all");
+    let second = stderr.next().ok_or("it said nothing more")??;
+    assert!(second.ends_with("running"), "{second}");
     // SIGINT says that there is no result, unless the caller ignores it.
     let (signal, code, words) = match sweetspot_testing::is_ignored(2) {
         true => ("TERM", 128 + 15, None),
         false => (
             "INT",
             128 + 2,
-            Some("sweetspot: interrupted before every variant was measured; there is no result"),
+            Some("sweetspot: interrupted before a variant was complete; there is no result"),
         ),
     };
     // The shell's own: the program kill is no part of a bare system.
@@ -157,6 +160,63 @@ fn an_interrupted_demonstration_leaves_nothing_behind() -> Tested {
     let status = running.wait()?;
     assert_eq!((status.code(), last.as_deref()), (Some(code), words));
     assert!(is_empty(&dir.path().join("tmp"))?);
+    Ok(())
+}
+
+#[test]
+fn an_interrupted_demonstration_keeps_the_variants_that_had_finished() -> Tested {
+    if sweetspot_testing::is_ignored(2) {
+        sweetspot_testing::skipped("SIGINT is ignored here");
+        return Ok(());
+    }
+    let dir = tempfile::tempdir()?;
+    fs::create_dir_all(dir.path().join("tmp"))?;
+    // 4 kB in 100 ms are 320 kbit/s: the second variant takes 50 s.
+    let path = "rate=20Mbit/s rtt=100ms buffer=125kB";
+    let mut running = demo(dir.path(), path, &["--size", "2MB", "--sizing", "kernel,fixed:4kB"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let mut stderr = BufReader::new(running.stderr.take().ok_or("no standard error")?).lines();
+    let mut is_second = false;
+    while let Some(line) = stderr.next().transpose()? {
+        if line.contains("no permission for namespaces") {
+            sweetspot_testing::skipped(&line);
+            return Ok(());
+        }
+        is_second = line.starts_with("2/2 ") && line.ends_with("running");
+        if is_second {
+            break;
+        }
+    }
+    assert!(is_second);
+    Command::new("sh").args(["-c", &format!("kill -s INT {}", running.id())]).status()?;
+    let last = stderr.last().transpose()?;
+    let output = running.wait_with_output()?;
+    assert_eq!(output.status.code(), Some(130));
+    let words = "sweetspot: interrupted; the results are those of 1 of 2 variants";
+    assert_eq!(last.as_deref(), Some(words));
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("kernel+cubic") && !shown.contains("fixed:4kB"), "{shown}");
+    let outcome: Value = serde_json::from_slice(&fs::read(dir.path().join("out/outcome.json"))?)?;
+    assert_eq!(outcome["variants"].as_array().map(Vec::len), Some(1));
+    assert!(is_empty(&dir.path().join("tmp"))?);
+    Ok(())
+}
+
+/// Twice the path's 125 kB and the buffer's 125 kB: slow start moves up to 500 kB.
+#[test]
+fn a_size_that_slow_start_moves_alone_and_a_variant_that_cannot_run_are_named_first() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let chosen = ["--size", "200kB", "--sizing", "kernel,kernel+nosuch"];
+    let Some(output) = run(dir.path(), &chosen)? else { return Ok(()) };
+    let said = String::from_utf8_lossy(&output.stderr);
+    let early = said.split("1/2 ").next().unwrap_or_default();
+    assert!(early.contains("slow start alone may move 500 kB on this path"), "{said}");
+    assert!(early.contains("kernel+nosuch cannot run: congestion control nosuch is not"), "{said}");
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.lines().all(|line| line.chars().count() <= 80 || line.contains('/')), "{shown}");
+    assert!(shown.contains("90 % at s: when goodput"), "{shown}");
     Ok(())
 }
 
@@ -175,6 +235,7 @@ fn bad_input_is_refused_in_words_before_anything_is_made() -> Tested {
         (vec!["--size", "0B"], "one byte"),
         (vec!["--sizing", "sobas,best"], "unknown sizing"),
         (vec!["--sizing", "sobas+"], "congestion control"),
+        (vec!["--sizing", "sobas,sobas+cubic"], "sobas+cubic is listed twice"),
     ] {
         let output = demo(dir.path(), PATH, &arguments).output()?;
         let usage_error = String::from_utf8_lossy(&output.stderr);

@@ -113,7 +113,7 @@ const WRONG: &[(&str, &str)] = &[
     ),
     ("sweep @elephants", "--over or --find-best"),
     ("demo --size 0B", "--size 0B: nothing to move"),
-    ("demo --sizing sobas,sobas", "--sizing sobas+cubic: give it once"),
+    ("demo --sizing sobas,sobas", "sobas+cubic is listed twice"),
 ];
 
 /// Paths with an answer, however short: fewer than ten packets, and more than any window.

@@ -47,6 +47,11 @@ const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(15);
 
 impl VariantRunner<'_> {
+    /// Why this machine cannot run `variant`, with the next step; `None` if it can.
+    pub fn obstacle(variant: &Variant) -> Option<String> {
+        refuse_missing_congestion_control(&variant.congestion).err()
+    }
+
     /// Moves the file as `variant` says; returns its result. A failure is a result, too.
     pub fn run(
         &self,

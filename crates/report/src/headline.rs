@@ -9,9 +9,9 @@ pub fn headline(outcome: &DemoOutcome) -> Vec<String> {
     // The path of an uncertified run was another than the others had.
     let (finished, doubtful): (Vec<(&VariantOutcome, Duration)>, Vec<_>) =
         finished.partition(|(c, _)| c.distrust().is_none());
-    let left_out = doubtful
-        .iter()
-        .map(|(c, _)| format!("{} is not compared: its run is not certified.", name(c)));
+    let left_out = doubtful.iter().map(|(c, _)| {
+        format!("{} is not compared: its emulation could not be certified.", name(c))
+    });
     let chosen = finished
         .iter()
         .find(|(c, _)| c.sizing == "sobas")
@@ -28,14 +28,15 @@ pub fn headline(outcome: &DemoOutcome) -> Vec<String> {
         format!(", {:.0} % of what this path can carry", share * 100.0)
     });
     let first = format!(
-        "{} moved {} in {}{share}{}.",
+        "{} moved {} in {}{share}{}{}.",
         name(hero),
         outcome.file.size,
         seconds(time),
-        retransmitted(hero)
+        retransmitted(hero),
+        delay(hero, outcome.path.rtt)
     );
     let others = finished.iter().filter(|(c, _)| !std::ptr::eq(*c, hero));
-    let others = others.map(|&(c, other)| comparison(c, other, time));
+    let others = others.map(|&(c, other)| comparison(c, other, (hero, time)));
     [first].into_iter().chain(others).chain(left_out).collect()
 }
 
@@ -50,8 +51,37 @@ fn name(c: &VariantOutcome) -> String {
     format!("{sizing} ({})", c.congestion)
 }
 
-fn comparison(c: &VariantOutcome, time: Duration, hero: Duration) -> String {
-    let ratio = time.as_secs_f64() / hero.as_secs_f64();
+/// The median RTT, and what it would be without a queue.
+fn delay(c: &VariantOutcome, base: Duration) -> String {
+    c.rtt_median.map_or(String::new(), |rtt| {
+        let (rtt, base) = (milliseconds(rtt), milliseconds(base));
+        format!(", at a median RTT of {rtt} ({base} without a queue)")
+    })
+}
+
+/// Compares the median RTTs of `c` and `hero`; empty if they agree within a hundredth.
+fn longer(c: &VariantOutcome, hero: &VariantOutcome) -> String {
+    let Some((rtt, of_hero)) = c.rtt_median.zip(hero.rtt_median) else { return String::new() };
+    let ratio = rtt.as_secs_f64() / of_hero.as_secs_f64();
+    let (percent, how) = match ratio {
+        ratio if ratio > 1.01 => ((ratio - 1.0) * 100.0, "longer"),
+        ratio if ratio < 0.99 => ((1.0 - ratio) * 100.0, "shorter"),
+        _ => return String::new(),
+    };
+    format!("; its median RTT was {percent:.0} % {how} ({})", milliseconds(rtt))
+}
+
+fn milliseconds(rtt: Duration) -> String {
+    format!("{:.1} ms", rtt.as_secs_f64() * 1e3)
+}
+
+/// `c`, which took `time`, beside the hero and its time.
+fn comparison(
+    c: &VariantOutcome,
+    time: Duration,
+    (hero, of_hero): (&VariantOutcome, Duration),
+) -> String {
+    let ratio = time.as_secs_f64() / of_hero.as_secs_f64();
     // Within a hundredth two runs of the same program differ as well.
     let how = if ratio > 1.01 {
         format!("took {ratio:.2} times as long ({})", seconds(time))
@@ -60,7 +90,7 @@ fn comparison(c: &VariantOutcome, time: Duration, hero: Duration) -> String {
     } else {
         format!("took as long ({})", seconds(time))
     };
-    format!("{} {how}{}.", name(c), retransmitted(c))
+    format!("{} {how}{}{}.", name(c), retransmitted(c), longer(c, hero))
 }
 
 fn retransmitted(c: &VariantOutcome) -> String {

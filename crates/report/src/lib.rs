@@ -52,6 +52,6 @@ pub use series::{QueueSeries, Series, SeriesEvent};
 pub use series_row::SeriesRow;
 pub use svg::escape;
 pub use sweep::{SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, sweep_columns, sweep_table};
-pub use table::table;
+pub use table::{TABLE_LEGEND, table};
 pub use table_format::TableFormat;
 pub use theme::Theme;

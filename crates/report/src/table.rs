@@ -3,6 +3,10 @@ use sweetspot_units::Duration;
 use crate::outcome::{DemoOutcome, VariantOutcome};
 use crate::wrap::wrapped;
 
+/// The meaning of the columns of [`table`] that their heads do not tell.
+pub const TABLE_LEGEND: &str = "share: of the path's payload capacity. drops: by the bottleneck's full buffer. 90 % \
+    at s: when goodput over half a second first reached 90 % of that capacity. trust: whether the emulation was accurate.";
+
 /// The outcome as a text table of at most 80 columns. A row says if its variant failed or cannot be
 /// trusted.
 pub fn table(outcome: &DemoOutcome) -> String {

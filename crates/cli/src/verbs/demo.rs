@@ -6,7 +6,9 @@ use std::str::FromStr;
 use sweetspot_emulator::isolate;
 use sweetspot_linux::signals::Signal;
 use sweetspot_path::{PathError, PathSpec};
-use sweetspot_report::{DemoOutcome, FileFacts, PathFacts, headline, page, table};
+use sweetspot_report::{
+    DemoOutcome, FileFacts, PathFacts, TABLE_LEGEND, VariantOutcome, headline, page, table,
+};
 use sweetspot_units::Bytes;
 
 use super::{Ending, Fallible};
@@ -14,20 +16,27 @@ use sweetspot_comparison::{
     ComparisonError, Content, DEMO_PATH, Ticker, Variant, VariantRunner, machine, scratch, usual,
 };
 use sweetspot_program::path_option;
-use sweetspot_program::print::{self, Shown};
+use sweetspot_program::print::{self, Shown, wrapped};
 use sweetspot_program::usage_error::{self, UsageError};
 use sweetspot_program::values;
 use sweetspot_program::whole_file;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(after_help = "\
+The time of each variant is at least the size over the path's rate: five
+variants of 200 MB take about two minutes. The demo needs root or user
+namespaces, and space for the file twice. After Ctrl-C, the variants that had
+finished are shown and written.
+
+Examples:
   sweetspot demo
   sweetspot demo --path \"rate=20Mbit/s rtt=20ms buffer=50kB\" --size 40MB
+  sweetspot demo --path @lte --size 20MB
   sweetspot demo --sizing sobas,kernel+bbr,fixed:2MB+reno --out /tmp/mine
   sweetspot demo --json | python3 -m json.tool | less")]
 pub struct DemoArguments {
-    /// Path to emulate
-    #[arg(long, value_name = "SPEC", default_value = DEMO_PATH)]
+    /// Path to emulate: rate=, rtt=, buffer= and the other keys of `emulate --path`, or a named path such as @lte
+    #[arg(long, value_name = "SPEC|@NAME", default_value = DEMO_PATH)]
     path: WrittenPath,
     /// Move this file instead of incompressible data generated from the path's seed
     #[arg(long, value_name = "FILE", conflicts_with = "size")]
@@ -89,17 +98,60 @@ pub fn run(arguments: DemoArguments) -> Ending {
         }
     })?;
     if i32::from(code) == 128 + Signal::INTERRUPT.number() {
-        err!("sweetspot: interrupted before every variant was measured; there is no result");
+        keep_finished(&arguments, scratch.path(), variants.len())?;
     }
     Ok(ExitCode::from(code))
 }
 
+/// The outcome of the finished variants, beside the data that they move.
+const FINISHED: &str = "finished.json";
+
+/// Shows and writes the variants that had finished when the demo was interrupted.
+fn keep_finished(
+    arguments: &Arguments,
+    scratch: &Path,
+    total: usize,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let text = fs::read(scratch.join(FINISHED)).unwrap_or_default();
+    let Ok(outcome) = serde_json::from_slice::<DemoOutcome>(&text) else {
+        err!("sweetspot: interrupted before a variant was complete; there is no result");
+        return Ok(());
+    };
+    publish(&outcome, arguments)?;
+    let done = outcome.variants.len();
+    err!("sweetspot: interrupted; the results are those of {done} of {total} variants");
+    Ok(())
+}
+
+/// Says how long the demo takes, and what will make its result less than expected.
+fn announce(arguments: &Arguments, variants: &[Variant], size: Bytes) {
+    let path = &arguments.path.spec;
+    let (count, each) = (variants.len() as u64, size / path.payload_capacity());
+    let least = (each * count).as_secs_f64();
+    let transfers = if count == 1 { "1 transfer".to_owned() } else { format!("{count} transfers") };
+    note!("{transfers} of {size}: {least:.0} s or more in all");
+    // Slow start doubles the flight until it overflows the path, BDP + buffer: it has sent twice that by then.
+    let slow_start = (path.bdp() + path.up.buffer.in_bytes(path.mtu)) * 2;
+    if size < slow_start {
+        note!(
+            "slow start alone may move {slow_start} on this path, so variants hardly differ with {size}; give a larger {}",
+            if arguments.file.is_some() { "--file" } else { "--size" }
+        );
+    }
+    for variant in variants {
+        if let Some(why) = VariantRunner::obstacle(variant) {
+            note!("{variant} cannot run: {why}");
+        }
+    }
+}
+
+/// Refuses a variant that is given twice.
 fn refuse_repeated(variants: &[Variant]) -> Result<(), UsageError> {
     let is_repeated = |(i, variant): &(usize, &Variant)| {
         variants[..*i].iter().any(|before| before.to_string() == variant.to_string())
     };
     match variants.iter().enumerate().find(is_repeated) {
-        Some((_, variant)) => Err(UsageError::new(format!("--sizing {variant}: give it once"))),
+        Some((_, variant)) => Err(UsageError::new(format!("--sizing: {variant} is listed twice"))),
         None => Ok(()),
     }
 }
@@ -112,6 +164,7 @@ fn story(
 ) -> Fallible<u8> {
     let content = content(arguments, scratch)?;
     let runner = VariantRunner { path: &arguments.path.spec, content: &content, scratch, program };
+    announce(arguments, variants, content.size);
     let mut rows = Vec::new();
     for (i, variant) in variants.iter().enumerate() {
         let name = format!("{}/{} {variant}", i + 1, variants.len());
@@ -125,6 +178,10 @@ fn story(
             ticker.finish(&row);
         }
         rows.push(row);
+        if rows.iter().any(|row| row.failure.is_none()) {
+            let finished = outcome_of(arguments, &content, rows.clone());
+            fs::write(scratch.join(FINISHED), serde_json::to_vec(&finished)?)?;
+        }
     }
     let failures: Vec<&str> = rows.iter().filter_map(|row| row.failure.as_deref()).collect();
     let failed = !failures.is_empty();
@@ -132,7 +189,13 @@ fn story(
         // A page of nothing would replace an earlier one.
         return Err(format!("no transfer finished: {}", failures.join("; ")).into());
     }
-    let outcome = DemoOutcome {
+    publish(&outcome_of(arguments, &content, rows), arguments)?;
+    Ok(u8::from(failed))
+}
+
+/// The outcome with these `rows`.
+fn outcome_of(arguments: &Arguments, content: &Content, rows: Vec<VariantOutcome>) -> DemoOutcome {
+    DemoOutcome {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: command(arguments),
         date: machine::date(),
@@ -147,9 +210,7 @@ fn story(
             seed: arguments.file.is_none().then_some(arguments.path.spec.seed),
         },
         variants: rows,
-    };
-    publish(&outcome, arguments)?;
-    Ok(u8::from(failed))
+    }
 }
 
 fn publish(outcome: &DemoOutcome, arguments: &DemoArguments) -> Fallible<()> {
@@ -164,13 +225,11 @@ fn publish(outcome: &DemoOutcome, arguments: &DemoArguments) -> Fallible<()> {
     if arguments.json {
         out!("{}", json.trim_end());
     } else {
-        out!(
-            "\n{}\n{}\n\nPictures: {}\nNumbers:  {}",
-            table(outcome),
-            headline(outcome).join("\n"),
-            page.shown(),
-            data.shown()
-        );
+        out!("\n{}", table(outcome));
+        wrapped(TABLE_LEGEND, "");
+        out!("");
+        headline(outcome).iter().for_each(|sentence| wrapped(sentence, ""));
+        out!("\nPictures: {}\nNumbers:  {}", page.shown(), data.shown());
     }
     Ok(())
 }
