@@ -114,8 +114,11 @@ fn a_full_disk_is_said_and_takes_nothing_from_the_table() -> Tested {
     let output = sweetspot(directory.path(), &SWEEP).output()?;
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("every run is kept"), "{}", stderr(&output));
-    // The heading, six rows, an empty line and the verdict.
-    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 9);
+    // The heading, six rows, an empty line and the verdict, which is folded.
+    let shown = String::from_utf8_lossy(&output.stdout);
+    let (table, verdict) = shown.split_once("\n\n").ok_or("no verdict")?;
+    assert_eq!(table.lines().count(), 7, "{shown}");
+    assert_eq!(verdict.trim_end().replace("\n  ", " ").lines().count(), 1, "{shown}");
     Ok(())
 }
 
@@ -296,7 +299,7 @@ fn a_sweep_ends_with_its_verdict_which_names_ties() -> Tested {
         let line = ["sweep", "small.toml", "--over", windows, "--engine", engine];
         let output = sweetspot(directory.path(), &line).output()?;
         assert!(output.status.success(), "{}", stderr(&output));
-        Ok(String::from_utf8(output.stdout)?)
+        Ok(String::from_utf8(output.stdout)?.replace("\n  ", " "))
     };
     // C T = 125 packets of 1000 bytes, and the buffer takes 50: 140 and 160 fill the path, 5 do not.
     let theory = said("theory")?;
@@ -375,7 +378,7 @@ fn the_smallest_of_the_windows_that_are_as_fast_is_named_with_its_round_trip() -
         assert!(output.status.success(), "{}", stderr(&output));
         Ok(String::from_utf8(output.stdout)?)
     };
-    let table = said(&["--over", windows])?;
+    let table = said(&["--over", windows])?.replace("\n  ", " ");
     let verdict = table.lines().find(|line| line.starts_with("Best: ")).unwrap_or_default();
     let between = ": the smallest window that is as fast as the fastest, ";
     let (best, fastest) = verdict.split_once(between).unwrap_or_default();
@@ -437,4 +440,84 @@ fn a_lab_whose_transfers_start_after_its_end_is_refused_before_it_runs() {
     let expected = "sweetspot: @elephants: the first transfer starts at 15 s and the run ends at 8 s; change its start, \
                     warmup or duration\n";
     assert_eq!(stderr(&output), expected);
+}
+
+#[test]
+fn a_search_without_a_transfer_names_the_file() -> Tested {
+    let (directory, _) = scenario()?;
+    fs::write(
+        directory.path().join("none.toml"),
+        "duration = '1s'\n[path]\nrate = '1Mbit/s'\nrtt = '10ms'\nbuffer = '9kB'\n",
+    )?;
+    let output = sweetspot(directory.path(), &["sweep", "none.toml", "--find-best"]).output()?;
+    assert!(!output.status.success());
+    assert!(stderr(&output).contains("none.toml: there is no [[transfer]]"), "{}", stderr(&output));
+    let output = sweetspot(directory.path(), &["run", "none.toml"]).output()?;
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("none.toml: nothing to run; add"), "{}", stderr(&output));
+    Ok(())
+}
+
+#[test]
+fn a_search_keeps_its_json_and_refuses_another_format() -> Tested {
+    let (directory, _) = scenario()?;
+    let search = ["sweep", "small.toml", "--find-best", "--tolerance", "0.5", "--out"];
+    let output = sweetspot(directory.path(), &[&search[..], &["best.json"]].concat()).output()?;
+    assert!(output.status.success(), "{}", stderr(&output));
+    let kept: serde_json::Value =
+        serde_json::from_slice(&fs::read(directory.path().join("best.json"))?)?;
+    assert!(kept["window_packets"].is_u64(), "{kept}");
+    let output = sweetspot(directory.path(), &[&search[..], &["best.csv"]].concat()).output()?;
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--find-best writes FILE.json"), "{}", stderr(&output));
+    Ok(())
+}
+
+#[test]
+fn an_option_of_the_search_is_refused_without_it() -> Tested {
+    let (directory, _) = scenario()?;
+    let line = ["sweep", "small.toml", "--over", "path.rtt=10ms,20ms", "--tolerance", "0.1"];
+    let output = sweetspot(directory.path(), &line).output()?;
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--tolerance is for --find-best"), "{}", stderr(&output));
+    Ok(())
+}
+
+/// 130 packets of 1000 B fill C T = 125: T = 20 ms becomes 20.8 ms. The kernel's window fills a large buffer as well.
+#[test]
+fn of_those_that_are_as_fast_the_verdict_names_the_shortest_rtt_first() -> Tested {
+    let (directory, _) = scenario()?;
+    // Slow start is over by then.
+    let line = ["sweep", "small.toml", "--set", "warmup=30s", "--set", "path.buffer=2000pkt"];
+    let over = ["--over", "transfer.0.sizing=kernel,fixed:130pkt"];
+    let output = sweetspot(directory.path(), &[&line[..], &over[..]].concat()).output()?;
+    let shown = String::from_utf8(output.stdout)?;
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    let shown = shown.replace("\n  ", " ");
+    let best = shown.lines().find(|line| line.starts_with("Best: ")).unwrap_or_default();
+    assert!(best.starts_with("Best: transfer.0.sizing=fixed:130pkt, "), "{shown}");
+    assert!(best.contains(", RTT 20.8 ms: "), "{shown}");
+    assert!(best.contains(" as fast as the fastest, transfer.0.sizing=kernel, "), "{shown}");
+    Ok(())
+}
+
+#[test]
+fn a_list_of_scenarios_an_outcome_of_another_format_and_a_scenario_on_standard_input() -> Tested {
+    let (directory, _) = scenario()?;
+    let listed = |verb: &str| sweetspot(directory.path(), &[verb, "@"]).output();
+    assert_eq!(listed("sweep")?.stdout, listed("run")?.stdout);
+    let output = sweetspot(directory.path(), &["run", "small.toml", "--out", "x.csv"]).output()?;
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--out x.csv: expected FILE.json"), "{}", stderr(&output));
+    assert!(!directory.path().join("x.csv").exists());
+    let typed = fs::File::open(directory.path().join("small.toml"))?;
+    let by_name = sweetspot(directory.path(), &["run", "small.toml", "--json"]).output()?;
+    let by_input = sweetspot(directory.path(), &["run", "-", "--json"]).stdin(typed).output()?;
+    let outcome = |output: &Output| -> Result<serde_json::Value, serde_json::Error> {
+        let mut outcome: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+        outcome["wall_s"] = serde_json::Value::Null;
+        Ok(outcome)
+    };
+    assert_eq!(outcome(&by_input)?, outcome(&by_name)?);
+    Ok(())
 }

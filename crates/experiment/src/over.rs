@@ -1,4 +1,4 @@
-use sweetspot_units::Significant;
+use sweetspot_units::{Bytes, Duration, Rate, Significant};
 use thiserror::Error;
 
 /// A key of a scenario and its values, as written: `KEY=VALUES`.
@@ -119,9 +119,10 @@ fn range(key: &str, text: &str) -> Result<Vec<String>, SweepError> {
         return Err(wrong("both ends must be numbers with a unit"));
     };
     // The last end may leave out the words that stand before the first one's number.
-    if (first.unit != last.unit) || !(last.words.is_empty() || last.words == first.words) {
-        return Err(wrong("its ends differ in their units"));
+    if !(last.words.is_empty() || last.words == first.words) {
+        return Err(wrong("its ends differ in the words before the number"));
     }
+    let last = last.in_unit(first.unit).ok_or_else(|| wrong("its ends differ in their units"))?;
     if first.number >= last.number {
         return Err(wrong("its first end must be below its last"));
     }
@@ -138,8 +139,16 @@ fn range(key: &str, text: &str) -> Result<Vec<String>, SweepError> {
     let mut values = Vec::with_capacity(count);
     for i in 0..count {
         let number = at(i)?;
-        let number = if whole && first.number.fract() == 0.0 { number.round() } else { number };
-        let value = format!("{}{}{}", first.words, Significant::<6>(number), first.unit);
+        let is_inside = i > 0 && i + 1 < count;
+        let number = if whole && first.number.fract() == 0.0 {
+            Significant::<6>(number.round()).to_string()
+        } else if scale == "log" && is_inside {
+            // Steps of a logarithmic range need no more digits to be even.
+            Significant::<3>(number).to_string()
+        } else {
+            Significant::<6>(number).to_string()
+        };
+        let value = format!("{}{number}{}", first.words, first.unit);
         // Whole numbers that lie close may fall together.
         if values.last() != Some(&value) {
             values.push(value);
@@ -164,6 +173,26 @@ impl NumberWithUnit<'_> {
         let number: f64 = quantity[..end].replace('_', "").parse().ok()?;
         number.is_finite().then_some(NumberWithUnit { words, number, unit: &quantity[end..] })
     }
+
+    /// The same quantity in another unit of bytes, rate or time; `None` if the unit measures something else.
+    fn in_unit<'a>(&self, unit: &'a str) -> Option<NumberWithUnit<'a>> {
+        let number = match self.unit == unit {
+            true => self.number,
+            false => self.number * ratio(self.unit, unit)?,
+        };
+        Some(NumberWithUnit { words: "", number, unit })
+    }
+}
+
+/// How many of unit `to` one of unit `from` is.
+fn ratio(from: &str, to: &str) -> Option<f64> {
+    // The units' own parsers know them. A thousand of either, because the smallest quantity is whole.
+    let [from, to] = [from, to].map(|unit| format!("1000{unit}"));
+    let bytes = |text: &str| text.parse::<Bytes>().ok().map(Bytes::as_f64);
+    let rate = |text: &str| text.parse::<Rate>().ok().map(Rate::as_f64);
+    let time = |text: &str| text.parse::<Duration>().ok().map(Duration::as_secs_f64);
+    let of = |read: &dyn Fn(&str) -> Option<f64>| Some(read(&from)? / read(&to)?);
+    of(&bytes).or_else(|| of(&rate)).or_else(|| of(&time))
 }
 
 #[cfg(test)]
@@ -201,6 +230,16 @@ mod tests {
             values("transfer.sizing=sobas,fixed:10pkt..30pkt:lin:3"),
             ["sobas", "fixed:10pkt", "fixed:20pkt", "fixed:30pkt"]
         );
+    }
+
+    /// 50 kB x 40^(i/2) with 2 MB = 2000 kB: 316.2 kB in the middle.
+    #[test]
+    fn the_ends_of_a_range_may_have_different_units_of_one_quantity() {
+        let windows = "transfer.sizing=fixed:50kB..2MB:log:3";
+        assert_eq!(values(windows), ["fixed:50kB", "fixed:316kB", "fixed:2000kB"]);
+        assert_eq!(values("path.rate=500kbit/s..1Gbit/s:lin:2"), ["500kbit/s", "1000000kbit/s"]);
+        assert_eq!(values("path.rtt=100us..1ms:lin:2"), ["100us", "1000us"]);
+        assert!(Over::parse("path.rtt=1ms..1MB:log:3").is_err());
     }
 
     #[test]

@@ -26,11 +26,8 @@ pub enum StudyError {
         source: EngineError,
     },
     /// The scenario has no transfer.
-    #[error("\"{title}\" has no [[transfer]]; add one for the study to measure")]
-    NoTransfer {
-        /// The scenario's title.
-        title: String,
-    },
+    #[error("there is no [[transfer]]; add one to measure")]
+    NoTransfer,
     /// A closed form does not hold.
     #[error(transparent)]
     Theory(#[from] TheoryError),

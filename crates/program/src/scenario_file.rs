@@ -33,6 +33,11 @@ impl ScenarioFile {
         read(&self.path, &self.overrides, None)
     }
 
+    /// Whether it is `@`, which asks for the names of the scenarios that come with the program.
+    pub fn is_list(&self) -> bool {
+        self.path == Path::new("@")
+    }
+
     /// The files that it is read from.
     pub fn files(&self) -> Vec<PathBuf> {
         text_file::scenario_files(&self.path)

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use crate::bundled;
 use crate::print::Shown;
@@ -28,12 +29,30 @@ pub fn scenario(path: &Path) -> Result<String, String> {
     if let Some(name) = path.to_str().and_then(|path| path.strip_prefix('@')) {
         return bundled::scenario(name);
     }
+    if is_standard_input(path) {
+        return standard_input();
+    }
     let text = read(path, "a scenario file, or @NAME of one that comes with the program")
         .map_err(|words| words + &bundled_name(path))?;
     let beside = path.parent().unwrap_or(Path::new(""));
     let trace =
         |name: &str| read(&beside.join(name), "a trace in Mahimahi's format or a CSV of rates");
     with_files(&text, trace).map_err(|error| format!("{}: {error}", path.shown()))
+}
+
+/// Whether `path` is `-`, which stands for standard input.
+fn is_standard_input(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// The scenario on standard input, read once. Traces that it names are relative to the working directory.
+fn standard_input() -> Result<String, String> {
+    static TEXT: OnceLock<Result<String, String>> = OnceLock::new();
+    let text = TEXT.get_or_init(|| read(Path::new("/dev/stdin"), "a scenario on standard input"));
+    let trace =
+        |name: &str| read(Path::new(name), "a trace in Mahimahi's format or a CSV of rates");
+    with_files(text.as_ref().map_err(Clone::clone)?, trace)
+        .map_err(|error| format!("standard input: {error}"))
 }
 
 /// The name of the scenario that comes with the program and was probably meant by the file `path`, as a question.
@@ -45,7 +64,7 @@ fn bundled_name(path: &Path) -> String {
 
 /// The files that a scenario is read from: its own and the traces that it names; none for @NAME.
 pub fn scenario_files(path: &Path) -> Vec<PathBuf> {
-    if path.to_str().is_some_and(|path| path.starts_with('@')) {
+    if path.to_str().is_some_and(|path| path.starts_with('@')) || is_standard_input(path) {
         return Vec::new();
     }
     let files = RefCell::new(vec![path.to_owned()]);

@@ -88,8 +88,8 @@ pub fn find_mfts<E: Engine + Sync + ?Sized>(
     seeds: u64,
     workers: Workers,
 ) -> Result<Vec<Mft>, StudyError> {
-    if let Some((scenario, _)) = jobs.iter().find(|(scenario, _)| scenario.transfers.is_empty()) {
-        return Err(StudyError::NoTransfer { title: scenario.title.clone() });
+    if jobs.iter().any(|(scenario, _)| scenario.transfers.is_empty()) {
+        return Err(StudyError::NoTransfer);
     }
     let seeds = seeds.max(1);
     let mut searches: Vec<Search> = jobs.iter().map(|(_, bounds)| Search::new(*bounds)).collect();

@@ -1,12 +1,15 @@
 //! The search for the window at which a scenario's first transfer is fastest.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use sweetspot_experiment::{
     Mft, SearchBounds, StudyError, WindowTrial, find_mft, narrow_lower_edge,
 };
-use sweetspot_program::print;
+use sweetspot_program::print::{self, Shown};
 use sweetspot_program::progress::{self, CountingEngine};
+use sweetspot_program::usage_error::UsageError;
+use sweetspot_program::whole_file;
 use sweetspot_scenario::{Reverse, Scenario};
 use sweetspot_sim::Simulator;
 use sweetspot_units::{Duration, Volume};
@@ -21,8 +24,12 @@ pub fn tolerance(text: &str) -> Result<f64, String> {
 }
 
 pub fn run(arguments: &SweepArguments) -> Ending {
+    if let Some(out) = &arguments.out {
+        check_out(out, arguments)?;
+    }
     let scenario = arguments.file.scenario()?;
-    let bounds = SearchBounds { tolerance: arguments.tolerance, ..SearchBounds::around(&scenario) };
+    let tolerance = arguments.tolerance.unwrap_or(TOLERANCE);
+    let bounds = SearchBounds { tolerance, ..SearchBounds::around(&scenario) };
     let workers = arguments.parallel.workers();
     let engine = CountingEngine::new(&Simulator);
     let interrupted = || err!("sweetspot: interrupted after {} runs", engine.done());
@@ -34,7 +41,8 @@ pub fn run(arguments: &SweepArguments) -> Ending {
         }
         Ok::<Mft, StudyError>(found)
     };
-    let found = progress::while_it_counts(work, || engine.done(), interrupted)?;
+    let found = progress::while_it_counts(work, || engine.done(), interrupted)
+        .map_err(|error| arguments.file.blame(&error))?;
     if found.rate_bps == 0.0 {
         return Err("no window moved data: do the runs end before the transfer begins? \
                     `sweetspot run` shows when it does"
@@ -45,8 +53,27 @@ pub fn run(arguments: &SweepArguments) -> Ending {
     } else {
         print_for_people(&scenario, &found, arguments.seeds);
     }
+    if let Some(out) = &arguments.out {
+        let text = json(&scenario.title, &found, arguments.seeds).to_string() + "\n";
+        whole_file::write(out, text.as_bytes())?;
+        note!("wrote {}", out.shown());
+    }
     Ok(ExitCode::SUCCESS)
 }
+
+/// Refuses a name of another format, and a file that the search reads or that cannot be made.
+fn check_out(out: &Path, arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
+    if out.extension().is_none_or(|extension| extension != "json") {
+        let wrong = format!("--out {}: --find-best writes FILE.json", out.shown());
+        return Err(UsageError::new(wrong).into());
+    }
+    whole_file::has_place("--out", Some(out))?;
+    whole_file::spares_inputs("--out", Some(out), &arguments.file.files())?;
+    Ok(())
+}
+
+/// The search ends within this fraction of the best window.
+const TOLERANCE: f64 = 0.005;
 
 /// Rates within this share of the best count as equal to it.
 const PLATEAU: f64 = 0.02;

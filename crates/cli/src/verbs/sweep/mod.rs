@@ -12,11 +12,11 @@ use sweetspot_report::{
 use sweetspot_scenario::Engine;
 use sweetspot_units::{Duration, Rate};
 
-use super::run::NOT_COVERED;
-use super::{Ending, Fallible};
+use super::Ending;
+use super::run::{self, NOT_COVERED};
 use sweetspot_program::build::identity;
 use sweetspot_program::engine::EngineName;
-use sweetspot_program::print::Shown;
+use sweetspot_program::print::{Shown, wrapped};
 use sweetspot_program::progress::{self, AnnouncingEngine, CountingEngine};
 use sweetspot_program::result_journal::{OnVersionMismatch, ResultJournal};
 use sweetspot_program::scenario_file::{Parallel, ScenarioFile};
@@ -30,7 +30,8 @@ use sweetspot_program::whole_file;
 Every combination of the values runs under the same seeds, on all cores. With
 --out, finished runs are kept in FILE.journal beside it: the same command
 continues after an interruption. The lines below the table name the fastest
-combination and, of those that are as fast, the one with the shortest RTT.
+combination or, of those that are as fast, the one with the shortest RTT.
+`sweetspot sweep @` lists the scenarios that come with the program.
 
 Examples:
   sweetspot sweep @elephants --over path.buffer=100pkt,313pkt,625pkt
@@ -48,12 +49,12 @@ pub struct SweepArguments {
     #[arg(long, value_name = "KEY=VALUES")]
     over: Vec<String>,
     /// Search for the smallest window at which the first transfer is as fast as with any, in the simulator, and print
-    /// every window tried
-    #[arg(long, conflicts_with_all = ["over", "engine", "out"])]
+    /// every window tried; --out FILE.json keeps what --json prints
+    #[arg(long, conflicts_with_all = ["over", "engine"])]
     find_best: bool,
-    /// Precision of the search: the distance from the best window, as a share of it
-    #[arg(long, value_name = "SHARE", default_value_t = 0.005, value_parser = best::tolerance, requires = "find_best")]
-    tolerance: f64,
+    /// Stop the search within this fraction of the best window [default: 0.005]
+    #[arg(long, value_name = "SHARE", value_parser = best::tolerance)]
+    tolerance: Option<f64>,
     /// Seeds per combination, starting with the scenario's; the table shows mean and 95 % confidence
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seeds)]
     seeds: u64,
@@ -94,8 +95,15 @@ impl ResultFormat {
 }
 
 pub fn run(arguments: SweepArguments) -> Ending {
+    if arguments.file.is_list() {
+        run::list();
+        return Ok(ExitCode::SUCCESS);
+    }
     if arguments.find_best {
         return best::run(&arguments);
+    }
+    if arguments.tolerance.is_some() {
+        return Ok(usage_error::said("--tolerance is for --find-best; add it, or leave it out"));
     }
     if arguments.over.is_empty() {
         return Ok(usage_error::said("give values with --over or --find-best; try '--help'"));
@@ -225,7 +233,8 @@ fn print(arguments: &SweepArguments, sweep: &Sweep, points: &[SweepPoint]) -> Fa
     if !arguments.json {
         out!("{}", sweep_table(&keys, points).trim_end());
         if let Some(verdict) = verdict(&keys, points, arguments.engine) {
-            out!("\n{verdict}");
+            out!("");
+            verdict.lines().for_each(|line| wrapped(line, ""));
         }
         return Ok(());
     }
@@ -272,12 +281,14 @@ fn verdict(keys: &[String], points: &[SweepPoint], engine: EngineName) -> Option
         ),
         None => {
             let rtts: Vec<Option<Duration>> = points.iter().map(SweepPoint::rtt).collect();
-            let shortest = fastest.shortest_rtt(&rtts);
-            let shortest = shortest.map_or(String::new(), |(place, goodput_bps)| {
-                format!("\nAs fast with the shortest RTT: {}.", show(place, goodput_bps))
-            });
+            if let Some((place, goodput_bps)) = fastest.shortest_rtt(&rtts) {
+                let best = show(place, goodput_bps);
+                return Some(format!(
+                    "Best: {best}: the shortest RTT of those that are as fast as the fastest, {first}.{more}{chance}"
+                ));
+            }
             let clauses = [vec![first], fastest.others_in_words(name)].concat().join("; ");
-            format!("Fastest: {clauses}.{more}{shortest}{chance}")
+            format!("Fastest: {clauses}.{more}{chance}")
         }
     })
 }

@@ -1,0 +1,281 @@
+//! An outcome on a terminal.
+
+use sweetspot_program::print::{spaced, wrapped};
+use sweetspot_scenario::{
+    ControllerEvent, CrossOutcome, Derivation, Outcome, Scenario, TransferOutcome,
+};
+use sweetspot_units::{Bytes, Duration, Rate, Significant};
+
+/// Prints the outcome.
+pub fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
+    let title = match outcome.scenario.as_str() {
+        "" => "Untitled scenario",
+        title => title,
+    };
+    wrapped(&format!("{title} ({} engine, seed {})", outcome.engine, outcome.seed), "");
+    for (i, t) in outcome.transfers.iter().enumerate() {
+        match why_nothing_moved(scenario, i, t) {
+            Some(why) => {
+                wrapped(&format!("transfer {i}: nothing measured, {why} [{}]", t.sizing), "");
+            }
+            None => print_transfer(i, t, scenario.transfers.get(i).and_then(|t| t.size)),
+        }
+        print_events(&t.events);
+    }
+    for (i, c) in outcome.cross.iter().enumerate() {
+        let loss = share(c.loss_rate);
+        wrapped(&format!("cross {i} ({}): {}, loss {loss}", c.kind, by_direction(c)), "");
+    }
+    let b = &outcome.bottleneck;
+    // The closed forms know bytes; the other engines count data packets and ACKs alike.
+    let counted = match outcome.derivation {
+        Some(_) => format!("packets of {}", scenario.path.packet),
+        None => "packets, ACKs included".to_owned(),
+    };
+    let bottleneck = format!(
+        "bottleneck: {:.1} % used{}, loss {}, mean queueing delay {}, mean queue {:.1} \
+         {counted} (max {})",
+        b.utilisation * 100.0,
+        before(scenario, outcome),
+        share(b.loss_rate),
+        Duration::from_secs_f64(b.queue_delay_mean_s),
+        b.queue_mean_packets,
+        b.queue_max_packets,
+    );
+    wrapped(&bottleneck, "");
+    match &outcome.derivation {
+        Some(derivation) => print_derivation(derivation),
+        None => {
+            // Only the simulator has events of its own.
+            let events = match outcome.events {
+                0 => String::new(),
+                events => format!("{events} events, "),
+            };
+            let forwarded = outcome.packets_forwarded;
+            wrapped(&format!("{events}{forwarded} packets forwarded, {:.3} s", outcome.wall_s), "");
+        }
+    }
+}
+
+/// A line for each event.
+fn print_events(events: &[ControllerEvent]) {
+    for line in event_lines(events) {
+        spaced(&line);
+    }
+}
+
+/// One line per event; several alike in a row are one line, with their windows and their number.
+fn event_lines(events: &[ControllerEvent]) -> Vec<String> {
+    let is_alike = |a: &ControllerEvent, b: &ControllerEvent| {
+        a.kind == b.kind && a.reason == b.reason && a.congestion_to == b.congestion_to
+    };
+    let line = |same: &[ControllerEvent]| {
+        let (first, last) = same.first().zip(same.last())?;
+        let congestion = match first.congestion_to.as_deref() {
+            Some("own") => "  to the sender's own congestion control".to_owned(),
+            Some(other) => format!("  to {other}"),
+            None => String::new(),
+        };
+        let window = windows(same).map_or(String::new(), |windows| format!("  {windows}"));
+        let times = match same.len() {
+            1 => String::new(),
+            count => format!("  {count} times until {:.3} s", last.at_s),
+        };
+        let reason = first.reason.as_ref().map_or(String::new(), |reason| format!("  {reason}"));
+        Some(format!("  {:8.3} s  {}{congestion}{window}{times}{reason}", first.at_s, first.kind))
+    };
+    events.chunk_by(is_alike).filter_map(line).collect()
+}
+
+/// The windows of several events: the only one, or the first and the last, or if others are beyond these, the range and the last.
+fn windows(events: &[ControllerEvent]) -> Option<String> {
+    let set = || events.iter().filter_map(|event| event.window_bytes);
+    let (first, last) = (set().next()?, set().next_back()?);
+    let (low, high) = (set().min()?, set().max()?);
+    let words = |window| Bytes::new(window).to_string();
+    Some(match (first, last) {
+        _ if low == high => words(last),
+        ends if ends == (low, high) || ends == (high, low) => {
+            format!("{} to {}", words(first), words(last))
+        }
+        _ => format!("{} to {}, finally {}", words(low), words(high), words(last)),
+    })
+}
+
+/// A share in per cent, to three digits.
+fn share(of: f64) -> String {
+    format!("{} %", Significant::<3>(of * 100.0))
+}
+
+/// Use of the bottleneck before the first transfer; the closed forms know it even if that starts at once.
+fn before(scenario: &Scenario, outcome: &Outcome) -> String {
+    let first = scenario.transfers.iter().filter(|t| !t.follows).map(|t| t.start).min();
+    match first {
+        Some(Duration::ZERO) if outcome.derivation.is_none() => String::new(),
+        _ => format!(" ({:.1} % before)", outcome.bottleneck.utilisation_before * 100.0),
+    }
+}
+
+/// The rate of a transfer, after its size and completion time if it is complete.
+fn moved(t: &TransferOutcome, size: Option<Bytes>) -> String {
+    let rate = Rate::from_f64(t.goodput_bps);
+    match size.zip(t.completion_s) {
+        Some((size, took)) => format!("{size} in {}, {rate}", Duration::from_secs_f64(took)),
+        None => rate.to_string(),
+    }
+}
+
+fn print_transfer(i: usize, t: &TransferOutcome, size: Option<Bytes>) {
+    let timeouts = match t.timeouts {
+        1 => "1 timeout".to_owned(),
+        n => format!("{n} timeouts"),
+    };
+    let line = format!(
+        "transfer {i}: {}, RTT {} (p99 {}), loss {}, {timeouts}, window {} [{}]",
+        moved(t, size),
+        Duration::from_secs_f64(t.rtt_mean_s),
+        Duration::from_secs_f64(t.rtt_p99_s),
+        share(t.loss_rate),
+        Bytes::new(t.window_final_bytes),
+        t.sizing,
+    );
+    wrapped(&line, "");
+}
+
+/// Why a transfer has no throughput to show, if it has none.
+fn why_nothing_moved(scenario: &Scenario, i: usize, finished: &TransferOutcome) -> Option<String> {
+    if finished.goodput_bps > 0.0 {
+        return None;
+    }
+    let (from, to) = (scenario.warmup, scenario.warmup + scenario.duration);
+    let start = scenario.transfers.get(i)?.start;
+    if start >= to {
+        return Some(format!("it starts at {start} and the run ends at {to}"));
+    }
+    match finished.completion_s {
+        Some(took) if start.as_secs_f64() + took <= from.as_secs_f64() => Some(format!(
+            "it finished {took:.3} s after its start, and the measured time began at {from}"
+        )),
+        _ => Some(format!("nothing was acknowledged between {from} and {to}")),
+    }
+}
+
+/// Goodput of cross traffic: each direction is a link of its own.
+fn by_direction(cross: &CrossOutcome) -> String {
+    match cross.reverse_goodput_bps {
+        Some(reverse) if reverse > 0.0 => {
+            let forward = cross.forward_goodput_bps.unwrap_or(cross.goodput_bps - reverse);
+            format!("{} forward, {} reverse", Rate::from_f64(forward), Rate::from_f64(reverse))
+        }
+        _ => Rate::from_f64(cross.goodput_bps).to_string(),
+    }
+}
+
+fn print_derivation(derivation: &Derivation) {
+    out!("how:");
+    for formula in &derivation.formulas {
+        wrapped(&format!("{}: {}", formula.what, formula.rule), "  ");
+        wrapped(&formula.numbers, "    ");
+        wrapped(&format!("[{}]", formula.source), "    ");
+    }
+    out!("assumed:");
+    for assumption in &derivation.assumptions {
+        wrapped(assumption, "  ");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sweetspot_scenario::{Engine, NoRecorder};
+    use sweetspot_sim::Simulator;
+    use sweetspot_theory::engine::Theory;
+
+    fn outcome_of(changes: &[&str], engine: &dyn Engine) -> (Scenario, Outcome) {
+        let text = "duration = '2s'\n[path]\nrate = '10Mbit/s'\nrtt = '10ms'\nbuffer = '20pkt'\n\
+                    [[cross]]\nkind = 'poisson'\ncount = 10\nrate = '400kbit/s'\n\
+                    [[transfer]]\nsizing = 'max'";
+        let changes: Vec<String> = changes.iter().map(|change| (*change).to_owned()).collect();
+        let scenario = Scenario::parse_with(text, &changes).unwrap();
+        let outcome = engine.run(&scenario, &mut NoRecorder).unwrap();
+        (scenario, outcome)
+    }
+
+    #[test]
+    fn a_transfer_from_the_start_has_no_time_before_it() {
+        let before = |changes: &[&str], engine: &dyn Engine| {
+            let (scenario, outcome) = outcome_of(changes, engine);
+            before(&scenario, &outcome)
+        };
+        assert_eq!(before(&[], &Simulator), "");
+        assert!(before(&["transfer.start=1s"], &Simulator).ends_with(" % before)"));
+        // 10 x 0.4 of 10 Mbit/s.
+        assert_eq!(before(&[], &Theory), " (40.0 % before)");
+    }
+
+    #[test]
+    fn a_complete_transfer_shows_its_size_and_time() {
+        let words = |size: &str| {
+            let (scenario, outcome) = outcome_of(&[&format!("transfer.size={size}")], &Simulator);
+            moved(&outcome.transfers[0], scenario.transfers[0].size)
+        };
+        assert!(words("150kB").starts_with("150 kB in "), "{}", words("150kB"));
+        assert!(!words("1GB").contains(" in "), "{}", words("1GB"));
+    }
+
+    #[test]
+    fn an_event_says_to_what_and_why() {
+        let event = |at_s: f64, kind: &str, congestion: Option<&str>, reason: Option<&str>| {
+            ControllerEvent {
+                at_s,
+                kind: kind.to_owned(),
+                window_bytes: (kind == "limited").then_some(9000),
+                rate_bps: None,
+                rtt_s: None,
+                reason: reason.map(str::to_owned),
+                congestion_to: congestion.map(str::to_owned),
+            }
+        };
+        let lines = event_lines(&[
+            event(1.0, "switched", Some("bbr"), None),
+            event(2.0, "switched", Some("own"), None),
+            event(3.0, "open", None, Some("no packet train arrived")),
+            event(4.0, "open", None, Some("the rate fell")),
+            event(5.0, "limited", None, None),
+            event(6.5, "limited", None, None),
+        ]);
+        let expected = [
+            "     1.000 s  switched  to bbr",
+            "     2.000 s  switched  to the sender's own congestion control",
+            "     3.000 s  open  no packet train arrived",
+            "     4.000 s  open  the rate fell",
+            "     5.000 s  limited  9 kB  2 times until 6.500 s",
+        ];
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn a_line_for_several_events_has_their_number_and_the_ends_of_their_windows() {
+        let lines = |windows: &[u64]| {
+            let limited = |(i, window): (usize, &u64)| ControllerEvent {
+                at_s: i as f64,
+                kind: "limited".to_owned(),
+                window_bytes: Some(*window),
+                rate_bps: None,
+                rtt_s: None,
+                reason: None,
+                congestion_to: None,
+            };
+            event_lines(&windows.iter().enumerate().map(limited).collect::<Vec<_>>())
+        };
+        for (windows, words) in [
+            (vec![1000], "1 kB"),
+            (vec![1000, 1000], "1 kB  2 times until 1.000 s"),
+            (vec![1000, 3000, 9000], "1 kB to 9 kB  3 times until 2.000 s"),
+            (vec![9000, 1000], "9 kB to 1 kB  2 times until 1.000 s"),
+            (vec![3000, 9000, 1000, 5000], "1 kB to 9 kB, finally 5 kB  4 times until 3.000 s"),
+        ] {
+            assert_eq!(lines(&windows), [format!("     0.000 s  limited  {words}")]);
+        }
+    }
+}
