@@ -180,7 +180,7 @@ pub fn unknown_reasons(measured: &Measured) -> Vec<String> {
     measured.report.directions.iter().flat_map(reasons_of).collect()
 }
 
-/// The same of one direction. A quantity whose measurement was skipped has the reason for that.
+/// The reasons of one direction. A quantity has the reason of its skipped step, if a step was skipped.
 fn reasons_of(report: &DirectionReport) -> Vec<String> {
     let way = report.direction.name();
     let mut skipped: Vec<(&str, &str, bool)> = report

@@ -123,8 +123,8 @@ impl Outlook {
     }
 }
 
-/// The mean of [`RUNS`] simulations at the measured loss. Its interval is Student's, and includes those of the same
-/// simulations at both ends of the loss's interval.
+/// The mean of [`RUNS`] simulations at the measured loss. Its interval is Student's, widened by the same simulations at
+/// both ends of the loss's interval.
 fn expected(
     file: &PathFile,
     name: &'static str,
@@ -215,7 +215,7 @@ mod tests {
         }
     }
 
-    /// A path of 20 Mbit/s and 20 ms with this random loss, whose interval ends at `loss`.
+    /// A path of 20 Mbit/s and 20 ms with this random loss; `loss` has the ends of its interval.
     fn path(percent: f64, loss: Option<[f64; 2]>) -> PathFile {
         let text = format!(
             "duration = '10s'\n[path]\nrate = '20Mbit/s'\nrtt = '20ms'\nbuffer = '50kB'\nloss = '{percent}%'\n\

@@ -100,8 +100,8 @@ impl TcpFacts {
     }
 }
 
-/// Measures the path to the other end of `contact` by `plan`. `progress` receives each step in words, with its direction, before it
-/// is taken; if it returns [`ControlFlow::Break`], the measurement ends there and keeps its results so far.
+/// Measures the path to the other end of `contact` by `plan`. `progress` receives each step in words, with its direction, before the
+/// step begins. [`ControlFlow::Break`] ends the measurement there; the results so far remain.
 pub fn measure(
     contact: &Contact,
     mut plan: Plan,
