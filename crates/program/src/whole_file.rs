@@ -43,6 +43,16 @@ pub fn has_place(option: &str, path: Option<&Path>) -> Result<(), String> {
     }
 }
 
+/// Makes the directory `path` and those above it, if they are missing. `option` names it in the error.
+pub fn make_directory(option: &str, path: &Path) -> Result<(), String> {
+    fs::create_dir_all(path).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
+            format!("{option} {}: it is not a directory; name another one", path.shown())
+        }
+        _ => format!("{option} {}: {error}; name a directory that you may write to", path.shown()),
+    })
+}
+
 /// Fails if `output`, the file of `option`, is one of `inputs`, be it by another name or a link: the result would replace
 /// its own source. Asked before anything is written.
 pub fn spares_inputs(

@@ -51,8 +51,8 @@ pub fn gallery(figures: &[Figure], page_info: &PageInfo) -> String {
             h2 { "Reproduce" }
             pre { (page_info.command) }
             p.note {
-                "Sweetspot " (page_info.version) ", " (page_info.date) "; " (page_info.took) ". Of all points in one unit's "
-                "width of a picture the first, lowest, highest and last are drawn, so no peak is lost; arrows say how far "
+                "Sweetspot " (page_info.version) ", " (page_info.date) "; " (page_info.took) ". Where many points share "
+                "one pixel, the first, lowest, highest and last are drawn, so no peak is lost; arrows say how far "
                 "values lie beyond a frame."
             }
         }

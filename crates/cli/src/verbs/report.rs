@@ -7,7 +7,7 @@ use sweetspot_report::{ResultFile, Sheet, Theme, read_file, report_page, sheets,
 
 use super::Ending;
 use crate::picture::Converter;
-use sweetspot_program::print::Shown;
+use sweetspot_program::print::{Shown, is_quiet};
 use sweetspot_program::values::ThemeName;
 use sweetspot_program::whole_file;
 
@@ -57,7 +57,7 @@ pub fn run(arguments: ReportArguments) -> Ending {
         whole_file::spares_inputs(file.option, Some(&file.path), &arguments.results)?;
     }
     for file in &written {
-        write(file, arguments.json)?;
+        write(file, arguments.json || is_quiet())?;
     }
     if arguments.json {
         out!("{}", serde_json::to_string_pretty(&in_json(&written, &sheets))?);
@@ -173,8 +173,7 @@ fn drawn(
     sheets: &[Sheet],
     draw: impl Fn(&str, &Plot) -> Result<Vec<u8>, String>,
 ) -> Result<Vec<Written>, String> {
-    std::fs::create_dir_all(directory)
-        .map_err(|error| format!("{}: {error}; choose another directory", directory.shown()))?;
+    whole_file::make_directory(option, directory)?;
     let mut all = Vec::new();
     for sheet in sheets {
         for (i, plot) in sheet.plots.iter().enumerate() {

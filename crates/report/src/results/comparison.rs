@@ -25,12 +25,7 @@ const QUANTITIES: [ComparedQuantity; 5] = [
         decimals: 2,
     },
     ComparedQuantity { label: "mean RTT", unit: "ms", of: |t, _| t.rtt_mean_s * 1e3, decimals: 2 },
-    ComparedQuantity {
-        label: "99 % of RTTs below",
-        unit: "ms",
-        of: |t, _| t.rtt_p99_s * 1e3,
-        decimals: 2,
-    },
+    ComparedQuantity { label: "RTT p99", unit: "ms", of: |t, _| t.rtt_p99_s * 1e3, decimals: 2 },
     ComparedQuantity { label: "loss", unit: "%", of: |t, _| t.loss_rate * 100.0, decimals: 4 },
     ComparedQuantity {
         label: "queueing delay",

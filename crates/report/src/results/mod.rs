@@ -51,8 +51,8 @@ pub fn report_page(
         }
         section #about {
             p.note {
-                "Sweetspot " (version) ". Of all points in one unit's width of a picture the first, lowest, highest "
-                "and last are drawn, so no peak is lost; arrows give values beyond a frame. Vertical strokes are "
+                "Sweetspot " (version) ". Where many points share one pixel, the first, lowest, highest and last are "
+                "drawn, so no peak is lost; arrows give values beyond a frame. Vertical strokes are "
                 "95 % confidence intervals over seeds (Student's t). A box spans the first to the third quartile, with "
                 "the median in it, and its whiskers the 5th to the 95th percentile."
             }

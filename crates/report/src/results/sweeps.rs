@@ -277,11 +277,11 @@ fn goodput_over_seeds(sweep: &SweepFile, points: &[Point]) -> Option<Plot> {
     const FASTEST: usize = 4;
     let mut shown: Vec<(f64, &Point)> = points.iter().map(|p| (p.mean_goodput(), p)).collect();
     let label = "goodput, Mbit/s";
-    let mut title = picture_title(label, ": share of seeds below");
+    let mut title = "Distribution of goodput over seeds (CDF)".to_owned();
     if shown.len() > MAX_VARIANTS {
         shown.sort_by(|a, b| b.0.total_cmp(&a.0));
         shown.truncate(FASTEST);
-        title += &format!(", of the {FASTEST} fastest variants");
+        title += &format!(", {FASTEST} fastest variants");
     }
     let share = Axis::new("share of seeds").between(0.0, 1.0);
     let mut plot = Plot::new(title, Axis::new(label), share);
