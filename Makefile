@@ -106,9 +106,9 @@ install: build library ## The program, man pages, completions and libsweetspot i
 install-of:
 	@$(MAKE) --no-print-directory man-of PROGRAM=$(PROGRAM)
 	install -D -s -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/sweetspot
-	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 target/man/*.1
-	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man5 target/man/*.5
-	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man7 target/man/sweetspot.7
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 target/man/man1/*.1
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man5 target/man/man5/*.5
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man7 target/man/man7/*.7
 	install -D -m 644 target/completions/sweetspot.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/sweetspot
 	install -D -m 644 target/completions/sweetspot.zsh $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_sweetspot
 	install -D -m 644 target/completions/sweetspot.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/sweetspot.fish

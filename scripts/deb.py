@@ -20,9 +20,9 @@ import tarfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # The files below ROOT, and where they go: a folder (with a slash), or a name.
 FILES = [
-    ("target/man/*.1", "usr/share/man/man1/"),
-    ("target/man/*.5", "usr/share/man/man5/"),
-    ("target/man/sweetspot.7", "usr/share/man/man7/"),
+    ("target/man/man1/*.1", "usr/share/man/man1/"),
+    ("target/man/man5/*.5", "usr/share/man/man5/"),
+    ("target/man/man7/*.7", "usr/share/man/man7/"),
     ("target/completions/sweetspot.bash", "usr/share/bash-completion/completions/sweetspot"),
     ("target/completions/sweetspot.zsh", "usr/share/zsh/vendor-completions/_sweetspot"),
     ("target/completions/sweetspot.fish", "usr/share/fish/vendor_completions.d/sweetspot.fish"),

@@ -79,7 +79,7 @@ verb "sweep" 180 - "$S" sweep fixed.toml --over transfer.sizing=fixed:20kB,fixed
 verb "report" 60 - sh -c '"$S" run fixed.toml --out run.json && "$S" report run.json && test -s report.html'
 verb "ui" 60 - sh -c '"$S" ui --json >served & until [ -s served ]; do sleep .2; done
     address=$(grep -o "http[^\"]*" served); curl -sf -o got "$address"; code=$?; kill $!; wait; test -s got && exit $code'
-verb "generate" 60 - sh -c '"$S" generate man man && test -s man/sweetspot.1 && "$S" generate completions bash >got && test -s got'
+verb "generate" 60 - sh -c '"$S" generate man man && test -s man/man1/sweetspot.1 && "$S" generate completions bash >got && test -s got'
 verb "run --engine lab" 180 - "$S" run tiny.toml --engine lab
 verb "emulate" 60 - "$S" emulate --path "$path" -- sh -c 'ping -c 3 $SWEETSPOT_FAR'
 verb "emulate, not root" 60 - $user "$S" emulate --path "$path" -- sh -c 'ping -c 3 $SWEETSPOT_FAR'

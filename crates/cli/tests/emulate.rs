@@ -110,6 +110,17 @@ fn what_is_wrong_is_said_in_one_line() {
     wrong(&["--path", "lte", "--", "true"], 2, "(did you mean @lte?)");
     wrong(&["--path", "@elephnats", "--", "true"], 2, "did you mean @elephants?");
     wrong(&["--path", "elephants", "--", "true"], 2, "@elephants is a scenario");
+    let twice = "rate=1Mbit/s rtt=20ms delay=50ms buffer=9kB";
+    wrong(&["--path", twice, "--", "true"], 2, "both ways add up to 100 ms, but rtt is 20 ms");
+    let trace = tempfile::NamedTempFile::new().unwrap();
+    fs::write(trace.path(), "0,1Mbit/s\n1,2Mbit/s\n").unwrap();
+    let file = trace.path().to_str().unwrap();
+    for (option, side) in [
+        ("--trace-up", "--trace-down FILE, or down.rate="),
+        ("--trace-down", "--trace-up FILE, or up.rate="),
+    ] {
+        wrong(&["--path", "rtt=20ms buffer=1bdp", option, file, "--", "true"], 2, side);
+    }
     wrong(&["--pth", PATH, "--", "true"], 2, "a similar argument exists: '--path'; try '--help'");
     wrong(
         &["--path", PATH, "--certificate", "/", "--", "true"],
@@ -120,6 +131,11 @@ fn what_is_wrong_is_said_in_one_line() {
         wrong(&["--path", PATH, "--", "no-such-program"], 127, "cannot run \"no-such-program\"");
         let nowhere = ["--quiet", "--certificate", "/nowhere/c", "--path", PATH, "--", "true"];
         wrong(&nowhere, 1, "--certificate /nowhere/c");
+        let missing =
+            ["--quiet", "--far", "exec no-such-program", "--path", PATH, "--", "sleep", "60"];
+        let output = Command::new(SWEETSPOT).arg("emulate").args(missing).output().unwrap();
+        assert_eq!(output.status.code(), Some(127), "{}", stderr(&output));
+        assert!(stderr(&output).contains("the far command ended early with exit code 127"));
         let far = ["--quiet", "--far", "exit 3", "--path", PATH, "--", "sleep", "0.5"];
         wrong(&far, 0, "the far command ended early with exit code 3");
     }

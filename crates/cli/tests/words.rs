@@ -157,7 +157,18 @@ fn the_overview_names_only_verbs_and_every_page_has_its_sections() -> Tested {
     let directory = tempfile::tempdir()?;
     let output = sweetspot(&["generate", "man", "."]).current_dir(&directory).output()?;
     assert!(output.status.success(), "{}", stderr(&output));
-    let overview = std::fs::read_to_string(directory.path().join("sweetspot.7"))?;
+    let overview = std::fs::read_to_string(directory.path().join("man7/sweetspot.7"))?;
+    for verb in ["measure", "demo", "generate"] {
+        assert!(overview.contains(&format!("sweetspot\\-{verb} (1)")), "{verb}");
+    }
+    let program = std::fs::read_to_string(directory.path().join("man1/sweetspot.1"))?;
+    for word in
+        ["SWEETSPOT_VERB_OPTION", "\\fB3\\fR", "\\fB23\\fR", "\\fB127\\fR", "sweetspot\\-run"]
+    {
+        assert!(program.contains(word), "{word}: {program}");
+    }
+    let emulate = std::fs::read_to_string(directory.path().join("man1/sweetspot-emulate.1"))?;
+    assert!(emulate.contains("\\fB127\\fR") && emulate.contains("that of COMMAND"), "{emulate}");
     for section in ["EXIT STATUS", "ENVIRONMENT", "FILES", "EXAMPLES"] {
         assert!(overview.contains(&format!(".SH {section}")), "{section}");
     }
@@ -168,14 +179,13 @@ fn the_overview_names_only_verbs_and_every_page_has_its_sections() -> Tested {
         .collect();
     assert!(pages.len() > 10, "{pages:?}");
     for page in pages {
-        assert!(directory.path().join(&page).exists(), "{page}");
+        assert!(directory.path().join("man1").join(&page).exists(), "{page}");
     }
-    for page in std::fs::read_dir(&directory)? {
+    // A page on a file (man5) has other sections.
+    let listed = ["man1", "man7"].map(|section| std::fs::read_dir(directory.path().join(section)));
+    let [commands, overviews] = listed;
+    for page in commands?.chain(overviews?) {
         let page = page?.path();
-        // A page on a file has other sections.
-        if page.extension().is_some_and(|section| section == "5") {
-            continue;
-        }
         let text = std::fs::read_to_string(&page)?;
         for section in ["EXIT STATUS", "ENVIRONMENT", "FILES", "EXAMPLES"] {
             assert!(
@@ -186,6 +196,16 @@ fn the_overview_names_only_verbs_and_every_page_has_its_sections() -> Tested {
             );
         }
     }
+    Ok(())
+}
+
+#[test]
+fn a_file_in_the_place_of_a_directory_is_called_one() -> Tested {
+    let file = tempfile::NamedTempFile::new()?;
+    let path = file.path().to_string_lossy().into_owned();
+    let output = sweetspot(&["generate", "man", &path]).output()?;
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("it is not a directory"), "{}", stderr(&output));
     Ok(())
 }
 

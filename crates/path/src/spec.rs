@@ -137,7 +137,13 @@ fn resolve_name(text: &str) -> Result<String, PathError> {
     // A key for both directions replaces the keys of each.
     let replaced = |own: &str| {
         let plain = own.split_once('.').map_or(own, |(_, plain)| plain);
-        given.iter().any(|given| given == own || given == plain)
+        // Both set the propagation.
+        let other = match plain {
+            "rtt" => "delay",
+            "delay" => "rtt",
+            _ => plain,
+        };
+        given.iter().any(|given| given == own || given == plain || given == other)
     };
     let kept = path.spec.split(' ').filter(|word| !replaced(&key(word)));
     Ok(kept.chain([rest]).collect::<Vec<&str>>().join(" "))
@@ -197,12 +203,21 @@ impl FromStr for PathSpec {
                 why: "it must be a whole number".into(),
             })?,
         };
-        Ok(PathSpec {
-            up: resolve(&Written { side: "up", own: &up, both: &both }, rtt, mtu)?,
-            down: resolve(&Written { side: "down", own: &down, both: &both }, rtt, mtu)?,
-            mtu,
-            seed,
-        })
+        let written = |side, own| Written { side, own, both: &both };
+        let (up, down) = (written("up", &up), written("down", &down));
+        let spec =
+            PathSpec { up: resolve(&up, rtt, mtu)?, down: resolve(&down, rtt, mtu)?, mtu, seed };
+        let delayed = [up, down].into_iter().find(|side| side.get("delay").is_some());
+        match rtt.filter(|rtt| *rtt != spec.rtt()).zip(delayed) {
+            Some((rtt, side)) => {
+                let sum = spec.rtt();
+                let why = format!(
+                    "both ways add up to {sum}, but rtt is {rtt}; leave one of the two out"
+                );
+                Err(side.impossible("delay", why))
+            }
+            None => Ok(spec),
+        }
     }
 }
 

@@ -37,7 +37,11 @@ Examples:
     sweetspot emulate --path path.toml -- bash
 
   The highest rate that this machine emulates accurately:
-    sweetspot emulate --self-test";
+    sweetspot emulate --self-test
+
+Exit codes: that of COMMAND, or 128 + n if signal n ended it; 1 the path could
+not be emulated; 2 the command line is wrong; 127 COMMAND or the far command was
+not found.";
 
 /// Run a command across an emulated path between two namespaces
 ///
@@ -47,7 +51,7 @@ Examples:
 /// reports how accurate the emulation was. Rates and buffers count IP packets, without Ethernet's headers.
 ///
 /// Needs root, or a kernel that allows user namespaces. When COMMAND ends, everything started inside
-/// ends, too. The exit code is COMMAND's, or 128 + n after signal n.
+/// ends, too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct EmulateArguments {
@@ -160,7 +164,10 @@ fn resolve(text: &str, arguments: &EmulateArguments) -> Fallible<HopChain> {
             }
         }
         let steady = || vec![Variation::default()];
-        let wrong = |error: PathError| UsageError::new(path_option::wrong_path(&error));
+        let wrong = |error: PathError| match (&error, untraced(&traces)) {
+            (PathError::Missing("rate", _), Some(words)) => UsageError::new(words),
+            _ => UsageError::new(path_option::wrong_path(&error)),
+        };
         let hop = text.parse().map_err(wrong)?;
         HopChain { hops: vec![hop], up: steady(), down: steady() }
     };
@@ -175,6 +182,19 @@ fn resolve(text: &str, arguments: &EmulateArguments) -> Fallible<HopChain> {
         path.down[hop].trace = Some(trace);
     }
     Ok(path)
+}
+
+/// The message that the direction without a trace has no rate; `None` if both or none have a trace.
+fn untraced(traces: &(Option<Trace>, Option<Trace>)) -> Option<&'static str> {
+    match traces {
+        (Some(_), None) => Some(
+            "path: the rate from far to near is missing; add --trace-down FILE, or down.rate=100Mbit/s to --path",
+        ),
+        (None, Some(_)) => Some(
+            "path: the rate from near to far is missing; add --trace-up FILE, or up.rate=100Mbit/s to --path",
+        ),
+        _ => None,
+    }
 }
 
 /// Whether `word` sets the rate of that side.
@@ -266,16 +286,23 @@ fn test_machine(arguments: &EmulateArguments) -> Fallible<u8> {
     Ok(u8::from(found.highest.is_none()))
 }
 
-/// Waits for the near command. The first signal is passed on to it, the second kills it. A far
-/// command that fails meanwhile is reported, because the near one may wait for it.
+/// Waits for the near command; returns its exit code. The first signal is passed on to it, the second kills it. A far
+/// command that fails meanwhile is reported, because the near one may wait for it; if it was not found, that ends the near
+/// one, too.
 fn wait_near(supervisor: &mut Supervisor, near: u32, far: &mut Option<u32>) -> std::io::Result<u8> {
-    let mut asked = false;
+    let (mut asked, mut is_far_missing) = (false, false);
     loop {
         match supervisor.next_event()? {
-            ProcessEvent::ChildEnded { pid, code } if pid == near => return Ok(code),
+            ProcessEvent::ChildEnded { pid, code } if pid == near => {
+                return Ok(if is_far_missing { COMMAND_NOT_FOUND } else { code });
+            }
             ProcessEvent::ChildEnded { pid, code } => {
                 if far.take_if(|far| *far == pid).is_some() && code != 0 {
                     err!("sweetspot: the far command ended early with exit code {code}");
+                    if code == COMMAND_NOT_FOUND {
+                        is_far_missing = true;
+                        Signal::TERMINATE.send(near);
+                    }
                 }
             }
             ProcessEvent::Signal(_) | ProcessEvent::TerminalSignal(_) if asked => {

@@ -9,13 +9,15 @@ use super::scenario_page;
 use crate::settings;
 use crate::verbs::Ending;
 use sweetspot_program::print::Shown;
+use sweetspot_program::whole_file;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  sweetspot generate man man && man -l man/sweetspot.1")]
+  sweetspot generate man man && man -l man/man1/sweetspot.1
+  sweetspot generate man ~/.local/share/man")]
 pub struct GenerateManArguments {
-    /// Directory to write them to; created if missing
+    /// Directory to write them to, in man1, man5 and man7 as MANPATH needs them; created if missing
     dir: PathBuf,
 }
 
@@ -28,9 +30,13 @@ const TAKES_SCENARIOS: [&str; 4] = ["run", "sweep", "emulate", "window"];
 pub fn run(arguments: GenerateManArguments, program: clap::Command) -> Ending {
     let mut program = program.disable_help_subcommand(true);
     program.build();
-    let written = std::fs::create_dir_all(&arguments.dir)
-        .and_then(|()| write_pages(&program, &mut Vec::new(), &arguments.dir));
-    let others = [("sweetspot.7", OVERVIEW), (scenario_page::FILE, &scenario_page::text())];
+    whole_file::make_directory("man:", &arguments.dir)?;
+    for section in ["man1", "man5", "man7"] {
+        whole_file::make_directory("man:", &arguments.dir.join(section))?;
+    }
+    let written = write_pages(&program, &mut Vec::new(), &arguments.dir.join("man1"));
+    let scenario_page = format!("man5/{}", scenario_page::FILE);
+    let others = [("man7/sweetspot.7", OVERVIEW), (scenario_page.as_str(), &scenario_page::text())];
     let write = |(file, text)| std::fs::write(arguments.dir.join(file), text);
     written.and_then(|()| others.into_iter().try_for_each(write)).map_err(|error| {
         format!(
@@ -66,7 +72,7 @@ fn write_pages(
     }
     let help = Help::of(command);
     let mut rest = Roff::new();
-    exit_status(&mut rest, &help);
+    exit_status(&mut rest, &help, verb);
     environment(&mut rest, command, verb);
     files(&mut rest, verb);
     notes(&mut rest, &help.notes);
@@ -76,6 +82,13 @@ fn write_pages(
     }
     rest.control("SH", ["SEE ALSO"]);
     let mut others = vec![bold("sweetspot"), roman("(7)")];
+    if verb.is_empty() {
+        for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+            let name = format!("sweetspot-{}", inner.get_name());
+            others.extend([roman(", "), bold(name), roman("(1)")]);
+        }
+        others.extend([roman(", "), bold("sweetspot-scenario"), roman("(5)")]);
+    }
     if TAKES_SCENARIOS.contains(&verb.last().map_or("", String::as_str)) {
         others.extend([roman(", "), bold("sweetspot-scenario"), roman("(5)")]);
     }
@@ -159,9 +172,18 @@ impl Help {
 const USUAL_CODES: &str = "0 success; 1 failure, and one line on standard error names the thing, the \
     reason and the next step; 2 the command line, a variable or the configuration file is wrong.";
 
-fn exit_status(page: &mut Roff, help: &Help) {
+/// Further codes of single verbs, for the page of the program.
+const CODES_OF_VERBS: &str = "3 run and sweep --engine theory: no closed form covers the scenario; 23 send, \
+    receive and copy: some files failed; 127 emulate and tune run: the command was not found. Otherwise emulate and \
+    tune run end with the exit code of their command";
+
+fn exit_status(page: &mut Roff, help: &Help, verb: &[String]) {
     page.control("SH", ["EXIT STATUS"]);
-    let codes = help.exit_codes.as_deref().unwrap_or(USUAL_CODES);
+    let usual = match verb {
+        [] => format!("{} {CODES_OF_VERBS}", USUAL_CODES.replace("is wrong.", "is wrong;")),
+        _ => USUAL_CODES.to_owned(),
+    };
+    let codes = help.exit_codes.as_deref().unwrap_or(&usual);
     for one in codes.trim_end_matches('.').split("; ") {
         match one.split_once(' ') {
             Some((code, meaning)) if code.parse::<u8>().is_ok() => {
@@ -190,7 +212,11 @@ fn environment(page: &mut Roff, command: &clap::Command, verb: &[String]) {
             entry(name.to_string_lossy().into(), format!("The default of --{long}."));
         }
     }
-    let own = settings::variable(verb, "OPTION");
+    let own = match verb {
+        // A variable names its verb.
+        [] => settings::variable(&["VERB".to_owned()], "OPTION"),
+        verb => settings::variable(verb, "OPTION"),
+    };
     let options =
         "The default of an option; write hyphens as underscores. Flags take true or false.";
     entry(own, options.to_owned());

@@ -12,7 +12,7 @@ pub fn text() -> String {
     let mut page = Roff::new();
     page.control("TH", ["sweetspot-scenario", "5", "", "sweetspot", "File formats"]);
     page.control("SH", ["NAME"]);
-    page.text([roman("sweetspot-scenario - the file that sweetspot run, sweep and emulate read")]);
+    page.text([roman("sweetspot-scenario - the file that sweetspot run, sweep, emulate and advise read, and measure writes")]);
     page.control("SH", ["DESCRIPTION"]);
     for section in CHAPTER.split("\n## ") {
         let (title, body) = section.split_once('\n').unwrap_or((section, ""));
@@ -25,7 +25,14 @@ pub fn text() -> String {
         blocks(&mut page, body);
     }
     page.control("SH", ["SEE ALSO"]);
-    let others = ["sweetspot-run", "sweetspot-sweep", "sweetspot-emulate", "sweetspot-report"];
+    let others = [
+        "sweetspot-run",
+        "sweetspot-sweep",
+        "sweetspot-emulate",
+        "sweetspot-advise-window",
+        "sweetspot-measure",
+        "sweetspot-report",
+    ];
     let names = others.map(|name| vec![bold(name), roman("(1), ")]).concat();
     page.text([names, vec![bold("sweetspot"), roman("(7)")]].concat());
     page.render()
@@ -116,6 +123,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use sweetspot_scenario::{Scenario, ScenarioError};
+    use sweetspot_sizing::{CongestionChoice, EventKind, SizingPhase};
+    use sweetspot_units::{Bytes, Duration, Rate};
 
     use super::*;
 
@@ -182,6 +191,25 @@ mod tests {
         for name in sweetspot_sizing::Sizing::NAMES.map(|name| name.split(' ').next()) {
             let name = name.expect("a name");
             assert!(page.contains(&format!("\\fB{name}\\fR")), "{name}: {page}");
+        }
+    }
+
+    #[test]
+    fn every_event_of_a_controller_is_in_the_page() {
+        let (_, events) = CHAPTER.split_once("Sizing controllers emit these events").unwrap();
+        let (table, _) = events.split_once("Each bandwidth-delay product").unwrap();
+        let (rate, rtt) = (Rate::ZERO, Duration::ZERO);
+        let kinds = [
+            EventKind::CapacityEstimated { rate, rtt },
+            EventKind::Limited { window: Bytes::ZERO },
+            EventKind::Lifted,
+            EventKind::Saturated { rate, rtt },
+            EventKind::Congested,
+            EventKind::Switched { to: CongestionChoice::Own },
+        ];
+        let phases = SizingPhase::ALL.map(SizingPhase::name);
+        for name in kinds.iter().map(EventKind::name).chain(phases) {
+            assert!(table.contains(&format!("`{name}`")), "{name}: {table}");
         }
     }
 
