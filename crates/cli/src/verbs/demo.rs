@@ -108,7 +108,7 @@ const FINISHED: &str = "finished.json";
 
 /// Shows and writes the variants that had finished when the demo was interrupted.
 fn keep_finished(
-    arguments: &Arguments,
+    arguments: &DemoArguments,
     scratch: &Path,
     total: usize,
 ) -> Result<(), Box<dyn std::error::Error>> {
@@ -124,7 +124,7 @@ fn keep_finished(
 }
 
 /// Says how long the demo takes, and what will make its result less than expected.
-fn announce(arguments: &Arguments, variants: &[Variant], size: Bytes) {
+fn announce(arguments: &DemoArguments, variants: &[Variant], size: Bytes) {
     let path = &arguments.path.spec;
     let (count, each) = (variants.len() as u64, size / path.payload_capacity());
     let least = (each * count).as_secs_f64();
@@ -194,7 +194,11 @@ fn story(
 }
 
 /// The outcome with these `rows`.
-fn outcome_of(arguments: &Arguments, content: &Content, rows: Vec<VariantOutcome>) -> DemoOutcome {
+fn outcome_of(
+    arguments: &DemoArguments,
+    content: &Content,
+    rows: Vec<VariantOutcome>,
+) -> DemoOutcome {
     DemoOutcome {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: command(arguments),

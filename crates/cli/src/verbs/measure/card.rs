@@ -189,13 +189,14 @@ fn reasons_of(report: &DirectionReport) -> Vec<String> {
         .map(|left| left.split_once(": ").unwrap_or((left, "skipped")))
         .map(|(what, why)| (what, why, false))
         .collect();
+    let discipline = report.discipline.as_ref().err().map(ToString::to_string);
     // Each quantity with the steps that measure it, as `Measurement::progress` names them.
     let available = "available bandwidth";
     let quantities = [
         ("capacity", why(&report.capacity), "rough capacity"),
         (available, why(&report.available), available),
         ("buffer", why(&report.buffer.bytes), "buffer and queue discipline"),
-        ("queue discipline", report.discipline.as_ref().err(), "buffer and queue discipline"),
+        ("queue discipline", discipline.as_ref(), "buffer and queue discipline"),
         ("random loss", why(&report.loss.rate), "random loss"),
         ("jitter", why(&report.jitter), available),
     ];

@@ -283,4 +283,3 @@ fn recorder(
     let series = RunSeries::of(scenario, arguments.interval);
     series.map(Some).map_err(|error| UsageError::new(format!("--interval {error}")))
 }
-

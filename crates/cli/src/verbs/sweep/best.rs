@@ -62,7 +62,7 @@ pub fn run(arguments: &SweepArguments) -> Ending {
 }
 
 /// Refuses a name of another format, and a file that the search reads or that cannot be made.
-fn check_out(out: &Path, arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
+fn check_out(out: &Path, arguments: &SweepArguments) -> Result<(), Box<dyn std::error::Error>> {
     if out.extension().is_none_or(|extension| extension != "json") {
         let wrong = format!("--out {}: --find-best writes FILE.json", out.shown());
         return Err(UsageError::new(wrong).into());

@@ -12,8 +12,8 @@ use sweetspot_report::{
 use sweetspot_scenario::Engine;
 use sweetspot_units::{Duration, Rate};
 
-use super::Ending;
 use super::run::{self, NOT_COVERED};
+use super::{Ending, Fallible};
 use sweetspot_program::build::identity;
 use sweetspot_program::engine::EngineName;
 use sweetspot_program::print::{Shown, wrapped};

@@ -15,7 +15,6 @@ use super::file::IncomingFile;
 use super::kept::shortened;
 use super::state::Fate;
 use super::{Destination, IncomingFiles, exists_or};
-use crate::TransferError;
 use crate::lock::lock;
 use crate::observer::FileRecord;
 use crate::{Result, TransferError};

@@ -13,7 +13,6 @@ use super::IncomingFiles;
 use super::existing::{Compared, followed};
 use super::file::IncomingFile;
 use super::state::Fate;
-use crate::TransferError;
 use crate::files::quota::{STAT_BLOCK_BYTES, blocks_of, room_of, room_on_disk};
 use crate::files::target::status::FileStatus;
 use crate::files::target::{self, TargetDirectory};

@@ -10,7 +10,7 @@ use sweetspot_protocol::{Printable, RelativePath, TEMP_FILE_PREFIX};
 
 use super::kept::{ListedNames, shortened};
 use super::{Answers, IncomingFiles};
-use crate::TransferError;
+use crate::Result;
 use crate::files::bounded_lines::BoundedLines;
 use crate::files::source::Patterns;
 use crate::files::target::{self, TargetDirectory};

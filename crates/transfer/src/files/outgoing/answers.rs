@@ -9,7 +9,6 @@ use sweetspot_protocol::{PeerText, Printable, ProtocolError};
 use sweetspot_units::Bytes;
 
 use super::{OutgoingFiles, OutgoingState, Stage, Unanswered, Want};
-use crate::TransferError;
 use crate::files::arriving_hashes::ArrivingHashes;
 use crate::files::would_move::ATTRIBUTES;
 use crate::limits::MAX_UNCONFIRMED;
