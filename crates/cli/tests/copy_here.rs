@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, SystemTime};
 
+use sweetspot_linux::clock;
 use sweetspot_linux::signals::Signal;
 
 /// Runs `sweetspot copy` in `directory`.
@@ -334,7 +335,7 @@ fn the_same_command_after_an_interruption_completes_the_same_copy() {
     };
     while part().is_none() {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it was interrupted");
-        std::thread::sleep(Duration::from_millis(5));
+        clock::sleep_until(clock::now() + sweetspot_units::Duration::from_millis(5));
     }
     Signal::TERMINATE.send(child.id());
     assert!(!child.wait().unwrap().success());

@@ -232,8 +232,8 @@ pub struct FileCounts {
     pub written: u64,
     /// Files that were there already, the same.
     pub unchanged: u64,
-    /// Files, directories and links whose content was there already, and whose mode, owner, time or extended attributes were
-    /// brought up to date.
+    /// Files, directories and links with the same content already, but another mode, owner, time or other extended attributes,
+    /// which the receiver updated.
     #[serde(default)]
     pub updated: u64,
     /// Entries of any kind that were refused or failed.

@@ -39,7 +39,7 @@ impl Destination {
             // Nothing is made: its contents would all be new.
             Some(name) if offer.dry_run => Top::Below(name),
             Some(_) => {
-                // The missing directory is named.
+                // An error names the missing parent, not the target.
                 directory(&parent, view)?;
                 std::fs::create_dir(path).map_err(unusable(path))?;
                 let target = directory(path, view)?;

@@ -1,4 +1,4 @@
-//! What a transfer would change, found out without a change.
+//! The changes that a transfer would make, for a dry run.
 
 use std::fmt::Display;
 

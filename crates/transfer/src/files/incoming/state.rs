@@ -31,7 +31,7 @@ impl Fate {
         if new { Fate::Written } else { Fate::Unchanged }
     }
 
-    /// The fate of something whose content was there, and that may have got other attributes.
+    /// The fate of an entry with the same content, depending on whether its attributes were updated.
     pub fn of_attributes(updated: bool) -> Fate {
         if updated { Fate::Updated } else { Fate::Unchanged }
     }

@@ -87,7 +87,7 @@ impl FileStatus {
         let Differences { owner, mode, time, set, remove } = differences;
         if !set.is_empty() || !remove.is_empty() {
             let held = rustix::fs::fstat(file)?.st_mode;
-            // Who may not write to a file may not set its attributes, either.
+            // Setting an attribute needs permission to write to the file.
             rustix::fs::chmod(&*path, Mode::from_raw_mode(held & 0o777 | 0o600))?;
             for (name, value) in set.iter().map(|n| &self.attributes[*n]) {
                 rustix::fs::setxattr(&*path, OsStr::from_bytes(name), value, XattrFlags::empty())?;
