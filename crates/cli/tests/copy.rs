@@ -151,6 +151,83 @@ fn a_far_end_that_is_gone_once_it_connected_is_not_waited_for() {
     assert!(said.contains("on far ended with code 3"), "{said}");
 }
 
+/// A program in place of ssh, which runs the far end here and notes its process.
+fn local_ssh(scratch: &Path) -> String {
+    let (program, processes) = (scratch.join("ssh"), scratch.join("processes"));
+    let script = format!(
+        "case \" $* \" in *' -G '*) exit 0;; esac\necho $$ >>{}\nfor command; do :; done\nexec $command\n",
+        processes.display()
+    );
+    fs::write(&program, script).unwrap();
+    format!("sh {}", program.display())
+}
+
+/// A copy of `content` at 20 Mbit/s to a far end that `local_ssh` runs; `stop` acts once a part has arrived. Returns how it ended.
+fn stopped_copy(
+    content: &[u8],
+    retry_for: &str,
+    stop: impl Fn(&Path),
+) -> (tempfile::TempDir, Output) {
+    let scratch = tempfile::tempdir().unwrap();
+    let (source, target) = (scratch.path().join("source"), scratch.path().join("there"));
+    fs::write(&source, content).unwrap();
+    fs::create_dir(&target).unwrap();
+    let mut command = Command::new("timeout");
+    command.args(["60", SWEETSPOT, "copy", "--bwlimit", "20Mbit/s", "--no-compress"]);
+    command.args(["--retry-for", retry_for, "--remote-program", SWEETSPOT]);
+    command.args(["--ssh", &local_ssh(scratch.path())]).arg(&source);
+    command.arg(format!("far:{}", target.display()));
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let part = || {
+        let copied = fs::read_dir(&target).ok()?;
+        copied.filter_map(|entry| Some(entry.ok()?.metadata().ok()?.len())).find(|n| *n > 0)
+    };
+    let limit = sweetspot_linux::clock::now() + sweetspot_units::Duration::from_secs(20);
+    while part().is_none() && sweetspot_linux::clock::now() < limit {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    // Some rows of the series later, this end knows how much has moved.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    stop(scratch.path());
+    (scratch, child.wait_with_output().unwrap())
+}
+
+fn kill_far_end(scratch: &Path) {
+    let processes = fs::read_to_string(scratch.join("processes")).unwrap();
+    let id = processes.lines().last().unwrap().parse().unwrap();
+    sweetspot_linux::signals::Signal::KILL.send(id);
+}
+
+/// 5 MB at 20 Mbit/s take 2 s.
+fn five_megabytes() -> Vec<u8> {
+    (0..5_000_000u32).map(|n| (n / 1000) as u8).collect()
+}
+
+#[test]
+fn a_far_end_that_is_killed_is_started_again_and_the_copy_completes() {
+    let content = five_megabytes();
+    let (scratch, output) = stopped_copy(&content, "15min", kill_far_end);
+    let said = succeeded(&output);
+    assert!(said.contains("the program at the far end has ended; restarting ssh in 1 s"), "{said}");
+    assert!(!said.contains("ticket"), "a copy has none: {said}");
+    assert!(fs::read(scratch.path().join("there/source")).unwrap() == content);
+}
+
+#[test]
+fn a_copy_that_gives_up_names_the_last_cause_and_what_is_kept() {
+    let (_scratch, output) = stopped_copy(&five_megabytes(), "5s", |scratch| {
+        // No other far end can be started.
+        fs::write(scratch.join("ssh"), "exit 255\n").unwrap();
+        kill_far_end(scratch);
+    });
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let last = said.lines().last().unwrap();
+    assert!(last.contains("ssh could not connect to far"), "{said}");
+    assert!(last.contains("gave up 5 s after the last data, with "), "{said}");
+    assert!(last.contains("received and kept") && !said.contains("ticket"), "{said}");
+}
+
 /// Routes that refuse the port that the far end listens on, in place of a firewall.
 const PORT_IS_CLOSED: &str = "ip rule add pref 9 lookup local && ip rule add pref 7 ipproto tcp dport 2300 prohibit && ip rule del pref 0 && ";
 

@@ -459,3 +459,63 @@ fn a_dry_run_lists_links_and_new_directories() {
     assert_eq!(dry(&[]), lines(&all[1..]));
     assert_eq!(dry(&["--keep-existing"]), "");
 }
+
+/// One file of one piece and one of several, to which a program appends a line every few milliseconds.
+#[test]
+fn a_file_that_only_grows_arrives_with_a_length_that_it_had() {
+    let scratch = source(&[]);
+    let dir = scratch.path();
+    let paths = ["src/short", "src/long"].map(|name| dir.join(name));
+    let line = "a line of 32 bytes, and no more\n";
+    fs::write(&paths[0], line.repeat(100)).unwrap();
+    fs::write(&paths[1], line.repeat(30_000)).unwrap();
+    let lengths = [100, 30_000].map(|lines| lines * line.len());
+    let over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                for path in &paths {
+                    let mut log = fs::File::options().append(true).open(path).unwrap();
+                    std::io::Write::write_all(&mut log, line.as_bytes()).unwrap();
+                }
+                std::thread::sleep(Duration::from_millis(3));
+            }
+        });
+        let copied = copy(dir, &["src", "there"]);
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+        copied.ends(0, &["src/long grew during the transfer"]);
+    });
+    for (path, length) in paths.iter().zip(lengths) {
+        let there = dir.join("there").join(path.strip_prefix(dir).unwrap());
+        let (arrived, now) = (fs::read(there).unwrap(), fs::read(path).unwrap());
+        assert!(arrived.len() >= length && now.starts_with(&arrived), "{}", path.display());
+        assert_eq!(arrived.len() % line.len(), 0, "no write arrives in part");
+    }
+}
+
+/// The transfer that was interrupted left some of 10 MB.
+#[test]
+fn a_resumed_copy_says_where_it_resumed() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (source, target) = (scratch.path().join("f"), scratch.path().join("there"));
+    fs::create_dir(&target).unwrap();
+    fs::write(&source, vec![7; 10_000_000]).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+    command.arg("copy").args(["--bwlimit", "20Mbit/s", "--no-compress"]).args([&source, &target]);
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let part = || {
+        let mut parts = fs::read_dir(&target).unwrap().map(|entry| entry.unwrap());
+        parts.any(|entry| entry.metadata().is_ok_and(|part| part.len() > 1_000_000))
+    };
+    while !part() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was interrupted");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Signal::KILL.send(child.id());
+    child.wait().unwrap();
+    let json: serde_json::Value =
+        serde_json::from_str(&copy(scratch.path(), &["--json", "f", "there"]).stdout).unwrap();
+    let [bytes, resumed] = ["bytes", "resumed_bytes"].map(|name| json[name].as_u64().unwrap());
+    assert_eq!(bytes + resumed, 10_000_000, "{json}");
+    assert!(resumed > 0, "{json}");
+}

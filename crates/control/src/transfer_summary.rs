@@ -77,6 +77,16 @@ pub struct TransferSummary {
     /// Pipes, sockets and devices at the sender, which were not moved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<String>,
+    /// Content that an interrupted transfer had left at the receiver, and that was used, bytes.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub resumed_bytes: u64,
+    /// Files that grew while they were sent, and arrived with the length that they were listed with. Only the sender knows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grown: Vec<String>,
+}
+
+fn is_zero(value: &u64) -> bool {
+    *value == 0
 }
 
 fn is_false(value: &bool) -> bool {
@@ -131,7 +141,16 @@ impl TransferSummary {
             would_move: Vec::new(),
             deleted: Vec::new(),
             skipped: Vec::new(),
+            resumed_bytes: receiver.resumed_bytes,
+            grown: Vec::new(),
         }
+    }
+
+    /// The same after earlier connections that moved `bytes` of content, where all together took `took`.
+    pub fn after(self, bytes: Bytes, took: Duration) -> TransferSummary {
+        let bytes = Bytes::new(self.bytes) + bytes;
+        let (seconds, goodput_bps) = (took.as_secs_f64(), (bytes / took).as_f64());
+        TransferSummary { bytes: bytes.get(), seconds, goodput_bps, ..self }
     }
 }
 

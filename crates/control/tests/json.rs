@@ -23,6 +23,7 @@ fn the_names_in_a_transfers_summary_are_those_that_programs_know() {
         hash: Some("00".into()),
         files: FileCounts { written: 1, unchanged: 0, updated: 0, failed: 0, deleted: 0 },
         content_bytes: 1000,
+        resumed_bytes: 0,
         streams: 1,
         rtt_s: Some([0.01, 0.02, 0.03]),
         rtt_source: RttSource::Probes,
@@ -56,4 +57,37 @@ fn the_names_in_a_transfers_summary_are_those_that_programs_know() {
         [r#""kernel""#, r#""nobody""#],
         "who measured the round-trip times"
     );
+}
+
+#[test]
+fn connections_before_the_last_count_in_bytes_time_and_rate() {
+    let own = OwnAccount {
+        role: Role::Sender,
+        peer: "192.0.2.1:7411".parse().unwrap(),
+        name: &"f".into(),
+        sizing: "sobas",
+        bytes: Bytes::new(1000),
+        took: Duration::from_secs(1),
+        cpu: Duration::ZERO,
+        reconnects: 1,
+        failures: &[],
+    };
+    let receiver = ReceiverSummary {
+        hash: None,
+        files: FileCounts::default(),
+        content_bytes: 1000,
+        resumed_bytes: 500,
+        streams: 1,
+        rtt_s: None,
+        rtt_source: RttSource::Probes,
+        probes: ProbeSummary::default(),
+        window_final_bytes: None,
+        clamp_method: None,
+        limits: Vec::new(),
+    };
+    let last = TransferSummary::new(own, receiver, None);
+    let whole = last.after(Bytes::new(3000), Duration::from_secs(2));
+    // 4000 bytes in two seconds are 16000 bits per second.
+    assert_eq!((whole.bytes, whole.seconds, whole.goodput_bps), (4000, 2.0, 16_000.0));
+    assert_eq!(whole.resumed_bytes, 500);
 }

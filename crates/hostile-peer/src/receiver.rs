@@ -67,6 +67,7 @@ impl Raw {
             hash: None,
             files: FileCounts::default(),
             content_bytes,
+            resumed_bytes: 0,
             streams: 1,
             rtt_s: None,
             rtt_source: RttSource::Kernel,

@@ -209,6 +209,9 @@ pub struct ReceiverSummary {
     pub files: FileCounts,
     /// Bytes of content that came.
     pub content_bytes: u64,
+    /// Bytes of content that an interrupted transfer had left, and that are part of these files.
+    #[serde(default)]
+    pub resumed_bytes: u64,
     /// The most connections that were used at once.
     pub streams: u32,
     /// Minimum, median and 99th percentile of the round-trip times, seconds.

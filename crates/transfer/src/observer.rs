@@ -4,7 +4,7 @@ use std::path::Path;
 use sweetspot_control::series::SeriesRecord;
 use sweetspot_protocol::PeerText;
 use sweetspot_sizing::Sizing;
-use sweetspot_units::{Bytes, Duration};
+use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::TransferError;
 
@@ -24,7 +24,11 @@ pub trait TransferObserver: Send {
     fn progress(&mut self, progress: &Progress) {
         let _ = progress;
     }
-    /// The path broke; a new connection is tried after `pause`.
+    /// The path broke: nothing has arrived from the peer since then.
+    fn lost(&mut self, since: Time) {
+        let _ = since;
+    }
+    /// The path broke, or a new connection failed by `error`; the next one is tried after `pause`.
     fn interrupted(&mut self, error: &TransferError, pause: Duration) {
         let _ = (error, pause);
     }
@@ -69,6 +73,8 @@ pub struct Agreed {
 pub struct Progress {
     /// Content that was moved.
     pub bytes: Bytes,
+    /// Content that was at the receiver already, and belongs to these files.
+    pub present: Bytes,
     /// Files that are whole at the receiver.
     pub files: u64,
     /// Files there are, and the content of all of them, once the list of them is whole.

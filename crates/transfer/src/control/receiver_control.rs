@@ -329,7 +329,8 @@ impl<'a> ReceiverControl<'a> {
         records.iter().for_each(|record| observer.line(record));
         if !records.is_empty() {
             let (bytes, files) = self.files.so_far();
-            observer.progress(&Progress { bytes, files, totals: *lock(&self.totals) });
+            let (present, totals) = (self.files.present(), *lock(&self.totals));
+            observer.progress(&Progress { bytes, present, files, totals });
         }
         notes.iter().for_each(|note| observer.note(note));
         Ok(due)

@@ -2,21 +2,22 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
 use data_encoding::HEXLOWER;
 use sweetspot_control::TransferSummary;
+use sweetspot_control::series::SeriesRecord;
 use sweetspot_linux::clock;
 use sweetspot_protocol::{Role, Ticket};
-use sweetspot_units::{Duration, Time};
+use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::ends::receive;
 use crate::ends::receive_config::ReceiveConfig;
 use crate::ends::send::{self, SendConfig};
 use crate::files::target::Target;
 use crate::lock::lock;
-use crate::observer::TransferObserver;
+use crate::observer::{Agreed, Progress, TransferObserver};
 use crate::options::{ReceiveOptions, SendOptions};
 use crate::wire::identity::random_bytes;
 use crate::wire::link::{self, Contact, FurtherLinks, Link, Reached};
@@ -118,7 +119,8 @@ impl<'a> Client<'a> {
         Ok(Client { contact, role, early_bytes, congestion, transfer, ends_with_program })
     }
 
-    /// Runs `attempt` over a connection, and again over new ones while the path fails, for `patience` after each connection.
+    /// Runs `attempt` over a connection, and again over new ones while the path fails, for `patience` after the peer's last data
+    /// on each.
     fn run(
         &self,
         patience: Duration,
@@ -127,29 +129,41 @@ impl<'a> Client<'a> {
     ) -> Result<TransferSummary> {
         let first = clock::now();
         let mut link = self.first_link()?;
-        let mut reconnects = 0;
+        let (mut reconnects, mut earlier) = (0, Bytes::ZERO);
         loop {
-            let error = match self.over_link(link, reconnects, first, observer, attempt) {
+            let channel = Arc::clone(&link.channel);
+            let mut counting = Counting { observer, moved: Bytes::ZERO };
+            let ended = self.over_link(link, reconnects, first, &mut counting, attempt);
+            let moved = counting.moved;
+            let error = match ended {
                 Err(error) if error.is_of_the_path() => error,
+                Ok(last) if reconnects > 0 => {
+                    return Ok(last.after(earlier, clock::now().since(first)));
+                }
                 ended => return ended,
             };
-            link = self.next_link(error, patience, observer)?;
+            earlier += moved;
+            let lost = channel.last_heard();
+            observer.lost(lost);
+            link = self.next_link(error, lost + patience, observer)?;
             reconnects += 1;
         }
     }
 
-    /// A connection after one that broke by `error`.
+    /// A connection after one that broke by `error`, unless none can be made until `give_up`.
     fn next_link(
         &self,
         error: TransferError,
-        patience: Duration,
+        give_up: Time,
         observer: &mut dyn TransferObserver,
-    ) -> Result<Link> {
-        let give_up = clock::now() + patience;
+    ) -> Result<Link, TransferError> {
         let (mut pause, mut refusals) = (FIRST_PAUSE, 0);
+        // Why the last attempt failed, if there was one.
+        let mut latest = None;
         while clock::now() + pause < give_up {
-            observer.note(&format!("{}; trying again in {pause}", error.without_restart()));
-            observer.interrupted(&error, pause);
+            let cause = latest.as_ref().unwrap_or(&error);
+            observer.note(&format!("{}; trying again in {pause}", cause.without_restart()));
+            observer.interrupted(cause, pause);
             clock::sleep_until(clock::now() + pause);
             match self.dial(false, 0) {
                 Err(TransferError::Unreachable { address, source })
@@ -159,8 +173,12 @@ impl<'a> Client<'a> {
                     if refusals >= REFUSALS && self.ends_with_program.load(Ordering::Relaxed) {
                         return Err(TransferError::Gone(address));
                     }
+                    latest = Some(TransferError::Unreachable { address, source });
                 }
-                Err(error) if error.is_of_the_path() => refusals = 0,
+                Err(error) if error.is_of_the_path() => {
+                    refusals = 0;
+                    latest = Some(error);
+                }
                 ended => return ended,
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
@@ -211,7 +229,43 @@ impl<'a> Client<'a> {
     }
 }
 
-fn transfer_id() -> Result<String> {
+/// Counts the content that one connection moves, for an observer.
+struct Counting<'a> {
+    observer: &'a mut dyn TransferObserver,
+    moved: Bytes,
+}
+
+impl TransferObserver for Counting<'_> {
+    fn opened(&mut self, opened: &Agreed) {
+        self.observer.opened(opened);
+    }
+
+    fn line(&mut self, line: &SeriesRecord) {
+        if let SeriesRecord::Row(row) = line {
+            self.moved = Bytes::new(row.bytes);
+        }
+        self.observer.line(line);
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        self.observer.progress(progress);
+    }
+
+    fn lost(&mut self, since: Time) {
+        self.observer.lost(since);
+    }
+
+    fn interrupted(&mut self, error: &TransferError, pause: Duration) {
+        self.observer.interrupted(error, pause);
+    }
+
+    fn note(&mut self, note: &str) {
+        self.observer.note(note);
+    }
+}
+
+/// A new name for a transfer.
+fn transfer_id() -> Result<String, TransferError> {
     let id: [u8; 16] = random_bytes("drawing a number")?;
     Ok(HEXLOWER.encode(&id))
 }

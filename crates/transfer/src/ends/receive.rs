@@ -362,6 +362,7 @@ impl<'a> Receiving<'a> {
             hash: hash.filter(|_| self.offer.one_file).map(|hash| hash.to_hex().as_str().into()),
             files,
             content_bytes: content.get(),
+            resumed_bytes: self.files.resumed().get(),
             streams: self.control.connections(),
             rtt_s: measured.rtt.map(|rtt| rtt.map(|t| t.as_secs_f64())),
             rtt_source: measured.rtt_source,

@@ -46,6 +46,7 @@ impl TransferError {
             }
             E::System { what, source } => because(&format!("{what} failed there"), source),
             // The peer itself is meant, and it knows its own address.
+            E::GaveUp { .. } => "the other end gave up trying to connect".into(),
             E::OneOutput
             | E::OwnersNeedRoot
             | E::NotAskedFor(_)
@@ -117,8 +118,7 @@ pub(crate) fn plain(error: &io::Error) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ClientsFileError;
-    use sweetspot_units::Bytes;
+    use sweetspot_units::{Bytes, Duration};
 
     /// Each error that holds something of this host, with a mark in every such place.
     fn of_this_host() -> Vec<TransferError> {
@@ -145,6 +145,7 @@ mod tests {
             E::Listen { address: text(), source: source() },
             E::Unreachable { address: text(), source: source() },
             E::Gone(text()),
+            E::GaveUp { reason: text(), patience: Duration::from_secs(1), kept: None },
             E::Quota { path: path(), quota },
             E::TooMuch { path: path(), reason: "too long" },
             E::Clients { path: path(), reason: ClientsFileError::Unreadable(source()) },

@@ -390,6 +390,19 @@ pub enum TransferError {
          had one"
     )]
     Gone(String),
+    /// The path broke, and no new connection was made in time. The reason is the last one.
+    #[error(
+        "{reason}; gave up {patience} after the last data{}; start the transfer again to resume it",
+        kept.map(|kept| format!(", with {kept} received and kept")).unwrap_or_default()
+    )]
+    GaveUp {
+        /// Why the last attempt failed.
+        reason: String,
+        /// How long new connections were tried.
+        patience: Duration,
+        /// The content that the receiver keeps, if that is known.
+        kept: Option<Bytes>,
+    },
     /// This end was stopped, and its ticket with it. The peer reads it.
     #[error(
         "it was stopped, and its ticket ended with it; received data is kept: ask for a new ticket to resume"
@@ -444,8 +457,20 @@ impl TransferError {
         )
     }
 
+    /// Whether the other end's program ended or was stopped, and with it its ticket: a new one may go on.
+    pub fn is_of_the_program(&self) -> bool {
+        match self {
+            TransferError::Gone(_) => true,
+            TransferError::PeerFailed(reason) => reason.raw() == TransferError::Stopped.to_string(),
+            _ => false,
+        }
+    }
+
     /// The message without the advice to start the transfer again, for one that goes on by itself.
     pub fn without_restart(&self) -> String {
+        if let TransferError::Unreachable { address, source } = self {
+            return format!("cannot reach {address}: {source}");
+        }
         let line = self.to_string();
         line.strip_suffix(RESUME).map_or(line.clone(), str::to_owned)
     }

@@ -114,8 +114,10 @@ impl FileReader<'_> {
     fn deliver_small(&mut self, want: &Want, file: &File, listed: &Snapshot) -> Delivered {
         if !want.early.is_empty() {
             let mut content = vec![0; listed.size as usize];
-            if let Err(why) = read_whole(file, &mut content, listed) {
-                return Ok(Err(why));
+            match read_whole(file, &mut content, listed, want.file.may_grow) {
+                Ok(grown) if grown => self.files.grew(&want.file),
+                Ok(_) => {}
+                Err(why) => return Ok(Err(why)),
             }
             let hash = piece_hash(0, true, &content);
             self.files.sent(want.entry, &want.file, listed.size, hash);
@@ -123,9 +125,13 @@ impl FileReader<'_> {
         }
         let (at, size) = (self.small.len(), listed.size);
         self.small.resize(at + HEADERS + size as usize, 0);
-        if let Err(why) = read_whole(file, &mut self.small[at + HEADERS..], listed) {
-            self.small.truncate(at);
-            return Ok(Err(why));
+        match read_whole(file, &mut self.small[at + HEADERS..], listed, want.file.may_grow) {
+            Ok(grown) if grown => self.files.grew(&want.file),
+            Ok(_) => {}
+            Err(why) => {
+                self.small.truncate(at);
+                return Ok(Err(why));
+            }
         }
         let hash = piece_hash(0, true, &self.small[at + HEADERS..]);
         let header = PieceHeader { entry: want.entry, piece: 0, hash, length: size as u32 };
@@ -154,6 +160,7 @@ impl FileReader<'_> {
         };
         let (count, earlier, pieces_sent) = (pieces(size) as u32, Vec::new(), 0);
         let mut reading = Reading { file, size, count, earlier, pieces_sent };
+        let mut shrank = false;
         for pass in 0..MAX_PASSES {
             let settled = before.settle(file);
             let read = match self.read_pieces(want, &mut reading, pass)? {
@@ -164,8 +171,14 @@ impl FileReader<'_> {
                 Ok(after) => after,
                 Err(why) => return Ok(Err(why)),
             };
-            let unchanged = settled || pass > 0 && !read.differs;
-            if unchanged && after == before && after.size == size {
+            // What reads the same twice was there in between.
+            let same = pass > 0 && !read.differs;
+            shrank |= before.size < size || after.size < size;
+            let grown = same && want.file.may_grow && after.size > size && !shrank;
+            if grown || (settled || same) && after == before && after.size == size {
+                if grown {
+                    self.files.grew(&want.file);
+                }
                 let (hash, pieces_sent) = (*read.hash.as_bytes(), reading.pieces_sent);
                 self.files.sent(entry, &want.file, size, hash);
                 return self.end(FileEnd { entry, size, pieces_sent, hash });
@@ -216,6 +229,9 @@ impl FileReader<'_> {
             reading.keep(piece, hash);
             differs |= known != Some(hash);
             if known == Some(hash) || want.compare_only {
+                if pass == 0 && !want.compare_only {
+                    self.files.note_present(length as u64);
+                }
                 continue;
             }
             reading.pieces_sent += 1;
@@ -386,24 +402,33 @@ fn snapshot(file: &File, listed: &Snapshot) -> Result<Snapshot, Undelivered> {
     now.filter(|now| now.is_same_file(listed)).ok_or(Undelivered::Replaced)
 }
 
-/// Reads all of a file as it was at one moment.
-fn read_whole(file: &File, content: &mut [u8], listed: &Snapshot) -> Result<(), Undelivered> {
-    let (mut before, mut earlier) = (*listed, None);
+/// Reads the listed length of a file as it was at one moment. Returns whether the file has grown since, if it `may_grow`.
+fn read_whole(
+    file: &File,
+    content: &mut [u8],
+    listed: &Snapshot,
+    may_grow: bool,
+) -> Result<bool, Undelivered> {
+    let (mut before, mut earlier, mut shrank) = (*listed, None, false);
     for _ in 0..MAX_PASSES {
         let settled = before.settle(file);
         let read = file.read_exact_at(content, 0);
         let after = snapshot(file, listed)?;
+        shrank |= after.size < listed.size;
+        let is_listed = after == before && after.size == listed.size;
+        let has_grown = may_grow && !shrank && after.size > listed.size;
         match read {
             // It may be about to grow to its length again.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
             Err(error) => return Err(Undelivered::Unreadable(error)),
-            Ok(()) if after != before || after.size != listed.size => earlier = None,
-            Ok(()) if settled => return Ok(()),
+            Ok(()) if settled && is_listed => return Ok(false),
+            // It was changed in place, or is being rewritten.
+            Ok(()) if !is_listed && !has_grown => earlier = None,
             Ok(()) => {
                 // Its times say nothing. Content that reads the same twice was there in between.
                 let hash = blake3::hash(content);
                 if earlier.replace(hash) == Some(hash) {
-                    return Ok(());
+                    return Ok(has_grown);
                 }
             }
         }

@@ -42,8 +42,12 @@ impl LastHeard {
         self.0.store(clock::now().as_nanos(), Ordering::Relaxed);
     }
 
+    fn at(&self) -> Time {
+        Time::from_nanos(self.0.load(Ordering::Relaxed))
+    }
+
     fn is_silent(&self) -> bool {
-        clock::now().since(Time::from_nanos(self.0.load(Ordering::Relaxed))) >= PEER_TIMEOUT
+        clock::now().since(self.at()) >= PEER_TIMEOUT
     }
 }
 
@@ -166,6 +170,12 @@ impl Channel {
     }
 
     /// Shares the time of the peer's last data with `other`.
+    /// When the peer's last data arrived.
+    pub fn last_heard(&self) -> Time {
+        lock(&self.last_heard).at()
+    }
+
+    /// Shares the time of the peer's last data with another connection of the transfer.
     pub fn share_last_heard(&self, other: &Channel) {
         *lock(&self.last_heard) = lock(&other.last_heard).clone();
     }

@@ -14,7 +14,7 @@ use sweetspot_transfer::{
     EndsAfter, ServeOptions, Server, ServerObserver, TransferError, TransferObserver,
     first_reachable,
 };
-use sweetspot_units::Duration;
+use sweetspot_units::{Bytes, Duration, Time};
 
 use super::CopyArguments;
 use super::far_end::{self, FarEnd, Tunnel};
@@ -30,8 +30,9 @@ const SILENCE: Duration = Duration::from_secs(10);
 const LOGIN_TIME: Duration = Duration::from_secs(120);
 /// How much later than ssh its configuration may be read.
 const NAME_TIME: Duration = Duration::from_secs(1);
-/// How long a broken path is waited for before ssh is started anew.
-const INNER_RETRY: Duration = Duration::from_secs(20);
+/// How long after the last data a new connection is tried before ssh is started anew. Half a minute of it may pass before the
+/// path counts as broken.
+const INNER_RETRY: Duration = Duration::from_secs(50);
 /// The pause before ssh is started anew; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -63,31 +64,55 @@ pub fn copy_with(
         // Report missing files before ssh asks for a password.
         job.check_sources()?;
     }
-    let mut give_up = clock::now() + arguments.connections.retry_for;
+    let patience = arguments.connections.retry_for;
+    let begin = clock::now();
+    let (mut lost, mut kept) = (None, Bytes::ZERO);
     let (mut pause, mut attempts) = (FIRST_PAUSE, 0);
     loop {
-        let started = clock::now();
         let error = match copy_once(job, arguments, host, role, reporter) {
             Err(Failure { error, path: true }) if attempts > 0 || error.is::<TransferError>() => {
                 error
             }
             Err(failure) => return Err(failure.error),
-            Ok(mut outcome) => {
-                outcome.reconnects += attempts;
-                return Ok(outcome);
+            Ok(outcome) => {
+                if attempts == 0 {
+                    return Ok(outcome);
+                }
+                let reconnects = outcome.reconnects + attempts;
+                let whole = outcome.after(kept, clock::now().since(begin));
+                return Ok(TransferSummary { reconnects, ..whole });
             }
         };
-        if clock::now().since(started) > INNER_RETRY * 2 {
-            // It moved for a while: the time to go on begins anew.
-            (give_up, pause) = (clock::now() + arguments.connections.retry_for, FIRST_PAUSE);
+        let path = reporter.take_path();
+        if path.moved > Bytes::ZERO {
+            // Content moved, so the time to go on begins anew, with the last data.
+            (lost, pause) = (path.lost, FIRST_PAUSE);
+            kept += path.moved;
         }
-        if clock::now() + pause >= give_up || !job.can_be_repeated() {
+        let since = *lost.get_or_insert_with(|| path.lost.unwrap_or_else(clock::now));
+        if !job.can_be_repeated() {
             return Err(error);
         }
-        reporter.print(&format!("{error}; restarting ssh in {pause}"));
+        let reason = reason_in_copy(error);
+        if clock::now() + pause >= since + patience {
+            let kept = Some(kept).filter(|kept| *kept > Bytes::ZERO);
+            return Err(TransferError::GaveUp { reason, patience, kept }.into());
+        }
+        reporter.print(&format!("{reason}; restarting ssh in {pause}"));
         clock::sleep_until(clock::now() + pause);
         pause = (pause * 2).min(LONGEST_PAUSE);
         attempts += 1;
+    }
+}
+
+/// The reason for a new attempt. A copy has no ticket, and is not started again by hand.
+fn reason_in_copy(error: Box<dyn std::error::Error>) -> String {
+    match error.downcast_ref::<TransferError>() {
+        Some(error) if error.is_of_the_program() => {
+            "the program at the far end has ended".to_owned()
+        }
+        Some(error) => error.without_restart(),
+        None => error.to_string(),
     }
 }
 
@@ -101,7 +126,8 @@ impl<E: Into<Box<dyn std::error::Error>>> From<E> for Failure {
     fn from(error: E) -> Failure {
         let error = error.into();
         let path = match error.downcast_ref::<TransferError>() {
-            Some(error) => error.is_of_the_path(),
+            // Another ssh starts another far end.
+            Some(error) => error.is_of_the_path() || error.is_of_the_program(),
             None => error
                 .downcast_ref::<far_end::SshEnded>()
                 .is_some_and(|ended| ended.is_of_the_path()),
@@ -127,7 +153,8 @@ fn copy_once(
         let tickets = hosts.into_iter().map(|host| Ticket { host, ..ticket.clone() });
         if let Some(contact) = first_reachable(&tickets.collect::<Vec<_>>(), DIRECT_TIMEOUT) {
             reporter.detail(&format!("connected to {contact}"));
-            let moved = job.move_over(&contact, role, INNER_RETRY, false, reporter)?;
+            let inner = INNER_RETRY.min(arguments.connections.retry_for);
+            let moved = job.move_over(&contact, role, inner, false, reporter)?;
             far_end.close();
             return Ok(moved);
         }
@@ -140,7 +167,7 @@ fn copy_once(
         }
     }
     if via.tries(Route::Reverse) {
-        if let Some(moved) = reverse(job, &mut far_end, client, role, reporter)? {
+        if let Some(moved) = reverse(job, arguments, &mut far_end, client, role, reporter)? {
             far_end.close();
             return Ok(moved);
         }
@@ -248,6 +275,7 @@ fn hear_first(
 /// Lets the far end connect to this one; `None` if it cannot.
 fn reverse(
     job: &Job,
+    arguments: &Arguments,
     far_end: &mut FarEnd,
     client: Option<IpAddr>,
     role: Role,
@@ -257,7 +285,7 @@ fn reverse(
         listen: (std::net::Ipv6Addr::UNSPECIFIED, 0).into(),
         ends: EndsAfter::First,
         lifetime: Duration::from_secs(3600),
-        ..ServeOptions::new(job.purpose(role, INNER_RETRY)?)
+        ..ServeOptions::new(job.purpose(role, INNER_RETRY.min(arguments.connections.retry_for))?)
     })?);
     let admitted = Arc::new(AtomicBool::new(false));
     let own = interfaces::addresses().unwrap_or_default();
@@ -310,6 +338,15 @@ impl ServerObserver for OneTransfer<'_> {
     fn admitted(&self, number: u64, _peer: SocketAddr) -> Box<dyn TransferObserver> {
         self.admitted.store(true, Ordering::Release);
         self.reporter.observer(number)
+    }
+
+    fn interrupted(&self, _number: u64, error: &TransferError) {
+        let silence = match error {
+            TransferError::Silent { patience, .. } => patience.as_nanos(),
+            _ => 0,
+        };
+        let since = clock::now().as_nanos().saturating_sub(silence);
+        self.reporter.lost(Time::from_nanos(since));
     }
 
     fn ended(&self, _number: u64, _result: &Result<TransferSummary, TransferError>) {}

@@ -1,11 +1,12 @@
 //! Shared by the verbs that move files: arguments, tickets, and progress.
 
 mod progress;
+mod watching;
 mod words;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{IsTerminal, LineWriter, Read, Write};
+use std::io::{IsTerminal, LineWriter, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,20 +14,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use indicatif::MultiProgress;
 use sweetspot_control::TransferSummary;
-use sweetspot_control::series::SeriesRecord;
 use sweetspot_linux::signals;
 use sweetspot_protocol::{CodeAddress, MAX_STREAMS, Ticket, TicketError, TicketProof};
 use sweetspot_sizing::KnownPath;
-use sweetspot_transfer::{Agreed, Contact, Progress, TransferError, TransferObserver};
-use sweetspot_units::{Duration, Rate};
+use sweetspot_transfer::{Contact, TransferError, TransferObserver};
+use sweetspot_units::{Duration, Rate, Time};
 
 use super::{Ending, Fallible};
 use crate::option_hints::{self, Asker, with_options};
 use crate::own_files::own_identity;
-use progress::TransferProgress;
 use sweetspot_program::print::{Shown, try_out};
 use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::values;
+pub use watching::PathState;
+use watching::Watching;
 use words::{in_words, skipped};
 
 /// Arguments for a path that is known beforehand.
@@ -239,6 +240,7 @@ pub struct TransferReporter {
     json: bool,
     verbose: bool,
     quiet: bool,
+    path: Arc<Mutex<PathState>>,
 }
 
 impl OutputArguments {
@@ -262,6 +264,7 @@ impl OutputArguments {
             json,
             verbose,
             quiet,
+            path: Arc::default(),
         })
     }
 }
@@ -270,7 +273,18 @@ impl TransferReporter {
     pub fn observer(&self, number: u64) -> Box<dyn TransferObserver> {
         let (series, screen) = (self.series.clone(), self.screen.clone());
         let (verbose, quiet) = (self.verbose, self.quiet);
-        Box::new(Watching { series, screen, verbose, quiet, number, progress: None })
+        let path = Arc::clone(&self.path);
+        Box::new(Watching { series, screen, verbose, quiet, number, progress: None, path })
+    }
+
+    /// The state of the path since the last call.
+    pub fn take_path(&self) -> PathState {
+        std::mem::take(&mut *self.path.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The path broke: nothing has arrived since then.
+    pub fn lost(&self, since: Time) {
+        self.path.lock().unwrap_or_else(PoisonError::into_inner).lost = Some(since);
     }
 
     /// Whether standard output takes JSON.
@@ -346,6 +360,11 @@ impl TransferReporter {
         if let Some(line) = skipped(&outcome.skipped).filter(|_| !self.quiet) {
             self.print(&line);
         }
+        for name in outcome.grown.iter().filter(|_| !self.quiet) {
+            self.print(&format!(
+                "{name} grew during the transfer and arrived with its length at the start"
+            ));
+        }
         for limit in outcome.limits.iter().filter(|_| !self.quiet) {
             self.print(&limit.to_string());
         }
@@ -387,70 +406,6 @@ impl TransferReporter {
     }
 }
 
-struct Watching {
-    series: Option<Arc<Mutex<LineWriter<File>>>>,
-    screen: ProgressScreen,
-    verbose: bool,
-    quiet: bool,
-    number: u64,
-    progress: Option<TransferProgress>,
-}
-
-/// A line of the series with the number of its transfer, because a server has many at once.
-#[derive(serde::Serialize)]
-struct NumberedRow<'a> {
-    transfer: u64,
-    #[serde(flatten)]
-    line: &'a SeriesRecord,
-}
-
-impl TransferObserver for Watching {
-    fn opened(&mut self, opened: &Agreed) {
-        if self.quiet {
-            return;
-        }
-        let Agreed { peer, name, size, sizing } = opened;
-        let size = size.map_or(String::new(), |size| format!("{size} "));
-        self.screen.print(&format!("{name}: {size}with {peer}, sizing {sizing}"));
-        self.progress = Some(TransferProgress::new(opened, self.screen.bars.as_ref()));
-    }
-
-    fn line(&mut self, line: &SeriesRecord) {
-        if let Some(series) = &self.series {
-            let numbered = NumberedRow { transfer: self.number, line };
-            if let Ok(mut text) = serde_json::to_vec(&numbered) {
-                text.push(b'\n');
-                // A series that cannot be written must not end the transfer.
-                let _ = series.lock().unwrap_or_else(PoisonError::into_inner).write_all(&text);
-            }
-        }
-        if let (SeriesRecord::Row(row), Some(progress)) = (line, &mut self.progress)
-            && let Some(text) = progress.row(row)
-        {
-            self.screen.print(&text);
-        }
-    }
-
-    fn progress(&mut self, progress: &Progress) {
-        if let Some(shown) = &mut self.progress {
-            shown.files(progress);
-        }
-    }
-
-    fn interrupted(&mut self, error: &TransferError, pause: Duration) {
-        self.progress = None;
-        if !self.quiet {
-            let why = error.without_restart();
-            self.screen.print(&format!("{why}; trying again in {pause}"));
-        }
-    }
-
-    fn note(&mut self, note: &str) {
-        if self.verbose {
-            self.screen.print(note);
-        }
-    }
-}
 
 /// Standard error, with progress bars if there are any.
 #[derive(Clone)]

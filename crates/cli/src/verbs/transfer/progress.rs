@@ -32,7 +32,9 @@ pub struct TransferProgress {
     /// Files that are whole, and how many there are, where there is more than one.
     files: Option<(u64, Option<u64>)>,
     rate: Option<f64>,
-    /// The bytes that had been moved, and since when no more have.
+    /// Content that need not be moved, because the receiver has it, bytes.
+    present: u64,
+    /// The bytes that were there, and since when no more have come.
     moved: (u64, f64),
     /// The last round trip that a row told, seconds.
     rtt_s: Option<f64>,
@@ -62,11 +64,13 @@ impl TransferProgress {
         let name = opened.name.to_string();
         let (size, columns) = (opened.size, terminal_columns);
         let moved = (0, 0.0);
-        TransferProgress { name, size, files: None, rate: None, moved, rtt_s: None, shown, columns }
+        let (files, rate, rtt_s, present) = (None, None, None, 0);
+        TransferProgress { name, size, files, rate, present, moved, rtt_s, shown, columns }
     }
 
-    /// Takes in how many files are whole, for the next row.
+    /// Takes in how many files are whole and how much is there already, for the next row.
     pub fn files(&mut self, progress: &Progress) {
+        self.present = progress.present.get();
         if let Some((files, bytes)) = progress.totals {
             self.size = Some(bytes);
             if let Shown::Bar(bar) = &self.shown {
@@ -86,6 +90,7 @@ impl TransferProgress {
             None => row.goodput_bps,
         };
         self.rate = Some(rate);
+        let row = &SeriesRow { bytes: row.bytes + self.present, ..row.clone() };
         if row.bytes != self.moved.0 {
             self.moved = (row.bytes, row.t_s);
         }
@@ -235,7 +240,8 @@ mod tests {
         let (sizing, name) = (sweetspot_sizing::Sizing::Sobas, name.into());
         let mut progress = TransferProgress::new(&Agreed { peer, name, size, sizing }, Some(&bars));
         progress.columns = columns;
-        progress.files(&Progress { bytes: Bytes::ZERO, files: 0, totals });
+        let (bytes, present) = (Bytes::ZERO, Bytes::ZERO);
+        progress.files(&Progress { bytes, present, files: 0, totals });
         progress.row(&row(1.0));
         if let Shown::Bar(bar) = &progress.shown {
             bar.force_draw();
@@ -275,6 +281,17 @@ mod tests {
         let sizing = sweetspot_sizing::Sizing::Sobas;
         let size = Some(Bytes::new(100_000_000));
         TransferProgress::new(&Agreed { peer, name: "f".into(), size, sizing }, None)
+    }
+
+    /// 25 MB moved, and 50 MB were there.
+    #[test]
+    fn what_was_there_counts() {
+        let mut progress = without_terminal();
+        let (bytes, present) = (Bytes::new(25_000_000), Bytes::new(50_000_000));
+        progress.files(&Progress { bytes, present, files: 0, totals: None });
+        let line = progress.row(&row(6.0)).unwrap();
+        // 25 MB left at 100 Mbit/s: 2 s.
+        assert!(line.starts_with("f: 75 %  100 Mbit/s  eta 2s"), "{line}");
     }
 
     #[test]

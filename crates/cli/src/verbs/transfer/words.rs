@@ -76,8 +76,11 @@ pub fn in_words(outcome: &TransferSummary, leaves_existing: bool) -> String {
     if outcome.streams > 1 {
         line += &format!(", {} connections", outcome.streams);
     }
+    if outcome.resumed_bytes > 0 {
+        line += &format!(", resumed at {}", Bytes::new(outcome.resumed_bytes));
+    }
     if outcome.reconnects > 0 {
-        line += &format!(", resumed {}", counted(outcome.reconnects.into(), "time"));
+        line += &format!(", reconnected {}", counted(outcome.reconnects.into(), "time"));
     }
     if let (Some(congestion), Some(n)) = (&outcome.congestion, outcome.retransmitted_segments) {
         line += &format!(", {congestion}, {} retransmitted", counted(n, "segment"));
@@ -123,6 +126,7 @@ mod tests {
             hash: None,
             files: FileCounts { written, unchanged, updated, failed, deleted },
             content_bytes: 0,
+            resumed_bytes: 0,
             streams: 1,
             rtt_s: None,
             rtt_source: RttSource::Nobody,

@@ -102,7 +102,8 @@ impl Sending<'_> {
                 segments: Some(count(|info| info.data_segs_out)),
                 timeouts: first.total_rto.map(|_| count(|info| info.total_rto.unwrap_or(0).into())),
             }));
-            observer.progress(&Progress { bytes, files, totals });
+            let present = self.files.present();
+            observer.progress(&Progress { bytes, present, files, totals });
             if states.len() > 1 || self.options.compress {
                 sender_link::bound_unsent(&states);
             }

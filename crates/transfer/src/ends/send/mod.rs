@@ -304,6 +304,7 @@ impl Sending<'_> {
         summary.would_move = self.files.would_move();
         summary.deleted = self.files.deleted_names();
         summary.skipped = self.files.skipped_names();
+        summary.grown = self.files.grown_names();
         Ok(summary)
     }
 

@@ -3,6 +3,7 @@
 use std::fs::{File, Metadata};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use sweetspot_protocol::hash_tree::{self, PIECE_BYTES, piece_hash, piece_length};
 use sweetspot_protocol::record::{MAX_HASHES, Record};
@@ -103,6 +104,10 @@ impl IncomingFiles {
                     continue;
                 }
                 let hash = piece_hash(piece, only, bytes);
+                if there.is_partial {
+                    lock(&file.content).resumable = piece + 1;
+                    self.resumed.fetch_add(length, Ordering::Relaxed);
+                }
                 match is_hole {
                     true => lock(&file.content).progress.had_hole(piece),
                     false => lock(&file.content).progress.had(piece, &[hash]),

@@ -36,6 +36,8 @@ pub(super) struct Content {
     /// The existing file that supplies pieces which the sender need not send. It is opened when needed, since many files may be
     /// in progress.
     pub basis: Option<FileId>,
+    /// How many of its first pieces an interrupted transfer may have left.
+    pub resumable: u32,
     /// The place of its descriptor in the transfer's budget.
     pub slot: Option<Slot>,
     pub writing: u32,
@@ -107,7 +109,19 @@ impl IncomingFile {
             writing: Mutex::default(),
             content: Mutex::new(Content {
                 progress: FileProgress::new(size),
-                ..Content::default()
+                early: Vec::new(),
+                temp_file: None,
+                basis: None,
+                resumable: 0,
+                slot: None,
+                writing: 0,
+                unflushed: 0,
+                room: 0,
+                promised: 0,
+                reserved: 0,
+                hole_runs: 0,
+                finishing: false,
+                closed: false,
             }),
         }
     }

@@ -137,6 +137,10 @@ pub(crate) struct IncomingFiles {
     state: Mutex<IncomingState>,
     /// Disk space for large files that are wanted and for which none is reserved yet, bytes.
     promised: AtomicU64,
+    /// Content of unchanged files, bytes.
+    unchanged: AtomicU64,
+    /// Content of unfinished files that an interrupted transfer left, and that did not come again, bytes.
+    resumed: AtomicU64,
     /// Notified when the last open file is whole or given up.
     idle: Condvar,
     holes: HoleWork,
@@ -162,6 +166,8 @@ impl IncomingFiles {
             accounts: if policy.owners { Accounts::of_this_host() } else { Accounts::default() },
             state: Mutex::default(),
             promised: AtomicU64::new(0),
+            unchanged: AtomicU64::new(0),
+            resumed: AtomicU64::new(0),
             idle: Condvar::new(),
             holes: HoleWork::default(),
             descriptors: Arc::default(),
@@ -312,6 +318,16 @@ impl IncomingFiles {
         let state = lock(&self.state);
         let changed = state.counts.written + state.counts.updated;
         state.content > Bytes::ZERO || changed > 0 || !state.made.is_empty()
+    }
+
+    /// Content that was there already, and belongs to the sender's files.
+    pub fn present(&self) -> Bytes {
+        Bytes::new(self.unchanged.load(Ordering::Relaxed)) + self.resumed()
+    }
+
+    /// The part of it that an interrupted transfer left.
+    pub fn resumed(&self) -> Bytes {
+        Bytes::new(self.resumed.load(Ordering::Relaxed))
     }
 
     /// The content that came so far, and the files that are whole.

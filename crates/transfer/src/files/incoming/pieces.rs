@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crossbeam_channel::{Receiver, Sender};
 use sweetspot_linux::file;
@@ -141,6 +142,10 @@ impl IncomingFiles {
         // Where a piece came before, it is written over.
         let is_new = !content.progress.came(piece);
         content.progress.handle_piece(piece, length, header.hash)?;
+        if is_new && piece < content.resumable {
+            // It had another content, or was damaged.
+            self.resumed.fetch_sub(length, Ordering::Relaxed);
+        }
         let begin = |content: &mut Content| {
             if is_new && !file.takes_room_at_once() {
                 self.take_more_room(file, content, blocks_of(length))?;

@@ -44,6 +44,7 @@ impl IncomingFiles {
             let exact = self.policy.exact_attributes;
             let updated =
                 is_outdated && target.update(&entry.path, &status, exact).map_err(failed)?;
+            self.unchanged.fetch_add(stat.st_size as u64, Ordering::Relaxed);
             let mut state = lock(&self.state);
             state.whole.insert(number);
             state.count(Fate::of_attributes(updated));

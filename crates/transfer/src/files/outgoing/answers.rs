@@ -10,6 +10,7 @@ use sweetspot_units::Bytes;
 
 use super::{OutgoingFiles, OutgoingState, Stage, Unanswered, Want};
 use crate::files::arriving_hashes::ArrivingHashes;
+use crate::files::source::SourceFile;
 use crate::files::would_move::ATTRIBUTES;
 use crate::limits::MAX_UNCONFIRMED;
 use crate::lock::lock;
@@ -66,6 +67,8 @@ impl OutgoingFiles {
             Answer::Nothing => {
                 state.unresolved -= 1;
                 state.files += u64::from(file.is_some());
+                let length = file.as_ref().and_then(SourceFile::size).unwrap_or(0);
+                state.present += Bytes::new(length);
                 return Ok(None);
             }
             Answer::Refused { reason } => {

@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex};
 
-use sweetspot_protocol::{FileCounts, RelativePath};
+use sweetspot_protocol::{FileCounts, Printable, RelativePath};
 use sweetspot_units::{Bytes, Rate, Time};
 
 use crate::files::arriving_hashes::{ArrivingHashes, HashBudget, KnownHashes};
@@ -63,6 +63,8 @@ struct OutgoingState {
     /// Buffers that are on their way to a connection.
     queued: u64,
     bytes: Bytes,
+    /// Content that the receiver has already.
+    present: Bytes,
     /// The frames that carry it, and the bytes that compression kept off the path.
     frames: Bytes,
     saved: Bytes,
@@ -72,6 +74,8 @@ struct OutgoingState {
     failures: Failures,
     /// Pipes, sockets and devices.
     skipped: BoundedLines,
+    /// Files that grew while they were read.
+    grown: BoundedLines,
     refused: bool,
     would_move: Vec<String>,
     /// Names that the receiver deleted, or would delete.
@@ -180,6 +184,16 @@ impl OutgoingFiles {
         lock(&self.state).skipped.add(path.to_string());
     }
 
+    /// A file grew while it was read, and was sent with its listed length.
+    pub fn grew(&self, file: &SourceFile) {
+        lock(&self.state).grown.add(Printable(&file.shown()).to_string());
+    }
+
+    /// The names of files that grew.
+    pub fn grown_names(&self) -> Vec<String> {
+        std::mem::take(&mut lock(&self.state).grown).into_lines()
+    }
+
     /// The names of pipes, sockets and devices.
     pub fn skipped_names(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.state).skipped).into_lines()
@@ -207,6 +221,16 @@ impl OutgoingFiles {
     pub fn so_far(&self) -> (Bytes, u64, Option<(u64, Bytes)>) {
         let state = lock(&self.state);
         (state.bytes, state.files, state.totals)
+    }
+
+    /// Content that the receiver has already.
+    pub fn present(&self) -> Bytes {
+        lock(&self.state).present
+    }
+
+    /// The receiver has `length` more bytes of content already.
+    pub fn note_present(&self, length: u64) {
+        lock(&self.state).present += Bytes::new(length);
     }
 
     /// The content that the receiver's kernel has, when it has acknowledged `acked` bytes of all connections.

@@ -39,6 +39,8 @@ pub(crate) struct SourceFile {
     path: RelativePath,
     /// Its state when it was listed; `None`: standard input.
     pub listed: Option<Snapshot>,
+    /// Whether that state was between two writes, so that a file which only grew afterwards can be sent with that length.
+    pub may_grow: bool,
     pub sparse: bool,
 }
 
@@ -114,20 +116,22 @@ fn open_directory(path: &Path) -> Result<OwnedFd, Errno> {
 }
 
 impl SourceFile {
-    /// A file at `path` that is as `stat` says.
+    /// A file at `path` that is as `stat` says, which was between two writes if `may_grow`.
     pub fn new(
         root: &Arc<SourceRoot>,
         path: &RelativePath,
-        stat: &Stat,
+        listed: Option<Snapshot>,
+        may_grow: bool,
         sparse: bool,
     ) -> SourceFile {
         let (root, path) = (Arc::clone(root), path.clone());
-        SourceFile { root, path, listed: Snapshot::of_status(stat), sparse }
+        SourceFile { root, path, listed, may_grow, sparse }
     }
 
     /// Standard input under the name `path`.
     pub fn standard_input(root: &Arc<SourceRoot>, path: &RelativePath) -> SourceFile {
-        SourceFile { root: Arc::clone(root), path: path.clone(), listed: None, sparse: false }
+        let (root, path) = (Arc::clone(root), path.clone());
+        SourceFile { root, path, listed: None, may_grow: false, sparse: false }
     }
 
     /// Its length; `None` for standard input.

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
+use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -16,7 +17,9 @@ use sweetspot_protocol::record::{Entry, EntryKind, MAX_ATTRIBUTES};
 use sweetspot_protocol::{Printable, RelativePath};
 
 use super::root::{SourceFile, SourceRoot};
+use super::snapshot::Snapshot;
 use super::{Listed, SourceList, SourcePath};
+use crate::TransferError;
 use crate::files::target;
 use crate::limits::{MAX_ATTRIBUTE_BYTES, attribute_bytes};
 use crate::{Result, TransferError};
@@ -281,8 +284,14 @@ impl<'a> Walk<'a> {
         self.seen.as_mut().is_some_and(|seen| !seen.insert(hash))
     }
 
-    fn file(&mut self, place: EntryPlace<'_>, path: RelativePath, stat: &Stat) -> Result<()> {
-        let size = stat.st_size as u64;
+    fn file(
+        &mut self,
+        place: EntryPlace<'_>,
+        path: RelativePath,
+        stat: &Stat,
+    ) -> Result<(), TransferError> {
+        let (listed, may_grow) = settled(place, stat);
+        let size = listed.map_or(stat.st_size as u64, |listed| listed.size);
         // Fewer blocks than content: there are holes.
         let sparse = (stat.st_blocks as u64) * 512 < size && !self.list.dense;
         let mut kind = EntryKind::File { size, sparse };
@@ -295,8 +304,11 @@ impl<'a> Walk<'a> {
             }
         }
         let content = kind.has_content();
-        let file = content.then(|| SourceFile::new(place.root, &path, stat, sparse));
+        let file = content.then(|| SourceFile::new(place.root, &path, listed, may_grow, sparse));
         let mut entry = self.entry(path, kind, stat);
+        if let Some(listed) = listed {
+            entry.modified = listed.modified;
+        }
         if self.list.attributes && content {
             let attributes = attributes(place).unwrap_or_default();
             // No receiver takes more.
@@ -363,13 +375,33 @@ fn shown(root: &SourceRoot, path: Option<&RelativePath>) -> std::path::PathBuf {
     path.map_or_else(|| root.path().to_owned(), |path| root.shown(path))
 }
 
-/// The extended attributes of a file that may be read.
-fn attributes(place: EntryPlace<'_>) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+/// The state of a file to list, and whether that is between two writes. A file that was changed lately takes another look.
+fn settled(place: EntryPlace<'_>, stat: &Stat) -> (Option<Snapshot>, bool) {
+    let listed = Snapshot::of_status(stat);
+    if !listed.is_some_and(|listed| listed.is_recent()) {
+        return (listed, true);
+    }
+    let between = open(place).ok().map(File::from);
+    let between = between.and_then(|file| Snapshot::between_writes(&file).ok().flatten());
+    let same = |now: &Snapshot| listed.is_some_and(|listed| now.is_same_file(&listed));
+    match between.filter(same) {
+        Some(between) => (Some(between), true),
+        None => (listed, false),
+    }
+}
+
+/// Opens a file for reading.
+fn open(place: EntryPlace<'_>) -> rustix::io::Result<OwnedFd> {
     // The named path may be a link; below it none is followed.
     let follow = place.directory.as_raw_fd() == CWD.as_raw_fd();
     let nofollow = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | nofollow;
-    let file = rustix::fs::openat(place.directory, place.name, flags, Mode::empty())?;
+    rustix::fs::openat(place.directory, place.name, flags, Mode::empty())
+}
+
+/// The extended attributes of a file that may be read.
+fn attributes(place: EntryPlace<'_>) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    let file = open(place)?;
     let mut names = vec![0u8; MAX_ATTRIBUTE_BYTES];
     let length = rustix::fs::flistxattr(&file, &mut names[..])?;
     let names = names[..length].split(|byte| *byte == 0).filter(|name| name.starts_with(b"user."));

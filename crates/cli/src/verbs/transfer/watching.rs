@@ -1,0 +1,122 @@
+//! One transfer as it is shown, written to a series, and seen from outside.
+
+use std::fs::File;
+use std::io::{LineWriter, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sweetspot_control::series::SeriesRecord;
+use sweetspot_transfer::{Agreed, Progress, TransferError, TransferObserver};
+use sweetspot_units::{Bytes, Duration, Time};
+
+use super::Screen;
+use super::progress::TransferProgress;
+
+/// The path of a transfer, for a verb that makes new connections itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PathState {
+    /// When the last data arrived on a connection that broke.
+    pub lost: Option<Time>,
+    /// Content that was moved over all connections.
+    pub moved: Bytes,
+    /// The part of it that the newest connection moved.
+    newest: Bytes,
+}
+
+impl PathState {
+    /// Takes in how much the newest connection has moved; less than before means that it is another one.
+    fn note(&mut self, bytes: Bytes) {
+        let before = if bytes < self.newest { Bytes::ZERO } else { self.newest };
+        self.moved += bytes.saturating_sub(before);
+        self.newest = bytes;
+    }
+}
+
+/// Watches one transfer.
+pub(super) struct Watching {
+    pub series: Option<Arc<Mutex<LineWriter<File>>>>,
+    pub screen: Screen,
+    pub verbose: bool,
+    pub quiet: bool,
+    pub number: u64,
+    pub progress: Option<TransferProgress>,
+    pub path: Arc<Mutex<PathState>>,
+}
+
+/// A line of the series with the number of its transfer, because a server has many at once.
+#[derive(serde::Serialize)]
+struct NumberedRow<'a> {
+    transfer: u64,
+    #[serde(flatten)]
+    line: &'a SeriesRecord,
+}
+
+impl TransferObserver for Watching {
+    fn opened(&mut self, opened: &Agreed) {
+        if self.quiet {
+            return;
+        }
+        let Agreed { peer, name, size, sizing } = opened;
+        let size = size.map_or(String::new(), |size| format!("{size} "));
+        self.screen.print(&format!("{name}: {size}with {peer}, sizing {sizing}"));
+        self.progress = Some(TransferProgress::new(opened, self.screen.bars.as_ref()));
+    }
+
+    fn line(&mut self, line: &SeriesRecord) {
+        if let Some(series) = &self.series {
+            let numbered = NumberedRow { transfer: self.number, line };
+            if let Ok(mut text) = serde_json::to_vec(&numbered) {
+                text.push(b'\n');
+                // A series that cannot be written must not end the transfer.
+                let _ = series.lock().unwrap_or_else(PoisonError::into_inner).write_all(&text);
+            }
+        }
+        if let SeriesRecord::Row(row) = line {
+            let mut path = self.path.lock().unwrap_or_else(PoisonError::into_inner);
+            path.note(Bytes::new(row.bytes));
+        }
+        if let (SeriesRecord::Row(row), Some(progress)) = (line, &mut self.progress)
+            && let Some(text) = progress.row(row)
+        {
+            self.screen.print(&text);
+        }
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        if let Some(shown) = &mut self.progress {
+            shown.files(progress);
+        }
+    }
+
+    fn lost(&mut self, since: Time) {
+        self.path.lock().unwrap_or_else(PoisonError::into_inner).lost = Some(since);
+    }
+
+    fn interrupted(&mut self, error: &TransferError, pause: Duration) {
+        self.progress = None;
+        if !self.quiet {
+            let why = error.without_restart();
+            self.screen.print(&format!("{why}; trying again in {pause}"));
+        }
+    }
+
+    fn note(&mut self, note: &str) {
+        if self.verbose {
+            self.screen.print(note);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_all_connections_moved_is_counted_together() {
+        let mut path = PathState::default();
+        for bytes in [0, 300, 500, 500, 100, 150] {
+            path.note(Bytes::new(bytes));
+        }
+        // 500 over the first, 150 over the second.
+        assert_eq!(path.moved, Bytes::new(650));
+    }
+}
