@@ -118,6 +118,7 @@ pub(crate) fn plain(error: &io::Error) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ClientsFileError;
     use sweetspot_units::{Bytes, Duration};
 
     /// Each error that holds something of this host, with a mark in every such place.

@@ -171,7 +171,7 @@ impl FileReader<'_> {
                 Ok(after) => after,
                 Err(why) => return Ok(Err(why)),
             };
-            // What reads the same twice was there in between.
+            // Content that reads the same twice was there in between.
             let same = pass > 0 && !read.differs;
             shrank |= before.size < size || after.size < size;
             let grown = same && want.file.may_grow && after.size > size && !shrank;

@@ -275,7 +275,7 @@ fn hear_first(
 /// Lets the far end connect to this one; `None` if it cannot.
 fn reverse(
     job: &Job,
-    arguments: &Arguments,
+    arguments: &CopyArguments,
     far_end: &mut FarEnd,
     client: Option<IpAddr>,
     role: Role,

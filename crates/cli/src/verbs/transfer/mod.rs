@@ -406,7 +406,6 @@ impl TransferReporter {
     }
 }
 
-
 /// Standard error, with progress bars if there are any.
 #[derive(Clone)]
 struct ProgressScreen {

@@ -8,7 +8,7 @@ use sweetspot_control::series::SeriesRecord;
 use sweetspot_transfer::{Agreed, Progress, TransferError, TransferObserver};
 use sweetspot_units::{Bytes, Duration, Time};
 
-use super::Screen;
+use super::ProgressScreen;
 use super::progress::TransferProgress;
 
 /// The path of a transfer, for a verb that makes new connections itself.
@@ -34,7 +34,7 @@ impl PathState {
 /// Watches one transfer.
 pub(super) struct Watching {
     pub series: Option<Arc<Mutex<LineWriter<File>>>>,
-    pub screen: Screen,
+    pub screen: ProgressScreen,
     pub verbose: bool,
     pub quiet: bool,
     pub number: u64,

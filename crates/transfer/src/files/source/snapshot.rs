@@ -17,8 +17,8 @@ const COARSE_STEP: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(10);
 /// `AT_STATX_FORCE_SYNC` (include/uapi/linux/fcntl.h), which rustix does not name for musl.
 const FORCE_SYNC: AtFlags = AtFlags::from_bits_retain(0x2000);
-/// A file that is written this often in a row while it is looked at has no length between two writes.
-const MAX_LOOKS: u32 = 8;
+/// After this many samples that each saw a write, a file has no length between two writes.
+const MAX_SAMPLES: u32 = 8;
 /// The polling interval.
 const LOOK_INTERVAL: Duration = Duration::from_millis(1);
 
@@ -74,7 +74,7 @@ impl Snapshot {
     /// The state of an open file between two writes, which is the only one that its writer means: while a write goes on, the
     /// length grows page by page. `None` if it is written all the time, or is not a regular file.
     pub fn between_writes(file: &File) -> io::Result<Option<Snapshot>> {
-        for _ in 0..MAX_LOOKS {
+        for _ in 0..MAX_SAMPLES {
             let before = Snapshot::of(file)?;
             // Takes the lock of writes, as below: one that was under way has ended.
             let _ = rustix::fs::seek(file.as_fd(), SeekFrom::Data(0));

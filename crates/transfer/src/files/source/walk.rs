@@ -19,7 +19,6 @@ use sweetspot_protocol::{Printable, RelativePath};
 use super::root::{SourceFile, SourceRoot};
 use super::snapshot::Snapshot;
 use super::{Listed, SourceList, SourcePath};
-use crate::TransferError;
 use crate::files::target;
 use crate::limits::{MAX_ATTRIBUTE_BYTES, attribute_bytes};
 use crate::{Result, TransferError};
