@@ -36,7 +36,7 @@ type Hint = (&'static str, &'static str, &'static [Asker]);
 const HINTS: &[Hint] = &[
     (
         "already exists and was left unchanged",
-        "start serve with --force to overwrite it, or send under another --name",
+        "start serve with --force to overwrite it (for a client: rights=overwrite), or send under another --name",
         &[A::Send, A::Serve],
     ),
     (
@@ -68,7 +68,7 @@ const HINTS: &[Hint] = &[
     ("choose another address or port", "--port PORT", &[A::Copy]),
     (
         "the ticket has expired",
-        "`serve --lifetime` makes one that lasts longer",
+        "--lifetime of `serve` or `serve invite` sets how long one is valid",
         &[A::Send, A::Serve],
     ),
     ("takes one transfer, which has begun", "serve without --once takes more", &[A::Serve]),

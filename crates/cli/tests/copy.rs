@@ -91,7 +91,7 @@ fn a_tree_goes_there_and_comes_back() {
     let mode = fs::metadata(ssh.path("there/tree/a/b/two")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o640);
     // The same command means the same place: nothing is nested, and nothing is sent again.
-    assert!(succeeded(&ssh.copy("", &arguments)).contains("up to date"));
+    assert!(succeeded(&ssh.copy("", &arguments)).contains("the receiver is up to date"));
     assert_eq!(fs::read_dir(ssh.path("there")).unwrap().count(), 1);
     assert_same_tree(&tree, &ssh.path("there/tree"));
     // A slash at the end stands for a directory's contents.
@@ -285,7 +285,7 @@ fn what_is_wrong_with_the_far_end_is_said_in_one_line() {
     let here = ssh.path("here").display().to_string();
     failed(ssh.copy("", &[&nothing, &here, "--retry-for", "1ms"]), &["nothing", "No such file"]);
     failed(ssh.copy("", &["/no/such/source", &there]), &["/no/such/source", "No such file"]);
-    ended(ssh.copy("", &["other:x", &there]), 2, &["both ends are on other hosts"]);
+    ended(ssh.copy("", &["other:x", &there]), 2, &["source and destination are both remote"]);
     ended(ssh.copy("", &["far:x", source, "."]), 2, &["on several hosts"]);
 }
 

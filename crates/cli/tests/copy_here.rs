@@ -105,7 +105,7 @@ fn a_dry_run_lists_the_rest_where_something_cannot_be_read() {
     let scratch = source(&[("f", "1"), ("g", "22")]);
     mkfifo(&scratch.path().join("p"));
     let dry = copy(scratch.path(), &["-n", "src", "p", "there"]);
-    dry.ends(23, &["p: it is a pipe; it was left out", "dry run, nothing was moved"]);
+    dry.ends(23, &["p is a pipe and was left out", "dry run, nothing was moved"]);
     let listed = ["src (directory)", "src/f (1 B)", "src/g (2 B)"];
     assert_eq!(dry.stdout, listed.map(|name| format!("would copy {name}\n")).concat());
     assert!(!scratch.path().join("there").exists());
@@ -137,7 +137,7 @@ fn pipes_and_sockets_in_a_tree_are_skipped_and_do_not_stop_a_deletion() {
     assert_eq!(json["skipped"], serde_json::json!(["src/a", "src/b", "src/c", "src/s"]));
     drop(socket);
     // The user asked for this pipe.
-    copy(dir, &["src/a", "elsewhere"]).ends(1, &["src/a: it is a pipe"]);
+    copy(dir, &["src/a", "elsewhere"]).ends(1, &["src/a is a pipe"]);
 }
 
 /// Root may write anywhere, so a directory in the way stands for one that is not writable.
@@ -518,4 +518,20 @@ fn a_resumed_copy_says_where_it_resumed() {
     let [bytes, resumed] = ["bytes", "resumed_bytes"].map(|name| json[name].as_u64().unwrap());
     assert_eq!(bytes + resumed, 10_000_000, "{json}");
     assert!(resumed > 0, "{json}");
+}
+
+#[test]
+fn a_result_that_standard_output_does_not_take_is_a_failure() {
+    let Ok(full) = fs::File::options().write(true).open("/dev/full") else {
+        sweetspot_testing::skipped("there is no /dev/full here");
+        return;
+    };
+    let scratch = source(&[("f", "1")]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+    command.args(["copy", "--json", "src", "there"]).current_dir(scratch.path()).stdout(full);
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("cannot write to standard output"), "{said}");
+    assert_eq!(read(scratch.path().join("there/src/f")), "1");
 }

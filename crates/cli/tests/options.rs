@@ -76,7 +76,7 @@ const WRONG: &[(&str, &str)] = &[
     ("sweep @nonsense --over path.buffer=1pkt,2pkt", "@elephants"),
     ("run @elephants --series x.txt", "FILE.csv or FILE.parquet"),
     ("sweep @elephants --over path.buffer=1pkt,2pkt --workers 0", "--workers"),
-    ("copy a:b c:d", "both ends are on other hosts"),
+    ("copy a:b c:d", "source and destination are both remote"),
     ("copy a:b e:f c", "hosts"),
     ("copy x :", "expected HOST:PATH"),
     ("serve --listen nonsense", "expected ADDRESS:PORT"),

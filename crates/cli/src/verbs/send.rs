@@ -42,7 +42,7 @@ pub struct SendArguments {
     paths: Vec<OsString>,
     #[command(flatten)]
     contact: ContactArguments,
-    /// Name at the receiver [default: the file's own]
+    /// Name at the receiver [default: the file's own, or stdin]
     #[arg(long)]
     name: Option<String>,
     #[command(flatten)]
@@ -95,13 +95,13 @@ pub enum Share {
 /// Arguments that select files below the sources.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct ChoiceArguments {
-    /// Leave out matching names: a name at any depth, or with a slash a path from the top
+    /// Leave out matching names: a name at any depth, or with a slash a path as it arrives, such as photos/raw
     #[arg(long, value_name = "PATTERN", value_parser = pattern)]
     pub exclude: Vec<String>,
     /// Send only the paths listed in this file, one path below the source per line (`-`: standard input)
     #[arg(long, value_name = "FILE")]
     pub files_from: Option<PathBuf>,
-    /// Compare the contents of files with equal length and time
+    /// Compare contents instead of lengths and times, and send only the pieces that differ
     #[arg(long)]
     pub checksum: bool,
     /// Also send extended attributes (user.*)

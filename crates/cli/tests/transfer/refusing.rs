@@ -346,6 +346,36 @@ fn standard_output_is_there_for_another_try_until_something_was_written_to_it() 
 }
 
 #[test]
+fn a_server_whose_output_nobody_reads_any_more_ends() {
+    let (file, _) = file(1000);
+    let (mut serve, ticket) = serve_to_output();
+    drop(serve.stdout.take());
+    let sent = send(file.path(), &ticket, &[]);
+    sent.failed_saying(&["the program that reads the receiver's output has exited"]);
+    assert_eq!(wait(&mut serve), Some(1));
+}
+
+/// One file is there, and another of the same name is not replaced: nothing was written, so the one transfer is still to come.
+#[test]
+fn a_transfer_that_wrote_nothing_does_not_end_a_server_of_one() {
+    let scratch = tempfile::tempdir().unwrap();
+    let top = scratch.path().join("top");
+    let mut serve = Serve::start(&["--once"]);
+    for directory in [&top, &serve.directory.join("top")] {
+        fs::create_dir(directory).unwrap();
+        fs::write(directory.join("same"), "content").unwrap();
+    }
+    fs::write(top.join("changed"), "new").unwrap();
+    fs::write(serve.directory.join("top/changed"), "other").unwrap();
+    let sent = sending(&top, &serve, &[]);
+    assert_eq!(sent.code, Some(23), "{sent:?}");
+    serve.read_until("waiting for another try with this ticket");
+    let sent = sending(&top, &serve, &["--name", "again"]);
+    assert_eq!(sent.code, Some(0), "{sent:?}");
+    assert_eq!(serve.wait().code, Some(0));
+}
+
+#[test]
 fn a_server_of_another_protocol_is_named_as_one() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let code = format!("{}/42-crisp-lemon-orbit", listener.local_addr().unwrap());

@@ -136,7 +136,7 @@ fn a_directory_holds_no_more_than_its_quota() {
     let (large, _) = file(1_200_000);
     let refused = |name| {
         let ended = service.send(large.path(), name, &service.serve.ticket);
-        ended.failed_saying(&[&format!("{name}: the quota of 2 MB is used up")]);
+        ended.failed_saying(&[&format!("{name} does not fit in the quota of 2 MB ")]);
         assert_eq!(names(&service.scratch.join("alice")), ["f"]);
     };
     // 0.9 and 1.2 MB, whether it would be another file or take the place of the first: both are on the disk at once.
@@ -155,7 +155,7 @@ fn standard_input_stops_at_the_quota() {
     let (large, _) = file(2_000_000);
     let mut command = service.command("send");
     command.args(["-", &service.serve.ticket, "--name", "f"]).stdin(large.reopen().unwrap());
-    run(command).failed_saying(&["f: the quota of 1 MB is used up"]);
+    run(command).failed_saying(&["f does not fit in the quota of 1 MB "]);
     assert!(!names(&service.scratch.join("alice")).contains(&"f".to_owned()));
 }
 

@@ -213,7 +213,7 @@ fn who_does_the_same_as_the_other_end_is_told_what_to_do() {
     let serve = Serve::start(&[]);
     let mut receive = Command::new(SWEETSPOT);
     receive.args(["receive", &serve.ticket]);
-    run(receive).failed_saying(&["this end receives", "sweetspot send"]);
+    run(receive).failed_saying(&["that ticket is for sending", "sweetspot send"]);
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn what_cannot_be_sent_is_named_and_the_rest_goes() {
     command.arg("send").args(["--exclude", "a"]).args([&top, &pipe]).arg(&serve.ticket);
     let sent = run(command);
     assert_eq!(sent.code, Some(23), "{sent:?}");
-    assert!(sent.stderr.contains("it is a pipe"), "{sent:?}");
+    assert!(sent.stderr.contains("pipe is a pipe and was left out"), "{sent:?}");
     let there = names(&serve.directory.join("top"));
     assert!(there.contains(&"empty".to_owned()) && !there.contains(&"a".to_owned()), "{there:?}");
 }

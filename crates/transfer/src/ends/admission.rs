@@ -201,7 +201,7 @@ fn by_code(
 fn refusal(error: &TransferError) -> String {
     match error {
         TransferError::WrongTicket(_) => {
-            "the ticket's secret is wrong; copy the whole line that the program running here printed"
+            "the ticket's secret is wrong, or was revoked; copy the whole line that the program running here printed, or ask for a new one"
         }
         TransferError::WrongCode(_) => {
             "the code is wrong, and this attempt has invalidated it; ask for a new one"
@@ -227,8 +227,8 @@ fn refusal(error: &TransferError) -> String {
         TransferError::Version { .. } => {
             "the versions differ; use the same version of sweetspot on both ends"
         }
-        TransferError::SameRole(_, "send") => "this end sends; use `sweetspot receive` with its ticket",
-        TransferError::SameRole(..) => "this end receives; use `sweetspot send` with its ticket",
+        TransferError::SameRole(_, "send") => "that ticket is for receiving; use `sweetspot receive`",
+        TransferError::SameRole(..) => "that ticket is for sending; use `sweetspot send`",
         _ => "the handshake was not understood",
     }
     .to_owned()

@@ -449,9 +449,13 @@ impl Server {
         self.ends == EndsAfter::FirstNotRefused
             && !self.connection_table.is_closing()
             && match &ended.result {
-                Ok(summary) => summary.dry_run || sends && summary.files.failed > 0,
+                Ok(summary) => {
+                    summary.dry_run || summary.files.failed > 0 && (sends || !ended.wrote)
+                }
                 Err(error) if sends => error.is_peers_doing(),
                 Err(error) if error.is_of_the_path() => false,
+                // Its reader may have ended: nothing more can be written there.
+                Err(TransferError::NothingMoved(_)) if self.work.writes_to_output() => false,
                 Err(error) if !ended.wrote => !error.is_fault(),
                 Err(error) => error.is_peers_doing() && !self.work.writes_to_output(),
             }

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
 use sweetspot_protocol::Printable;
 
 use super::TransferError;
@@ -33,7 +34,9 @@ impl TransferError {
             E::Dotfile(path) => E::Dotfile(name(path)).to_string(),
             E::LeadsOut(path) => E::LeadsOut(name(path)).to_string(),
             E::ForeignLink(path) => E::ForeignLink(name(path)).to_string(),
-            E::Quota { path, quota } => E::Quota { path: name(path), quota: *quota }.to_string(),
+            E::Quota { path, quota, used } => {
+                E::Quota { path: name(path), quota: *quota, used: *used }.to_string()
+            }
             E::TooMuch { path, reason } => E::TooMuch { path: name(path), reason }.to_string(),
             E::Listen { .. } | E::Gone(_) | E::Unreachable { .. } | E::NoAnswer { .. } => {
                 "the other end cannot connect".into()
@@ -109,8 +112,11 @@ pub(crate) fn plain(error: &io::Error) -> &'static str {
         io::ErrorKind::ReadOnlyFilesystem => "its file system is read-only",
         io::ErrorKind::NotADirectory => "part of its path is not a directory",
         io::ErrorKind::AlreadyExists => "it exists and is not a directory",
-        io::ErrorKind::BrokenPipe => "its reader has ended",
+        io::ErrorKind::BrokenPipe => "the program that reads the receiver's output has exited",
         io::ErrorKind::InvalidFilename => "the name cannot be used there",
+        _ if Errno::from_io_error(error) == Some(Errno::LOOP) => {
+            "part of its path is a symbolic link"
+        }
         _ => "the system call failed",
     }
 }
@@ -147,7 +153,7 @@ mod tests {
             E::Unreachable { address: text(), source: source() },
             E::Gone(text()),
             E::GaveUp { reason: text(), patience: Duration::from_secs(1), kept: None },
-            E::Quota { path: path(), quota },
+            E::Quota { path: path(), quota, used: quota },
             E::TooMuch { path: path(), reason: "too long" },
             E::Clients { path: path(), reason: ClientsFileError::Unreadable(source()) },
             E::Identity { path: path(), source: source() },

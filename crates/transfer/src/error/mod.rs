@@ -17,32 +17,29 @@ use crate::limits::{LONGEST_STALL, MEASURE_BYTES, MEASURE_INTERVAL, MEASURE_TIME
 /// The next step after a transfer that can go on.
 const RESUME: &str = "; start the transfer again to resume it";
 
-/// Why a file of clients cannot be used.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ClientsFileError {
-    /// There is no such file.
-    #[error("it does not exist; invite the first client, which creates it")]
-    Missing,
-    /// It cannot be opened or read.
-    #[error("{0}; name a file that can be read")]
-    Unreadable(#[source] io::Error),
-    /// It is longer than a file of clients may be.
-    #[error("it is too long for a clients file")]
-    TooLong,
-    /// Its last line does not end, and it changed just now.
-    #[error("it looks half-written: its last line has no line break")]
-    Unfinished,
-    /// Users other than its owner may write to it.
-    #[error("others may write to it; chmod 600 it")]
-    OthersMayWrite,
-    /// It holds secrets, and users other than its owner may read it.
-    #[error("it holds secrets, and others may read it; chmod 600 it")]
-    OthersMayRead,
+/// A system error in words, without its number.
+fn system(error: &io::Error) -> String {
+    let text = error.to_string();
+    let number = error.raw_os_error().map(|code| format!(" (os error {code})"));
+    number.and_then(|number| text.strip_suffix(&number)).unwrap_or(&text).to_owned()
 }
 
-/// The result of what a transfer or a server does.
-pub type Result<T, E = TransferError> = std::result::Result<T, E>;
+/// The next step for a file that cannot be read.
+fn readable(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => "name a file that you may read",
+        _ => "check the path",
+    }
+}
+
+/// The next step for a directory that cannot be used.
+fn writable(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => "create it first",
+        io::ErrorKind::NotADirectory => "name a directory",
+        _ => "name a directory that you may write to",
+    }
+}
 
 /// Why a transfer or a server failed. The message is one line that names the thing, the reason and the next step.
 ///
@@ -52,7 +49,7 @@ pub type Result<T, E = TransferError> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum TransferError {
     /// The file to send cannot be read.
-    #[error("{}: {source}; name a file that you may read", Printable(.path))]
+    #[error("{}: {}; {}", Printable(.path), system(.source), readable(.source))]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -74,7 +71,7 @@ pub enum TransferError {
         reason: String,
     },
     /// The directory to serve into is missing or may not be read.
-    #[error("{}: {source}; name a directory that you may write to", Printable(.path))]
+    #[error("{}: {}; {}", Printable(.path), system(.source), writable(.source))]
     Directory {
         /// The directory.
         path: PathBuf,
@@ -82,7 +79,7 @@ pub enum TransferError {
         source: io::Error,
     },
     /// Writing the content failed.
-    #[error("{}: {source}; {next}", Printable(.path))]
+    #[error("{}: {}; {next}", Printable(.path), system(.source))]
     Write {
         /// The file.
         path: PathBuf,
@@ -252,12 +249,14 @@ pub enum TransferError {
     #[error(transparent)]
     Code(#[from] CodeError),
     /// A client's directory may not hold more.
-    #[error("{}: the quota of {quota} is used up; remove something there, or ask for more", Printable(.path))]
+    #[error("{} does not fit in the quota of {quota} ({used} used); remove something there, or ask for more", Printable(.path))]
     Quota {
         /// The name that does not fit.
         path: PathBuf,
         /// The quota.
         quota: Bytes,
+        /// How much of it is used.
+        used: Bytes,
     },
     /// An entry would cost more than one transfer may.
     #[error("{}: {reason}", Printable(.path))]

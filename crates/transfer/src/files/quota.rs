@@ -42,6 +42,11 @@ impl Quota {
         self.limit
     }
 
+    /// How much of the directory is used, by all clients.
+    pub fn used(&self) -> Bytes {
+        Bytes::new(self.ledger.used.load(Ordering::Acquire))
+    }
+
     /// Takes room; false, and nothing taken, if there is not enough.
     pub fn take(&self, bytes: u64) -> bool {
         let more = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= self.limit.get());

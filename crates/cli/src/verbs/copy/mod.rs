@@ -44,6 +44,10 @@ Examples:
   sweetspot copy --dry-run --checksum src host:src
       lists the files whose contents differ
 
+Keeps modes (less the receiving umask), times, symbolic and hard links, and
+holes. After an interruption, .sweetspot-….part files stay beside their
+targets; the same command resumes from them.
+
 The far end needs ssh and sweetspot. Data takes its own connections:
 from this host or, if a firewall blocks those, from the far end. If neither end
 can connect, data goes through ssh.
@@ -124,7 +128,7 @@ pub fn run(arguments: CopyArguments) -> Ending {
     let (far, target) = match (host, destination) {
         (Some(_), Operand::There { .. }) => {
             return Err(UsageError::new(
-                "both ends are on other hosts; run `sweetspot copy` on one of them",
+                "source and destination are both remote; run `sweetspot copy` on one of them",
             )
             .into());
         }
@@ -194,7 +198,7 @@ pub fn run(arguments: CopyArguments) -> Ending {
 fn rate_limit(text: &str) -> Result<Rate, String> {
     match text.parse::<Rate>() {
         Ok(rate) if rate >= MIN_PACE => Ok(rate),
-        Ok(_) => Err(format!("it must be {MIN_PACE} or more; no connection sends slower")),
+        Ok(_) => Err(format!("the minimum is {MIN_PACE}")),
         Err(error) => Err(error.to_string()),
     }
 }

@@ -71,10 +71,17 @@ pub fn run(arguments: ServeInviteArguments) -> Ending {
     let directory = std::path::absolute(&arguments.dir)?;
     // The service makes the directory for its client, but not the one above: it would refuse every transfer.
     if let Some(above) = directory.parent().filter(|above| !above.is_dir()) {
-        return Err(format!("{} is not a directory; create it first", above.shown()).into());
+        let what = if above.exists() { "is not a directory" } else { "does not exist" };
+        return Err(format!("{} {what}; create the directory first", above.shown()).into());
     }
     let (mut file, before) = open_alone(&arguments.clients)?;
-    let there: Clients = before.parse().map_err(|error| unusable(&arguments.clients, &error))?;
+    let there: Clients = before.parse().map_err(|error| {
+        unusable(&arguments.clients, &format!("{error}; mend that line; nobody was invited"))
+    })?;
+    if there.list.iter().any(|client| client.name == arguments.name) {
+        let (name, file) = (&arguments.name, arguments.clients.shown());
+        err!("sweetspot: {name} already has a line in {file}, which stays valid");
+    }
     let credential =
         if arguments.spoken_code { free_code(&there)? } else { Credential::Secret(draw_secret()?) };
     let client = Client {

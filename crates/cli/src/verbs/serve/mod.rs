@@ -38,6 +38,7 @@ use sweetspot_program::values;
 /// `sweetspot serve` as typed.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(group = clap::ArgGroup::new("purpose").required(true))]
 #[command(after_help = "\
 Examples:
   sweetspot serve --dir incoming
@@ -54,18 +55,22 @@ Examples:
       `sweetspot serve invite` adds a line
 
 Environment: STATE_DIRECTORY or XDG_STATE_HOME sets the default of --state;
-LISTEN_FDS, which systemd sets for a socket unit, replaces --listen.")]
+LISTEN_FDS, which systemd sets for a socket unit, replaces --listen.
+
+Exit codes: 0 everything arrived, or SIGTERM ended a server of many transfers;
+23 some files did not arrive, and each is named; 1 the transfer failed; 2 the
+command line is wrong; 128+N signal N ended it.")]
 pub struct ServeArguments {
-    /// Directory for received files; created if missing
-    #[arg(long, value_name = "DIR", required_unless_present_any = ["stdout", "clients"])]
+    /// Directory for received files; created if missing. Each start has a new key, so its ticket ends with the program
+    #[arg(long, value_name = "DIR", group = "purpose")]
     dir: Option<PathBuf>,
     /// Write one sender's data to standard output; the ticket goes to standard error
-    #[arg(long, conflicts_with_all = ["dir", "json", "force", "dotfiles", "xattrs"])]
+    #[arg(long, group = "purpose", conflicts_with_all = ["dir", "json", "force", "dotfiles", "xattrs"])]
     stdout: bool,
     /// Serve the clients in this file, one per line: KEY NAME dir=DIRECTORY [quota=SIZE]
     /// [rights=read,write,overwrite,dotfiles] [expires=TIME] [once]; `sweetspot serve key` prints KEY.
-    /// Changes take effect within a second; a line with an error admits no client
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["dir", "stdout", "force", "dotfiles", "once", "lifetime", "spoken_code"])]
+    /// Changes take effect within a second; an invalid line is ignored
+    #[arg(long, value_name = "FILE", group = "purpose", conflicts_with_all = ["dir", "stdout", "force", "dotfiles", "once", "lifetime", "spoken_code"])]
     clients: Option<PathBuf>,
     /// Directory for the service's persistent key, and for used quotas and credentials [default:
     /// ~/.local/state/sweetspot]
@@ -192,6 +197,7 @@ pub fn serve(options: ServeOptions, reporter: TransferReporter, log: &LogOptions
         out!("{invitation}");
     }
     greeting.print(&reporter, &server)?;
+    greeting.tell_when_expired();
     if let Some(clamp_method) = server.clamp_method() {
         reporter.detail(&format!("the receive window is limited by {clamp_method}"));
     }
@@ -233,6 +239,20 @@ impl Greeting {
         }
     }
 
+    /// Says when the only ticket has expired. Transfers that run go on.
+    fn tell_when_expired(&self) {
+        if self.is_service {
+            return;
+        }
+        let expired = clock::now() + self.lifetime;
+        let what = if self.code.is_some() { "code" } else { "ticket" };
+        // Not waited for: it ends with the process.
+        thread::spawn(move || {
+            clock::sleep_until(expired);
+            err!("sweetspot: the {what} has expired; start again for a new one");
+        });
+    }
+
     /// Prints how to use it.
     fn print(&self, reporter: &TransferReporter, server: &Server) -> std::io::Result<()> {
         let (address, ticket) = (server.address()?, server.ticket());
@@ -240,7 +260,7 @@ impl Greeting {
         let given = if self.code.is_some() { "--code and this code" } else { "this ticket" };
         reporter.remark(&if self.is_service {
             format!(
-                "listening on {address}; clients in the file can now send with this ticket"
+                "listening on {address}; clients in the file can now connect with this ticket"
             )
         } else {
             let within = indicatif::HumanDuration(self.lifetime.into());
@@ -429,7 +449,9 @@ impl ServerObserver for ServerReporter {
     fn ended(&self, number: u64, result: &Result<TransferSummary, TransferError>) {
         self.log.ended(number, result);
         match result {
-            Ok(outcome) => self.reporter.outcome(outcome),
+            Ok(outcome) => {
+                self.reporter.outcome(outcome);
+            }
             Err(error) => {
                 self.print(&error.to_string());
                 self.reporter.failure(error);

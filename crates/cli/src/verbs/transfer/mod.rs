@@ -64,7 +64,7 @@ pub struct ConnectionArguments {
     /// Connections to use [default: one; more if one cannot fill the path]
     #[arg(long, value_name = "N", value_parser = streams)]
     pub streams: Option<u32>,
-    /// Time to keep trying to reconnect and resume after the path breaks
+    /// Time after the last data to keep trying to reconnect and resume
     #[arg(long, value_name = "DURATION", default_value = "15min")]
     pub retry_for: Duration,
 }
@@ -216,7 +216,7 @@ fn read_bytes(file: &Path, option: &str) -> Result<Vec<u8>, String> {
         File::open(file).and_then(|mut file| file.read_to_end(&mut bytes))
     };
     read.map_err(|error| {
-        format!("{option} {}: {error}; name a file that you may read", file.shown())
+        format!("{option} {}: {error}; check the path and its permissions", file.shown())
     })?;
     Ok(bytes)
 }
@@ -336,16 +336,16 @@ impl TransferReporter {
         }
     }
 
-    pub fn outcome(&self, outcome: &TransferSummary) {
+    /// Prints the outcome of a transfer. Returns false if standard output did not take it.
+    pub fn outcome(&self, outcome: &TransferSummary) -> bool {
         let failures = outcome
             .failures
             .iter()
             .map(|line| with_options(line, self.screen.asker).into_owned())
             .collect();
         let outcome = &TransferSummary { failures, ..outcome.clone() };
-        if self.json {
-            self.json(outcome);
-        } else if !self.quiet {
+        let printed = !self.json || self.json(outcome);
+        if !self.json && !self.quiet {
             let rtt_median_s = outcome.rtt_median_s.filter(|_| !self.limits_rate);
             let outcome = TransferSummary { rtt_median_s, ..outcome.clone() };
             self.print(&in_words(&outcome, self.leaves_existing));
@@ -368,14 +368,16 @@ impl TransferReporter {
         for limit in outcome.limits.iter().filter(|_| !self.quiet) {
             self.print(&limit.to_string());
         }
+        printed
     }
 
     /// Reports how a transfer ended, as the end of a verb.
     pub fn finish(&self, result: Fallible<TransferSummary>) -> Ending {
         match result {
             Ok(outcome) => {
-                self.outcome(&outcome);
-                Ok(ending(&outcome))
+                let printed = self.outcome(&outcome);
+                let unsaid = !printed && outcome.failures.is_empty();
+                Ok(if unsaid { ExitCode::FAILURE } else { ending(&outcome) })
             }
             Err(error) => {
                 if let Some(error) = error.downcast_ref::<TransferError>() {
@@ -393,16 +395,17 @@ impl TransferReporter {
         }
     }
 
-    fn json(&self, value: &impl serde::Serialize) {
+    /// Prints an object. Returns false, and says why, if standard output did not take it.
+    fn json(&self, value: &impl serde::Serialize) -> bool {
         let print = || match serde_json::to_string(value) {
             Ok(text) => try_out(format_args!("{text}")),
             Err(error) => Err(error.to_string()),
         };
         let printed = self.screen.beside(print);
-        // The file has arrived or not, whatever becomes of the words about it.
-        if let Err(error) = printed {
-            self.print(&error);
+        if let Err(error) = &printed {
+            self.print(error);
         }
+        printed.is_ok()
     }
 }
 

@@ -207,7 +207,8 @@ impl IncomingFiles {
         match self.quota() {
             Some(quota) if !quota.take(room) => {
                 let path = path.to_string().into();
-                Err(TransferError::Quota { path, quota: quota.limit() })
+                let (quota, used) = (quota.limit(), quota.used());
+                Err(TransferError::Quota { path, quota, used })
             }
             _ => Ok(()),
         }

@@ -272,8 +272,7 @@ impl<'a> Walk<'a> {
             // In a directory it would be skipped; here the user named it.
             _ => target::special(stat).unwrap_or("device"),
         };
-        let why =
-            format!("{}: it is a {what}; it was left out", Printable(&place.root.shown(&path)));
+        let why = format!("{} is a {what} and was left out", Printable(&place.root.shown(&path)));
         (self.take)(Listed::LeftOut(why)).map(|()| None)
     }
 
