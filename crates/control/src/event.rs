@@ -289,6 +289,15 @@ mod tests {
     }
 
     #[test]
+    fn the_page_on_formats_has_each_name_with_its_words() {
+        let page = include_str!("../../../docs/formats.md");
+        for kind in TuneEventKind::ALL {
+            let entry = format!("`{}` ({})", kind.name(), kind.words());
+            assert!(page.contains(&entry), "{entry}");
+        }
+    }
+
+    #[test]
     fn a_pace_is_told_in_words_and_in_json() {
         let to = Some(Rate::from_mbit_per_second(94));
         let event = event(AppliedChange::Pace { from: None, to, kernel: to });

@@ -69,6 +69,7 @@ mod sender_help;
 pub mod series;
 mod stream_count;
 mod transfer_summary;
+mod tune_summary;
 mod upload;
 
 pub use clamp_check::ClampCheck;
@@ -85,6 +86,7 @@ pub use path_group::{
 pub use peer_labels::{MAX_PEER_LABELS, OTHER_PEERS, PeerLabels, network};
 pub use peer_link::{PeerLink, Received, Transmit};
 pub use sender_help::SenderRequest;
+pub use tune_summary::TuneSummary;
 
 pub use stream_count::{HeldDown, LossWatch, SenderSample, StreamCount, loss_limited_rate};
 pub use transfer_summary::{OwnAccount, TransferSummary};

@@ -45,6 +45,14 @@ pub enum PolicyError {
         #[source]
         reason: ValueError,
     },
+    /// A rule has no goal.
+    #[error(
+        "line {line}: the rule has no goal; add goal = \"throughput\", \"less-than-best-effort\" or \"leave\""
+    )]
+    NoGoal {
+        /// The line's number, from 1.
+        line: usize,
+    },
     /// The policy has no rule.
     #[error("it has no [[rule]]; add one, such as [[rule]] with goal = \"throughput\"")]
     NoRule,
@@ -175,6 +183,11 @@ impl PolicyRule {
 }
 
 impl Policy {
+    /// The number of rules.
+    pub fn rules(&self) -> usize {
+        self.rules.len()
+    }
+
     /// The goal of a connection by the first rule that matches it; `None`: it is left alone.
     pub fn goal(&self, subject: &Subject<'_>) -> Option<Goal> {
         self.rule(subject)?.goal
@@ -341,7 +354,7 @@ mod tests {
             ("metrics = \"0.0.0.0:9477\"", "line 1: metrics = ", "127.0.0.1:9477"),
             ("metrics = \"localhost\"", "line 1: metrics = \"localhost\": ", "127.0.0.1:9477"),
             ("dry_run = \"yes\"", "line 1: dry_run = \"yes\": ", "true or false"),
-            ("[[rule]]", "line 1: goal = nothing: ", "less-than-best-effort"),
+            ("[[rule]]", "line 1: the rule has no goal; ", "less-than-best-effort"),
             ("[[rule]]\ngoal = 7", "line 2: goal = 7: ", "less-than-best-effort"),
             ("[[rule]]\ngoal = \"speed\"", "line 2: goal = \"speed\": ", "throughput"),
         ] {

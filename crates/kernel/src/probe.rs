@@ -8,6 +8,9 @@ use crate::programs::SocketPrograms;
 
 pub use crate::host::{Finding, lacking};
 
+/// The findings that [`examine`] leaves out while a requirement is missing.
+pub const LAST_CHECKS: [&str; 2] = ["loading", "connections"];
+
 /// Looks at this host. Ends with an attempt to load the programs where nothing is known to be missing.
 pub fn examine() -> Vec<Finding> {
     let host = Host::read();

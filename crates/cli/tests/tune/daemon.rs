@@ -145,8 +145,11 @@ fn a_dry_run_of_a_daemon_touches_nothing() {
     assert!(events(scratch.path(), "lifted").is_empty());
     assert!(all_events(scratch.path()).iter().all(|event| event["dry_run"] == true));
     let messages = messages(scratch.path());
-    assert!(messages[0].contains("no connection is changed"), "{messages:#?}");
-    assert!(messages[1..].iter().all(|line| line.contains(": dry run: ")), "{messages:#?}");
+    let beginning =
+        "tuning via pidfd by 1 rule of policy.toml; metrics at http://127.0.0.1:9477/metrics";
+    assert!(messages[0].ends_with(beginning), "{messages:#?}");
+    assert!(messages[1].contains("no connection is changed"), "{messages:#?}");
+    assert!(messages[2..].iter().all(|line| line.contains(": dry run: ")), "{messages:#?}");
 }
 
 #[test]
@@ -160,7 +163,7 @@ fn a_policy_that_ends_the_dry_run_ends_its_marks() {
     let messages = messages(scratch.path());
     let end = messages.iter().position(|line| line.contains("the dry run has ended")).unwrap();
     let is_marked = |line: &String| line.contains(": dry run: ");
-    assert!(messages[1..end].iter().all(is_marked), "{messages:#?}");
+    assert!(messages[2..end].iter().all(is_marked), "{messages:#?}");
     assert!(!messages[end..].iter().any(is_marked), "{messages:#?}");
     let events = all_events(scratch.path());
     assert!(events.iter().map(is_applied).is_sorted(), "{events:#?}");

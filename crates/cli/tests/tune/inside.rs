@@ -365,7 +365,9 @@ fn a_second_daemon_and_a_cgroup_that_vanishes_are_said_in_a_line() {
     assert!(said.lines().count() == 1 && said.contains("and tunes this command"), "{said}");
     cgroup.0.dissolve().unwrap();
     let (code, said) = ended(first);
-    assert_eq!((code, said.lines().count()), (Some(1), 1), "{said}");
+    // After the line with which it began.
+    assert!(said.starts_with("sweetspot: tuning via bpf by 1 rule of "), "{said}");
+    assert_eq!((code, said.lines().count()), (Some(1), 2), "{said}");
     assert!(said.contains("is gone, and its connections with it"), "{said}");
 }
 
@@ -446,6 +448,12 @@ fn the_doctor_names_what_is_there_and_what_is_missing() {
     let (code, words, _) = sweetspot(&["tune", "doctor"]);
     assert_eq!(code, Some(i32::from(!complete)));
     assert!(words.lines().any(|line| line.contains("cgroup v2")), "{words}");
+    // Every check has its line, also those that a missing requirement leaves out.
+    for name in probe::LAST_CHECKS {
+        assert!(words.lines().any(|line| line[8..].starts_with(name)), "{name}: {words}");
+    }
+    let (_, quiet, _) = sweetspot(&["tune", "doctor", "-q"]);
+    assert!(quiet.lines().all(|line| !line.starts_with("ok") && !line.starts_with("tune runs")));
     assert!(words.lines().all(|line| line.chars().count() <= 80), "{words}");
     let (_, json, _) = sweetspot(&["tune", "doctor", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();

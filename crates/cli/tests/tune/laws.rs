@@ -1,4 +1,4 @@
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use sweetspot_linux::clock;
 use sweetspot_linux::live::LiveSocket;
@@ -7,7 +7,9 @@ use sweetspot_linux::signals::Signal;
 use sweetspot_linux::tcp::{Info, options};
 use sweetspot_units::{Bytes, Duration};
 
-use crate::download::{Server, Tuned, UNCLAMPED, clamp, clamped, is_lifted, mover, wait_for};
+use crate::download::{
+    Server, Tuned, UNCLAMPED, clamp, clamped, client, is_lifted, mover, wait_for,
+};
 
 fn sweetspot(arguments: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_sweetspot")).args(arguments).output().unwrap();
@@ -143,6 +145,30 @@ fn a_dry_run_tells_and_touches_nothing() {
     assert!(!tuned.log().contains("\"event\":\"lifted\""));
     assert!(tuned.log().lines().all(|line| line.contains("\"dry_run\":true")), "{}", tuned.log());
     assert_eq!(tuned.finish().1, Some(0));
+}
+
+#[test]
+fn a_tuned_command_ends_with_a_summary_of_its_connections() {
+    let (server, scratch) = (Server::start(), tempfile::tempdir().unwrap());
+    let events = scratch.path().join("events.jsonl");
+    let running = Command::new(env!("CARGO_BIN_EXE_sweetspot"))
+        .args(["tune", "run", "--via", "pidfd", "--events"])
+        .arg(&events)
+        .arg("--")
+        .args(client(server.port))
+        .env("RUNTIME_DIRECTORY", scratch.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let log = || std::fs::read_to_string(&events).unwrap_or_default();
+    wait_for("a limit", || log().contains("\"event\":\"taken\"").then_some(()));
+    server.stop();
+    let output = running.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("sweetspot: tuned 1 connection in "), "{said}");
+    let remote = format!("127.0.0.1:{}: limited for ", server.port);
+    assert!(said.lines().last().is_some_and(|line| line.contains(&remote)), "{said}");
 }
 
 #[test]

@@ -67,11 +67,7 @@ fn rule(
 ) -> Result<PolicyRule, PolicyError> {
     let line = line(text, written.span().start);
     let written = written.into_inner();
-    let no_goal = || {
-        let given = "nothing".to_owned();
-        PolicyError::Value { line, key: "goal", given, reason: ValueError::Goal }
-    };
-    let goal = one(text, "goal", written.goal, goal)?.ok_or_else(no_goal)?;
+    let goal = one(text, "goal", written.goal, goal)?.ok_or(PolicyError::NoGoal { line })?;
     Ok(PolicyRule {
         users: list(text, "users", written.users, |value| user(value, uid_of))?,
         programs: list(text, "programs", written.programs, program)?,

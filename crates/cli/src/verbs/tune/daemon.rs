@@ -69,6 +69,9 @@ pub fn run(arguments: TuneDaemonArguments) -> Ending {
     if inside.is_none() && cgroup.is_some() {
         return Err(UsageError::new("--cgroup needs --via bpf").into());
     }
+    if !arguments.common.is_quiet() {
+        err!("sweetspot: {}", beginning(&arguments, &policy, inside.is_some()));
+    }
     say_what_is_not_chosen(&arguments, &policy, inside.is_some());
     under_guard(inside, |inside, leases, supervisor| {
         guarded(&arguments, policy, inside, leases, supervisor)
@@ -78,6 +81,20 @@ pub fn run(arguments: TuneDaemonArguments) -> Ending {
 fn read(file: &Path) -> Result<Policy, String> {
     let text = text_file::read(file, "a policy")?;
     Policy::parse(&text, &uid_of).map_err(|error| format!("{}: {error}", file.shown()))
+}
+
+/// The mechanism, the rules and the address of the metrics.
+fn beginning(arguments: &Arguments, policy: &Policy, is_inside: bool) -> String {
+    let via = if is_inside { "bpf" } else { "pidfd" };
+    let rules = match policy.rules() {
+        1 => "1 rule".to_owned(),
+        count => format!("{count} rules"),
+    };
+    let metrics = match arguments.common.metrics().or(policy.metrics) {
+        Some(address) => format!("metrics at http://{address}/metrics"),
+        None => "no metrics".to_owned(),
+    };
+    format!("tuning via {via} by {rules} of {}; {metrics}", arguments.policy.shown())
 }
 
 /// Says which congestion controls that the policy names connections will not have, and why.

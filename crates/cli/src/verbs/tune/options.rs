@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use sweetspot_control::policy::loopback;
-use sweetspot_control::{Goal, TuneEvent};
+use sweetspot_control::{Goal, TuneEvent, TuneSummary};
 use sweetspot_kernel::KernelError;
-use sweetspot_linux::sysctl;
+use sweetspot_linux::{clock, sysctl};
 use sweetspot_tune::{Exporter, TunerOptions, TunerSnapshot};
+use sweetspot_units::Time;
 
 use super::inside::Inside;
 use sweetspot_program::print::Shown;
@@ -87,6 +88,9 @@ pub struct EventLog {
     exporter: Option<Exporter>,
     quiet: bool,
     dry_run: bool,
+    verbose: bool,
+    summary: TuneSummary,
+    begun: Time,
 }
 
 impl Common {
@@ -113,6 +117,16 @@ impl Common {
             }
             begun => begun.map(Some),
         }
+    }
+
+    /// Whether actions are not printed.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// The address of the metrics, if the command line names one.
+    pub fn metrics(&self) -> Option<SocketAddr> {
+        self.metrics
     }
 
     /// Whether uploads are tuned, too.
@@ -156,7 +170,9 @@ impl Common {
                 Some((path.clone(), file))
             }
         };
-        Ok(EventLog { file, exporter, quiet: self.quiet, dry_run: false })
+        let (summary, begun) = (TuneSummary::default(), clock::wall());
+        let (quiet, verbose) = (self.quiet, self.verbose);
+        Ok(EventLog { file, exporter, quiet, dry_run: false, verbose, summary, begun })
     }
 }
 
@@ -177,6 +193,18 @@ impl EventLog {
         }
     }
 
+    /// Prints the effect of tuning on each connection. Without a connection, only with --verbose, so that a command that moves
+    /// little looks as it does alone. Nothing after a dry run, which changed none.
+    pub fn summarise(&self) {
+        if self.quiet || self.dry_run || (self.summary.is_empty() && !self.verbose) {
+            return;
+        }
+        let [begun, now] = [self.begun, clock::wall()].map(|time| time.as_secs_f64());
+        for line in self.summary.lines(begun, now) {
+            err!("sweetspot: {line}");
+        }
+    }
+
     pub fn publish(&self, snapshot: impl FnOnce() -> TunerSnapshot) {
         if let Some(exporter) = &self.exporter {
             exporter.publish(snapshot().prometheus());
@@ -184,6 +212,7 @@ impl EventLog {
     }
 
     pub fn record(&mut self, event: &TuneEvent) {
+        self.summary.add(event);
         if !self.quiet {
             match self.dry_run {
                 true => err!("sweetspot: dry run: {}", event.conditional()),

@@ -108,7 +108,10 @@ fn tune<S: Scope>(
     command: u32,
 ) -> Fallible<u8> {
     match steer(&mut tuner, supervisor, journal, &Until::CommandEnds(command)) {
-        Ok(code) => Ok(code),
+        Ok(code) => {
+            journal.summarise();
+            Ok(code)
+        }
         Err(error) => {
             // Tuning fails; the command must not.
             tuner.lift("tuning failed");

@@ -1,0 +1,192 @@
+//! The closing summary of tuning: the connections, and for how long each was limited and held.
+
+use sweetspot_units::Significant;
+
+use crate::event::{AppliedChange, TuneEvent, TuneEventKind};
+
+/// More connections than this are counted rather than listed.
+const MAX_LISTED: usize = 8;
+
+/// The effect of tuning on each connection, from its events.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TuneSummary {
+    connections: Vec<TunedConnection>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct TunedConnection {
+    cookie: u64,
+    name: String,
+    limited: Span,
+    held: Span,
+}
+
+/// The total length of intervals, seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Span {
+    since: Option<f64>,
+    total: f64,
+}
+
+impl Span {
+    /// At `at` it is on or off.
+    fn set(&mut self, is_on: bool, at: f64) {
+        match (self.since, is_on) {
+            (None, true) => self.since = Some(at),
+            (Some(since), false) => {
+                self.total += (at - since).max(0.0);
+                self.since = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// Its length up to `end`.
+    fn until(self, end: f64) -> f64 {
+        self.total + self.since.map_or(0.0, |since| (end - since).max(0.0))
+    }
+}
+
+impl TuneSummary {
+    /// Takes the next event of any connection; times must not decrease.
+    pub fn add(&mut self, event: &TuneEvent) {
+        let who = &event.who;
+        let known = self.connections.iter_mut().position(|known| known.cookie == who.cookie);
+        let at = known.unwrap_or_else(|| {
+            self.connections.push(TunedConnection {
+                cookie: who.cookie,
+                name: format!("{}[{}] {}", who.program, who.pid, who.remote),
+                limited: Span::default(),
+                held: Span::default(),
+            });
+            self.connections.len() - 1
+        });
+        let has_limit = match event.change {
+            AppliedChange::Window { to, .. } => to.is_some(),
+            AppliedChange::Pace { to, .. } => to.is_some(),
+            // Its limit stays as it is.
+            AppliedChange::Congestion { .. } => return,
+        };
+        let connection = &mut self.connections[at];
+        match event.kind {
+            TuneEventKind::Taken | TuneEventKind::Tightened | TuneEventKind::Reopened => {
+                connection.limited.set(has_limit, event.wall_s);
+                connection.held.set(false, event.wall_s);
+            }
+            TuneEventKind::Held => {
+                connection.limited.set(has_limit, event.wall_s);
+                connection.held.set(has_limit, event.wall_s);
+            }
+            TuneEventKind::LetGo
+            | TuneEventKind::Lifted
+            | TuneEventKind::Refused
+            | TuneEventKind::Gone => {
+                connection.limited.set(false, event.wall_s);
+                connection.held.set(false, event.wall_s);
+            }
+            TuneEventKind::Advised | TuneEventKind::Switched => {}
+        }
+    }
+
+    /// Whether no connection was tuned.
+    pub fn is_empty(&self) -> bool {
+        self.connections.is_empty()
+    }
+
+    /// The summary in lines: the time since `begun_s` and the number of connections, then a line per connection. Times are
+    /// seconds on the clock of [`TuneEvent::wall_s`].
+    pub fn lines(&self, begun_s: f64, end_s: f64) -> Vec<String> {
+        let seconds = |length: f64| format!("{} s", Significant::<3>(length));
+        let took = seconds((end_s - begun_s).max(0.0));
+        let count = self.connections.len();
+        let first = match count {
+            0 => {
+                return vec![format!("tuned for {took}: no connection moved enough to be limited")];
+            }
+            1 => format!("tuned 1 connection in {took}:"),
+            _ => format!("tuned {count} connections in {took}:"),
+        };
+        let line = |connection: &TunedConnection| {
+            let [limited, held] =
+                [connection.limited, connection.held].map(|span| span.until(end_s));
+            let what = match (limited > 0.0, held > 0.0) {
+                (false, _) => "never limited".to_owned(),
+                (true, false) => format!("limited for {}, never held", seconds(limited)),
+                (true, true) => {
+                    format!("limited for {}, of it held for {}", seconds(limited), seconds(held))
+                }
+            };
+            format!("  {}: {what}", connection.name)
+        };
+        let mut lines = vec![first];
+        lines.extend(self.connections.iter().take(MAX_LISTED).map(line));
+        if count > MAX_LISTED {
+            lines.push(format!("  and {} more", count - MAX_LISTED));
+        }
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sweetspot_units::{Bytes, Duration, Rate};
+
+    use super::*;
+    use crate::event::ConnectionOwner;
+
+    fn event(cookie: u64, wall_s: f64, kind: TuneEventKind, to: Option<u64>) -> TuneEvent {
+        TuneEvent {
+            wall_s,
+            who: ConnectionOwner {
+                pid: 7,
+                program: "curl".to_owned(),
+                local: "192.0.2.1:50000".parse().unwrap(),
+                remote: "192.0.2.2:443".parse().unwrap(),
+                cookie,
+            },
+            kind,
+            why: String::new(),
+            change: AppliedChange::Window {
+                from: None,
+                to: to.map(Bytes::new),
+                clamp: None,
+                advertised: None,
+            },
+            rate: Rate::ZERO,
+            rtt: (Duration::ZERO, None),
+        }
+    }
+
+    #[test]
+    fn each_connection_has_the_time_of_its_limit_and_of_its_hold() {
+        let mut summary = TuneSummary::default();
+        for event in [
+            event(1, 101.0, TuneEventKind::Taken, Some(900_000)),
+            event(1, 102.0, TuneEventKind::Held, Some(500_000)),
+            event(2, 103.0, TuneEventKind::Refused, None),
+            event(1, 106.0, TuneEventKind::LetGo, None),
+            event(1, 108.0, TuneEventKind::Held, Some(500_000)),
+        ] {
+            summary.add(&event);
+        }
+        // Limited from 101 to 106 and from 108 on, held from 102 to 106 and from 108 on.
+        let expected = [
+            "tuned 2 connections in 10 s:",
+            "  curl[7] 192.0.2.2:443: limited for 7 s, of it held for 6 s",
+            "  curl[7] 192.0.2.2:443: never limited",
+        ];
+        assert_eq!(summary.lines(100.0, 110.0), expected);
+    }
+
+    #[test]
+    fn without_a_connection_there_is_one_line_and_many_are_counted() {
+        let none = TuneSummary::default().lines(0.0, 3.0);
+        assert_eq!(none, ["tuned for 3 s: no connection moved enough to be limited"]);
+        let mut many = TuneSummary::default();
+        (0..10).for_each(|cookie| many.add(&event(cookie, 1.0, TuneEventKind::Taken, Some(9_000))));
+        let lines = many.lines(0.0, 2.0);
+        assert_eq!(lines.len(), 1 + MAX_LISTED + 1);
+        assert_eq!(lines.last().unwrap(), "  and 2 more");
+        assert!(lines[1].ends_with(": limited for 1 s, never held"), "{lines:?}");
+    }
+}
