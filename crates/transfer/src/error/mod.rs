@@ -17,6 +17,33 @@ use crate::limits::{LONGEST_STALL, MEASURE_BYTES, MEASURE_INTERVAL, MEASURE_TIME
 /// The next step after a transfer that can go on.
 const RESUME: &str = "; start the transfer again to resume it";
 
+/// Why a file of clients cannot be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ClientsFileError {
+    /// There is no such file.
+    #[error("it does not exist; invite the first client, which creates it")]
+    Missing,
+    /// It cannot be opened or read.
+    #[error("{0}; name a file that can be read")]
+    Unreadable(#[source] io::Error),
+    /// It is longer than a file of clients may be.
+    #[error("it is too long for a clients file")]
+    TooLong,
+    /// Its last line does not end, and it changed just now.
+    #[error("it looks half-written: its last line has no line break")]
+    Unfinished,
+    /// Users other than its owner may write to it.
+    #[error("others may write to it; chmod 600 it")]
+    OthersMayWrite,
+    /// It holds secrets, and users other than its owner may read it.
+    #[error("it holds secrets, and others may read it; chmod 600 it")]
+    OthersMayRead,
+}
+
+/// The result of what a transfer or a server does.
+pub type Result<T, E = TransferError> = std::result::Result<T, E>;
+
 /// A system error in words, without its number.
 fn system(error: &io::Error) -> String {
     let text = error.to_string();

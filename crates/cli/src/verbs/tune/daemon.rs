@@ -84,7 +84,7 @@ fn read(file: &Path) -> Result<Policy, String> {
 }
 
 /// The mechanism, the rules and the address of the metrics.
-fn beginning(arguments: &Arguments, policy: &Policy, is_inside: bool) -> String {
+fn beginning(arguments: &TuneDaemonArguments, policy: &Policy, is_inside: bool) -> String {
     let via = if is_inside { "bpf" } else { "pidfd" };
     let rules = match policy.rules() {
         1 => "1 rule".to_owned(),
