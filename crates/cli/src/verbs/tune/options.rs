@@ -196,7 +196,7 @@ impl EventLog {
     /// Prints the effect of tuning on each connection. Without a connection, only with --verbose, so that a command that moves
     /// little looks as it does alone. Nothing after a dry run, which changed none.
     pub fn summarise(&self) {
-        if self.quiet || self.dry_run || (self.summary.is_empty() && !self.verbose) {
+        if self.quiet || self.dry_run || self.summary.is_empty() {
             return;
         }
         let [begun, now] = [self.begun, clock::wall()].map(|time| time.as_secs_f64());
