@@ -151,6 +151,12 @@ fn a_far_end_that_is_gone_once_it_connected_is_not_waited_for() {
     assert!(said.contains("on far ended with code 3"), "{said}");
 }
 
+/// Waits this long.
+fn pause(milliseconds: u64) {
+    let time = sweetspot_units::Duration::from_millis(milliseconds);
+    sweetspot_linux::clock::sleep_until(sweetspot_linux::clock::now() + time);
+}
+
 /// A program in place of ssh, which runs the far end here and notes its process.
 fn local_ssh(scratch: &Path) -> String {
     let (program, processes) = (scratch.join("ssh"), scratch.join("processes"));
@@ -184,10 +190,10 @@ fn stopped_copy(
     };
     let limit = sweetspot_linux::clock::now() + sweetspot_units::Duration::from_secs(20);
     while part().is_none() && sweetspot_linux::clock::now() < limit {
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        pause(5);
     }
     // Some rows of the series later, this end knows how much has moved.
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    pause(300);
     stop(scratch.path());
     (scratch, child.wait_with_output().unwrap())
 }

@@ -308,6 +308,12 @@ fn the_interrupt_key_says_what_becomes_of_a_copy() {
     assert!(said.contains(words), "{said}");
 }
 
+/// Waits this long.
+fn pause(milliseconds: u64) {
+    let time = sweetspot_units::Duration::from_millis(milliseconds);
+    sweetspot_linux::clock::sleep_until(sweetspot_linux::clock::now() + time);
+}
+
 /// The names in a directory, in order.
 fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).unwrap();
@@ -478,7 +484,7 @@ fn a_file_that_only_grows_arrives_with_a_length_that_it_had() {
                     let mut log = fs::File::options().append(true).open(path).unwrap();
                     std::io::Write::write_all(&mut log, line.as_bytes()).unwrap();
                 }
-                std::thread::sleep(Duration::from_millis(3));
+                pause(3);
             }
         });
         let copied = copy(dir, &["src", "there"]);
@@ -509,7 +515,7 @@ fn a_resumed_copy_says_where_it_resumed() {
     };
     while !part() {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it was interrupted");
-        std::thread::sleep(Duration::from_millis(5));
+        pause(5);
     }
     Signal::KILL.send(child.id());
     child.wait().unwrap();
