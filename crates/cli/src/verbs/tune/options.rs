@@ -88,7 +88,6 @@ pub struct EventLog {
     exporter: Option<Exporter>,
     quiet: bool,
     dry_run: bool,
-    verbose: bool,
     summary: TuneSummary,
     begun: Time,
 }
@@ -171,8 +170,7 @@ impl Common {
             }
         };
         let (summary, begun) = (TuneSummary::default(), clock::wall());
-        let (quiet, verbose) = (self.quiet, self.verbose);
-        Ok(EventLog { file, exporter, quiet, dry_run: false, verbose, summary, begun })
+        Ok(EventLog { file, exporter, quiet: self.quiet, dry_run: false, summary, begun })
     }
 }
 
@@ -193,8 +191,7 @@ impl EventLog {
         }
     }
 
-    /// Prints the effect of tuning on each connection. Without a connection, only with --verbose, so that a command that moves
-    /// little looks as it does alone. Nothing after a dry run, which changed none.
+    /// Prints the effect of tuning on each connection, unless none was tuned.
     pub fn summarise(&self) {
         if self.quiet || self.dry_run || self.summary.is_empty() {
             return;
