@@ -68,7 +68,7 @@ pub struct ServeArguments {
     #[arg(long, group = "purpose", conflicts_with_all = ["dir", "json", "force", "dotfiles", "xattrs"])]
     stdout: bool,
     /// Serve the clients in this file, one per line: KEY NAME dir=DIRECTORY [quota=SIZE]
-    /// [rights=read,write,overwrite,dotfiles] [expires=TIME] [once]; `sweetspot serve key` prints KEY.
+    /// [rights=read,write,overwrite,dotfiles] [expires=TIME] and once; `sweetspot serve key` prints KEY.
     /// Changes take effect within a second; an invalid line is ignored
     #[arg(long, value_name = "FILE", group = "purpose", conflicts_with_all = ["dir", "stdout", "force", "dotfiles", "once", "lifetime", "spoken_code"])]
     clients: Option<PathBuf>,

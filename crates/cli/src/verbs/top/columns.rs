@@ -61,7 +61,7 @@ const RIGHT: bool = true;
 pub const PEER_HEADING: &str = "peer";
 /// Heading of the last column.
 const LIMIT_HEADING: &str = "limited by";
-/// The same where the limit is of more than one interval, as long as [`OBSERVATION`].
+/// The same where the limit is of more than one interval, as long as `OBSERVATION`.
 pub const WATCHED_LIMIT_HEADING: &str = "limited by (10 s)";
 /// The width of that column, enough for "100 % receiver's wnd".
 pub const LIMIT_WIDTH: u16 = 20;
