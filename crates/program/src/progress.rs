@@ -84,21 +84,6 @@ pub fn while_it_runs<T: Send>(
     with_display(ProgressDisplay::new(Some(total), "runs"), work, done, interrupted)
 }
 
-/// Does `work` over `total` seconds of simulated time and shows on a terminal how many are `passed`; otherwise as
-/// [`while_it_runs`].
-pub fn while_it_passes<T: Send>(
-    work: impl FnOnce() -> T + Send,
-    passed: impl Fn() -> usize,
-    total: usize,
-    interrupted: impl FnOnce(),
-) -> T {
-    let display = match io::stderr().is_terminal() {
-        true => ProgressDisplay::new(Some(total), "s simulated"),
-        false => ProgressDisplay::Bar(ProgressBar::hidden()),
-    };
-    with_display(display, work, passed, interrupted)
-}
-
 /// Does `work` of unknown length and shows how many runs are `done`; otherwise as [`while_it_runs`].
 pub fn while_it_counts<T: Send>(
     work: impl FnOnce() -> T + Send,

@@ -2,12 +2,9 @@ mod people;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sweetspot_report::{RunSeries, TableFormat, run_file};
-use sweetspot_scenario::{
-    EngineError, FinishedFlow, NoRecorder, Outcome, Recorder, Sample, Scenario,
-};
+use sweetspot_scenario::{EngineError, NoRecorder, Outcome, Scenario};
 use sweetspot_units::Duration;
 
 use super::Ending;
@@ -162,50 +159,9 @@ fn run_interruptibly(
             sweetspot_linux::signals::tell_when_interrupted(interrupted + "\n");
             run(series)
         }
-        EngineName::Theory => progress::until_interrupted(|| run(series), || err!("{interrupted}")),
-        EngineName::Sim => {
-            let total = scenario.warmup + scenario.duration;
-            let now = AtomicUsize::new(0);
-            let run = || {
-                let inner: &mut dyn Recorder = match series {
-                    Some(series) => series,
-                    None => &mut NoRecorder,
-                };
-                arguments.engine.run(scenario, &mut ClockRecorder { inner, total, now: &now })
-            };
-            let (passed, seconds) =
-                (|| now.load(Ordering::Relaxed), total.as_secs_f64().ceil() as usize);
-            progress::while_it_passes(run, passed, seconds, || err!("{interrupted}"))
+        EngineName::Theory | EngineName::Sim => {
+            progress::until_interrupted(|| run(series), || err!("{interrupted}"))
         }
-    }
-}
-
-/// Notes how many seconds of a run are simulated.
-struct ClockRecorder<'a> {
-    inner: &'a mut dyn Recorder,
-    total: Duration,
-    now: &'a AtomicUsize,
-}
-
-impl Recorder for ClockRecorder<'_> {
-    fn interval(&self) -> Option<Duration> {
-        // One in a hundred moves a bar visibly.
-        Some(self.inner.interval().unwrap_or(self.total / 100))
-    }
-
-    fn record(&mut self, sample: &Sample) {
-        self.now.store(sample.at_s as usize, Ordering::Relaxed);
-        if self.inner.interval().is_some() {
-            self.inner.record(sample);
-        }
-    }
-
-    fn wants_flows(&self) -> bool {
-        self.inner.wants_flows()
-    }
-
-    fn record_flow(&mut self, flow: &FinishedFlow) {
-        self.inner.record_flow(flow);
     }
 }
 
