@@ -15,6 +15,11 @@ impl Workers {
         Workers(NonZeroUsize::new(count).unwrap_or(NonZeroUsize::MIN))
     }
 
+    /// One thread per core that this process may use.
+    pub fn per_core() -> Workers {
+        Workers::new(std::thread::available_parallelism().map_or(1, NonZeroUsize::get))
+    }
+
     /// Number of threads.
     pub fn count(self) -> usize {
         self.0.get()

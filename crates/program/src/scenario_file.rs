@@ -102,7 +102,6 @@ pub struct Parallel {
 impl Parallel {
     /// As many as asked for, or one per core.
     pub fn workers(&self) -> Workers {
-        let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
-        Workers::new(self.workers.map_or_else(cores, NonZeroUsize::get))
+        self.workers.map_or_else(Workers::per_core, |count| Workers::new(count.get()))
     }
 }

@@ -1,7 +1,5 @@
 //! TCP's throughput on the measured path, by simulation.
 
-use std::num::NonZeroUsize;
-
 use serde::Serialize;
 use sweetspot_experiment::Workers;
 use sweetspot_scenario::{Congestion, Engine, NoRecorder, Scenario, TransferOutcome};
@@ -174,9 +172,8 @@ fn expected(
 
 /// The first transfer of `scenario`, with [`RUNS`] seeds.
 fn simulated(scenario: &Scenario) -> Result<Vec<TransferOutcome>, String> {
-    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let seeds: Vec<u64> = (0..RUNS).map(|run| scenario.seed + run).collect();
-    let runs = Workers::new(cores).map(&seeds, |seed| {
+    let runs = Workers::per_core().map(&seeds, |seed| {
         let scenario = Scenario { seed: *seed, ..scenario.clone() };
         let outcome =
             Simulator.run(&scenario, &mut NoRecorder).map_err(|error| error.to_string())?;
@@ -192,10 +189,10 @@ fn interval(values: &[f64]) -> (f64, f64) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn outlook(mbit: [f64; 3]) -> Outlook {
+    pub fn outlook(mbit: [f64; 3]) -> Outlook {
         let expected = |mbit: f64| Expected {
             congestion: "cubic",
             goodput_bps: mbit * 1e6,

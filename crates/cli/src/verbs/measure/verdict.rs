@@ -5,7 +5,7 @@ use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::card::{graded, ranged};
-use super::outlook::Outlook;
+use super::outlook::{Expected, Outlook};
 use sweetspot_program::print::wrapped;
 
 pub struct Verdict {
@@ -43,23 +43,9 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
         }
         message.get_or_insert_with(|| line.clone());
         // The simulation is of the direction that was measured first.
-        if place == 0 && outlook.is_upper_bound {
-            line += "; random loss was not measured, and the rate of a window depends on it";
-        } else if let Some((window, held)) = outlook.window_bytes.zip(outlook.window.as_ref())
-            && place == 0
-        {
-            let (window, rate) = (Bytes::new(window), ranged(held));
-            let is_slower = measured.is_some_and(|m| held.goodput_bps < SLOWER * m.as_f64());
-            line += &match is_slower {
-                true => format!("; a window of {window} would be slower: {rate}"),
-                false => format!("; with a window of {window}: {rate}, {}", ms(held.rtt_s)),
-            };
-            if !outlook.assumed.is_empty() {
-                line += &format!(" (assumed, not measured: {})", outlook.assumed.join("; "));
-            }
-            if !is_slower
-                && loaded.is_some_and(|l| l.as_secs_f64() > held.rtt_s + WORTH.as_secs_f64())
-            {
+        if place == 0 {
+            line += &at_a_window(outlook, measured);
+            if loaded.is_some_and(|loaded| is_worth_a_window(outlook, measured, loaded)) {
                 remedy = Some("sweetspot tune");
             }
         }
@@ -73,6 +59,37 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
     }
     let message = message.unwrap_or_else(|| lines.join(" "));
     Verdict { message, lines, remedy }
+}
+
+/// What a window of the right size would change, as the end of a sentence, or why nobody knows.
+fn at_a_window(outlook: &Outlook, measured: Option<Rate>) -> String {
+    if outlook.is_upper_bound {
+        return "; random loss was not measured, and the rate of a window depends on it".to_owned();
+    }
+    let Some((window, held)) = outlook.window_bytes.zip(outlook.window.as_ref()) else {
+        return String::new();
+    };
+    let (window, rate) = (Bytes::new(window), ranged(held));
+    let mut words = match is_slower(held, measured) {
+        true => format!("; a window of {window} would be slower: {rate}"),
+        false => format!("; with a window of {window}: {rate}, {}", ms(held.rtt_s)),
+    };
+    if !outlook.assumed.is_empty() {
+        words += &format!(" (assumed, not measured: {})", outlook.assumed.join("; "));
+    }
+    words
+}
+
+/// Whether a window keeps the measured rate and removes more than [`WORTH`] from the round trip under load.
+fn is_worth_a_window(outlook: &Outlook, measured: Option<Rate>, loaded: Duration) -> bool {
+    !outlook.is_upper_bound
+        && outlook.window.as_ref().is_some_and(|held| {
+            !is_slower(held, measured) && loaded.as_secs_f64() > held.rtt_s + WORTH.as_secs_f64()
+        })
+}
+
+fn is_slower(held: &Expected, measured: Option<Rate>) -> bool {
+    measured.is_some_and(|rate| held.goodput_bps < SLOWER * rate.as_f64())
 }
 
 impl Verdict {
@@ -128,6 +145,22 @@ fn ms(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::verbs::measure::outlook::tests::outlook;
+
+    /// Nothing can be promised for a window whose random loss is not known.
+    #[test]
+    fn without_a_measured_loss_no_window_is_promised() {
+        let measured = Some(Rate::from_mbit_per_second(20));
+        let known = outlook([20.0, 20.0, 20.0]);
+        assert!(at_a_window(&known, measured).contains("window of 250 kB"));
+        assert!(is_worth_a_window(&known, measured, Duration::from_millis(80)));
+
+        let unknown = Outlook { is_upper_bound: true, ..known };
+        let words = at_a_window(&unknown, measured);
+        assert!(words.contains("random loss was not measured"), "{words}");
+        assert!(!words.contains("window of"), "{words}");
+        assert!(!is_worth_a_window(&unknown, measured, Duration::from_millis(80)));
+    }
 
     #[test]
     fn a_rate_that_is_not_known_comes_with_its_reason() {

@@ -50,7 +50,7 @@ struct Ratios {
 
 /// Draws situations, computes the advice for each, and compares its rate with the best window's.
 pub fn run(arguments: AdviceArguments) -> Ending {
-    let workers = Workers::new(std::thread::available_parallelism().map_or(1, Into::into));
+    let workers = Workers::per_core();
     let mut random = Random::new(arguments.seed);
     let mut ratios = Vec::new();
     while (ratios.len() as u64) < arguments.situations {

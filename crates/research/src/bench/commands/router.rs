@@ -45,7 +45,7 @@ pub fn run(arguments: RouterArguments) -> Ending {
 }
 
 fn finished(arguments: &RouterArguments) -> Result<String, Box<dyn std::error::Error>> {
-    let workers = Workers::new(std::thread::available_parallelism().map_or(1, Into::into));
+    let workers = Workers::per_core();
     let runner = Runner { engine: &Simulator, store: &NoStore, workers, watch: &|_, _| {} };
     let mut random = Random::new(arguments.seed);
     let mut table = COLUMNS.to_owned();
