@@ -48,8 +48,8 @@ const LISTEN_TIMEOUT: Duration = Duration::from_secs(15);
 
 impl VariantRunner<'_> {
     /// Why this machine cannot run `variant`, with the next step; `None` if it can.
-    pub fn obstacle(variant: &Variant) -> Option<String> {
-        refuse_missing_congestion_control(&variant.congestion).err().map(|error| error.to_string())
+    pub fn obstacle(variant: &Variant) -> Option<ComparisonError> {
+        refuse_missing_congestion_control(&variant.congestion).err()
     }
 
     /// Moves the file as `variant` says; returns its result. A failure is a result, too.

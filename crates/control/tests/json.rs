@@ -2,23 +2,29 @@
 
 use sweetspot_control::{OwnAccount, TransferSummary};
 use sweetspot_protocol::{
-    FileCounts, ProbeSummary, ReceiverSummary, Role, RttSource, SenderSummary,
+    FileCounts, PeerText, ProbeSummary, ReceiverSummary, Role, RttSource, SenderSummary,
 };
 use sweetspot_units::{Bytes, Duration};
 
-#[test]
-fn the_names_in_a_transfers_summary_are_those_that_programs_know() {
-    let own = OwnAccount {
+/// 1000 bytes sent in a second over the connection after `reconnects` others.
+fn own_account(name: &PeerText, reconnects: u32) -> OwnAccount<'_> {
+    OwnAccount {
         role: Role::Sender,
         peer: "192.0.2.1:7411".parse().unwrap(),
-        name: &"f".into(),
+        name,
         sizing: "sobas",
         bytes: Bytes::new(1000),
         took: Duration::from_secs(1),
         cpu: Duration::ZERO,
-        reconnects: 0,
+        reconnects,
         failures: &[],
-    };
+    }
+}
+
+#[test]
+fn the_names_in_a_transfers_summary_are_those_that_programs_know() {
+    let file = "f".into();
+    let own = own_account(&file, 0);
     let receiver = ReceiverSummary {
         hash: Some("00".into()),
         files: FileCounts { written: 1, unchanged: 0, updated: 0, failed: 0, deleted: 0 },
@@ -61,17 +67,8 @@ fn the_names_in_a_transfers_summary_are_those_that_programs_know() {
 
 #[test]
 fn connections_before_the_last_count_in_bytes_time_and_rate() {
-    let own = OwnAccount {
-        role: Role::Sender,
-        peer: "192.0.2.1:7411".parse().unwrap(),
-        name: &"f".into(),
-        sizing: "sobas",
-        bytes: Bytes::new(1000),
-        took: Duration::from_secs(1),
-        cpu: Duration::ZERO,
-        reconnects: 1,
-        failures: &[],
-    };
+    let file = "f".into();
+    let own = own_account(&file, 1);
     let receiver = ReceiverSummary {
         hash: None,
         files: FileCounts::default(),
