@@ -109,6 +109,8 @@ pub enum MarkPosition {
     Level(f64),
     /// The x value only, or a span of x.
     Span(f64, f64),
+    /// The time of an event.
+    Moment(f64),
 }
 
 /// How values are distributed: a box from the first to the third quartile with the median in it, and

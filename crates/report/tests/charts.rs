@@ -207,8 +207,13 @@ fn two_controllers_of_our_own_are_told_apart_by_their_dashes() {
     }
     let svg = drawn(&plot);
     // A line and its sample in the legend.
-    assert_eq!(svg.matches(r#"class="line sim own" d="#).count(), 2);
-    assert_eq!(svg.matches(r#"class="line sim own" stroke-dasharray="6 3" d="#).count(), 2);
+    let lines =
+        |svg: &str, dash: &str| svg.matches(&format!(r#"class="line sim own"{dash} d="#)).count();
+    assert_eq!([lines(&svg, ""), lines(&svg, r#" stroke-dasharray="6 3""#)], [2, 2]);
+    // Of few points, too: marks on one place hide one another.
+    plot.curves.iter_mut().for_each(|curve| curve.points.truncate(5));
+    let few = drawn(&plot);
+    assert_eq!([lines(&few, ""), lines(&few, r#" stroke-dasharray="6 3""#)], [2, 2]);
 }
 
 /// With a congestion control before or after it, in a heading, and as the name of a file.
@@ -285,6 +290,38 @@ fn a_level_of_its_own_is_named_on_its_line() {
     assert!(svg.contains("y=\"133.0\">path full</text>"), "{svg}");
     assert!(svg.contains("y=\"57.0\">buffer full</text>"), "{svg}");
     assert_eq!(svg.matches(">path full</text>").count(), 1);
+}
+
+/// The curve runs along the level from the left, and far below it on the right: the name stands where it hides nothing.
+#[test]
+fn a_levels_name_hides_no_curve() {
+    let mut plot =
+        Plot::new("", Axis::new("x").between(0.0, 100.0), Axis::new("y").between(0.0, 50.0));
+    let near = [(0.0, 21.0), (10.0, 19.0), (20.0, 22.0), (30.0, 18.0), (45.0, 22.0), (46.0, 2.0)];
+    plot.curve("near", Origin::Recorded, 0, near.into_iter().chain([(100.0, 2.0)]).collect());
+    plot.mark("path full", 6, MarkPosition::Level(20.0));
+    let svg = drawn(&plot);
+    // From 44 to 344 for 100: 46 is at 182.
+    let (before, _) = svg.split_once("\" y=\"133.0\">path full</text>").expect("above the line");
+    let x: f64 = before.rsplit_once("x=\"").unwrap().1.parse().unwrap();
+    assert!(x > 182.0, "{x}");
+}
+
+/// The frame is 300 units wide: more ticks than that would be drawn on each other.
+#[test]
+fn thousands_of_events_are_ticks_that_hide_no_curve() {
+    let mut plot = plot();
+    for event in 0..5000 {
+        let moment = MarkPosition::Moment(f64::from(event) / 50.0);
+        plot.mark(format!("event {event}"), 0, moment);
+    }
+    let svg = drawn(&plot);
+    let ticks = svg.matches(r#"<path class="moment "#).count();
+    assert!((250..=301).contains(&ticks), "{ticks}");
+    // One mark is that of the published number.
+    assert_eq!(svg.matches(r#"<path class="mark "#).count(), 2);
+    assert_eq!(svg.matches(r#"<path class="level "#).count(), 0);
+    assert!(svg.contains("<title>event 0\nevent 1\nevent 2\nevent 3\nand 5 more</title>"), "{svg}");
 }
 
 #[test]

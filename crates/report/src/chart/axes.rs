@@ -41,6 +41,7 @@ impl PlotFrame {
                 }
                 MarkPosition::Level(y) => ys.push(y),
                 MarkPosition::Span(from, to) => xs.extend([from, to]),
+                MarkPosition::Moment(x) => xs.push(x),
             }
         }
         let x = PlotScale::new(domain(&plot.x, &xs, 1.0), (left, right), plot.x.logarithmic);

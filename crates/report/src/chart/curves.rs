@@ -1,10 +1,11 @@
 use std::fmt::Write;
 
-use sweetspot_experiment::plot::{Curve, MarkPosition, Origin, Plot, PublishedMark, QuantileBox};
+use sweetspot_experiment::plot::{Curve, Origin, Plot, QuantileBox};
 
 use super::axes::PlotFrame;
+use super::marks;
 use crate::colour;
-use crate::svg::{escape, number, thin_by, typeset};
+use crate::svg::{escape, number, thin_by};
 
 /// Up to this many points, each gets a dot of its own.
 const DOTTED: usize = 40;
@@ -20,12 +21,7 @@ pub fn draw(plot: &Plot, frame: &PlotFrame) -> String {
     for each in &plot.boxes {
         quantiles(&mut svg, each, frame);
     }
-    for each in &plot.marks {
-        mark(&mut svg, each, frame);
-        if is_named_level(plot, each) {
-            name(&mut svg, (plot, each), frame);
-        }
-    }
+    svg += &marks::draw(plot, frame);
     beyond(&mut svg, plot, frame);
     svg
 }
@@ -103,14 +99,14 @@ fn dashes(plot: &Plot, curve: &Curve) -> &'static str {
     let alone = || plot.curves.iter().all(|each| each.origin == Origin::Sim);
     let by_group = match curve.origin {
         Origin::Recorded => true,
-        Origin::Sim => curve.points.len() > DOTTED && alone(),
+        Origin::Sim => (curve.points.len() > DOTTED || is_own(curve)) && alone(),
         _ => false,
     };
     if !by_group {
         return "";
     }
     if is_own(curve) {
-        // All of Sweetspot's own have one colour.
+        // All of Sweetspot's own have one colour, and few points' marks hide under one another.
         let first = plot.curves.iter().find(|each| is_own(each)).map(|each| each.group);
         return if first == Some(curve.group) { "" } else { r#" stroke-dasharray="6 3""# };
     }
@@ -159,35 +155,6 @@ fn whiskers(svg: &mut String, curve: &Curve, frame: &PlotFrame) {
     }
 }
 
-/// Whether a mark is a level with its name on its line: one that belongs to no curve.
-pub fn is_named_level(plot: &Plot, mark: &PublishedMark) -> bool {
-    let alone = plot.curves.iter().all(|curve| curve.group != mark.group);
-    alone && matches!(mark.place, MarkPosition::Level(_))
-}
-
-/// Width and height of a name on its line, roughly.
-const NAME: (f64, f64) = (110.0, 13.0);
-
-/// The name of a level, above its line or below it, where fewer points are and there is room.
-fn name(svg: &mut String, (plot, mark): (&Plot, &PublishedMark), frame: &PlotFrame) {
-    let MarkPosition::Level(y) = mark.place else { return };
-    let line = frame.y.clamped(y);
-    let points = || plot.curves.iter().flat_map(|curve| curve.points.iter());
-    let beside = points().filter(|(x, _)| frame.x.at(*x) < frame.left() + NAME.0);
-    let heights: Vec<f64> = beside.map(|(_, y)| frame.y.clamped(*y)).collect();
-    let within = |from: f64| heights.iter().filter(|y| (from..from + NAME.1).contains(y)).count();
-    let (top, bottom) = (frame.y.at(frame.y.domain.1), frame.y.at(frame.y.domain.0));
-    let (room_above, room_below) = (line - NAME.1 >= top, line + NAME.1 <= bottom);
-    let below = room_below && (!room_above || within(line) < within(line - NAME.1));
-    let _ = write!(
-        svg,
-        r#"<text class="named" x="{:.1}" y="{:.1}">{}</text>"#,
-        frame.left() + 4.0,
-        if below { line + 11.5 } else { line - 5.0 },
-        typeset(&mark.label),
-    );
-}
-
 const BOX_HALF: f64 = 14.0;
 
 fn quantiles(svg: &mut String, each: &QuantileBox, frame: &PlotFrame) {
@@ -208,35 +175,6 @@ fn quantiles(svg: &mut String, each: &QuantileBox, frame: &PlotFrame) {
         left = at - BOX_HALF,
         wide = 2.0 * BOX_HALF,
     );
-}
-
-fn mark(svg: &mut String, mark: &PublishedMark, frame: &PlotFrame) {
-    let class = colour::class(mark.group);
-    let title = |numbers: String| format!("<title>{}: {numbers}</title>", escape(&mark.label));
-    let (left, right) = (frame.x.at(frame.x.domain.0), frame.x.at(frame.x.domain.1));
-    let (bottom, top) = (frame.y.at(frame.y.domain.0), frame.y.at(frame.y.domain.1));
-    let _ = match mark.place {
-        MarkPosition::Point(x, y) => write!(
-            svg,
-            r#"<path class="mark {class}" d="M{:.1} {:.1}l5 5l-5 5l-5 -5Z">{}</path>"#,
-            frame.x.clamped(x),
-            frame.y.clamped(y) - 5.0,
-            title(format!("{} at {}", number(y), number(x))),
-        ),
-        MarkPosition::Level(y) => write!(
-            svg,
-            r#"<path class="level {class}" d="M{left:.1} {0:.1}H{right:.1}"/><path class="mark {class}" d="M{right:.1} {1:.1}l5 5l-5 5l-5 -5Z">{2}</path>"#,
-            frame.y.clamped(y),
-            frame.y.clamped(y) - 5.0,
-            title(number(y)),
-        ),
-        MarkPosition::Span(from, to) => write!(
-            svg,
-            r#"<path class="level {class}" d="M{0:.1} {bottom:.1}V{top:.1}"/><path class="mark {class}" d="M{0:.1} {top:.1}l5 5l-5 5l-5 -5Z">{1}</path>"#,
-            f64::midpoint(frame.x.clamped(from), frame.x.clamped(to)),
-            title(number(from)),
-        ),
-    };
 }
 
 /// Says how far values went beyond the frame.

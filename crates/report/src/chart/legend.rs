@@ -3,7 +3,8 @@ use std::fmt::Write;
 use sweetspot_experiment::plot::{Curve, Origin, Plot};
 
 use super::axes::CHAR_WIDTH;
-use super::curves::{is_named_level, sample, style};
+use super::curves::{sample, style};
+use super::marks::is_named_level;
 use crate::colour;
 use crate::svg::typeset;
 

@@ -6,6 +6,7 @@ mod curves;
 mod direct;
 mod heading;
 mod legend;
+mod marks;
 mod scale;
 mod style;
 
@@ -79,7 +80,10 @@ fn in_words(plot: &Plot) -> String {
         .collect();
     names.dedup();
     names.extend(plot.boxes.iter().map(|each| each.label.clone()));
-    let levels = plot.marks.iter().filter(|mark| !matches!(mark.place, MarkPosition::Span(..)));
+    let levels = plot
+        .marks
+        .iter()
+        .filter(|mark| !matches!(mark.place, MarkPosition::Span(..) | MarkPosition::Moment(_)));
     names.extend(levels.map(|mark| mark.label.clone()));
     format!("{}: {} against {}: {}", plot.title, plot.y.label, plot.x.label, names.join(", "))
 }

@@ -31,18 +31,19 @@ fn rules(tones: [&str; 6], dark: bool) -> String {
          .chart .box{{fill:none;stroke-width:1.4}}\
          .chart .median{{fill:none;stroke-width:2.6}}\
          .chart .level{{fill:none;stroke-width:1;stroke-dasharray:8 3 2 3}}\
+         .chart .moment{{fill:none;stroke-width:1.2}}\
          .chart .mark{{fill:{paper};stroke-width:1.6}}\
          .chart .ink{{stroke:{ink}}}"
     );
     for (i, tone) in colour::tones(dark).enumerate() {
         css += &format!(
-            ".chart .line.c{i},.chart .whisker.c{i},.chart .level.c{i},.chart .mark.c{i},.chart .box.c{i},.chart .leader.c{i},.chart .median.c{i},.chart .dot.ns2.c{i}{{stroke:{tone}}}\
+            ".chart .line.c{i},.chart .whisker.c{i},.chart .level.c{i},.chart .mark.c{i},.chart .moment.c{i},.chart .box.c{i},.chart .leader.c{i},.chart .median.c{i},.chart .dot.ns2.c{i}{{stroke:{tone}}}\
              .chart .dot.sim.c{i},.chart .dot.lab.c{i}{{fill:{tone}}}"
         );
     }
     // The variant that a reader came for: boldest, in the strongest colour.
     css += &format!(
-        ".chart .line.own,.chart .whisker.own,.chart .leader.own,.chart .dot.ns2.own{{stroke:{ink}}}\
+        ".chart .line.own,.chart .whisker.own,.chart .moment.own,.chart .leader.own,.chart .dot.ns2.own{{stroke:{ink}}}\
          .chart .line.own{{stroke-width:2.8}}.chart .dot.sim.own,.chart .dot.lab.own{{fill:{ink}}}"
     );
     css

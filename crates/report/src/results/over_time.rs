@@ -203,7 +203,7 @@ impl OverTime {
             for row in rows {
                 if let Some(event) = &row.event {
                     let words = format!("{:.2} s: {event}", row.t_s);
-                    window.mark(words, group, MarkPosition::Span(row.t_s, row.t_s));
+                    window.mark(words, group, MarkPosition::Moment(row.t_s));
                 }
             }
         }
@@ -262,8 +262,8 @@ pub fn series(recorded: &[Recorded<'_>], title: Option<String>) -> Sheet {
         name: "series".into(),
         title: title.unwrap_or_else(|| message(all)),
         about: format!(
-            "Over time. Vertical marks in the window's picture are actions of the controller; point at one \
-             to read it.{left_out}"
+            "Over time. Ticks along the top of the window's picture are actions of the controller; point \
+             at one to read it.{left_out}"
         ),
         plots: plots.into_iter().filter(drawn).collect(),
         tables: Vec::new(),

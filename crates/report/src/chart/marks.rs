@@ -1,0 +1,147 @@
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use sweetspot_experiment::plot::{Curve, MarkPosition, Plot, PublishedMark};
+
+use super::axes::{CHAR_WIDTH, PlotFrame};
+use super::curves::tone;
+use crate::colour;
+use crate::svg::{escape, number, typeset};
+
+/// Published numbers, named levels, and the moments of events.
+pub fn draw(plot: &Plot, frame: &PlotFrame) -> String {
+    let mut svg = String::new();
+    for each in &plot.marks {
+        mark(&mut svg, each, frame);
+        if is_named_level(plot, each) {
+            name(&mut svg, (plot, each), frame);
+        }
+    }
+    moments(&mut svg, plot, frame);
+    svg
+}
+
+/// Whether a mark is a level with its name on its line: one that belongs to no curve.
+pub fn is_named_level(plot: &Plot, mark: &PublishedMark) -> bool {
+    let alone = plot.curves.iter().all(|curve| curve.group != mark.group);
+    alone && matches!(mark.place, MarkPosition::Level(_))
+}
+
+/// Height of a name on its line.
+const NAME_HEIGHT: f64 = 13.0;
+/// Between two samples of a curve that a name may hide, SVG units.
+const STEP: f64 = 4.0;
+
+/// The name of a level, above its line or below it, at its left end or its right one: where it hides least of the curves.
+fn name(svg: &mut String, (plot, mark): (&Plot, &PublishedMark), frame: &PlotFrame) {
+    let MarkPosition::Level(y) = mark.place else { return };
+    let line = frame.y.clamped(y);
+    let width = mark.label.chars().count() as f64 * CHAR_WIDTH;
+    let (top, bottom) = (frame.y.at(frame.y.domain.1), frame.y.at(frame.y.domain.0));
+    let levels = plot.marks.iter().filter_map(|other| match other.place {
+        MarkPosition::Level(y) if other != mark => Some(frame.y.clamped(y)),
+        _ => None,
+    });
+    let levels: Vec<f64> = levels.collect();
+    let hidden = |(left, above): (f64, f64)| {
+        let inside = |y: &f64| (above..above + NAME_HEIGHT).contains(y);
+        let across = (0..).map(|n| left + f64::from(n) * STEP).take_while(|x| *x < left + width);
+        let curves =
+            across.flat_map(|x| plot.curves.iter().filter_map(move |c| height(c, frame, x)));
+        let crossed = levels.iter().filter(|y| inside(y)).count() as f64 * width / STEP;
+        curves.filter(inside).count() as f64 + crossed
+    };
+    let (left, right) = (frame.left() + 4.0, frame.right() - 8.0 - width);
+    let (above, below) = (line - NAME_HEIGHT, line);
+    // The right corners belong to the notes on values beyond the frame.
+    let free = |above: f64| above >= top + NAME_HEIGHT && above + 2.0 * NAME_HEIGHT <= bottom;
+    let fits = |above: f64| above >= top && above + NAME_HEIGHT <= bottom;
+    let places = [(left, above), (left, below), (right, above), (right, below)];
+    let best = places
+        .into_iter()
+        .filter(|place| if place.0 == left { fits(place.1) } else { free(place.1) })
+        .map(|place| (hidden(place), place))
+        .reduce(|best, other| if other.0 < best.0 { other } else { best });
+    let (x, above_it) = best.map_or((left, above), |(_, place)| place);
+    let _ = write!(
+        svg,
+        r#"<text class="named" x="{x:.1}" y="{:.1}">{}</text>"#,
+        if above_it == below { line + 11.5 } else { line - 5.0 },
+        typeset(&mark.label),
+    );
+}
+
+/// The height of `curve` at `x`, in SVG units.
+fn height(curve: &Curve, frame: &PlotFrame, x: f64) -> Option<f64> {
+    let after = curve.points.partition_point(|point| frame.x.at(point.0) < x);
+    let (before, after) = (curve.points.get(after.checked_sub(1)?)?, curve.points.get(after)?);
+    let (from, to) = (frame.x.at(before.0), frame.x.at(after.0));
+    let (low, high) = (frame.y.clamped(before.1), frame.y.clamped(after.1));
+    let share = if to > from { (x - from) / (to - from) } else { 0.0 };
+    Some(low + share * (high - low))
+}
+
+/// Length of the tick of an event, and the most of them that are named where several fall on one place.
+const TICK: f64 = 6.0;
+const NAMED_EVENTS: usize = 4;
+
+/// Events as ticks along the top edge, a row for each group: thousands of them hide no curve.
+fn moments(svg: &mut String, plot: &Plot, frame: &PlotFrame) {
+    let mut rows: BTreeMap<usize, BTreeMap<i64, Vec<&str>>> = BTreeMap::new();
+    for each in &plot.marks {
+        if let MarkPosition::Moment(x) = each.place {
+            let column = frame.x.clamped(x).round() as i64;
+            rows.entry(each.group).or_default().entry(column).or_default().push(&each.label);
+        }
+    }
+    let class = |group: usize| {
+        let curve = plot.curves.iter().find(|curve| curve.group == group);
+        curve.map_or_else(|| colour::class(group), tone)
+    };
+    let top = frame.y.at(frame.y.domain.1);
+    for (row, (group, columns)) in rows.iter().enumerate() {
+        let y = top + row as f64 * (TICK + 1.0);
+        for (x, labels) in columns {
+            let mut words = labels[..labels.len().min(NAMED_EVENTS)].join("\n");
+            if let more @ 1.. = labels.len().saturating_sub(NAMED_EVENTS) {
+                words += &format!("\nand {more} more");
+            }
+            let _ = write!(
+                svg,
+                r#"<path class="moment {}" d="M{x} {y:.1}v{TICK}"><title>{}</title></path>"#,
+                class(*group),
+                escape(&words),
+            );
+        }
+    }
+}
+
+fn mark(svg: &mut String, mark: &PublishedMark, frame: &PlotFrame) {
+    let class = colour::class(mark.group);
+    let title = |numbers: String| format!("<title>{}: {numbers}</title>", escape(&mark.label));
+    let (left, right) = (frame.x.at(frame.x.domain.0), frame.x.at(frame.x.domain.1));
+    let (bottom, top) = (frame.y.at(frame.y.domain.0), frame.y.at(frame.y.domain.1));
+    let _ = match mark.place {
+        MarkPosition::Point(x, y) => write!(
+            svg,
+            r#"<path class="mark {class}" d="M{:.1} {:.1}l5 5l-5 5l-5 -5Z">{}</path>"#,
+            frame.x.clamped(x),
+            frame.y.clamped(y) - 5.0,
+            title(format!("{} at {}", number(y), number(x))),
+        ),
+        MarkPosition::Level(y) => write!(
+            svg,
+            r#"<path class="level {class}" d="M{left:.1} {0:.1}H{right:.1}"/><path class="mark {class}" d="M{right:.1} {1:.1}l5 5l-5 5l-5 -5Z">{2}</path>"#,
+            frame.y.clamped(y),
+            frame.y.clamped(y) - 5.0,
+            title(number(y)),
+        ),
+        MarkPosition::Span(from, to) => write!(
+            svg,
+            r#"<path class="level {class}" d="M{0:.1} {bottom:.1}V{top:.1}"/><path class="mark {class}" d="M{0:.1} {top:.1}l5 5l-5 5l-5 -5Z">{1}</path>"#,
+            f64::midpoint(frame.x.clamped(from), frame.x.clamped(to)),
+            title(number(from)),
+        ),
+        MarkPosition::Moment(_) => Ok(()),
+    };
+}
