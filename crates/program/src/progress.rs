@@ -69,6 +69,8 @@ impl Engine for AnnouncingEngine<'_> {
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Interval between two plain lines without a terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
+/// Work that is done within this time shows no spinner.
+const SHORT: Duration = Duration::from_secs(1);
 /// Interval between two lines about work that takes many minutes.
 const WORD_INTERVAL: Duration = Duration::from_secs(30);
 
@@ -120,6 +122,36 @@ pub fn while_it_says<T: Send>(
         if matches!(step, Message::Poll) && clock::now() >= next {
             next = clock::now() + WORD_INTERVAL;
             note!("{}", line());
+        }
+    };
+    supervise(work, watch, interrupted)
+}
+
+/// Does one long piece of `work` and shows for how long it has been `doing` that: on a terminal from the first second on, else in
+/// a line now and then. Signals are handled as in [`while_it_runs`].
+pub fn while_it_works<T: Send>(
+    work: impl FnOnce() -> T + Send,
+    doing: &str,
+    interrupted: impl FnOnce(),
+) -> T {
+    let began = clock::now();
+    let spinner = match io::stderr().is_terminal() && !is_quiet() {
+        true => ProgressBar::new_spinner().with_message(doing.to_owned()),
+        false => ProgressBar::hidden(),
+    };
+    let style = ProgressStyle::with_template("{spinner} {msg}, {elapsed} so far");
+    spinner.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    let mut next = began + LINE_INTERVAL;
+    let watch = |step| {
+        let now = clock::now();
+        match step {
+            Message::End => spinner.finish_and_clear(),
+            Message::Poll if spinner.is_hidden() && now >= next => {
+                next = now + LINE_INTERVAL;
+                note!("{doing}, {:.0} s so far", now.since(began).as_secs_f64());
+            }
+            Message::Poll if now.since(began) >= SHORT => spinner.tick(),
+            Message::Poll => {}
         }
     };
     supervise(work, watch, interrupted)

@@ -160,7 +160,9 @@ fn run_interruptibly(
             run(series)
         }
         EngineName::Theory | EngineName::Sim => {
-            progress::until_interrupted(|| run(series), || err!("{interrupted}"))
+            let seconds = (scenario.warmup + scenario.duration).as_secs_f64();
+            let doing = format!("simulating {seconds} s");
+            progress::while_it_works(|| run(series), &doing, || err!("{interrupted}"))
         }
     }
 }
