@@ -48,5 +48,5 @@ pub use key_numbers::{KeyNumbers, KeyUnit};
 pub use over::{Over, SweepError};
 pub use run::{StudyError, run_all};
 pub use search::{Mft, SearchBounds, WindowTrial, find_mft, find_mfts, narrow_lower_edge};
-pub use sweep::{Fastest, Metric, Spread, Sweep, SweepPoint, SweepVariant};
+pub use sweep::{Advantage, Fastest, Metric, Spread, Sweep, SweepPoint, SweepVariant};
 pub use workers::Workers;

@@ -25,6 +25,17 @@ pub(crate) fn is_as_fast(rates: &[f64], best: &[f64]) -> bool {
         && mean_interval(&slower).is_some_and(|(_, half)| shortfall <= half)
 }
 
+/// Why a point is the best.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Advantage {
+    /// The smallest window that is as fast as the fastest.
+    SmallestWindow,
+    /// The shortest RTT of those that are as fast as the fastest.
+    ShortestRtt,
+    /// Its rate.
+    Rate,
+}
+
 /// The fastest of several points, by the goodput of the first transfer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fastest {
@@ -77,9 +88,20 @@ impl Fastest {
         Some(Fastest { place, goodput_bps, equal, unsure, level, seeds: rates[place].len() })
     }
 
+    /// The best point with its mean, bit/s, and the reason: of those that are as fast as the fastest, the smallest window or the
+    /// shortest RTT. `values` has a list for each point, `rtts` an RTT.
+    pub fn best(&self, values: &[&[String]], rtts: &[Option<Duration>]) -> (usize, f64, Advantage) {
+        let as_fast = |best: Option<(usize, f64)>, advantage| {
+            best.map(|(place, goodput_bps)| (place, goodput_bps, advantage))
+        };
+        as_fast(self.smallest_window(values), Advantage::SmallestWindow)
+            .or_else(|| as_fast(self.shortest_rtt(rtts), Advantage::ShortestRtt))
+            .unwrap_or((self.place, self.goodput_bps, Advantage::Rate))
+    }
+
     /// The point with the smallest fixed window among those that are as fast and differ from the fastest in that window alone;
     /// `None` if the fastest has it. `values` has a list for each point.
-    pub fn smallest_window(&self, values: &[&[String]]) -> Option<(usize, f64)> {
+    fn smallest_window(&self, values: &[&[String]]) -> Option<(usize, f64)> {
         let fastest = *values.get(self.place)?;
         (0..fastest.len()).find_map(|key| {
             let of_key = || values.iter().filter_map(|values| values.get(key));
@@ -100,7 +122,7 @@ impl Fastest {
 
     /// The point with the shortest RTT among those that are as fast; `None` if it is the fastest, or shorter by 0.5 % at most.
     /// `rtts` has an RTT for each point.
-    pub fn shortest_rtt(&self, rtts: &[Option<Duration>]) -> Option<(usize, f64)> {
+    fn shortest_rtt(&self, rtts: &[Option<Duration>]) -> Option<(usize, f64)> {
         let rtt = |place: usize| rtts.get(place).copied().flatten();
         let level = self.level.iter().filter(|(place, _)| rtt(*place).is_some());
         let shortest = level.min_by_key(|(place, _)| rtt(*place)).copied()?;

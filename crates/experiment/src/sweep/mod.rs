@@ -4,8 +4,8 @@
 mod fastest;
 mod spread;
 
-pub use fastest::Fastest;
 pub(crate) use fastest::is_as_fast;
+pub use fastest::{Advantage, Fastest};
 pub use spread::Spread;
 
 use sweetspot_scenario::{Engine, EngineError, NoRecorder, Outcome, Scenario};

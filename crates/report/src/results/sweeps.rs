@@ -1,5 +1,5 @@
 use sweetspot_experiment::plot::{Axis, Curve, Plot, Table};
-use sweetspot_experiment::{Fastest, KeyNumbers, KeyUnit, Metric, SweepPoint};
+use sweetspot_experiment::{Advantage, Fastest, KeyNumbers, KeyUnit, Metric, SweepPoint};
 
 use super::engines::origin;
 use super::sheet::{Sheet, distribution, picture_title, spread_out};
@@ -35,7 +35,7 @@ fn about(file: &str, sweep: &SweepFile) -> String {
     }
 }
 
-/// The sweep's summary: the values with the fastest first transfer, and a sentence for each group of others that may be as fast.
+/// The sweep's summary: the best values for the first transfer, or the fastest and a sentence for each group of others that may be as fast.
 fn message(sweep: &SweepFile, points: &[Point]) -> (String, String) {
     let Some(fastest) = Fastest::of(points.iter().map(|point| &point.statistics)) else {
         return (format!("Sweep over {}", sweep.keys.join(" and ")), String::new());
@@ -49,28 +49,27 @@ fn message(sweep: &SweepFile, points: &[Point]) -> (String, String) {
         let spread = goodput.and_then(|m| points[place].statistics.spread(m, 0));
         let half = spread.and_then(|spread| spread.half_width);
         let half = plus_minus(half.map(|half| half / 1e6), 2);
-        format!("{}, {:.2}{half} Mbit/s", name(place), goodput_bps / 1e6)
+        let rtt = points[place].statistics.rtt().map_or(String::new(), |rtt| format!(" at {rtt}"));
+        format!("{}, {:.2}{half} Mbit/s{rtt}", name(place), goodput_bps / 1e6)
     };
     let first = show(fastest.place, fastest.goodput_bps);
     let values: Vec<&[String]> = points.iter().map(|point| point.values.as_slice()).collect();
-    if let Some((place, goodput_bps)) = fastest.smallest_window(&values) {
-        let title = format!(
-            "Best of {}: {}, the smallest window that is as fast as {first}",
-            points.len(),
-            show(place, goodput_bps)
-        );
-        return (title, String::new());
-    }
-    let mut others = fastest.others_in_words(name);
     let rtts: Vec<_> = points.iter().map(|point| point.statistics.rtt()).collect();
-    if let Some((place, goodput_bps)) = fastest.shortest_rtt(&rtts) {
-        others.push(format!("as fast with the shortest RTT: {}", show(place, goodput_bps)));
-    }
-    let title = match points.len() {
-        1 => first,
-        count => format!("Fastest of {count}: {first}"),
+    let (place, goodput_bps, advantage) = fastest.best(&values, &rtts);
+    let because = match advantage {
+        Advantage::SmallestWindow => "the smallest window that is as fast as",
+        Advantage::ShortestRtt => "the shortest RTT of those that are as fast as",
+        Advantage::Rate => {
+            let others = fastest.others_in_words(name);
+            let title = match points.len() {
+                1 => first,
+                count => format!("Fastest of {count}: {first}"),
+            };
+            return (title, others.iter().map(|clause| sentence(clause)).collect());
+        }
     };
-    (title, others.iter().map(|clause| sentence(clause)).collect())
+    let best = show(place, goodput_bps);
+    (format!("Best of {}: {best}, {because} {first}", points.len()), String::new())
 }
 
 /// A clause as a sentence, with the space after it.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sweetspot_experiment::{
-    CachedEngine, Fastest, Over, StudyError, Sweep, SweepPoint, SweepVariant, Workers,
+    Advantage, CachedEngine, Fastest, Over, StudyError, Sweep, SweepPoint, SweepVariant, Workers,
 };
 use sweetspot_report::{
     SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, TableFormat, sweep_columns, sweep_table,
@@ -30,7 +30,9 @@ use sweetspot_program::whole_file;
 Every combination of the values runs under the same seeds, on all cores. With
 --out, finished runs are kept in FILE.journal beside it: the same command
 continues after an interruption. The lines below the table name the fastest
-combination or, of those that are as fast, the one with the shortest RTT.
+combination or, of those that are as fast, the one with the smallest window or
+the shortest RTT. As fast: slower by at most 0.5 %, or by at most 2 % and by no
+more than chance explains.
 `sweetspot sweep @` lists the scenarios that come with the program.
 
 Examples:
@@ -273,24 +275,18 @@ fn verdict(keys: &[String], points: &[SweepPoint], engine: EngineName) -> Option
         format!("{}, {}{rtt}", name(place), Rate::from_f64(goodput_bps))
     };
     let values: Vec<&[String]> = points.iter().map(|point| point.values.as_slice()).collect();
+    let rtts: Vec<Option<Duration>> = points.iter().map(SweepPoint::rtt).collect();
     let first = show(fastest.place, fastest.goodput_bps);
-    Some(match fastest.smallest_window(&values) {
-        Some((place, goodput_bps)) => format!(
-            "Best: {}: the smallest window that is as fast as the fastest, {first}.{more}{chance}",
-            show(place, goodput_bps)
-        ),
-        None => {
-            let rtts: Vec<Option<Duration>> = points.iter().map(SweepPoint::rtt).collect();
-            if let Some((place, goodput_bps)) = fastest.shortest_rtt(&rtts) {
-                let best = show(place, goodput_bps);
-                return Some(format!(
-                    "Best: {best}: the shortest RTT of those that are as fast as the fastest, {first}.{more}{chance}"
-                ));
-            }
+    let (place, goodput_bps, advantage) = fastest.best(&values, &rtts);
+    let because = match advantage {
+        Advantage::SmallestWindow => "the smallest window that is as fast as the fastest",
+        Advantage::ShortestRtt => "the shortest RTT of those that are as fast as the fastest",
+        Advantage::Rate => {
             let clauses = [vec![first], fastest.others_in_words(name)].concat().join("; ");
-            format!("Fastest: {clauses}.{more}{chance}")
+            return Some(format!("Fastest: {clauses}.{more}{chance}"));
         }
-    })
+    };
+    Some(format!("Best: {}: {because}, {first}.{more}{chance}", show(place, goodput_bps)))
 }
 
 fn keys(sweep: &Sweep) -> Vec<String> {
