@@ -12,7 +12,7 @@ use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::whole_file;
 use sweetspot_scenario::{Reverse, Scenario};
 use sweetspot_sim::Simulator;
-use sweetspot_units::{Duration, Volume};
+use sweetspot_units::{Bytes, Duration, Volume};
 
 use super::SweepArguments;
 use crate::verbs::Ending;
@@ -49,12 +49,12 @@ pub fn run(arguments: &SweepArguments) -> Ending {
             .into());
     }
     if arguments.json {
-        out!("{}", json(&scenario.title, &found, arguments.seeds));
+        out!("{}", json(&scenario, &found, arguments.seeds));
     } else {
         print_for_people(&scenario, &found, arguments.seeds);
     }
     if let Some(out) = &arguments.out {
-        let text = json(&scenario.title, &found, arguments.seeds).to_string() + "\n";
+        let text = json(&scenario, &found, arguments.seeds).to_string() + "\n";
         whole_file::write(out, text.as_bytes())?;
         note!("wrote {}", out.shown());
     }
@@ -139,7 +139,17 @@ fn headline(found: &Mft, seeds: u64) -> Vec<String> {
     lines
 }
 
-fn json(title: &str, found: &Mft, seeds: u64) -> serde_json::Value {
+/// A flow that leaves more than a tenth of its window unused is limited by something else.
+const FILLED: f64 = 0.9;
+
+/// Whether the first transfer used the window of `trial`: by Little's law, rate times RTT is in flight.
+fn is_filled(scenario: &Scenario, trial: &WindowTrial, rtt_s: f64) -> bool {
+    let header = scenario.transfers.first().map_or(Bytes::ZERO, |transfer| transfer.tcp.header);
+    let payload = scenario.path.packet.saturating_sub(header).as_f64();
+    trial.rate_bps * rtt_s / 8.0 >= FILLED * trial.window as f64 * payload
+}
+
+fn json(scenario: &Scenario, found: &Mft, seeds: u64) -> serde_json::Value {
     let (from, to) = plateau(found);
     let trials = found.trials.iter().zip(&found.rtts).map(|(trial, rtt)| {
         serde_json::json!({
@@ -147,11 +157,12 @@ fn json(title: &str, found: &Mft, seeds: u64) -> serde_json::Value {
             "goodput_bps": trial.rate_bps,
             "rtt_mean_s": rtt,
             "lossless": trial.lossless,
+            "window_filled": is_filled(scenario, trial, *rtt),
         })
     });
     let smallest = found.smallest_as_fast().map(|place| found.trials[place].window);
     serde_json::json!({
-        "scenario": title,
+        "scenario": scenario.title,
         "mft_bps": found.rate_bps,
         "window_packets": found.window,
         "smallest_window_packets": smallest,
@@ -161,9 +172,10 @@ fn json(title: &str, found: &Mft, seeds: u64) -> serde_json::Value {
     })
 }
 
-/// Columns of a line before its bar.
+/// Columns of a line before its bars, and between them.
 const NUMBERS: usize = 29;
-const LONGEST_BAR: usize = 50;
+const BETWEEN_BARS: usize = 2;
+const LONGEST_BAR: usize = 24;
 
 fn print_for_people(scenario: &Scenario, found: &Mft, seeds: u64) {
     let title = &scenario.title;
@@ -172,19 +184,39 @@ fn print_for_people(scenario: &Scenario, found: &Mft, seeds: u64) {
         print::wrapped(&format!("{title}{line}"), "");
     }
     print::wrapped(&level_words(found), "");
+    out!("windows in packets of {}", scenario.path.packet);
     if seeds == 1 {
         out!("one seed; use --seeds 8 to see the effect of chance");
     }
-    // A bar has the rest of the line.
-    let longest = print::width().saturating_sub(NUMBERS).min(LONGEST_BAR) as f64;
-    out!("packets   Mbit/s   RTT, ms");
+    // Two bars have the rest of the line.
+    let longest = (print::width().saturating_sub(NUMBERS + BETWEEN_BARS) / 2).min(LONGEST_BAR);
+    let bar = |value: f64, highest: f64| "#".repeat((value / highest * longest as f64) as usize);
+    let highest_rtt = found.rtts.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let mut marks = Vec::new();
+    out!("packets   Mbit/s   RTT, ms    {:longest$}  RTT", "Mbit/s");
     for (trial, rtt) in found.trials.iter().zip(&found.rtts) {
-        let bar = "#".repeat((trial.rate_bps / found.rate_bps * longest) as usize);
-        let loss = if trial.lossless { ' ' } else { '!' };
+        let mark = match (trial.lossless, is_filled(scenario, trial, *rtt)) {
+            (false, _) => '!',
+            (true, false) => '~',
+            (true, true) => ' ',
+        };
+        marks.push(mark);
         let (mbit, ms) = (trial.rate_bps / 1e6, rtt * 1e3);
-        out!("{:>7} {mbit:>8.2}  {ms:>8.2} {loss} {bar}", trial.window);
+        let [rate, rtt] = [bar(trial.rate_bps, found.rate_bps), bar(*rtt, highest_rtt)];
+        out!("{:>7} {mbit:>8.2}  {ms:>8.2} {mark} {rate:longest$}  {rtt}", trial.window);
     }
-    out!("!: the bottleneck dropped packets");
+    for (mark, words) in [
+        ('!', "!: the bottleneck dropped packets in the measured time"),
+        (
+            '~',
+            "~: the window was not full, so cwnd limited the flow; if losses before the measured time \
+             lowered it, a longer warm-up shows the effect of the window",
+        ),
+    ] {
+        if marks.contains(&mark) {
+            print::wrapped(words, "");
+        }
+    }
     if let Some(words) = shared_places(scenario) {
         print::wrapped(&words, "");
     }
@@ -230,7 +262,7 @@ mod tests {
             "the smallest that is as fast: the fastest has 483 packets, 38.56 Mbit/s and RTT 4.83 s; it gains 0.03 %",
         ];
         assert_eq!(headline(&several, 1), expected);
-        let json = json("title", &several, 1);
+        let json = json(&elephants(&[]), &several, 1);
         assert_eq!(
             (&json["smallest_window_packets"], &json["window_packets"]),
             (&162.into(), &483.into())
@@ -240,14 +272,27 @@ mod tests {
         assert_eq!(headline(&alone, 1), ["38.56 Mbit/s with a window of 162 packets, RTT 1.62 s"]);
     }
 
+    /// The scenario @elephants, whose packets have 1000 B and no header.
+    fn elephants(overrides: &[&str]) -> Scenario {
+        let overrides: Vec<String> = overrides.iter().map(|o| (*o).to_owned()).collect();
+        let path = std::path::Path::new("@elephants");
+        sweetspot_program::scenario_file::read(path, &overrides, None).unwrap()
+    }
+
+    /// 40 Mbit/s times 50 ms are 250 packets of 1000 B.
+    #[test]
+    fn a_window_is_filled_by_rate_times_rtt() {
+        let is_filled = |window| {
+            let trial = WindowTrial { window, rate_bps: 40e6, lossless: true };
+            super::is_filled(&elephants(&[]), &trial, 0.05)
+        };
+        assert!(is_filled(250) && is_filled(277));
+        assert!(!is_filled(279) && !is_filled(500));
+    }
+
     #[test]
     fn a_buffer_in_packets_that_acks_share_is_remarked_on() {
-        let words = |overrides: &[&str]| {
-            let overrides: Vec<String> = overrides.iter().map(|o| (*o).to_owned()).collect();
-            let path = std::path::Path::new("@elephants");
-            let scenario = sweetspot_program::scenario_file::read(path, &overrides, None).unwrap();
-            shared_places(&scenario)
-        };
+        let words = |overrides: &[&str]| shared_places(&elephants(overrides));
         // Packets of 1000 B.
         let found = words(&["path.buffer=313pkt"]).unwrap();
         assert!(found.contains("313 packets") && found.contains("path.buffer=313000B"), "{found}");
