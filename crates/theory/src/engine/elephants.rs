@@ -24,10 +24,10 @@ pub(super) fn steady(terms: &Terms<'_>) -> Result<Steady, EngineError> {
     let (link, buffer) = link(terms, *cross_rtt, *acks)?;
     let Some(queue) = link.backlog_of_window(window.wire) else {
         return Err(not_covered(format!(
-            "a window of {} overflows the buffer (from {} on), and the transfer's share against \
-             buffer-limited transfers is then only known from simulation",
-            window.wire,
-            link.window_at_backlog(buffer)
+            "a window above {} overflows the buffer, and this one is {}; only a simulation then gives the \
+             transfer's share against buffer-limited transfers",
+            link.window_at_backlog(buffer),
+            window.wire
         )));
     };
     let rtt = t + queue / c;

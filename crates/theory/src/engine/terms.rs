@@ -180,8 +180,8 @@ impl CrossRates {
             TrafficKind::Mice { .. }
             | TrafficKind::ClosedLoop { .. }
             | TrafficKind::Arrivals { .. } => Err(not_covered(
-                "transfers of limited size react, but less than persistent ones: the throughput is between A and \
-                 equation (8), and no closed form says where (SOBAS paper, section V-C)",
+                "transfers of limited size back off less than persistent ones, so closed forms only bound the \
+                 throughput: at least the available bandwidth A, at most equation (8) (SOBAS paper, section V-C)",
             )),
         }
     }

@@ -109,8 +109,8 @@ impl Elephants {
             return Ok(Throughput { rate, regime: Regime::BufferLimited });
         }
         if socket_buffer > self.optimum().socket_buffer {
-            let because = "beyond the optimum the transfer overflows the buffer, and its share \
-                           against buffer-limited transfers is only known from simulation";
+            let because = "beyond the optimum the transfer overflows the buffer, and only a simulation \
+                           gives its share against buffer-limited transfers";
             return Err(TheoryError::NotCovered { because });
         }
         let backlog = self.backlog(socket_buffer);
