@@ -243,13 +243,21 @@ fn title_of_one([a, b]: [&str; 2], case: &Case<'_>) -> String {
         count => format!("{count} pairs"),
     };
     let [of_goodput, of_rtt] = [0, 1].map(|i| QUANTITIES[i].unit);
+    // Where the rates are alike, the RTTs tell the files apart.
+    let [before, after] = [0, 1].map(|side| case.mean(side, &QUANTITIES[1]).unwrap_or(0.0));
+    let rtts = match format!("{before:.0}") == format!("{after:.0}") {
+        true => format!("mean RTT {after:.1} {of_rtt} in both"),
+        false => format!("mean RTT {after:.0} {of_rtt} instead of {before:.0} {of_rtt}"),
+    };
     let numbers =
         format!("{} {of_goodput}, mean RTT {} {of_rtt} in {pairs}", goodput.words, rtt.words);
     match verdict {
         Verdict::Level => {
-            format!("{a} and {b}: no difference in goodput beyond chance ({numbers})")
+            format!("{b} and {a}: no difference in goodput beyond chance, {rtts} ({pairs})")
         }
-        Verdict::Close => format!("{a} and {b}: goodput within {} % ({numbers})", CLOSE * 100.0),
+        Verdict::Close => {
+            format!("{b}: goodput within {} % of {a}, {rtts} ({pairs})", CLOSE * 100.0)
+        }
         Verdict::Faster => format!("{b} is faster than {a}: {numbers}"),
         Verdict::Slower => format!("{b} is slower than {a}: {numbers}"),
     }

@@ -35,10 +35,13 @@ pub struct SeriesFile {
 pub enum ReadError {
     /// Not JSON.
     #[error(
-        "it is neither JSON nor lines of JSON ({0}); give the outcome of a run \
+        "it is neither JSON nor lines of JSON; give the outcome of a run \
          or of a demo, the results of a sweep, or a time series"
     )]
-    NoJson(String),
+    NoJson,
+    /// JSON that breaks off or is damaged.
+    #[error("it begins like JSON but cannot be read ({0}); make it again")]
+    DamagedJson(String),
     /// JSON, but not a result.
     #[error(
         "it is JSON, but not a result of sweetspot; give the outcome of a run or of a demo, the results \
@@ -108,7 +111,15 @@ pub fn read(text: &str, ours: &str) -> Result<ResultFile, ReadError> {
     }
     let found = match serde_json::from_str::<Value>(text) {
         Ok(value) => one(value, ours),
-        Err(error) => lines(text, ours).unwrap_or(Err(ReadError::NoJson(error.to_string()))),
+        Err(error) => lines(text, ours).unwrap_or_else(|| {
+            // `[` alone also begins a table of TOML.
+            let text = text.trim_start();
+            let begun = text.strip_prefix('[').unwrap_or(text).trim_start();
+            Err(match begun.starts_with('{') {
+                true => ReadError::DamagedJson(error.to_string()),
+                false => ReadError::NoJson,
+            })
+        }),
     }?;
     match &found {
         ResultFile::Series(series) if series.rows.iter().all(|row| row.event.is_some()) => {

@@ -17,6 +17,7 @@ pub use sheet::Sheet;
 pub use sheets::sheets;
 
 use maud::html;
+use sweetspot_experiment::plot::Plot;
 
 use crate::page::{cards, document, in_html, table_element};
 use crate::theme::Theme;
@@ -50,13 +51,33 @@ pub fn report_page(
             }
         }
         section #about {
-            p.note {
-                "Sweetspot " (version) ". Where many points share one pixel, the first, lowest, highest and last are "
-                "drawn, so no peak is lost; arrows give values beyond a frame. Vertical strokes are "
-                "95 % confidence intervals over seeds (Student's t). A box spans the first to the third quartile, with "
-                "the median in it, and its whiskers the 5th to the 95th percentile."
-            }
+            p.note { "Sweetspot " (version) ". " (explanations(sheets)) }
         }
     };
     document(title, &body, theme)
+}
+
+/// How to read the pictures that the page has.
+fn explanations(sheets: &[Sheet]) -> String {
+    let plots = || sheets.iter().flat_map(|sheet| &sheet.plots);
+    let mut words = Vec::new();
+    if plots().any(|plot| !plot.curves.is_empty()) {
+        words.push(
+            "Where many points share one pixel, the first, lowest, highest and last are drawn, so no peak is \
+             lost; arrows give values beyond a frame.",
+        );
+    }
+    let has_interval = |plot: &Plot| {
+        plot.curves.iter().any(|curve| curve.half_widths.iter().any(|half| *half > 0.0))
+    };
+    if plots().any(has_interval) {
+        words.push("Vertical strokes are 95 % confidence intervals over seeds (Student's t).");
+    }
+    if plots().any(|plot| !plot.boxes.is_empty()) {
+        words.push(
+            "A box spans the first to the third quartile, with the median in it, and its whiskers the 5th to \
+             the 95th percentile.",
+        );
+    }
+    words.join(" ")
 }

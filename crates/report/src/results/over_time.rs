@@ -223,7 +223,7 @@ impl OverTime {
         let level = |plot: &mut Plot, words: &str, at: f64| {
             plot.mark(words, GREY, MarkPosition::Level(at));
         };
-        level(&mut self.goodput, "C: what the path carries", rate / 1e6);
+        level(&mut self.goodput, "C: link rate, headers included", rate / 1e6);
         level(&mut self.window, "C T_m: the path is full", pipe / 1e3);
         level(&mut self.window, "C T_m + B: so is the buffer", (pipe + buffer) / 1e3);
         level(&mut self.rtt, "T_m: no queue", path.rtt_s * 1e3);

@@ -67,6 +67,21 @@ fn of_runs(runs: &[(&str, &RunFile)]) -> Vec<Sheet> {
             sheet.tables = numbers.tables;
             vec![sheet]
         }
-        (false, _) => vec![over_time::series(&recorded, None), numbers],
+        (false, _) => vec![over_time::series(&recorded, Some(summary(runs))), numbers],
     }
+}
+
+/// The rate and RTT of the first transfer of each run, over the measured time.
+fn summary(runs: &[(&str, &RunFile)]) -> String {
+    /// More do not fit into a title.
+    const MAX: usize = 3;
+    if runs.len() > MAX {
+        return format!("{} runs over time", runs.len());
+    }
+    let each = runs.iter().filter_map(|(name, run)| {
+        let first = run.outcome.transfers.first()?;
+        let (mbit, ms) = (first.goodput_bps / 1e6, first.rtt_mean_s * 1e3);
+        Some(format!("{name}, {}: {mbit:.2} Mbit/s at {ms:.1} ms", first.sizing))
+    });
+    each.collect::<Vec<_>>().join("; ")
 }
