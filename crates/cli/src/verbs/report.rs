@@ -1,3 +1,4 @@
+use std::ffi::OsStr;
 use std::panic;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,6 +9,7 @@ use sweetspot_report::{ResultFile, Sheet, Theme, read_file, report_page, sheets,
 use super::Ending;
 use crate::picture::Converter;
 use sweetspot_program::print::{Shown, is_quiet};
+use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::values::ThemeName;
 use sweetspot_program::whole_file;
 
@@ -45,6 +47,7 @@ pub struct ReportArguments {
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub fn run(arguments: ReportArguments) -> Ending {
+    refuse_other_suffix(&arguments.out)?;
     let (findings, notes) = read_all(&arguments.results)?;
     let sheets = sheets(&findings);
     let names: Vec<&str> = findings.iter().map(|(name, _)| name.as_str()).collect();
@@ -63,6 +66,16 @@ pub fn run(arguments: ReportArguments) -> Ending {
         out!("{}", serde_json::to_string_pretty(&in_json(&written, &sheets))?);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses a name of another format: the page is HTML.
+fn refuse_other_suffix(out: &Path) -> Result<(), UsageError> {
+    let is_html = |suffix: &OsStr| suffix == "html" || suffix == "htm";
+    if out.extension().is_none_or(is_html) {
+        return Ok(());
+    }
+    let words = "expected FILE.html; for pictures, give --svg DIR or --png DIR";
+    Err(UsageError::new(format!("--out {}: {words}", out.shown())))
 }
 
 /// The content of every file, by name, and remarks on versions.
