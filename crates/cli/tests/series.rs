@@ -138,6 +138,19 @@ fn a_series_that_cannot_be_written_is_named_with_the_next_step() {
 }
 
 #[test]
+fn an_interval_without_a_series_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_sweetspot"))
+        .current_dir(directory.path())
+        .args(["run", "@elephants", "--interval", "10ms"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(words.contains("--interval needs --series or --out"), "{words}");
+}
+
+#[test]
 fn samples_without_end_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let message = usage_error(&run(directory.path(), "x.parquet", &["--interval", "1ns"]));

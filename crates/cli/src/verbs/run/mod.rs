@@ -36,7 +36,6 @@ sweetspot-scenario` describes the file.
 Exit codes: 0 the run is complete; 1 it failed, or no transfer moved data in the
 measured time; 2 the command line is wrong; 3 no closed form covers the scenario
 (--engine theory).")]
-#[command(group = clap::ArgGroup::new("recorded").args(["series", "out"]).multiple(true))]
 pub struct RunArguments {
     /// A TOML file (man sweetspot-scenario; `-`: standard input), or @NAME of a scenario that comes with the program, such as
     /// @elephants
@@ -63,10 +62,13 @@ pub struct RunArguments {
     /// Parquet
     #[arg(long, value_name = "FILE")]
     series: Option<PathBuf>,
-    /// Interval between samples of the time series
-    #[arg(long, value_name = "TIME", default_value = "100ms", requires = "recorded")]
-    interval: Duration,
+    /// Interval between samples of the time series [default: 100ms]
+    #[arg(long, value_name = "TIME")]
+    interval: Option<Duration>,
 }
+
+/// Interval between samples if none is given.
+const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Exit code if no closed form covers the scenario.
 pub const NOT_COVERED: u8 = 3;
@@ -235,9 +237,15 @@ fn recorder(
         let wrong = "--series: closed forms have no time series; use --engine sim or lab";
         return Err(UsageError::new(wrong));
     }
-    if theory || (arguments.series.is_none() && arguments.out.is_none()) {
+    if arguments.series.is_none() && arguments.out.is_none() {
+        return match arguments.interval {
+            Some(_) => Err(UsageError::new("--interval needs --series or --out")),
+            None => Ok(None),
+        };
+    }
+    if theory {
         return Ok(None);
     }
-    let series = RunSeries::of(scenario, arguments.interval);
+    let series = RunSeries::of(scenario, arguments.interval.unwrap_or(INTERVAL));
     series.map(Some).map_err(|error| UsageError::new(format!("--interval {error}")))
 }

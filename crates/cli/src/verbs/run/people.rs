@@ -76,15 +76,34 @@ fn event_lines(events: &[ControllerEvent]) -> Vec<String> {
             Some(other) => format!("  to {other}"),
             None => String::new(),
         };
-        let window = windows(same).map_or(String::new(), |windows| format!("  {windows}"));
+        let window = windows(same).or_else(|| measured(last));
+        let window = window.map_or(String::new(), |words| format!("  {words}"));
         let times = match same.len() {
             1 => String::new(),
             count => format!("  {count} times until {:.3} s", last.at_s),
         };
         let reason = first.reason.as_ref().map_or(String::new(), |reason| format!("  {reason}"));
-        Some(format!("  {:8.3} s  {}{congestion}{window}{times}{reason}", first.at_s, first.kind))
+        let kind = if rises(same) { "raised" } else { first.kind.as_str() };
+        Some(format!("  {:8.3} s  {kind}{congestion}{window}{times}{reason}", first.at_s))
     };
     events.chunk_by(is_alike).filter_map(line).collect()
+}
+
+/// Whether several events raise the window step by step, as a kernel's autotuning does: they limit nothing.
+fn rises(events: &[ControllerEvent]) -> bool {
+    let windows = || events.iter().map(|event| event.window_bytes);
+    let is_step = |(before, after)| matches!((before, after), (Some(b), Some(a)) if b <= a);
+    events.len() > 1
+        && windows().zip(windows().skip(1)).all(is_step)
+        && windows().next() < windows().next_back()
+}
+
+/// What an event without a window measured.
+fn measured(event: &ControllerEvent) -> Option<String> {
+    let rate = event.rate_bps.map(|bps| Rate::from_f64(bps).to_string());
+    let rtt = event.rtt_s.map(|rtt| format!("RTT {}", Duration::from_secs_f64(rtt)));
+    let both: Vec<String> = rate.into_iter().chain(rtt).collect();
+    (!both.is_empty()).then(|| both.join(", "))
 }
 
 /// The windows of several events: the only one, or the first and the last, or if others are beyond these, the range and the last.
@@ -224,6 +243,21 @@ mod tests {
     }
 
     #[test]
+    fn an_event_without_a_window_says_what_it_measured() {
+        let event = ControllerEvent {
+            at_s: 0.25,
+            kind: "capacity-estimated".to_owned(),
+            window_bytes: None,
+            rate_bps: Some(48e6),
+            rtt_s: Some(0.04),
+            reason: None,
+            congestion_to: None,
+        };
+        let expected = "     0.250 s  capacity-estimated  48 Mbit/s, RTT 40 ms";
+        assert_eq!(event_lines(&[event]), [expected]);
+    }
+
+    #[test]
     fn an_event_says_to_what_and_why() {
         let event = |at_s: f64, kind: &str, congestion: Option<&str>, reason: Option<&str>| {
             ControllerEvent {
@@ -271,11 +305,12 @@ mod tests {
         for (windows, words) in [
             (vec![1000], "1 kB"),
             (vec![1000, 1000], "1 kB  2 times until 1.000 s"),
-            (vec![1000, 3000, 9000], "1 kB to 9 kB  3 times until 2.000 s"),
             (vec![9000, 1000], "9 kB to 1 kB  2 times until 1.000 s"),
             (vec![3000, 9000, 1000, 5000], "1 kB to 9 kB, finally 5 kB  4 times until 3.000 s"),
         ] {
             assert_eq!(lines(&windows), [format!("     0.000 s  limited  {words}")]);
         }
+        let autotuned = lines(&[1000, 3000, 3000, 9000]);
+        assert_eq!(autotuned, ["     0.000 s  raised  1 kB to 9 kB  4 times until 3.000 s"]);
     }
 }
