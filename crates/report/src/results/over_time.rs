@@ -39,8 +39,8 @@ pub fn demonstration(index: usize, file: &str, demo: &DemoOutcome) -> Vec<Sheet>
         over(&c.series.t, values.collect())
     });
     let (full, overflow) = (path.bdp.as_f64() / 1e3, (path.bdp + path.buffer).as_f64() / 1e3);
-    window.mark("C T_m: the path is full", 6, MarkPosition::Level(full));
-    window.mark("C T_m + B: so is the buffer", 6, MarkPosition::Level(overflow));
+    window.mark("C T_m: path full", 6, MarkPosition::Level(full));
+    window.mark("C T_m + B: path and buffer full", 6, MarkPosition::Level(overflow));
     // Beyond 1.5 times that, windows do not differ in effect.
     window.y = window.y.between(0.0, overflow * 1.5);
     let rtt = draw("round-trip time, ms", &|c| {
@@ -224,8 +224,8 @@ impl OverTime {
             plot.mark(words, GREY, MarkPosition::Level(at));
         };
         level(&mut self.goodput, "C: link rate, headers included", rate / 1e6);
-        level(&mut self.window, "C T_m: the path is full", pipe / 1e3);
-        level(&mut self.window, "C T_m + B: so is the buffer", (pipe + buffer) / 1e3);
+        level(&mut self.window, "C T_m: path full", pipe / 1e3);
+        level(&mut self.window, "C T_m + B: path and buffer full", (pipe + buffer) / 1e3);
         level(&mut self.rtt, "T_m: no queue", path.rtt_s * 1e3);
         level(&mut self.rtt, "T_m + B/C: a full buffer", (path.rtt_s + buffer * 8.0 / rate) * 1e3);
         level(&mut self.queue, "B: a full buffer", buffer / path.packet_bytes.max(1) as f64);
