@@ -14,7 +14,7 @@ pub fn section(outcome: &DemoOutcome) -> Markup {
             h2 { "Why" }
             p {
                 "All frames share their scales. The shaded window is the sweet spot, from C T" sub { "m" }
-                " (the path is full) to C T" sub { "m" } " + B (so is the buffer); dashed lines are what the path can carry, "
+                " (path full) to C T" sub { "m" } " + B (path and buffer full); dashed lines are what the path can carry, "
                 "the round trip without a queue and the buffer's size. Small triangles mark actions of the controller."
             }
             div.cards {
