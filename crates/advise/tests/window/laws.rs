@@ -2,11 +2,38 @@
 
 use proptest::prelude::*;
 use sweetspot_advise::AdviceError;
-use sweetspot_advise::window::{TriedWindow, TriedWindows, WindowQuestion, advise};
-use sweetspot_units::{Bytes, Duration, Rate};
+use sweetspot_advise::window::{CrossShare, TriedWindow, TriedWindows, WindowQuestion, advise};
+use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use crate::simulation::tried;
 use crate::{INITIAL_WINDOW, question};
+
+/// Cross traffic and random loss on a path, neither of them certain.
+#[derive(Debug, Clone, Copy)]
+struct Disturbance {
+    cross: Option<CrossShare>,
+    loss: Option<Probability>,
+}
+
+fn disturbances() -> impl Strategy<Value = Disturbance> {
+    let cross = proptest::option::of(("udp|elephants|mice", 1_u32..95));
+    let loss = proptest::option::of(1e-6..0.1);
+    (cross, loss).prop_map(|(cross, loss): (Option<(String, u32)>, Option<f64>)| Disturbance {
+        cross: cross.map(|(kind, percent)| format!("{kind}:{percent}%").parse().unwrap()),
+        loss: loss.map(|loss| loss.to_string().parse().unwrap()),
+    })
+}
+
+/// A path with this disturbance. Its buffer holds `buffer` bytes, or is unknown.
+fn path(
+    rate: Rate,
+    rtt: Duration,
+    buffer: Option<u64>,
+    Disturbance { cross, loss }: Disturbance,
+) -> WindowQuestion {
+    let buffer = buffer.map(Bytes::new);
+    WindowQuestion { rate, rtt, buffer, cross, loss, ..question("1Mbit/s", "1ms") }
+}
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
@@ -17,17 +44,10 @@ proptest! {
         kbit in 100_u64..1_000_000,
         ms in 1_u64..500,
         buffer in proptest::option::of(1000_u64..10_000_000),
-        cross in proptest::option::of(("udp|elephants|mice", 1_u32..95)),
-        loss in proptest::option::of(1e-6..0.1),
+        disturbance in disturbances(),
     ) {
-        let q = WindowQuestion {
-            rate: Rate::from_bits_per_second(kbit * 1000),
-            rtt: Duration::from_millis(ms),
-            buffer: buffer.map(Bytes::new),
-            cross: cross.map(|(kind, percent)| format!("{kind}:{percent}%").parse().unwrap()),
-            loss: loss.map(|loss: f64| loss.to_string().parse().unwrap()),
-            ..question("1Mbit/s", "1ms")
-        };
+        let (rate, rtt) = (Rate::from_bits_per_second(kbit * 1000), Duration::from_millis(ms));
+        let q = path(rate, rtt, buffer, disturbance);
         match advise(&q) {
             Err(AdviceError::NoWindowHelps { .. }) => {}
             Err(other) => prop_assert!(false, "{}", other),
@@ -48,25 +68,18 @@ proptest! {
         (kbit, ms) in (1000_u64..100_000_000, 1_u64..1000),
         (faster, longer) in (1.0..8.0, 1.0..8.0),
         buffer in proptest::option::of(1500_u64..100_000_000),
-        cross in proptest::option::of(("udp|elephants|mice", 1_u32..95)),
-        loss in proptest::option::of(1e-6..0.1),
+        disturbance in disturbances(),
     ) {
         let of = |faster: f64, longer: f64| {
-            let q = WindowQuestion {
-                rate: Rate::from_f64(kbit as f64 * 1000.0 * faster),
-                rtt: Duration::from_secs_f64(ms as f64 * 1e-3 * longer),
-                buffer: buffer.map(Bytes::new),
-                cross: cross.as_ref().map(|(kind, percent)| format!("{kind}:{percent}%").parse().unwrap()),
-                loss: loss.map(|loss: f64| loss.to_string().parse().unwrap()),
-                ..question("1Mbit/s", "1ms")
-            };
-            match advise(&q) {
+            let rate = Rate::from_f64(kbit as f64 * 1000.0 * faster);
+            let rtt = Duration::from_secs_f64(ms as f64 * 1e-3 * longer);
+            match advise(&path(rate, rtt, buffer, disturbance)) {
                 Ok(advice) => advice.recommended.window.unwrap().as_f64() * advice.connections as f64,
                 Err(_) => 0.0,
             }
         };
         let less = of(1.0, 1.0);
-        let slack = if loss.is_some() { 0.95 } else { 0.999_999 };
+        let slack = if disturbance.loss.is_some() { 0.95 } else { 0.999_999 };
         for more in [of(faster, 1.0), of(1.0, longer)] {
             prop_assert!(more >= slack * less - 8.0, "{} {}", less, more);
         }
@@ -77,17 +90,10 @@ proptest! {
     fn law_text_and_json_say_the_same(
         (kbit, ms) in (1000_u64..100_000_000, 1_u64..1000),
         buffer in proptest::option::of(1500_u64..100_000_000),
-        cross in proptest::option::of(("udp|elephants|mice", 1_u32..95)),
-        loss in proptest::option::of(1e-6..0.1),
+        disturbance in disturbances(),
     ) {
-        let q = WindowQuestion {
-            rate: Rate::from_bits_per_second(kbit * 1000),
-            rtt: Duration::from_millis(ms),
-            buffer: buffer.map(Bytes::new),
-            cross: cross.map(|(kind, percent)| format!("{kind}:{percent}%").parse().unwrap()),
-            loss: loss.map(|loss: f64| loss.to_string().parse().unwrap()),
-            ..question("1Mbit/s", "1ms")
-        };
+        let (rate, rtt) = (Rate::from_bits_per_second(kbit * 1000), Duration::from_millis(ms));
+        let q = path(rate, rtt, buffer, disturbance);
         let Ok(advice) = advise(&q) else { return Ok(()) };
         let mut all = vec![advice.clone()];
         if let Some(windows) = advice.windows_to_try() {

@@ -21,6 +21,15 @@ fn question(rate: &str, rtt: &str) -> WindowQuestion {
     }
 }
 
+/// A path with a known buffer. Elephants use most of it.
+fn shared() -> WindowQuestion {
+    WindowQuestion {
+        buffer: Some(Bytes::new(625_000)),
+        cross: Some("elephants:70%".parse().unwrap()),
+        ..question("50Mbit/s", "100ms")
+    }
+}
+
 #[test]
 fn ten_gigabit_over_80_ms_by_hand() {
     // C T = 1e10 * 0.08 / 8 = 100 MB of packets, + 12 MB; 1448 of 1500 B are payload; hold 105 MB: 5 MB * 8 / 1e10 = 4 ms
@@ -46,12 +55,7 @@ fn ten_gigabit_over_80_ms_by_hand() {
 
 #[test]
 fn against_elephants_the_advice_is_equation_8() {
-    let q = WindowQuestion {
-        buffer: Some(Bytes::new(625_000)),
-        cross: Some("elephants:70%".parse().unwrap()),
-        ..question("50Mbit/s", "100ms")
-    };
-    let json = advise(&q).unwrap().json();
+    let json = advise(&shared()).unwrap().json();
     // R = 32.5 Mbit/s over 100 ms and a full buffer's 100 ms: 812.5 kB in packets of 1448 B of payload in 1500.
     assert_eq!(json["recommended_bytes"], 784_333);
     assert_eq!(json["expected_bps"]["recommended"], 32_500_000);
@@ -151,7 +155,10 @@ fn the_settings_allow_the_window_that_is_held() {
             let q = WindowQuestion { buffer, ..question(rate, rtt) };
             let advice = advise(&q).unwrap();
             let window = advice.recommended.window.unwrap();
-            assert_eq!(advice.settings, WindowSettings::for_window(window, q.kernel).unwrap());
+            assert_eq!(
+                advice.settings,
+                WindowSettings::for_window(window, q.kernel).unwrap()
+            );
             // 52 of 1500 B are headers. Bytes are rounded.
             let held = (q.rate * q.rtt + buffer.unwrap_or(Bytes::ZERO)).as_f64() * 1448.0 / 1500.0;
             assert!(window.as_f64() <= held + 0.5, "{rate} {buffer:?}");

@@ -3,7 +3,7 @@
 use sweetspot_advise::window::{TriedWindow, TriedWindows, WindowAdvice, WindowQuestion, advise};
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use crate::{FIVE, line_names, question};
+use crate::{FIVE, line_names, question, shared};
 
 /// A simulation of every window that the advice wants tried, the third as fast as all above it.
 fn simulated(q: &WindowQuestion) -> WindowAdvice {
@@ -31,11 +31,7 @@ pub fn tried(kb: u64, kbit: u64, as_fast: bool) -> TriedWindow {
 
 #[test]
 fn windows_are_tried_only_where_others_share_a_path_of_known_buffer() {
-    let shared = WindowQuestion {
-        buffer: Some(Bytes::new(625_000)),
-        cross: Some("elephants:70%".parse().unwrap()),
-        ..question("50Mbit/s", "100ms")
-    };
+    let shared = shared();
     let windows = advise(&shared).unwrap().windows_to_try().unwrap();
     // From half of A T_e = 187.5 kB to a fifth beyond the edge of equation 8, 812.5 kB, both with 52 B of headers in 1500.
     assert!(windows.first().unwrap().get().abs_diff(90_500) <= 1, "{windows:?}");
@@ -103,33 +99,24 @@ fn windows_with_a_name_are_simulated_and_no_table_has_two_sources() {
 
 #[test]
 fn a_window_of_about_twice_the_size_is_not_one_a_little_larger() {
-    let q = WindowQuestion {
-        buffer: Some(Bytes::new(625_000)),
-        cross: Some("elephants:70%".parse().unwrap()),
-        ..question("50Mbit/s", "100ms")
-    };
     // 1.7 is within half a doubling of 2, 1.3 is not.
     for (larger, has_twice) in [(1020, true), (780, false)] {
         let windows = [tried(600, 29_000, true), tried(larger, 29_100, true)].to_vec();
-        let advice = advise(&q).unwrap().decided_by(TriedWindows { windows, seeds: 8 }).unwrap();
+        let advice =
+            advise(&shared()).unwrap().decided_by(TriedWindows { windows, seeds: 8 }).unwrap();
         assert_eq!(!advice.json()["expected_bps"]["double"].is_null(), has_twice, "{larger}");
     }
 }
 
 #[test]
 fn what_was_simulated_decides_window_rate_delay_and_settings() {
-    let q = WindowQuestion {
-        buffer: Some(Bytes::new(625_000)),
-        cross: Some("elephants:70%".parse().unwrap()),
-        ..question("50Mbit/s", "100ms")
-    };
     let tried = |kb: u64, mbit: u64, ms: u64| TriedWindow {
         delay: Duration::from_millis(ms),
         ..tried(kb, mbit * 1000, kb == 600)
     };
     let windows =
         vec![tried(300, 20, 20), tried(600, 29, 70), tried(800, 24, 40), tried(1200, 22, 25)];
-    let advice = advise(&q).unwrap().decided_by(TriedWindows { windows, seeds: 8 }).unwrap();
+    let advice = advise(&shared()).unwrap().decided_by(TriedWindows { windows, seeds: 8 }).unwrap();
     let json = advice.json();
     assert_eq!(json["recommended_bytes"], 600_000);
     assert_eq!(json["expected_bps"]["recommended"], 29_000_000);
@@ -165,16 +152,11 @@ fn the_smallest_window_tried_is_not_compared_with_itself() {
 
 #[test]
 fn of_windows_that_are_as_fast_the_smallest_is_recommended_and_the_first_slower_one_is_the_risk() {
-    let q = WindowQuestion {
-        buffer: Some(Bytes::new(625_000)),
-        cross: Some("elephants:70%".parse().unwrap()),
-        ..question("50Mbit/s", "100ms")
-    };
     let text = |marks: [bool; 4]| {
         let windows = [(300, 25_800), (600, 28_900), (800, 29_000), (1200, 28_500)];
         let windows = windows.iter().zip(marks).map(|((kb, kbit), is)| tried(*kb, *kbit, is));
         let simulated = TriedWindows { windows: windows.collect(), seeds: 8 };
-        advise(&q).unwrap().decided_by(simulated).unwrap().text(false, 80)
+        advise(&shared()).unwrap().decided_by(simulated).unwrap().text(false, 80)
     };
     let some = text([false, true, true, false]);
     assert!(some.starts_with("window    600 kB per connection"), "{some}");
