@@ -6,18 +6,6 @@ const MARGIN: f64 = 1.05;
 /// TCP's largest window: 16 bits, shifted by at most 14 (RFC 7323, section 2.3).
 pub(crate) const LARGEST_WINDOW: Bytes = Bytes::new(65_535 << 14);
 
-// Linux tcp_sndbuf_expand() grows a send buffer to twice the congestion window: fast recovery keeps more than a window in
-// the buffer, and a program may react late to free space.
-/// The send buffer that sustains `window`.
-pub(crate) fn send_memory_for(window: Bytes) -> Bytes {
-    window * 2
-}
-
-/// The window that a send buffer of `memory` sustains: [`send_memory_for`] inverted.
-pub(crate) fn send_window(memory: Bytes) -> Bytes {
-    memory / 2
-}
-
 /// A little more than the window that just fills a path.
 pub(crate) fn with_margin(window: Bytes) -> Bytes {
     window.scaled(MARGIN)

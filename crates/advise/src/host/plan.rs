@@ -105,14 +105,14 @@ fn target(q: &HostQuestion, (rate, rtt): (Rate, Duration)) -> Result<PathTarget,
 fn directions(q: &HostQuestion, target: &PathTarget) -> Vec<HostDirection> {
     let both = |receiver: (&Snapshot, PathEnd), sender: Option<(&Snapshot, PathEnd)>| {
         let mut all = caps::receiver(receiver.0, receiver.1);
-        all.extend(sender.map_or(Vec::new(), |(host, end)| caps::sender(host, end)));
+        all.extend(sender.map_or(Vec::new(), |(host, end)| caps::sender(host, end, target)));
         all.into_iter().min_by_key(|c| c.window)
     };
     let peer = q.peer.as_ref().map(|p| (p, PathEnd::Peer));
     let receiving = both((&q.here, PathEnd::Here), peer);
     let sending = match peer {
         Some(peer) => both(peer, Some((&q.here, PathEnd::Here))),
-        None => caps::sender(&q.here, PathEnd::Here).into_iter().next(),
+        None => caps::sender(&q.here, PathEnd::Here, target).into_iter().next(),
     };
     let speeds = [Some(&q.here), q.peer.as_ref()];
     let line = speeds.into_iter().flatten().filter_map(|h| h.device.as_ref()?.speed).min();
@@ -138,7 +138,7 @@ fn too_large_for(here: &Snapshot, path: Bytes) -> Option<Finding> {
         what: format!("MTU of {}", device.name),
         end: PathEnd::Here,
         why: format!(
-            "its packets of {} B do not fit the path, which takes {} B: each new destination costs a loss and an ICMP message, and where that message is filtered connections hang",
+            "its packets of {} B do not fit the path, which takes {} B: each new destination costs a loss and an ICMP message, and connections hang if that message is filtered",
             ours.get(),
             path.get()
         ),
@@ -164,7 +164,7 @@ fn mtu_mismatch(here: &Snapshot, peer: &Snapshot, path: Option<Bytes>) -> Option
         what: format!("MTU of {name}"),
         end: PathEnd::Here,
         why: format!(
-            "the ends differ: {} B here, {} B at the peer; the smaller one rules",
+            "the ends differ: {} B here, {} B at the peer; the smaller one applies",
             ours.get(),
             theirs.get()
         ),

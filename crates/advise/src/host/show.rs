@@ -3,24 +3,20 @@
 use serde_json::{Value, json};
 use sweetspot_units::{Bytes, Rate};
 
-use super::caps::{self, ASKED};
-use super::check::{IN_PROGRAM, PathTarget};
-use super::{Finding, HostAdvice, HostDirection, PathEnd};
+use super::caps::{Cap, FlowRole};
+use super::check::PathTarget;
+use super::{Finding, HostAdvice, PathEnd};
 use crate::formula::{Formula, explained};
-use crate::limit::LARGEST_WINDOW;
-use crate::text::{labelled, row, table, wrap};
+use crate::text::{row, table, wrap};
 
 const SOURCES: &str = "Sources: Linux Documentation/networking/ip-sysctl.rst and \
     net/ipv4/tcp_input.c; fasterdata.es.net/host-tuning/linux; perfSONAR 5.2 configure_sysctl; \
     RFC 7323, 4821.";
 
-/// Columns of a line's name.
-const LABEL: usize = 9;
-
 impl HostAdvice {
-    /// The advice as text, prose in at most `width` columns; `explain` adds the formulas with their numbers.
+    /// The advice as text, prose in at most `width` columns; `explain` adds the formulas with their numbers and the sources.
     pub fn text(&self, explain: bool, width: usize) -> String {
-        let mut out = self.in_lines(width);
+        let mut out = self.answer(width);
         if !self.findings.is_empty() {
             out.push('\n');
             out.push_str(&self.findings_text(width));
@@ -31,88 +27,13 @@ impl HostAdvice {
         }
         if explain {
             out.push_str(&explained(&self.formulas(), width));
+            out.push('\n');
+            out.push_str(&wrap(SOURCES, width, 2));
         }
-        out.push('\n');
-        out.push_str(&wrap(SOURCES, width, 2));
         out
     }
 
-    /// The limits, the sysctls to set, and how to undo them, a line each.
-    fn in_lines(&self, width: usize) -> String {
-        let line = |name: &str, words: &str| labelled(LABEL, name, words, width);
-        let mut out = String::new();
-        if self.question.here.asked_receive_buffer.is_some() {
-            out.push_str(&line("rcvbuf", &self.rcvbuf_words()));
-            let in_program = |f: &Finding| f.command.strip_prefix(IN_PROGRAM).map(str::to_owned);
-            let own = self.findings.iter().find(|f| f.what == ASKED);
-            out.extend(own.and_then(in_program).map(|words| line("program", &words)));
-        }
-        if let Some(target) = &self.target {
-            for d in &self.directions {
-                let name = if d.name == "receiving" { "receive" } else { "send" };
-                out.push_str(&line(name, &direction(d, target.rate())));
-            }
-            out.push_str(&line("window", &window_words(target)));
-            out.push_str(&self.sysctl_lines(width));
-        }
-        let rest = match self.target {
-            Some(_) => "",
-            None => "; give --rate and --rtt to see what caps a flow and what each change gains",
-        };
-        out + &line("changes", &format!("{}{rest}", self.count()))
-    }
-
-    /// The sysctls that gain rate, as commands to paste, and those that restore the present values.
-    fn sysctl_lines(&self, width: usize) -> String {
-        let gains: Vec<&Finding> = self.of_sysctl_file().filter(|f| f.gain.is_some()).collect();
-        let Some(most) = gains.iter().filter_map(|f| f.gain).max() else {
-            return labelled(LABEL, "set", "nothing: no sysctl of this host caps a flow", width);
-        };
-        // A line to copy is never broken.
-        let block = |name: &str, commands: Vec<String>| {
-            let names = core::iter::once(name).chain(core::iter::repeat(""));
-            let lines = names.zip(commands);
-            lines.map(|(name, command)| format!("{name:<LABEL$}{command}\n")).collect::<String>()
-        };
-        let set = block("set", gains.iter().map(|f| f.command.clone()).collect());
-        let undo = block("undo", gains.iter().filter_map(|f| f.undo()).collect());
-        let gain = format!(
-            "up to {most} where nothing else caps a flow; until the next boot, or for good with --write FILE"
-        );
-        format!("{set}{}{undo}", labelled(LABEL, "gain", &gain, width))
-    }
-
-    /// The effect of the SO_RCVBUF that the program sets.
-    fn rcvbuf_words(&self) -> String {
-        let here = &self.question.here;
-        let asked = here.asked_receive_buffer.unwrap_or_default();
-        let Some((granted, cap)) = caps::granted(here).zip(caps::asked(here, PathEnd::Here)) else {
-            return format!("{asked}: its window is not known without the version of the kernel");
-        };
-        let cut = match granted < asked {
-            true => format!(", cut to {granted} by net.core.rmem_max"),
-            false => String::new(),
-        };
-        let window = cap.window;
-        let effect = match &self.target {
-            Some(target) if window < target.filled() => {
-                let rate = target.carried(window);
-                format!("{rate} over {}, whatever tcp_rmem allows", target.rtt())
-            }
-            Some(_) => "enough for this path".to_owned(),
-            None => "autotuning is off".to_owned(),
-        };
-        format!("SO_RCVBUF of {asked}{cut} allows a window of {window}: {effect}")
-    }
-
-    fn count(&self) -> String {
-        match self.findings.len() {
-            0 => "nothing to change".to_owned(),
-            1 => "one thing to change".to_owned(),
-            n => format!("{n} things to change"),
-        }
-    }
-
+    /// The changes, a paragraph each. Commands that `set` already has are not repeated.
     fn findings_text(&self, width: usize) -> String {
         let mut out = String::new();
         for (i, f) in self.findings.iter().enumerate() {
@@ -123,8 +44,11 @@ impl HostAdvice {
                 Some(cost) if cost > Bytes::ZERO => format!("; costs up to {cost} of memory"),
                 _ => String::new(),
             };
-            let change = format!("   now {}, wanted {}{gain}{cost}", f.now, f.wanted);
+            let change = format!("   now {}, advised {}{gain}{cost}", f.now, f.wanted);
             out.push_str(&wrap(&change, width, 3));
+            if f.is_in_set() {
+                continue;
+            }
             // A line to copy is never broken.
             out.push_str(&format!("   {}\n", f.command));
             if let Some(undo) = f.undo() {
@@ -135,7 +59,7 @@ impl HostAdvice {
     }
 
     fn beside(&self, width: usize) -> String {
-        let mut head = vec!["limit".to_owned(), "here".to_owned(), "ours".to_owned()];
+        let mut head = vec!["limit".to_owned(), "now".to_owned(), "advised".to_owned()];
         head.extend(self.references.iter().map(|r| r.who.to_owned()));
         let mut rows = vec![head];
         for (name, autotuning) in
@@ -150,11 +74,8 @@ impl HostAdvice {
         }
         let classes: Vec<String> =
             self.references.iter().map(|r| format!("{}: {}", r.who, r.class)).collect();
-        let beside = format!(
-            "Beside what others recommend:\n{}  ({})\n",
-            table(1, &rows),
-            classes.join("; ")
-        );
+        let beside =
+            format!("Beside published settings:\n{}  ({})\n", table(1, &rows), classes.join("; "));
         beside + &wrap(&self.why_others_differ(), width, 2)
     }
 
@@ -167,20 +88,19 @@ impl HostAdvice {
             return String::new();
         };
         let mut words =
-            "  Ours are per connection, for one that fills this path; the others' are one compromise \
-             for all paths of a class"
+            "  The advised buffers let one connection fill this path. The published ones are a compromise for all \
+             paths of a class"
                 .to_owned();
         if let Some(esnet) = self.references.first() {
             let one = target.carried(kernel.era().window(esnet.autotuning_max, None));
             words += &if one < path {
                 let streams = path.bits_per_second().div_ceil(one.bits_per_second().max(1));
                 format!(
-                    ", and count on parallel streams: with {}'s one connection gets {one} here, and \
-                     {streams} fill it",
+                    " and assume parallel streams: with {}'s, one connection reaches {one} here, and {streams} fill the path",
                     esnet.who
                 )
             } else {
-                format!(": with {}'s, too, one connection fills it", esnet.who)
+                format!("; with {}'s, one connection fills this one too", esnet.who)
             };
         }
         words + "."
@@ -225,6 +145,7 @@ impl HostAdvice {
         }
         for d in &self.directions {
             let Some(cap) = &d.cap else { continue };
+            all.extend(self.send_buffer(target, cap));
             all.push(Formula {
                 what: d.name,
                 rule: "R = min(C, W / T x MTU / (MTU - headers))",
@@ -239,6 +160,28 @@ impl HostAdvice {
             });
         }
         all
+    }
+
+    /// The window of the send buffer of `cap`, if it is one.
+    fn send_buffer(&self, target: &PathTarget, cap: &Cap) -> Option<Formula> {
+        let host = match cap.end {
+            PathEnd::Here => Some(&self.question.here),
+            PathEnd::Peer => self.question.peer.as_ref(),
+        };
+        let wmem = host?.sysctls.triple(&cap.what).filter(|_| cap.side == FlowRole::Sender);
+        let buffer = target.send_buffer(Bytes::new(wmem?[2]));
+        Some(Formula {
+            what: "window of the send buffer",
+            rule: "the payload in 2/3 of tcp_wmem[2], from which a waiting program refills it, less 832 B for each segment of 1/1024 s; \
+                   halfway to the payload of all of it if refills are sent at once",
+            numbers: format!(
+                "{}: {} paced, {} in bursts",
+                buffer.memory,
+                buffer.window(),
+                buffer.window_of_bursts()
+            ),
+            source: "Linux sk_stream_is_writeable(), SKB_TRUESIZE(), tcp_tso_autosize()",
+        })
     }
 
     /// The advice as JSON.
@@ -295,31 +238,6 @@ impl HostAdvice {
             out.push_str(&format!("{} = {}\n", f.what, f.wanted));
         }
         out
-    }
-}
-
-/// The window that one connection needs on the path.
-fn window_words(target: &PathTarget) -> String {
-    match target.shares {
-        1 if target.filled() < target.window => {
-            format!("{}, TCP's initial window, fills the path", target.window)
-        }
-        1 => format!("{} per connection fills the path", target.window),
-        n => format!(
-            "{} for each of {n} connections, which fill the path together; TCP has no window above {LARGEST_WINDOW} \
-             (RFC 7323)",
-            target.window
-        ),
-    }
-}
-
-fn direction(d: &HostDirection, rate: Rate) -> String {
-    match &d.cap {
-        Some(cap) if d.rate < rate && d.rate < rate.scaled(0.995) => {
-            format!("{}: {} on {} caps a flow", d.rate, cap.what, cap.end.name())
-        }
-        _ if d.rate < rate => format!("{}: the device caps a flow", d.rate),
-        _ => format!("{}: no setting caps a flow", d.rate),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The formulas behind the advice, with the numbers put in.
 
+use sweetspot_theory::host::send_buffer;
 use sweetspot_theory::path::saturation;
 use sweetspot_units::Bytes;
 
@@ -62,14 +63,14 @@ pub(super) fn formulas(s: &Situation, window: Bytes) -> Result<Vec<Formula>, Adv
     if let (Some(fills), Some(p)) = (s.fills_path()?, s.question.loss) {
         all.push(Formula {
             what: "to fill the path",
-            rule: "the loss p with which loss allows R = A; n = A / R at the present loss, rounded up",
+            rule: "the loss p at which R = A; n = A / R at the present loss, rounded up",
             numbers: format!(
                 "A = {a}: p = {}; at p = {} n = {}",
                 percent(Some(fills.loss)),
                 p.get(),
                 fills.connections
             ),
-            source: "the same; the losses are taken to be independent of the load",
+            source: "as above; losses are assumed not to depend on the load",
         });
     }
     let (kernel, payload) = (s.question.kernel, s.question.payload(window));
@@ -87,6 +88,12 @@ pub(super) fn formulas(s: &Situation, window: Bytes) -> Result<Vec<Formula>, Adv
             kernel.era().memory_for(payload, None)
         ),
         source: "Linux include/net/tcp.h, tcp_win_from_space()",
+    });
+    all.push(Formula {
+        what: "memory to send the window",
+        rule: "tcp_wmem[2] = 2 x payload of S",
+        numbers: format!("{payload}: {}", send_buffer::memory_for(payload, s.question.mss())),
+        source: "Linux tcp_sndbuf_expand(), tcp_input.c: fast recovery holds two windows",
     });
     Ok(all)
 }

@@ -56,13 +56,13 @@ impl WindowAdvice {
         }
     }
 
-    /// How the settings follow from the window: tcp_rmem and tcp_wmem count memory.
+    /// How the settings follow from the window, if both by the same rule.
     fn memory_words(&self) -> &'static str {
         let s = &self.settings;
         // Half of an odd number is rounded.
         let is_twice = s.tcp_rmem_max.get().abs_diff(s.tcp_wmem_max.get()) <= 1;
         match is_twice && s.autotuning_reaches() {
-            true => "; half of a buffer's memory is window",
+            true => "; its socket buffers take twice that",
             false => "",
         }
     }
@@ -110,7 +110,7 @@ impl WindowAdvice {
         let [_, double] = &self.wrong_by_two;
         match (self.question.buffer, self.added_delay[1]) {
             _ if double.rate.is_none() => twice,
-            (None, _) => format!("without a buffer, {twice}"),
+            (None, _) => format!("if there is no buffer, {twice}"),
             (Some(_), Duration::ZERO) => twice,
             // A window that overflows the buffer empties it as well.
             (Some(_), delay) if double.window > Some(self.sweet_spot.high) => {
@@ -141,7 +141,7 @@ impl WindowAdvice {
         let Some(fills) = &self.fills_path else { return String::new() };
         let bbr = if fills.bbr { ", BBR," } else { "" };
         format!(
-            "a loss of {}{bbr} or {} connections would fill the path",
+            "to fill the path: a loss of {}{bbr} or {} connections",
             percent(Some(fills.loss)),
             fills.connections
         )
@@ -177,9 +177,9 @@ impl WindowAdvice {
         let spot = self.sweet_spot;
         let full = match self.question.cross {
             None if self.connections > 1 => {
-                format!("rate x RTT less headers is {} each", spot.low)
+                format!("rate x RTT is {} of payload each", spot.low)
             }
-            None => format!("rate x RTT less headers is {}", spot.low),
+            None => format!("rate x RTT is {} of payload", spot.low),
             Some(_) => format!("cross traffic leaves room for {}", spot.low),
         };
         let q = &self.question;
@@ -189,7 +189,7 @@ impl WindowAdvice {
         if spot.low == spot.high {
             return format!("{full}; more would queue");
         }
-        format!("{full}, with the buffer {}", spot.high)
+        format!("{full}; with the buffer, {}", spot.high)
     }
 }
 

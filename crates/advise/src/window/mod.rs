@@ -66,6 +66,11 @@ impl WindowQuestion {
         (self.mtu - HEADER_BYTES).as_f64() / self.mtu.as_f64()
     }
 
+    /// The payload of a full packet.
+    pub fn mss(&self) -> Bytes {
+        self.payload(self.mtu)
+    }
+
     /// The payload of `packets`: windows and socket buffers count payload, paths and their buffers packets.
     pub fn payload(&self, packets: Bytes) -> Bytes {
         packets.scaled(self.payload_share())
@@ -247,7 +252,7 @@ fn advise_one(s: &Situation, connections: u64) -> Result<WindowAdvice, AdviceErr
         loss_limited: s.loss_limited(),
         peaks_overflow: s.loss_limited() && s.peaks_overflow(),
         fills_path: s.fills_path()?,
-        settings: WindowSettings::for_window(q.payload(window), q.kernel)?,
+        settings: WindowSettings::for_window(q.payload(window), q.mss(), q.kernel)?,
         warnings: Vec::new(),
         assumptions: s.assumptions(connections),
         formulas: explain::formulas(s, window)?,

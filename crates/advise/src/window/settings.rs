@@ -1,7 +1,7 @@
+use sweetspot_theory::host::send_buffer;
 use sweetspot_theory::host::window_scale::WindowScale;
 use sweetspot_units::Bytes;
 
-use crate::limit::send_memory_for;
 use crate::{AdviceError, Kernel};
 
 /// The settings of receiver and sender with which a connection reaches a window.
@@ -28,17 +28,21 @@ impl WindowSettings {
         self.tcp_rmem_max >= FIRST_RECEIVE_BUFFER
     }
 
-    /// The settings for `window` on `kernel`, with the ratio of memory to window that a new
+    /// The settings for `window` in packets with `mss` of payload on `kernel`, with the ratio of memory to window that a new
     /// connection starts with.
     ///
     /// # Errors
     /// If TCP has no window so large.
-    pub fn for_window(window: Bytes, kernel: Kernel) -> Result<WindowSettings, AdviceError> {
+    pub fn for_window(
+        window: Bytes,
+        mss: Bytes,
+        kernel: Kernel,
+    ) -> Result<WindowSettings, AdviceError> {
         let window_scale = WindowScale::for_window(window)?;
         Ok(WindowSettings {
             tcp_rmem_max: kernel.era().memory_for(window, None),
             so_rcvbuf: kernel.era().so_rcvbuf_for(window, None),
-            tcp_wmem_max: send_memory_for(window),
+            tcp_wmem_max: send_buffer::memory_for(window, mss),
             window_scale,
             granularity: window_scale.granularity(),
         })
@@ -49,11 +53,13 @@ impl WindowSettings {
 mod tests {
     use super::*;
 
+    const KERNEL: Kernel = Kernel { major: 6, minor: 18 };
+    const MSS: Bytes = Bytes::new(1448);
+
     #[test]
     fn a_hundred_megabytes_by_hand() {
-        let s = WindowSettings::for_window(Bytes::new(100_000_000), Kernel { major: 6, minor: 18 });
-        let s = s.unwrap();
-        // Half of the memory is window from 6.8 on; 100e6 / 65,535 = 1525.9 -> 2^11.
+        let s = WindowSettings::for_window(Bytes::new(100_000_000), MSS, KERNEL).unwrap();
+        // Half of the receive buffer is window from 6.8 on; a sender's holds twice its window. 100e6 / 65,535 = 1525.9 -> 2^11.
         assert_eq!(s.tcp_rmem_max, Bytes::new(200_000_000));
         assert_eq!(s.so_rcvbuf, Bytes::new(100_000_000));
         assert_eq!(s.tcp_wmem_max, Bytes::new(200_000_000));
@@ -62,9 +68,8 @@ mod tests {
 
     #[test]
     fn a_window_below_the_first_buffer_needs_a_buffer_of_its_own() {
-        let kernel = Kernel { major: 6, minor: 18 };
         let reaches = |window| {
-            let settings = WindowSettings::for_window(Bytes::new(window), kernel).unwrap();
+            let settings = WindowSettings::for_window(Bytes::new(window), MSS, KERNEL).unwrap();
             settings.autotuning_reaches()
         };
         // Half of 131,072 is window.
@@ -73,7 +78,6 @@ mod tests {
 
     #[test]
     fn beyond_a_gibibyte_tcp_has_no_window() {
-        let kernel = Kernel { major: 6, minor: 18 };
-        assert!(WindowSettings::for_window(Bytes::new(2_000_000_000), kernel).is_err());
+        assert!(WindowSettings::for_window(Bytes::new(2_000_000_000), MSS, KERNEL).is_err());
     }
 }

@@ -100,11 +100,11 @@ impl WindowAdvice {
         rows.push(row([&"sender", &"net.ipv4.tcp_wmem[2]", &s.tcp_wmem_max.get()]));
         let scope = match s.autotuning_reaches() {
             true => {
-                "tcp_rmem and tcp_wmem count memory, including packet overhead; for SO_RCVBUF, the kernel adds it. tcp_rmem and tcp_wmem \
-                 limit every connection of a host, SO_RCVBUF one."
+                "tcp_rmem and tcp_wmem count memory, including packet overhead; the kernel doubles SO_RCVBUF to make room for it. tcp_rmem \
+                 and tcp_wmem apply to every connection of a host, SO_RCVBUF to one."
             }
             false => {
-                "tcp_rmem[2] has no effect here, as a connection starts with the larger tcp_rmem[1]. tcp_wmem limits every \
+                "tcp_rmem[2] has no effect here, as a connection starts with the larger tcp_rmem[1]. tcp_wmem applies to every \
                  connection of a host."
             }
         };

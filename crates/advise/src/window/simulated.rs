@@ -123,7 +123,8 @@ impl WindowAdvice {
         self.wrong_by_two =
             [choice("half", "about half that", half), choice("double", "about twice that", double)];
         self.added_delay = [hold.delay, double.unwrap_or(hold).delay];
-        self.settings = WindowSettings::for_window(hold.window, self.question.kernel)?;
+        let q = &self.question;
+        self.settings = WindowSettings::for_window(hold.window, q.mss(), q.kernel)?;
         for named in self.ends.iter_mut().chain(&mut self.bdps) {
             if let Some(tried) = named.window.and_then(|window| simulated.exactly(window)) {
                 (named.rate, named.is_simulated) = (Some(tried.rate), true);

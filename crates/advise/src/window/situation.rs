@@ -167,8 +167,8 @@ impl Situation {
 
     pub(super) fn assumptions(&self, connections: u64) -> Vec<String> {
         let mut all = vec![format!(
-            "Windows count payload, rates whole packets at the bottleneck in steady state. Beyond the sweet spot they are one {} flow's, \
-             with single losses that it recovers without a timeout.",
+            "Windows count payload; rates count whole packets at the bottleneck, in steady state. Beyond the sweet spot, rates are those of \
+             one {} flow that loses single packets and recovers without a timeout.",
             self.question.congestion
         )];
         if connections > 1 {
@@ -180,7 +180,7 @@ impl Situation {
         }
         if self.question.buffer.is_none() {
             all.push(
-                "The bottleneck's buffer is unknown and counts as zero, the worst case. A stated buffer gives the sweet spot its upper end."
+                "The bottleneck's buffer is unknown and assumed to be zero, the worst case. A stated buffer gives the sweet spot its upper end."
                     .to_owned(),
             );
         }

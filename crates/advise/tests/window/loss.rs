@@ -31,10 +31,7 @@ fn the_loss_and_the_connections_that_fill_a_path_follow_from_the_response_functi
     let one = advise(&q).unwrap().bdps[5].rate.unwrap().as_f64();
     assert_eq!(fills.connections, (1e10 / one).ceil() as u64);
     let text = advice.text(false, 80);
-    assert!(
-        text.contains("a loss of 3.2e-8, BBR, or 67 connections would fill the path"),
-        "{text}"
-    );
+    assert!(text.contains("to fill the path: a loss of 3.2e-8, BBR, or 67 connections"), "{text}");
     // BBR slows down above a loss of 2 % (draft-ietf-ccwg-bbr).
     let q = WindowQuestion { loss: Some("3%".parse().unwrap()), ..q };
     assert!(!advise(&q).unwrap().text(false, 80).contains("BBR"));

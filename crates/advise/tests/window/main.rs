@@ -128,7 +128,7 @@ fn no_line_is_longer_than_80_columns() {
     }
 }
 
-/// Half of the memory is window from kernel 6.8 on.
+/// Half of a receive buffer is window from kernel 6.8 on.
 #[test]
 fn the_window_line_says_how_the_settings_follow() {
     let line = |buffer, kernel: &str| {
@@ -139,9 +139,9 @@ fn the_window_line_says_how_the_settings_follow() {
         text.lines().next().unwrap().to_owned()
     };
     let unknown = line(None, "6.18");
-    assert_eq!(unknown, "window    1.207 MB per connection; half of a buffer's memory is window");
+    assert_eq!(unknown, "window    1.207 MB per connection; its socket buffers take twice that");
     let known = line(Some(Bytes::new(125_000)), "6.18");
-    assert_eq!(known, "window    1.267 MB per connection; half of a buffer's memory is window");
+    assert_eq!(known, "window    1.267 MB per connection; its socket buffers take twice that");
     assert_eq!(line(None, "5.10"), unknown);
     // 6.6 starts from about a quarter.
     assert_eq!(line(None, "6.6"), "window    1.207 MB per connection");
@@ -157,7 +157,7 @@ fn the_settings_allow_the_window_that_is_held() {
             let window = advice.recommended.window.unwrap();
             assert_eq!(
                 advice.settings,
-                WindowSettings::for_window(window, q.kernel).unwrap()
+                WindowSettings::for_window(window, q.mss(), q.kernel).unwrap()
             );
             // 52 of 1500 B are headers. Bytes are rounded.
             let held = (q.rate * q.rtt + buffer.unwrap_or(Bytes::ZERO)).as_f64() * 1448.0 / 1500.0;

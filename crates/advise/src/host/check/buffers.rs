@@ -5,7 +5,6 @@ use sweetspot_units::Bytes;
 use super::PathTarget;
 use crate::host::caps;
 use crate::host::{Finding, PathEnd, Snapshot};
-use crate::limit::{send_memory_for, send_window};
 
 pub(super) fn check(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &mut Vec<Finding>) {
     receive(host, end, target, found);
@@ -45,15 +44,18 @@ fn receive(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &mut Vec<F
 
 fn send(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &mut Vec<Finding>) {
     let Some([min, first, max]) = host.sysctls.triple("net.ipv4.tcp_wmem") else { return };
-    let window = send_window(Bytes::new(max));
+    let buffer = target.send_buffer(Bytes::new(max));
+    let window = buffer.window();
     if window >= target.filled() {
         return;
     }
-    let wanted = send_memory_for(target.window);
+    let wanted = target.send_memory();
     let why = format!(
-        "a sender's buffer of this size sustains a window of {window}: {} over {}",
+        "programs refill a send buffer when a third of it is free, so a paced sender has a window of {window}, {} over {}; one that \
+         sends in bursts has {} on average",
         target.carried(window),
-        target.rtt()
+        target.rtt(),
+        buffer.window_of_bursts()
     );
     found.push(
         Finding::sysctl(
@@ -81,7 +83,10 @@ fn explicit(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &mut Vec<
                 kernel.era().so_rcvbuf_for(target.window, None),
                 kernel.era().window(doubled, None),
             ),
-            _ => (send_memory_for(target.window) / 2, send_window(doubled)),
+            _ => (
+                Bytes::new(target.send_memory().get().div_ceil(2)),
+                target.send_buffer(doubled).window(),
+            ),
         };
         if max >= wanted {
             continue;

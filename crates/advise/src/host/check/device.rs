@@ -45,8 +45,8 @@ fn packets(host: &Snapshot, device: &Device, end: PathEnd, found: &mut Vec<Findi
     let probing = host.sysctls.number("net.ipv4.tcp_mtu_probing");
     if device.mtu.is_some_and(|mtu| mtu > ETHERNET_MTU) && probing == Some(0) {
         let why = format!(
-            "{} sends packets of {}; where a link on the path takes less and its message is lost, \
-             connections hang. Probing finds the size (RFC 4821)",
+            "{} sends packets of {}. If a link on the path takes less and its ICMP message is lost, \
+             connections hang; probing finds the size (RFC 4821)",
             device.name,
             device.mtu.unwrap_or(ETHERNET_MTU)
         );
@@ -56,7 +56,8 @@ fn packets(host: &Snapshot, device: &Device, end: PathEnd, found: &mut Vec<Findi
 
 fn queue(device: &Device, end: PathEnd, target: Option<&PathTarget>, found: &mut Vec<Finding>) {
     let fifo = device.qdisc.as_deref().is_some_and(|q| q.ends_with("fifo") || q == "pfifo_fast");
-    if fifo && target.is_some() {
+    let is_replaced = fifo && target.is_some();
+    if is_replaced {
         found.push(Finding {
             what: format!("qdisc of {}", device.name),
             end,
@@ -70,7 +71,8 @@ fn queue(device: &Device, end: PathEnd, target: Option<&PathTarget>, found: &mut
             command: format!("tc qdisc replace dev {} root fq", device.name),
         });
     }
-    if let Some(length) = device.queue_length.filter(|n| *n < 1000 && fifo) {
+    // fq has a limit of its own.
+    if let Some(length) = device.queue_length.filter(|n| *n < 1000 && fifo && !is_replaced) {
         found.push(Finding {
             what: format!("txqueuelen of {}", device.name),
             end,
@@ -86,8 +88,8 @@ fn queue(device: &Device, end: PathEnd, target: Option<&PathTarget>, found: &mut
         found.push(Finding {
             what: format!("byte queue limits of {}", device.name),
             end,
-            why: "the driver has none: what waits in its ring is out of the qdisc's reach, so \
-                  other flows wait behind it"
+            why: "the driver has none: packets in its ring are beyond the qdisc's control, so \
+                  other flows wait behind them"
                 .to_owned(),
             now: "none".to_owned(),
             wanted: "a driver with BQL".to_owned(),
@@ -150,8 +152,8 @@ fn offloads(device: &Device, end: PathEnd, found: &mut Vec<Finding>) {
         found.push(Finding {
             what: format!("{name} of {}", device.name),
             end,
-            why: "each packet costs the CPU as much as 64 kB would; right for measurements of \
-                  single packets only"
+            why: "without it, the CPU handles every packet on its own instead of up to 64 kB at a \
+                  time; only measurements of single packets want that"
                 .to_owned(),
             now: "off".to_owned(),
             wanted: "on".to_owned(),

@@ -21,8 +21,8 @@ pub(super) fn check(
     let pages = memory.get() / page.get().max(1);
     if max > memory.get() {
         let why = format!(
-            "its unit is pages of {page}: this allows {} on a host of {memory}. Given in bytes by \
-             mistake? The kernel's own value is wanted",
+            "it counts pages of {page}, so it allows {} on a host of {memory}. Was it set in \
+             bytes? The kernel's own default is advised",
             Bytes::new(max)
         );
         // Linux tcp_init_mem(): a sixteenth of memory, 3/4 and 3/2 of it beside.

@@ -8,6 +8,7 @@ mod programs;
 
 pub(super) use programs::IN_PROGRAM;
 
+use sweetspot_theory::host::send_buffer::{self, SendBuffer};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::window::WindowQuestion;
@@ -28,7 +29,7 @@ pub(in crate::host) struct PathTarget {
 }
 
 impl PathTarget {
-    /// The rate of one connection that no setting caps.
+    /// The rate of one connection that no setting limits.
     pub(in crate::host) fn rate(&self) -> Rate {
         self.question.rate
     }
@@ -47,12 +48,22 @@ impl PathTarget {
         self.question.payload(self.rate() * self.rtt())
     }
 
+    /// A send buffer of `memory` on the path.
+    pub(in crate::host) fn send_buffer(&self, memory: Bytes) -> SendBuffer {
+        SendBuffer { memory, mss: self.question.mss(), rtt: self.rtt() }
+    }
+
+    /// The send buffer that the window to reach takes.
+    pub(in crate::host) fn send_memory(&self) -> Bytes {
+        send_buffer::memory_for(self.window, self.question.mss())
+    }
+
     /// The rate on the path with `window`, which counts payload, if nothing else limits it.
     pub(in crate::host) fn carried(&self, window: Bytes) -> Rate {
         (window / self.rtt()).scaled(1.0 / self.question.payload_share())
     }
 
-    /// The rate that a flow gains if `window` no longer caps it; `None` if none.
+    /// The rate that a flow gains if `window` no longer limits it; `None` if none.
     pub(in crate::host) fn gain_over(&self, window: Bytes) -> Option<Rate> {
         let gain = self.rate().saturating_sub(self.carried(window));
         (gain > Rate::ZERO && window < self.filled()).then_some(gain)

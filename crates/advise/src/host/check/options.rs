@@ -34,11 +34,11 @@ pub(super) fn check(
         found.push(Finding::sysctl(end, name, 0, 1, why).gains(window.and_then(gain)));
     }
     if off("net.ipv4.tcp_sack") {
-        let why = "without SACK several losses in a window cost an RTT each, or a timeout";
+        let why = "without SACK, several losses in a window cost an RTT each, or a timeout";
         found.push(Finding::sysctl(end, "net.ipv4.tcp_sack", 0, 1, why));
     }
     if off("net.ipv4.tcp_timestamps") {
-        let why = "without timestamps the receiver cannot measure the RTT well, so its buffer \
+        let why = "without timestamps, the receiver cannot measure the RTT well, so its buffer \
                    grows late, and sequence numbers wrap unprotected on fast paths (RFC 7323)";
         found.push(Finding::sysctl(end, "net.ipv4.tcp_timestamps", 0, 1, why));
     }
@@ -47,13 +47,15 @@ pub(super) fn check(
     let saved_by =
         if s.number(ssthresh).is_some() { ssthresh } else { "net.ipv4.tcp_no_metrics_save" };
     if off("net.ipv4.tcp_no_metrics_save") && off(saved_by) {
-        let why = "one bad connection's ssthresh is remembered for the next ones to that host";
+        let why = "the ssthresh of one bad connection is cached for the next ones to that host";
         found.push(Finding::sysctl(end, saved_by, 0, 1, why));
     }
     if let (Some(scale), Some(kernel)) = (s.number("net.ipv4.tcp_adv_win_scale"), host.kernel) {
         let usual = default_adv_win_scale(kernel.era());
         if scale != usual && !kernel.era().obeys_adv_win_scale() {
-            let why = format!("edited, but kernel {kernel} ignores it; remove it from your files");
+            let why = format!(
+                "it was changed, but kernel {kernel} ignores it; remove it from your files"
+            );
             found.push(Finding::sysctl(end, "net.ipv4.tcp_adv_win_scale", scale, usual, why));
         }
     }

@@ -33,7 +33,7 @@ fn asked_for(
     let window = cap.window;
     let Some(gain) = target.gain_over(window) else { return };
     let cut = match granted < asked {
-        true => format!(", of which rmem_max leaves {granted}"),
+        true => format!(", which rmem_max cuts to {granted},"),
         false => String::new(),
     };
     let wanted = kernel.era().so_rcvbuf_for(target.window, None);
@@ -41,8 +41,8 @@ fn asked_for(
         what: cap.what,
         end,
         why: format!(
-            "it asks for {asked}{cut}, and autotuning is off for its connections: a window of \
-             {window} for good, {} over {}",
+            "it asks for {asked}{cut} and so turns autotuning off: the window stays at \
+             {window}, {} over {}",
             target.carried(window),
             target.rtt()
         ),
@@ -70,9 +70,9 @@ fn listeners(host: &Snapshot, end: PathEnd, target: Option<&PathTarget>, found: 
             what: format!("SO_RCVBUF of the program that listens on {}", listener.address),
             end,
             why: format!(
-                "its receive buffer is not tcp_rmem[1], so the program has set it (or tcp_rmem was \
-                 changed since it started): autotuning is then off for what it accepts, with a \
-                 window of {window} for good"
+                "its receive buffer is not tcp_rmem[1], so the program has set it (or tcp_rmem has \
+                 changed since it started): autotuning is then off for the connections that it accepts, and \
+                 their window stays at {window}"
             ),
             now: listener.receive_buffer.get().to_string(),
             wanted: "not set".to_owned(),

@@ -1,0 +1,158 @@
+//! The limits, the window, the commands and the changes: a labelled line each.
+
+use sweetspot_units::Rate;
+
+use super::caps::{self, ASKED};
+use super::check::{IN_PROGRAM, PathTarget};
+use super::{Finding, HostAdvice, HostDirection, PathEnd};
+use crate::limit::LARGEST_WINDOW;
+use crate::text::labelled;
+
+/// Columns of a line's name.
+const LABEL: usize = 10;
+
+impl HostAdvice {
+    /// The answer alone: the limits, the window, the commands that change and restore the settings, and the count of changes.
+    pub fn answer(&self, width: usize) -> String {
+        let line = |name: &str, words: &str| labelled(LABEL, name, words, width);
+        let mut out = String::new();
+        if self.question.here.asked_receive_buffer.is_some() {
+            out.push_str(&line("rcvbuf", &self.rcvbuf_words()));
+            let in_program = |f: &Finding| f.command.strip_prefix(IN_PROGRAM).map(str::to_owned);
+            let own = self.findings.iter().find(|f| f.what == ASKED);
+            out.extend(own.and_then(in_program).map(|words| line("program", &words)));
+        }
+        if let Some(target) = &self.target {
+            for d in &self.directions {
+                let name = if d.name == "receiving" { "receive" } else { "send" };
+                out.push_str(&line(name, &direction(d, target.rate())));
+            }
+            out.push_str(&line("window", &window_words(target)));
+        }
+        out.extend(self.gain_words().map(|words| line("gain", &words)));
+        out.push_str(&self.commands(PathEnd::Here, ["set", "undo"]));
+        out.push_str(&self.commands(PathEnd::Peer, ["peer set", "peer undo"]));
+        out.push_str(&line("checked", &self.checked_words()));
+        out + &line("changes", &self.count())
+    }
+
+    /// The commands for `end` under the first of `names`, and those that restore the present values under the second. They hold until
+    /// the next boot.
+    fn commands(&self, end: PathEnd, names: [&str; 2]) -> String {
+        let all = || self.findings.iter().filter(|f| f.end == end && f.is_in_set());
+        // A line to copy is never broken.
+        let block = |name: &str, commands: Vec<String>| {
+            let names = core::iter::once(name).chain(core::iter::repeat(""));
+            let lines = names.zip(commands);
+            lines.map(|(name, command)| format!("{name:<LABEL$}{command}\n")).collect::<String>()
+        };
+        let set = block(names[0], all().map(|f| f.command.clone()).collect());
+        set + &block(names[1], all().filter_map(Finding::undo).collect())
+    }
+
+    /// The rate that the sysctls gain for programs that leave their buffers to the kernel, or else for those that set them.
+    fn gain_words(&self) -> Option<String> {
+        let most = |is_explicit: bool| {
+            let all = self.findings.iter().filter(|f| f.is_in_set());
+            all.filter(|f| f.is_for_explicit_buffers() == is_explicit).filter_map(|f| f.gain).max()
+        };
+        match (most(false), most(true)) {
+            (Some(most), _) => Some(format!("up to {most}, if nothing else limits a flow")),
+            (None, Some(most)) => {
+                Some(format!("up to {most}, only for programs that set SO_RCVBUF or SO_SNDBUF"))
+            }
+            (None, None) => None,
+        }
+    }
+
+    /// The effect of the SO_RCVBUF that the program sets.
+    fn rcvbuf_words(&self) -> String {
+        let here = &self.question.here;
+        let asked = here.asked_receive_buffer.unwrap_or_default();
+        let Some((granted, cap)) = caps::granted(here).zip(caps::asked(here, PathEnd::Here)) else {
+            return format!("{asked}: the window depends on the kernel, whose version is unknown");
+        };
+        let cut = match granted < asked {
+            true => format!(", cut to {granted} by net.core.rmem_max"),
+            false => String::new(),
+        };
+        let window = cap.window;
+        let effect = match &self.target {
+            Some(target) if window < target.filled() => {
+                let rate = target.carried(window);
+                format!("{rate} over {}, whatever tcp_rmem allows", target.rtt())
+            }
+            Some(_) => "enough for this path".to_owned(),
+            None => "autotuning is off".to_owned(),
+        };
+        format!("SO_RCVBUF of {asked}{cut} allows a window of {window}: {effect}")
+    }
+
+    /// The settings that were read and checked, and what it takes to check the others.
+    fn checked_words(&self) -> String {
+        let here = &self.question.here;
+        let names = |words: &[(bool, &str)]| -> Vec<String> {
+            words.iter().filter(|(is, _)| *is).map(|(_, words)| (*words).to_owned()).collect()
+        };
+        let mut all = names(&[
+            (self.target.is_some(), "socket buffers"),
+            (here.sysctls.number("net.ipv4.tcp_sack").is_some(), "TCP options"),
+            (here.sysctls.triple("net.ipv4.tcp_mem").is_some(), "tcp_mem"),
+            (!here.listeners.is_empty(), "listening sockets"),
+        ]);
+        all.extend(here.device.as_ref().map(|device| device.name.clone()));
+        all.extend(names(&[(self.question.peer.is_some(), "the peer")]));
+        let checked = if all.is_empty() { "nothing".to_owned() } else { all.join(", ") };
+        match self.target {
+            Some(_) => checked,
+            None => format!(
+                "{checked}; not socket buffers, which depend on the path: give --rate and --rtt"
+            ),
+        }
+    }
+
+    fn count(&self) -> String {
+        let by_hand = self.findings.iter().filter(|f| !f.is_in_set()).count();
+        let by_hand = match by_hand {
+            0 => "",
+            1 => ", one of them by hand",
+            _ => ", some of them by hand",
+        };
+        let lasts = match self.of_sysctl_file().next() {
+            Some(_) => ", until the next boot; --write FILE keeps the sysctls of this host",
+            None => "",
+        };
+        match self.findings.len() {
+            0 => "none".to_owned(),
+            1 if !by_hand.is_empty() => "1, by hand".to_owned(),
+            n => format!("{n}{by_hand}{lasts}"),
+        }
+    }
+}
+
+/// The window that one connection needs on the path.
+fn window_words(target: &PathTarget) -> String {
+    match target.shares {
+        1 if target.filled() < target.window => {
+            format!("{}, TCP's initial window, fills the path", target.window)
+        }
+        1 => format!("{} per connection fills the path", target.window),
+        n => format!(
+            "{} for each of the {n} connections that it takes to fill the path; no TCP window exceeds {LARGEST_WINDOW} \
+             (RFC 7323)",
+            target.window
+        ),
+    }
+}
+
+fn direction(d: &HostDirection, rate: Rate) -> String {
+    match &d.cap {
+        Some(cap) if d.rate < rate && d.rate < rate.scaled(0.995) => {
+            // A send buffer lets bursts exceed its window.
+            let least = if cap.what == "net.ipv4.tcp_wmem" { "at least " } else { "" };
+            format!("{least}{}: {} on {} limits a flow", d.rate, cap.what, cap.end.name())
+        }
+        _ if d.rate < rate => format!("{}: the device limits a flow", d.rate),
+        _ => format!("{}: no setting limits a flow", d.rate),
+    }
+}

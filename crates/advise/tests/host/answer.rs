@@ -1,0 +1,119 @@
+//! The labelled lines of the host advice.
+
+use sweetspot_advise::host::{Device, HostAdvice, HostQuestion, PathEnd, Snapshot, advise};
+use sweetspot_units::{Bytes, Rate};
+
+use crate::{ask, carried, device, host, path};
+
+#[test]
+fn the_answer_has_the_sysctls_that_gain_and_those_that_restore_them() {
+    let text = ask(host("net.ipv4.tcp_wmem = 4096 16384 4194304")).answer(80);
+    let after = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
+    assert!(after("set       ").unwrap().starts_with("sysctl -w net.ipv4.tcp_wmem=\"4096 16384 "));
+    let undo = "sysctl -w net.ipv4.tcp_wmem=\"4096 16384 4194304\"";
+    assert_eq!(after("undo      "), Some(undo));
+    assert!(after("send      ").unwrap().contains("tcp_wmem on this host limits a flow"), "{text}");
+}
+
+#[test]
+fn law_undoing_a_change_restores_the_present_value() {
+    let device = Device {
+        qdisc: Some("pfifo_fast".to_owned()),
+        queue_length: Some(100),
+        gro: Some(false),
+        receive_ring: Some((256, 4096)),
+        ..device()
+    };
+    let advice = ask(Snapshot { device: Some(device), ..host("net.ipv4.tcp_sack = 0") });
+    let undone: Vec<String> = advice.findings.iter().filter_map(|f| f.undo()).collect();
+    for command in [
+        "sysctl -w net.ipv4.tcp_sack=\"0\"",
+        "tc qdisc replace dev eth0 root pfifo_fast",
+        "ethtool -K eth0 gro off",
+        "ethtool -G eth0 rx 256",
+    ] {
+        assert!(undone.iter().any(|undo| undo == command), "{command}: {undone:?}");
+    }
+}
+
+/// A bad host and a bad peer. The device of the host has no fq, and its packets do not fit the path.
+fn bad_hosts() -> HostAdvice {
+    let device =
+        Some(Device { qdisc: Some("pfifo_fast".to_owned()), gro: Some(false), ..device() });
+    let changes = "net.ipv4.tcp_sack = 0\nnet.ipv4.tcp_wmem = 4096 16384 4194304\n";
+    let here = Snapshot { device, ..host(changes) };
+    let peer = Some(host("net.ipv4.tcp_rmem = 4096 131072 6291456\n"));
+    let path_mtu = Some(Bytes::new(1500));
+    advise(&HostQuestion { here, peer, path: path(), path_mtu, connections: 1 }).unwrap()
+}
+
+/// The commands of `answer` under `name`.
+fn block(answer: &str, name: &str) -> Vec<String> {
+    let starts = |line: &&str| line.split_at(10).0.trim_end() != name;
+    let lines = answer.lines().skip_while(starts).enumerate();
+    let lines = lines.take_while(|(i, line)| *i == 0 || line.starts_with("          "));
+    lines.map(|(_, line)| line.split_at(10).1.to_owned()).collect()
+}
+
+#[test]
+fn law_every_command_stands_once_under_the_host_that_it_is_for_with_its_undo() {
+    let advice = bad_hosts();
+    let answer = advice.answer(80);
+    for (end, set, undo) in
+        [(PathEnd::Here, "set", "undo"), (PathEnd::Peer, "peer set", "peer undo")]
+    {
+        let all = || advice.findings.iter().filter(|f| f.end == end && !f.command.contains('#'));
+        let commands: Vec<String> = all().map(|f| f.command.clone()).collect();
+        assert!(!commands.is_empty());
+        assert_eq!(block(&answer, set), commands);
+        assert_eq!(block(&answer, undo), all().map(|f| f.undo().unwrap()).collect::<Vec<_>>());
+    }
+    let fq = "tc qdisc replace dev eth0 root fq".to_owned();
+    assert!(block(&answer, "set").contains(&fq), "{answer}");
+    // Nor is one that depends on a condition repeated.
+    let text = advice.text(false, 80);
+    for finding in &advice.findings {
+        assert_eq!(text.matches(&finding.command).count(), 1, "{} {text}", finding.command);
+    }
+}
+
+#[test]
+fn advice_without_a_path_says_what_it_could_not_check() {
+    let of = |here, path| {
+        let q = HostQuestion { here, peer: None, path, path_mtu: None, connections: 1 };
+        advise(&q).unwrap().answer(200)
+    };
+    let blind = of(host(""), None);
+    let line = "checked   TCP options, tcp_mem; not socket buffers, which depend on the path: give --rate and --rtt\n";
+    assert!(blind.contains(line), "{blind}");
+    let whole = of(host(""), path());
+    assert!(whole.contains("checked   socket buffers, TCP options, tcp_mem\n"), "{whole}");
+    // An unknown host is no good host.
+    assert!(of(Snapshot::default(), None).contains("checked   nothing"));
+}
+
+#[test]
+fn settings_that_were_not_read_limit_nothing() {
+    let advice = ask(Snapshot::default());
+    assert!(advice.directions.iter().all(|direction| direction.cap.is_none()));
+}
+
+#[test]
+fn the_answer_is_about_the_receive_buffer_in_question() {
+    let asked = |bytes: u64| {
+        let here = Snapshot { asked_receive_buffer: Some(Bytes::new(bytes)), ..host("") };
+        ask(here)
+    };
+    // A window of the request: 100 kB over the RTT.
+    let (small, large) = (asked(100_000), asked(1_000_000_000));
+    let text = small.text(false, 80);
+    assert!(
+        text.starts_with("rcvbuf    SO_RCVBUF of 100 kB allows a window of 100 kB: "),
+        "{text}"
+    );
+    assert!(text.contains("\nprogram   do not set SO_RCVBUF"), "{text}");
+    let receiving = &small.directions[0];
+    assert_eq!(receiving.cap.as_ref().unwrap().what, "SO_RCVBUF of the program");
+    assert_eq!(receiving.rate, Rate::from_f64(carried(100_000)));
+    assert!(large.text(false, 80).starts_with("rcvbuf    SO_RCVBUF of 1 GB"));
+}
