@@ -5,7 +5,7 @@
 >>> advice["sweet_spot_low_bytes"]  # 1448 of 1500 bytes are payload
 96533333
 
-What caps a connection on this host, and the lines that lift it:
+The settings that limit a connection on this host, and the commands that change them:
 
 >>> advice = ss.advise.host(rate="10Gbit/s", rtt="80ms")
 >>> [finding["command"] for finding in advice["findings"] if finding["gain_bps"]]  # doctest: +SKIP

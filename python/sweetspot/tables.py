@@ -237,6 +237,8 @@ class BufferChoice(TypedDict):
     flow_bps: Optional[int]
     short_bps: Optional[int]
     bulk_bps: Optional[int]
+    short_error_bps: Optional[int]
+    bulk_error_bps: Optional[int]
 
 
 class TransferSizes(TypedDict):
@@ -287,6 +289,8 @@ class RouterAdvice(TypedDict):
     flow_bps: Optional[int]
     short_bps: Optional[int]
     bulk_bps: Optional[int]
+    short_error_bps: Optional[int]
+    bulk_error_bps: Optional[int]
     range_90_percent: Optional[BufferRange]
     rules: dict[str, BufferChoice]
     available: Optional[BufferChoice]

@@ -1,6 +1,6 @@
 //! Prose and tables of a chosen width.
 
-use sweetspot_units::{Percent, parts_unit};
+use sweetspot_units::{Percent, Rate, parts_unit};
 
 /// `text` in lines of at most `width` characters, each ended; lines after the first are indented. A number stays beside its unit.
 pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
@@ -84,6 +84,24 @@ pub(crate) fn list(heading: &str, items: &[String], width: usize) -> String {
     format!("\n{heading}:\n{lines}")
 }
 
+/// `rate` with its standard error, to the digit that this error leaves significant.
+pub(crate) fn with_error(rate: Rate, error: Rate) -> String {
+    let scales = [("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3), ("bit/s", 1.0)];
+    let [number, error] = [rate, error].map(Rate::as_f64);
+    let of = scales.into_iter().find(|(_, scale)| number >= *scale);
+    let (unit, scale) = of.unwrap_or(("bit/s", 1.0));
+    if error <= 0.0 {
+        return rate.to_string();
+    }
+    let decimals = (-libm::floor(libm::log10(error / scale))).clamp(0.0, 3.0) as usize;
+    format!("{:.decimals$} +- {:.decimals$} {unit}", number / scale, error / scale)
+}
+
+/// `number` to two significant digits: a simulation of a few runs knows no more.
+pub(crate) fn two_digits(number: f64) -> f64 {
+    format!("{number:.1e}").parse().unwrap_or(number)
+}
+
 /// A share of few digits in percent; a small one as a power of ten.
 pub(crate) fn percent(p: Option<f64>) -> String {
     match p {
@@ -127,6 +145,17 @@ mod tests {
     fn a_share_of_nothing_is_no_power_of_ten() {
         let shares = [None, Some(0.0), Some(1e-4), Some(0.0123)].map(percent);
         assert_eq!(shares, ["-", "0 %", "1.0e-4", "1.23 %"]);
+    }
+
+    #[test]
+    fn an_error_decides_the_digits_of_its_number() {
+        let with = |bits: u64, error: u64| {
+            with_error(Rate::from_bits_per_second(bits), Rate::from_bits_per_second(error))
+        };
+        assert_eq!(with(6_188_000, 143_000), "6.2 +- 0.1 Mbit/s");
+        assert_eq!(with(541_300, 12_400), "541 +- 12 kbit/s");
+        assert_eq!(with(541_300, 0), "541.3 kbit/s");
+        assert_eq!([1214.0, 0.016_53, 0.0].map(two_digits), [1200.0, 0.017, 0.0]);
     }
 
     #[test]

@@ -82,6 +82,8 @@ pub struct BufferChoice {
     pub short: Option<Rate>,
     /// Throughput of a bulk transfer.
     pub bulk: Option<Rate>,
+    /// The standard errors of both, if they are simulated.
+    pub errors: Option<[Rate; 2]>,
 }
 
 /// The answer.
@@ -137,6 +139,12 @@ impl BufferChoice {
         if favour == Favour::Throughput { self.bulk } else { self.short }
     }
 
+    /// The standard error of that rate; zero for a formula's.
+    pub(super) fn error(&self, favour: Favour) -> Rate {
+        let [short, bulk] = self.errors.unwrap_or_default();
+        if favour == Favour::Throughput { bulk } else { short }
+    }
+
     /// The buffer with its numbers in `simulated`; without numbers if none of its size was tried.
     pub(super) fn simulated(&self, simulated: &Simulated) -> BufferChoice {
         let found = simulated.at(self.buffer);
@@ -154,6 +162,7 @@ impl BufferChoice {
                 .map(|(found, flows)| link.scaled(found.used / flows as f64)),
             short: found.as_ref().and_then(|found| found.short.known()),
             bulk: found.as_ref().and_then(|found| found.bulk.known()),
+            errors: found.map(|found| [found.short.error, found.bulk.error]),
             ..self.clone()
         }
     }
@@ -168,6 +177,7 @@ impl BufferChoice {
             flow: None,
             short: None,
             bulk: None,
+            errors: None,
             ..self
         }
     }

@@ -70,6 +70,8 @@ impl RouterAdvice {
             "flow_bps": self.recommended.flow.map(|r| r.bits_per_second()),
             "short_bps": self.recommended.short.map(|r| r.bits_per_second()),
             "bulk_bps": self.recommended.bulk.map(|r| r.bits_per_second()),
+            "short_error_bps": error(&self.recommended, 0),
+            "bulk_error_bps": error(&self.recommended, 1),
             "size_mean_bytes": self.size_mean.get(),
             "two_rules": self.two_rules.as_ref().map(|two| {
                 json!({ "persistent": choice(&self.shown(&two.persistent)), "transfers": choice(&self.shown(&two.transfers)) })
@@ -95,6 +97,11 @@ fn source(source: Source) -> &'static str {
     }
 }
 
+/// The standard error of the rate of short transfers, 0, or of bulk ones, 1.
+fn error(c: &BufferChoice, of: usize) -> Option<u64> {
+    Some(c.errors?[of].bits_per_second())
+}
+
 fn choice(c: &BufferChoice) -> Value {
     json!({
         "source": source(c.source),
@@ -108,5 +115,7 @@ fn choice(c: &BufferChoice) -> Value {
         "flow_bps": c.flow.map(|r| r.bits_per_second()),
         "short_bps": c.short.map(|r| r.bits_per_second()),
         "bulk_bps": c.bulk.map(|r| r.bits_per_second()),
+        "short_error_bps": error(c, 0),
+        "bulk_error_bps": error(c, 1),
     })
 }

@@ -1,10 +1,10 @@
 //! The buffer, the queueing delay, the loss, the use of the link, the rate per flow: a line each.
 
-use sweetspot_units::Duration;
+use sweetspot_units::{Duration, Rate, Significant};
 
 use super::simulated::OVERLOAD_LOSS;
 use super::{Basis, BufferChoice, RouterAdvice};
-use crate::text::{labelled, percent};
+use crate::text::{labelled, percent, two_digits, with_error};
 
 /// Less is no number to plan with: at 10 Gbit/s, a packet in ten seconds or more.
 const RARE_LOSS: f64 = 1e-7;
@@ -23,7 +23,7 @@ impl RouterAdvice {
                 ("loss", self.loss()),
                 ("use", self.use_of_link()),
                 ("rate", self.rates()),
-                ("source", self.source_words()),
+                ("source", self.source_line()),
             ]);
         }
         let device = self.available.as_ref().map(|device| self.shown(device));
@@ -75,9 +75,28 @@ impl RouterAdvice {
         }
     }
 
+    /// The source, and how far its numbers can be trusted.
+    fn source_line(&self) -> String {
+        let errors = match self.recommended.errors {
+            Some(_) => "; +-: standard errors, other numbers to two digits",
+            None if self.is_rough_for_bulk() => {
+                "; in the simulator, bulk transfers may be several times as fast"
+            }
+            None => "",
+        };
+        format!("{}{errors}", self.source_words())
+    }
+
+    /// Whether the rate of bulk transfers is a formula's, of a loss that was not measured. Flows that persist have their share.
+    fn is_rough_for_bulk(&self) -> bool {
+        let q = &self.question;
+        let is_measured = q.parameters.loss_a.is_some() || q.measurement.is_some();
+        !is_measured && self.recommended.bulk.is_some() && self.basis != Basis::SquareRoot
+    }
+
     fn queue(&self) -> String {
         let r = &self.recommended;
-        match r.mean_delay {
+        match r.mean_delay.map(|delay| self.known(delay)) {
             Some(Duration::ZERO) => format!("none on average, {} when full", r.worst_delay),
             Some(delay) => format!("{delay} on average, {} when full", r.worst_delay),
             None => format!("{} when full", r.worst_delay),
@@ -96,7 +115,18 @@ impl RouterAdvice {
             BufferChoice { loss: Some(loss), .. } if loss > 0.0 && loss < RARE_LOSS => {
                 format!("less than {}", percent(Some(RARE_LOSS)))
             }
+            BufferChoice { loss: Some(loss), .. } if self.source().is_some() => {
+                format!("{} %", Significant::<2>(loss * 100.0))
+            }
             BufferChoice { loss, .. } => percent(loss),
+        }
+    }
+
+    /// A delay with the digits that its source knows.
+    fn known(&self, delay: Duration) -> Duration {
+        match self.source() {
+            Some(_) => Duration::from_secs_f64(two_digits(delay.as_secs_f64())),
+            None => delay,
         }
     }
 
@@ -116,14 +146,21 @@ impl RouterAdvice {
         let [small, large] = self.transfers;
         let assumed = if self.question.flows.is_none() { " assumed" } else { "" };
         let flow = r.flow.map(|flow| match (r.flows, self.source()) {
-            (n, Some(_)) => format!("{flow} on average for each of about {n} flows"),
+            (n, Some(_)) => {
+                let flow = Rate::from_f64(two_digits(flow.as_f64()));
+                format!("{flow} on average for each of about {} flows", two_digits(n as f64))
+            }
             (1, None) => format!("{flow} for the flow{assumed}"),
             (n, None) => format!("{flow} for each of {n} flows{assumed}"),
         });
-        let transfers = [(small, r.short), (large, r.bulk)];
+        let transfers = [(small, r.short, 0), (large, r.bulk, 1)];
         // In congestion avoidance the size does not matter.
-        let transfers = transfers.map(|(size, rate)| {
+        let transfers = transfers.map(|(size, rate, which)| {
             let rate = rate.filter(|rate| r.flow != Some(*rate))?;
+            let rate = match r.errors {
+                Some(errors) => with_error(rate, errors[which]),
+                None => rate.to_string(),
+            };
             Some(format!("{rate} for a transfer of {size}"))
         });
         let transfers = transfers.into_iter().flatten().collect::<Vec<String>>().join("; ");

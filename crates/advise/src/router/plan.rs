@@ -345,6 +345,7 @@ impl<'a> BufferEvaluation<'a> {
             // flow (Jensen).
             short: rate(&self.short).map(|rate| flow.map_or(rate, |flow| rate.min(flow))),
             bulk: rate(&self.bulk),
+            errors: None,
         })
     }
 }

@@ -1,5 +1,6 @@
 //! The advice in words.
 
+use sweetspot_theory::Packets;
 use sweetspot_theory::router::traffic::Outside;
 use sweetspot_units::{Rate, Significant};
 
@@ -96,10 +97,13 @@ impl RouterAdvice {
     }
 
     /// The comparison of the recommended buffer with the other rows of the table, by the printed rates. `None` where a simulation
-    /// compared the buffers, where two rules disagree on purpose, or where the aim is not the highest rate.
+    /// compared the buffers, where two rules disagree on purpose, where only closed forms
+    /// know the rates, or where the aim is not the highest rate.
     fn comparison(&self) -> Option<String> {
         let favour = self.question.favour;
-        let is_settled = self.decided().is_some() || self.two_rules.is_some();
+        // Closed forms give rates too roughly to compare.
+        let is_settled =
+            self.decided().is_some() || self.two_rules.is_some() || self.is_closed_form();
         if is_settled || favour == Favour::Latency {
             return None;
         }
@@ -108,7 +112,7 @@ impl RouterAdvice {
         let rows = self.rows();
         let rows = rows.iter().filter_map(|row| Some((row, row.rate(favour)?)));
         let (best, rate) = rows.max_by_key(|(_, rate)| *rate)?;
-        Some(match printed(rate) > printed(own) {
+        Some(match printed(rate, best.source) > printed(own, self.recommended.source) {
             false => format!("No other buffer in the table makes {whom} faster."),
             true => format!(
                 "With {:.0} packets {whom} would have {rate} instead of {own}, and a full buffer would delay all traffic by {}.",
@@ -215,7 +219,10 @@ impl RouterAdvice {
             Some(_) if self.lacks_bulk() => Vec::new(),
             Some(simulated) if self.question.favour != Favour::Latency => {
                 let is_said = self.basis == Basis::Simulator;
-                simulated.verdict(self.recommended.buffer, self.question.favour, is_said)
+                let (packet, rate) = (self.question.packet, self.question.rate);
+                let delay = |buffer: Packets| buffer.in_bytes(packet) / rate;
+                let favour = self.question.favour;
+                simulated.verdict(self.recommended.buffer, favour, is_said, delay)
             }
             _ => Vec::new(),
         }

@@ -6,7 +6,7 @@ use sweetspot_theory::Packets;
 use sweetspot_units::{Duration, Rate};
 
 use super::{BufferRange, Favour, two_rules};
-use crate::text::{row, table, wrap};
+use crate::text::{row, table, with_error, wrap};
 
 /// The performance of buffers in the simulator.
 #[derive(Debug, Clone, PartialEq)]
@@ -215,13 +215,14 @@ impl Simulated {
         is_significant && self.rate(one, favour) > BETTER * self.rate(other, favour)
     }
 
-    /// The sentence about buffers other than the one `recommended` for `favour`; `is_said` if the advice already says that none up
-    /// to C T is better.
+    /// The sentences about buffers other than the one `recommended` for `favour`; `is_said` if the advice already says that none up
+    /// to C T is better. A full buffer delays by `delay`.
     pub(super) fn verdict(
         &self,
         recommended: Packets,
         favour: Favour,
         is_said: bool,
+        delay: impl Fn(Packets) -> Duration,
     ) -> Vec<String> {
         let mut words = match is_said {
             true => Vec::new(),
@@ -231,10 +232,12 @@ impl Simulated {
         };
         let larger = self.nearest(recommended).and_then(|chosen| self.larger(chosen, favour));
         if let Some(found) = larger {
+            let SimulatedRate { rate, error, .. } = found.of(favour);
             words.push(format!(
-                "A larger buffer, {:.0} packets, gave {} and would delay all traffic.",
+                "{:.0} packets would give {}, but delay all traffic by {} when full.",
                 found.buffer.get(),
-                found.of(favour).rate
+                with_error(rate, error),
+                delay(found.buffer)
             ));
         }
         words

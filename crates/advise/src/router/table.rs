@@ -2,8 +2,8 @@
 
 use sweetspot_units::{Duration, Rate, Significant};
 
-use super::{BufferChoice, RouterAdvice};
-use crate::text::{row, table, wrap};
+use super::{BufferChoice, RouterAdvice, Source};
+use crate::text::{row, table, two_digits, wrap};
 
 /// The columns of a buffer's name, its size and the delay when it is full.
 const BUFFER_COLUMNS: usize = 4;
@@ -54,8 +54,8 @@ impl RouterAdvice {
         let [small, large] = self.transfers;
         let columns = match (is_predicted, self.source()) {
             (true, Some(_)) => format!(
-                "full, mean: queueing delay, ms. short, bulk: Mbit/s, medians of transfers like {small} and {large}. Numbers between \
-                 the buffers tried are interpolated. -: not simulated, or too few finished."
+                "full, mean: queueing delay, ms. short, bulk: Mbit/s, medians of transfers like {small} and {large}, to two digits. \
+                 Numbers between the buffers tried are interpolated. -: not simulated, or too few finished."
             ),
             (true, None) => format!(
                 "full, mean: queueing delay, ms. short, bulk: Mbit/s of a transfer of {small} and of one of {large}. -: not predicted."
@@ -82,9 +82,13 @@ fn mbit(rate: Rate) -> Significant<3> {
     Significant(rate.as_f64() / 1e6)
 }
 
-/// The number that the table prints for `rate`.
-pub(super) fn printed(rate: Rate) -> f64 {
-    mbit(rate).to_string().parse().unwrap_or_else(|_| rate.as_f64() / 1e6)
+/// The number that the table prints for `rate`, which comes from `source`.
+pub(super) fn printed(rate: Rate, source: Source) -> f64 {
+    let rate = mbit(rate);
+    match source {
+        Source::Formula => rate.to_string().parse().unwrap_or(rate.0),
+        Source::Simulation => two_digits(rate.0),
+    }
 }
 
 /// Without a prediction only the buffers are left.
@@ -94,19 +98,29 @@ fn is_predicted(rows: &[BufferChoice]) -> bool {
 
 fn cells(choices: &[BufferChoice]) -> String {
     let mut rows = vec![HEAD.map(str::to_owned).to_vec()];
-    let known = |rate: Option<Rate>| rate.map_or("-".to_owned(), |rate| mbit(rate).to_string());
     let ms = |delay: Duration| Significant::<3>(delay.as_secs_f64() * 1e3).to_string();
     let percent = |share: Option<f64>, shown: fn(f64) -> String| {
         share.map_or("-".to_owned(), |share| shown(share * 100.0))
     };
     rows.extend(choices.iter().map(|c| {
+        let digits = |number: f64| match c.source {
+            Source::Formula => number,
+            Source::Simulation => two_digits(number),
+        };
+        let known = |rate: Option<Rate>| {
+            rate.map_or("-".to_owned(), |rate| {
+                Significant::<3>(printed(rate, c.source)).to_string()
+            })
+        };
+        let loss = c.loss.map(digits);
         row([
             &c.name,
             &format!("{:.0}", c.buffer.get()),
             &c.bytes,
             &ms(c.worst_delay),
-            &c.mean_delay.map_or("-".to_owned(), ms),
-            &percent(c.loss, |loss| Significant::<3>(loss).to_string()),
+            &c.mean_delay
+                .map_or("-".to_owned(), |d| ms(Duration::from_secs_f64(digits(d.as_secs_f64())))),
+            &percent(loss, |loss| Significant::<3>(loss).to_string()),
             &percent(c.used, |used| format!("{used:.1}")),
             &known(c.short),
             &known(c.bulk),

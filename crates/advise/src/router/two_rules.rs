@@ -7,6 +7,7 @@ use sweetspot_theory::TheoryError;
 use sweetspot_units::Rate;
 
 use super::simulated::SHARE;
+use super::table::printed;
 use super::{Basis, BufferChoice, Favour, RouterAdvice, size};
 
 /// The buffers of two rules. The number of flows and the size of their transfers decide how far each of them holds.
@@ -85,7 +86,7 @@ impl RouterAdvice {
     pub(super) fn more_flows_words(&self) -> Option<String> {
         self.grows_with_flows.then(|| {
             "More flows would need a larger buffer: they fill the link with shorter transfers, which come and go, and \
-             to those a loss costs more."
+             losses cost those more."
                 .to_owned()
         })
     }
@@ -165,37 +166,77 @@ impl RouterAdvice {
     }
 
     /// The verdict about the device's buffer.
-    pub(super) fn verdict(&self, a: &BufferChoice) -> &'static str {
+    pub(super) fn verdict(&self, a: &BufferChoice) -> String {
         if self.basis == Basis::NothingQueues {
-            return if a.buffer < self.recommended.buffer { "too small" } else { "enough" };
+            let is_small = a.buffer < self.recommended.buffer;
+            return if is_small { "too small" } else { "enough" }.to_owned();
         }
         if let Some([low, high]) = self.bounds() {
             return match a.buffer {
-                buffer if buffer < low => "too small by both rules: the link idles at times",
-                buffer if buffer > high => "more than either rule asks for: configure less",
-                buffer if buffer < self.recommended.buffer => {
-                    "between the two rules: enough if all flows persist"
+                buffer if buffer < low => {
+                    "too small by both rules: the link idles at times".to_owned()
                 }
-                _ => "enough",
+                buffer if buffer > high => {
+                    format!("more than either rule asks for: {}", self.trade(a))
+                }
+                buffer if buffer < self.recommended.buffer => {
+                    "between the two rules: enough if all flows persist".to_owned()
+                }
+                _ => "enough".to_owned(),
             };
         }
         let r = &self.recommended;
         let rate = |choice: &BufferChoice| choice.rate(self.question.favour).map(Rate::as_f64);
         // By the rates in the table.
         let keeps = rate(a).zip(rate(r)).map(|(rate, own)| rate >= SHARE * own);
-        match (keeps, a.buffer.partial_cmp(&r.buffer)) {
+        let words = match (keeps, a.buffer.partial_cmp(&r.buffer)) {
             (None, _) if self.source().is_none() && a.used.is_none() => {
                 "too small: below C T / sqrt(n) the link idles at times"
             }
             (Some(false), Some(Ordering::Less)) => {
                 "too small: the rate is below 90 % of the recommended buffer's"
             }
-            (Some(false), _) => {
-                "more than is good: the rate is below 90 % of the recommended buffer's; configure less"
+            (_, Some(Ordering::Greater)) => {
+                return format!("more than recommended: {}", self.trade(a));
             }
-            (_, Some(Ordering::Greater)) => "more than needed: configure less",
             (None, Some(Ordering::Less)) => "less than recommended",
             _ => "enough",
+        };
+        words.to_owned()
+    }
+
+    /// The gain and the cost of a larger buffer than the recommended one, by the numbers in the table.
+    fn trade(&self, larger: &BufferChoice) -> String {
+        let r = &self.recommended;
+        let whom = match self.question.favour {
+            Favour::Throughput => "bulk transfers",
+            Favour::Short | Favour::Latency => "short transfers",
+        };
+        let favour = self.question.favour;
+        let of = |choice: &BufferChoice| Some((choice.rate(favour)?, choice.error(favour)));
+        // Closed forms give rates too roughly to compare.
+        let is_rough = self.is_closed_form() && self.source().is_none();
+        let rates = of(larger).zip(of(r)).filter(|_| !is_rough);
+        let delay = format!(
+            "when full it delays all traffic by {} instead of {}",
+            larger.worst_delay, r.worst_delay
+        );
+        let rates = rates.map(|((rate, error), (own, own_error))| {
+            // A difference within twice its standard error is chance.
+            let chance = 2.0 * libm::hypot(error.as_f64(), own_error.as_f64());
+            let differ = libm::fabs(rate.as_f64() - own.as_f64()) > chance;
+            let rate = if differ { rate } else { own };
+            (printed(rate, larger.source), printed(own, r.source))
+        });
+        match rates {
+            Some((rate, own)) if rate > own => {
+                format!("{whom} get {rate} instead of {own} Mbit/s, but {delay}")
+            }
+            Some((rate, own)) if rate < own => {
+                format!("{whom} get {rate} instead of {own} Mbit/s, and {delay}; configure less")
+            }
+            Some(_) => format!("{whom} are no faster, and {delay}; configure less"),
+            None => format!("{delay}; configure less"),
         }
     }
 }

@@ -19,11 +19,11 @@ impl RouterAdvice {
         let unsimulated = self
             .unsimulated
             .as_ref()
-            .map(|why| format!("Warning: by formulas alone, not tried in the simulator: {why}."));
+            .map(|why| format!("Warning: by formulas alone, not checked in the simulator: {why}."));
         let neither = self.expected.is_none() && self.question.measurement.is_none();
         let neither = neither.then(|| {
-            "Warning: with sizes that are hardly heavy-tailed and a ratio of one or less the paper found neither of its loss \
-             forms good. Fit the formulas to measurements of the link."
+            "Warning: with transfer sizes that are barely heavy-tailed and a capacity ratio of one or less, neither loss form fits well \
+             (Prasad, Dovrolis, Thottan). Fit the formulas to measurements of the link (--fit)."
                 .to_owned()
         });
         let overload = self.overload().or_else(|| self.losses());

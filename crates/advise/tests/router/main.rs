@@ -1,5 +1,6 @@
 //! Invariants of the router advice.
 
+mod device;
 mod laws;
 mod simulation;
 
@@ -242,26 +243,6 @@ fn the_longer_transfers_last_the_nearer_their_buffer_is_to_the_square_roots() {
 }
 
 #[test]
-fn a_device_for_flows_that_persist_is_judged_by_the_square_root() {
-    let words = |packets: u64| {
-        let available = Some(Bytes::new(1500 * packets));
-        advise(&RouterQuestion { available, ..lasting() }).unwrap().answer(80).replace('\n', " ")
-    };
-    assert!(words(249).contains("too small") && words(251).contains(": enough"));
-    assert!(words(5001).contains("more than either rule asks for"));
-    // 100,000 flows have 0.1 packets each in flight with a full buffer of C T.
-    let crowd = RouterQuestion { flows: Some(100_000), ..lasting() };
-    let crowd = advise(&crowd).unwrap();
-    assert!(crowd.answer(80).contains("the link is overloaded"));
-    assert_eq!(crowd.recommended.buffer.get(), 30.0);
-    // Reno's models end where flows have fewer than four packets in flight.
-    assert_eq!(crowd.recommended.loss, None);
-    // Without the number of flows nothing tells whether they persist.
-    let unknown = advise(&RouterQuestion { flows: None, ..lasting() }).unwrap();
-    assert!(unknown.text(false, 80).replace('\n', " ").contains("their number would decide"));
-}
-
-#[test]
 fn flows_that_their_inputs_keep_below_the_link_are_named() {
     // Ten inputs of 100 Mbit/s are the link's 1 Gbit/s, eleven more.
     let named = |flows: u64| {
@@ -284,28 +265,6 @@ fn a_single_flow_needs_a_bandwidth_delay_product() {
     assert!(text.starts_with("buffer  5000 packets (7.5 MB), C x T"), "{text}");
     assert!(text.contains("A single flow needs C x T"), "{text}");
     assert!(text.contains("n: 1 flow. ") && !text.contains("come and go"), "{text}");
-}
-
-#[test]
-fn a_buffer_of_the_square_root_is_not_called_too_small_for_flows_of_unknown_size() {
-    // C T are 100,000 packets, or 5 per flow; 150 MB / sqrt(20,000) = 1.06 MB.
-    let words = |available: u64| {
-        let q = RouterQuestion {
-            rate: "40Gbit/s".parse().unwrap(),
-            rtt: "30ms".parse().unwrap(),
-            flows: Some(20_000),
-            available: Some(Bytes::new(available)),
-            ..question("100Gbit/s")
-        };
-        advise(&q).unwrap().answer(80).replace('\n', " ")
-    };
-    assert!(words(1_000_000).contains("1 MB: too small by both rules"));
-    let between = words(16_000_000);
-    assert!(
-        between.contains("16 MB: between the two rules: enough if all flows persist"),
-        "{between}"
-    );
-    assert!(words(160_000_000).contains("more than either rule asks for"));
 }
 
 #[test]
@@ -407,19 +366,6 @@ fn an_exponential_needs_both_of_its_parameters() {
 }
 
 #[test]
-fn what_the_device_has_is_judged() {
-    let words = |bytes: u64| {
-        let available = Some(Bytes::new(bytes));
-        let q = RouterQuestion { available, parameters: poisson(), ..question("10Gbit/s") };
-        advise(&q).unwrap().text(false, 80).replace('\n', " ")
-    };
-    assert!(words(30_000).contains("too small"));
-    // The best is 823 packets, 1.2 MB.
-    assert!(words(1_200_000).contains(": enough"));
-    assert!(words(100_000_000).contains("more than is good"));
-}
-
-#[test]
 fn impossible_links_are_refused_in_words_and_light_tails_warned_of() {
     let refused = |q: RouterQuestion| advise(&q).unwrap_err().to_string();
     assert!(refused(RouterQuestion { rate: Rate::ZERO, ..question("1Gbit/s") }).contains("rate "));
@@ -434,7 +380,7 @@ fn impossible_links_are_refused_in_words_and_light_tails_warned_of() {
     );
     let light = advise(&RouterQuestion { parameters: tail(2.5), ..question("10Gbit/s") }).unwrap();
     assert_eq!(light.expected, None);
-    assert!(light.text(false, 80).replace("\n  ", " ").contains("neither of its loss forms"));
+    assert!(light.text(false, 80).replace("\n  ", " ").contains("neither loss form fits well"));
 }
 
 #[test]

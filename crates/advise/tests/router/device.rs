@@ -1,0 +1,67 @@
+//! The verdict about the buffer that the device has.
+
+use sweetspot_advise::router::{RouterQuestion, advise};
+use sweetspot_units::Bytes;
+
+use crate::{lasting, poisson, question};
+
+#[test]
+fn a_device_for_flows_that_persist_is_judged_by_the_square_root() {
+    let words = |packets: u64| {
+        let available = Some(Bytes::new(1500 * packets));
+        advise(&RouterQuestion { available, ..lasting() }).unwrap().answer(80).replace('\n', " ")
+    };
+    assert!(words(249).contains("too small") && words(251).contains(": enough"));
+    assert!(words(5001).contains("more than either rule asks for"));
+    // 100,000 flows have 0.1 packets each in flight with a full buffer of C T.
+    let crowd = RouterQuestion { flows: Some(100_000), ..lasting() };
+    let crowd = advise(&crowd).unwrap();
+    assert!(crowd.answer(80).contains("the link is overloaded"));
+    assert_eq!(crowd.recommended.buffer.get(), 30.0);
+    // Reno's models end where flows have fewer than four packets in flight.
+    assert_eq!(crowd.recommended.loss, None);
+    // Without the number of flows nothing tells whether they persist.
+    let unknown = advise(&RouterQuestion { flows: None, ..lasting() }).unwrap();
+    assert!(unknown.text(false, 80).replace('\n', " ").contains("their number would decide"));
+}
+
+#[test]
+fn a_buffer_of_the_square_root_is_not_called_too_small_for_flows_of_unknown_size() {
+    // C T are 100,000 packets, or 5 per flow; 150 MB / sqrt(20,000) = 1.06 MB.
+    let words = |available: u64| {
+        let q = RouterQuestion {
+            rate: "40Gbit/s".parse().unwrap(),
+            rtt: "30ms".parse().unwrap(),
+            flows: Some(20_000),
+            available: Some(Bytes::new(available)),
+            ..question("100Gbit/s")
+        };
+        advise(&q).unwrap().answer(80).replace('\n', " ")
+    };
+    assert!(words(1_000_000).contains("1 MB: too small by both rules"));
+    let between = words(16_000_000);
+    assert!(
+        between.contains("16 MB: between the two rules: enough if all flows persist"),
+        "{between}"
+    );
+    assert!(words(160_000_000).contains("more than either rule asks for"));
+}
+
+#[test]
+fn what_the_device_has_is_judged() {
+    let words = |bytes: u64| {
+        let available = Some(Bytes::new(bytes));
+        let q = RouterQuestion { available, parameters: poisson(), ..question("10Gbit/s") };
+        advise(&q).unwrap().text(false, 80).replace('\n', " ")
+    };
+    assert!(words(30_000).contains("too small"));
+    // The best is 823 packets, 1.2 MB.
+    assert!(words(1_200_000).contains(": enough"));
+    let large = words(100_000_000);
+    assert!(large.contains("more than recommended: bulk transfers get"), "{large}");
+    // 100 MB are 800 ms of 1 Gbit/s.
+    assert!(
+        large.contains("delays all traffic by 800 ms") && large.contains("configure less"),
+        "{large}"
+    );
+}
