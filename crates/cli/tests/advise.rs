@@ -191,3 +191,50 @@ fn advice_about_a_router_is_short_with_quiet() {
         assert_eq!(few, flows.contains("--mix short"), "{text}");
     }
 }
+
+/// Packets and socket buffers count bytes. A router's buffer may count packets, so that it needs a unit.
+#[test]
+fn a_packet_without_a_unit_counts_bytes_and_a_buffer_without_one_is_refused() -> Tested {
+    let path = "advise window --rate 1Gbit/s --rtt 20ms --kernel 6.18 --json";
+    let [bare, unit] = ["9000", "9000B"]
+        .map(|mtu| sweetspot(&format!("{path} --mtu {mtu}")).output().map(|output| output.stdout));
+    let (bare, unit) = (bare?, unit?);
+    assert!(!bare.is_empty() && bare == unit, "{}", String::from_utf8_lossy(&bare));
+    for wrong in ["--buffer 9000", "--mtu 9000cats"] {
+        let output = sweetspot(&format!("{path} {wrong}")).output()?;
+        assert_eq!(output.status.code(), Some(2), "{wrong}");
+    }
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn quiet_advice_about_a_host_is_its_labelled_lines() -> Tested {
+    let output = sweetspot("advise host --rate 100Gbit/s --rtt 200ms -q").output()?;
+    let text = String::from_utf8(output.stdout)?;
+    let is_label = |line: &str| line.len() < 10 || line.as_bytes()[9] == b' ';
+    assert!(text.contains("\nchecked   ") && text.lines().all(is_label), "{text}");
+    assert!(text.lines().last().is_some_and(|line| line.starts_with("changes ")), "{text}");
+    Ok(())
+}
+
+/// Whatever the settings of the host on which this runs.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_exists_is_not_overwritten() -> Tested {
+    let directory = tempfile::tempdir()?;
+    let (old, new) = (directory.path().join("old.conf"), directory.path().join("new.conf"));
+    std::fs::write(&old, "mine")?;
+    let ask = |file: &std::path::Path| {
+        sweetspot("advise host --rate 100Gbit/s --rtt 200ms --write").arg(file).output()
+    };
+    let (first, second) = (ask(&old)?, ask(&new)?);
+    assert_eq!(std::fs::read(&old)?, b"mine");
+    let [told, notes] = [first.stderr, second.stderr].map(String::from_utf8);
+    let (told, notes) = (told?, notes?);
+    let is_written = new.exists();
+    assert_eq!(notes.contains("was not written"), !is_written, "{notes}");
+    assert_eq!(told.contains("exists and was left unchanged"), is_written, "{told}");
+    assert_eq!(first.status.success(), !is_written, "{told}");
+    Ok(())
+}

@@ -30,7 +30,7 @@ verbs! {
     serve ServeArguments "Receive files, or serve named clients (needs Linux)"
     top TopArguments "Show this host's TCP connections and the limit of each (needs Linux)"
     tune TuneArguments "Tune the connections of other programs (needs Linux)"
-    advise_host AdviseHostArguments "The settings that cap a flow on this host (needs Linux)"
+    advise_host AdviseHostArguments "The settings that limit a flow on this host (needs Linux)"
 }
 
 /// The line that `what` prints here.

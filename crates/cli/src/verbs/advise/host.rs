@@ -1,13 +1,15 @@
+use std::fs::File;
+use std::io::{ErrorKind, Write};
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use sweetspot_advise::Kernel;
-use sweetspot_advise::host::{Device, HostQuestion, Snapshot, advise};
+use sweetspot_advise::host::{Device, HostAdvice, HostQuestion, Snapshot, advise};
 use sweetspot_linux::host;
 use sweetspot_units::{Bytes, Duration, Rate};
 use sweetspot_watch::settings;
 
-use super::OutputOptions;
+use super::{Detail, OutputOptions};
 use crate::ends;
 use crate::verbs::Ending;
 use sweetspot_program::print::Shown;
@@ -29,13 +31,13 @@ pub struct AdviseHostArguments {
     #[arg(long, value_name = "HOST", value_parser = ends::host, value_hint = clap::ValueHint::Hostname)]
     peer: Option<IpAddr>,
     /// Path MTU, if known
-    #[arg(long, value_name = "1500B", conflicts_with = "peer")]
+    #[arg(long, value_name = "1500B", value_parser = super::bytes, conflicts_with = "peer")]
     path_mtu: Option<Bytes>,
     /// MTU of the other host's device
-    #[arg(long, value_name = "9000B")]
+    #[arg(long, value_name = "9000B", value_parser = super::bytes)]
     peer_mtu: Option<Bytes>,
     /// The SO_RCVBUF that a program sets
-    #[arg(long, value_name = "256KiB")]
+    #[arg(long, value_name = "256KiB", value_parser = super::bytes)]
     rcvbuf: Option<Bytes>,
     /// Number of simultaneous connections
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -46,7 +48,7 @@ pub struct AdviseHostArguments {
     /// Kernel version of the other host, if it differs from this one
     #[arg(long, value_name = "6.18", requires = "peer_sysctl")]
     peer_kernel: Option<Kernel>,
-    /// Write the recommended settings as a sysctl.d file
+    /// Write this host's sysctls to a new file for /etc/sysctl.d
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
     #[command(flatten)]
@@ -76,15 +78,38 @@ pub fn run(a: AdviseHostArguments) -> Ending {
     let question = HostQuestion { here, peer, path, path_mtu, connections: a.connections };
     let advice = advise(&question)?;
     if let Some(file) = &a.write {
-        std::fs::write(file, advice.sysctl_file())
-            .map_err(|e| format!("{}: {e}; name a file that can be written", file.shown()))?;
-        let left = advice.findings.len() - advice.of_sysctl_file().count();
-        let left = match left {
-            0 => String::new(),
-            1 => "; one change needs another command and is not in it".to_owned(),
-            n => format!("; {n} changes need other commands and are not in it"),
-        };
-        note!("wrote {}: copy it to /etc/sysctl.d and run `sysctl --system`{left}", file.shown());
+        write(file, &advice)?;
     }
-    a.output.show(|explain, width| advice.text(explain, width), || advice.json())
+    let words = |detail, width| match detail {
+        Detail::Answer => advice.answer(width),
+        Detail::Usual | Detail::Explained => advice.text(detail == Detail::Explained, width),
+    };
+    a.output.show(words, || advice.json())
+}
+
+/// Writes the sysctls of this host to a new file, if there are any.
+fn write(file: &Path, advice: &HostAdvice) -> Result<(), Box<dyn std::error::Error>> {
+    let count = advice.of_sysctl_file().count();
+    if count == 0 {
+        err!(
+            "sweetspot: no sysctl of this host needs a change, so {} was not written",
+            file.shown()
+        );
+        return Ok(());
+    }
+    let mut new = File::create_new(file).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => {
+            format!("{} exists and was left unchanged; remove it or name another", file.shown())
+        }
+        _ => format!("{}: {error}; name a file that can be written", file.shown()),
+    })?;
+    new.write_all(advice.sysctl_file().as_bytes())
+        .map_err(|error| format!("{}: {error}; free some space or name another", file.shown()))?;
+    let left = match advice.findings.len() - count {
+        0 => String::new(),
+        1 => "; one change is no sysctl of this host and is not in it".to_owned(),
+        n => format!("; {n} changes are no sysctls of this host and are not in it"),
+    };
+    note!("wrote {}: copy it to /etc/sysctl.d and run `sysctl --system`{left}", file.shown());
+    Ok(())
 }

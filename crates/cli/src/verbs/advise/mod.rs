@@ -14,6 +14,7 @@ use std::process::ExitCode;
 use clap::{Subcommand, ValueEnum};
 use serde_json::Value;
 use sweetspot_advise::{AdviceError, Kernel};
+use sweetspot_units::{Bytes, UnitError};
 
 use super::Ending;
 use crate::option_hints::{self, Asker};
@@ -35,9 +36,20 @@ pub struct AdviseArguments {
 enum About {
     /// The window that a path needs, and the cost of a wrong one
     Window(window::AdviseWindowArguments),
-    /// The settings that cap a flow on this host, and the commands that change them
+    /// The settings that limit a flow on this host, and the commands that change them
     Host(host::AdviseHostArguments),
     /// The buffer that a router's link should have
+    ///
+    /// C is the rate of the link, T the RTT, n the number of flows. Bulk transfers that come and go get C T. Flows that persist get
+    /// C T / sqrt(n), which keeps the link almost full. Short transfers of M packets in D round trips of slow start get sqrt(2 M C T / D).
+    ///
+    /// Within the range of a regression over simulated links, it gives the best buffer, its loss a B^-b, its delay f B / C, and the use
+    /// of the link; the parameters depend on Gamma, the output rate over the input rate. Outside of that range closed forms give
+    /// them. A simulation then checks the buffer (--verify), and all numbers in the answer are the simulation's. Simulations of other
+    /// lengths have other random transfers: expect numbers that differ by about twice the standard error.
+    ///
+    /// With --flows, transfers of M packets on average may persist. M_fill packets each would just fill the link. The buffer is then
+    /// (C T / sqrt(n))^w B^(1-w), B being the one for transfers that come and go, and w = ln(M / M_fill) / ln 50, between 0 and 1.
     Router(router::AdviseRouterArguments),
 }
 
@@ -59,19 +71,43 @@ struct OutputOptions {
     explain: bool,
 }
 
+/// How much of an advice is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Detail {
+    /// The labelled lines and the warnings: --quiet.
+    Answer,
+    /// The reasons and alternatives, too.
+    Usual,
+    /// Everything: --explain.
+    Explained,
+}
+
 impl OutputOptions {
+    fn detail(self) -> Detail {
+        match (self.explain, print::is_quiet()) {
+            (true, _) => Detail::Explained,
+            (false, true) => Detail::Answer,
+            (false, false) => Detail::Usual,
+        }
+    }
+
     fn show(
         self,
-        text: impl FnOnce(bool, usize) -> String,
+        text: impl FnOnce(Detail, usize) -> String,
         json: impl FnOnce() -> Value,
     ) -> Ending {
         if self.json {
             out!("{}", serde_json::to_string_pretty(&json())?);
         } else {
-            out!("{}", text(self.explain, print::width()).trim_end());
+            out!("{}", text(self.detail(), print::width()).trim_end());
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The size of a packet or of a socket's buffer, which counts bytes where no unit says otherwise.
+fn bytes(text: &str) -> Result<Bytes, UnitError> {
+    text.trim().parse().map(Bytes::new).or_else(|_| text.parse())
 }
 
 pub fn run(arguments: AdviseArguments) -> Ending {

@@ -11,9 +11,9 @@ use sweetspot_theory::TheoryError;
 use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_units::{Bytes, Duration, Probability, Rate, UnitError};
 
-use super::{OutputOptions, Verify};
+use super::{Detail, OutputOptions, Verify};
 use crate::verbs::Ending;
-use sweetspot_program::print::{self, Shown};
+use sweetspot_program::print::Shown;
 use sweetspot_program::progress::{self, CountingEngine};
 use sweetspot_program::scenario_file::Parallel;
 use sweetspot_program::values;
@@ -54,7 +54,8 @@ pub struct AdviseRouterArguments {
     /// Traffic: short, bulk, or a file with a transfer size per line
     #[arg(long, value_name = "short|bulk|FILE", default_value = "bulk")]
     mix: String,
-    /// Optimise for throughput, short flows or latency [default: by the mix]
+    /// Whom the buffer serves: throughput (long transfers), short (short transfers) or latency (the smallest buffer with which short
+    /// transfers keep 90 % of their rate) [default: throughput for --mix bulk, short for --mix short, by the bytes for a FILE]
     #[arg(long, value_name = "throughput|short|latency", hide_possible_values = true)]
     #[arg(value_parser = values::words::<Favour>(&["throughput", "short", "latency"]))]
     favour: Option<Favour>,
@@ -63,6 +64,7 @@ pub struct AdviseRouterArguments {
     available: Option<Bytes>,
     /// Packet size
     #[arg(long, allow_hyphen_values = true, value_name = "1500B", default_value = "1500B")]
+    #[arg(value_parser = super::bytes)]
     packet: Bytes,
     /// Loss form of the measured factor and decay: a B^-b or a e^(-bB) [default: by the capacity ratio]
     #[arg(long, value_enum)]
@@ -170,9 +172,9 @@ pub fn run(a: AdviseRouterArguments) -> Ending {
 }
 
 fn show(advice: &RouterAdvice, output: OutputOptions) -> Ending {
-    let words = |explain: bool, width| match print::is_quiet() && !explain {
-        true => advice.answer(width),
-        false => advice.text(explain, width),
+    let words = |detail, width| match detail {
+        Detail::Answer => advice.answer(width),
+        Detail::Usual | Detail::Explained => advice.text(detail == Detail::Explained, width),
     };
     output.show(words, || advice.json())
 }

@@ -13,7 +13,7 @@ use sweetspot_scenario::Way;
 use sweetspot_sim::Simulator;
 use sweetspot_units::{BufferSize, Bytes, Duration, Probability, Rate};
 
-use super::{OutputOptions, Verify};
+use super::{Detail, OutputOptions, Verify};
 use crate::verbs::Ending;
 use sweetspot_program::path_option;
 use sweetspot_program::print;
@@ -63,7 +63,7 @@ pub struct AdviseWindowArguments {
     #[arg(value_parser = values::words::<LossResponse>(&["cubic", "reno"]))]
     congestion: LossResponse,
     /// MTU of the path [default: 1500B]
-    #[arg(long, allow_hyphen_values = true, value_name = "1500B")]
+    #[arg(long, allow_hyphen_values = true, value_name = "1500B", value_parser = super::bytes)]
     mtu: Option<Bytes>,
     /// Kernel version of the receiver, if it differs from this one
     #[arg(long, value_name = "6.18")]
@@ -98,7 +98,7 @@ fn left_out(direction: &DirectionSpec) -> Option<String> {
     ];
     let all: Vec<&str> =
         properties.into_iter().filter_map(|(is_set, words)| is_set.then_some(words)).collect();
-    (!all.is_empty()).then(|| format!("of this path, {}", all.join("; ")))
+    (!all.is_empty()).then(|| format!("the formulas simplify this path: {}", all.join("; ")))
 }
 
 /// The time that jitter and aggregation add to the RTT. Packets wait behind one that is delayed longest, unless they overtake it.
@@ -192,7 +192,7 @@ pub fn run(a: AdviseWindowArguments) -> Ending {
 }
 
 fn show(advice: &WindowAdvice, output: OutputOptions) -> Ending {
-    output.show(|explain, width| advice.text(explain, width), || advice.json())
+    output.show(|detail, width| advice.text(detail == Detail::Explained, width), || advice.json())
 }
 
 /// The answer for a path on which no window helps.
@@ -233,7 +233,7 @@ fn verified(
     };
     let recommended = (advice.recommended.window, advice.recommended.rate);
     let work = || {
-        // Whoever interrupts after this line gets the closed form.
+        // An interruption after this line leaves the closed form.
         if let (Some(window), Some(rate)) = recommended {
             note!(
                 "sweetspot: by closed form {window}, {rate}; simulating {} windows",
