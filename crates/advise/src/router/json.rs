@@ -23,19 +23,6 @@ impl RouterAdvice {
         let rules = [&self.by_formula].into_iter().chain(&self.rules);
         let rules: serde_json::Map<String, Value> =
             rules.map(|c| (c.name.to_owned(), choice(&self.shown(c)))).collect();
-        let basis = match self.basis {
-            Basis::NothingQueues => "nothing_queues",
-            Basis::Optimum => "optimum",
-            Basis::Floor => "floor",
-            Basis::Edge => "edge",
-            Basis::RangeLow => "range_low",
-            Basis::Simulation => "simulation",
-            Basis::BandwidthDelay => "bandwidth_delay",
-            Basis::SquareRoot => "square_root",
-            Basis::BetweenRules => "between_rules",
-            Basis::Crowd => "crowd",
-            Basis::Simulator => "simulator",
-        };
         let form = |form: Form| match form {
             Form::PowerLaw => "PL",
             Form::Exponential => "EX",
@@ -55,7 +42,7 @@ impl RouterAdvice {
             "flows": self.flows,
             "form": form(self.form),
             "form_of_ratio": self.expected.map(form),
-            "basis": basis,
+            "basis": basis(self.basis),
             "source": source(self.recommended.source),
             "closed_form": self.is_closed_form(),
             "maximised": maximised,
@@ -87,6 +74,22 @@ impl RouterAdvice {
             "formulas": formulas,
             "sources": SOURCES,
         })
+    }
+}
+
+fn basis(basis: Basis) -> &'static str {
+    match basis {
+        Basis::NothingQueues => "nothing_queues",
+        Basis::Optimum => "optimum",
+        Basis::Floor => "floor",
+        Basis::Edge => "edge",
+        Basis::RangeLow => "range_low",
+        Basis::Simulation => "simulation",
+        Basis::BandwidthDelay => "bandwidth_delay",
+        Basis::SquareRoot => "square_root",
+        Basis::BetweenRules => "between_rules",
+        Basis::Crowd => "crowd",
+        Basis::Simulator => "simulator",
     }
 }
 

@@ -4,9 +4,9 @@ use sweetspot_theory::host::send_buffer;
 use sweetspot_theory::path::saturation;
 use sweetspot_units::Bytes;
 
-use super::LossResponse;
 use super::lossy::{allowed_by_loss as rate_allowed, first_timeout};
 use super::situation::Situation;
+use super::{LossResponse, WindowQuestion};
 use crate::text::percent;
 use crate::{AdviceError, Formula};
 
@@ -73,29 +73,36 @@ pub(super) fn formulas(s: &Situation, window: Bytes) -> Result<Vec<Formula>, Adv
             source: "as above; losses are assumed not to depend on the load",
         });
     }
-    let (kernel, payload) = (s.question.kernel, s.question.payload(window));
-    all.push(Formula {
-        what: "payload of the window",
-        rule: "S x (MTU - headers) / MTU; above, S counts packets",
-        numbers: format!("S = {window}: {payload}"),
-        source: "RFC 791, 9293, 7323: 52 B of headers",
-    });
-    all.push(Formula {
-        what: "memory for the window",
-        rule: "tcp_rmem[2] x (share that is window) >= payload of S",
-        numbers: format!(
-            "{payload}: {} on kernel {kernel}",
-            kernel.era().memory_for(payload, None)
-        ),
-        source: "Linux include/net/tcp.h, tcp_win_from_space()",
-    });
-    all.push(Formula {
-        what: "memory to send the window",
-        rule: "tcp_wmem[2] = 2 x payload of S",
-        numbers: format!("{payload}: {}", send_buffer::memory_for(payload, s.question.mss())),
-        source: "Linux tcp_sndbuf_expand(), tcp_input.c: fast recovery holds two windows",
-    });
+    all.extend(memory(&s.question, window));
     Ok(all)
+}
+
+/// The payload of `window`, and the memory that it takes at both ends.
+fn memory(q: &WindowQuestion, window: Bytes) -> [Formula; 3] {
+    let (kernel, payload) = (q.kernel, q.payload(window));
+    [
+        Formula {
+            what: "payload of the window",
+            rule: "S x (MTU - headers) / MTU; above, S counts packets",
+            numbers: format!("S = {window}: {payload}"),
+            source: "RFC 791, 9293, 7323: 52 B of headers",
+        },
+        Formula {
+            what: "memory for the window",
+            rule: "tcp_rmem[2] x (share that is window) >= payload of S",
+            numbers: format!(
+                "{payload}: {} on kernel {kernel}",
+                kernel.era().memory_for(payload, None)
+            ),
+            source: "Linux include/net/tcp.h, tcp_win_from_space()",
+        },
+        Formula {
+            what: "memory to send the window",
+            rule: "tcp_wmem[2] = 2 x payload of S",
+            numbers: format!("{payload}: {}", send_buffer::memory_for(payload, q.mss())),
+            source: "Linux tcp_sndbuf_expand(): fast recovery holds two windows",
+        },
+    ]
 }
 
 /// The rate that loss allows each congestion control; the question's comes first.
