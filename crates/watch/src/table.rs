@@ -254,13 +254,18 @@ impl ConnectionRow {
 
     /// The same in 20 characters at most, for a table.
     pub fn limited_by_briefly(&self) -> String {
-        limited_by_in(&self.period(), briefly)
+        limited_by_briefly(&self.period())
     }
 }
 
 /// The limit of a period, in words as of [`ConnectionRow::limited_by`].
 pub fn limited_by(period: &Period) -> String {
     limited_by_in(period, Class::words)
+}
+
+/// The same in 20 characters at most, as of [`ConnectionRow::limited_by_briefly`].
+pub fn limited_by_briefly(period: &Period) -> String {
+    limited_by_in(period, briefly)
 }
 
 fn limited_by_in(period: &Period, words: fn(Class) -> &'static str) -> String {

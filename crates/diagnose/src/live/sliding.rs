@@ -71,7 +71,7 @@ impl SlidingLive {
         if passed.is_none_or(|passed| passed != [Bytes::ZERO; 2]) {
             self.moved_at = sample.at;
         }
-        let before = self.live.last().map(|_| self.mark());
+        let before = self.rests(sample.at).then(|| self.mark());
         self.live.handle(sample);
         if self.live.proves {
             self.attribute_proven_queue();
@@ -92,16 +92,18 @@ impl SlidingLive {
         }
     }
 
-    /// Forgets a time without data that is longer than the length, up to the sample `before` the latest one: thousands of idle
-    /// connections then need no memory for it.
+    /// Whether no data moved for longer than the length.
+    fn rests(&self, now: Time) -> bool {
+        now.since(self.moved_at) > self.length
+    }
+
+    /// Forgets a rest up to the sample `before` the latest one: thousands of idle connections then need no memory for it.
     fn forget_rest(&mut self, before: Mark, now: Time) {
-        if now.since(self.moved_at) > self.length {
-            self.marks.retain(|mark| mark.totals.at == now);
-            self.marks.push_front(before);
-            self.marks.shrink_to_fit();
-            self.forget(now, now.since(before.totals.at));
-            self.shown.shrink_to_fit();
-        }
+        self.marks.retain(|mark| mark.totals.at == now);
+        self.marks.push_front(before);
+        self.marks.shrink_to_fit();
+        self.forget(now, now.since(before.totals.at));
+        self.shown.shrink_to_fit();
     }
 
     /// The sums up to the latest sample.

@@ -1,7 +1,7 @@
 use clap::ValueEnum;
 use sweetspot_units::Duration;
 
-use sweetspot_watch::{ConnectionList, ConnectionRow};
+use sweetspot_watch::{ConnectionList, ConnectionRow, limited_by, limited_by_briefly};
 
 /// Sort order of the table; largest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -91,7 +91,8 @@ fn matches(row: &ConnectionRow, filter: &str) -> bool {
     let c = &row.connection;
     let who = row.owner.as_ref().map(|o| format!("{} {}", o.pid, o.name)).unwrap_or_default();
     // The limit in the words of JSON and of the table.
-    let limit = format!("{} {}", row.limited_by(), row.limited_by_briefly());
+    let period = row.period();
+    let limit = format!("{} {}", limited_by(&period), limited_by_briefly(&period));
     let text = format!("{who} {} {} {:?} {limit}", c.local, c.remote, c.state);
     text.to_lowercase().contains(filter)
 }

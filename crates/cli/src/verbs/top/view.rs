@@ -5,6 +5,7 @@ use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Style, Stylize};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Block, Cell, Paragraph, Row as Line1, Sparkline, Table as Grid, Wrap};
+use sweetspot_diagnose::live::Period;
 use sweetspot_diagnose::{Class, Flow};
 use sweetspot_program::print::whole_parts;
 
@@ -13,7 +14,7 @@ use super::columns::{
 };
 use super::order::select;
 use super::screen::Screen;
-use sweetspot_watch::ConnectionRow;
+use sweetspot_watch::{ConnectionRow, limited_by_briefly};
 
 /// Draws all of it.
 pub fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {
@@ -73,13 +74,12 @@ limited by  over the last 10 s, as diagnose names it;
             capacity; yellow: a window or an application";
 
 /// Whether the connection's limit is of a kind that tuning sets.
-fn has_tuners_limit(row: &ConnectionRow) -> bool {
-    matches!(row.period().named().class, Class::Pacing | Class::ReceiverWindow)
+fn has_tuners_limit(period: &Period) -> bool {
+    matches!(period.named().class, Class::Pacing | Class::ReceiverWindow)
 }
 
 /// The colour of a connection's limit; the words say the same.
-fn colour(row: &ConnectionRow) -> Style {
-    let period = row.period();
+fn colour(period: &Period) -> Style {
     if period.is_idle() {
         return Style::new().dim();
     }
@@ -177,10 +177,11 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, screen: &mut Screen) {
             _ => (column.text)(row),
         };
         let cells = columns.iter().map(|column| cell(text(column), column));
-        let limit = if held.contains(&row.connection.cookie) && has_tuners_limit(row) {
+        let period = row.period();
+        let limit = if held.contains(&row.connection.cookie) && has_tuners_limit(&period) {
             Cell::from("tuned here").style(coloured(Style::new().green()))
         } else {
-            Cell::from(row.limited_by_briefly()).style(coloured(colour(row)))
+            Cell::from(limited_by_briefly(&period)).style(coloured(colour(&period)))
         };
         let line = Line1::new(cells.chain([limit]));
         if first + at == marked { line.reversed() } else { line }
@@ -221,7 +222,7 @@ fn draw_row(
     let (tuned, held) = tuning.unwrap_or_default();
     lines.extend(tuned);
     // Its own limit is no fault to mend.
-    if !(held && has_tuners_limit(row)) {
+    if !(held && has_tuners_limit(&row.period())) {
         lines.extend([flow.verdict.words, flow.fix]);
     }
     lines.extend([
