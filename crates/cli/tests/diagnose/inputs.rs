@@ -334,9 +334,9 @@ fn a_paste_of_ss_is_recognised_on_standard_input_and_in_a_file() -> Tested {
     let file = tempfile::NamedTempFile::new()?;
     std::fs::write(&file, PASTED)?;
     let path = file.path().display().to_string();
-    for target in ["-", &path] {
+    for target in [&["-"][..], &["--tcpinfo", "-"], &[&path]] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
-        let output = command.args(["diagnose", target]).stdin(file.reopen()?).output()?;
+        let output = command.arg("diagnose").args(target).stdin(file.reopen()?).output()?;
         let words = stdout(&output);
         assert!(output.status.success(), "{}", stderr(&output));
         assert!(words.contains("99 % of the time limited by the receiver's window"), "{words}");

@@ -30,13 +30,32 @@ pub struct Input {
     path: PathBuf,
     name: String,
     title: String,
+    /// Keeps the copy of standard input.
+    _spooled: Option<Rc<Spooled>>,
 }
 
 impl Input {
+    /// The file that an option names: `-` is standard input, which can then be read more than once.
+    pub fn named(path: &Path) -> Result<Input, String> {
+        if path == Path::new("-") { Input::standard() } else { Ok(Input::file(path)) }
+    }
+
+    /// A copy of standard input.
+    pub fn standard() -> Result<Input, String> {
+        let spooled = spool()?;
+        #[cfg(target_os = "linux")]
+        let path = format!("/proc/self/fd/{}", spooled.as_raw_fd()).into();
+        #[cfg(not(target_os = "linux"))]
+        let path = spooled.path().to_owned();
+        let name = "standard input".to_owned();
+        Ok(Input { path, title: name.clone(), name, _spooled: Some(Rc::new(spooled)) })
+    }
+
     /// The file `path`.
     pub fn file(path: &Path) -> Input {
         let title = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        Input { path: path.to_owned(), name: path.shown().to_string(), title }
+        let name = path.shown().to_string();
+        Input { path: path.to_owned(), name, title, _spooled: None }
     }
 
     /// Where it is read from.
@@ -120,35 +139,22 @@ pub fn words(error: &io::Error) -> String {
 
 /// Standard input, copied to a file without a name: it vanishes with this process.
 #[cfg(target_os = "linux")]
-pub struct Spooled(File);
+type Spooled = File;
 
 /// Standard input, copied to a file that is removed with this.
 #[cfg(not(target_os = "linux"))]
-pub struct Spooled(tempfile::NamedTempFile);
+type Spooled = tempfile::NamedTempFile;
 
-impl Spooled {
-    /// The file, which this process opens each time from the beginning.
-    pub fn input(&self) -> Input {
-        #[cfg(target_os = "linux")]
-        let path = format!("/proc/self/fd/{}", self.0.as_raw_fd()).into();
-        #[cfg(not(target_os = "linux"))]
-        let path = self.0.path().to_owned();
-        let name = "standard input".to_owned();
-        Input { path, title: name.clone(), name }
-    }
-}
-
-/// Standard input as a file, which can be read more than once.
-pub fn spool() -> Result<Spooled, String> {
+fn spool() -> Result<Spooled, String> {
     let spooled = || {
         #[cfg(target_os = "linux")]
         let mut file = tempfile::tempfile()?;
         #[cfg(not(target_os = "linux"))]
         let mut file = tempfile::NamedTempFile::new()?;
         io::copy(&mut io::stdin().lock(), &mut file)?;
-        Ok(Spooled(file))
+        Ok(file)
     };
-    spooled().map_err(|error: io::Error| format!("cannot keep what standard input brings: {error}"))
+    spooled().map_err(|error: io::Error| format!("cannot copy standard input: {error}"))
 }
 
 /// Frames of zstd, one behind the other, as the program zstd appends them.

@@ -81,12 +81,13 @@ pub struct DiagnoseArguments {
     /// More targets, which a pattern such as `*.pcap` gives: one is diagnosed at a time
     #[arg(hide = true, value_name = "MORE")]
     more: Vec<OsString>,
-    /// A capture to read: pcap, pcapng or snoop, plain or compressed by gzip or zstd, whatever its name; given
+    /// A capture to read: pcap, pcapng or snoop, plain or compressed by gzip or zstd, whatever its name, or `-`; given
     /// twice, captures of the same connections at two places, which are joined
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "watch_for", "netns"])]
     file: Vec<PathBuf>,
     /// Read a kernel's earlier report on connections: the output of `ss -ti`, once or logged with `date +%s.%N`, NDT7's JSON,
-    /// M-Lab's tcp-info archives, or the result of `iperf3 --json`; also recognised without this option
+    /// M-Lab's tcp-info archives, or the result of `iperf3 --json`; `-` reads standard
+    /// input. Also recognised without this option
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "file", "watch_for", "netns"])]
     tcpinfo: Option<PathBuf>,
     /// Follow a network device, all devices (`any`), a capture that is being written or replaced, or a directory that new
@@ -139,19 +140,18 @@ pub fn run(arguments: DiagnoseArguments) -> Ending {
             ([], None, Some(DiagnosisTarget::Capture(file))) => {
                 found(&Input::file(file), &arguments)?
             }
-            ([file], ..) => told(&Input::file(file), &arguments)?,
+            ([file], ..) => told(&Input::named(file)?, &arguments)?,
             ([first, second], ..) => {
-                both(&Input::file(first), &Input::file(second), &arguments)?.into()
+                both(&Input::named(first)?, &Input::named(second)?, &arguments)?.into()
             }
             ([_, _, ..], ..) => {
                 return Err(
                     UsageError::new("--file: no more than two captures can be joined").into()
                 );
             }
-            ([], Some(file), _) => tcpinfo::read(&Input::file(file), max)?.into(),
+            ([], Some(file), _) => tcpinfo::read(&Input::named(file)?, max)?.into(),
             ([], None, Some(DiagnosisTarget::StandardInput)) => {
-                let spooled = input::spool()?;
-                found(&spooled.input(), &arguments)?
+                found(&Input::standard()?, &arguments)?
             }
             ([], None, Some(DiagnosisTarget::Directory(directory))) => {
                 return all(directory, &arguments);
