@@ -150,6 +150,7 @@ fn sample() -> impl Strategy<Value = Sample> {
                 pacing_limit: pace.map(|bytes| Rate::from_bits_per_second(8 * bytes)),
                 starved: words.2,
                 queued: bytes(memory.0),
+                in_device: bytes(b),
                 send_buffer: memory.1.map_or(Bytes::MAX, bytes),
                 peer_window: windows.0.map(bytes),
                 peer_scale: words.3,

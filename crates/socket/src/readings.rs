@@ -96,6 +96,7 @@ pub fn diagnosis(info: &Info, surroundings: &Surroundings, at: Time) -> Sample {
         pacing_limit: (info.max_pacing_rate != Rate::MAX).then_some(info.max_pacing_rate),
         starved: info.delivery_rate_app_limited,
         queued: memory.map_or(Bytes::ZERO, |memory| memory.queued),
+        in_device: memory.map_or(Bytes::ZERO, |memory| memory.in_device),
         // An unknown buffer is never full.
         send_buffer: memory.map_or(Bytes::MAX, |memory| memory.send_buffer),
         peer_window: info.snd_wnd,

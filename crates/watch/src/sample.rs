@@ -9,7 +9,11 @@ pub fn sample(connection: &DiagConnection, at: Time) -> Option<Sample> {
     let memory = connection.memory.as_ref();
     let surroundings = Surroundings {
         model_based: connection.congestion.as_deref() == Some("bbr"),
-        memory: memory.map(|m| SendMemory { queued: m.queued, send_buffer: m.send_buffer }),
+        memory: memory.map(|m| SendMemory {
+            queued: m.queued,
+            in_device: m.in_device,
+            send_buffer: m.send_buffer,
+        }),
         unread: connection.unread,
     };
     Some(diagnosis(connection.info.as_ref()?, &surroundings, at))

@@ -72,6 +72,8 @@ pub struct Sample {
     pub starved: bool,
     /// Packets that wait to be sent or acknowledged; bytes of memory.
     pub queued: Bytes,
+    /// Packets in this host's queues below TCP, of the queueing discipline and the device; bytes of memory, zero if unknown.
+    pub in_device: Bytes,
     /// The size of the send buffer; bytes of memory.
     pub send_buffer: Bytes,
     /// The window that the peer advertises.

@@ -107,6 +107,7 @@ fn bounded(sample: &Sample) -> Sample {
         not_sent: sample.not_sent.min(MAX_BYTES),
         mss: sample.mss.min(MAX_SEGMENT),
         queued: sample.queued.min(MAX_BYTES),
+        in_device: sample.in_device.min(MAX_BYTES),
         peer_window: sample.peer_window.map(|window| window.min(MAX_BYTES)),
         segments: sample.segments.min(MAX_BYTES.get()),
         retransmitted: sample.retransmitted.min(MAX_BYTES.get()),

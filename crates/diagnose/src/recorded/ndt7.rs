@@ -145,6 +145,7 @@ fn measurement(value: &Value) -> Option<Sample> {
         pacing_limit: number("MaxPacingRate").filter(|b| !unlimited(*b)).and(rate("MaxPacingRate")),
         starved: count("AppLimited") != 0,
         queued: memory("Queued").unwrap_or(Bytes::ZERO),
+        in_device: memory("InDevice").unwrap_or(Bytes::ZERO),
         // Where it is not known it is never full.
         send_buffer: memory("SendBuffer").unwrap_or(Bytes::MAX),
         peer_window: window("SndWnd"),
@@ -208,7 +209,7 @@ pub fn written(ends: [SocketAddr; 2], sample: &Sample) -> String {
     }
     let mut measurement = json!({
         "ConnectionInfo": { "Server": ends[0].to_string(), "Client": ends[1].to_string() },
-        "Memory": { "Queued": s.queued.get(), "Unread": s.unread.get() },
+        "Memory": { "Queued": s.queued.get(), "InDevice": s.in_device.get(), "Unread": s.unread.get() },
         "TCPInfo": info,
     });
     if s.send_buffer != Bytes::MAX {

@@ -72,6 +72,7 @@ pub fn measurement(record: &Value) -> Option<Value> {
     if let Some(memory) = attribute(SOCKET_MEMORY) {
         measurement["Memory"] = json!({
             "Queued": number(&memory, 20, 4),
+            "InDevice": number(&memory, 8, 4),
             "SendBuffer": number(&memory, 12, 4),
             "Unread": number(&message, 56, 4),
         });

@@ -85,6 +85,8 @@ pub struct SocketMemory {
     pub received: Bytes,
     /// The limit of `received`: `SO_RCVBUF`.
     pub receive_buffer: Bytes,
+    /// Packets in this host's queues below TCP: of the queueing discipline and the device.
+    pub in_device: Bytes,
     /// The limit of `queued`: `SO_SNDBUF`.
     pub send_buffer: Bytes,
     /// Packets waiting to be sent or acknowledged.
@@ -211,6 +213,7 @@ fn memory(content: &[u8]) -> Option<SocketMemory> {
     Some(SocketMemory {
         received: bytes(0)?,
         receive_buffer: bytes(1)?,
+        in_device: bytes(2)?,
         send_buffer: bytes(3)?,
         queued: bytes(5)?,
         backlog: bytes(7)?,

@@ -103,13 +103,16 @@ pub fn set_buffer_locks(socket: impl AsFd, locks: BufferLocks) -> io::Result<()>
 pub struct SendMemory {
     /// Packets that wait to be sent or acknowledged.
     pub queued: Bytes,
-    /// The most that may.
+    /// Copies of them in this host's queues below TCP: of the queueing discipline and the device.
+    pub in_device: Bytes,
+    /// The most that may wait.
     pub send_buffer: Bytes,
 }
 
 /// How full a socket's send buffer is.
 pub fn send_memory(socket: impl AsFd) -> io::Result<SendMemory> {
-    // include/uapi/linux/sock_diag.h: SK_MEMINFO_SNDBUF and SK_MEMINFO_WMEM_QUEUED among nine words.
+    // include/uapi/linux/sock_diag.h: SK_MEMINFO_WMEM_ALLOC, _SNDBUF and _WMEM_QUEUED among nine words.
+    const WMEM_ALLOC: usize = 2;
     const SNDBUF: usize = 3;
     const WMEM_QUEUED: usize = 5;
     let mut words = [0_u8; 64];
@@ -118,7 +121,8 @@ pub fn send_memory(socket: impl AsFd) -> io::Result<SendMemory> {
         let word = words[..n].chunks_exact(4).nth(index).and_then(|word| word.try_into().ok());
         Bytes::new(word.map_or(0, u32::from_ne_bytes).into())
     };
-    Ok(SendMemory { queued: word(WMEM_QUEUED), send_buffer: word(SNDBUF) })
+    let [in_device, send_buffer, queued] = [WMEM_ALLOC, SNDBUF, WMEM_QUEUED].map(word);
+    Ok(SendMemory { queued, in_device, send_buffer })
 }
 
 /// Whether a socket is a TCP socket (`SO_PROTOCOL`); the error is `ENOTSOCK` for anything but a socket.
@@ -234,7 +238,8 @@ mod tests {
     fn an_idle_send_buffer_is_empty_and_as_large_as_its_option_says() {
         let (near, _far) = pair();
         let send_buffer = send_buffer(&near).unwrap();
-        assert_eq!(send_memory(&near).unwrap(), SendMemory { queued: Bytes::ZERO, send_buffer });
+        let empty = SendMemory { queued: Bytes::ZERO, in_device: Bytes::ZERO, send_buffer };
+        assert_eq!(send_memory(&near).unwrap(), empty);
     }
 
     #[test]

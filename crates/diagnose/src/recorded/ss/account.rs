@@ -145,6 +145,7 @@ impl<'a> Words<'a> {
             // The flag belongs to the last rate sample; unsent bytes are newer.
             starved: self.0.contains(&"app_limited") && not_sent < mss,
             queued: self.socket_memory("w").unwrap_or(queued),
+            in_device: self.socket_memory("t").unwrap_or_default(),
             // ss prints it with -m alone. A buffer of unknown size is never full.
             send_buffer: self.socket_memory("tb").unwrap_or(Bytes::MAX),
             peer_window: self.number("snd_wnd").map(Bytes::new),
