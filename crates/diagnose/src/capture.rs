@@ -386,6 +386,7 @@ fn flow(connection: &Connection, side: usize) -> Flow {
              {window} would hold them"
         ));
     }
+    flow.span = Some((connection.begun, connection.last));
     flow.seen = Some(Seen {
         begun: connection.begun,
         last: connection.last,

@@ -24,7 +24,7 @@ impl WindowClamp {
         match self.is_of_tuner {
             true => format!(" sweetspot tune holds the window at {size}."),
             false => {
-                format!(" A clamp of {size} (TCP_WINDOW_CLAMP) bounds the window, not the buffer.")
+                format!(" A clamp of {size} (TCP_WINDOW_CLAMP) limits the window, not the buffer.")
             }
         }
     }
@@ -33,8 +33,8 @@ impl WindowClamp {
     pub(crate) fn fix(&self) -> &'static str {
         match self.is_of_tuner {
             true => {
-                "Nothing, if the tuner is meant to run. A larger buffer changes nothing. To lift the limit, end the tuner; \
-                 sweetspot tune undo lifts the limits of a killed one."
+                "Nothing, if the tuner should run. A larger buffer changes nothing. To remove the limit, stop the tuner; \
+                 sweetspot tune undo removes the limits of a killed one."
             }
             false => {
                 "On the receiver: find the program that sets TCP_WINDOW_CLAMP (the receiving one, or a tuner such as sweetspot tune). \

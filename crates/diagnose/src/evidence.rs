@@ -1,3 +1,4 @@
+use serde::Serialize;
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::{Class, WindowClamp};
@@ -67,13 +68,15 @@ pub struct HostBuffer {
 }
 
 /// The evidence for a verdict, from whichever source.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Evidence {
     /// Payload delivered per second.
     pub goodput: Rate,
     /// The payload that the path could deliver, where that was seen.
     pub capacity: Option<Rate>,
+    /// The other connections on the path, if they carried a part of its capacity.
+    pub shared: Option<SharedPath>,
     /// The most that was delivered in a round trip.
     pub best: Option<Rate>,
     /// The shortest round trip.
@@ -104,6 +107,8 @@ pub struct Evidence {
     pub arrivals: Arrivals,
     /// The sender keeps to a model of the path (bbr).
     pub model_based: bool,
+    /// While the path was the limit, the data stood in the sender's own host: its device, or a shaper on it, is the bottleneck.
+    pub in_device: bool,
     /// It comes from samples of the kernel's counters rather than from packets.
     pub is_sampled: bool,
     /// The class with most of the time that the verdict leaves out, because it does not account for the rate.
@@ -148,6 +153,25 @@ pub struct Evidence {
     pub is_one_reading: bool,
     /// The reason why the limit is unknown.
     pub unknown_because: Option<&'static str>,
+}
+
+impl Evidence {
+    /// The window at which the connection would be as fast with no queue: the path's capacity times the shortest round trip.
+    /// Until a standing queue shows the capacity, it is unknown: losses or a program may set the rate.
+    pub fn sweet_spot(&self) -> Option<Bytes> {
+        let spot = self.capacity? * self.rtt_min?;
+        // A window below two segments would wait for delayed acknowledgements (RFC 9293, section 3.8.6.3).
+        (spot > Bytes::ZERO && spot >= self.mss * 2).then_some(spot)
+    }
+}
+
+/// The connections that shared a path with another one.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct SharedPath {
+    /// How many other connections there were between the same hosts at the same time.
+    pub others: u64,
+    /// The payload per second of all of them together, in bits, during the time of this one.
+    pub together_bps: f64,
 }
 
 /// Small segments that Nagle's algorithm held until a delayed acknowledgement came.

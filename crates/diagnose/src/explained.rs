@@ -7,7 +7,7 @@ use crate::{Class, Evidence};
 /// The rate that the named limit allows, times its share of the time, and the measured rate differ by no more than this factor.
 pub const FACTOR: f64 = 2.5;
 /// Measurement tolerance: a limit that allows a twentieth less may still be the limit.
-const BLUR: f64 = 0.95;
+pub const BLUR: f64 = 0.95;
 
 /// The rate that `class` allows, where it is of the kind that has one and that is known.
 pub fn allowed(class: Class, e: &Evidence) -> Option<Rate> {

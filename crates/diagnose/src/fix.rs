@@ -18,7 +18,7 @@ pub fn fix(class: Class, e: &Evidence) -> String {
              or sweetspot send). If losses are random, repair the link."
         }
         Class::Transport => {
-            "Wait, or use a congestion control on the sender that grows faster (cubic, bbr)."
+            "Wait, or use a congestion control on the sender that grows its window faster (cubic, bbr)."
         }
         Class::ReceiverWindow => {
             if let Some(clamp) = WindowClamp::binding(e) {
@@ -38,7 +38,7 @@ pub fn fix(class: Class, e: &Evidence) -> String {
             "In the sending program: set TCP_NODELAY, or write each message with one call (writev, MSG_MORE)."
         }
         Class::Application => {
-            "On the sender: find out what the program waits for before it writes (disk, CPU, requests one at a time)."
+            "On the sender: find out what the program waits for before it writes (disk, CPU, one request at a time)."
         }
         Class::WaitingForPeer if e.granted.is_some() => {
             "In the receiving program: raise the window of its protocol, as tcp_wmem and tcp_rmem do not matter here. \
@@ -46,17 +46,17 @@ pub fn fix(class: Class, e: &Evidence) -> String {
              tune.h2.initial-window-size). SSH: more channels or hpn-ssh. SFTP: more and larger requests (sftp -R, -B)."
         }
         Class::WaitingForPeer => {
-            "In the program that asks: send the next request before the last answer has arrived (pipelining, several \
+            "In the requesting program: send the next request before the last answer has arrived (pipelining, several \
              connections), or find out what the receiver's program waits for."
         }
         Class::Idle => "Nothing to fix: the connection was kept open without data to send.",
-        Class::Pacing => "On the sender: raise or lift SO_MAX_PACING_RATE.",
+        Class::Pacing => "On the sender: raise or remove SO_MAX_PACING_RATE.",
         Class::Stalled => return stalled_fix(e),
         Class::NeverEstablished if e.failure == Some(Failure::Refused) => {
-            "Start the program that should listen there, or correct the address or the filter that sent the reset."
+            "Start the program that should listen there, or correct the address or the firewall that sent the reset."
         }
         Class::NeverEstablished => {
-            "Look for a filter on the way, or a host that is down; capture at the other end."
+            "Look for a firewall on the path, or a host that is down; capture at the other end."
         }
         Class::Unknown => unknown_fix(e),
     };
@@ -68,11 +68,11 @@ fn unknown_fix(e: &Evidence) -> &'static str {
     match () {
         // For a live connection's receiver: a capture knows the retransmissions.
         _ if e.retransmitted.is_none() && e.arrivals == Arrivals::Steady => {
-            "If the link or a shaper carries no more than this rate, nothing is wrong. Otherwise diagnose it at the sending end: run \
-             sweetspot diagnose there, or on a capture from there (tcpdump -s 96)."
+            "If this is the rate of the link or of a shaper, nothing is wrong. Otherwise run sweetspot diagnose at the sender, or on a \
+             capture from there (tcpdump -s 96)."
         }
         _ if e.retransmitted.is_none() => {
-            "Diagnose it at the sending end: run sweetspot diagnose there, or on a capture from there (tcpdump -s 96)."
+            "Run sweetspot diagnose at the sender, or on a capture from there (tcpdump -s 96)."
         }
         _ if e.unknown_because == Some(ONE_INTERVAL) => {
             "Log readings while it runs: while sleep 0.1; do date +%s.%N; ss -tin; done"
@@ -167,8 +167,8 @@ fn receiver_window_fix(e: &Evidence) -> String {
     let most = Bytes::new(u16::MAX.into());
     let buffer = match now {
         Some((window, _)) if e.unscaled && window.saturating_add(e.mss * 2) > most => {
-            "let it and the sender agree on window scaling (net.ipv4.tcp_window_scaling=1 at both, and no device on the way that \
-             removes the option): no buffer makes a larger window without it."
+            "enable window scaling (net.ipv4.tcp_window_scaling=1 at both ends, and no device on the path that removes the \
+             option): without it no buffer makes a larger window."
                 .to_owned()
         }
         _ => RECEIVE_BUFFER.fix(e.receive_buffer, now, e),
@@ -176,11 +176,11 @@ fn receiver_window_fix(e: &Evidence) -> String {
     match e.reader {
         Reader::Prompt => format!("On the receiver: {buffer}"),
         Reader::Unknown => format!(
-            "On the receiver, look at Recv-Q (ss -t). If it stays near 0, {buffer} If data wait there, the program reads too slowly: \
-             make it read faster, as a larger buffer would only fill up."
+            "On the receiver, look at Recv-Q (ss -t). If it stays near 0, {buffer} If data waits there, the program reads too slowly: \
+             make it read faster, because a larger buffer would only fill up."
         ),
         Reader::Late => format!(
-            "On the receiver: first make the program read faster, as unread data also filled the buffer. If Recv-Q (ss -t) then stays \
+            "On the receiver: first make the program read faster, because unread data filled the buffer. If Recv-Q (ss -t) then stays \
              near 0, {buffer}"
         ),
     }
@@ -188,15 +188,18 @@ fn receiver_window_fix(e: &Evidence) -> String {
 
 fn bandwidth_fix(e: &Evidence) -> String {
     if e.paced || (e.even && standing(e).is_none()) {
-        return "Only a faster path would help. If a shaper on the sender's own device (tc qdisc show) or its program \
-                sets the rate, raise that."
+        return "Only a faster path would help. If a shaper on the sender's own device (tc qdisc show) or the sending program \
+                sets the rate, raise it there."
             .to_owned();
     }
-    let needed = e.capacity.zip(e.rtt_min.or(e.rtt)).map(|(capacity, rtt)| capacity * rtt);
-    match needed {
-        // A window below two segments would wait for delayed acknowledgements (RFC 9293, section 3.8.6.3).
-        Some(bytes) if bytes >= e.mss * 2 && standing(e).is_some() => format!(
-            "Only a faster path would help. A window of {bytes} on the receiver (sweetspot tune) keeps the rate and empties the \
+    if e.in_device {
+        return "On the sender: the limit is the rate of its own device, or of a shaper on it (tc -s qdisc show). Raise the shaper's \
+                rate; without one, only a faster device would help."
+            .to_owned();
+    }
+    match e.sweet_spot() {
+        Some(window) if standing(e).is_some() => format!(
+            "Only a faster path would help. A window of {window} on the receiver (sweetspot tune) keeps the rate and empties the \
              queue."
         ),
         _ if standing(e).is_some() => "Only a faster path would help. An AQM at the bottleneck (fq_codel) would keep its queue \

@@ -7,7 +7,7 @@ use crate::capture::Classifier;
 use crate::joined::Joined;
 use crate::limits::rounded;
 use crate::path::{NoReplay, PathEstimate, Replay, Simulation};
-use crate::{Class, Evidence, Facts, LimitVerdict, Limits, in_rate};
+use crate::{Class, Evidence, Facts, LimitVerdict, Limits, SharedPath, in_rate};
 
 /// The diagnosis of a flow: the data that one end of a connection sent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -46,6 +46,14 @@ pub struct Flow {
     pub remarks: Vec<String>,
     /// Times the receiver closed its window.
     pub zero_windows: u64,
+    /// The connections that shared its path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared_path: Option<SharedPath>,
+    /// From when to when its rate is the mean, where that is known.
+    #[serde(skip)]
+    pub span: Option<(Time, Time)>,
+    #[serde(skip)]
+    pub(crate) evidence: Evidence,
     /// When it was seen in the capture.
     #[serde(skip)]
     pub seen: Option<Seen>,
@@ -126,6 +134,9 @@ impl Flow {
             fix: verdict.fix.clone(),
             remarks: Vec::new(),
             zero_windows: evidence.zero_windows,
+            shared_path: None,
+            span: None,
+            evidence: *evidence,
             seen: None,
             facts: None,
             path: None,

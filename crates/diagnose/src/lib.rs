@@ -42,14 +42,16 @@ mod quantities;
 pub mod recorded;
 mod remarks;
 pub mod report;
+mod shared;
 mod verdict;
 mod words;
 
 pub use clamp::WindowClamp;
 pub use class::Class;
-pub use evidence::{Arrivals, Evidence, Failure, HostBuffer, Nagle, Reader, Stall};
+pub use evidence::{Arrivals, Evidence, Failure, HostBuffer, Nagle, Reader, SharedPath, Stall};
 pub use facts::{Facts, RetransmissionFacts, RttFacts, WindowFacts};
 pub use flow::{ApplicationTime, Flow, Seen};
 pub use limits::{Limits, percent};
 pub use quantities::{counted, in_rate};
+pub use shared::name_shared_paths;
 pub use verdict::{LimitVerdict, NamedLimit};

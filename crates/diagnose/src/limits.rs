@@ -52,8 +52,13 @@ impl Limits {
 
     /// Gives the time of `class` to [`Class::Unknown`].
     pub fn disown(&mut self, class: Class) {
+        self.reassign(class, Class::Unknown);
+    }
+
+    /// Gives the time of `class` to `other`.
+    pub(crate) fn reassign(&mut self, class: Class, other: Class) {
         let time = std::mem::take(&mut self.times[class as usize]);
-        self.add(Class::Unknown, time);
+        self.add(other, time);
     }
 
     /// The time of `class`.

@@ -69,7 +69,7 @@ fn options(connection: &Connection) -> Vec<String> {
     let both = [opener, opened];
     missing(
         "selective acknowledgements",
-        "several losses in a round trip are repaired one by one",
+        "several losses in an RTT are repaired one per RTT",
         both.map(|o| o.sack),
     );
     missing("window scaling", "no window exceeds 65,535 bytes", both.map(|o| o.scale.is_some()));
@@ -93,8 +93,8 @@ fn vantage(connection: &Connection, stream: &Stream) -> Vec<String> {
         (
             counts.offloaded > 0,
             format!(
-                "{} longer than any packet: the capture was taken before the network card divides them, so \
-                 that the times of single packets are not known",
+                "{} longer than any packet: the capture was taken before the network card splits them, so \
+                 the times of single packets are unknown",
                 counted(counts.offloaded, "segment is", "segments are")
             ),
         ),
@@ -102,13 +102,13 @@ fn vantage(connection: &Connection, stream: &Stream) -> Vec<String> {
             counts.foreign_sacks > 0,
             format!(
                 "{} SACK blocks far from all data: a device on the path changes sequence numbers \
-                 and not these blocks, so that the sender cannot use them",
+                 but not these blocks, so the sender cannot use them",
                 counted(counts.foreign_sacks, "acknowledgement has", "acknowledgements have")
             ),
         ),
         (
             both && counts.without_timestamps > 0 && counts.with_timestamps == 0,
-            "both ends agreed on timestamps, and the receiver's segments have none: a device on the path removes the \
+            "both ends agreed on timestamps, but the receiver's segments have none: a device on the path removes the \
              option in one direction"
                 .to_owned(),
         ),
@@ -116,7 +116,7 @@ fn vantage(connection: &Connection, stream: &Stream) -> Vec<String> {
             counts.shrunk_windows > 0,
             format!(
                 "the receiver took back a part of its window {} (tcp_shrink_window on Linux; some other systems \
-                 do so){}",
+                 do it by default){}",
                 counted(counts.shrunk_windows, "time", "times"),
                 retransmitted(stream.retransmissions().taken_back)
             ),
@@ -167,7 +167,7 @@ fn round_trips(connection: &Connection, stream: &Stream) -> Vec<String> {
         ),
         (
             round_trips.vantage() == Vantage::Unknown && round_trips.samples() > 0,
-            "the round trip is uncertain: the distance from the capture to the sender is unknown, and assumed to be none"
+            "the round trip is uncertain: the distance from the capture to the sender is unknown, and assumed to be zero"
                 .to_owned(),
         ),
         (

@@ -8,7 +8,7 @@ use sweetspot_trace::flow::{Connection, Table};
 use sweetspot_trace::packet::{Dissector, PacketCounts, Segment};
 
 use crate::capture::flows;
-use crate::{Flow, counted};
+use crate::{Flow, counted, name_shared_paths};
 
 /// Size of the read buffer: large enough for few system calls.
 const READ_BUFFER_BYTES: usize = 2 << 20;
@@ -150,8 +150,10 @@ impl Reading {
         rank(&mut self.kept);
         self.left_out += self.kept.len().saturating_sub(self.max) as u64;
         self.kept.truncate(self.max);
+        let mut flows: Vec<Flow> = self.kept.into_iter().map(|(_, flow)| flow).collect();
+        name_shared_paths(&mut flows);
         DiagnosisReport {
-            flows: self.kept.into_iter().map(|(_, flow)| flow).collect(),
+            flows,
             flows_left_out: self.left_out,
             packets: Some(packets),
             tcp_segments: Some(segments),

@@ -4,9 +4,9 @@ use sweetspot_theory::reno::pftk;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use crate::evidence::{Failure, Nagle, Stall};
-use crate::explained::allowed;
+use crate::explained::{FACTOR, allowed};
 use crate::quantities::{counted, in_bytes, in_rate, ms, times};
-use crate::{Arrivals, Class, Evidence, Reader, WindowClamp, percent};
+use crate::{Arrivals, Class, Evidence, Reader, SharedPath, WindowClamp, percent};
 
 /// The window with which a connection starts, in segments (RFC 6928).
 const INITIAL_WINDOW: f64 = 10.0;
@@ -61,12 +61,33 @@ fn starting_limit(e: &Evidence) -> Option<Rate> {
 
 /// Reno's rate at the losses seen.
 fn loss_limit(e: &Evidence) -> Option<Rate> {
+    Some(loss_model(e)?.approximate())
+}
+
+/// The rates that the losses seen allow loss-based senders: the lower and the higher of Reno's and CUBIC's.
+pub fn rates_at_losses(e: &Evidence) -> Option<[Rate; 2]> {
+    let model = loss_model(e)?;
+    let [reno, cubic] = [model.approximate(), model.cubic()];
+    Some([reno.min(cubic), reno.max(cubic)])
+}
+
+/// Whether the flow is faster than the losses seen allow a loss-based sender.
+pub fn outruns_losses(e: &Evidence) -> bool {
+    rates_at_losses(e).is_some_and(|[_, high]| e.goodput > high.scaled(FACTOR))
+}
+
+fn loss_model(e: &Evidence) -> Option<pftk::Flow> {
     // PFTK holds where loss is a steady state and not a few events.
     const STEADY: u64 = 5;
     let rtt = e.rtt.filter(|_| e.loss_events >= STEADY)?;
-    let p = Probability::new(e.loss_events as f64 / e.segments.max(1) as f64)?;
+    // A receiver does not know how many segments were sent, only the payload that they brought.
+    let segments = match e.retransmitted {
+        Some(_) => e.segments,
+        None => e.bytes.get() / e.mss.get().max(1),
+    };
+    let p = Probability::new(e.loss_events as f64 / segments.max(1) as f64)?;
     let timeout = rtt + Duration::from_millis(200);
-    Some(pftk::Flow::new(e.mss, rtt, timeout, p).ok()?.approximate())
+    pftk::Flow::new(e.mss, rtt, timeout, p).ok()
 }
 
 /// Whether a family's share, as printed, is larger than its leading class's.
@@ -108,7 +129,7 @@ pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Option<Rate>)
         ),
         Class::Transport => format!(
             "{percent} % of the time limited by a congestion window that grows slowly, without \
-             a loss{}.",
+             losses{}.",
             flight(e)
         ),
         Class::ReceiverWindow => receiver_window(percent, e),
@@ -118,22 +139,22 @@ pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Option<Rate>)
             flight(e)
         ),
         Class::Bandwidth => bandwidth(percent, e),
-        Class::Application if has_nagle(e) => nagles(e),
+        Class::Application if has_nagle(e) => nagles(shares, e),
         Class::Application if e.holds_small => format!(
-            "{percent} % of the time limited by the sending application: it writes less than a segment at a time, which waits \
+            "{percent} % of the time limited by the sending application: it writes less than a segment at a time, and each waits \
              until the one before it is acknowledged (Nagle's algorithm)."
         ),
         Class::Application if is_shared(shares) => format!(
-            "{}: it had nothing to send though the network would have taken more.",
+            "{}: it had nothing to send although the network could have carried more.",
             applications(shares, "by the sender's")
         ),
         Class::Application => format!(
             "{percent} % of the time limited by the sending application: it had nothing to send \
-             though the network would have taken more."
+             although the network could have carried more."
         ),
         Class::WaitingForPeer if e.granted.is_some() => granted(own, e),
         Class::WaitingForPeer => format!(
-            "{}: the sender had nothing to send until the receiver's next request or answer came.",
+            "{}: the sender had nothing to send until the receiver's next request or answer arrived.",
             applications(shares, "by the receiver's")
         ),
         Class::Idle if e.is_sampled && e.bytes == Bytes::ZERO => format!(
@@ -144,14 +165,15 @@ pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Option<Rate>)
             applications(shares, "idle")
         ),
         Class::Pacing => format!(
-            "{percent} % of the time limited by a pacing rate that the sender set for itself."
+            "{percent} % of the time limited by the pacing rate that the sender set (SO_MAX_PACING_RATE)."
         ),
         Class::Stalled => stalled(percent, e),
     };
     if let Some(gain) = gain.filter(|gain| *gain > e.goodput.scaled(0.05)) {
         let [capacity, now] = [e.goodput + gain, e.goodput].map(in_rate);
-        words +=
-            &format!(" Without that: up to {capacity}, the path's capacity, instead of {now}.");
+        words += &format!(
+            " Without this limit: up to {capacity}, the path's capacity, instead of {now}."
+        );
     }
     words
 }
@@ -160,39 +182,49 @@ pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Option<Rate>)
 fn unknown(e: &Evidence) -> String {
     if let Some(class) = e.unexplained {
         return format!(
-            "The limit is not known: the {class} had most of the time, but does not account for the measured rate of {}.",
+            "The limit is unknown. The {class} accounts for most of the time, but not for the measured rate of {}.",
             in_rate(e.goodput)
         );
     }
     if e.is_sampled && e.retransmitted.is_none() {
         return beyond_receiver(e);
     }
-    format!("The limit is not known: {}.", e.unknown_because.unwrap_or("too little was seen"))
+    format!("The limit is unknown: {}.", e.unknown_because.unwrap_or("too little was seen"))
 }
 
 /// The verdict on a live connection by its receiver if nothing there is the limit.
 fn beyond_receiver(e: &Evidence) -> String {
     let mut words = match e.reader {
         Reader::Late => {
-            return "The sender or the path sets the rate, unless this receiving end does: the receiving program was often behind with \
-                    reading, so look at it first."
+            return "Either this receiving program, the sender or the path limits the rate. Check the program first: it often reads late."
                 .to_owned();
         }
-        _ => "The sender or the path sets the rate, not this receiving end: the program reads in time".to_owned(),
+        _ => "The sender or the path limits the rate, not this receiver: its program reads in time"
+            .to_owned(),
     };
     if let Some((window, rtt)) = e.window.zip(usual_rtt(e)) {
-        let brings = e.goodput * rtt;
-        words += &format!(", a round trip brings {brings}, and the window has room for {window}");
+        let arrives = e.goodput * rtt;
+        words += &format!(", and only {arrives} of its window of {window} arrives per RTT");
+    }
+    words += ".";
+    if e.loss_events > 0 {
+        words += &format!(" Segments went missing on the path{}", times("", e.loss_events));
+        words += match outruns_losses(e) {
+            true => {
+                ". At this loss rate Reno and CUBIC would be slower: the sender ignores losses (bbr)."
+            }
+            false => ", each of which makes a loss-based sender (Reno, CUBIC) slower.",
+        };
     }
     words
         + match e.arrivals {
             Arrivals::Steady => {
-                ". Data come without pauses, as a full link, a shaper or a sender that paces itself (bbr) spaces them."
+                " Data arrives without pauses, as from a full link, a shaper or a pacing sender (bbr)."
             }
             Arrivals::Pausing => {
-                ". Data come with pauses, in which the sender waits: for its program, its send buffer or its congestion window."
+                " Data arrives with pauses, in which the sender waits for its program, its send buffer or its congestion window."
             }
-            Arrivals::Unknown => ".",
+            Arrivals::Unknown => "",
         }
 }
 
@@ -200,8 +232,8 @@ fn beyond_receiver(e: &Evidence) -> String {
 fn granted(percent: f64, e: &Evidence) -> String {
     let window = e.granted.unwrap_or_default();
     let mut words = format!(
-        "{percent} % of the time limited by a window above TCP: each burst began behind a small message of the \
-         receiver, not behind its acknowledgements, and at most {} were in flight",
+        "{percent} % of the time limited by a window above TCP: each burst followed a small message from the \
+         receiver rather than its acknowledgements, and at most {} were in flight",
         in_bytes(window)
     );
     if let Some((rtt, rate)) = e.rtt_min.or(e.rtt).zip(allowed(Class::WaitingForPeer, e)) {
@@ -215,12 +247,19 @@ pub fn has_nagle(e: &Evidence) -> bool {
     e.nagle.is_some_and(|nagle| nagle.leads)
 }
 
-fn nagles(e: &Evidence) -> String {
+/// The first share is the applications', as with their other causes; Nagle's part of it stands behind if it is smaller.
+fn nagles(shares: [f64; 2], e: &Evidence) -> String {
     let nagle = e.nagle.unwrap_or_default();
-    let percent = percent(nagle.time.as_secs_f64() / e.lasted.as_secs_f64());
-    let rtt = e.rtt_min.map_or(String::new(), |rtt| format!(", at a round trip of {}", ms(rtt)));
+    let share = percent(shares[0]);
+    let own = percent(nagle.time.as_secs_f64() / e.lasted.as_secs_f64());
+    let whole = match is_shared(shares) {
+        true => format!("the applications, {own} % by "),
+        false if own < share => format!("the sending application, {own} % by "),
+        false => String::new(),
+    };
+    let rtt = e.rtt_min.map_or(String::new(), |rtt| format!(", at an RTT of {}", ms(rtt)));
     format!(
-        "{percent} % of the time limited by Nagle's algorithm and delayed acknowledgements: {} small segments left only \
+        "{share} % of the time limited by {whole}Nagle's algorithm and delayed acknowledgements: {} small segments left only \
          when the small segment before them was acknowledged, {} later{rtt}.",
         nagle.waits,
         ms(nagle.each())
@@ -241,8 +280,8 @@ pub fn nagle_beside(nagle: &Nagle, share: f64) -> String {
 /// A window above TCP beside another verdict, likewise.
 pub fn granted_beside(window: Bytes, share: f64) -> String {
     format!(
-        "{:.0} % of the time a window above TCP limited it: bursts began behind small messages of the receiver, not \
-         behind its acknowledgements, and at most {} were in flight",
+        "{:.0} % of the time a window above TCP limited it: bursts followed small messages from the receiver \
+         rather than its acknowledgements, and at most {} were in flight",
         percent(share),
         in_bytes(window)
     )
@@ -261,7 +300,7 @@ fn losses(e: &Evidence) -> String {
             counted(e.loss_events, "loss event", "loss events"),
             timeouts(", with ", e)
         ),
-        None => format!("segments were missing{}", times("", e.loss_events)),
+        None => format!("segments went missing on the path{}", times("", e.loss_events)),
     }
 }
 
@@ -371,7 +410,9 @@ fn receiver_window(percent: f64, e: &Evidence) -> String {
         words += &clamp.words();
     } else if e.scale == Some(0) && !e.unscaled {
         words += " The window scale was 0: the program set a small SO_RCVBUF before connect or \
-                  listen, or a device on the way removed the option.";
+                  listen, or a device on the path removed the option.";
+    } else if e.is_sampled && e.reader == Reader::Unknown {
+        words += " Either its buffer is small, or its program reads slowly.";
     }
     words
 }
@@ -393,14 +434,25 @@ fn receiver_application(percent: f64, e: &Evidence) -> String {
     )
 }
 
+/// The causes of evenly spaced data, which look the same in a capture.
+const SPACED_BY: &str =
+    "Either a link or a shaper before the capture point spaces them, or the sender itself does";
+
 fn bandwidth(percent: f64, e: &Evidence) -> String {
     let mut words = format!("{percent} % of the time at the path's capacity");
-    if let Some(capacity) = e.capacity {
+    if let Some(SharedPath { others, together_bps }) = e.shared {
+        let others = counted(others, "other connection", "other connections");
+        let together = in_rate(Rate::from_f64(together_bps));
+        words += &format!(", which it shared with {others} (together {together})");
+    } else if let Some(capacity) = e.capacity {
         words += &format!(" of {}", in_rate(capacity));
     }
-    if e.paced {
-        words += ": each piece of its data takes the time of its bytes at this rate. A link or a shaper before the capture sets that \
-                  pace, or the sender does (bbr, SO_MAX_PACING_RATE); they look the same";
+    if e.in_device {
+        words += ": most of its data in flight waits in the queues of the sender's own device (a slow device, or a shaper on it)";
+    } else if e.paced {
+        words += &format!(
+            ": the gaps between its segments fit this rate. {SPACED_BY} (bbr, SO_MAX_PACING_RATE)"
+        );
     } else if let Some((min, rtt)) = standing(e) {
         words += &format!(
             ", behind a standing queue: the round trip is {} where {} would do",
@@ -408,10 +460,11 @@ fn bandwidth(percent: f64, e: &Evidence) -> String {
             ms(min)
         );
     } else if e.model_based {
-        words += ", as bbr measures it and paces its data: no queue stands";
+        words += ", as measured by bbr, which paces its data: there is no standing queue";
     } else if e.even {
-        words += ": its segments come evenly and no queue is seen. A link or a shaper before the capture sets that \
-                  pace, or the sender does (SO_MAX_PACING_RATE); they look the same";
+        words += &format!(
+            ": its segments are evenly spaced, and no queue is visible. {SPACED_BY} (SO_MAX_PACING_RATE)"
+        );
     }
     words + "."
 }

@@ -24,7 +24,7 @@ fn judged(clamp: Option<(u64, bool)>) -> (String, String) {
 fn a_tuner_is_named_and_a_larger_buffer_is_not_its_remedy() {
     let (words, fix) = judged(Some((51_000, true)));
     assert!(words.contains("sweetspot tune holds the window at 51,000 bytes"), "{words}");
-    assert!(fix.contains("end the tuner") && fix.contains("sweetspot tune undo"), "{fix}");
+    assert!(fix.contains("stop the tuner") && fix.contains("sweetspot tune undo"), "{fix}");
     assert!(!fix.contains("SO_RCVBUF") && !fix.contains("tcp_rmem"), "{fix}");
 }
 

@@ -292,3 +292,23 @@ proptest! {
         let _ = report(&format!("{head}\n\t cubic{two}\n"), 20);
     }
 }
+
+/// Both ends of one connection on a host, as ss lists them: nothing moved for longer than the retransmission timeout.
+#[test]
+fn an_idle_connection_has_one_verdict_pasted_once_or_logged() {
+    let reading = |ago: u64| {
+        format!(
+            "ESTAB 0 0 127.0.0.1:44182 127.0.0.1:5999\n\t cubic rto:204 rtt:0.04/0.01 mss:1448 cwnd:13 bytes_acked:100001 \
+             lastsnd:{ago} lastrcv:{ago} lastack:{ago} minrtt:0.03\n\
+             ESTAB 0 0 127.0.0.1:5999 127.0.0.1:44182\n\t cubic rto:204 rtt:0.04/0.01 mss:1448 cwnd:13 bytes_received:100000 \
+             lastsnd:{ago} lastrcv:{ago} lastack:{ago} minrtt:0.03\n"
+        )
+    };
+    let log = format!("1.0\n{}2.0\n{}", reading(4000), reading(5000));
+    for paste in [reading(4500), log] {
+        let [flow] = &flows(&paste)[..] else { panic!("{paste}") };
+        assert_eq!(flow.verdict.cause, Class::Idle, "{flow:?}");
+    }
+    // Data came more recently than that: one reading without the busy time shows no limit.
+    assert!(report(&reading(100), 20).is_err());
+}

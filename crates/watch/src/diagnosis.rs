@@ -31,6 +31,7 @@ pub fn diagnosis(
         Side::Receiver => (connection.remote, connection.local),
     };
     let mut flow = Flow::new(source, destination, period.limits, &evidence);
+    flow.span = Some(period.span());
     let locked = pid(connection).and_then(|pid| locked_buffer(connection, period.direction, pid));
     flow.remarks.extend(locked);
     flow

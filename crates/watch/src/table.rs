@@ -2,7 +2,7 @@ use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
 use sweetspot_diagnose::live::{Live, OBSERVATION, Period, Side, SlidingLive};
-use sweetspot_diagnose::{Class, Flow, percent};
+use sweetspot_diagnose::{Class, Flow, name_shared_paths, percent};
 use sweetspot_linux::diag::DiagConnection;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -128,8 +128,22 @@ impl ConnectionList {
         self.rows.get(&cookie)
     }
 
-    /// The diagnosis of the connection of `row`, of the time that its limit is of. `is_own_namespace` as for [`diagnosis`].
+    /// The diagnosis of the connection of `row`, of the time that its limit is of, and beside the other connections between the same
+    /// hosts. `is_own_namespace` as for [`diagnosis`].
     pub fn diagnosis(&self, row: &ConnectionRow, is_own_namespace: bool) -> Flow {
+        let hosts =
+            |row: &ConnectionRow| [row.connection.local, row.connection.remote].map(|end| end.ip());
+        let is_beside = |other: &&ConnectionRow| {
+            hosts(other) == hosts(row) && other.connection.cookie != row.connection.cookie
+        };
+        let all = std::iter::once(row).chain(self.rows().filter(is_beside));
+        let mut flows: Vec<Flow> =
+            all.map(|row| self.diagnosis_alone(row, is_own_namespace)).collect();
+        name_shared_paths(&mut flows);
+        flows.swap_remove(0)
+    }
+
+    fn diagnosis_alone(&self, row: &ConnectionRow, is_own_namespace: bool) -> Flow {
         let other = self.other_end(row);
         let (teller, other) = match other.filter(|_| row.by_sender.is_some()) {
             Some(sender) => (sender, Some(row)),
@@ -235,6 +249,11 @@ impl ConnectionRow {
     pub fn congestion_window(&self) -> Option<Bytes> {
         let sample = self.live().last()?;
         Some(sample.mss * u64::from(sample.congestion_window))
+    }
+
+    /// The window that would be as fast without a queue, once the path's capacity was seen.
+    pub fn sweet_spot(&self) -> Option<Bytes> {
+        self.period().evidence.sweet_spot()
     }
 
     /// Payload in both directions since it began.

@@ -2,7 +2,10 @@
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::{AT_CAPACITY, FULL, QUEUE, QUEUE_AFTER_LOSS, STARTING, Sample, Side, Step};
+use super::sending::is_past_slow_start;
+use super::{
+    AT_CAPACITY, FULL, OBSERVATION, QUEUE, QUEUE_AFTER_LOSS, STARTING, Sample, Side, Step,
+};
 
 /// A writer blocks when its queued data reach the buffer's size (sk_stream_memory_free); a sample may already lack data that
 /// were acknowledged since.
@@ -152,13 +155,18 @@ pub struct ConnectionHistory {
     /// Samples of a receiver that could find a pause of half a round trip in the arrivals, and the ones that found a pause.
     pub arrival_samples: u64,
     pub pauses: u64,
-    /// The best rate between two samples, and the best while a queue stood: the capacity.
+    /// The best rate between two samples.
     pub fastest: Rate,
     /// The last interval was that much better than all before it that its sender is starting.
     pub starts: bool,
     /// The same, also if nothing went before.
     pub outdoes: bool,
+    /// Data that arrived while a queue stood and more was waiting to be sent.
+    pub saturated: RecentArrivals,
+    /// The rate at which it did: the capacity. The best of many short intervals would be more than the path carries.
     pub capacity: Option<Rate>,
+    /// The time in which the data stood in the sender's own host.
+    pub in_device: Duration,
     /// Samples while this end sent, and the ones in which less than a segment waited behind a single one in flight.
     pub sent_samples: u64,
     pub held_small: u64,
@@ -303,6 +311,11 @@ impl ConnectionHistory {
         self.buffer_was_full &= now.send_buffer == last.send_buffer;
         self.buffer_was_full |= full(now) || (full(last) && now.send_buffer == last.send_buffer);
         let rate = step.delivery_rate(side);
+        let known = self.fastest.as_f64();
+        let grew = rate.as_f64() >= STARTING * known;
+        self.starts = known > 0.0 && grew;
+        self.outdoes = self.rate.is_some() && grew;
+        self.fastest = self.fastest.max(rate);
         self.sent_samples += u64::from(side == Side::Sender);
         self.held_small += u64::from(side == Side::Sender && holds_small(now));
         if let Some(window) = now.peer_window {
@@ -318,10 +331,14 @@ impl ConnectionHistory {
         let known = [now.receiver_rtt, now.rtt_min].into_iter().filter(|t| *t > Duration::ZERO);
         self.min_receiver_rtt = known.chain(self.min_receiver_rtt).min();
         match side {
-            Side::Sender if now.queues(QUEUE_AFTER_LOSS) => {
-                self.capacity = self.capacity.max(Some(rate));
+            Side::Sender => {
+                if self.saturates(step) {
+                    self.see_capacity(step.rate(side), step.time);
+                }
+                if now.queues_in_device() || now.waits_in_host() {
+                    self.in_device += step.time;
+                }
             }
-            Side::Sender => {}
             Side::Receiver => {
                 let min = self.min_receiver_rtt.unwrap_or_default();
                 let received = now.received.saturating_sub(last.received);
@@ -329,15 +346,10 @@ impl ConnectionHistory {
                 self.arrivals.add(received, step.time, horizon);
                 self.see_arrivals(step);
                 if self.queues_at_receiver(step) {
-                    self.capacity = self.capacity.max(Some(self.arrivals.rate()));
+                    self.see_capacity(self.arrivals.rate(), step.time);
                 }
             }
         }
-        let known = self.fastest.as_f64();
-        let grew = rate.as_f64() >= STARTING * known;
-        self.starts = known > 0.0 && grew;
-        self.outdoes = self.rate.is_some() && grew;
-        self.fastest = self.fastest.max(rate);
         let answered = now.acked > last.acked || now.delivered > last.delivered;
         let timeouts = now.timeouts.saturating_sub(last.timeouts);
         self.unanswered = if answered { 0 } else { self.unanswered + timeouts };
@@ -346,6 +358,26 @@ impl ConnectionHistory {
         let dropped = last.acked < self.withdrawn;
         self.loss_events += u64::from(lost && !dropped);
         self.repaired = if lost { Some((now.at, dropped)) } else { self.repaired };
+    }
+
+    /// Whether the sender filled the path from one sample to the next: a queue stood at both, and more data waited than the path
+    /// took. A program that sends less, or a flow that still grows, shows no capacity.
+    fn saturates(&self, step: &Step) -> bool {
+        let Step { last, sample: now, time } = step;
+        let queued = last.queues(QUEUE_AFTER_LOSS) && now.queues(QUEUE_AFTER_LOSS);
+        let waits = |s: &Sample| s.not_sent >= s.mss || s.queued >= s.send_buffer.scaled(NEARLY);
+        let buffered = now.buffer_limited.saturating_sub(last.buffer_limited);
+        // A window that held it shows no capacity: acknowledgements of a peer that reads slowly come late, too.
+        let held = now.window_limited.saturating_sub(last.window_limited);
+        let is_busy = now.busy.saturating_sub(last.busy) >= held + time.scaled(FULL);
+        let has_more = waits(now) || buffered > Duration::ZERO || now.queues_in_device();
+        let grows = self.outdoes && !is_past_slow_start(step);
+        queued && is_busy && has_more && !grows
+    }
+
+    fn see_capacity(&mut self, rate: Rate, time: Duration) {
+        self.saturated.add(rate * time, time, OBSERVATION);
+        self.capacity = Some(self.saturated.rate());
     }
 
     /// Whether the peer's window is small because data lie unread there: mostly far below its earlier size. The difference was

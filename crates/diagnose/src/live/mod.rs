@@ -254,15 +254,6 @@ impl Live {
         }
     }
 
-    /// The window at which this connection would be as fast with no queue: the path's capacity times the shortest round trip.
-    /// It is unknown until a queue showed: before, losses or a program may set the rate.
-    pub fn sweet_spot(&self) -> Option<Bytes> {
-        let spot = self.history.capacity? * self.rtt_min()?;
-        // Below two segments no window helps.
-        let min = self.last?.mss * 2;
-        (spot > Bytes::ZERO && spot >= min).then_some(spot)
-    }
-
     /// The evidence for a verdict on the whole time.
     pub fn evidence(&self) -> Evidence {
         self.period().evidence
@@ -334,6 +325,36 @@ impl Sample {
         let grain = Bytes::new(1 << self.peer_scale.min(14));
         let limit = self.peer_window.map(|window| window.saturating_add(grain));
         self.outstanding.zip(limit).is_some_and(|(outstanding, limit)| outstanding > limit)
+    }
+
+    /// Whether most of what is in flight stands in this host's queues below TCP, so that the device, or a shaper on it, is slower than
+    /// the path. Packets take more memory than their payload: an equal amount is half of them or more. Packets that wait for
+    /// their pacing time count, too, but do not lengthen the RTT.
+    fn queues_in_device(&self) -> bool {
+        self.queues(QUEUE) && self.in_device >= self.mss * u64::from(self.under_way.max(1))
+    }
+
+    /// Whether data waits below TCP's reach: cwnd has room beyond what TCP leaves free for a larger piece (a third,
+    /// tcp_tso_should_defer), and more waits than is in flight, so that neither program, buffer nor cwnd holds it.
+    fn waits_in_host(&self) -> bool {
+        let has_room = 3 * u64::from(self.under_way) < 2 * u64::from(self.congestion_window);
+        has_room && self.holds_enough() && !self.recovering && !self.paces()
+    }
+
+    /// Whether poll(2) and epoll(7) report the socket as not writable: less than a third of its buffer is free (sk_stream_is_writeable).
+    /// A program that waits for them never fills it further.
+    fn stops_polling_writer(&self) -> bool {
+        self.queued > self.send_buffer.scaled(2.0 / 3.0)
+    }
+
+    /// Whether more data waits than is in flight: the send buffer then has enough for the path.
+    fn holds_enough(&self) -> bool {
+        self.not_sent > self.mss * u64::from(self.under_way)
+    }
+
+    /// Whether the sender paces its data, so that they wait although cwnd has room.
+    fn paces(&self) -> bool {
+        self.model_based || self.pacing_limit.is_some()
     }
 
     /// Whether BBR may be probing the RTT: its cwnd is then 4 (bbr_cwnd_min_target).

@@ -6,8 +6,10 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::history::{HeldWindows, STEADY, WindowsSeen};
 use super::{Live, Sample, Side};
+use crate::explained::{FACTOR, allowed, explains};
 use crate::limits::OFTEN;
 use crate::verdict::NamedLimit;
+use crate::words::{outruns_losses, rates_at_losses};
 use crate::{Arrivals, Class, Evidence, LimitVerdict, Limits, Reader};
 
 /// A part of a connection's time, from one sample to a later one.
@@ -20,9 +22,16 @@ pub struct Period {
     pub limits: Limits,
     /// The evidence for a verdict.
     pub evidence: Evidence,
+    /// The time of its last sample.
+    pub ended: Time,
 }
 
 impl Period {
+    /// From when to when.
+    pub fn span(&self) -> (Time, Time) {
+        (self.ended - self.evidence.lasted, self.ended)
+    }
+
     /// The limit, in words.
     pub fn verdict(&self) -> LimitVerdict {
         LimitVerdict::new(&self.limits, &self.evidence)
@@ -59,6 +68,7 @@ pub(super) struct Totals {
     held_small: u64,
     arrival_samples: u64,
     pauses: u64,
+    in_device: Duration,
 }
 
 impl Totals {
@@ -91,8 +101,7 @@ impl Totals {
             Side::Receiver => self.receiving.since(&first.receiving),
         };
         if self.bytes_since(first) == [Bytes::ZERO; 2] {
-            let rest = Limits::only(Class::Application, limits.time(Class::Application));
-            limits.attribute(&rest, Class::Idle);
+            limits.reassign(Class::Application, Class::Idle);
         }
         limits
     }
@@ -124,6 +133,7 @@ impl Live {
             held_small: history.held_small,
             arrival_samples: history.arrival_samples,
             pauses: history.pauses,
+            in_device: history.in_device,
             ..begun
         }
     }
@@ -140,7 +150,7 @@ impl Live {
         let now = self.totals();
         let direction = now.direction_since(first, self.side);
         let [sent, received] = now.bytes_since(first);
-        let limits = now.limits_since(first, direction);
+        let mut limits = now.limits_since(first, direction);
         let reader = reader(direction, &limits);
         let held = now.held.since(&first.held).mean();
         let free = now.free.since(&first.free).mean();
@@ -157,7 +167,7 @@ impl Live {
         let lasted = now.at.since(first.at);
         let goodput = if lasted > Duration::ZERO { bytes / lasted } else { Rate::ZERO };
         let small = [now.held_small - first.held_small, now.sent_samples - first.sent_samples];
-        let evidence = Evidence {
+        let mut evidence = Evidence {
             goodput,
             capacity: self.history.capacity.filter(|capacity| *capacity >= goodput.scaled(0.95)),
             best: Some(self.history.fastest),
@@ -177,6 +187,8 @@ impl Live {
                 ]),
             },
             model_based: direction == Side::Sender && last.model_based,
+            in_device: now.in_device.saturating_sub(first.in_device) * 2
+                > limits.time(Class::Bandwidth),
             is_sampled: true,
             flight: free.map(|(flight, _)| flight),
             flight_round: free.map(|(_, rtt)| rtt),
@@ -193,7 +205,8 @@ impl Live {
             unknown_because: Some(unknown_because(direction)),
             ..Evidence::default()
         };
-        Period { direction, limits, evidence }
+        account_for_rate(direction, &mut limits, &mut evidence);
+        Period { direction, limits, evidence, ended: last.at }
     }
 }
 
@@ -203,6 +216,42 @@ fn reader(direction: Side, limits: &Limits) -> Reader {
         _ if limits.share(Class::ReceiverApplication) >= OFTEN => Reader::Late,
         Side::Receiver => Reader::Prompt,
         Side::Sender => Reader::Unknown,
+    }
+}
+
+/// Settles limits by all of the evidence, where single intervals do not show as much.
+fn account_for_rate(direction: Side, limits: &mut Limits, evidence: &mut Evidence) {
+    match direction {
+        Side::Sender => account_for_window(limits, evidence),
+        Side::Receiver => account_for_losses(limits, evidence),
+    }
+}
+
+/// Makes a limit by the peer's window, which the kernel timed, account for the rate. The samples of the window may not: they show
+/// it at moments. If it brought far less than itself per RTT, it was mostly smaller, because data lay unread; if it brought more,
+/// it was mostly larger than they show.
+fn account_for_window(limits: &mut Limits, e: &mut Evidence) {
+    let share = limits.share(Class::ReceiverWindow);
+    let Some(allowed) = allowed(Class::ReceiverWindow, e).map(Rate::as_f64) else { return };
+    if limits.dominant() != Class::ReceiverWindow || explains(Class::ReceiverWindow, share, e) {
+        return;
+    }
+    if allowed * share > e.goodput.as_f64() {
+        limits.reassign(Class::ReceiverWindow, Class::ReceiverApplication);
+        e.reader = Reader::Late;
+    } else {
+        e.window = None;
+    }
+}
+
+/// Makes losses that a receiver saw account for the rate. If they allow a loss-based sender about as much, its congestion window is
+/// the limit between them, too. If they allow far less, the sender does not react to them.
+fn account_for_losses(limits: &mut Limits, e: &Evidence) {
+    let Some([low, high]) = rates_at_losses(e) else { return };
+    if outruns_losses(e) {
+        limits.reassign(Class::Congestion, Class::Unknown);
+    } else if low <= e.goodput.scaled(FACTOR) && e.goodput <= high.scaled(FACTOR) {
+        limits.reassign(Class::Unknown, Class::Congestion);
     }
 }
 
@@ -216,8 +265,8 @@ fn mostly_holds_small([held, all]: [u64; 2]) -> bool {
 
 fn unknown_because(direction: Side) -> &'static str {
     match direction {
-        Side::Sender => "no data went out while it was watched",
-        Side::Receiver => "nothing at this receiving end holds it back",
+        Side::Sender => "no data was sent while it was watched",
+        Side::Receiver => "nothing at this receiver limits it",
     }
 }
 

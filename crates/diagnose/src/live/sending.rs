@@ -61,11 +61,12 @@ fn window_class(step: &Step, history: &ConnectionHistory, full: Duration) -> Cla
     }
 }
 
-/// The limit behind a full send buffer: if a queue stands on the path, data from a larger buffer would only wait there. The bursts
-/// of large writes queue, too, but carry less than the path: their queue drains before the next one.
+/// The limit behind a full send buffer: if a queue stands on the path, or in this host, data from a larger buffer would only wait
+/// there. The bursts of large writes queue, too, but carry less than the path: their queue drains before the next one.
 fn buffer_class(step: &Step, history: &ConnectionHistory) -> Class {
     let rate = step.delivery_rate(Side::Sender);
-    if step.sample.queues(QUEUE) && history.is_at_capacity(rate) {
+    let fills_path = step.sample.queues(QUEUE) && history.is_at_capacity(rate);
+    if fills_path || step.sample.queues_in_device() {
         congestion_class(step, history, rate)
     } else {
         Class::SenderWindow
@@ -89,18 +90,20 @@ fn rest_class(step: &Step, history: &ConnectionHistory) -> Class {
     if history.unanswered >= SILENT {
         return Class::Stalled;
     }
+    let rate = step.rate(Side::Sender);
+    let is_paced = now.pacing_limit.is_some_and(|limit| rate.as_f64() >= FULL * limit.as_f64());
+    // Behind a queue in the device neither more data nor a larger buffer would be sent any sooner.
+    if !is_paced && now.queues_in_device() {
+        return congestion_class(step, history, rate);
+    }
     let binds = f64::from(now.under_way) >= FULL * f64::from(now.congestion_window);
-    // A pacing sender lets data wait although cwnd has room: with a large enough buffer, more than the flight.
-    let paces = now.model_based || now.pacing_limit.is_some();
-    let held_back = paces && now.not_sent > now.mss * u64::from(now.under_way);
-    let fills = history.buffer_was_full && now.queued >= now.send_buffer.scaled(BUFFER_FULL);
-    if !binds && !now.recovering && fills && !held_back {
+    // A buffer binds if the flight fills it. One that holds as much again waits for something slower: a pacing rate, or a queue below TCP.
+    let is_filled = history.buffer_was_full && now.queued >= now.send_buffer.scaled(BUFFER_FULL);
+    let fills = is_filled || (step.last.stops_polling_writer() && now.stops_polling_writer());
+    if !binds && !now.recovering && fills && !now.holds_enough() {
         return buffer_class(step, history);
     }
-    let rate = step.rate(Side::Sender);
-    if let Some(limit) = now.pacing_limit
-        && rate.as_f64() >= FULL * limit.as_f64()
-    {
+    if is_paced {
         return Class::Pacing;
     }
     // BBR marks the low rates of its own probe of the RTT as a program's, until what it has in flight is delivered
@@ -116,7 +119,7 @@ fn rest_class(step: &Step, history: &ConnectionHistory) -> Class {
 
 /// Whether a first interval of all of a connection's time holds more than slow start: a queue stands, and it lasted twice as long as
 /// doubling the initial window (RFC 6928) takes to send as much.
-fn is_past_slow_start(step: &Step) -> bool {
+pub fn is_past_slow_start(step: &Step) -> bool {
     let (now, busy) = (&step.sample, step.sample.busy.saturating_sub(step.last.busy));
     let initial = (now.mss * INITIAL_SEGMENTS).as_f64().max(1.0);
     let rounds = (now.acked.as_f64() / initial + 1.0).log2().ceil();
@@ -136,6 +139,7 @@ fn congestion_class(step: &Step, history: &ConnectionHistory, rate: Rate) -> Cla
         _ if now.model_based && starting && repaired && dropped => Class::ReceiverApplication,
         _ if now.model_based && starting => Class::Opportunity,
         _ if now.model_based || full => Class::Bandwidth,
+        _ if !starting && (now.queues_in_device() || now.waits_in_host()) => Class::Bandwidth,
         true if now.queues(QUEUE_AFTER_LOSS) && !now.recovering => Class::Bandwidth,
         true if dropped => Class::ReceiverApplication,
         true => Class::Congestion,

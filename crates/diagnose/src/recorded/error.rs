@@ -17,18 +17,16 @@ pub enum RecordingError {
     #[error("it is not JSON: {0}")]
     Json(#[from] serde_json::Error),
     /// JSON without the kernel's statistics.
-    #[error("it has no TCPInfo; NDT7's results and M-Lab's archives have")]
+    #[error("it has no TCPInfo; NDT7's results and M-Lab's archives have it")]
     NoTcpInfo,
     /// The table that iperf3 prints without --json.
-    #[error("it is the text of iperf3; run iperf3 --json at the end that sends")]
+    #[error("it is the text output of iperf3; run iperf3 --json at the sender")]
     Iperf3Text,
     /// A test of iperf3 that failed, for iperf3's reason.
     #[error("iperf3 failed: {0}")]
     Iperf3Failed(String),
     /// A result of iperf3 from an end that did not send.
-    #[error(
-        "expected intervals of a sender with snd_cwnd and rtt: run iperf3 --json at the end that sends"
-    )]
+    #[error("expected a sender's intervals with snd_cwnd and rtt: run iperf3 --json at the sender")]
     NoIntervals,
     /// The output of ss without options.
     #[error("it lists connections without their counters; ss prints these with -i: ss -ti")]

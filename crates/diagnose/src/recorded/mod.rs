@@ -18,7 +18,7 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::live::{Live, Period, Sample, Side};
 use crate::report::{DiagnosisReport, rank};
-use crate::{Class, Flow};
+use crate::{Class, Flow, name_shared_paths};
 
 /// A connection and the kernel's statistics of it over time.
 #[derive(Debug, Clone)]
@@ -54,7 +54,8 @@ impl Recording {
             last = last.max(sample.at);
             live.handle(Sample { at: last, ..bounded(sample) });
         }
-        let Period { direction, mut limits, mut evidence, .. } = live.period();
+        let period = live.period();
+        let Period { direction, mut limits, mut evidence, .. } = period;
         evidence.is_one_reading = self.is_one_reading;
         let sends = direction == Side::Sender;
         if let [_, sample] = &self.samples[..]
@@ -74,16 +75,18 @@ impl Recording {
             Side::Sender => (local, remote),
             Side::Receiver => (remote, local),
         };
-        (Flow::new(source, destination, limits, &evidence), direction)
+        let mut flow = Flow::new(source, destination, limits, &evidence);
+        flow.span = Some(period.span()).filter(|_| !self.is_one_reading);
+        (flow, direction)
     }
 }
 
 /// Round trips that slow start cannot last: the window doubles in each.
 const LONGEST_START: u64 = 64;
 pub(crate) const ONE_INTERVAL: &str =
-    "one reading does not show what held the congestion window; log several with their times";
+    "one reading does not show what limited the congestion window; log several with their times";
 const ROOM: &str =
-    "the congestion window had room, and these counters do not show what else held the sender";
+    "the congestion window had room, and these counters do not show what else limited the sender";
 
 /// The largest number of bytes of a connection; more is damage, and would overflow sums.
 const MAX_BYTES: Bytes = Bytes::new(1 << 56);
@@ -127,7 +130,8 @@ pub struct Recorded {
     pub not_understood: Vec<String>,
 }
 
-/// The flows of all `recordings`. If both ends of a connection were sampled, the sender's verdict counts: it knows more.
+/// The flows of all `recordings`. If both ends of a connection were sampled, the sender's verdict counts: it knows more. If nothing
+/// moved, either does.
 pub fn flows(recordings: &[Recording]) -> Vec<Flow> {
     let told: Vec<(Flow, Side)> = recordings.iter().map(Recording::told).collect();
     let sent: HashSet<[SocketAddr; 2]> = told
@@ -135,12 +139,18 @@ pub fn flows(recordings: &[Recording]) -> Vec<Flow> {
         .filter(|(_, side)| *side == Side::Sender)
         .map(|(flow, _)| [flow.source, flow.destination])
         .collect();
-    told.into_iter()
-        .filter(|(flow, side)| {
-            *side == Side::Sender || !sent.contains(&[flow.source, flow.destination])
-        })
-        .map(|(flow, _)| flow)
-        .collect()
+    let known = |(flow, side): &(Flow, Side)| {
+        let Flow { source, destination, bytes, .. } = *flow;
+        let is_told_by_peer =
+            bytes == 0 && destination < source && sent.contains(&[destination, source]);
+        match side {
+            Side::Sender => !is_told_by_peer,
+            Side::Receiver => !sent.contains(&[source, destination]),
+        }
+    };
+    let mut flows: Vec<Flow> = told.into_iter().filter(known).map(|(flow, _)| flow).collect();
+    name_shared_paths(&mut flows);
+    flows
 }
 
 /// Reads the recordings in `text`; the error says what it is not.

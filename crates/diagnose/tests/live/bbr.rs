@@ -126,7 +126,7 @@ fn bbr_without_a_queue_is_at_the_capacity_that_it_measures() {
     }
     let verdict = live.period().verdict();
     assert_eq!(verdict.class, Class::Bandwidth);
-    assert!(verdict.words.contains("as bbr measures it"), "{}", verdict.words);
+    assert!(verdict.words.contains("as measured by bbr"), "{}", verdict.words);
     // A smaller window would empty no queue.
     assert_eq!(verdict.fix, "Only a faster path would help.");
     // One that queues has its own words.

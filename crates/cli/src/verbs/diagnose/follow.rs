@@ -124,7 +124,7 @@ fn table(flows: &[RecentFlow], rows: usize, lost: u64) -> String {
     }
     if lost > 0 {
         let packets =
-            counted(lost, "packet came too fast and was", "packets came too fast and were");
+            counted(lost, "packet arrived too fast and was", "packets arrived too fast and were");
         lines.push(format!("{packets} lost"));
     }
     lines.join("\n")

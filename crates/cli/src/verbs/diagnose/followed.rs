@@ -68,7 +68,7 @@ impl Followed {
                     let (time, length) = (frame.arrived, frame.length);
                     take(&Record { time, link, bytes: frame.bytes, length });
                 })
-                .map_err(|error| format!("cannot go on with the device: {error}"))
+                .map_err(|error| format!("cannot read from the device: {error}"))
             }
         }
     }

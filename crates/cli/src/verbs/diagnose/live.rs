@@ -1,8 +1,8 @@
 //! Diagnoses live connections by sampling them for a while.
 
-use sweetspot_diagnose::Flow;
 use sweetspot_diagnose::live::{Live, SAMPLE_INTERVAL, Side};
 use sweetspot_diagnose::report::{DiagnosisReport, rank};
+use sweetspot_diagnose::{Flow, name_shared_paths};
 use sweetspot_linux::clock;
 use sweetspot_linux::diag::{Detail, DiagConnection};
 use sweetspot_linux::processes;
@@ -67,10 +67,12 @@ pub fn watch(
     let mut flows: Vec<(u64, Flow)> =
         tellers(&watched).map(|each| each.flow(&watched, &owners, host.is_own())).collect();
     rank(&mut flows);
+    let mut flows: Vec<Flow> = flows.into_iter().map(|(_, flow)| flow).collect();
+    name_shared_paths(&mut flows);
     let left_out = flows.len().saturating_sub(max);
     flows.truncate(max);
     let report = DiagnosisReport {
-        flows: flows.into_iter().map(|(_, flow)| flow).collect(),
+        flows,
         flows_left_out: left_out as u64,
         packets: None,
         tcp_segments: None,

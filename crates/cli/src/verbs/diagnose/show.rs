@@ -23,7 +23,7 @@ pub fn report(report: &DiagnosisReport) {
     if report.flows_left_out > 0 {
         out!("");
         let flows = counted(report.flows_left_out, "smaller flow is", "smaller flows are");
-        out!("{flows} left out (--flows N tells of more)");
+        out!("{flows} left out (--flows N shows more)");
     }
 }
 

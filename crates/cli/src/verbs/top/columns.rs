@@ -40,7 +40,7 @@ const COLUMNS: [TableColumn; 15] = [
     column("cwnd", 9, RIGHT, 8, |r| size(r.congestion_window())),
     column("retrans", 8, RIGHT, 9, |r| r.retransmitted().to_string()),
     column("bytes", 9, RIGHT, 10, |r| size(Some(r.bytes()))),
-    column("sweet spot", 11, RIGHT, 5, |r| size(r.live().sweet_spot())),
+    column("sweet spot", 11, RIGHT, 5, |r| size(r.sweet_spot())),
 ];
 
 /// In place of program and direction, where the peer has no room otherwise: 60 columns show it with the rate.

@@ -6,7 +6,7 @@ use ratatui::style::{Style, Stylize};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Block, Cell, Paragraph, Row as Line1, Sparkline, Table as Grid, Wrap};
 use sweetspot_diagnose::live::Period;
-use sweetspot_diagnose::{Class, Flow};
+use sweetspot_diagnose::{Class, Flow, counted};
 use sweetspot_program::print::whole_parts;
 
 use super::columns::{
@@ -228,14 +228,14 @@ fn draw_row(
     lines.extend([
         format!("time in the last 10 s: {}", flow.limits.words()),
         format!(
-            "round trip {} ms (minimum {}), window {}, cwnd {}, sweet spot {}, {} retransmitted",
+            "RTT {} ms (minimum {}), window {}, cwnd {}, {} retransmitted",
             ms(row.rtt()),
             ms(row.live().rtt_min()),
             size(row.window()),
             size(row.congestion_window()),
-            size(row.live().sweet_spot()),
-            row.retransmitted()
+            counted(row.retransmitted(), "segment", "segments"),
         ),
+        sweet_spot(row),
     ]);
     let text: Vec<Line<'_>> = lines.into_iter().map(Line::from).collect();
     frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: true }), words);
@@ -243,6 +243,13 @@ fn draw_row(
     // The same units as in the table.
     draw_past(frame, rates, ("Mbit/s", 1e6), &past(|(rate, _)| *rate));
     draw_past(frame, trips, ("RTT ms", 1e3), &past(|(_, rtt)| *rtt));
+}
+
+fn sweet_spot(row: &ConnectionRow) -> String {
+    match row.sweet_spot() {
+        Some(window) => format!("sweet spot {}", size(Some(window))),
+        None => "sweet spot unknown: no standing queue has shown the path's capacity".to_owned(),
+    }
 }
 
 /// The verdict, fix and remarks of `sweetspot diagnose` on the last ten seconds.

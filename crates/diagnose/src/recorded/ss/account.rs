@@ -19,6 +19,9 @@ pub struct Account {
     pub persists: bool,
     /// The time since the last acknowledgement (`lastack`).
     pub since_ack: Duration,
+    /// The time since data was last sent or received, if that is longer than the retransmission timeout: the connection is then idle
+    /// (RFC 5681, section 4.1).
+    pub idle_for: Option<Duration>,
     /// Timeouts in a row without an answer (`backoff`).
     pub backoff: u64,
     /// Whether it has the number of all timeouts (`total_rto`, Linux 6.7).
@@ -35,6 +38,7 @@ pub fn account(line: &str, timer: Option<&str>, at: Time, queues: [Bytes; 2]) ->
         has_peer_window: words.number("snd_wnd").is_some(),
         persists: timer.is_some_and(|timer| timer.contains("persist")),
         since_ack: words.time("lastack"),
+        idle_for: words.idle_for(),
         backoff: words.small("backoff").into(),
         has_timeouts: words.number("total_rto").is_some(),
     }
@@ -70,6 +74,11 @@ impl<'a> Words<'a> {
     fn millis(&self, name: &str) -> Duration {
         let value = self.text(name).and_then(|value| value.split('/').next()?.parse::<f64>().ok());
         micros((value.unwrap_or(0.0).max(0.0) * 1e3).round() as u64)
+    }
+
+    fn idle_for(&self) -> Option<Duration> {
+        let since = self.time("lastsnd").min(self.time("lastrcv"));
+        (since > self.millis("rto")).then_some(since)
     }
 
     /// One number of `skmem:(r0,rb131072,t0,tb87040,f0,w4096,o0,bl0,d0)`.

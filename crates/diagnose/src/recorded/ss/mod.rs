@@ -133,7 +133,8 @@ fn recording(collected: Collected, has_time: bool, shows_windows: bool) -> Optio
         }
         // `busy` counts only while this end sends.
         let sends = only.sample.acked >= only.sample.received;
-        return (has_busy && sends).then(|| life(ends, only.sample)).flatten();
+        let life = (has_busy && sends).then(|| life(ends, only.sample)).flatten();
+        return life.or_else(|| idle_since(ends, only));
     }
     let (mut busy, mut shut, mut timeouts) = (Duration::ZERO, Duration::ZERO, 0);
     let mut samples = vec![accounts[0].sample];
@@ -192,6 +193,15 @@ fn silent_since(ends: [SocketAddr; 2], only: &Account) -> Recording {
         ..only.sample
     };
     Recording { ends, samples: vec![begun, ended], is_one_reading: false }
+}
+
+/// The time since the last data of a connection on which nothing waits.
+fn idle_since(ends: [SocketAddr; 2], only: &Account) -> Option<Recording> {
+    let Sample { under_way, queued, unread, .. } = only.sample;
+    let waits = under_way > 0 || (queued, unread) != (Bytes::ZERO, Bytes::ZERO);
+    let idle_for = only.idle_for.filter(|_| !waits)?;
+    let [begun, ended] = [Time::ZERO, Time::ZERO + idle_for].map(|at| Sample { at, ..only.sample });
+    Some(Recording { ends, samples: vec![begun, ended], is_one_reading: false })
 }
 
 /// The totals of one reading as a recording of the connection's life: the time in which it had data under way.
