@@ -95,7 +95,7 @@ fn a_connection_is_explained_tuned_and_let_go_by_a_key_each() -> Tested {
     press("d")?;
     wait_for("the explanation", || text().contains("do:").then_some(()))?;
     press("t")?;
-    let on = || ["Tuning,", "lifts", "permission"].iter().any(|word| text().contains(word));
+    let on = || ["Tuning,", "removes", "permission"].iter().any(|word| text().contains(word));
     wait_for("tuning", || on().then_some(()))?;
     if text().contains("permission") {
         sweetspot_testing::skipped("no permission to tune another process (root)");

@@ -1,5 +1,6 @@
 //! The table's columns, the same on a screen and as text.
 
+use std::collections::HashSet;
 use std::io::IsTerminal;
 use std::net::{IpAddr, SocketAddr};
 
@@ -42,6 +43,10 @@ const COLUMNS: [TableColumn; 15] = [
     column("bytes", 9, RIGHT, 10, |r| size(Some(r.bytes()))),
     column("sweet spot", 11, RIGHT, 5, |r| size(r.sweet_spot())),
 ];
+
+/// The local port, behind the peer: shown where the peer alone does not tell connections apart.
+const LOCAL: TableColumn =
+    column("local", 6, RIGHT, 3, |r| format!(":{}", r.connection.local.port()));
 
 /// In place of program and direction, where the peer has no room otherwise: 60 columns show it with the rate.
 const NARROW: [TableColumn; 2] = [
@@ -110,11 +115,26 @@ impl TableColumn {
     }
 }
 
+/// Whether one peer has several of these connections, which only their local ports tell apart.
+pub fn are_parallel(rows: &[&ConnectionRow]) -> bool {
+    let mut peers = HashSet::new();
+    !rows.iter().all(|row| peers.insert(row.connection.remote))
+}
+
 /// The columns that fit into `width` characters, of a screen or of text: a number is never truncated, because
 /// the rest would be another number. The column that the table is sorted by stays as long as there is room for it.
-pub fn fitting(width: u16, on_screen: bool, order: SortOrder) -> Vec<&'static TableColumn> {
+pub fn fitting(
+    width: u16,
+    on_screen: bool,
+    order: SortOrder,
+    are_parallel: bool,
+) -> Vec<&'static TableColumn> {
     const ALL: &[TableColumn] = &COLUMNS;
     let mut shown: Vec<&TableColumn> = ALL.iter().filter(|c| on_screen || !c.screen).collect();
+    if are_parallel {
+        let behind = shown.iter().position(|c| c.heading == PEER_HEADING).map_or(0, |at| at + 1);
+        shown.insert(behind, const { &LOCAL });
+    }
     let needed =
         |shown: &[&TableColumn]| shown.iter().map(|c| c.width + 1).sum::<u16>() + LIMIT_WIDTH;
     while needed(&shown) > width {
@@ -161,7 +181,7 @@ pub fn text(
     order: SortOrder,
     none: Option<String>,
 ) -> String {
-    let columns = fitting(width, false, order);
+    let columns = fitting(width, false, order, are_parallel(rows));
     let line = |cells: &dyn Fn(&TableColumn) -> String, limit: &str| {
         let mut line: String = columns.iter().map(|c| fit(c, &cells(c))).collect();
         line += limit;
@@ -277,7 +297,7 @@ mod tests {
     }
 
     fn sorted(width: u16, order: SortOrder) -> Vec<&'static str> {
-        fitting(width, false, order).into_iter().map(|column| column.heading).collect()
+        fitting(width, false, order, false).into_iter().map(|column| column.heading).collect()
     }
 
     #[test]
@@ -301,10 +321,21 @@ mod tests {
         assert_eq!(sparkline(std::iter::empty()), " ".repeat(10));
     }
 
+    /// A peer of two connections: 79 columns and 7 more. A terminal of 80 then leaves out the round trip.
+    #[test]
+    fn the_local_port_tells_parallel_connections_apart_on_80_columns() {
+        let shown = |width| {
+            let columns = fitting(width, false, SortOrder::Traffic, true);
+            columns.into_iter().map(|column| column.heading).collect::<Vec<_>>()
+        };
+        assert_eq!(shown(80), ["", "program", "peer", "local", "Mbit/s"]);
+        assert_eq!(shown(86), ["", "program", "peer", "local", "Mbit/s", "RTT ms"]);
+    }
+
     /// The two columns of the past take ten and a space each, beside the 152 of all others.
     #[test]
     fn a_wide_screen_shows_the_past_in_the_table() {
-        let shown = |width| fitting(width, true, SortOrder::Traffic).len();
+        let shown = |width| fitting(width, true, SortOrder::Traffic, false).len();
         assert_eq!([shown(174), shown(173), shown(163), shown(162)], [15, 14, 14, 13]);
     }
 

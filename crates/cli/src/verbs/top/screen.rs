@@ -34,6 +34,8 @@ pub struct Screen {
     pub tuned: Vec<TunedHere>,
     /// Why the last reading failed.
     pub trouble: Option<String>,
+    /// Why the last key had no effect.
+    pub refusal: Option<String>,
     /// Whether the connections are in this process's network namespace.
     pub is_own_namespace: bool,
 }
@@ -55,6 +57,7 @@ impl Screen {
             names: None,
             tuned: Vec::new(),
             trouble: None,
+            refusal: None,
             is_own_namespace,
         }
     }
@@ -88,6 +91,7 @@ impl Screen {
             // A letter with Ctrl or Alt is not the letter.
             return letter == 'c' && key.modifiers.contains(KeyModifiers::CONTROL);
         }
+        self.refusal = None;
         if self.typing {
             self.type_filter(key.code);
             return false;
@@ -160,7 +164,7 @@ impl Screen {
         self.tuned.retain(|tuned| tuned.cookie != cookie);
         match TunedHere::begin(row) {
             Ok(tuned) => self.tuned.push(tuned),
-            Err(why) => self.trouble = Some(why),
+            Err(why) => self.refusal = Some(why),
         }
     }
 

@@ -8,6 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use sweetspot_control::TuneEventKind;
+use sweetspot_diagnose::live::Side;
 use sweetspot_linux::signals::{Signal, unblock_on_exec};
 use sweetspot_units::{Bytes, Rate};
 use sweetspot_watch::ConnectionRow;
@@ -15,6 +16,10 @@ use tempfile::TempDir;
 
 /// Number of samples to average, one second each by default.
 const READINGS: usize = 10;
+
+/// A rate of its own would not limit a program that sends little, and slow down a flow that still grows.
+const UNKNOWN_CAPACITY: &str =
+    "not tuned: a pacing rate needs the path's capacity, which no standing queue has shown so far";
 
 /// A connection that is, or was, tuned from here.
 pub struct TunedHere {
@@ -32,11 +37,15 @@ impl TunedHere {
     /// Starts to tune the connection of `row`.
     ///
     /// # Errors
-    /// If its process is not known, or the tuner cannot be started.
+    /// If its process is not known, if it sends over a path of unknown capacity, or if the tuner cannot be started.
     pub fn begin(row: &ConnectionRow) -> Result<TunedHere, String> {
         let owner = row.owner.as_ref().ok_or(
             "cannot see which process owns this connection; run top as root to tune it".to_owned(),
         )?;
+        let sends = row.side() == Side::Sender && row.rate() > Rate::ZERO;
+        if sends && row.sweet_spot().is_none() {
+            return Err(UNKNOWN_CAPACITY.to_owned());
+        }
         let start = || -> io::Result<(Child, TempDir)> {
             let directory = tempfile::tempdir()?;
             let trouble = File::create(directory.path().join("trouble"))?;
@@ -97,7 +106,7 @@ impl TunedHere {
         let trouble = self.read("trouble");
         let state = match (running, trouble.lines().last(), last) {
             (_, Some(trouble), _) => format!("Not tuned: {trouble}"),
-            (true, None, Some(event)) if holds => format!("Tuning (u lifts the limit): {event}"),
+            (true, None, Some(event)) if holds => format!("Tuning (u removes the limit): {event}"),
             (true, None, Some(event)) => format!("Tuning, no limit now (u stops it); {event}"),
             (true, None, None) => "Tuning, nothing to limit so far (u stops it)".to_owned(),
             (false, None, _) => "Tuning has ended; t tunes again".to_owned(),

@@ -10,7 +10,8 @@ use sweetspot_diagnose::{Class, Flow, counted};
 use sweetspot_program::print::whole_parts;
 
 use super::columns::{
-    LIMIT_WIDTH, PEER_HEADING, TableColumn, WATCHED_LIMIT_HEADING, fitting, ms, nothing, size,
+    LIMIT_WIDTH, PEER_HEADING, TableColumn, WATCHED_LIMIT_HEADING, are_parallel, fitting, ms,
+    nothing, size,
 };
 use super::order::select;
 use super::screen::Screen;
@@ -42,7 +43,7 @@ pub fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {
             draw_row(frame, body, (row, flow), tuned.map(|tuned| tuned.told(row)));
         }
         None if screen.open.is_some() => {
-            frame.render_widget(Paragraph::new("This connection is over. Esc goes back."), body);
+            frame.render_widget(Paragraph::new("This connection has ended. Esc goes back."), body);
         }
         None => draw_table(frame, body, screen),
     }
@@ -58,17 +59,17 @@ n           show names of peers instead of addresses
 d           explain the connection: limit, evidence, fix
 t           tune it, as sweetspot tune attach does
 u           undo that; leaving top undoes all
-space, f    freeze and go on
+space, f    freeze or resume
 Up, Down    mark a connection; Enter opens it
 
-↑ ↓         most data goes out, comes in
+↑ ↓         mostly sending, mostly receiving
 Mbit/s      payload in the last interval
 RTT ms      round trip by this kernel; min: the shortest
 window      the peer's, or our own if we receive
-cwnd        congestion window
-retrans     segments that this end has retransmitted
+cwnd        congestion window; retrans: retransmissions
 past        the last ten readings, on wide screens
-sweet spot  the window that is as fast without a queue
+local       local port, if a peer has several connections
+sweet spot  smallest window at full rate; - while unknown
 limited by  over the last 10 s, as diagnose names it;
             red: losses, or an end that stalls; green: at
             capacity; yellow: a window or an application";
@@ -130,7 +131,7 @@ fn footline(screen: &Screen, width: usize) -> Vec<String> {
     if screen.help {
         return vec!["any key goes back".to_owned()];
     }
-    if let Some(why) = &screen.trouble {
+    if let Some(why) = screen.trouble.as_ref().or(screen.refusal.as_ref()) {
         return wrapped(why, width);
     }
     let keys: &[&str] = match screen.open {
@@ -168,7 +169,7 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, screen: &mut Screen) {
     screen.marked.select(Some(marked));
     let first = (marked + 1).saturating_sub(height);
     let visible = rows.iter().skip(first).take(height);
-    let columns = fitting(area.width, true, screen.order);
+    let columns = fitting(area.width, true, screen.order, are_parallel(&rows));
     let held: Vec<u64> =
         screen.tuned.iter_mut().filter_map(|tuned| tuned.holds().then_some(tuned.cookie)).collect();
     let lines = visible.enumerate().map(|(at, row)| {
@@ -303,6 +304,7 @@ mod tests {
             names: None,
             tuned: Vec::new(),
             trouble: None,
+            refusal: None,
             is_own_namespace: true,
         }
     }
