@@ -10,7 +10,6 @@ use sweetspot_units::Bytes;
 use super::IncomingFiles;
 use super::existing::followed;
 use super::file::IncomingFile;
-use super::plan::leads_out;
 use super::plan_file::{Planned, is_same};
 use super::state::Fate;
 use crate::TransferError;
@@ -38,10 +37,6 @@ impl IncomingFiles {
             EntryKind::Stream => self.dry_run_file(target, number, entry, 0, there.as_ref()),
             EntryKind::Directory => self.dry_run_directory(&entry, there.as_ref()),
             EntryKind::Symlink { target: to } => {
-                let depth = entry.path.depth().saturating_sub(usize::from(self.is_top_chosen()));
-                if !self.policy.outward_links && leads_out(to, depth) {
-                    return Err(TransferError::LeadsOut(entry.path.to_string().into()));
-                }
                 let same = there.as_ref().is_some_and(|stat| {
                     target.may_tell(stat) && target.is_symlink_to(&entry.path, to)
                 });

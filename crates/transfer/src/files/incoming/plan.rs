@@ -12,7 +12,7 @@ use super::kept::{LateDirectory, shortened};
 use super::name_list::Announced;
 use super::plan_file::{Planned, announced};
 use super::state::Fate;
-use super::{Answers, Destination, IncomingFiles, exists_or};
+use super::{Answers, Destination, IncomingFiles, Top, exists_or};
 use crate::files::quota::room_of;
 use crate::files::target::{self, TargetDirectory};
 use crate::limits::{MAX_ATTRIBUTE_BYTES, MAX_OPEN_FILES, attribute_bytes};
@@ -95,21 +95,12 @@ impl IncomingFiles {
             return Err(TransferError::TooMuch { path: entry.path.to_string().into(), reason });
         }
         self.remember(number, &entry)?;
-        if self.policy.dry_run {
-            let path = entry.path.clone();
-            let planned = self.plan_dry_run(target, number, entry);
-            return planned.map_err(|error| self.concealed(&path, error));
-        }
+        self.check_outward(&entry, top)?;
         let path = entry.path.clone();
         let planned = match &entry.kind {
             EntryKind::Directory => self.plan_directory(target, number, entry),
-            EntryKind::Symlink { target: to } => {
-                let depth = path.depth().saturating_sub(usize::from(top.is_chosen()));
-                if !self.policy.outward_links && leads_out(to, depth) {
-                    return Err(TransferError::LeadsOut(path.to_string().into()));
-                }
-                self.plan_symlink(target, &entry, to)
-            }
+            _ if self.policy.dry_run => self.plan_dry_run(target, number, entry),
+            EntryKind::Symlink { target: to } => self.plan_symlink(target, &entry, to),
             EntryKind::HardLink { to } => {
                 self.take_room(&path, room_of(0))?;
                 lock(&self.state).hard_links.push((number, *to));
@@ -155,6 +146,16 @@ impl IncomingFiles {
     }
 
     /// The error as the peer may learn it: without the right to read, not the kind of file in the way.
+    /// Refuses a symbolic link that leads out of the directory.
+    fn check_outward(&self, entry: &Entry, top: &Top) -> Result<()> {
+        let EntryKind::Symlink { target: to } = &entry.kind else { return Ok(()) };
+        let depth = entry.path.depth().saturating_sub(usize::from(top.is_chosen()));
+        if !self.policy.outward_links && leads_out(to, depth) {
+            return Err(TransferError::LeadsOut(entry.path.to_string().into()));
+        }
+        Ok(())
+    }
+
     fn concealed(&self, path: &RelativePath, error: TransferError) -> TransferError {
         let tells = match &error {
             TransferError::IsDirectory(_) | TransferError::NotADirectory(_) => true,
@@ -280,7 +281,7 @@ impl IncomingFiles {
 
 /// Whether a symbolic link to `to`, in a directory of this depth, leads out of the transfer's. A name within `to` may be
 /// a link that leads upwards, so `..` is good only at its start.
-pub(super) fn leads_out(to: &[u8], depth: usize) -> bool {
+fn leads_out(to: &[u8], depth: usize) -> bool {
     let names: Vec<&[u8]> =
         to.split(|byte| *byte == b'/').filter(|name| !matches!(*name, b"" | b".")).collect();
     let upwards = names.iter().take_while(|name| **name == b"..").count();
