@@ -107,11 +107,7 @@ pub fn run(arguments: DemoArguments) -> Ending {
 const FINISHED: &str = "finished.json";
 
 /// Shows and writes the variants that had finished when the demo was interrupted.
-fn keep_finished(
-    arguments: &DemoArguments,
-    scratch: &Path,
-    total: usize,
-) -> Result<(), Box<dyn std::error::Error>> {
+fn keep_finished(arguments: &DemoArguments, scratch: &Path, total: usize) -> Fallible<()> {
     let text = fs::read(scratch.join(FINISHED)).unwrap_or_default();
     let Ok(outcome) = serde_json::from_slice::<DemoOutcome>(&text) else {
         err!("sweetspot: interrupted before a variant was complete; there is no result");

@@ -156,7 +156,7 @@ impl<'a> Client<'a> {
         error: TransferError,
         give_up: Time,
         observer: &mut dyn TransferObserver,
-    ) -> Result<Link, TransferError> {
+    ) -> Result<Link> {
         let (mut pause, mut refusals) = (FIRST_PAUSE, 0);
         // Why the last attempt failed, if there was one.
         let mut latest = None;
@@ -265,7 +265,7 @@ impl TransferObserver for Counting<'_> {
 }
 
 /// A new name for a transfer.
-fn transfer_id() -> Result<String, TransferError> {
+fn transfer_id() -> Result<String> {
     let id: [u8; 16] = random_bytes("drawing a number")?;
     Ok(HEXLOWER.encode(&id))
 }

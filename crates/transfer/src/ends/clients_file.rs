@@ -12,7 +12,7 @@ use sweetspot_units::Time;
 
 use crate::limits::{CLIENTS_SETTLE, MAX_CLIENTS_FILE_BYTES};
 use crate::lock::lock;
-use crate::{ClientsFileError, TransferError};
+use crate::{ClientsFileError, Result, TransferError};
 
 /// A file of clients.
 pub(crate) struct ClientsFile {
@@ -38,7 +38,7 @@ type Version = (u64, u64, u64, i64, i64);
 
 impl ClientsFile {
     /// Reads the file at `path`. Lines with mistakes admit no client, and cause a complaint.
-    pub fn open(path: &Path) -> Result<ClientsFile, TransferError> {
+    pub fn open(path: &Path) -> Result<ClientsFile> {
         let wrong = |reason| TransferError::Clients { path: path.to_owned(), reason };
         let (file, version) = open(path).map_err(wrong)?;
         let (clients, errors) = parse(&file, &read(&file).map_err(wrong)?).map_err(wrong)?;

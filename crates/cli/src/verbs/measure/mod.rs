@@ -249,10 +249,7 @@ fn quick(common: &SharedArguments) -> Ending {
 
 impl SharedArguments {
     /// Measures, writes the scenario, and simulates the path as it was measured.
-    fn measure(
-        &self,
-        plan: Plan,
-    ) -> Result<(Measured, outlook::Outlook), Box<dyn std::error::Error>> {
+    fn measure(&self, plan: Plan) -> Fallible<(Measured, outlook::Outlook)> {
         self.check_port()?;
         if let Some(server) = self.server() {
             let measured = measure_one_sided(&server)?;
@@ -340,7 +337,7 @@ impl SharedArguments {
         }
     }
 
-    fn contact(&self) -> Result<Contact, Box<dyn std::error::Error>> {
+    fn contact(&self) -> Fallible<Contact> {
         let contact = self.contact.contact(self.far_end.as_deref())?;
         let next = "start `sweetspot serve --dir DIR` at the far end and give the line it prints";
         Ok(contact.ok_or_else(|| UsageError::new(format!("there is no ticket: {next}")))?)

@@ -106,7 +106,7 @@ pub fn measure(
     contact: &Contact,
     mut plan: Plan,
     progress: &mut dyn FnMut(&str) -> ControlFlow<()>,
-) -> Result<Measured, TransferError> {
+) -> Result<Measured> {
     let start = clock::now();
     let link = contact.dial_to_measure(false)?;
     let channel = Arc::clone(&link.channel);
@@ -163,7 +163,7 @@ impl Prober<'_> {
         &mut self,
         measurement: &mut Measurement,
         progress: &mut dyn FnMut(&str) -> ControlFlow<()>,
-    ) -> Result<(), TransferError> {
+    ) -> Result<()> {
         self.wait_ready()?;
         while let Some(step) = measurement.poll_step() {
             if progress(&measurement.progress()).is_break() {

@@ -17,7 +17,7 @@ use crate::{Result, TransferError};
 
 impl Sending<'_> {
     /// Lists everything that there is.
-    pub(super) fn list(&self, list: &SourceList) -> Result<(), TransferError> {
+    pub(super) fn list(&self, list: &SourceList) -> Result<()> {
         let (mut entries, mut unanswered) = (Vec::new(), Vec::new());
         let (mut count, mut with_content, mut bytes, mut left_out) = (0u32, 0u32, 0u64, 0u32);
         let mut last = clock::now();
@@ -61,7 +61,7 @@ impl Sending<'_> {
         first: u32,
         entries: &mut Vec<Entry>,
         unanswered: &mut Vec<Unanswered>,
-    ) -> Result<(), TransferError> {
+    ) -> Result<()> {
         if entries.is_empty() {
             return Ok(());
         }

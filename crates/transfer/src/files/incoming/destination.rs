@@ -16,7 +16,7 @@ use crate::{Result, TransferError};
 impl Destination {
     /// Opens the directory for this offer, by rsync's rule: the same command means the same place each time. Only a single file
     /// takes the name of a target that is not a directory; for anything else the target is the directory, made if missing.
-    pub fn open(target: &Target, offer: &Offer, view: &View) -> Result<Destination, TransferError> {
+    pub fn open(target: &Target, offer: &Offer, view: &View) -> Result<Destination> {
         let path = match target {
             // Nothing can be taken back from there.
             Target::Output if !offer.one_file => return Err(TransferError::OneOutput),
@@ -52,11 +52,11 @@ impl Destination {
 }
 
 /// Everything goes into the directory at `path`, under the sender's names.
-fn into(path: &Path, view: &View) -> Result<Destination, TransferError> {
+fn into(path: &Path, view: &View) -> Result<Destination> {
     Ok(Destination::Directory { target: directory(path, view)?, top: Top::Sent })
 }
 
-fn directory(path: &Path, view: &View) -> Result<TargetDirectory, TransferError> {
+fn directory(path: &Path, view: &View) -> Result<TargetDirectory> {
     TargetDirectory::open(path, view.clone()).map_err(unusable(path))
 }
 

@@ -68,11 +68,7 @@ impl IncomingFiles {
     }
 
     /// Gives a file with this content `hash` its mode, time and name.
-    fn put_in_place(
-        &self,
-        file: &IncomingFile,
-        hash: &blake3::Hash,
-    ) -> Result<Fate, TransferError> {
+    fn put_in_place(&self, file: &IncomingFile, hash: &blake3::Hash) -> Result<Fate> {
         let failed = |error| exists_or(&file.path, error);
         let Destination::Directory { target, .. } = &self.destination else {
             io::stdout().flush().map_err(failed)?;

@@ -272,7 +272,7 @@ impl IncomingFiles {
     }
 
     /// Gives a link the owner that it has at the sender, if it may be changed. Returns whether it had another.
-    fn give_owner(&self, target: &TargetDirectory, entry: &Entry) -> Result<bool, TransferError> {
+    fn give_owner(&self, target: &TargetDirectory, entry: &Entry) -> Result<bool> {
         let owner = entry.owner.as_ref().filter(|_| self.policy.replace);
         let Some(owner) = owner.map(|owner| (owner.user, owner.group)) else { return Ok(false) };
         target.give_owner(&entry.path, owner).map_err(|error| target::failed(&entry.path, error))

@@ -282,12 +282,7 @@ impl<'a> Walk<'a> {
         self.seen.as_mut().is_some_and(|seen| !seen.insert(hash))
     }
 
-    fn file(
-        &mut self,
-        place: EntryPlace<'_>,
-        path: RelativePath,
-        stat: &Stat,
-    ) -> Result<(), TransferError> {
+    fn file(&mut self, place: EntryPlace<'_>, path: RelativePath, stat: &Stat) -> Result<()> {
         let (listed, may_grow) = settled(place, stat);
         let size = listed.map_or(stat.st_size as u64, |listed| listed.size);
         // Fewer blocks than content: there are holes.
@@ -335,7 +330,7 @@ impl<'a> Walk<'a> {
         root: &Arc<SourceRoot>,
         entry: Entry,
         file: Option<SourceFile>,
-    ) -> Result<(), TransferError> {
+    ) -> Result<()> {
         self.next = self.next.checked_add(1).ok_or_else(|| {
             TransferError::NothingToSend("there are more than 4 billion files".into())
         })?;
