@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use rustls::{ClientConnection, Connection, InvalidMessage, ServerConfig, ServerConnection};
+use rustls::{ClientConnection, Connection, ServerConfig, ServerConnection};
 use sweetspot_linux::event_fd::is_hung_up;
 use sweetspot_linux::{clock, tcp};
 use sweetspot_protocol::record::Record;
@@ -13,6 +13,7 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::limits::{PARTING_TIMEOUT, PEER_TIMEOUT};
 use crate::lock::lock;
+use crate::wire::handshake::{handshake, tls_error};
 use crate::wire::identity::{self, Identity};
 use crate::wire::pace::{self, ApplicationPace};
 use crate::{Result, TransferError};
@@ -169,7 +170,6 @@ impl Channel {
         if self.peer.ip().to_canonical().is_ipv4() { UDP_IPV4_HEADERS } else { UDP_IPV6_HEADERS }
     }
 
-    /// Shares the time of the peer's last data with `other`.
     /// When the peer's last data arrived.
     pub fn last_heard(&self) -> Time {
         lock(&self.last_heard).at()
@@ -442,46 +442,6 @@ impl Channel {
     }
 }
 
-/// Completes the TLS handshake before `deadline`, however slowly the peer sends.
-fn handshake(
-    tls: &mut Connection,
-    socket: &TcpStream,
-    peer: SocketAddr,
-    deadline: Time,
-) -> Result<()> {
-    let late = || TransferError::Tls {
-        peer: peer.to_string(),
-        reason: "it did not complete the handshake in time".into(),
-    };
-    let mut io = socket;
-    while tls.is_handshaking() || tls.wants_write() {
-        let left = deadline.since(clock::now());
-        if left == Duration::ZERO {
-            return Err(late());
-        }
-        let map = |e: io::Error| match e {
-            e if is_timeout(&e) => late(),
-            e if is_gone(&e) => TransferError::Tls {
-                peer: peer.to_string(),
-                reason: format!("it hung up during the handshake ({e}); it may be busy, try again"),
-            },
-            e => TransferError::Tls { peer: peer.to_string(), reason: e.to_string() },
-        };
-        if tls.wants_write() {
-            socket.set_write_timeout(Some(left.into())).map_err(map)?;
-            tls.write_tls(&mut io).map_err(map)?;
-        } else {
-            socket.set_read_timeout(Some(left.into())).map_err(map)?;
-            if tls.read_tls(&mut io).map_err(map)? == 0 {
-                let reason = "it hung up during the handshake".into();
-                return Err(TransferError::Tls { peer: peer.to_string(), reason });
-            }
-            tls.process_new_packets().map_err(|e| tls_error(peer, &e))?;
-        }
-    }
-    Ok(())
-}
-
 /// Decrypts the bytes read into `tls` and hands them to `take`. Returns whether the peer closed.
 fn drain(tls: &mut Connection, peer: SocketAddr, mut take: impl FnMut(&[u8])) -> Result<bool> {
     let state = tls.process_new_packets().map_err(|e| tls_error(peer, &e))?;
@@ -497,29 +457,8 @@ fn drain(tls: &mut Connection, peer: SocketAddr, mut take: impl FnMut(&[u8])) ->
     Ok(state.peer_has_closed())
 }
 
-fn tls_error(peer: SocketAddr, error: &rustls::Error) -> TransferError {
-    let peer = peer.to_string();
-    match error {
-        rustls::Error::InvalidCertificate(_) => TransferError::CertificateMismatch(peer),
-        rustls::Error::AlertReceived(_) => {
-            let reason =
-                format!("the other end closed it ({error}); is the ticket from another listener?");
-            TransferError::Tls { peer, reason }
-        }
-        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
-            let reason =
-                "it does not use TLS; is that program sweetspot, and is the port right?".into();
-            TransferError::Tls { peer, reason }
-        }
-        _ => TransferError::Tls { peer, reason: error.to_string() },
-    }
-}
-
-fn is_timeout(e: &io::Error) -> bool {
-    matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
-}
-
-fn is_gone(e: &io::Error) -> bool {
+/// Whether the error means that the connection has ended.
+pub(super) fn is_gone(e: &io::Error) -> bool {
     use io::ErrorKind::{
         BrokenPipe, ConnectionAborted, ConnectionReset, HostUnreachable, NetworkUnreachable,
         NotConnected, TimedOut, UnexpectedEof,

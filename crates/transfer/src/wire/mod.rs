@@ -3,6 +3,7 @@
 
 pub mod channel;
 pub mod frame_reader;
+mod handshake;
 pub mod identity;
 pub mod link;
 pub mod over;

@@ -1,0 +1,74 @@
+//! The TLS handshake of a connection, and its errors in words.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+
+use rustls::{Connection, InvalidMessage};
+use sweetspot_linux::clock;
+use sweetspot_units::{Duration, Time};
+
+use crate::wire::channel::is_gone;
+use crate::{Result, TransferError};
+
+/// Completes the TLS handshake before `deadline`, however slowly the peer sends.
+pub(super) fn handshake(
+    tls: &mut Connection,
+    socket: &TcpStream,
+    peer: SocketAddr,
+    deadline: Time,
+) -> Result<()> {
+    let late = || TransferError::Tls {
+        peer: peer.to_string(),
+        reason: "it did not complete the handshake in time".into(),
+    };
+    let mut io = socket;
+    while tls.is_handshaking() || tls.wants_write() {
+        let left = deadline.since(clock::now());
+        if left == Duration::ZERO {
+            return Err(late());
+        }
+        let map = |e: io::Error| match e {
+            e if is_timeout(&e) => late(),
+            e if is_gone(&e) => TransferError::Tls {
+                peer: peer.to_string(),
+                reason: format!("it hung up during the handshake ({e}); it may be busy, try again"),
+            },
+            e => TransferError::Tls { peer: peer.to_string(), reason: e.to_string() },
+        };
+        if tls.wants_write() {
+            socket.set_write_timeout(Some(left.into())).map_err(map)?;
+            tls.write_tls(&mut io).map_err(map)?;
+        } else {
+            socket.set_read_timeout(Some(left.into())).map_err(map)?;
+            if tls.read_tls(&mut io).map_err(map)? == 0 {
+                let reason = "it hung up during the handshake".into();
+                return Err(TransferError::Tls { peer: peer.to_string(), reason });
+            }
+            tls.process_new_packets().map_err(|e| tls_error(peer, &e))?;
+        }
+    }
+    Ok(())
+}
+
+/// The error for a peer with which TLS failed.
+pub(super) fn tls_error(peer: SocketAddr, error: &rustls::Error) -> TransferError {
+    let peer = peer.to_string();
+    match error {
+        rustls::Error::InvalidCertificate(_) => TransferError::CertificateMismatch(peer),
+        rustls::Error::AlertReceived(_) => {
+            let reason =
+                format!("the other end closed it ({error}); is the ticket from another listener?");
+            TransferError::Tls { peer, reason }
+        }
+        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
+            let reason =
+                "it does not use TLS; is that program sweetspot, and is the port right?".into();
+            TransferError::Tls { peer, reason }
+        }
+        _ => TransferError::Tls { peer, reason: error.to_string() },
+    }
+}
+
+fn is_timeout(e: &io::Error) -> bool {
+    matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
