@@ -1,5 +1,6 @@
 //! Failures of a transfer or a server, in words for this end and for the peer.
 
+mod class;
 pub(crate) mod for_peer;
 
 use std::io;
@@ -448,50 +449,6 @@ pub enum TransferError {
 }
 
 impl TransferError {
-    /// Whether the peer needs no message: it gave its own reason, or it is gone.
-    pub fn is_peers_doing(&self) -> bool {
-        matches!(
-            self,
-            TransferError::PeerGone { .. }
-                | TransferError::Silent { .. }
-                | TransferError::TooSlow(_)
-                | TransferError::PeerFailed(_)
-                | TransferError::Refused(_)
-        )
-    }
-
-    /// Whether this end failed or the peer broke the protocol: no other name or option would mend that.
-    pub(crate) fn is_fault(&self) -> bool {
-        matches!(
-            self,
-            TransferError::System { .. }
-                | TransferError::State { .. }
-                | TransferError::Protocol { .. }
-                | TransferError::Stalled(_)
-        )
-    }
-
-    /// Whether the path or the peer failed, so that the transfer may go on over a new connection.
-    pub fn is_of_the_path(&self) -> bool {
-        matches!(
-            self,
-            TransferError::PeerGone { .. }
-                | TransferError::Silent { .. }
-                | TransferError::TooSlow(_)
-                | TransferError::Unreachable { .. }
-                | TransferError::Tls { .. }
-        )
-    }
-
-    /// Whether the other end's program ended or was stopped, and with it its ticket: a new one may go on.
-    pub fn is_of_the_program(&self) -> bool {
-        match self {
-            TransferError::Gone(_) => true,
-            TransferError::PeerFailed(reason) => reason.raw() == TransferError::Stopped.to_string(),
-            _ => false,
-        }
-    }
-
     /// The message without the advice to start the transfer again, for one that goes on by itself.
     pub fn without_restart(&self) -> String {
         if let TransferError::Unreachable { address, source } = self {

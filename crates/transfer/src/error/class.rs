@@ -1,0 +1,49 @@
+//! Which side a failure is of: this end, the peer, its program, or the path.
+
+use super::TransferError;
+
+impl TransferError {
+    /// Whether the peer needs no message: it gave its own reason, or it is gone.
+    pub fn is_peers_doing(&self) -> bool {
+        matches!(
+            self,
+            TransferError::PeerGone { .. }
+                | TransferError::Silent { .. }
+                | TransferError::TooSlow(_)
+                | TransferError::PeerFailed(_)
+                | TransferError::Refused(_)
+        )
+    }
+
+    /// Whether this end failed or the peer broke the protocol: no other name or option would mend that.
+    pub(crate) fn is_fault(&self) -> bool {
+        matches!(
+            self,
+            TransferError::System { .. }
+                | TransferError::State { .. }
+                | TransferError::Protocol { .. }
+                | TransferError::Stalled(_)
+        )
+    }
+
+    /// Whether the path or the peer failed, so that the transfer may go on over a new connection.
+    pub fn is_of_the_path(&self) -> bool {
+        matches!(
+            self,
+            TransferError::PeerGone { .. }
+                | TransferError::Silent { .. }
+                | TransferError::TooSlow(_)
+                | TransferError::Unreachable { .. }
+                | TransferError::Tls { .. }
+        )
+    }
+
+    /// Whether the other end's program ended or was stopped, and with it its ticket: a new one may go on.
+    pub fn is_of_the_program(&self) -> bool {
+        match self {
+            TransferError::Gone(_) => true,
+            TransferError::PeerFailed(reason) => reason.raw() == TransferError::Stopped.to_string(),
+            _ => false,
+        }
+    }
+}
