@@ -1,0 +1,152 @@
+//! The reports of a server: its transfers, and the connections that it turns away.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sweetspot_control::TransferSummary;
+use sweetspot_linux::clock;
+use sweetspot_protocol::Role;
+use sweetspot_transfer::{FileLog, ServerObserver, TransferError, TransferObserver};
+use sweetspot_units::{Duration, Time};
+
+use super::log::ServiceLog;
+use crate::verbs::transfer::TransferReporter;
+
+pub(super) struct ServerReporter {
+    reporter: TransferReporter,
+    log: ServiceLog,
+    turned_away: Mutex<TurnedAway>,
+}
+
+/// Connections that were refused lately: strangers do not fill the log.
+#[derive(Default)]
+struct TurnedAway {
+    since: Time,
+    lines: u32,
+    unsaid: u64,
+}
+
+/// Refused connections to report one by one in [`REFUSAL_INTERVAL`]; the rest are counted.
+const MAX_REFUSALS: u32 = 10;
+const REFUSAL_INTERVAL: Duration = Duration::from_secs(60);
+
+impl TurnedAway {
+    /// Whether one more is reported, and how many were not since the last.
+    fn note(&mut self, now: Time) -> (bool, u64) {
+        if now.since(self.since) >= REFUSAL_INTERVAL || self.lines == 0 {
+            (self.since, self.lines) = (now, 0);
+        }
+        if self.lines >= MAX_REFUSALS {
+            self.unsaid += 1;
+            return (false, 0);
+        }
+        self.lines += 1;
+        (true, std::mem::take(&mut self.unsaid))
+    }
+}
+
+impl ServerReporter {
+    pub fn new(reporter: TransferReporter, log: ServiceLog) -> ServerReporter {
+        ServerReporter { reporter, log, turned_away: Mutex::default() }
+    }
+
+    fn print(&self, line: &str) {
+        self.reporter.print(line);
+    }
+}
+
+impl Drop for ServerReporter {
+    fn drop(&mut self) {
+        let turned_away = self.turned_away.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if turned_away.unsaid > 0 {
+            let line = format!("{} more connections were turned away", turned_away.unsaid);
+            self.reporter.print(&line);
+        }
+    }
+}
+
+impl ServerObserver for ServerReporter {
+    fn admitted(&self, number: u64, _peer: SocketAddr) -> Box<dyn TransferObserver> {
+        self.reporter.observer(number)
+    }
+
+    fn file_log(
+        &self,
+        number: u64,
+        peer: SocketAddr,
+        client: Option<&str>,
+        role: Role,
+    ) -> Option<Arc<dyn FileLog>> {
+        if let Some(client) = client {
+            self.reporter.remark(&format!("{client} at {peer}: transfer {number}"));
+        }
+        self.log.began(number, peer, client, role)
+    }
+
+    fn ended(&self, number: u64, result: &Result<TransferSummary, TransferError>) {
+        self.log.ended(number, result);
+        match result {
+            Ok(outcome) => {
+                self.reporter.outcome(outcome);
+            }
+            Err(error) => {
+                self.print(&error.to_string());
+                self.reporter.failure(error);
+            }
+        }
+    }
+
+    fn interrupted(&self, number: u64, error: &TransferError) {
+        self.log.interrupted(number, error);
+        self.print(&format!("{} (waiting for it)", error.without_restart()));
+    }
+
+    fn refused(&self, number: u64, error: &TransferError) {
+        self.log.interrupted(number, error);
+        self.print(&format!("{error}; waiting for another try with this ticket"));
+    }
+
+    fn tried(&self, number: u64, result: &Result<TransferSummary, TransferError>) {
+        self.ended(number, result);
+        self.reporter.remark("waiting for another try with this ticket");
+    }
+
+    fn measured(&self, peer: SocketAddr, result: &Result<(), TransferError>) {
+        match result {
+            Ok(()) => self.reporter.detail(&format!("{peer} measured the path")),
+            Err(error) => self.print(&error.to_string()),
+        }
+    }
+
+    fn warned(&self, warning: &str) {
+        self.print(warning);
+    }
+
+    fn turned_away(&self, error: &TransferError) {
+        self.log.refused(error);
+        let mut turned_away = self.turned_away.lock().unwrap_or_else(PoisonError::into_inner);
+        let (said, unsaid) = turned_away.note(clock::now());
+        drop(turned_away);
+        if said && unsaid > 0 {
+            self.print(&format!("{unsaid} more connections were turned away"));
+        }
+        if said {
+            self.print(&error.to_string());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strangers_do_not_fill_the_log() {
+        let mut turned_away = TurnedAway::default();
+        let at = |seconds: u64| Time::ZERO + Duration::from_secs(100 + seconds);
+        let said = (0..1000).filter(|_| turned_away.note(at(0)).0).count();
+        assert_eq!(said, MAX_REFUSALS as usize);
+        assert_eq!(turned_away.note(at(60)), (true, u64::from(1000 - MAX_REFUSALS)));
+        assert_eq!(turned_away.note(at(61)), (true, 0));
+    }
+}
