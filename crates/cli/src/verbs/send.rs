@@ -56,8 +56,8 @@ pub struct SendArguments {
     /// Let the receiver's sizing switch the congestion control even though --congestion is given
     #[arg(long, requires = "congestion")]
     may_switch: bool,
-    /// Share of a busy path for several connections together
-    #[arg(long, value_name = "HOW", default_value = "fair")]
+    /// Share of a busy path that several connections take: fair (one flow's share) or greedy (as much as they can get)
+    #[arg(long, value_name = "HOW", default_value = "fair", hide_possible_values = true)]
     share: Share,
     #[command(flatten)]
     path: PathArguments,
@@ -95,7 +95,8 @@ pub enum Share {
 /// Arguments that select files below the sources.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct ChoiceArguments {
-    /// Leave out matching names: a name at any depth, or with a slash a path as it arrives, such as photos/raw
+    /// Leave out matching names, by rsync's rules: `*.o` or `a/b` at any depth, `/photos/raw` from the top of the transfer,
+    /// `cache/` only directories
     #[arg(long, value_name = "PATTERN", value_parser = pattern)]
     pub exclude: Vec<String>,
     /// Send only the paths listed in this file, one path below the source per line (`-`: standard input)
@@ -109,12 +110,13 @@ pub struct ChoiceArguments {
     pub xattrs: bool,
 }
 
-/// A pattern of names to leave out. An empty one would leave out everything.
-fn pattern(text: &str) -> Result<String, String> {
-    match text.is_empty() {
-        true => Err("it is empty; is a variable unset?".into()),
-        false => Ok(text.to_owned()),
+/// A pattern of names to leave out.
+fn pattern(text: &str) -> Result<String, &'static str> {
+    if text.is_empty() {
+        return Err("it is empty; is a variable unset?");
     }
+    Sources::check_pattern(text)?;
+    Ok(text.to_owned())
 }
 
 impl ChoiceArguments {

@@ -46,7 +46,7 @@ pub enum ClientsFileError {
 pub type Result<T, E = TransferError> = std::result::Result<T, E>;
 
 /// A system error in words, without its number.
-fn system(error: &io::Error) -> String {
+pub(crate) fn system(error: &io::Error) -> String {
     let text = error.to_string();
     let number = error.raw_os_error().map(|code| format!(" (os error {code})"));
     number.and_then(|number| text.strip_suffix(&number)).unwrap_or(&text).to_owned()

@@ -1,5 +1,6 @@
 //! Deletes everything that the sender lacks, after all files have arrived.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
@@ -11,6 +12,7 @@ use sweetspot_protocol::{Printable, RelativePath, TEMP_FILE_PREFIX};
 use super::kept::{ListedNames, shortened};
 use super::{Answers, IncomingFiles};
 use crate::Result;
+use crate::error::system;
 use crate::files::bounded_lines::BoundedLines;
 use crate::files::source::Patterns;
 use crate::files::target::{self, TargetDirectory};
@@ -179,7 +181,7 @@ impl Prune<'_> {
             if !self.files.policy.dry_run
                 || error.raw_os_error() != Some(Errno::NOENT.raw_os_error())
             {
-                self.failed(directory.unwrap_or_default(), &error.to_string());
+                self.failed(directory.unwrap_or_default(), &system(&error));
             }
             Vec::new()
         });
@@ -193,34 +195,36 @@ impl Prune<'_> {
     /// Removes `path`, the contents of a directory first. A directory with something that stays also stays.
     fn remove(&self, path: Vec<u8>, deleted: &mut BoundedLines) {
         let mut removals = vec![Removal { path, emptied: false }];
+        // Directories with something that stays.
+        let mut held = HashSet::new();
         while let Some(Removal { path, emptied }) = removals.pop() {
-            if self.stays(&path) || self.files.is_over() {
-                continue;
+            if self.files.is_over() {
+                return;
             }
             let (directory, name) = split(&path);
             let is_directory = match self.target.status_in(directory, name) {
                 Ok(stat) => target::is(&stat, FileType::Directory),
                 Err(error) => {
-                    self.failed(&path, &error.to_string());
+                    held.extend(directory.map(<[u8]>::to_vec));
+                    self.failed(&path, &system(&error));
                     continue;
                 }
             };
-            if is_directory && !emptied {
+            if held.contains(&path) || self.stays(&path, is_directory) {
+                held.extend(directory.map(<[u8]>::to_vec));
+            } else if is_directory && !emptied {
                 let within = self.names(Some(&path));
                 removals.push(Removal { path, emptied: true });
                 removals.extend(within.into_iter().map(|path| Removal { path, emptied: false }));
-                continue;
+            } else {
+                self.remove_one(&path, is_directory, deleted);
             }
-            self.remove_one(&path, is_directory, deleted);
         }
     }
 
     fn remove_one(&self, path: &[u8], is_directory: bool, deleted: &mut BoundedLines) {
         let (directory, name) = split(path);
         let removed = match self.files.policy.dry_run {
-            true if is_directory && self.names(Some(path)).iter().any(|path| self.stays(path)) => {
-                return;
-            }
             true => Ok(()),
             false => self.target.remove(directory, name, is_directory),
         };
@@ -232,17 +236,17 @@ impl Prune<'_> {
             }
             // Something that is to stay is in it.
             Err(error) if Errno::from_io_error(&error) == Some(Errno::NOTEMPTY) => {}
-            Err(error) => self.failed(path, &error.to_string()),
+            Err(error) => self.failed(path, &system(&error)),
         }
     }
 
     /// Whether a name stays although no file of it came: the sender skipped it, it is excluded, or an unfinished transfer.
-    fn stays(&self, path: &[u8]) -> bool {
+    fn stays(&self, path: &[u8], is_directory: bool) -> bool {
         let unfinished = split(path).1.starts_with(TEMP_FILE_PREFIX.as_bytes());
         if unfinished || self.pruning.skipped.contains(path) {
             return true;
         }
-        self.deletion.keep.is_match(path)
+        self.deletion.keep.is_match(path, is_directory)
     }
 
     fn is_directory(&self, path: &[u8]) -> bool {

@@ -35,7 +35,7 @@ pub struct Sources {
     pub only: Option<Vec<PathBuf>>,
     /// The name at the receiver of the only path; `None`: its own.
     pub name: Option<String>,
-    /// Patterns of names to leave out, as in a shell; those with `/` match from the top.
+    /// Patterns of names to leave out, by rsync's rules.
     pub exclude: Vec<String>,
     /// Whether to send extended attributes.
     pub attributes: bool,
@@ -49,6 +49,11 @@ impl Sources {
     /// Whether they can be sent, as far as that is known before: they are there, and the names and patterns are good.
     pub fn check(&self) -> Result<()> {
         SourceList::new(self).map(|_| ())
+    }
+
+    /// Whether a pattern of names to leave out can be used; an error is its fault.
+    pub fn check_pattern(pattern: &str) -> Result<(), &'static str> {
+        patterns::check(pattern)
     }
 
     /// Whether one of them stands for the contents of a directory.
@@ -80,6 +85,7 @@ struct SourcePath {
     /// Its name at the receiver; `None`: its contents go to the top.
     name: Option<Vec<u8>>,
     standard_input: bool,
+    is_directory: bool,
 }
 
 /// An entry, or the reason why there is none.
@@ -101,13 +107,18 @@ impl SourceList {
             return Err(TransferError::NothingToSend(why));
         }
         let tops = sources.paths.iter().map(|path| SourcePath::new(path, sources.name.as_deref()));
-        let tops: Vec<SourcePath> = tops.collect::<Result<_, _>>()?;
-        distinct(&tops)?;
+        let mut tops: Vec<SourcePath> = tops.collect::<Result<_, _>>()?;
         let metadata = (!tops[0].standard_input)
             .then(|| std::fs::metadata(first).map_err(|e| unreadable(first, e)))
             .transpose()?;
         let only_file = rest.is_empty() && metadata.as_ref().is_some_and(Metadata::is_file);
         let one_file = only_file || rest.is_empty() && tops[0].standard_input;
+        let exclude = Patterns::new(&sources.exclude)?;
+        tops.retain(|top| !top.is_excluded(&exclude));
+        if tops.is_empty() {
+            return Err(TransferError::NothingToSend("every source is excluded".into()));
+        }
+        distinct(&tops)?;
         let contents = tops.iter().any(|top| top.name.is_none());
         let name = match (&tops[..], contents) {
             ([top], false) => {
@@ -117,9 +128,9 @@ impl SourceList {
             _ => format!("{} items", tops.len()),
         };
         Ok(SourceList {
-            many: tops.len() > 1 || contents,
+            many: !rest.is_empty() || contents,
             only: sources.only.clone(),
-            exclude: Patterns::new(&sources.exclude)?,
+            exclude,
             attributes: sources.attributes,
             owners: sources.owners.then(Accounts::of_this_host),
             dense: sources.dense,
@@ -154,10 +165,21 @@ fn distinct(tops: &[SourcePath]) -> Result<()> {
 }
 
 impl SourcePath {
+    /// Whether a pattern leaves it out as a whole. Standard input is not a name.
+    fn is_excluded(&self, exclude: &Patterns) -> bool {
+        let name = self.name.as_deref().filter(|_| !self.standard_input);
+        name.is_some_and(|name| exclude.is_match(name, self.is_directory))
+    }
+
     fn new(path: &Path, name: Option<&str>) -> Result<SourcePath> {
         if path == Path::new("-") {
             let name = name.unwrap_or("stdin").as_bytes().to_vec();
-            return Ok(SourcePath { path: path.into(), name: Some(name), standard_input: true });
+            return Ok(SourcePath {
+                path: path.into(),
+                name: Some(name),
+                standard_input: true,
+                is_directory: false,
+            });
         }
         let is_directory = std::fs::metadata(path).map_err(|e| unreadable(path, e))?.is_dir();
         let bytes = path.as_os_str().as_bytes();
@@ -184,7 +206,7 @@ impl SourcePath {
                 )));
             }
         }
-        Ok(SourcePath { path: path.to_owned(), name: own, standard_input: false })
+        Ok(SourcePath { path: path.to_owned(), name: own, standard_input: false, is_directory })
     }
 }
 

@@ -19,6 +19,7 @@ use sweetspot_protocol::{Printable, RelativePath};
 use super::root::{SourceFile, SourceRoot};
 use super::snapshot::Snapshot;
 use super::{Listed, SourceList, SourcePath};
+use crate::error::system;
 use crate::files::target;
 use crate::limits::{MAX_ATTRIBUTE_BYTES, attribute_bytes};
 use crate::{Result, TransferError};
@@ -124,11 +125,12 @@ impl<'a> Walk<'a> {
             Ok((rustix::fs::fstat(&directory)?, directory))
         };
         let mut parent = open(b"").map(|(_, directory)| directory);
+        let mut directories = Vec::new();
         for (slash, _) in slashes {
             let above = RelativePath::new(&path.as_bytes()[..slash])?;
             parent = match open(root.below(&above)) {
                 Ok((stat, directory)) => {
-                    self.emit(root, self.entry(above, EntryKind::Directory, &stat), None)?;
+                    directories.push(self.entry(above, EntryKind::Directory, &stat));
                     Ok(directory)
                 }
                 Err(error) => return self.left_out(&root.shown(&path), &error),
@@ -143,6 +145,11 @@ impl<'a> Walk<'a> {
             Ok(found) => found,
             Err(error) => return self.left_out(&root.shown(&path), &error),
         };
+        let is_directory = target::is(&stat, FileType::Directory);
+        if self.list.exclude.is_match_or_below(path.as_bytes(), is_directory) {
+            return Ok(());
+        }
+        directories.into_iter().try_for_each(|directory| self.emit(root, directory, None))?;
         let name = path.split().1.to_vec();
         let place = EntryPlace { root, directory: parent.as_fd(), name: OsStr::from_bytes(&name) };
         match self.node(place, path, &stat)? {
@@ -207,14 +214,17 @@ impl<'a> Walk<'a> {
             Ok(path) => path,
             Err(error) => return (self.take)(Listed::LeftOut(error.to_string())).map(|()| None),
         };
-        if self.list.exclude.is_match(path.as_bytes()) {
-            return Ok(None);
-        }
         let name = OsStr::from_bytes(name);
         let looked = level.directory(root).and_then(|directory| {
             let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
             Ok((EntryPlace { root, directory, name }, stat))
         });
+        // Without a status it may be a directory.
+        let may_be_directory =
+            looked.as_ref().map_or(true, |(_, stat)| target::is(stat, FileType::Directory));
+        if self.list.exclude.is_match(path.as_bytes(), may_be_directory) {
+            return Ok(None);
+        }
         let (place, stat) = match looked {
             Ok(found) => found,
             Err(error) => return self.left_out(&root.shown(&path), &error).map(|()| None),
@@ -342,7 +352,7 @@ impl<'a> Walk<'a> {
             Some(Errno::LOOP | Errno::NOTDIR) => {
                 "its path contains a symbolic link; name the link's target".to_owned()
             }
-            _ => error.to_string(),
+            _ => system(error),
         };
         (self.take)(Listed::LeftOut(format!("{}: {why}; it was left out", Printable(path))))
     }

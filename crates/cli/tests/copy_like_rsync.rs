@@ -1,0 +1,234 @@
+//! `sweetspot copy` beside rsync: the same names are left out, and the same things give way.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn copy(directory: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+    command.arg("copy").args(arguments).current_dir(directory).output().unwrap()
+}
+
+/// Runs rsync; `None` if it is not installed.
+fn rsync(directory: &Path, arguments: &[&str]) -> Option<Output> {
+    Command::new("rsync").arg("-a").args(arguments).current_dir(directory).output().ok()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The paths below a directory, directories with a slash and links with their target, in order.
+fn below(directory: &Path) -> Vec<String> {
+    let (mut found, mut pending) = (Vec::new(), vec![directory.to_owned()]);
+    while let Some(next) = pending.pop() {
+        for entry in fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(directory).unwrap().display().to_string();
+            let metadata = path.symlink_metadata().unwrap();
+            if metadata.is_dir() {
+                found.push(name + "/");
+                pending.push(path);
+            } else if let Ok(target) = fs::read_link(&path) {
+                found.push(format!("{name} -> {}", target.display()));
+            } else {
+                found.push(name);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn write(directory: &Path, files: &[&str]) {
+    for name in files {
+        let path = directory.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, *name).unwrap();
+    }
+}
+
+const TREE: [&str; 9] = [
+    "top/a.o",
+    "top/raw",
+    "top/foo/bar",
+    "top/foo/a/bar",
+    "top/foo/a/b/bar",
+    "top/x/foo/bar",
+    "top/x/raw/1",
+    "top/x/cache/2",
+    "top/b\\c",
+];
+
+/// Each pattern, by either program, for a directory and for its contents.
+#[test]
+fn the_same_names_are_left_out() {
+    let patterns = [
+        "*.o",
+        "raw",
+        "raw/",
+        "/raw",
+        "/top/raw",
+        "foo/bar",
+        "/foo/bar",
+        "/top/foo/bar",
+        "foo/*/bar",
+        "/top/foo/**/bar",
+        "/foo/**/bar",
+        "foo/**",
+        "**/bar",
+        "f**r",
+        "cache/***",
+        "/top",
+        "top",
+        "top/",
+        "[a-f]oo",
+        "[[:alpha:]].o",
+        "b\\c",
+        "b\\\\c*",
+        "ra?",
+        "x/*",
+        "x/raw/1",
+        "*/raw",
+    ];
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path();
+    write(dir, &TREE);
+    for (number, pattern) in patterns.iter().enumerate() {
+        for source in ["top", "top/"] {
+            let (ours, theirs) = (format!("ours{number}"), format!("theirs{number}"));
+            let Some(_) = rsync(dir, &["--exclude", pattern, source, &theirs]) else {
+                sweetspot_testing::skipped("rsync is not installed");
+                return;
+            };
+            copy(dir, &["--exclude", pattern, source, &ours]);
+            let of = |name: &str| {
+                if dir.join(name).exists() { below(&dir.join(name)) } else { Vec::new() }
+            };
+            assert_eq!(of(&ours), of(&theirs), "{pattern} {source}");
+            let _ = [ours, theirs].map(|name| fs::remove_dir_all(dir.join(name)));
+        }
+    }
+}
+
+#[test]
+fn a_pattern_leaves_out_sources_and_names_of_a_list_too() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path();
+    write(dir, &["a.o", "b.c", "top/x/a.o", "top/x/b.c", "top/cache/1"]);
+    assert!(copy(dir, &["--exclude", "*.o", "a.o", "b.c", "there"]).status.success());
+    assert_eq!(below(&dir.join("there")), ["b.c"]);
+    let nothing = copy(dir, &["--exclude", "*.o", "a.o", "elsewhere"]);
+    assert!(said(&nothing).contains("every source is excluded"), "{nothing:?}");
+    fs::write(dir.join("list"), "x/a.o\nx/b.c\ncache/1\n").unwrap();
+    let listed =
+        ["--exclude", "*.o", "--exclude", "cache/", "--files-from", "list", "top/", "listed"];
+    assert!(copy(dir, &listed).status.success());
+    assert_eq!(below(&dir.join("listed")), ["x/", "x/b.c"]);
+}
+
+/// Names that a pattern protects keep their directories, in the dry run as in the real one.
+#[test]
+fn a_deletion_leaves_what_is_excluded_with_the_directories_that_hold_it() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path();
+    fs::create_dir(dir.join("source")).unwrap();
+    write(dir, &["there/old/deep/keep.log", "there/old/deep/x", "there/gone/y", "there/cache/z"]);
+    let arguments = ["--delete", "--exclude", "*.log", "--exclude", "cache/", "source/", "there"];
+    let dry = copy(dir, &[&["-n"][..], &arguments].concat());
+    let mut listed: Vec<String> =
+        String::from_utf8(dry.stdout).unwrap().lines().map(str::to_owned).collect();
+    listed.sort();
+    let gone = ["gone/", "gone/y", "old/deep/x"];
+    assert_eq!(listed, gone.map(|name| format!("would delete {name}")));
+    let real = copy(dir, &arguments);
+    assert!(said(&real).contains("3 deleted"), "{real:?}");
+    assert_eq!(
+        below(&dir.join("there")),
+        ["cache/", "cache/z", "old/", "old/deep/", "old/deep/keep.log"]
+    );
+}
+
+/// What the destination has in the way of each source; rsync without `--force` or `--delete` says the same of each.
+#[test]
+fn the_same_things_give_way() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path();
+    let source = dir.join("source");
+    write(
+        &source,
+        &["file-for-directory", "file-for-full", "directory-for-file/x", "directory-for-link/y"],
+    );
+    symlink("x", source.join("link-for-directory")).unwrap();
+    for name in ["ours", "theirs"] {
+        let there = dir.join(name);
+        write(&there, &["directory-for-file", "file-for-full/kept"]);
+        for empty in ["file-for-directory", "link-for-directory"] {
+            fs::create_dir(there.join(empty)).unwrap();
+        }
+        symlink("../outside", there.join("directory-for-link")).unwrap();
+    }
+    write(dir, &["outside/safe"]);
+    let copied = copy(dir, &["source/", "ours"]);
+    assert_eq!(copied.status.code(), Some(23), "{copied:?}");
+    let named = "file-for-full is a directory and was left unchanged; remove it, or choose another";
+    assert!(said(&copied).contains(named), "{copied:?}");
+    assert_eq!(below(&dir.join("outside")), ["safe"]);
+    let expected = [
+        "directory-for-file/",
+        "directory-for-file/x",
+        "directory-for-link/",
+        "directory-for-link/y",
+        "file-for-directory",
+        "file-for-full/",
+        "file-for-full/kept",
+        "link-for-directory -> x",
+    ];
+    assert_eq!(below(&dir.join("ours")), expected);
+    if rsync(dir, &["source/", "theirs"]).is_some() {
+        assert_eq!(below(&dir.join("theirs")), expected);
+    }
+    // Nothing is left to do but that one file.
+    let again = copy(dir, &["-n", "source/", "ours"]);
+    assert!(again.stdout.is_empty() && again.status.code() == Some(23), "{again:?}");
+}
+
+#[test]
+fn a_link_named_as_destination_stays_a_link() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path();
+    write(dir, &["file", "old"]);
+    symlink("old", dir.join("link")).unwrap();
+    for options in [&["file", "link"][..], &["-n", "file", "link"]] {
+        let refused = copy(dir, options);
+        assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+        assert!(
+            said(&refused).contains("link is a symbolic link and was left unchanged"),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(fs::read_to_string(dir.join("old")).unwrap(), "old");
+    assert_eq!(fs::read_link(dir.join("link")).unwrap(), Path::new("old"));
+    // A link to a directory stands for the directory.
+    fs::create_dir(dir.join("there")).unwrap();
+    symlink("there", dir.join("way")).unwrap();
+    assert!(copy(dir, &["file", "way"]).status.success());
+    assert_eq!(below(&dir.join("there")), ["file"]);
+}
+
+#[test]
+fn wrong_usage_ends_with_2_before_anything_is_written() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path();
+    write(dir, &["file"]);
+    for (arguments, words) in [
+        (&["--exclude", "a{", "file", "there"][..], "`{` has no `}`"),
+        (&["file", "-"], "does not write to standard output"),
+    ] {
+        let refused = copy(dir, arguments);
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        assert!(said(&refused).contains(words), "{refused:?}");
+    }
+    assert_eq!(below(dir), ["file"]);
+}
