@@ -433,7 +433,7 @@ fn what_failed_keeps_the_receiver_from_being_up_to_date() {
     let dir = scratch.path();
     copy(dir, &["src", "there"]).ends(0, &[]);
     fs::remove_file(dir.join("there/src/f")).unwrap();
-    fs::create_dir(dir.join("there/src/f")).unwrap();
+    fs::create_dir_all(dir.join("there/src/f/inner")).unwrap();
     let failed = copy(dir, &["src", "there"]);
     failed.ends(23, &["src: 0 files, 1 unchanged, 1 failed\n", "f is a directory"]);
     assert!(!failed.stderr.contains("up to date"), "{failed:?}");

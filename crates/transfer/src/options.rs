@@ -91,6 +91,8 @@ pub struct ReceiveOptions {
     pub delete: Option<Delete>,
     /// Whether names that begin with a dot may come into directories that no transfer made.
     pub dotfiles: bool,
+    /// With `overwrite`, whether to replace something of another kind, too: a file by a directory, an empty directory by a file.
+    pub other_kinds: bool,
     /// Whether symbolic links may lead out of the directory.
     pub outward_links: bool,
     /// The sizing to use; `None`: the sender's request.
@@ -121,6 +123,7 @@ impl ReceiveOptions {
             owners: false,
             delete: None,
             dotfiles: false,
+            other_kinds: false,
             outward_links: false,
             sizing: None,
             congestion: None,

@@ -73,6 +73,7 @@ impl Accepted {
             exact_attributes: config.options.attributes && offer.attributes,
             owners: config.options.owners,
             dotfiles: config.options.dotfiles,
+            other_kinds: config.options.overwrite && config.options.other_kinds,
             outward_links: config.options.outward_links,
         };
         Ok(Accepted { destination, policy, sizing, controller, probes })

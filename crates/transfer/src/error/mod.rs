@@ -164,7 +164,7 @@ pub enum TransferError {
         what: &'static str,
     },
     /// A directory of that name exists.
-    #[error("{} is a directory and was left unchanged; choose another name", Printable(.0))]
+    #[error("{} is a directory and was left unchanged; remove it, or choose another name", Printable(.0))]
     IsDirectory(PathBuf),
     /// The sender's name for the file is refused.
     #[error(transparent)]

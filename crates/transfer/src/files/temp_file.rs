@@ -178,6 +178,34 @@ pub(crate) fn rename(directory: &OwnedFd, from: &str, to: &OsStr, replace: bool)
     }
 }
 
+/// Puts a new directory of this mode in the place of a file or a link, in one step where the file system can.
+pub(crate) fn replace_by_directory(
+    directory: &OwnedFd,
+    name: &OsStr,
+    mode: Mode,
+) -> io::Result<()> {
+    let temporary = random_name()?;
+    let exchange =
+        || rustix::fs::renameat_with(directory, &temporary, directory, name, RenameFlags::EXCHANGE);
+    rustix::fs::mkdirat(directory, &temporary, mode)?;
+    let replaced = match exchange() {
+        Ok(()) => {
+            // Something else may have taken the file's place: that stays.
+            rustix::fs::unlinkat(directory, &temporary, AtFlags::empty()).inspect_err(|_| {
+                let _ = exchange();
+            })
+        }
+        Err(Errno::INVAL | Errno::NOSYS | Errno::PERM) => {
+            rustix::fs::unlinkat(directory, name, AtFlags::empty())
+                .and_then(|()| rustix::fs::renameat(directory, &temporary, directory, name))
+        }
+        other => other,
+    };
+    Ok(replaced.inspect_err(|_| {
+        let _ = rustix::fs::unlinkat(directory, &temporary, AtFlags::REMOVEDIR);
+    })?)
+}
+
 fn create_random(directory: &OwnedFd) -> io::Result<(File, String)> {
     let name = random_name()?;
     let file = create(directory, &name)?;

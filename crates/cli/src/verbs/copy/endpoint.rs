@@ -170,6 +170,7 @@ fn purpose(request: &Request) -> Fallible<Purpose> {
                 .map(|Deletion { contents }| Delete { contents, keep: request.exclude.clone() }),
             // The user of the other end logged in to this one, and may do as much without this program.
             dotfiles: true,
+            other_kinds: true,
             outward_links: true,
             sizing,
             congestion: request.congestion.clone(),

@@ -102,6 +102,7 @@ impl Job {
             owners: self.sources.owners,
             delete: self.delete.clone(),
             dotfiles: true,
+            other_kinds: true,
             outward_links: true,
             sizing: if tunnelled { Some(Sizing::Kernel) } else { self.sizing },
             streams: if tunnelled { Some(1) } else { self.streams },

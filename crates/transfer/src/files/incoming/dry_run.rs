@@ -35,12 +35,12 @@ impl IncomingFiles {
                 self.dry_run_file(target, number, entry, size, there.as_ref())
             }
             EntryKind::Stream => self.dry_run_file(target, number, entry, 0, there.as_ref()),
-            EntryKind::Directory => self.dry_run_directory(&entry, there.as_ref()),
+            EntryKind::Directory => self.dry_run_directory(target, &entry, there.as_ref()),
             EntryKind::Symlink { target: to } => {
                 let same = there.as_ref().is_some_and(|stat| {
                     target.may_tell(stat) && target.is_symlink_to(&entry.path, to)
                 });
-                self.dry_run_link(&entry.path, same, there.as_ref(), SYMLINK)
+                self.dry_run_link(target, &entry.path, same, there.as_ref(), SYMLINK)
             }
             EntryKind::HardLink { to } => {
                 let first = {
@@ -52,7 +52,7 @@ impl IncomingFiles {
                 let same = there.as_ref().is_some_and(|stat| {
                     target.may_tell(stat) && first.as_ref().map(inode) == Some(inode(stat))
                 });
-                self.dry_run_link(&entry.path, same, there.as_ref(), HARD_LINK)
+                self.dry_run_link(target, &entry.path, same, there.as_ref(), HARD_LINK)
             }
             EntryKind::Special => Ok((Answer::Nothing, None)),
         }
@@ -66,6 +66,7 @@ impl IncomingFiles {
         size: u64,
         there: Option<&Stat>,
     ) -> Planned {
+        self.check_directory(target, &entry.path, there)?;
         if self.leaves(there) {
             return Ok(self.is_there(Fate::Unchanged));
         }
@@ -98,12 +99,18 @@ impl IncomingFiles {
         Ok(self.would_write(&entry.path, Bytes::new(size)))
     }
 
-    fn dry_run_directory(&self, entry: &Entry, there: Option<&Stat>) -> Planned {
+    fn dry_run_directory(
+        &self,
+        target: &TargetDirectory,
+        entry: &Entry,
+        there: Option<&Stat>,
+    ) -> Planned {
         let owner = entry.owner.as_ref().map(|owner| (owner.user, owner.group));
         match there {
             None => Ok(self.would_write(&entry.path, DIRECTORY)),
             Some(stat) if !target::is(stat, FileType::Directory) => {
-                Err(TransferError::NotADirectory(entry.path.to_string().into()))
+                self.check_not_directory(target, &entry.path, there)?;
+                Ok(self.would_write(&entry.path, DIRECTORY))
             }
             Some(stat)
                 if self.policy.replace && target::directory_differs(stat, entry.mode, owner) =>
@@ -117,6 +124,7 @@ impl IncomingFiles {
     /// A link; `same`: it is there.
     fn dry_run_link(
         &self,
+        target: &TargetDirectory,
         path: &RelativePath,
         same: bool,
         there: Option<&Stat>,
@@ -125,13 +133,11 @@ impl IncomingFiles {
         if same || there.is_some() && self.policy.leave {
             return Ok(self.is_there(Fate::Unchanged));
         }
-        match there {
-            Some(_) if !self.policy.replace => Err(TransferError::Exists(path.to_string().into())),
-            Some(stat) if target::is(stat, FileType::Directory) => {
-                Err(TransferError::IsDirectory(path.to_string().into()))
-            }
-            _ => Ok(self.would_write(path, kind)),
+        if there.is_some() && !self.policy.replace {
+            return Err(TransferError::Exists(path.to_string().into()));
         }
+        self.check_directory(target, path, there)?;
+        Ok(self.would_write(path, kind))
     }
 
     fn is_there<T>(&self, fate: Fate) -> (Answer, Option<T>) {

@@ -99,6 +99,8 @@ impl Top {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Policy {
     pub replace: bool,
+    /// Whether they are also replaced by something of another kind: a file by a directory, or an empty directory by a file.
+    pub other_kinds: bool,
     /// Whether they count as unchanged, whatever they hold. Otherwise one that differs is a failure, unless it is replaced.
     pub leave: bool,
     /// Whether to compare contents where length and time are the same.
@@ -214,16 +216,25 @@ impl IncomingFiles {
         }
     }
 
-    /// Runs a step that may replace the file at `path`, then returns that file's quota.
+    /// Runs a step that may replace the file or the empty directory at `path`, then returns its quota.
     fn replacing<T>(
         &self,
         target: &TargetDirectory,
         path: &RelativePath,
-        step: impl FnOnce() -> io::Result<T>,
+        step: impl Fn() -> io::Result<T>,
     ) -> io::Result<T> {
+        let make_way = || match step() {
+            Err(error)
+                if error.kind() == io::ErrorKind::IsADirectory && self.policy.other_kinds =>
+            {
+                target.remove_empty(path)?;
+                step()
+            }
+            done => done,
+        };
         match self.quota().filter(|_| self.policy.replace) {
-            Some(quota) => quota.replacing(|| target.find(path).ok(), step),
-            None => step(),
+            Some(quota) => quota.replacing(|| target.find(path).ok(), make_way),
+            None => make_way(),
         }
     }
 
@@ -356,6 +367,7 @@ impl Drop for IncomingFiles {
 fn exists_or(path: &RelativePath, error: io::Error) -> TransferError {
     match error.kind() {
         io::ErrorKind::AlreadyExists => TransferError::Exists(path.to_string().into()),
+        io::ErrorKind::IsADirectory => TransferError::IsDirectory(path.to_string().into()),
         io::ErrorKind::WouldBlock => TransferError::InUse(path.to_string().into()),
         _ => target::failed(path, error),
     }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use rustix::fs::Stat;
+use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 use sweetspot_protocol::record::{Answer, Entry, EntryKind, Owner, Record};
 use sweetspot_protocol::{ProtocolError, RelativePath};
@@ -94,12 +94,12 @@ impl IncomingFiles {
             let reason = "its extended attributes are longer than 64 KiB; send it without them";
             return Err(TransferError::TooMuch { path: entry.path.to_string().into(), reason });
         }
-        self.remember(number, &entry)?;
         self.check_outward(&entry, top)?;
+        self.remember(number, &entry)?;
         let path = entry.path.clone();
         let planned = match &entry.kind {
-            EntryKind::Directory => self.plan_directory(target, number, entry),
             _ if self.policy.dry_run => self.plan_dry_run(target, number, entry),
+            EntryKind::Directory => self.plan_directory(target, number, entry),
             EntryKind::Symlink { target: to } => self.plan_symlink(target, &entry, to),
             EntryKind::HardLink { to } => {
                 self.take_room(&path, room_of(0))?;
@@ -145,7 +145,6 @@ impl IncomingFiles {
         Ok(())
     }
 
-    /// The error as the peer may learn it: without the right to read, not the kind of file in the way.
     /// Refuses a symbolic link that leads out of the directory.
     fn check_outward(&self, entry: &Entry, top: &Top) -> Result<()> {
         let EntryKind::Symlink { target: to } = &entry.kind else { return Ok(()) };
@@ -156,6 +155,7 @@ impl IncomingFiles {
         Ok(())
     }
 
+    /// The error as the peer may learn it: without the right to read, not the kind of file in the way.
     fn concealed(&self, path: &RelativePath, error: TransferError) -> TransferError {
         let tells = match &error {
             TransferError::IsDirectory(_) | TransferError::NotADirectory(_) => true,
@@ -185,19 +185,13 @@ impl IncomingFiles {
             // A file alone needs no list: only further names of it are refused then.
             return Ok(());
         }
-        let reason = "the names in this transfer exceed the limit together; send it in parts";
+        let reason = "together, the names in this transfer exceed the limit; send it in parts";
         Err(TransferError::TooMuch { path: entry.path.to_string().into(), reason })
     }
 
     fn plan_directory(&self, target: &TargetDirectory, number: u32, entry: Entry) -> Planned {
         self.take_room(&entry.path, room_of(0))?;
-        let new =
-            target.make_directory(&entry.path, entry.mode).map_err(|error| match error.kind() {
-                io::ErrorKind::AlreadyExists => {
-                    TransferError::NotADirectory(entry.path.to_string().into())
-                }
-                _ => target::failed(&entry.path, error),
-            });
+        let new = self.make_directory(target, &entry);
         if !matches!(new, Ok(true)) {
             self.give_room_back(room_of(0));
         }
@@ -217,6 +211,21 @@ impl IncomingFiles {
             state.directories.push(LateDirectory { number, mode, modified, owner, depth, new });
         }
         Ok((Answer::Nothing, None))
+    }
+
+    /// Makes a directory, in the place of a file or a link if those may be replaced. Returns false if it was there already.
+    fn make_directory(&self, target: &TargetDirectory, entry: &Entry) -> Result<bool> {
+        let (path, mode) = (&entry.path, entry.mode);
+        match target.make_directory(path, mode) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let there = target.status(path).unwrap_or(None);
+                self.check_not_directory(target, path, there.as_ref())?;
+                self.replacing(target, path, || target.replace_by_directory(path, mode))
+                    .map_err(|error| target::failed(path, error))?;
+                Ok(true)
+            }
+            made => made.map_err(|error| target::failed(path, error)),
+        }
     }
 
     fn plan_symlink(&self, target: &TargetDirectory, entry: &Entry, to: &[u8]) -> Planned {
@@ -269,6 +278,42 @@ impl IncomingFiles {
         let path = path.to_string().into();
         let told = target.may_tell(stat);
         Err(if told { TransferError::Special { path, what } } else { TransferError::Exists(path) })
+    }
+
+    /// Refuses to put a file or a link in the place of a directory, unless that is empty and may be replaced.
+    pub(super) fn check_directory(
+        &self,
+        target: &TargetDirectory,
+        path: &RelativePath,
+        there: Option<&Stat>,
+    ) -> Result<()> {
+        let directory = there.filter(|stat| target::is(stat, FileType::Directory));
+        match directory.map(|stat| target.may_tell(stat)) {
+            None => Ok(()),
+            Some(true) if self.policy.other_kinds && target.is_empty(path) => Ok(()),
+            Some(true) => Err(TransferError::IsDirectory(path.to_string().into())),
+            Some(false) => Err(TransferError::Exists(path.to_string().into())),
+        }
+    }
+
+    /// Refuses to put a directory in the place of anything but a file or a link that may be replaced.
+    pub(super) fn check_not_directory(
+        &self,
+        target: &TargetDirectory,
+        path: &RelativePath,
+        there: Option<&Stat>,
+    ) -> Result<()> {
+        self.check_special(target, path, there)?;
+        let gives_way = |stat: &Stat| {
+            target.may_tell(stat)
+                && [FileType::RegularFile, FileType::Symlink]
+                    .iter()
+                    .any(|kind| target::is(stat, *kind))
+        };
+        match self.policy.other_kinds && there.is_some_and(gives_way) {
+            true => Ok(()),
+            false => Err(TransferError::NotADirectory(path.to_string().into())),
+        }
     }
 
     /// Gives a link the owner that it has at the sender, if it may be changed. Returns whether it had another.

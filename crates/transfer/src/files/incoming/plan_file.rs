@@ -30,6 +30,7 @@ impl IncomingFiles {
         let is_new = directory.is_some_and(|path| lock(&self.state).made.contains(path));
         let there = if is_new { None } else { target.status(&entry.path).map_err(failed)? };
         self.check_special(target, &entry.path, there.as_ref())?;
+        self.check_directory(target, &entry.path, there.as_ref())?;
         let size = announced(&entry);
         let shown = there.as_ref().filter(|stat| target.may_tell(stat));
         let same = !self.policy.checksum
@@ -58,14 +59,10 @@ impl IncomingFiles {
         check_size(&file)?;
         lock(&self.state).may_open(&file)?;
         let mut compared = None;
-        let hidden = there.as_ref().filter(|_| shown.is_none());
-        if hidden.is_some_and(|s| !self.policy.replace || target::is(s, FileType::Directory)) {
+        if there.is_some() && shown.is_none() && !self.policy.replace {
             return Err(TransferError::Exists(file.path.to_string().into()));
         }
         if let Some(stat) = shown {
-            if target::is(stat, FileType::Directory) {
-                return Err(TransferError::IsDirectory(file.path.to_string().into()));
-            }
             let regular = target::is(stat, FileType::RegularFile);
             let comparable = regular && size == Some(stat.st_size as u64);
             if !self.policy.replace && !comparable {
@@ -108,7 +105,7 @@ impl IncomingFiles {
 
     /// Whether a file is not wanted because something else has its name, which is left alone.
     pub(super) fn leaves(&self, there: Option<&Stat>) -> bool {
-        self.policy.leave && there.is_some_and(|stat| !target::is(stat, FileType::Directory))
+        self.policy.leave && there.is_some()
     }
 
     /// Takes room of the quota for a file, and finds out whether the disk has room for it.

@@ -108,11 +108,7 @@ impl TargetDirectory {
     /// error is `AlreadyExists` if something else is.
     pub fn make_directory(&self, path: &RelativePath, mode: u32) -> io::Result<bool> {
         let parent = self.parent(path)?;
-        match rustix::fs::mkdirat(
-            &parent,
-            name(path),
-            Mode::from_raw_mode(mode & 0o777) | Mode::RWXU,
-        ) {
+        match rustix::fs::mkdirat(&parent, name(path), while_filled(mode)) {
             Ok(()) => Ok(true),
             Err(Errno::EXIST) => match self.status(path)? {
                 Some(stat) if is(&stat, FileType::Directory) => Ok(false),
@@ -120,6 +116,25 @@ impl TargetDirectory {
             },
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Puts a new directory in the place of a file or a link, as [`TargetDirectory::make_directory`] does. A link is not followed.
+    pub fn replace_by_directory(&self, path: &RelativePath, mode: u32) -> io::Result<()> {
+        temp_file::replace_by_directory(&*self.parent(path)?, name(path), while_filled(mode))
+    }
+
+    /// Removes a directory without contents, so that something else can take its place. The error is `IsADirectory` if it has any.
+    pub fn remove_empty(&self, path: &RelativePath) -> io::Result<()> {
+        let parent = self.parent(path)?;
+        match rustix::fs::unlinkat(&parent, name(path), AtFlags::REMOVEDIR) {
+            Err(Errno::NOTEMPTY | Errno::EXIST) => Err(Errno::ISDIR.into()),
+            removed => Ok(removed?),
+        }
+    }
+
+    /// Whether `path` is a directory without contents, as far as this process can see.
+    pub fn is_empty(&self, path: &RelativePath) -> bool {
+        self.names(Some(path.as_bytes())).is_ok_and(|names| names.is_empty())
     }
 
     /// Notes that a transfer of this process made the directory at `path`; `None`: the directory itself.
@@ -258,6 +273,11 @@ impl TargetDirectory {
     pub fn sweep(&self) -> io::Result<usize> {
         temp_file::sweep(&self.root)
     }
+}
+
+/// The mode of a new directory, in which its owner may write for now.
+fn while_filled(mode: u32) -> Mode {
+    Mode::from_raw_mode(mode & 0o777) | Mode::RWXU
 }
 
 /// Whether a directory has another owner or mode than it should have. Its time changes with its contents, and does not count.

@@ -1,6 +1,7 @@
 //! Invariants that hold whatever a sender does.
 
 mod early;
+mod in_the_way;
 
 use std::collections::HashSet;
 use std::fs;
@@ -22,7 +23,8 @@ const QUOTA: u64 = 2 << 20;
 /// An empty file, small ones, one piece, a little more, and some of several; together far more than the quota.
 const SIZES: [u64; 7] =
     [0, 1, 5000, PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES - 7, 7 * PIECE_BYTES];
-const NAMES: [&str; 5] = ["a", "b", "c", "d/e", "d/f"];
+/// One of them is that of the directory, too.
+const NAMES: [&str; 6] = ["a", "b", "c", "d", "d/e", "d/f"];
 
 /// A sender that does not read its answers.
 struct Deaf;
@@ -36,6 +38,7 @@ impl Answers for Deaf {
 /// A policy that replaces whatever is there.
 const REPLACING: Policy = Policy {
     replace: true,
+    other_kinds: true,
     leave: false,
     checksum: false,
     dry_run: false,

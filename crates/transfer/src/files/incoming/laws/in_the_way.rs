@@ -1,0 +1,127 @@
+//! Something has the name of an entry: what gives way, and what a dry run says about it.
+
+use std::os::unix::fs::symlink;
+
+use rustix::fs::{CWD, FileType, Mode};
+
+use super::*;
+
+/// What has the name `x`, in the order of [`THERE`].
+fn put(thing: &str, path: &Path) {
+    match thing {
+        "nothing" => {}
+        "file" => fs::write(path, "old").unwrap(),
+        "link" => symlink("outside", path).unwrap(),
+        "empty directory" => fs::create_dir(path).unwrap(),
+        "directory" => {
+            fs::create_dir(path).unwrap();
+            fs::write(path.join("kept"), "kept").unwrap();
+        }
+        _ => rustix::fs::mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0).unwrap(),
+    }
+}
+
+const THERE: [&str; 6] = ["nothing", "file", "link", "empty directory", "directory", "pipe"];
+
+/// What comes under that name.
+fn kinds() -> [EntryKind; 4] {
+    let link = |target: &str| EntryKind::Symlink { target: target.into() };
+    [EntryKind::File { size: 5, sparse: false }, EntryKind::Directory, link("y"), link("/etc")]
+}
+
+const LEAVING: Policy = Policy { leave: true, ..REFUSING };
+const REFUSING: Policy = Policy { replace: false, other_kinds: false, ..REPLACING };
+const SAME_KIND: Policy = Policy { other_kinds: false, ..REPLACING };
+
+/// Receives one entry `x` in a directory where `there` has its name, beside a directory `outside` with a file. Returns the failures,
+/// whether the entry is or would be there, and the kind of `x` afterwards.
+fn arrive(there: &str, kind: &EntryKind, policy: Policy) -> (Vec<String>, bool, Option<FileType>) {
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = scratch.path();
+    fs::create_dir(directory.join("outside")).unwrap();
+    fs::write(directory.join("outside/safe"), "safe").unwrap();
+    put(there, &directory.join("x"));
+    let status = || rustix::fs::lstat(directory.join("x")).ok();
+    let before = status().map(|stat| (stat.st_ino, stat.st_size));
+    let mut sender =
+        Sender { files: incoming(directory, None, policy), sizes: Vec::new(), checksum: false };
+    sender.list("x", kind.clone());
+    if kind.has_content() && !policy.dry_run {
+        sender.send(0, 0, 1, 1, true);
+    }
+    sender.files.complete().unwrap();
+    let after = status();
+    let changed = after.as_ref().map(|stat| (stat.st_ino, stat.st_size)) != before;
+    assert_eq!(fs::read_to_string(directory.join("outside/safe")).unwrap(), "safe");
+    assert!(!(policy.dry_run && changed), "a dry run changes nothing");
+    assert!(there != "directory" || fs::read(directory.join("x/kept")).is_ok());
+    let names = fs::read_dir(directory).unwrap().count();
+    assert_eq!(names, 1 + usize::from(after.is_some()), "nothing else is left there");
+    let arrives = if policy.dry_run { !sender.files.would_move().is_empty() } else { changed };
+    let kind = after.map(|stat| FileType::from_raw_mode(stat.st_mode));
+    let place = format!("{}/", directory.display());
+    let failures = sender.files.summary().1.iter().map(|line| line.replace(&place, "")).collect();
+    (failures, arrives, kind)
+}
+
+/// As with rsync, except that nothing replaces a directory with contents, or a pipe.
+#[test]
+fn files_links_and_empty_directories_give_way_to_each_other() {
+    for there in THERE {
+        for kind in kinds() {
+            let (failures, arrives, now) = arrive(there, &kind, REPLACING);
+            let wanted = match kind {
+                EntryKind::File { .. } => FileType::RegularFile,
+                EntryKind::Directory => FileType::Directory,
+                _ => FileType::Symlink,
+            };
+            let is_directory = there.ends_with("directory");
+            let stays = there == "pipe" || there == "directory" && wanted != FileType::Directory;
+            let case = format!("{kind:?} where there is {there}: {failures:?}");
+            assert_eq!(failures.len(), usize::from(stays), "{case}");
+            assert_eq!(now == Some(wanted), !stays, "{case}");
+            let updated = is_directory && wanted == FileType::Directory;
+            assert_eq!(arrives, !stays && !updated, "{case}");
+        }
+    }
+}
+
+#[test]
+fn nothing_gives_way_unless_it_may_be_replaced() {
+    for there in &THERE[1..] {
+        for (kind, policy) in
+            kinds().into_iter().flat_map(|kind| [(kind.clone(), LEAVING), (kind, REFUSING)])
+        {
+            let (_, arrives, _) = arrive(there, &kind, policy);
+            assert!(!arrives, "{kind:?} where there is {there}");
+        }
+    }
+}
+
+/// The policy of a receiver that need not trust its sender, with `--force`.
+#[test]
+fn only_files_and_links_give_way_to_each_other_unless_other_kinds_do() {
+    for there in &THERE[1..] {
+        for kind in kinds() {
+            let (_, arrives, _) = arrive(there, &kind, SAME_KIND);
+            let gives_way = ["file", "link"].contains(there) && kind != EntryKind::Directory;
+            assert_eq!(arrives, gives_way, "{kind:?} where there is {there}");
+        }
+    }
+}
+
+/// The outward link is refused before anything else is said about its name.
+#[test]
+fn a_dry_run_fails_with_the_words_of_the_real_run() {
+    for there in THERE {
+        for kind in kinds() {
+            let inward = Policy { outward_links: false, ..REPLACING };
+            for policy in [REPLACING, SAME_KIND, LEAVING, REFUSING, inward] {
+                let real = arrive(there, &kind, policy);
+                let dry = arrive(there, &kind, Policy { dry_run: true, ..policy });
+                let case = format!("{kind:?} where there is {there}, {policy:?}");
+                assert_eq!((dry.0, dry.1), (real.0, real.1), "{case}");
+            }
+        }
+    }
+}
