@@ -155,7 +155,7 @@ pub enum TransferError {
     /// Nothing was moved at all. Holds the first reason.
     #[error("{}", Printable(.0))]
     NothingMoved(String),
-    /// A device, a pipe or a socket has that name.
+    /// A device, a pipe or a socket has that name; or the user of this end named a symbolic link.
     #[error("{} is a {what} and was left unchanged; name another file or directory", Printable(.path))]
     Special {
         /// Its name.

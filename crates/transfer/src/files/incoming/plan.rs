@@ -87,8 +87,9 @@ impl IncomingFiles {
         self.note_listed(&entry.path);
         self.check_dotfile(target, &entry.path, top.is_chosen())?;
         if top.is_chosen() && entry.path.depth() == 0 {
-            // Where a name of this end's user leads to a device, such as /dev/stdout, that is meant, not the link.
+            // Where a name of this end's user leads to a device, that is meant, not the link.
             self.check_special(target, &entry.path, target.followed_status(&entry.path).as_ref())?;
+            self.check_chosen_link(target, &entry.path)?;
         }
         if attribute_bytes(&entry.attributes) > MAX_ATTRIBUTE_BYTES {
             let reason = "its extended attributes are longer than 64 KiB; send it without them";
@@ -314,6 +315,16 @@ impl IncomingFiles {
             true => Ok(()),
             false => Err(TransferError::NotADirectory(path.to_string().into())),
         }
+    }
+
+    /// Refuses to put a file in the place of a link that this end's user named: to replace /dev/stdout is not what they mean.
+    fn check_chosen_link(&self, target: &TargetDirectory, path: &RelativePath) -> Result<()> {
+        let there = target.status(path).unwrap_or(None);
+        if self.policy.leave || !there.is_some_and(|stat| target::is(&stat, FileType::Symlink)) {
+            return Ok(());
+        }
+        let (path, what) = (path.to_string().into(), "symbolic link");
+        Err(TransferError::Special { path, what })
     }
 
     /// Gives a link the owner that it has at the sender, if it may be changed. Returns whether it had another.
