@@ -257,11 +257,12 @@ impl<'a> Receiving<'a> {
         closing: Option<SenderSummary>,
         cpu: Duration,
     ) -> Result<TransferSummary> {
-        let (_, failures, content, _) = self.files.summary();
+        let (counts, failures, content, _) = self.files.summary();
         let moved_nothing = self.files.moved_nothing();
         let would_move = self.files.would_move();
-        if let ([reason, ..], true) = (&failures[..], moved_nothing && would_move.is_empty()) {
-            return Err(TransferError::NothingMoved(reason.clone()));
+        let reason = TransferError::first_of(&failures, counts.failed);
+        if let Some(reason) = reason.filter(|_| moved_nothing && would_move.is_empty()) {
+            return Err(TransferError::NothingMoved(reason));
         }
         let end = OwnAccount {
             role: Role::Receiver,

@@ -477,3 +477,12 @@ impl TransferError {
         TransferError::Write { path, source, next }
     }
 }
+    /// The reason for a transfer of which nothing arrived, by its `failures` and their number.
+    pub(crate) fn first_of(failures: &[String], count: u64) -> Option<String> {
+        let first = failures.first()?;
+        Some(match count {
+            0 | 1 => first.clone(),
+            _ => format!("nothing was moved; the first of {count} failures: {first}"),
+        })
+    }
+

@@ -278,13 +278,11 @@ impl OutgoingFiles {
         }
         counts.failed = counts.failed.max(state.failures.count);
         let moves_nothing = counts.present() == 0 && state.would_move.is_empty();
-        match &state.failures.lines[..] {
-            [reason, ..] if moves_nothing => Err(if state.refused {
-                TransferError::Refused(reason.as_str().into())
-            } else {
-                TransferError::NothingMoved(reason.clone())
-            }),
-            failures => Ok(failures.to_vec()),
+        let failures = &state.failures.lines;
+        match TransferError::first_of(failures, counts.failed).filter(|_| moves_nothing) {
+            Some(reason) if state.refused => Err(TransferError::Refused(reason.as_str().into())),
+            Some(reason) => Err(TransferError::NothingMoved(reason)),
+            None => Ok(failures.clone()),
         }
     }
 
