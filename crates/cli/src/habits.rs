@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// An option of another program, and the next step in `copy` and `send`.
-const HABITS: [(&[&str], &str); 8] = [
+const HABITS: [(&[&str], &str); 11] = [
     (&["-r", "-R", "--recursive"], "directories are always moved whole; leave it out"),
     (
         &["-a", "-p", "-t", "-l", "-H", "--archive"],
@@ -15,8 +15,28 @@ const HABITS: [(&[&str], &str); 8] = [
     (&["-X"], "--xattrs moves extended attributes"),
     (&["-z", "-C", "--compress"], "`copy` compresses where that is faster; leave it out"),
     (
-        &["-P", "--partial", "--progress"],
+        &["-P"],
         "progress is shown and transfers resume without it; a port of ssh goes into --ssh 'ssh -p PORT'",
+    ),
+    (
+        &["--partial", "--progress", "--stats", "--append", "--append-verify", "--inplace"],
+        "progress is shown and transfers resume without it; leave it out",
+    ),
+    (
+        &[
+            "-f",
+            "--include",
+            "--include-from",
+            "--exclude-from",
+            "--filter",
+            "--max-size",
+            "--min-size",
+        ],
+        "select names with --exclude, or list them for --files-from, for example with find",
+    ),
+    (
+        &["-u", "--update"],
+        "`copy` replaces files whose length or time differs, and --keep-existing replaces none",
     ),
     (&["-c"], "--checksum compares contents"),
     (&["-e", "-i", "-F"], "options of ssh go into --ssh, as in --ssh 'ssh -i FILE'"),
@@ -57,6 +77,8 @@ mod tests {
             ("sweetspot copy -rvP x y", "resume without it"),
             ("sweetspot send -r x", "send has no -r: directories"),
             ("sweetspot copy --progress x y", "--progress: progress is shown"),
+            ("sweetspot copy --include '*.c' x y", "select names with --exclude"),
+            ("sweetspot copy -u x y", "--keep-existing replaces none"),
         ] {
             let line = typed(wrong).unwrap_or_else(|| panic!("{wrong}: no hint"));
             assert!(line.contains(words), "{wrong}: {line}");
