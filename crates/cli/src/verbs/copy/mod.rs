@@ -9,7 +9,7 @@ mod overlap;
 mod route;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::NonEmptyStringValueParser;
 use sweetspot_linux::tcp::MIN_PACE;
@@ -125,6 +125,10 @@ pub fn run(arguments: CopyArguments) -> Ending {
         return Err("expected SOURCE... and DESTINATION".into());
     };
     let (host, paths) = one_host(operands)?;
+    if matches!(&destination, Operand::Here(path) if path == Path::new("-")) {
+        let wrong = "`copy` does not write to standard output: use `send --offer` and `receive TICKET -`, or name the file ./-";
+        return Ok(usage_error::said(wrong));
+    }
     let (far, target) = match (host, destination) {
         (Some(_), Operand::There { .. }) => {
             return Err(UsageError::new(
@@ -174,6 +178,7 @@ pub fn run(arguments: CopyArguments) -> Ending {
         return Ok(usage_error::said(&why));
     }
     reporter.limits_rate = arguments.bwlimit.is_some();
+    reporter.names_peer = far.is_some();
     if job.can_be_repeated() && !arguments.dry_run {
         reporter.tell_when_interrupted();
     }

@@ -235,6 +235,8 @@ pub struct TransferReporter {
     pub leaves_existing: bool,
     /// Whether the sender limits its own rate: its packets' wait for their turn is no part of the path's RTT.
     pub limits_rate: bool,
+    /// Whether the peer's address is of interest: not if both ends are in this process.
+    pub names_peer: bool,
     series: Option<Arc<Mutex<LineWriter<File>>>>,
     screen: ProgressScreen,
     json: bool,
@@ -259,6 +261,7 @@ impl OutputArguments {
         Ok(TransferReporter {
             leaves_existing: false,
             limits_rate: false,
+            names_peer: true,
             series,
             screen,
             json,
@@ -272,9 +275,10 @@ impl OutputArguments {
 impl TransferReporter {
     pub fn observer(&self, number: u64) -> Box<dyn TransferObserver> {
         let (series, screen) = (self.series.clone(), self.screen.clone());
-        let (verbose, quiet) = (self.verbose, self.quiet);
+        let (verbose, quiet, names_peer) = (self.verbose, self.quiet, self.names_peer);
         let path = Arc::clone(&self.path);
-        Box::new(Watching { series, screen, verbose, quiet, number, progress: None, path })
+        let progress = None;
+        Box::new(Watching { series, screen, verbose, quiet, names_peer, number, progress, path })
     }
 
     /// The state of the path since the last call.

@@ -37,6 +37,7 @@ pub(super) struct Watching {
     pub screen: ProgressScreen,
     pub verbose: bool,
     pub quiet: bool,
+    pub names_peer: bool,
     pub number: u64,
     pub progress: Option<TransferProgress>,
     pub path: Arc<Mutex<PathState>>,
@@ -56,8 +57,11 @@ impl TransferObserver for Watching {
             return;
         }
         let Agreed { peer, name, size, sizing } = opened;
-        let size = size.map_or(String::new(), |size| format!("{size} "));
-        self.screen.print(&format!("{name}: {size}with {peer}, sizing {sizing}"));
+        let size = size.map(|size| size.to_string());
+        let peer = self.names_peer.then(|| format!("peer {peer}"));
+        let facts = [size, peer, Some(format!("sizing {sizing}"))];
+        let facts: Vec<String> = facts.into_iter().flatten().collect();
+        self.screen.print(&format!("{name}: {}", facts.join(", ")));
         self.progress = Some(TransferProgress::new(opened, self.screen.bars.as_ref()));
     }
 
