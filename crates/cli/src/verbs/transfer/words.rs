@@ -45,7 +45,8 @@ pub fn in_words(outcome: &TransferSummary, leaves_existing: bool) -> String {
             };
     }
     let mut parts = Vec::new();
-    if outcome.hash.is_none() {
+    let others = files.updated + files.deleted + files.unchanged + files.failed > 0;
+    if outcome.hash.is_none() && (files.written > 0 || !others) {
         parts.push(counted(files.written, "file"));
     }
     if files.updated > 0 {
@@ -141,10 +142,10 @@ mod tests {
     #[test]
     fn the_receiver_is_up_to_date_only_if_nothing_failed_or_changed() {
         assert_eq!(said(0, 3, 0, 0, 0), "d: nothing to send; the receiver is up to date");
-        assert_eq!(said(0, 3, 0, 2, 0), "d: 0 files, 3 unchanged, 2 failed");
-        assert_eq!(said(0, 3, 1, 0, 0), "d: 0 files, attributes of 1 entry updated, 3 unchanged");
-        assert_eq!(said(0, 0, 2, 0, 0), "d: 0 files, attributes of 2 entries updated");
-        assert_eq!(said(0, 3, 0, 0, 1), "d: 0 files, 1 deleted, 3 unchanged");
+        assert_eq!(said(0, 3, 0, 2, 0), "d: 3 unchanged, 2 failed");
+        assert_eq!(said(0, 3, 1, 0, 0), "d: attributes of 1 entry updated, 3 unchanged");
+        assert_eq!(said(0, 0, 2, 0, 0), "d: attributes of 2 entries updated");
+        assert_eq!(said(0, 3, 0, 0, 1), "d: 1 deleted, 3 unchanged");
         assert!(said(1, 3, 0, 1, 0).starts_with("d: 1 file, 3 unchanged, 1 failed, 0 B in 1.00 s"));
     }
 
