@@ -30,7 +30,8 @@ use Asker as A;
 /// The verbs that move files.
 const MOVERS: &[Asker] = &[A::Copy, A::Send, A::Offer, A::Receive, A::Serve];
 
-/// Words of a fault, its option, and the verbs for which that is the option.
+/// Words of a fault, its option, and the verbs for which that is the option. A hint that begins with the first of the words takes
+/// their place; any other one follows the line.
 type Hint = (&'static str, &'static str, &'static [Asker]);
 
 const HINTS: &[Hint] = &[
@@ -51,12 +52,20 @@ const HINTS: &[Hint] = &[
         "allow such names with --dotfiles at the receiver (for a client: rights=dotfiles)",
         &[A::Send, A::Offer, A::Receive, A::Serve],
     ),
-    ("choose another name", "--name NAME", &[A::Send, A::Offer]),
-    ("choose another name", "`send --name NAME`", &[A::Serve]),
-    ("choose another name", "name it as DESTINATION", &[A::Copy]),
-    ("choose another name", "name it as TARGET", &[A::Receive]),
-    ("send it under another name", "--name NAME", &[A::Send, A::Offer]),
-    ("send it under another name", "`send --name NAME`", &[A::Serve]),
+    ("choose another name", "choose another name with --name NAME", &[A::Send, A::Offer]),
+    ("choose another name", "choose another name with `send --name NAME`", &[A::Serve]),
+    ("choose another name", "choose another DESTINATION", &[A::Copy]),
+    ("choose another name", "choose another TARGET", &[A::Receive]),
+    (
+        "send it under another name",
+        "send it under another name with --name NAME",
+        &[A::Send, A::Offer],
+    ),
+    (
+        "send it under another name",
+        "send it under another name with `send --name NAME`",
+        &[A::Serve],
+    ),
     ("only a single file or directory can get another name", "see --name", &[A::Send, A::Offer]),
     ("several sources are named", "the second under another --name", &[A::Send, A::Offer]),
     ("several sources are named", "the second to another DESTINATION", &[A::Copy]),
@@ -64,8 +73,12 @@ const HINTS: &[Hint] = &[
     ("standard output takes one file", "`serve --dir DIRECTORY`", &[A::Send, A::Serve]),
     ("standard output takes one file", "name one as TARGET", &[A::Receive]),
     ("standard output takes one file", "`receive` takes it as TARGET", &[A::Offer]),
-    ("choose another address or port", "--listen ADDR:PORT", &[A::Send, A::Offer, A::Serve]),
-    ("choose another address or port", "--port PORT", &[A::Copy]),
+    (
+        "choose another address or port",
+        "choose another address or port with --listen ADDR:PORT",
+        &[A::Send, A::Offer, A::Serve],
+    ),
+    ("choose another address or port", "choose another port with --port PORT", &[A::Copy]),
     (
         "the ticket has expired",
         "--lifetime of `serve` or `serve invite` sets how long one is valid",
@@ -91,8 +104,12 @@ const HINTS: &[Hint] = &[
 pub fn with_options(line: &str, asker: Asker) -> Cow<'_, str> {
     let meant = |(words, _, askers): &&Hint| line.contains(words) && askers.contains(&asker);
     match HINTS.iter().find(meant) {
-        Some((_, option, _)) if !line.contains(option) => Cow::Owned(format!("{line}; {option}")),
-        _ => Cow::Borrowed(line),
+        Some((_, option, _)) if line.contains(option) => Cow::Borrowed(line),
+        Some((words, option, _)) if words.split(' ').next() == option.split(' ').next() => {
+            Cow::Owned(line.replace(words, option))
+        }
+        Some((_, option, _)) => Cow::Owned(format!("{line}; {option}")),
+        None => Cow::Borrowed(line),
     }
 }
 
@@ -141,7 +158,8 @@ mod tests {
             (E::Taken("192.0.2.1:5".into()), A::Serve, "--once"),
         ] {
             let line = of(&error, asker);
-            assert!(line.starts_with(&error.to_string()), "{line}");
+            let fault = error.to_string();
+            assert!(line.starts_with(fault.split(';').next().unwrap()), "{line}");
             assert!(line.contains(option), "{line}");
             assert_eq!(with_options(&line, asker), line, "a hint is given once");
         }

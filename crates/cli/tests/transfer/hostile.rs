@@ -131,7 +131,7 @@ fn early_content_beyond_what_was_asked_for_leaves_nothing() {
     raw.answered();
     raw.send(&piece(0, 0, [0; 32], &[7; 999]));
     let answer = raw.hear();
-    assert!(answer.contains("damaged on the way"), "{answer}");
+    assert!(answer.contains("damaged in transit"), "{answer}");
     drop(raw);
     eventually("nothing is there", || serve.names().is_empty());
     still_serves(serve);
@@ -147,7 +147,7 @@ fn content_that_is_not_what_its_sender_says_gets_no_name() {
     let header = frame::PieceHeader { entry: 0, piece: 0, hash: [0; 32], length: 3 };
     raw.send(&[&header.to_bytes()[..], b"abc"].concat());
     let answer = raw.hear();
-    assert!(answer.contains("damaged on the way"), "{answer}");
+    assert!(answer.contains("damaged in transit"), "{answer}");
     drop(raw);
     eventually("nothing is there", || serve.names().is_empty());
     still_serves(serve);

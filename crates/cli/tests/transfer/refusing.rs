@@ -73,7 +73,7 @@ fn a_receiver_that_is_not_there_is_said() {
     let ticket = serve.ticket.clone();
     serve.interrupt();
     let (file, _) = file(10);
-    send(file.path(), &ticket, &[]).failed_saying(&["cannot reach", "still running"]);
+    send(file.path(), &ticket, &[]).failed_saying(&["cannot reach", "still runs there"]);
 }
 
 #[test]

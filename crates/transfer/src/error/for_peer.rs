@@ -17,7 +17,7 @@ impl TransferError {
                 because("the sender cannot read a file to send", source)
             }
             E::NothingToSend(_) => "the sender has nothing to send".into(),
-            E::SameName(_) => "several of the sender's files have one name".into(),
+            E::SameName(_) => "several of the sender's files have the same name".into(),
             E::NothingMoved(_) => {
                 "nothing could be moved; the messages at the other end say why".into()
             }

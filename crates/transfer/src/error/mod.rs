@@ -26,7 +26,7 @@ pub enum ClientsFileError {
     #[error("it does not exist; invite the first client, which creates it")]
     Missing,
     /// It cannot be opened or read.
-    #[error("{0}; name a file that can be read")]
+    #[error("{}; name a file that can be read", system(.0))]
     Unreadable(#[source] io::Error),
     /// It is longer than a file of clients may be.
     #[error("it is too long for a clients file")]
@@ -58,6 +58,22 @@ fn readable(error: &io::Error) -> &'static str {
         io::ErrorKind::PermissionDenied => "name a file that you may read",
         _ => "check the path",
     }
+}
+
+/// The next step for a peer that does not answer.
+fn reachable(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => {
+            "check that the program which printed the ticket still runs there: some end after one transfer"
+        }
+        // The resolver's errors have no number.
+        _ if error.raw_os_error().is_none() && !is_late(error) => "check the host's name",
+        _ => "check that firewalls let TCP through to that address",
+    }
+}
+
+fn is_late(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock)
 }
 
 /// The next step for a directory that cannot be used.
@@ -170,7 +186,7 @@ pub enum TransferError {
     #[error(transparent)]
     Path(#[from] PathError),
     /// The server cannot listen on its address.
-    #[error("cannot listen on {address}: {source}; choose another address or port")]
+    #[error("cannot listen on {address}: {}; choose another address or port", system(.source))]
     Listen {
         /// Address and port.
         address: String,
@@ -179,7 +195,9 @@ pub enum TransferError {
     },
     /// The receiver did not answer.
     #[error(
-        "cannot reach {address}: {source}; is the other end still running (a used ticket ends it), and does a firewall let TCP through?"
+        "cannot reach {address}: {}; {}",
+        system(.source),
+        reachable(.source)
     )]
     Unreachable {
         /// Address and port.
@@ -304,7 +322,7 @@ pub enum TransferError {
         reason: ClientsFileError,
     },
     /// The identity file cannot be read or written.
-    #[error("{}: {source}", Printable(.path))]
+    #[error("{}: {}", Printable(.path), system(.source))]
     Identity {
         /// The file.
         path: PathBuf,
@@ -312,7 +330,7 @@ pub enum TransferError {
         source: io::Error,
     },
     /// The file of used credentials cannot be used.
-    #[error("{}: {source}; no client is admitted until it can be read and written", Printable(.path))]
+    #[error("{}: {}; no client is admitted until it can be read and written", Printable(.path), system(.source))]
     State {
         /// The file.
         path: PathBuf,
@@ -354,7 +372,8 @@ pub enum TransferError {
     MeasurementCut(String),
     /// A server did not answer a one-sided measurement.
     #[error(
-        "cannot connect to {address}: {source}; name a TCP port that is open there, as HOST:PORT"
+        "cannot connect to {address}: {}; name a TCP port that is open there, as HOST:PORT",
+        system(.source)
     )]
     NoAnswer {
         /// Host and port.
@@ -402,7 +421,7 @@ pub enum TransferError {
     #[error(transparent)]
     Sizing(#[from] SizingError),
     /// The congestion control is not available.
-    #[error("congestion control \"{}\": {source}; {hint}", Printable(.name))]
+    #[error("congestion control \"{}\": {}; {hint}", Printable(.name), system(.source))]
     Congestion {
         /// Its name.
         name: String,
@@ -439,7 +458,7 @@ pub enum TransferError {
     #[error("interrupted; start the transfer again to resume it")]
     Interrupted,
     /// Another call to the operating system failed.
-    #[error("{what}: {source}")]
+    #[error("{what}: {}", system(.source))]
     System {
         /// The purpose of the call.
         what: &'static str,
@@ -452,10 +471,19 @@ impl TransferError {
     /// The message without the advice to start the transfer again, for one that goes on by itself.
     pub fn without_restart(&self) -> String {
         if let TransferError::Unreachable { address, source } = self {
-            return format!("cannot reach {address}: {source}");
+            return format!("cannot reach {address}: {}", system(source));
         }
         let line = self.to_string();
         line.strip_suffix(RESUME).map_or(line.clone(), str::to_owned)
+    }
+
+    /// The reason for a transfer of which nothing arrived, by its `failures` and their number.
+    pub(crate) fn first_of(failures: &[String], count: u64) -> Option<String> {
+        let first = failures.first()?;
+        Some(match count {
+            0 | 1 => first.clone(),
+            _ => format!("nothing was moved; the first of {count} failures: {first}"),
+        })
     }
 
     /// For `map_err`: a system call for `what` failed.
@@ -477,12 +505,3 @@ impl TransferError {
         TransferError::Write { path, source, next }
     }
 }
-    /// The reason for a transfer of which nothing arrived, by its `failures` and their number.
-    pub(crate) fn first_of(failures: &[String], count: u64) -> Option<String> {
-        let first = failures.first()?;
-        Some(match count {
-            0 | 1 => first.clone(),
-            _ => format!("nothing was moved; the first of {count} failures: {first}"),
-        })
-    }
-

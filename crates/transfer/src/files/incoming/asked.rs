@@ -97,7 +97,7 @@ impl Asked {
             Asked::Offered => Some(HashMap::from([(Name::Text(offer.name.raw().to_owned()), 1)])),
             Asked::Named(things) => {
                 if offer.dry_run != things.dry_run {
-                    return refuse("its offer is of another kind of transfer");
+                    return refuse("its offer is for another kind of transfer");
                 }
                 match (things.many(), offer.many) {
                     (true, false) => return refuse("one thing, where several were asked for"),

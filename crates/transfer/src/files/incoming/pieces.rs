@@ -31,7 +31,7 @@ const WRITEBACK_BYTES: u64 = 8 << 20;
 const RESERVE_BYTES: u64 = 16 << 20;
 
 /// The failure of a file with a piece that does not match its header.
-const DAMAGED: &str = "its content was damaged on the way";
+const DAMAGED: &str = "its content was damaged in transit";
 
 /// A piece of work for the threads that hash and write.
 pub(crate) enum Job {

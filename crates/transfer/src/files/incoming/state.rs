@@ -88,7 +88,7 @@ impl IncomingState {
             return Ok(());
         }
         let path = file.path.to_string().into();
-        let reason = "the names and attributes of unfinished files exceed the limit together; send fewer at once";
+        let reason = "together, the names and attributes of unfinished files exceed the limit; send fewer at once";
         Err(TransferError::TooMuch { path, reason })
     }
 

@@ -15,6 +15,7 @@ use sweetspot_protocol::{Printable, RelativePath};
 
 use super::snapshot::Snapshot;
 use crate::error::for_peer::plain;
+use crate::error::system;
 use crate::files::beneath::open_beneath;
 
 /// A pipe in a file's place is not waited for, and a terminal does not become this program's.
@@ -180,7 +181,7 @@ impl Undelivered {
     pub fn here(&self, path: &Path) -> String {
         let path = Printable(path);
         match self {
-            Undelivered::Unreadable(error) => format!("{path}: {error}"),
+            Undelivered::Unreadable(error) => format!("{path}: {}", system(error)),
             _ => format!("{path} {}", self.what()),
         }
     }
