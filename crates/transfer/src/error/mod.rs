@@ -2,6 +2,7 @@
 
 mod class;
 pub(crate) mod for_peer;
+mod next_step;
 
 use std::io;
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use sweetspot_units::{Bytes, Duration};
 use thiserror::Error;
 
 use crate::limits::{LONGEST_STALL, MEASURE_BYTES, MEASURE_INTERVAL, MEASURE_TIME};
+use next_step::{reachable, readable, writable};
 
 /// The next step after a transfer that can go on.
 const RESUME: &str = "; start the transfer again to resume it";
@@ -50,39 +52,6 @@ pub(crate) fn system(error: &io::Error) -> String {
     let text = error.to_string();
     let number = error.raw_os_error().map(|code| format!(" (os error {code})"));
     number.and_then(|number| text.strip_suffix(&number)).unwrap_or(&text).to_owned()
-}
-
-/// The next step for a file that cannot be read.
-fn readable(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::PermissionDenied => "name a file that you may read",
-        _ => "check the path",
-    }
-}
-
-/// The next step for a peer that does not answer.
-fn reachable(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::ConnectionRefused => {
-            "check that the program which printed the ticket still runs there: some end after one transfer"
-        }
-        // The resolver's errors have no number.
-        _ if error.raw_os_error().is_none() && !is_late(error) => "check the host's name",
-        _ => "check that firewalls let TCP through to that address",
-    }
-}
-
-fn is_late(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock)
-}
-
-/// The next step for a directory that cannot be used.
-fn writable(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::NotFound => "create it first",
-        io::ErrorKind::NotADirectory => "name a directory",
-        _ => "name a directory that you may write to",
-    }
 }
 
 /// Why a transfer or a server failed. The message is one line that names the thing, the reason and the next step.
@@ -477,7 +446,7 @@ impl TransferError {
         line.strip_suffix(RESUME).map_or(line.clone(), str::to_owned)
     }
 
-    /// The reason for a transfer of which nothing arrived, by its `failures` and their number.
+    /// The reason why a transfer moved nothing: the first of its `failures`, and their number.
     pub(crate) fn first_of(failures: &[String], count: u64) -> Option<String> {
         let first = failures.first()?;
         Some(match count {

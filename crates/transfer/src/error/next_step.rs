@@ -1,0 +1,36 @@
+//! The next step after a system error.
+
+use std::io;
+
+/// The next step for a file that cannot be read.
+pub(super) fn readable(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => "name a file that you may read",
+        _ => "check the path",
+    }
+}
+
+/// The next step for a peer that does not answer.
+pub(super) fn reachable(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => {
+            "check that the program that printed the ticket still runs there; some exit after one transfer"
+        }
+        // The resolver's errors have no number.
+        _ if error.raw_os_error().is_none() && !is_late(error) => "check the host's name",
+        _ => "check that firewalls let TCP through to that address",
+    }
+}
+
+fn is_late(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock)
+}
+
+/// The next step for a directory that cannot be used.
+pub(super) fn writable(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => "create it first",
+        io::ErrorKind::NotADirectory => "name a directory",
+        _ => "name a directory that you may write to",
+    }
+}
