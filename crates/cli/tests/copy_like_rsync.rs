@@ -150,7 +150,7 @@ fn a_deletion_leaves_what_is_excluded_with_the_directories_that_hold_it() {
     );
 }
 
-/// What the destination has in the way of each source; rsync without `--force` or `--delete` says the same of each.
+/// Each source has something of another kind in its way; rsync without `--force` or `--delete` replaces the same ones.
 #[test]
 fn the_same_things_give_way() {
     let scratch = tempfile::tempdir().unwrap();

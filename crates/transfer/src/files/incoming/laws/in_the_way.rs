@@ -6,7 +6,7 @@ use rustix::fs::{CWD, FileType, Mode};
 
 use super::*;
 
-/// What has the name `x`, in the order of [`THERE`].
+/// Puts one of [`THERE`] at `path`.
 fn put(thing: &str, path: &Path) {
     match thing {
         "nothing" => {}
@@ -23,7 +23,7 @@ fn put(thing: &str, path: &Path) {
 
 const THERE: [&str; 6] = ["nothing", "file", "link", "empty directory", "directory", "pipe"];
 
-/// What comes under that name.
+/// Entries that arrive under that name.
 fn kinds() -> [EntryKind; 4] {
     let link = |target: &str| EntryKind::Symlink { target: target.into() };
     [EntryKind::File { size: 5, sparse: false }, EntryKind::Directory, link("y"), link("/etc")]
@@ -110,7 +110,7 @@ fn only_files_and_links_give_way_to_each_other_unless_other_kinds_do() {
     }
 }
 
-/// The outward link is refused before anything else is said about its name.
+/// An outward link is refused before the receiver looks at its name.
 #[test]
 fn a_dry_run_fails_with_the_words_of_the_real_run() {
     for there in THERE {

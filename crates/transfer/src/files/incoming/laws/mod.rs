@@ -23,7 +23,7 @@ const QUOTA: u64 = 2 << 20;
 /// An empty file, small ones, one piece, a little more, and some of several; together far more than the quota.
 const SIZES: [u64; 7] =
     [0, 1, 5000, PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES - 7, 7 * PIECE_BYTES];
-/// One of them is that of the directory, too.
+/// `d` is also the directory's name.
 const NAMES: [&str; 6] = ["a", "b", "c", "d", "d/e", "d/f"];
 
 /// A sender that does not read its answers.
