@@ -142,10 +142,11 @@ impl Places<'_> {
             match self.steps.get(place) {
                 Some(Step::Byte(own)) if *own == byte => self.enter(place + 1),
                 Some(Step::AnyByte) if !is_slash => self.enter(place + 1),
-                Some(Step::Class { inverted, members }) if !is_slash => {
-                    if members.iter().any(|member| member.holds(byte)) != *inverted {
-                        self.enter(place + 1);
-                    }
+                Some(Step::Class { inverted, members })
+                    if !is_slash
+                        && members.iter().any(|member| member.holds(byte)) != *inverted =>
+                {
+                    self.enter(place + 1);
                 }
                 Some(Step::Star) if !is_slash => self.enter(place),
                 Some(Step::Stars) => self.enter(place),
