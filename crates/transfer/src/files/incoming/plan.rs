@@ -28,7 +28,7 @@ impl IncomingFiles {
             if self.is_over() {
                 return Err(TransferError::Interrupted);
             }
-            let path = entry.path.clone();
+            let path = self.placed(&entry.path);
             let planned = self.plan_entry(number, entry);
             self.hand_over_early(number);
             let (answer, compared) = match planned {
@@ -50,6 +50,15 @@ impl IncomingFiles {
         let full = lock(&self.state).open.len() > MAX_OPEN_FILES;
         let (what, when) = ("entries", "too far ahead");
         if full { Err(ProtocolError::OutOfOrder { what, when }.into()) } else { Ok(()) }
+    }
+
+    /// The name here of an entry that was sent as `path`, for messages.
+    fn placed(&self, path: &RelativePath) -> RelativePath {
+        let placed = match &self.destination {
+            Destination::Directory { top, .. } => top.place(path).ok(),
+            Destination::Output => None,
+        };
+        placed.unwrap_or_else(|| path.clone())
     }
 
     /// Passes content that arrived before the decision to its file, or drops it if nothing is wanted.
