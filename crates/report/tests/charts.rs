@@ -318,7 +318,7 @@ fn thousands_of_events_are_ticks_that_hide_no_curve() {
     let svg = drawn(&plot);
     let ticks = svg.matches(r#"<path class="moment "#).count();
     assert!((250..=301).contains(&ticks), "{ticks}");
-    // One mark is that of the published number.
+    // The published number and its sample in the legend.
     assert_eq!(svg.matches(r#"<path class="mark "#).count(), 2);
     assert_eq!(svg.matches(r#"<path class="level "#).count(), 0);
     assert!(svg.contains("<title>event 0\nevent 1\nevent 2\nevent 3\nand 5 more</title>"), "{svg}");

@@ -81,7 +81,7 @@ fn height(curve: &Curve, frame: &PlotFrame, x: f64) -> Option<f64> {
     Some(low + share * (high - low))
 }
 
-/// Length of the tick of an event, and the most of them that are named where several fall on one place.
+/// Length of an event's tick, and the most events that one tick names.
 const TICK: f64 = 6.0;
 const NAMED_EVENTS: usize = 4;
 

@@ -61,7 +61,7 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
     Verdict { message, lines, remedy }
 }
 
-/// What a window of the right size would change, as the end of a sentence, or why nobody knows.
+/// The effect of a window of the right size, as the end of a sentence, or the reason why it is unknown.
 fn at_a_window(outlook: &Outlook, measured: Option<Rate>) -> String {
     if outlook.is_upper_bound {
         return "; random loss was not measured, and the rate of a window depends on it".to_owned();
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use crate::verbs::measure::outlook::tests::outlook;
 
-    /// Nothing can be promised for a window whose random loss is not known.
+    /// The rate of a window depends on random loss.
     #[test]
     fn without_a_measured_loss_no_window_is_promised() {
         let measured = Some(Rate::from_mbit_per_second(20));

@@ -98,7 +98,7 @@ fn rises(events: &[ControllerEvent]) -> bool {
         && windows().next() < windows().next_back()
 }
 
-/// What an event without a window measured.
+/// The measurement that an event without a window reports.
 fn measured(event: &ControllerEvent) -> Option<String> {
     let rate = event.rate_bps.map(|bps| Rate::from_f64(bps).to_string());
     let rtt = event.rtt_s.map(|rtt| format!("RTT {}", Duration::from_secs_f64(rtt)));

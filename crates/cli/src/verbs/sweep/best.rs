@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(headline(&alone, 1), ["38.56 Mbit/s with a window of 162 packets, RTT 1.62 s"]);
     }
 
-    /// The scenario @elephants, whose packets have 1000 B and no header.
+    /// The scenario @elephants: packets of 1000 B without a header.
     fn elephants(overrides: &[&str]) -> Scenario {
         let overrides: Vec<String> = overrides.iter().map(|o| (*o).to_owned()).collect();
         let path = std::path::Path::new("@elephants");
