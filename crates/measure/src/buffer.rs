@@ -12,15 +12,20 @@ use crate::overload::Overload;
 pub struct BufferDepth {
     /// In bytes on the wire.
     pub bytes: Finding<Bytes>,
-    /// As the longest time that a packet waited in it.
+    /// As the time that the link takes to empty it.
     pub delay: Finding<Duration>,
 }
 
-/// The buffer's depth: the delay of a packet next to a dropped one, times the capacity, plus the packet itself. It counts the
-/// packet in service.
+/// The buffer's depth, from packets next to dropped ones. It counts the packet in service until its last bit has left.
+///
+/// A packet that waited for w found the buffer filled with more than C w - s bytes and at most C w, itself not included, where the
+/// link's rate is C and its own size s. It had room: the buffer holds C w or more. The next one had none: it holds less than C w + 2 s.
 pub fn buffer_depth(overload: &Overload<'_>) -> BufferDepth {
     let size = overload.stream.size;
-    let in_bytes = |wait: f64| overload.capacity * Duration::from_secs_f64(wait) + size;
+    // So many packets lie in between.
+    let in_bytes = |wait: f64, packets: u64| {
+        overload.capacity * Duration::from_secs_f64(wait) + size * packets
+    };
     let unknown = |why: String| BufferDepth {
         bytes: Finding::unknown(why.clone()),
         delay: Finding::unknown(why),
@@ -29,14 +34,14 @@ pub fn buffer_depth(overload: &Overload<'_>) -> BufferDepth {
     if !overload.is_full() {
         return unknown(format!(
             "it did not fill: it holds {} or more, {} at this rate",
-            in_bytes(longest),
-            Duration::from_secs_f64(longest)
+            in_bytes(longest, 1),
+            in_bytes(longest, 1) / overload.capacity
         ));
     }
     if drops_early(overload) {
         return unknown(format!(
             "the queue discipline drops before the buffer is full; {} were queued",
-            in_bytes(longest)
+            in_bytes(longest, 1)
         ));
     }
     let last_half = overload.stream.sent / 2;
@@ -50,9 +55,10 @@ pub fn buffer_depth(overload: &Overload<'_>) -> BufferDepth {
         return unknown("no packet arrived next to a dropped one".into());
     };
     let how = format!("the delay of the packets next to {} dropped ones", waits.len());
-    let span = Duration::from_secs_f64;
+    let [low, value, high] = [in_bytes(low, 0), in_bytes(wait, 1), in_bytes(high, 2)];
+    let delay = |bytes: Bytes| bytes / overload.capacity;
     BufferDepth {
-        bytes: Finding::known(in_bytes(wait), in_bytes(low), in_bytes(high), how.clone()),
-        delay: Finding::known(span(wait), span(low), span(high), how),
+        bytes: Finding::known(value, low, high, how.clone()),
+        delay: Finding::known(delay(value), delay(low), delay(high), how),
     }
 }

@@ -204,8 +204,8 @@ fn tolerance(overload: &Overload<'_>, full: f64) -> f64 {
 fn more_than_by_chance(overload: &Overload<'_>, such: impl Fn(f64) -> bool) -> bool {
     let lost =
         overload.beside_losses().iter().filter(|beside| such(beside.waited_s)).count() as f64;
-    let waits = overload.stream.arrivals.iter().map(|a| a.delay_s() - overload.reference_s);
-    let by_chance = overload.random_loss * waits.filter(|wait| such(*wait)).count() as f64;
+    let waited = overload.waits().iter().filter(|wait| such(wait.waited_s)).count();
+    let by_chance = overload.random_loss * waited as f64;
     // Three standard deviations and three packets more are no chance.
     lost > by_chance + 3.0 * by_chance.sqrt() + 3.0
 }

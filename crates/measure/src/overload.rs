@@ -3,6 +3,7 @@
 use sweetspot_statistics::Sorted;
 use sweetspot_units::{Duration, Rate};
 
+use crate::dispersion::BUSY_RATIO;
 use crate::observation::{Direction, EchoRecord, StreamRecord};
 
 /// Buffers are counted full where this part of the excess over the capacity is lost.
@@ -27,23 +28,51 @@ pub struct Overload<'a> {
     pub random_loss: f64,
 }
 
-/// A packet that arrived beside one that was lost: its place and how long it had waited.
-pub(crate) struct BesideLoss {
+/// A packet's place in its stream, and how long it waited in the queue.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Wait {
     pub index: u32,
     pub waited_s: f64,
 }
 
+/// How long each packet of `stream` waited at a link of `capacity`, in the order of arrival.
+///
+/// A link sends one packet at a time, so each left it at least one packet's time before the next. A packet that arrived closer to the
+/// next was held up behind the link, by a host that paused, and did not wait in the queue meanwhile. Packets that nothing behind them
+/// dates are left out: the last one, and those that came with it after a pause. The capacity may be too low by [`BUSY_RATIO`]:
+/// packets of a queue that no host held up arrive that far apart.
+pub(crate) fn waits(stream: &StreamRecord, capacity: Rate, reference_s: f64) -> Vec<Wait> {
+    let on_link = (stream.size / capacity.scaled(BUSY_RATIO)).as_secs_f64();
+    let origin = stream.arrivals.first().map_or(0, |first| first.received.as_nanos());
+    let mut next_s = f64::INFINITY;
+    let (mut waits, mut is_dated) = (Vec::with_capacity(stream.arrivals.len()), false);
+    for (place, arrival) in stream.arrivals.iter().rev().enumerate() {
+        let received_s = arrival.received.as_nanos().wrapping_sub(origin) as i64 as f64 / 1e9;
+        let late_s = arrival.delay_s() - reference_s;
+        // No packet leaves before it is sent.
+        let held_s = (received_s - (next_s - on_link)).clamp(0.0, late_s.max(0.0));
+        next_s = received_s - held_s;
+        is_dated |= place > 0 && held_s == 0.0;
+        if is_dated {
+            waits.push(Wait { index: arrival.index, waited_s: late_s - held_s });
+        }
+    }
+    waits.reverse();
+    waits
+}
+
 impl Overload<'_> {
+    /// How long each packet waited, in the order of arrival.
+    pub(crate) fn waits(&self) -> Vec<Wait> {
+        waits(self.stream, self.capacity, self.reference_s)
+    }
+
     /// Packets next to a lost one, in the order of sending.
-    pub(crate) fn beside_losses(&self) -> Vec<BesideLoss> {
-        let mut arrivals = self.stream.arrivals.clone();
-        arrivals.sort_unstable_by_key(|arrival| arrival.index);
-        let two = arrivals.windows(2).filter(|two| two[1].index > two[0].index + 1);
-        two.map(|two| BesideLoss {
-            index: two[0].index,
-            waited_s: two[0].delay_s() - self.reference_s,
-        })
-        .collect()
+    pub(crate) fn beside_losses(&self) -> Vec<Wait> {
+        let mut waits = self.waits();
+        waits.sort_unstable_by_key(|wait| wait.index);
+        let two = waits.windows(2).filter(|two| two[1].index > two[0].index + 1);
+        two.map(|two| two[0]).collect()
     }
 
     /// The shortest that packets beside the drops of the last quarter waited, but for one in twenty.
@@ -55,8 +84,8 @@ impl Overload<'_> {
 
     /// The longest that a packet waited, but for one in a hundred.
     pub(crate) fn longest_wait_s(&self) -> f64 {
-        let waits = self.stream.arrivals.iter().map(|a| a.delay_s() - self.reference_s);
-        waits.collect::<Sorted>().quantile(0.99).unwrap_or(0.0).max(0.0)
+        let waits: Sorted = self.waits().iter().map(|wait| wait.waited_s).collect();
+        waits.quantile(0.99).unwrap_or(0.0).max(0.0)
     }
 
     /// The rate at which the stream was sent over the capacity, less one.

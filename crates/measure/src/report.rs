@@ -6,6 +6,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::direction_observations::Observations;
 use crate::observation::{Direction, EchoRecord, StreamRecord};
+use crate::overload::waits;
 use crate::plan::Plan;
 use crate::{
     BufferDepth, CrossTraffic, DelayUnderLoad, Discipline, DroppingQueue, Finding, LossEstimate,
@@ -284,13 +285,14 @@ fn jitter(o: &Observations, others: Option<CrossTraffic>) -> Finding<Duration> {
 
 /// The longest wait that streams of this direction caused.
 fn longest_queue(o: &Observations) -> f64 {
-    let Some(reference) = o.reference_s() else { return 0.0 };
-    let overloads = o.overloads.iter().map(|(stream, _)| stream);
-    let delays = |stream: &StreamRecord| {
-        stream.arrivals.iter().map(|a| a.delay_s() - reference).fold(0.0, f64::max)
+    let known = o.reference_s().zip(o.capacity().capacity.value());
+    let Some((reference_s, capacity)) = known else { return 0.0 };
+    let longest = |stream: &StreamRecord| {
+        let waits = waits(stream, capacity, reference_s);
+        waits.iter().map(|wait| wait.waited_s).fold(0.0, f64::max)
     };
     let scouts = o.scouts.iter().chain(&o.trains);
-    scouts.chain(&o.streams).chain(overloads).map(delays).fold(0.0, f64::max)
+    scouts.chain(&o.streams).chain(o.saturating()).map(longest).fold(0.0, f64::max)
 }
 
 #[cfg(test)]

@@ -132,6 +132,46 @@ fn each_discipline_is_known_by_what_it_does_in_overload() {
     }
 }
 
+/// A drop-tail buffer with a host behind it that pauses: packets that it holds up wait for longer than the buffer is deep, and by
+/// any time, but they were dropped by a full buffer and by nothing else.
+#[test]
+fn pauses_of_a_host_are_neither_queue_nor_active_queue_management() {
+    for seed in 0..24 {
+        let mut random = Random::new(seed);
+        let rate = Rate::from_f64((5e6 * 20f64.powf(random.unit())).round());
+        let buffer = (rate * Duration::from_millis(20)).scaled(1.0 + 3.0 * random.unit());
+        let stall = Duration::from_secs_f64(0.01 + 0.03 * random.unit());
+        let truth = Truth { rate, buffer, stall, ..Truth::plain() };
+        let report = measure(truth, plan(), seed);
+        let discipline = &report.directions[0].discipline;
+        assert_ne!(*discipline, Ok(Discipline::ActiveQueueManagement), "{truth:?}");
+        // Waits are right to a part in twenty of a pause, and the capacity to 3 %.
+        let deep = (buffer / rate).as_secs_f64() * 1.03 + stall.as_secs_f64() / 20.0;
+        let longest = report.intrusion.longest_queue_s;
+        assert!(longest < deep, "{longest} s: {truth:?}");
+    }
+}
+
+/// Buffers that nobody chose: the granularity of full packets is part of the interval, and both units say the same.
+#[test]
+fn the_interval_of_a_buffer_holds_its_depth_in_bytes_and_as_delay() {
+    for seed in 0..20 {
+        let mut random = Random::new(seed + 100);
+        let rate = Rate::from_f64((5e6 * 20f64.powf(random.unit())).round());
+        let buffer = Bytes::new(20_000 + (400_000.0 * random.unit()) as u64);
+        let report = measure(Truth { rate, buffer, ..Truth::plain() }, plan(), seed);
+        let down = &report.directions[0];
+        let (bytes, delay) = (&down.buffer.bytes, &down.buffer.delay);
+        let (bytes, delay) = (bytes.estimate().unwrap(), delay.estimate().unwrap());
+        let capacity = down.capacity.value().unwrap();
+        assert!((bytes.low..=bytes.high).contains(&buffer), "{buffer} at {rate}: {bytes:?}");
+        assert_eq!(delay.value, bytes.value / capacity);
+        // No packet waited for longer than a full buffer takes to empty.
+        let longest = report.intrusion.longest_queue_s;
+        assert!(longest <= delay.high.as_secs_f64(), "{longest}: {delay:?}");
+    }
+}
+
 #[test]
 fn random_loss_is_counted_and_makes_no_queue_discipline() {
     let down = found(Truth { loss: 0.005, ..Truth::plain() });

@@ -21,6 +21,8 @@ pub struct Truth {
     pub queue: &'static str,
     pub loss: f64,
     pub jitter: Duration,
+    /// For how long the receiving host pauses in every [`STALL_INTERVAL`]; packets that arrive meanwhile come at its end.
+    pub stall: Duration,
     /// The mean rate of cross traffic, and whether its gaps are Pareto or exponential.
     pub cross: Rate,
     pub pareto: bool,
@@ -39,6 +41,7 @@ impl Truth {
             queue: "drop-tail",
             loss: 0.0,
             jitter: Duration::ZERO,
+            stall: Duration::ZERO,
             cross: Rate::from_f64(0.0),
             pareto: false,
             yields: false,
@@ -83,6 +86,8 @@ const CLOCK_OFFSET: Duration = Duration::from_secs(12_345);
 const CROSS_SIZE: Bytes = Bytes::new(1000);
 /// The time in which yielding traffic regains its rate.
 const REGAINED: Duration = Duration::from_secs(10);
+/// The time from one pause of the receiving host to the next.
+const STALL_INTERVAL: Duration = Duration::from_millis(170);
 /// How fast a host sends a train.
 const HOST_RATE: u64 = 2000;
 
@@ -163,10 +168,17 @@ impl Way {
         self.link.handle_arrival(at, probe).is_ok()
     }
 
+    /// When the receiving host sees a packet that is through at `out`.
+    fn noticed(&self, out: Time) -> Time {
+        let into = Duration::from_nanos(out.as_nanos() % STALL_INTERVAL.as_nanos());
+        out + self.truth.stall.saturating_sub(into)
+    }
+
     fn work_off(&mut self, until: Time, through: &mut [Option<Time>]) {
         while let Some((left, probe)) = self.link.poll_departure(until, &mut |_| {}) {
             assert!(left >= probe.sent);
             let out = self.propagation.handle_departure(left);
+            let out = self.noticed(out);
             if let Some(place) = probe.place {
                 through[place] = Some(out);
             }
