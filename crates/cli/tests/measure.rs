@@ -290,11 +290,24 @@ fn a_port_out_of_range_is_named() -> Tested {
     Ok(())
 }
 
+/// A server without Sweetspot shows no rate: no verdict, and no path for a scenario. Nobody answers at this address (RFC 5737).
+#[test]
+fn what_handshakes_cannot_show_is_refused_before_the_measurement() -> Tested {
+    for option in [&["--quick"][..], &["--scenario", "path.toml"], &["--budget", "1MB"]] {
+        let refused =
+            Command::new(PROGRAM).args(["measure", "192.0.2.1:7"]).args(option).output()?;
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{said}");
+        assert!(said.contains(option[0]) && said.contains("only with a ticket"), "{said}");
+    }
+    Ok(())
+}
+
 /// Nobody answers at this address (RFC 5737), so that only a check before the measurement names the file.
 #[test]
 fn a_file_without_a_place_is_refused_before_the_measurement() -> Tested {
-    for option in ["--html", "--scenario"] {
-        let command = ["measure", "192.0.2.1:7", option, "/nonexistent/x"];
+    for (far_end, option) in [("192.0.2.1:7", "--html"), ("sweetspot1:x", "--scenario")] {
+        let command = ["measure", far_end, option, "/nonexistent/x"];
         let refused = Command::new(PROGRAM).args(command).output()?;
         let said = String::from_utf8_lossy(&refused.stderr);
         assert!(!refused.status.success(), "{option}");

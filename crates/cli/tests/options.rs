@@ -32,7 +32,8 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("measure sweetspot1:abc --series x --json", "--series"),
     ("measure host:443 --gentle", "--gentle"),
     ("measure host:443 --budget 1MB", "--budget"),
-    ("measure --quick host:443 --budget 1MB", "--budget"),
+    ("measure host:443 --quick", "--quick"),
+    ("measure host:443 --scenario path.toml", "--scenario"),
     ("top --rows 5", "--rows"),
 ];
 

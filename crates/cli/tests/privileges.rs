@@ -40,7 +40,7 @@ const VERBS: [(&str, &str); 17] = [
     ("\"$0\" top --once", ""),
     ("\"$0\" diagnose 127.0.0.1:1 --for 1s", "no TCP connection here begins or ends at"),
     ("\"$0\" diagnose --follow lo --for 1s", "with CAP_NET_RAW"),
-    ("\"$0\" measure --quick 127.0.0.1:1", "name a TCP port that is open there"),
+    ("\"$0\" measure 127.0.0.1:1", "name a TCP port that is open there"),
     ("\"$0\" tune run -- true", ""),
     ("\"$0\" tune run --via bpf -- true", "cannot tune via bpf|tune doctor names what is missing"),
     ("\"$0\" tune undo", ""),

@@ -22,7 +22,6 @@ pub struct BufferDepth {
 /// link's rate is C and its own size s. It had room: the buffer holds C w or more. The next one had none: it holds less than C w + 2 s.
 pub fn buffer_depth(overload: &Overload<'_>) -> BufferDepth {
     let size = overload.stream.size;
-    // So many packets lie in between.
     let in_bytes = |wait: f64, packets: u64| {
         overload.capacity * Duration::from_secs_f64(wait) + size * packets
     };

@@ -105,7 +105,7 @@ pub fn delay_under_load(idle: Option<Duration>, load: &LoadRecord) -> DelayUnder
             span(median),
             span(low),
             span(high),
-            format!("{} echoes of another flow meanwhile", foreign.len()),
+            format!("the median of {} echoes of another flow", foreign.len()),
         ),
         _ => Finding::unknown(format!("{} echoes came back meanwhile", foreign.len())),
     };
@@ -137,14 +137,14 @@ fn responsiveness(foreign: &[f64], own: &[f64]) -> Finding<f64> {
                 60.0 / ((foreign + own) / 2.0),
                 bounds[0].min(bounds[1]),
                 bounds[0].max(bounds[1]),
-                "echoes of another flow and the loading connection's own round trips",
+                "60 s over the mean round trip of another flow and of the loading connection, each without its longest twentieth",
             )
         }
         (Some(one), None) | (None, Some(one)) => Finding::known(
             60.0 / one,
             60.0 / one,
             60.0 / one,
-            "only one of the two: another flow's echoes or the load's own round trips",
+            "60 s over the mean round trip of another flow or of the loading connection: only one was measured",
         ),
         (None, None) => Finding::unknown("too few round trips were measured under load"),
     }

@@ -163,7 +163,7 @@ fn of_direction(
         .chain(&o.pairs);
     DirectionReport {
         direction,
-        jitter: jitter(o, others),
+        jitter: jitter(o, others, noise.cpu_wait),
         capacity: found.capacity,
         burst: found.burst,
         pair_mode: found.pair_mode,
@@ -258,8 +258,11 @@ fn of_queue(
     (discipline(&overload, o.slight.as_ref()), buffer_depth(&overload))
 }
 
-/// How far apart the one-way delays of small, sparse packets lie, where others' queues do not account for it.
-fn jitter(o: &Observations, others: Option<CrossTraffic>) -> Finding<Duration> {
+/// Less jitter than this comes of the hosts' clocks and schedulers.
+const MIN_JITTER: Duration = Duration::from_micros(500);
+
+/// How far apart the one-way delays of small, sparse packets lie, where neither others' queues nor the hosts account for it.
+fn jitter(o: &Observations, others: Option<CrossTraffic>, cpu_wait: Duration) -> Finding<Duration> {
     let sparse = o.slow.iter().chain(&o.sparse);
     let delays: Sorted = sparse.flat_map(|s| s.arrivals.iter().map(|a| a.delay_s())).collect();
     let Some([min, low, high, max]) = delays.quantiles([0.0, 0.05, 0.95, 1.0]) else {
@@ -275,8 +278,15 @@ fn jitter(o: &Observations, others: Option<CrossTraffic>) -> Finding<Duration> {
             "{words}, and its queues also vary the delays: {max} at most"
         ));
     }
+    let value = span(delays.quantile(0.99).unwrap_or(high) - min);
+    // One in a hundred exponential waits is longer than ln 100 times their mean.
+    if value < MIN_JITTER.max(cpu_wait.scaled(100f64.ln())) {
+        return Finding::unknown(format!(
+            "no more than schedulers of hosts cause: {value} at most"
+        ));
+    }
     Finding::known(
-        span(delays.quantile(0.99).unwrap_or(high) - min),
+        value,
         span(high - low),
         span(max - min),
         format!("one-way delays of {} small packets on an idle link", delays.len()),

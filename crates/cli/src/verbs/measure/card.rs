@@ -52,7 +52,7 @@ fn rates(directions: &[DirectionReport]) {
         each("  as delay", &|d| of(&d.buffer.delay, false)),
         each("queue discipline", &discipline),
         each("random loss", &loss),
-        each("  packets a loss", &|d| of(&d.loss.burst, true)),
+        each("  mean loss burst", &loss_burst),
         each("reordered", &|d| format!("{} of {}", d.reordering.reordered, d.reordering.arrived)),
         each("jitter", &|d| of(&d.jitter, false)),
     ];
@@ -65,6 +65,13 @@ fn rates(directions: &[DirectionReport]) {
     }
     out!("{}", rows.join("\n"));
     wrapped("Ranges and +- are 95 % intervals, or bounds; spreads are percentiles.", "");
+    if directions.iter().any(|d| d.load.is_some()) {
+        wrapped(
+            "Under load, the RTT is the median of another flow; round trips/min follow from the mean RTT of that flow and of the TCP \
+             connection.",
+            "",
+        );
+    }
 }
 
 /// A direction, seen from this host.
@@ -136,6 +143,14 @@ fn loss(report: &DirectionReport) -> String {
     }
 }
 
+fn loss_burst(report: &DirectionReport) -> String {
+    match report.loss.burst.estimate() {
+        None => "not known".into(),
+        Some(burst) if burst.low == burst.high && burst.value == 1.0 => "1 packet".into(),
+        Some(_) => format!("{} packets", of(&report.loss.burst, false)),
+    }
+}
+
 fn loads(directions: &[DirectionReport]) -> [String; 5] {
     let each = |name: &str, show: &dyn Fn(&DelayUnderLoad) -> String| {
         let cell = |d: &DirectionReport| d.load.as_ref().map_or("not measured".to_owned(), show);
@@ -145,7 +160,7 @@ fn loads(directions: &[DirectionReport]) -> [String; 5] {
     [
         each("TCP, congestion", &|load| load.congestion.clone()),
         each("  payload", &|load| load.goodput.value().map_or_else(unknown, short)),
-        each("  round trip", &|load| of(&load.round_trip, false)),
+        each("  median RTT", &|load| of(&load.round_trip, false)),
         each("  round trips/min", &|load| {
             load.responsiveness.value().map_or_else(unknown, |rpm| format!("{rpm:.0}"))
         }),

@@ -22,7 +22,7 @@ use sweetspot_units::{Bytes, Duration};
 use super::transfer::ContactArguments;
 use super::{Ending, Fallible};
 use crate::ends::has_port;
-use sweetspot_program::print::Shown;
+use sweetspot_program::print::{Shown, wrapped};
 use sweetspot_program::progress;
 use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::whole_file;
@@ -243,6 +243,9 @@ fn quick(common: &SharedArguments) -> Ending {
         out!("{}", serde_json::to_string_pretty(&document)?);
     } else {
         verdict.print();
+        if let Some(why) = &outlook.unknown {
+            wrapped(&format!("No window was simulated: {why}."), "");
+        }
     }
     Ok(ending())
 }
@@ -253,9 +256,6 @@ impl SharedArguments {
         self.check_port()?;
         if let Some(server) = self.server() {
             let measured = measure_one_sided(&server)?;
-            if self.scenario.is_some() {
-                return Err(format!("--scenario: {NO_RATE}").into());
-            }
             return Ok((measured, outlook::Outlook::of(&Err(NO_RATE.to_owned()))));
         }
         let contact = self.contact()?;

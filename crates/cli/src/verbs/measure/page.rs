@@ -21,7 +21,7 @@ pub fn page(measured: &Measured, outlook: &Outlook, verdict: &Verdict, verb: &st
     let mut table = Table::new("", &["", "value", "95 % interval, or bounds", "method"]);
     let round_trip = &report.round_trip;
     row(&mut table, "base round trip", &round_trip.base);
-    row(&mut table, "its variation, 5 to 95 %", &round_trip.variation);
+    row(&mut table, "idle RTT, 5th to 95th percentile", &round_trip.variation);
     let pictures = pictures(measured);
     let reasons = unknown_reasons(measured);
     let body = html! {
@@ -96,11 +96,11 @@ fn findings(report: &DirectionReport) -> Table {
     };
     table.rows.push(vec!["queue discipline".to_owned(), name, String::new(), how]);
     row(&mut table, "random loss", &report.loss.rate);
-    row(&mut table, "packets per loss", &report.loss.burst);
+    row(&mut table, "mean loss burst, packets", &report.loss.burst);
     row(&mut table, "jitter", &report.jitter);
     if let Some(load) = &report.load {
         row(&mut table, "TCP payload", &load.goodput);
-        row(&mut table, "round trip under load", &load.round_trip);
+        row(&mut table, "median round trip under load", &load.round_trip);
         row(&mut table, "round trips per minute under load", &load.responsiveness);
         let grade = load.grade.map_or("-".to_owned(), graded);
         table.rows.push(vec!["grade".to_owned(), grade, String::new(), String::new()]);

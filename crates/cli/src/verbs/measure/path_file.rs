@@ -10,8 +10,6 @@ use sweetspot_units::{Bytes, Duration, Probability, Rate};
 use super::card::short;
 use super::watch::Series;
 
-/// Less jitter than this comes of the hosts' clocks and schedulers.
-const MIN_JITTER: Duration = Duration::from_micros(500);
 /// Others' traffic is written as this many sources.
 const OTHERS: u64 = 10;
 /// How long a path lasts that does not change.
@@ -95,7 +93,7 @@ fn written(
     }
     line(format_args!("packet = \"{packet}B\""));
     let access = rate.scaled(10.0).max(MIN_ACCESS);
-    line(format_args!("access_rate = \"{}bit/s\"", access.bits_per_second()));
+    line(format_args!("access_rate = \"{}\"", access.to_string().replace(' ', "")));
     line(format_args!("reverse = \"clean\""));
     line(format_args!("{}", direction(forward, (rate, rtt, packet), samples.len())));
     let back = measured.report.directions.get(1);
@@ -146,9 +144,6 @@ fn direction(
         samples => format!("available bandwidth, at each of {samples} measurements"),
     };
     let jitter = match found.jitter.value() {
-        Some(jitter) if jitter < MIN_JITTER => {
-            format!("# jitter of {jitter} comes from the hosts and is left out")
-        }
         Some(jitter) => {
             format!("# {}\njitter = \"{}us\"", how(&found.jitter), jitter.as_micros())
         }
@@ -180,9 +175,12 @@ fn assumed(forward: &DirectionReport, rate: Rate, rtt: Duration) -> Vec<String> 
     if forward.loss.rate.value().is_none() {
         assumed.push("no random loss".to_owned());
     }
+    let queue = in_words(queue(forward).0);
     if forward.buffer.bytes.value().is_none() {
         let size = short(rate * rtt);
-        assumed.push(format!("a drop-tail buffer of {size}, one bandwidth-delay product"));
+        assumed.push(format!("a {queue} buffer of {size}, one bandwidth-delay product"));
+    } else if forward.discipline.is_err() {
+        assumed.push(format!("a {queue} queue"));
     }
     assumed
 }
@@ -192,6 +190,15 @@ fn buffer(forward: &DirectionReport, rate: Rate, rtt: Duration) -> (Bytes, Strin
     match bytes.value() {
         Some(found) => (found, how(bytes)),
         None => (rate * rtt, format!("assumed to be a bandwidth-delay product; {}", how(bytes))),
+    }
+}
+
+/// The queue of the file in words.
+fn in_words(queue: &str) -> &str {
+    match queue {
+        "codel" => "CoDel",
+        "fq-codel" => "FQ-CoDel",
+        other => other,
     }
 }
 

@@ -42,7 +42,9 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
             line += &format!(", {} loaded{by}, grade {grade}", ms(loaded.as_secs_f64()));
         }
         message.get_or_insert_with(|| line.clone());
-        // The simulation is of the direction that was measured first.
+        if place > 0 && outlook.window_bytes.is_some() {
+            line += "; no window: only the direction measured first is simulated";
+        }
         if place == 0 {
             line += &at_a_window(outlook, measured);
             if loaded.is_some_and(|loaded| is_worth_a_window(outlook, measured, loaded)) {
