@@ -4,8 +4,8 @@ use sweetspot_units::Duration;
 
 /// The emulator's certificate as reports carry it; of two directions the worse counts.
 pub fn certificate(of: &emulator::Certificate) -> report::Certificate {
-    let worse = |pick: fn(&emulator::LatenessCertificate) -> Duration| {
-        pick(&of.up.lateness).max(pick(&of.down.lateness))
+    let worse = |pick: fn(&emulator::LatenessCertificate) -> Option<Duration>| {
+        pick(&of.up.lateness).max(pick(&of.down.lateness)).unwrap_or(Duration::ZERO)
     };
     let drops = [("up", &of.up), ("down", &of.down)].into_iter().flat_map(|(side, direction)| {
         [

@@ -26,10 +26,11 @@ pub(crate) const MIN_BACKLOGGED_TIME: Duration = Duration::from_millis(500);
 /// This share of the arrivals may have been seen too late for the queue to be judged with them.
 const MAX_STALE_SHARE: f64 = 1e-3;
 
-/// Whether an emulation can be trusted, and the reasons against it.
+/// Whether an emulation can be trusted, and the reasons against it. Serialised, `trust` is null if there was nothing to judge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(into = "VerdictRecord")]
 pub struct CertificateVerdict {
-    /// Whether the emulation was true to the path.
+    /// Whether there is no reason against the emulation.
     pub trust: bool,
     /// Whether any packet crossed; without one there was nothing to judge.
     pub carried: bool,
@@ -37,7 +38,26 @@ pub struct CertificateVerdict {
     pub reasons: Vec<String>,
 }
 
+#[derive(Serialize)]
+struct VerdictRecord {
+    trust: Option<bool>,
+    carried: bool,
+    reasons: Vec<String>,
+}
+
+impl From<CertificateVerdict> for VerdictRecord {
+    fn from(verdict: CertificateVerdict) -> VerdictRecord {
+        let trust = (!verdict.is_empty()).then_some(verdict.trust);
+        VerdictRecord { trust, carried: verdict.carried, reasons: verdict.reasons }
+    }
+}
+
 impl CertificateVerdict {
+    /// Whether nothing crossed the path, and nothing went wrong either.
+    pub fn is_empty(&self) -> bool {
+        self.trust && !self.carried
+    }
+
     pub(crate) fn of(hops: &[PathSpec], report: &PacketLoopReport) -> CertificateVerdict {
         let mut reasons = Vec::new();
         let up = LatenessLimits::of(hops, |hop| &hop.up);
@@ -50,8 +70,25 @@ impl CertificateVerdict {
 }
 
 struct LatenessLimits {
-    p99: Duration,
-    max: Duration,
+    p99: Limit,
+    max: Limit,
+}
+
+/// A limit of the lateness, and its origin in words.
+#[derive(Clone, Copy)]
+struct Limit {
+    time: Duration,
+    origin: &'static str,
+}
+
+impl Limit {
+    /// This limit, but at least `min`, which real hosts do not notice.
+    fn at_least(self, min: Duration) -> Limit {
+        match self.time < min {
+            true => Limit { time: min, origin: "which real hosts do not notice" },
+            false => self,
+        }
+    }
 }
 
 impl LatenessLimits {
@@ -63,14 +100,18 @@ impl LatenessLimits {
         };
         let drain = hops.iter().map(drain).min().unwrap_or(Duration::ZERO);
         let rtt = hops.iter().fold(Duration::ZERO, |sum, hop| sum + hop.rtt());
-        let rtt = if rtt == Duration::ZERO { Duration::MAX } else { rtt };
+        let of_buffer = Limit {
+            time: drain.scaled(MAX_SHARE_OF_BUFFER),
+            origin: "10 % of the time in which the full buffer drains",
+        };
+        let of_rtt = Limit { time: rtt.scaled(MAX_SHARE_OF_RTT), origin: "5 % of the RTT" };
+        let is_rtt = rtt > Duration::ZERO && of_rtt.time < of_buffer.time;
+        let p99 = if is_rtt { of_rtt } else { of_buffer };
+        // A single stall longer than this can overflow a buffer that was empty.
+        let max = Limit { time: drain, origin: "the time in which the full buffer drains" };
         LatenessLimits {
-            p99: drain
-                .scaled(MAX_SHARE_OF_BUFFER)
-                .min(rtt.scaled(MAX_SHARE_OF_RTT))
-                .max(UNNOTICED_LATENESS),
-            // A single stall longer than this can overflow a buffer that was empty.
-            max: drain.max(UNNOTICED_LATENESS * 10),
+            p99: p99.at_least(UNNOTICED_LATENESS),
+            max: max.at_least(UNNOTICED_LATENESS * 10),
         }
     }
 }
@@ -87,9 +128,11 @@ fn judge(
         }
     };
     let p99 = counters.lateness.quantile(0.99);
-    object(p99 > limits.p99, format!("p99 lateness {p99} exceeds {}", limits.p99));
+    let Limit { time, origin } = limits.p99;
+    object(p99 > time, format!("p99 lateness {p99} exceeds {time}, {origin}"));
     let max = counters.lateness.max();
-    object(max > limits.max, format!("the latest release, {max}, exceeds {}", limits.max));
+    let Limit { time, origin } = limits.max;
+    object(max > time, format!("the latest release, {max}, exceeds {time}, {origin}"));
     for (count, what) in [
         (counters.ring_losses, "overflowed the ring"),
         (counters.cable_losses, "were lost on the way to or from the path"),
@@ -155,8 +198,13 @@ mod tests {
 
     #[test]
     fn a_verdict_says_whether_there_was_anything_to_judge() {
-        assert!(!verdict(PATH, DirectionCounters::default()).carried);
-        assert!(verdict(PATH, late(1, Duration::ZERO)).carried);
+        let (empty, one) = (DirectionCounters::default(), late(1, Duration::ZERO));
+        let [empty, one] = [empty, one].map(|up| verdict(PATH, up));
+        assert!(!empty.carried && one.carried);
+        let trust = |verdict| serde_json::to_value(verdict).unwrap()["trust"].as_bool();
+        assert_eq!((trust(empty), trust(one)), (None, Some(true)));
+        let lost = DirectionCounters { cable_losses: 1, ..DirectionCounters::default() };
+        assert_eq!(trust(verdict(PATH, lost)), Some(false));
     }
 
     #[test]
@@ -167,7 +215,7 @@ mod tests {
     #[test]
     fn lateness_beyond_a_tenth_of_the_buffer_is_not() {
         let said = objection(PATH, late(1000, Duration::from_micros(1100)));
-        assert!(said.starts_with("up: p99 lateness 1.1 ms exceeds 1 ms"), "{said}");
+        assert!(said.starts_with("up: p99 lateness 1.1 ms exceeds 1 ms, 10 % of the time"), "{said}");
     }
 
     #[test]
@@ -175,7 +223,8 @@ mod tests {
         // A deep buffer on a short path: 5 % of 10 ms are 0.5 ms.
         let path = "rate=100Mbit/s rtt=10ms buffer=10MB";
         assert!(verdict(path, late(1000, Duration::from_micros(450))).trust);
-        objection(path, late(1000, Duration::from_micros(550)));
+        let said = objection(path, late(1000, Duration::from_micros(550)));
+        assert!(said.ends_with("exceeds 500 us, 5 % of the RTT"), "{said}");
     }
 
     #[test]

@@ -25,7 +25,7 @@ impl From<&emulator::Certificate> for Certificate {
             trust: of.verdict.trust,
             reasons: of.verdict.reasons.clone(),
             p99_lateness_s: of.p99_lateness().as_secs_f64(),
-            max_lateness_s: latest.as_secs_f64(),
+            max_lateness_s: latest.map_or(0.0, |latest| latest.as_secs_f64()),
             text: of.to_string(),
             // A structure of numbers and texts always serialises.
             emulator: serde_json::to_value(of).unwrap_or_default(),

@@ -103,18 +103,19 @@ impl MachineLosses {
     }
 }
 
-/// How late packets were released: the time from when they were due until the kernel took them.
+/// How late packets were released: the time from when they were due until the kernel took them. The quantiles are `None` if none
+/// was released.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LatenessCertificate {
     /// The median, rounded up by at most a sixteenth.
-    #[serde(rename = "p50_s", serialize_with = "seconds")]
-    pub p50: Duration,
+    #[serde(rename = "p50_s", serialize_with = "maybe_seconds")]
+    pub p50: Option<Duration>,
     /// The 99th percentile, rounded up by at most a sixteenth.
-    #[serde(rename = "p99_s", serialize_with = "seconds")]
-    pub p99: Duration,
+    #[serde(rename = "p99_s", serialize_with = "maybe_seconds")]
+    pub p99: Option<Duration>,
     /// The maximum.
-    #[serde(rename = "max_s", serialize_with = "seconds")]
-    pub max: Duration,
+    #[serde(rename = "max_s", serialize_with = "maybe_seconds")]
+    pub max: Option<Duration>,
     /// The histogram.
     pub buckets: Vec<LatenessBucket>,
 }
@@ -147,9 +148,9 @@ impl Certificate {
         }
     }
 
-    /// The lateness that 99 % of the releases did not exceed, in the worse direction.
+    /// The lateness that 99 % of the releases did not exceed, in the worse direction; zero if nothing was released.
     pub fn p99_lateness(&self) -> Duration {
-        self.up.lateness.p99.max(self.down.lateness.p99)
+        self.up.lateness.p99.max(self.down.lateness.p99).unwrap_or(Duration::ZERO)
     }
 }
 
@@ -198,10 +199,11 @@ impl LatenessCertificate {
             .map(|border| bar(Some(border), lateness.at_most(border)))
             .collect();
         buckets.push(bar(None, lateness.total()));
+        let known = |value: Duration| (lateness.total() > 0).then_some(value);
         LatenessCertificate {
-            p50: lateness.quantile(0.5),
-            p99: lateness.quantile(0.99),
-            max: lateness.max(),
+            p50: known(lateness.quantile(0.5)),
+            p99: known(lateness.quantile(0.99)),
+            max: known(lateness.max()),
             buckets,
         }
     }

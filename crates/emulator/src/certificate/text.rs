@@ -9,13 +9,17 @@ const BAR_COLUMNS: u64 = 12;
 
 impl fmt::Display for Certificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verdict = match (self.verdict.trust, self.verdict.carried) {
-            (true, false) => "nothing crossed the path",
-            (true, true) => "TRUST",
-            (false, _) => "DO NOT TRUST",
+        let is_empty = self.verdict.is_empty();
+        let verdict = match self.verdict.trust {
+            _ if is_empty => "nothing crossed the path",
+            true => "TRUST",
+            false => "DO NOT TRUST",
         };
         let priority = if self.real_time_priority { "real-time" } else { "ordinary" };
         writeln!(f, "Emulation certificate: {verdict} ({}, {priority} priority)", self.duration)?;
+        if is_empty {
+            return Ok(());
+        }
         for reason in &self.verdict.reasons {
             writeln!(f, "  because {reason}")?;
         }
@@ -40,9 +44,10 @@ impl fmt::Display for Certificate {
         row("  lost by this machine", &|d| d.lost_by_machine.total().to_string())?;
         row("queue mean / max", &|d| format!("{} / {}", d.queue_mean, d.queue_max))?;
         row("  of a buffer of", &|d| d.buffer.to_string())?;
-        row("released late by: median", &|d| d.lateness.p50.to_string())?;
-        row("  p99", &|d| d.lateness.p99.to_string())?;
-        row("  max", &|d| d.lateness.max.to_string())?;
+        let known = |late: Option<Duration>| late.map_or("-".to_owned(), |late| late.to_string());
+        row("released late by: median", &|d| known(d.lateness.p50))?;
+        row("  p99", &|d| known(d.lateness.p99))?;
+        row("  max", &|d| known(d.lateness.max))?;
         histogram(f, &up.lateness, &down.lateness)
     }
 }

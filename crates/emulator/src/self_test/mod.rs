@@ -47,11 +47,10 @@ pub struct SelfTest {
 }
 
 impl SelfTest {
-    /// Why the least rate above the highest was not emulated accurately; empty if every rate was.
-    pub fn limits(&self) -> &[String] {
+    /// The last trial of the least rate above the highest, which was not emulated accurately; `None` if every rate was.
+    pub fn limit(&self) -> Option<&RateTrial> {
         let too_high = |trial: &&RateTrial| self.highest.is_none_or(|highest| trial.rate > highest);
-        let min = self.trials.iter().filter(too_high).min_by_key(|trial| trial.rate);
-        min.map_or(&[], |trial| &trial.reasons)
+        self.trials.iter().rev().filter(too_high).min_by_key(|trial| trial.rate)
     }
 }
 
@@ -192,9 +191,10 @@ mod tests {
             delay_error: no_error,
             duration: Duration::ZERO,
         };
-        assert_eq!(test.limits(), ["lost"]);
+        let limit = test.limit().unwrap();
+        assert_eq!((limit.rate.bits_per_second(), &*limit.reasons[0]), (1_750_000_000, "lost"));
         test.trials.truncate(1);
-        assert!(test.limits().is_empty());
+        assert!(test.limit().is_none());
     }
 
     #[test]
