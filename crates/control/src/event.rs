@@ -94,11 +94,13 @@ pub enum TuneEventKind {
     Advised,
     /// It has another congestion control.
     Switched,
+    /// Its limit followed the controller's window, for no other reason.
+    Adjusted,
 }
 
 impl TuneEventKind {
     /// All of them.
-    pub const ALL: [TuneEventKind; 10] = [
+    pub const ALL: [TuneEventKind; 11] = [
         TuneEventKind::Taken,
         TuneEventKind::Held,
         TuneEventKind::Reopened,
@@ -109,6 +111,7 @@ impl TuneEventKind {
         TuneEventKind::Gone,
         TuneEventKind::Advised,
         TuneEventKind::Switched,
+        TuneEventKind::Adjusted,
     ];
 
     /// The name of the kind in JSON.
@@ -124,6 +127,7 @@ impl TuneEventKind {
             TuneEventKind::Gone => "gone",
             TuneEventKind::Advised => "advised",
             TuneEventKind::Switched => "switched",
+            TuneEventKind::Adjusted => "adjusted",
         }
     }
 
@@ -140,6 +144,7 @@ impl TuneEventKind {
             TuneEventKind::Gone => "closed",
             TuneEventKind::Advised => "advice",
             TuneEventKind::Switched => "switched",
+            TuneEventKind::Adjusted => "adjusted",
         }
     }
 }
@@ -155,8 +160,8 @@ struct JsonLine<'a> {
     who: &'a ConnectionOwner,
     #[serde(flatten)]
     change: ChangeRecord,
-    goodput_bps: f64,
-    rtt_s: f64,
+    goodput_bps: Option<f64>,
+    rtt_s: Option<f64>,
     rtt_min_s: Option<f64>,
 }
 
@@ -205,6 +210,8 @@ impl From<AppliedChange> for ChangeRecord {
 impl TuneEvent {
     /// The event as a line of JSON, without a line break. An event of a dry run has `"dry_run": true`.
     pub fn json(&self, dry_run: bool) -> String {
+        // Before its first measurement both are zero.
+        let has_rtt = self.rtt.0 > Duration::ZERO;
         let line = JsonLine {
             t_s: self.wall_s,
             event: self.kind.name(),
@@ -212,8 +219,8 @@ impl TuneEvent {
             why: &self.why,
             who: &self.who,
             change: self.change.into(),
-            goodput_bps: self.rate.as_f64(),
-            rtt_s: self.rtt.0.as_secs_f64(),
+            goodput_bps: (has_rtt || self.rate > Rate::ZERO).then(|| self.rate.as_f64()),
+            rtt_s: has_rtt.then(|| self.rtt.0.as_secs_f64()),
             rtt_min_s: self.rtt.1.map(Duration::as_secs_f64),
         };
         // Numbers and strings only: this cannot fail.
@@ -222,13 +229,19 @@ impl TuneEvent {
 
     /// The event of a dry run in words: the action that a real run would take.
     pub fn conditional(&self) -> String {
-        let AppliedChange::Window { to, advertised, .. } = self.change else {
+        let AppliedChange::Window { from, to, advertised, .. } = self.change else {
             return self.to_string();
         };
+        let before = from.map_or(String::new(), |from| format!(" from {from}"));
         let would = match (self.kind, to) {
             (TuneEventKind::Taken, Some(to)) => format!("would limit its window to {to}"),
             (TuneEventKind::Held, Some(to)) => format!("would hold its window at {to}"),
-            (TuneEventKind::Tightened, Some(to)) => format!("would reduce its window to {to}"),
+            (TuneEventKind::Tightened, Some(to)) => {
+                format!("would reduce its window{before} to {to}")
+            }
+            (TuneEventKind::Adjusted, to) => {
+                format!("would change its limit{before} to {}", limit(to))
+            }
             (TuneEventKind::LetGo, Some(to)) => format!("would keep its window at or above {to}"),
             (TuneEventKind::LetGo, None) => "would not limit its window".to_owned(),
             _ => return self.to_string(),
@@ -245,7 +258,7 @@ impl fmt::Display for TuneEvent {
         write!(f, "{program}[{pid}] {remote}: {}", self.kind.words())?;
         match self.change {
             AppliedChange::Window { from, to, advertised, .. } => {
-                if from != to {
+                if from != to && self.kind != TuneEventKind::Gone {
                     write!(f, ", window {} -> {}", limit(from), limit(to))?;
                 }
                 if let Some(advertised) = advertised {
@@ -342,6 +355,25 @@ mod tests {
             assert_eq!(window(kind, to), words);
         }
         assert!(window(TuneEventKind::Gone, None).contains(": closed (advertised 2 MB): why"));
+        let change = AppliedChange::Window {
+            from: Some(Bytes::new(900_000)),
+            to,
+            clamp: None,
+            advertised: None,
+        };
+        let reduced = TuneEvent { kind: TuneEventKind::Tightened, ..event(change) }.conditional();
+        assert!(reduced.contains("would reduce its window from 900 kB to 500 kB:"), "{reduced}");
+    }
+
+    #[test]
+    fn nothing_measured_is_null_and_no_zero() {
+        let change = AppliedChange::Congestion { to: "bbr".parse().unwrap() };
+        let unknown = TuneEvent { rate: Rate::ZERO, rtt: (Duration::ZERO, None), ..event(change) };
+        let stalled = TuneEvent { rate: Rate::ZERO, ..event(change) };
+        let [unknown, stalled]: [serde_json::Value; 2] =
+            [unknown, stalled].map(|event| serde_json::from_str(&event.json(false)).unwrap());
+        assert!(unknown["goodput_bps"].is_null() && unknown["rtt_s"].is_null(), "{unknown}");
+        assert_eq!((stalled["goodput_bps"].as_f64(), stalled["rtt_s"].as_f64()), (Some(0.0), Some(0.041)));
     }
 
     #[test]

@@ -84,6 +84,7 @@ impl TuneSummary {
                 connection.limited.set(false, event.wall_s);
                 connection.held.set(false, event.wall_s);
             }
+            TuneEventKind::Adjusted => connection.limited.set(has_limit, event.wall_s),
             TuneEventKind::Advised | TuneEventKind::Switched => {}
         }
     }

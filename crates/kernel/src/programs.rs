@@ -16,7 +16,7 @@ use sweetspot_linux::processes;
 use sweetspot_units::{Bytes, Time};
 
 use crate::command::{CommandWords, SettingsWords, Watch, settings};
-use crate::connections::{Connections, Paths};
+use crate::connections::{Connections, LEASE, Paths};
 use crate::error::{KernelError, chain};
 use crate::host;
 
@@ -74,6 +74,10 @@ impl SocketPrograms {
     /// Attaches the programs to `cgroup`: all connections that begin in it, or in one below, are seen from then on. Programs
     /// left there by a killed tuner are removed; an active tuner is [`KernelError::Busy`].
     pub fn attach(&mut self, cgroup: &Cgroup) -> Result<(), KernelError> {
+        // Before they are attached: another tuner that begins meanwhile must not take these programs for a killed one's.
+        let mut words = self.settings.get(&0, 0)?;
+        words[0] = (clock::now() + LEASE).as_nanos();
+        self.settings.set(0, words, 0)?;
         clear(cgroup)?;
         let kept = cgroup.try_clone().map_err(KernelError::at("duplicating"))?;
         for (program, at) in self.attachable()? {

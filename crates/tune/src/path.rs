@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sweetspot_control::{
     AppliedChange, Goal, IgnoredLimit, PacedUpload, PathGroup, TuneEvent, TuneEventKind,
@@ -83,7 +83,7 @@ impl TunedPath {
     pub fn round(&mut self, options: &TunerOptions, leases: &mut Leases) -> Vec<TuneEvent> {
         let (mut told, shown) = self.sample(options, leases);
         if self.connections.is_empty() {
-            told.extend(self.ripe(Time::MAX));
+            told.extend(self.ripe(|_| true));
             return told;
         }
         let now = clock::now();
@@ -106,7 +106,8 @@ impl TunedPath {
             told.extend(self.refused(&refusal));
         }
         self.act(leases, options.dry_run, &mut told);
-        told.extend(self.ripe(clock::now()));
+        let now = clock::now();
+        told.extend(self.ripe(|(due, _)| *due <= now));
         told
     }
 
@@ -126,7 +127,7 @@ impl TunedPath {
 
     /// Lifts all limits. Returns the events to report.
     pub fn lift(&mut self, why: &str, leases: &mut Leases) -> Vec<TuneEvent> {
-        let mut told = Vec::new();
+        let mut told = self.ripe(|_| true);
         for (cookie, connection) in &mut self.connections {
             if !connection.touched() {
                 continue;
@@ -187,19 +188,23 @@ impl TunedPath {
         (told, shown)
     }
 
-    /// Removes a connection that is over.
-    fn forget(&mut self, cookie: u64, leases: &mut Leases) -> Option<TuneEvent> {
+    /// Removes a connection that is over. Returns the events to report.
+    fn forget(&mut self, cookie: u64, leases: &mut Leases) -> Vec<TuneEvent> {
+        let mut told = self.ripe(|(_, event)| event.who.cookie == cookie);
+        let from = self.group.limit(cookie);
         self.group.remove(clock::now(), cookie);
-        let mut connection = self.connections.remove(&cookie)?;
+        let Some(mut connection) = self.connections.remove(&cookie) else { return told };
         self.upload_memory = connection.upload.end(clock::now()).or(self.upload_memory);
         connection.handle.forget();
         if connection.touched() {
             let _ = leases.release(cookie);
         }
-        let why = "the connection has ended";
-        let change = unchanged(&connection);
-        (connection.claimed || connection.touched())
-            .then(|| event(&self.group, &connection, TuneEventKind::Gone, why, change))
+        if connection.claimed || connection.touched() {
+            let (why, advertised) = ("the connection has ended", connection.advertised);
+            let change = AppliedChange::Window { from, to: None, clamp: None, advertised };
+            told.push(event(&self.group, &connection, TuneEventKind::Gone, why, change));
+        }
+        told
     }
 
     /// Reports a connection that ignores its limit.
@@ -216,59 +221,79 @@ impl TunedPath {
         Some(event(&self.group, connection, TuneEventKind::Refused, &why, change))
     }
 
+    /// Applies the decisions of a round. Every change of a limit is part of one event.
     fn act(&mut self, leases: &mut Leases, dry_run: bool, told: &mut Vec<TuneEvent>) {
         let said: Vec<_> = std::iter::from_fn(|| self.group.poll_event()).collect();
+        let is_refusal = |event: &&TuneEvent| event.kind == TuneEventKind::Refused;
+        let mut refused: BTreeSet<u64> =
+            told.iter().filter(is_refusal).map(|event| event.who.cookie).collect();
         let mut before = BTreeMap::new();
         while let Some(change) = self.group.poll_limit_change() {
             let Some(connection) = self.connections.get_mut(&change.cookie) else { continue };
+            let from = *before.entry(change.cookie).or_insert(change.before);
             if dry_run {
                 continue;
             }
-            before.insert(change.cookie, change.before);
             if let Err(refusal) = connection.limit(leases, change.limit) {
-                let (why, unchanged) = (refusal.to_string(), unchanged(connection));
-                told.push(event(&self.group, connection, TuneEventKind::Refused, &why, unchanged));
+                let (why, advertised) = (refusal.to_string(), connection.advertised);
+                let change_made = AppliedChange::Window { from, to: None, clamp: None, advertised };
+                told.push(event(&self.group, connection, TuneEventKind::Refused, &why, change_made));
                 self.group.leave(change.cookie);
+                refused.insert(change.cookie);
             }
         }
-        let due = clock::now() + self.group.round_trips().0 * 2 + SETTLING_TIME;
+        // Events are reported in the order in which they happened.
+        let last = self.pending.last().map_or(Time::ZERO, |(due, _)| *due);
+        let due = (clock::now() + self.group.round_trips().0 * 2 + SETTLING_TIME).max(last);
         for (cookie, connection) in &mut self.connections {
-            if connection.claimed && said.is_empty() {
+            let to = self.group.limit(*cookie);
+            let from = before.get(cookie).copied().unwrap_or(to);
+            let actions = actions(connection.claimed, (from, to), &said);
+            connection.claimed |= to.is_some();
+            if refused.contains(cookie) {
                 continue;
             }
-            let to = self.group.limit(*cookie);
-            // In a dry run none was set.
-            let from = if dry_run { None } else { before.get(cookie).copied().unwrap_or(to) };
-            let change = AppliedChange::Window { from, to, clamp: None, advertised: None };
-            let mut tell = |kind, why: &str| {
-                let event = event(&self.group, connection, kind, why, change);
-                self.pending.push((due, event));
-            };
-            if !connection.claimed && to.is_some() {
-                tell(TuneEventKind::Taken, "a bulk transfer");
+            for (place, (kind, why)) in actions.iter().enumerate() {
+                let to = if place + 1 == actions.len() { to } else { from };
+                let change = AppliedChange::Window { from, to, clamp: None, advertised: None };
+                self.pending.push((due, event(&self.group, connection, *kind, why, change)));
             }
-            if connection.claimed {
-                said.iter().for_each(|(kind, why)| tell(*kind, why));
-            }
-            connection.claimed |= to.is_some();
         }
     }
 
-    /// The pending events that are due at `now`, with the state that the kernel reports.
-    fn ripe(&mut self, now: Time) -> Vec<TuneEvent> {
-        let (ripe, pending) = self.pending.drain(..).partition(|(due, _)| *due <= now);
+    /// Removes the pending events that are `ripe`, and returns them with the state that the kernel reports. A limit that has changed
+    /// again is not the one that the kernel has.
+    fn ripe(&mut self, ripe: impl Fn(&(Time, TuneEvent)) -> bool) -> Vec<TuneEvent> {
+        let (ripe, pending) = self.pending.drain(..).partition(ripe);
         self.pending = pending;
         let mut ripe: Vec<TuneEvent> = Vec::into_iter(ripe).map(|(_, event)| event).collect();
         for event in &mut ripe {
             let connection = self.connections.get(&event.who.cookie);
-            if let (AppliedChange::Window { clamp, advertised, .. }, Some(connection)) =
+            if let (AppliedChange::Window { to, clamp, advertised, .. }, Some(connection)) =
                 (&mut event.change, connection)
+                && *to == self.group.limit(event.who.cookie)
             {
                 *clamp = connection.handle.clamp();
                 *advertised = connection.advertised;
             }
         }
         ripe
+    }
+}
+
+/// The actions on a connection in a round in which its limit changed between `limits`, and the controller `said` this about its
+/// path. The last one makes the change.
+fn actions(
+    claimed: bool,
+    (from, to): (Option<Bytes>, Option<Bytes>),
+    said: &[(TuneEventKind, String)],
+) -> Vec<(TuneEventKind, String)> {
+    let adjusted = || (TuneEventKind::Adjusted, "the controller's window has changed".to_owned());
+    match claimed {
+        false if to.is_some() => vec![(TuneEventKind::Taken, "a bulk transfer".to_owned())],
+        false => Vec::new(),
+        true if said.is_empty() => (from != to).then(adjusted).into_iter().collect(),
+        true => said.to_vec(),
     }
 }
 
@@ -285,10 +310,6 @@ fn rounds<S>(shown: &[(u64, Vec<S>)]) -> impl Iterator<Item = Vec<(u64, &S)>> {
     })
 }
 
-fn unchanged(connection: &TunedConnection) -> AppliedChange {
-    AppliedChange::Window { from: None, to: None, clamp: None, advertised: connection.advertised }
-}
-
 fn event(
     group: &PathGroup,
     connection: &TunedConnection,
@@ -302,6 +323,22 @@ fn event(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_change_of_a_limit_is_part_of_an_action() {
+        let said = vec![(TuneEventKind::Held, "known".to_owned())];
+        let limits = [None, Some(Bytes::new(100_000)), Some(Bytes::new(200_000))];
+        for (from, to) in limits.into_iter().flat_map(|from| limits.map(|to| (from, to))) {
+            for said in [&said[..], &[]] {
+                let actions = actions(true, (from, to), said);
+                assert!(from == to || !actions.is_empty(), "{from:?} {to:?}");
+                let adjusts = actions.iter().any(|(kind, _)| *kind == TuneEventKind::Adjusted);
+                assert_eq!(adjusts, said.is_empty() && from != to);
+            }
+            let first = actions(false, (None, to), &said);
+            assert_eq!(first.iter().any(|(kind, _)| *kind == TuneEventKind::Taken), to.is_some());
+        }
+    }
 
     #[test]
     fn the_last_samples_of_connections_make_a_round_and_those_before_them_another() {

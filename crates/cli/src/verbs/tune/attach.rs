@@ -48,6 +48,7 @@ pub fn run(arguments: TuneAttachArguments) -> Ending {
     arguments.until.map(find).transpose()?;
     let pid = arguments.pid;
     let inside = arguments.common.inside(Via::Pidfd, |uploads| Inside::around(pid, uploads))?;
+    arguments.common.tell_mechanism(Via::Pidfd, inside.as_ref());
     under_guard(inside, |inside, leases, supervisor| {
         guarded(&arguments, inside, leases, supervisor)
     })

@@ -86,15 +86,19 @@ fn read(file: &Path) -> Result<Policy, String> {
 /// The mechanism, the rules and the address of the metrics.
 fn beginning(arguments: &TuneDaemonArguments, policy: &Policy, is_inside: bool) -> String {
     let via = if is_inside { "bpf" } else { "pidfd" };
-    let rules = match policy.rules() {
-        1 => "1 rule".to_owned(),
-        count => format!("{count} rules"),
-    };
+    let rules = rules(policy);
     let metrics = match arguments.common.metrics().or(policy.metrics) {
         Some(address) => format!("metrics at http://{address}/metrics"),
         None => "no metrics".to_owned(),
     };
     format!("tuning via {via} by {rules} of {}; {metrics}", arguments.policy.shown())
+}
+
+fn rules(policy: &Policy) -> String {
+    match policy.rules() {
+        1 => "1 rule".to_owned(),
+        count => format!("{count} rules"),
+    }
 }
 
 /// Says which congestion controls that the policy names connections will not have, and why.
@@ -134,7 +138,11 @@ impl PolicyFile<'_> {
         }
         self.seen = now;
         match read(self.path) {
-            Ok(policy) => Some(policy),
+            Ok(policy) => {
+                let rules = rules(&policy);
+                note!("sweetspot: {}: the changed policy is in force, with {rules}", self.path.shown());
+                Some(policy)
+            }
             Err(error) => {
                 err!("sweetspot: {error}; the previous policy stays in force");
                 None

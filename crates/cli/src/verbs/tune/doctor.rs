@@ -3,7 +3,6 @@ use std::process::ExitCode;
 use sweetspot_kernel::probe::{self, Finding};
 
 use crate::verbs::Ending;
-use sweetspot_program::print::is_quiet;
 
 /// Check the requirements of --via bpf on this host
 ///
@@ -31,19 +30,13 @@ pub fn run(arguments: TuneDoctorArguments) -> Ending {
 
 fn print(findings: &[Finding], complete: bool) {
     for Finding { name, there, says, next } in findings {
-        if *there && is_quiet() {
-            continue;
-        }
         out!("{:<8}{name:<14}{says}", if *there { "ok" } else { "missing" });
         next.iter().for_each(|next| out!("{:22}{next}", ""));
     }
     for name in probe::LAST_CHECKS {
-        if !is_quiet() && findings.iter().all(|finding| finding.name != name) {
+        if findings.iter().all(|finding| finding.name != name) {
             out!("{:<8}{name:<14}not tested: it needs the requirements above", "-");
         }
-    }
-    if is_quiet() {
-        return;
     }
     out!(
         "{}",

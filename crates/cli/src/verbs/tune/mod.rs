@@ -33,7 +33,20 @@ Examples:
     sweetspot tune run --dry-run --events events.jsonl -- rsync -a host:/data .
 
   Lift the limits of a tuner that was killed together with its guardians:
-    sweetspot tune undo";
+    sweetspot tune undo
+
+Actions in messages, with their names in --events where those differ:
+  limited (taken)             the window of a bulk transfer has a limit
+  held                        its window or pace is held at the path's capacity
+  reduced (tightened)         a smaller window or pace is tried
+  growing again (reopened)    an upload's pace grows again
+  released (let_go)           its limit does not help
+  lifted                      tuning ends
+  cannot be limited (refused) the kernel refuses or ignores the limit
+  closed (gone)               the connection has ended
+  advice (advised)            a change that would help an upload
+  switched                    another congestion control
+  adjusted                    the limit follows the window (-v, --events)";
 
 /// Size the windows of live connections of any program
 ///
@@ -87,4 +100,21 @@ fn under_guard(
         })
     };
     Ok(ExitCode::from(guarded(work, || undo.iter().for_each(|undo| undo()))?))
+}
+
+#[cfg(test)]
+mod tests {
+    use sweetspot_control::TuneEventKind;
+
+    use super::EXAMPLES;
+
+    #[test]
+    fn the_help_has_each_action_with_its_name_in_events() {
+        for kind in TuneEventKind::ALL {
+            let (words, name) = (kind.words(), kind.name());
+            let entry = if words == name { name.to_owned() } else { format!("{words} ({name})") };
+            let is_listed = |line: &str| line.trim().starts_with(&entry);
+            assert!(EXAMPLES.lines().any(is_listed), "{entry}");
+        }
+    }
 }

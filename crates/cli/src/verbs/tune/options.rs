@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use sweetspot_control::policy::loopback;
-use sweetspot_control::{Goal, TuneEvent, TuneSummary};
+use sweetspot_control::{Goal, TuneEvent, TuneEventKind, TuneSummary};
 use sweetspot_kernel::KernelError;
 use sweetspot_linux::{clock, sysctl};
 use sweetspot_tune::{Exporter, TunerOptions, TunerSnapshot};
@@ -22,7 +22,7 @@ pub struct Common {
     #[arg(long)]
     dry_run: bool,
 
-    /// Append every action to FILE, one JSON object per line
+    /// Append every action to FILE, one JSON object per line, with each change of a limit
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
 
@@ -54,7 +54,7 @@ pub struct Common {
     #[arg(long, short)]
     quiet: bool,
 
-    /// Print more detail, such as why auto chose pidfd
+    /// Print more detail: the mechanism, why auto chose pidfd, and each change of a limit
     #[arg(long, short)]
     verbose: bool,
 }
@@ -87,6 +87,7 @@ pub struct EventLog {
     file: Option<(PathBuf, File)>,
     exporter: Option<Exporter>,
     quiet: bool,
+    verbose: bool,
     dry_run: bool,
     summary: TuneSummary,
     begun: Time,
@@ -104,17 +105,28 @@ impl Common {
         begin: impl FnOnce(bool) -> Result<Inside, KernelError>,
     ) -> Result<Option<Inside>, KernelError> {
         let via = self.via.unwrap_or(usual);
-        if via == Via::Pidfd {
-            return Ok(None);
-        }
-        match begin(self.send) {
-            Err(error) if via == Via::Auto && !matches!(error, KernelError::Busy { .. }) => {
-                if self.verbose {
+        let begun = if via == Via::Pidfd { None } else { Some(begin(self.send)) };
+        match begun {
+            None => Ok(None),
+            Some(Err(error)) if via == Via::Auto && !matches!(error, KernelError::Busy { .. }) => {
+                if self.verbose && !self.quiet {
                     err!("sweetspot: {error}; tuning via pidfd");
                 }
                 Ok(None)
             }
-            begun => begun.map(Some),
+            Some(begun) => begun.map(Some),
+        }
+    }
+
+    /// Names the mechanism, if details are wanted and no line about a missing one did.
+    pub fn tell_mechanism(&self, usual: Via, inside: Option<&Inside>) {
+        let name = match (inside, self.via.unwrap_or(usual)) {
+            (Some(_), _) => "bpf",
+            (None, Via::Pidfd) => "pidfd",
+            (None, _) => return,
+        };
+        if self.verbose && !self.quiet {
+            err!("sweetspot: tuning via {name}");
         }
     }
 
@@ -170,7 +182,8 @@ impl Common {
             }
         };
         let (summary, begun) = (TuneSummary::default(), clock::wall());
-        Ok(EventLog { file, exporter, quiet: self.quiet, dry_run: false, summary, begun })
+        let (quiet, verbose) = (self.quiet, self.verbose);
+        Ok(EventLog { file, exporter, quiet, verbose, dry_run: false, summary, begun })
     }
 }
 
@@ -179,8 +192,8 @@ impl EventLog {
     pub fn rehearse(&mut self, dry_run: bool) {
         let words = match (self.dry_run, dry_run) {
             (false, true) => {
-                "this is a dry run: no connection is changed; each line names an action that a real run would take, up to the \
-                 first one with an unknown effect"
+                "this is a dry run: no connection is changed; each line names an action that a real run would take. The \
+                 last one of a transfer is the first that holds or reduces its window, because the effect is unknown"
             }
             (true, false) => "the dry run has ended: connections are changed from here on",
             _ => return,
@@ -210,7 +223,8 @@ impl EventLog {
 
     pub fn record(&mut self, event: &TuneEvent) {
         self.summary.add(event);
-        if !self.quiet {
+        let is_shown = event.kind != TuneEventKind::Adjusted || self.verbose;
+        if is_shown && !self.quiet {
             match self.dry_run {
                 true => err!("sweetspot: dry run: {}", event.conditional()),
                 false => err!("sweetspot: {event}"),

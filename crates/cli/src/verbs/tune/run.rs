@@ -45,6 +45,7 @@ pub fn run(arguments: TuneRunArguments) -> Ending {
         }
         inside => inside?,
     };
+    arguments.common.tell_mechanism(Via::Auto, inside.as_ref());
     under_guard(inside, |inside, leases, supervisor| {
         guarded(&arguments, inside, leases, supervisor)
     })
