@@ -1,6 +1,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::UNIX_EPOCH;
 
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
@@ -10,6 +11,8 @@ use crate::settings;
 use crate::verbs::Ending;
 use sweetspot_program::print::Shown;
 use sweetspot_program::whole_file;
+use sweetspot_protocol::clients::rfc3339;
+use sweetspot_units::{Duration, Time};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -34,9 +37,15 @@ pub fn run(arguments: GenerateManArguments, program: clap::Command) -> Ending {
     for section in ["man1", "man5", "man7"] {
         whole_file::make_directory("man:", &arguments.dir.join(section))?;
     }
-    let written = write_pages(&program, &mut Vec::new(), &arguments.dir.join("man1"));
+    let footer = Footer::new();
+    let written =
+        write_pages(&program, &program, &mut Vec::new(), &footer, &arguments.dir.join("man1"));
     let scenario_page = format!("man5/{}", scenario_page::FILE);
-    let others = [("man7/sweetspot.7", OVERVIEW), (scenario_page.as_str(), &scenario_page::text())];
+    let overview = overview(&footer);
+    let others = [
+        ("man7/sweetspot.7", overview.as_str()),
+        (scenario_page.as_str(), &scenario_page::text(&footer.date, &footer.source)),
+    ];
     let write = |(file, text)| std::fs::write(arguments.dir.join(file), text);
     written.and_then(|()| others.into_iter().try_for_each(write)).map_err(|error| {
         format!(
@@ -48,17 +57,53 @@ pub fn run(arguments: GenerateManArguments, program: clap::Command) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The lower margin of a page.
+struct Footer {
+    date: String,
+    source: String,
+}
+
+impl Footer {
+    /// The version, and the day on which the program was built.
+    fn new() -> Footer {
+        // For reproducible packages (https://reproducible-builds.org/specs/source-date-epoch).
+        let packaged = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.parse().ok());
+        let built = || {
+            let modified = std::env::current_exe().and_then(std::fs::metadata)?.modified()?;
+            modified.duration_since(UNIX_EPOCH).map_err(io::Error::other)
+        };
+        let seconds = packaged.or_else(|| built().ok().map(|built| built.as_secs()));
+        let time = seconds.and_then(|seconds| rfc3339(Time::ZERO + Duration::from_secs(seconds)));
+        let date = time.as_deref().and_then(|time| time.split('T').next()).unwrap_or_default();
+        Footer { date: date.to_owned(), source: format!("sweetspot {}", env!("CARGO_PKG_VERSION")) }
+    }
+}
+
+/// The overview with its title and its exit codes.
+fn overview(footer: &Footer) -> String {
+    let mut title = Roff::new();
+    title.control("TH", ["sweetspot", "7", &footer.date, &footer.source, "Overview"]);
+    let mut codes = Roff::new();
+    exit_status(&mut codes, &Help::default(), &[]);
+    OVERVIEW.replace("@TITLE@", title.to_roff().trim_end()).replace("@EXIT_STATUS@", codes.to_roff().trim_end())
+}
+
 fn write_pages(
+    program: &clap::Command,
     command: &clap::Command,
     verb: &mut Vec<String>,
+    footer: &Footer,
     directory: &Path,
 ) -> io::Result<()> {
-    for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+    for inner in visible(command) {
         verb.push(inner.get_name().to_owned());
-        write_pages(inner, verb, directory)?;
+        write_pages(program, inner, verb, footer, directory)?;
         verb.pop();
     }
-    let page = Man::new(command.clone());
+    let page = Man::new(command.clone())
+        .date(&footer.date)
+        .source(&footer.source)
+        .manual("Sweetspot");
     let mut text = Vec::new();
     page.render_title(&mut text)?;
     page.render_name_section(&mut text)?;
@@ -82,19 +127,45 @@ fn write_pages(
     }
     rest.control("SH", ["SEE ALSO"]);
     let mut others = vec![bold("sweetspot"), roman("(7)")];
-    if verb.is_empty() {
-        for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
-            let name = format!("sweetspot-{}", inner.get_name());
-            others.extend([roman(", "), bold(name), roman("(1)")]);
-        }
-        others.extend([roman(", "), bold("sweetspot-scenario"), roman("(5)")]);
+    for name in related(program, verb) {
+        others.extend([roman(", "), bold(name), roman("(1)")]);
     }
-    if TAKES_SCENARIOS.contains(&verb.last().map_or("", String::as_str)) {
+    let takes_scenarios = TAKES_SCENARIOS.contains(&verb.last().map_or("", String::as_str));
+    if verb.is_empty() || takes_scenarios {
         others.extend([roman(", "), bold("sweetspot-scenario"), roman("(5)")]);
     }
     rest.text(others);
     rest.to_writer(&mut text)?;
     std::fs::File::create(directory.join(page.get_filename()))?.write_all(&text)
+}
+
+fn visible(command: &clap::Command) -> impl Iterator<Item = &clap::Command> {
+    command.get_subcommands().filter(|inner| !inner.is_hide_set())
+}
+
+/// The pages of all verbs for the program; else of the verbs with the same purpose, or below the same verb, which comes first.
+fn related(program: &clap::Command, verb: &[String]) -> Vec<String> {
+    let names = |command| visible(command).map(|inner| inner.get_name().to_owned()).collect();
+    let all: Vec<String> = names(program);
+    let page = |name: &String| format!("sweetspot-{name}");
+    match verb {
+        [] => all.iter().map(page).collect(),
+        [verb] => {
+            let place = |name: &str| all.iter().position(|other| other == name);
+            let groups = crate::GROUPS.iter().filter_map(|(_, first, last)| {
+                Some(&all[place(first)?..=place(last)?])
+            });
+            let own = groups.into_iter().find(|group| group.contains(verb)).unwrap_or_default();
+            own.iter().filter(|other| *other != verb).map(page).collect()
+        }
+        [parent, verb, ..] => {
+            let siblings: Vec<String> =
+                program.find_subcommand(parent).map(names).unwrap_or_default();
+            let siblings = siblings.iter().filter(|other| *other != verb);
+            let below = siblings.map(|other| format!("sweetspot-{parent}-{other}"));
+            std::iter::once(page(parent)).chain(below).collect()
+        }
+    }
 }
 
 /// The verb, its options with their values, and the rest as its usage has it: operands, verbs, required options.
@@ -169,34 +240,72 @@ impl Help {
     }
 }
 
-const USUAL_CODES: &str = "0 success; 1 failure, and one line on standard error names the thing, the \
-    reason and the next step; 2 the command line, a variable or the configuration file is wrong.";
+/// An exit code, and the verbs that may end with it; none stands for all.
+struct Code {
+    code: &'static str,
+    meaning: &'static str,
+    verbs: &'static [&'static str],
+}
 
-/// Further codes of single verbs, for the page of the program.
-const CODES_OF_VERBS: &str = "3 run and sweep --engine theory: no closed form covers the scenario; 23 send, \
-    receive and copy: some files failed; 127 emulate and tune run: the command was not found. Otherwise emulate and \
-    tune run end with the exit code of their command";
+const CODES: [Code; 6] = [
+    Code { code: "0", meaning: "success", verbs: &[] },
+    Code {
+        code: "1",
+        meaning: "failure, and one line on standard error names the thing, the reason and the next step",
+        verbs: &[],
+    },
+    Code {
+        code: "2",
+        meaning: "the command line, an environment variable or the configuration file is wrong",
+        verbs: &[],
+    },
+    Code {
+        code: "3",
+        meaning: "no closed form covers the scenario (--engine theory)",
+        verbs: &["run", "sweep"],
+    },
+    Code {
+        code: "23",
+        meaning: "some files failed, as in rsync(1)",
+        verbs: &["copy", "send", "receive", "serve"],
+    },
+    Code { code: "127", meaning: "the command was not found", verbs: &COMMANDS },
+];
 
+/// Verbs that run a command and end with its exit code.
+const COMMANDS: [&str; 2] = ["emulate", "tune run"];
+
+/// Exit codes from the verb's help, or from the table; the whole table on the page of the program.
 fn exit_status(page: &mut Roff, help: &Help, verb: &[String]) {
     page.control("SH", ["EXIT STATUS"]);
-    let usual = match verb {
-        [] => format!("{} {CODES_OF_VERBS}", USUAL_CODES.replace("is wrong.", "is wrong;")),
-        _ => USUAL_CODES.to_owned(),
-    };
-    let codes = help.exit_codes.as_deref().unwrap_or(&usual);
-    for one in codes.trim_end_matches('.').split("; ") {
-        match one.split_once(' ') {
+    let name = verb.join(" ");
+    let listed = CODES.iter().filter(|code| match verb {
+        [] => true,
+        _ => code.verbs.is_empty() || code.verbs.contains(&name.as_str()),
+    });
+    let of_table = listed.map(|Code { code, meaning, verbs }| match verb {
+        [] if !verbs.is_empty() => format!("{code} {}: {meaning}", verbs.join(", ")),
+        _ => format!("{code} {meaning}"),
+    });
+    let of_help = |codes: &String| codes.trim_end_matches('.').split("; ").map(str::to_owned).collect();
+    let entries: Vec<String> = help.exit_codes.as_ref().map_or_else(|| of_table.collect(), of_help);
+    for entry in entries {
+        match entry.split_once(' ') {
             Some((code, meaning)) if code.parse::<u8>().is_ok() => {
                 page.control("TP", []);
                 page.text([bold(code)]);
                 page.text([roman(meaning)]);
             }
             _ => {
-                page.text([roman(one)]);
+                page.text([roman(entry)]);
             }
         }
     }
     page.control("PP", []);
+    if verb.is_empty() {
+        let verbs = COMMANDS.join(" and ");
+        page.text([roman(format!("Otherwise {verbs} end with the exit code of their command."))]);
+    }
     page.text([roman("After signal n: 128 + n.")]);
 }
 
@@ -286,6 +395,60 @@ mod tests {
             .iter()
             .fold(text, |text, font| text.replace(font, ""))
             .replace(r"\-", "-")
+    }
+
+    /// Each verb's help with its names.
+    fn each(command: &clap::Command, verb: &mut Vec<String>, look: &mut dyn FnMut(&Help, &str)) {
+        look(&Help::of(command), &verb.join(" "));
+        for inner in visible(command) {
+            verb.push(inner.get_name().to_owned());
+            each(inner, verb, look);
+            verb.pop();
+        }
+    }
+
+    #[test]
+    fn the_table_of_exit_codes_and_the_help_of_each_verb_agree() {
+        let mut seen = 0;
+        each(&crate::program(), &mut Vec::new(), &mut |help, verb| {
+            let Some(codes) = &help.exit_codes else { return };
+            seen += 1;
+            let of_help: Vec<&str> =
+                codes.split("; ").filter_map(|entry| entry.split(' ').next()).collect();
+            for Code { code, verbs, .. } in CODES.iter().filter(|code| !code.verbs.is_empty()) {
+                assert_eq!(of_help.contains(code), verbs.contains(&verb), "{verb}: {code}");
+            }
+            let is_known = |code: &&str| CODES.iter().any(|known| known.code == *code);
+            let numbers = of_help.iter().filter(|code| code.parse::<u8>().is_ok());
+            assert!(numbers.into_iter().all(is_known), "{verb}: {codes}");
+        });
+        assert!(seen >= 6, "{seen} verbs");
+    }
+
+    #[test]
+    fn the_overview_and_the_page_of_the_program_have_the_same_exit_codes_and_a_footer() {
+        let footer = Footer { date: "2026-11-30".to_owned(), source: "sweetspot 0.1.0".to_owned() };
+        let overview = overview(&footer);
+        let mut page = Roff::new();
+        exit_status(&mut page, &Help::default(), &[]);
+        assert!(overview.contains(page.to_roff().trim_end()), "{overview}");
+        let title = overview.lines().find(|line| line.starts_with(".TH")).unwrap_or_default();
+        assert!(title.contains("2026\\-11\\-30") || title.contains("2026-11-30"), "{title}");
+        assert!(title.contains("sweetspot 0.1.0"), "{title}");
+        assert!(!overview.contains("@TITLE@") && !overview.contains("@EXIT"), "{overview}");
+    }
+
+    #[test]
+    fn each_page_names_the_verbs_with_its_purpose() {
+        let program = crate::program();
+        let of = |verb: &[&str]| {
+            related(&program, &verb.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
+        };
+        for other in ["sweetspot-run", "sweetspot-sweep", "sweetspot-demo"] {
+            assert!(of(&["report"]).contains(&other.to_owned()), "{:?}", of(&["report"]));
+        }
+        assert_eq!(of(&["tune", "undo"])[..2], ["sweetspot-tune", "sweetspot-tune-run"]);
+        assert!(!of(&["report"]).contains(&"sweetspot-report".to_owned()));
     }
 
     #[test]

@@ -8,9 +8,10 @@ pub const FILE: &str = "sweetspot-scenario.5";
 /// Sections on programs that are not installed.
 const NOT_INSTALLED: [&str; 1] = ["Comparing engines"];
 
-pub fn text() -> String {
+/// The page, with the `date` and the `source` of its footer.
+pub fn text(date: &str, source: &str) -> String {
     let mut page = Roff::new();
-    page.control("TH", ["sweetspot-scenario", "5", "", "sweetspot", "File formats"]);
+    page.control("TH", ["sweetspot-scenario", "5", date, source, "File formats"]);
     page.control("SH", ["NAME"]);
     page.text([roman("sweetspot-scenario - the file that sweetspot run, sweep, emulate and advise read, and measure writes")]);
     page.control("SH", ["DESCRIPTION"]);
