@@ -70,7 +70,7 @@ enum Verb {
     /// Advise on the window, host settings or router buffer for a path
     Advise(verbs::advise::AdviseArguments),
     // Study.
-    /// Show the gain of window sizing on this machine's kernel
+    /// Compare ways to size the window on this machine's kernel
     Demo(verbs::demo::DemoArguments),
     Emulate(verbs::emulate::EmulateArguments),
     /// Run a scenario

@@ -236,6 +236,7 @@ fn bad_input_is_refused_in_words_before_anything_is_made() -> Tested {
         (vec!["--sizing", "sobas,best"], "unknown sizing"),
         (vec!["--sizing", "sobas+"], "congestion control"),
         (vec!["--sizing", "sobas,sobas+cubic"], "sobas+cubic is listed twice"),
+        (vec!["--sizing", "kernel+nosuch"], "congestion control nosuch is not loaded"),
     ] {
         let output = demo(dir.path(), PATH, &arguments).output()?;
         let usage_error = String::from_utf8_lossy(&output.stderr);

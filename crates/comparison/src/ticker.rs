@@ -6,7 +6,7 @@ use sweetspot_report as report;
 
 use super::{TransferStatus, VariantRunner};
 
-/// Shows a transfer's progress on standard error: a bar on a terminal, else a line at its start and
+/// Shows a transfer's progress on standard error: a line that changes on a terminal, else a line at its start and
 /// one at its end.
 pub struct Ticker {
     name: String,
@@ -49,8 +49,8 @@ impl Ticker {
     }
 }
 
-/// Every part but the bar has its width: together 60 columns. The bar has the rest.
-const LINE: &str = "{prefix:21!} {percent:>3} % {elapsed:>3} {msg:28!} {wide_bar}";
+/// The message has the columns that the other parts leave. A line with one column too many would be two.
+const LINE: &str = "{prefix:21!} {percent:>3} % {elapsed:>3} {wide_msg}";
 
 fn style(bar: &ProgressBar, name: &str) {
     // The template is a constant that parses; without it the bar only looks plainer.
@@ -77,8 +77,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_takes_one_line_with_all_its_facts_from_60_columns_on() {
-        for width in [60, 80, 120] {
+    fn progress_takes_one_line_with_all_its_facts_from_60_columns_on() {
+        for width in [40, 60, 80, 120] {
             let terminal = LineTerminal::new(width);
             let bar = ProgressBar::with_draw_target(Some(100), terminal.target());
             style(&bar, "5/5 sobas:paper+cubic");
@@ -92,9 +92,10 @@ mod tests {
             bar.set_message(facts(&status));
             bar.force_draw();
             let line = terminal.line();
-            assert!(line.chars().count() <= usize::from(width), "{width}: {line}");
+            assert!(terminal.columns() <= usize::from(width), "{width}: {line}");
             assert!(line.starts_with("5/5 sobas:paper+cubic  50 % "), "{width}: {line}");
-            assert!(line.contains("100 Mbit/s, queue 125 kB"), "{width}: {line}");
+            let has_facts = line.contains("100 Mbit/s, queue 125 kB");
+            assert!(has_facts || width < 60, "{width}: {line}");
         }
     }
 }

@@ -3,7 +3,7 @@ use sweetspot_units::{Duration, grouped};
 use crate::outcome::{DemoOutcome, VariantOutcome};
 
 /// The result in sentences: first SOBAS (or else the fastest variant), then one for each of the
-/// others. The table beside it has the reasons against runs that are not certified.
+/// others, and which of them were better. The table beside it has the reasons against runs that are not certified.
 pub fn headline(outcome: &DemoOutcome) -> Vec<String> {
     let finished = outcome.variants.iter().filter_map(|c| c.duration.map(|d| (c, d)));
     // The path of an uncertified run was another than the others had.
@@ -35,9 +35,11 @@ pub fn headline(outcome: &DemoOutcome) -> Vec<String> {
         retransmitted(hero),
         delay(hero, outcome.path.rtt)
     );
-    let others = finished.iter().filter(|(c, _)| !std::ptr::eq(*c, hero));
-    let others = others.map(|&(c, other)| comparison(c, other, (hero, time)));
-    [first].into_iter().chain(others).chain(left_out).collect()
+    let others: Vec<_> =
+        finished.iter().copied().filter(|(c, _)| !std::ptr::eq(*c, hero)).collect();
+    let compared = others.iter().map(|&(c, other)| comparison(c, other, (hero, time)));
+    let concluded = (!others.is_empty()).then(|| conclusion((hero, time), &others));
+    [first].into_iter().chain(compared).chain(concluded).chain(left_out).collect()
 }
 
 fn name(c: &VariantOutcome) -> String {
@@ -59,16 +61,15 @@ fn delay(c: &VariantOutcome, base: Duration) -> String {
     })
 }
 
-/// Compares the median RTTs of `c` and `hero`; empty if they agree within a hundredth.
+/// Compares the median RTTs of `c` and `hero`; empty if they agree within one percent.
 fn longer(c: &VariantOutcome, hero: &VariantOutcome) -> String {
     let Some((rtt, of_hero)) = c.rtt_median.zip(hero.rtt_median) else { return String::new() };
-    let ratio = rtt.as_secs_f64() / of_hero.as_secs_f64();
-    let (percent, how) = match ratio {
-        ratio if ratio > 1.01 => ((ratio - 1.0) * 100.0, "longer"),
-        ratio if ratio < 0.99 => ((1.0 - ratio) * 100.0, "shorter"),
-        _ => return String::new(),
+    let (percent, how) = match beside(rtt, of_hero) {
+        0 => return String::new(),
+        percent if percent > 0 => (percent, "longer"),
+        percent => (-percent, "shorter"),
     };
-    format!("; its median RTT was {percent:.0} % {how} ({})", milliseconds(rtt))
+    format!("; its median RTT was {percent} % {how} ({})", milliseconds(rtt))
 }
 
 fn milliseconds(rtt: Duration) -> String {
@@ -81,16 +82,41 @@ fn comparison(
     time: Duration,
     (hero, of_hero): (&VariantOutcome, Duration),
 ) -> String {
-    let ratio = time.as_secs_f64() / of_hero.as_secs_f64();
-    // Within a hundredth two runs of the same program differ as well.
-    let how = if ratio > 1.01 {
-        format!("took {ratio:.2} times as long ({})", seconds(time))
-    } else if ratio < 0.99 {
-        format!("took {:.0} % less time ({})", 100.0 * (1.0 - ratio), seconds(time))
-    } else {
-        format!("took as long ({})", seconds(time))
+    let how = match beside(time, of_hero) {
+        0 => "took as long".to_owned(),
+        percent if percent < 0 => format!("took {} % less time", -percent),
+        percent if percent < 100 => format!("took {percent} % longer"),
+        _ => format!("took {:.1} times as long", time.as_secs_f64() / of_hero.as_secs_f64()),
     };
-    format!("{} {how}{}{}.", name(c), retransmitted(c), longer(c, hero))
+    format!("{} {how} ({}){}{}.", name(c), seconds(time), retransmitted(c), longer(c, hero))
+}
+
+/// By how many percent `one` is longer than `other`; zero within one percent, as two runs of the same program differ as well.
+fn beside(one: Duration, other: Duration) -> i64 {
+    let percent = (one.as_secs_f64() / other.as_secs_f64() - 1.0) * 100.0;
+    if percent.abs() > 1.0 { percent.round() as i64 } else { 0 }
+}
+
+/// Which variants were better than the hero: in time or in median RTT, and not worse in the other.
+fn conclusion(hero: (&VariantOutcome, Duration), others: &[(&VariantOutcome, Duration)]) -> String {
+    let is_better = |&(c, time): &(&VariantOutcome, Duration)| {
+        let (rtt, of_hero) = c.rtt_median.zip(hero.0.rtt_median)?;
+        let differences = [beside(time, hero.1), beside(rtt, of_hero)];
+        Some(differences.iter().all(|d| *d <= 0) && differences.iter().any(|d| *d < 0))
+    };
+    let better: Vec<String> = others
+        .iter()
+        .filter(|other| is_better(other) == Some(true))
+        .map(|(c, _)| name(c))
+        .collect();
+    match better.as_slice() {
+        [] => format!("No other variant beat {} in time or RTT without losing in the other.", name(hero.0)),
+        better => format!(
+            "Better than {} here, in time or RTT without losing in the other: {}.",
+            name(hero.0),
+            better.join(", ")
+        ),
+    }
 }
 
 fn retransmitted(c: &VariantOutcome) -> String {

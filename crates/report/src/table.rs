@@ -4,7 +4,7 @@ use crate::outcome::{DemoOutcome, VariantOutcome};
 use crate::wrap::wrapped;
 
 /// The meaning of the columns of [`table`] that their heads do not tell.
-pub const TABLE_LEGEND: &str = "share: of the path's payload capacity. drops: by the bottleneck's full buffer. 90 % \
+pub const TABLE_LEGEND: &str = "retx: retransmitted segments, and their share of all. share: of the path's payload capacity. drops: by the bottleneck's full buffer. 90 % \
     at s: when goodput over half a second first reached 90 % of that capacity. trust: whether the emulation was accurate.";
 
 /// The outcome as a text table of at most 80 columns. A row says if its variant failed or cannot be
@@ -14,8 +14,8 @@ pub fn table(outcome: &DemoOutcome) -> String {
     let name_width = widest.unwrap_or(0).max("variant".len());
     let heading = |name, cells: [&str; 9]| columns(name_width, name, cells.map(str::to_owned));
     let mut lines = vec![
-        heading("", ["rate", "share", "", "retrans", "drops", "RTT", "p99", "90 %", ""]),
-        heading("variant", ["Mbit/s", "%", "segs", "%", "", "ms", "ms", "at s", "trust"]),
+        heading("", ["rate", "share", "retx", "retx", "drops", "RTT", "p99", "90 %", ""]),
+        heading("variant", ["Mbit/s", "%", "segs", "%", "pkts", "ms", "ms", "at s", "trust"]),
     ];
     for variant in &outcome.variants {
         lines.push(row(name_width, variant));
@@ -32,7 +32,7 @@ pub fn table(outcome: &DemoOutcome) -> String {
     text
 }
 
-/// Two columns of them are a gap, at which a narrow terminal divides the table; "retrans" stands above two columns.
+/// Two columns of them are a gap, at which a narrow terminal divides the table.
 const WIDTHS: [usize; 9] = [8, 7, 7, 7, 7, 7, 7, 6, 7];
 
 fn columns(name_width: usize, name: &str, cells: [String; 9]) -> String {

@@ -127,6 +127,36 @@ fn the_headline_gives_the_share_by_which_another_run_took_less_time() {
     assert!(words.iter().any(|line| line.contains("took 25 % less time (")), "{words:?}");
 }
 
+/// 0.9 % is as long, 1.6 % is 2 % longer, and so on up to twice the time. A variant is better if it wins in time or RTT and loses in
+/// neither.
+#[test]
+fn the_headline_has_one_form_for_times_and_concludes_with_the_better_variants() {
+    let mut outcome = synthetic::outcome();
+    let sobas = outcome.variants.iter().position(|c| c.sizing == "sobas").expect("SOBAS");
+    let (time, rtt) = (outcome.variants[sobas].duration, outcome.variants[sobas].rtt_median);
+    let (time, rtt) = (time.expect("finished"), rtt.expect("measured"));
+    for (ratio, rtt_ratio, words, is_better) in [
+        (1.009, 1.0, "took as long (", false),
+        (1.016, 0.5, "took 2 % longer (", false),
+        (1.5, 1.0, "took 50 % longer (", false),
+        (2.5, 1.0, "took 2.5 times as long (", false),
+        (0.984, 1.0, "took 2 % less time (", true),
+        (0.984, 1.2, "took 2 % less time (", false),
+        (1.0, 0.8, "took as long (", true),
+    ] {
+        for (place, other) in outcome.variants.iter_mut().enumerate().filter(|(n, _)| *n != sobas) {
+            let (ratio, rtt_ratio) = if place == 0 { (ratio, rtt_ratio) } else { (1.5, 1.5) };
+            other.duration = Some(time.scaled(ratio));
+            other.rtt_median = Some(rtt.scaled(rtt_ratio));
+        }
+        let lines = headline(&outcome);
+        assert!(lines.iter().any(|line| line.contains(words)), "{ratio}: {lines:?}");
+        let last = lines.last().expect("a conclusion");
+        let named = last.starts_with("Better than SOBAS") && last.contains("The kernel's own sizing (cubic)");
+        assert_eq!(named, is_better, "{ratio} {rtt_ratio}: {last}");
+    }
+}
+
 #[test]
 fn the_headline_compares_certified_runs_alone() {
     let mut outcome = synthetic::outcome();
@@ -137,8 +167,8 @@ fn the_headline_compares_certified_runs_alone() {
     };
     (0..variants).for_each(|i| certify(&mut outcome, i, i != 0));
     let words = headline(&outcome);
-    // The first line is SOBAS's own; each other run has one, the doubtful run the last.
-    assert_eq!(words.len(), variants, "{words:?}");
+    // The first line is SOBAS's own; each other run has one, the doubtful run the last, behind the conclusion.
+    assert_eq!(words.len(), variants + 1, "{words:?}");
     let (last, compared) = words.split_last().expect("lines");
     assert_eq!(
         last,

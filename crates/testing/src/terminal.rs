@@ -21,6 +21,11 @@ impl LineTerminal {
         self.line.lock().map(|line| line.trim_end().to_owned()).unwrap_or_default()
     }
 
+    /// The columns of that line, spaces at its end included.
+    pub fn columns(&self) -> usize {
+        self.line.lock().map_or(0, |line| line.chars().count())
+    }
+
     /// Where a bar is to draw.
     pub fn target(&self) -> indicatif::ProgressDrawTarget {
         indicatif::ProgressDrawTarget::term_like(Box::new(self.clone()))

@@ -81,6 +81,7 @@ pub fn run(arguments: DemoArguments) -> Ending {
         return Ok(usage_error::said("--size 0B: nothing to move; give at least one byte"));
     }
     refuse_repeated(&arguments.sizing)?;
+    refuse_unable(&variants)?;
     // Made now, so that an error shows before the transfers run.
     fs::create_dir_all(&arguments.out)
         .and_then(|()| tempfile::tempfile_in(&arguments.out))
@@ -148,6 +149,15 @@ fn refuse_repeated(variants: &[Variant]) -> Result<(), UsageError> {
     };
     match variants.iter().enumerate().find(is_repeated) {
         Some((_, variant)) => Err(UsageError::new(format!("--sizing: {variant} is listed twice"))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses variants that all cannot run here; beside others, one that cannot has a row with the reason.
+fn refuse_unable(variants: &[Variant]) -> Result<(), UsageError> {
+    let obstacles: Option<Vec<_>> = variants.iter().map(VariantRunner::obstacle).collect();
+    match obstacles.and_then(|all| all.into_iter().next()) {
+        Some(why) => Err(UsageError::new(format!("--sizing: {why}"))),
         None => Ok(()),
     }
 }

@@ -22,7 +22,7 @@ macro_rules! verbs {
 
 verbs! {
     copy CopyArguments "Copy files and directories to and from a host that ssh reaches (needs Linux)"
-    demo DemoArguments "Show the gain of window sizing on this machine's kernel (needs Linux)"
+    demo DemoArguments "Compare ways to size the window on this machine's kernel (needs Linux)"
     emulate EmulateArguments "Emulate a path between two network namespaces (needs Linux)"
     measure MeasureArguments "Measure the path to another host (needs Linux)"
     receive ReceiveArguments "Receive files from `sweetspot send` (needs Linux)"
