@@ -47,7 +47,7 @@ fn class(index: usize, variant: &VariantOutcome) -> String {
 fn path_in_words(outcome: &DemoOutcome) -> String {
     let path = &outcome.path;
     format!(
-        "The path: {} with {} of round trip, so {} are in flight when it is full (C T_m, one BDP); \
+        "The path: {} with an RTT of {}, so {} are in flight when it is full (C T_m, one BDP); \
          its bottleneck buffers {} ({:.2} BDP). Every transfer ran alone on this machine's own kernel TCP.",
         path.rate,
         path.rtt,
