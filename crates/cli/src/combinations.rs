@@ -52,11 +52,7 @@ const RULES: &[Rule] = &[
     ("emulate", &["certificate"], Without(&["self_test", "list"])),
     ("emulate", &["json"], Without(&["list"])),
     ("measure", &["series", "times"], With(&["watch"])),
-    (
-        "measure",
-        &["gentle", "direction", "quick", "scenario"],
-        If(knows_far_end, "with a ticket"),
-    ),
+    ("measure", &["gentle", "direction", "quick", "scenario"], If(knows_far_end, "with a ticket")),
     ("measure", &["budget", "ticket_file", "code", "identity"], If(knows_far_end, "with a ticket")),
     ("measure", &["identity"], Without(&["code"])),
     ("top", &["rows"], With(&["once", "json"])),

@@ -373,7 +373,10 @@ mod tests {
         let [unknown, stalled]: [serde_json::Value; 2] =
             [unknown, stalled].map(|event| serde_json::from_str(&event.json(false)).unwrap());
         assert!(unknown["goodput_bps"].is_null() && unknown["rtt_s"].is_null(), "{unknown}");
-        assert_eq!((stalled["goodput_bps"].as_f64(), stalled["rtt_s"].as_f64()), (Some(0.0), Some(0.041)));
+        assert_eq!(
+            (stalled["goodput_bps"].as_f64(), stalled["rtt_s"].as_f64()),
+            (Some(0.0), Some(0.041))
+        );
     }
 
     #[test]

@@ -215,7 +215,10 @@ mod tests {
     #[test]
     fn lateness_beyond_a_tenth_of_the_buffer_is_not() {
         let said = objection(PATH, late(1000, Duration::from_micros(1100)));
-        assert!(said.starts_with("up: p99 lateness 1.1 ms exceeds 1 ms, 10 % of the time"), "{said}");
+        assert!(
+            said.starts_with("up: p99 lateness 1.1 ms exceeds 1 ms, 10 % of the time"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -110,7 +110,10 @@ fn conclusion(hero: (&VariantOutcome, Duration), others: &[(&VariantOutcome, Dur
         .map(|(c, _)| name(c))
         .collect();
     match better.as_slice() {
-        [] => format!("No other variant beat {} in time or RTT without losing in the other.", name(hero.0)),
+        [] => format!(
+            "No other variant beat {} in time or RTT without losing in the other.",
+            name(hero.0)
+        ),
         better => format!(
             "Better than {} here, in time or RTT without losing in the other: {}.",
             name(hero.0),

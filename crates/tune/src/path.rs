@@ -237,7 +237,13 @@ impl TunedPath {
             if let Err(refusal) = connection.limit(leases, change.limit) {
                 let (why, advertised) = (refusal.to_string(), connection.advertised);
                 let change_made = AppliedChange::Window { from, to: None, clamp: None, advertised };
-                told.push(event(&self.group, connection, TuneEventKind::Refused, &why, change_made));
+                told.push(event(
+                    &self.group,
+                    connection,
+                    TuneEventKind::Refused,
+                    &why,
+                    change_made,
+                ));
                 self.group.leave(change.cookie);
                 refused.insert(change.cookie);
             }

@@ -85,7 +85,9 @@ fn overview(footer: &Footer) -> String {
     title.control("TH", ["sweetspot", "7", &footer.date, &footer.source, "Overview"]);
     let mut codes = Roff::new();
     exit_status(&mut codes, &Help::default(), &[]);
-    OVERVIEW.replace("@TITLE@", title.to_roff().trim_end()).replace("@EXIT_STATUS@", codes.to_roff().trim_end())
+    OVERVIEW
+        .replace("@TITLE@", title.to_roff().trim_end())
+        .replace("@EXIT_STATUS@", codes.to_roff().trim_end())
 }
 
 fn write_pages(
@@ -100,10 +102,8 @@ fn write_pages(
         write_pages(program, inner, verb, footer, directory)?;
         verb.pop();
     }
-    let page = Man::new(command.clone())
-        .date(&footer.date)
-        .source(&footer.source)
-        .manual("Sweetspot");
+    let page =
+        Man::new(command.clone()).date(&footer.date).source(&footer.source).manual("Sweetspot");
     let mut text = Vec::new();
     page.render_title(&mut text)?;
     page.render_name_section(&mut text)?;
@@ -152,9 +152,9 @@ fn related(program: &clap::Command, verb: &[String]) -> Vec<String> {
         [] => all.iter().map(page).collect(),
         [verb] => {
             let place = |name: &str| all.iter().position(|other| other == name);
-            let groups = crate::GROUPS.iter().filter_map(|(_, first, last)| {
-                Some(&all[place(first)?..=place(last)?])
-            });
+            let groups = crate::GROUPS
+                .iter()
+                .filter_map(|(_, first, last)| Some(&all[place(first)?..=place(last)?]));
             let own = groups.into_iter().find(|group| group.contains(verb)).unwrap_or_default();
             own.iter().filter(|other| *other != verb).map(page).collect()
         }
@@ -287,7 +287,8 @@ fn exit_status(page: &mut Roff, help: &Help, verb: &[String]) {
         [] if !verbs.is_empty() => format!("{code} {}: {meaning}", verbs.join(", ")),
         _ => format!("{code} {meaning}"),
     });
-    let of_help = |codes: &String| codes.trim_end_matches('.').split("; ").map(str::to_owned).collect();
+    let of_help =
+        |codes: &String| codes.trim_end_matches('.').split("; ").map(str::to_owned).collect();
     let entries: Vec<String> = help.exit_codes.as_ref().map_or_else(|| of_table.collect(), of_help);
     for entry in entries {
         match entry.split_once(' ') {

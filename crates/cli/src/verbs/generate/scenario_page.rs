@@ -175,7 +175,7 @@ mod tests {
         for key in ["jitter_order", "min_rto", "think_mean", "sizing", "file"] {
             assert!(known.contains(key), "{key}: {known:?}");
         }
-        let page = text();
+        let page = text("2026-11-30", "sweetspot 0.1.0");
         // Some stand with their form, such as `packets = [min, max]`, and tables between brackets.
         let is_there = |key: &&String| {
             let forms = ["\\fB{}\\fR", "\\fB{} = ", "[{}", "path.{}]"];
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn every_sizing_is_in_the_page() {
-        let page = text().replace("\\-", "-");
+        let page = text("2026-11-30", "sweetspot 0.1.0").replace("\\-", "-");
         // `bdp1 to bdp6` stands for a range.
         for name in sweetspot_sizing::Sizing::NAMES.map(|name| name.split(' ').next()) {
             let name = name.expect("a name");
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn the_page_has_the_words_of_the_chapter_and_none_of_its_marks() {
-        let page = text();
+        let page = text("2026-11-30", "sweetspot 0.1.0");
         assert!(page.contains(".SH \"TOP LEVEL\"") && page.contains(".SH [path]"), "{page}");
         let seed = ".TP\n\\fBseed\\fR\nseed for all random numbers. Default: 1\n";
         assert!(page.contains(seed), "{page}");

@@ -140,7 +140,10 @@ impl PolicyFile<'_> {
         match read(self.path) {
             Ok(policy) => {
                 let rules = rules(&policy);
-                note!("sweetspot: {}: the changed policy is in force, with {rules}", self.path.shown());
+                note!(
+                    "sweetspot: {}: the changed policy is in force, with {rules}",
+                    self.path.shown()
+                );
                 Some(policy)
             }
             Err(error) => {
