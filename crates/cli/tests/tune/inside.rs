@@ -371,8 +371,11 @@ fn a_second_daemon_and_a_cgroup_that_vanishes_are_said_in_a_line() {
     let (code, said) = ended(first);
     // After the line with which it began.
     assert!(said.starts_with("sweetspot: tuning via bpf by 1 rule of "), "{said}");
-    assert_eq!((code, said.lines().count()), (Some(1), 2), "{said}");
-    assert!(said.contains("is gone, and its connections with it"), "{said}");
+    // The second daemon's policy may have been written over the first one's.
+    let news: Vec<&str> =
+        said.lines().skip(1).filter(|line| !line.contains("policy is in force")).collect();
+    assert_eq!((code, news.len()), (Some(1), 1), "{said}");
+    assert!(news[0].contains("is gone, and its connections with it"), "{said}");
 }
 
 /// Runs a command by each way on a host without something: `prepare` takes it away in a mount namespace. Only `--via bpf` fails,
