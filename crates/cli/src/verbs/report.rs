@@ -47,6 +47,7 @@ pub struct ReportArguments {
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub fn run(arguments: ReportArguments) -> Ending {
+    whole_file::spares_inputs("--out", Some(&arguments.out), &arguments.results)?;
     refuse_other_suffix(&arguments.out)?;
     let (findings, notes) = read_all(&arguments.results)?;
     let sheets = sheets(&findings);
