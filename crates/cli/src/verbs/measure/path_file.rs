@@ -178,9 +178,9 @@ fn assumed(forward: &DirectionReport, rate: Rate, rtt: Duration) -> Vec<String> 
     let queue = in_words(queue(forward).0);
     if forward.buffer.bytes.value().is_none() {
         let size = short(rate * rtt);
-        assumed.push(format!("a {queue} buffer of {size}, one bandwidth-delay product"));
+        assumed.push(format!("{queue} buffer of {size}, one bandwidth-delay product"));
     } else if forward.discipline.is_err() {
-        assumed.push(format!("a {queue} queue"));
+        assumed.push(format!("{queue} queue"));
     }
     assumed
 }
@@ -193,12 +193,12 @@ fn buffer(forward: &DirectionReport, rate: Rate, rtt: Duration) -> (Bytes, Strin
     }
 }
 
-/// The queue of the file in words.
+/// The queue of the file in words, with the article.
 fn in_words(queue: &str) -> &str {
     match queue {
-        "codel" => "CoDel",
-        "fq-codel" => "FQ-CoDel",
-        other => other,
+        "codel" => "a CoDel",
+        "fq-codel" => "an FQ-CoDel",
+        _ => "a drop-tail",
     }
 }
 
@@ -217,5 +217,36 @@ fn queue(forward: &DirectionReport) -> (&'static str, String) {
             format!("a policer with a burst of {burst} is modelled as a buffer of that depth"),
         ),
         Err(why) => ("drop-tail", format!("assumed; not measured: {why}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sweetspot_measure::{Finding, Measurement, Plan};
+
+    use super::*;
+
+    /// The words beside a forecast are about the path in the file, which is the one that was simulated.
+    #[test]
+    fn an_assumed_buffer_has_the_queue_of_the_file() {
+        let (rate, rtt) = (Rate::from_mbit_per_second(20), Duration::from_millis(40));
+        let mut direction = Measurement::new(Plan::full()).report().directions.remove(0);
+        for (discipline, key, words) in [
+            (Discipline::DropTail, "drop-tail", "a drop-tail buffer of 100 kB"),
+            (Discipline::ActiveQueueManagement, "codel", "a CoDel buffer of 100 kB"),
+            (Discipline::PerFlow, "fq-codel", "an FQ-CoDel buffer of 100 kB"),
+        ] {
+            direction.discipline = Ok(discipline);
+            let assumed = assumed(&direction, rate, rtt);
+            // 20 Mbit/s times 40 ms are 100 kB.
+            assert!(assumed.iter().any(|a| a.starts_with(words)), "{assumed:?}");
+            assert_eq!(queue(&direction).0, key);
+            let known = Finding::known(Bytes::new(1), Bytes::new(1), Bytes::new(1), "");
+            let measured = DirectionReport {
+                buffer: sweetspot_measure::BufferDepth { bytes: known, ..direction.buffer.clone() },
+                ..direction.clone()
+            };
+            assert_eq!(super::assumed(&measured, rate, rtt), ["no random loss"]);
+        }
     }
 }
