@@ -93,9 +93,14 @@ fn obey<'scope>(
                 });
             }
             Order::Tunnel => {
-                let Ok(socket) = server.address().and_then(|a| TcpStream::connect(loopback(a)))
-                else {
-                    return;
+                let socket = match server.address().and_then(connect_here) {
+                    Ok(socket) => socket,
+                    // ssh carries it to the user.
+                    Err(error) => {
+                        return err!(
+                            "sweetspot: no connection from ssh to this host's end: {error}"
+                        );
+                    }
                 };
                 // Bytes read ahead belong to the connection.
                 let ahead = input.buffer().to_vec();
@@ -117,13 +122,15 @@ impl Read for EndOfInput {
     }
 }
 
-/// How this host reaches a server that listens at `address`.
-fn loopback(address: SocketAddr) -> SocketAddr {
-    let host = match address.ip() {
-        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::LOCALHOST),
-    };
-    SocketAddr::new(host, address.port())
+/// A connection to the server of this host that listens at `address`.
+fn connect_here(address: SocketAddr) -> io::Result<TcpStream> {
+    let v4 = SocketAddr::from((Ipv4Addr::LOCALHOST, address.port()));
+    if address.is_ipv4() {
+        return TcpStream::connect(v4);
+    }
+    // A listener at [::] takes IPv4, too, and a host may have no IPv6 address.
+    let v6 = SocketAddr::from((Ipv6Addr::LOCALHOST, address.port()));
+    TcpStream::connect(v6).or_else(|_| TcpStream::connect(v4))
 }
 
 /// Connects to one of these tickets and reports that. Returns whether all was moved; `None` if none can be reached.
@@ -223,4 +230,17 @@ fn ssh_addresses() -> (Option<IpAddr>, Option<IpAddr>) {
     let mut words = connection.split(' ');
     let client = words.next().and_then(|word| word.parse().ok());
     (client, words.nth(1).and_then(|word| word.parse().ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where IPv6 is off, a listener at [::] is reached by IPv4. Here nothing listens at [::1].
+    #[test]
+    fn a_host_without_an_ipv6_address_reaches_its_own_server() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        assert!(connect_here(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port))).is_ok());
+    }
 }
