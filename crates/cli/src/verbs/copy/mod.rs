@@ -65,7 +65,7 @@ pub struct CopyArguments {
     /// Accepted for habit from scp; directories are always copied whole
     #[arg(short = 'r', hide = true)]
     _recursive: bool,
-    /// In the copied directories, delete files that the sources lack, once everything has arrived
+    /// Delete files in the copied directories that are not in the sources, once everything has arrived
     #[arg(long, conflicts_with_all = ["files_from", "keep_existing"])]
     delete: bool,
     /// Keep owners and groups, by name where the receiving host knows it; the receiving end must run as root
@@ -83,7 +83,7 @@ pub struct CopyArguments {
     /// List the files that would be copied, and copy nothing
     #[arg(long, short = 'n')]
     dry_run: bool,
-    /// Command that runs ssh, with its options
+    /// The ssh command and its options
     #[arg(long, value_name = "COMMAND", default_value = "ssh", env = "SWEETSPOT_SSH", value_parser = NonEmptyStringValueParser::new())]
     ssh: String,
     /// Jump host, as for ssh
@@ -95,7 +95,7 @@ pub struct CopyArguments {
     /// Port for the far end to listen on, if its firewall opens only some [default: any]
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     port: u16,
-    /// Which connections to try: auto, direct (to the far end), reverse (from it), ssh (through ssh)
+    /// How to connect: auto, direct (to the far end), reverse (from it), ssh (through ssh)
     #[arg(long, value_name = "WAY", default_value = "auto")]
     via: Route,
     /// How to size the window: kernel, fixed:SIZE, max, sobas or sobas:paper [default: sobas]
@@ -178,7 +178,7 @@ pub fn run(arguments: CopyArguments) -> Ending {
         return Ok(usage_error::said(&why));
     }
     reporter.limits_rate = arguments.bwlimit.is_some();
-    reporter.names_peer = far.is_some();
+    reporter.relays_loopback = true;
     if job.can_be_repeated() && !arguments.dry_run {
         reporter.tell_when_interrupted();
     }

@@ -7,6 +7,7 @@ mod words;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{IsTerminal, LineWriter, Read};
+use std::net::SocketAddr;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -58,13 +59,13 @@ impl PathArguments {
 /// Arguments for the connections of a transfer.
 #[derive(Debug, clap::Args)]
 pub struct ConnectionArguments {
-    /// Congestion control at the sender [default: the sender's choice, else its system's]
+    /// Congestion control at the sender [default: the sender's --congestion, else its system's]
     #[arg(long, value_name = "NAME", value_parser = values::congestion(), hide_possible_values = true)]
     pub congestion: Option<String>,
     /// Connections to use [default: one; more if one cannot fill the path]
     #[arg(long, value_name = "N", value_parser = streams)]
     pub streams: Option<u32>,
-    /// Time after the last data to keep trying to reconnect and resume
+    /// How long to keep trying to reconnect and resume after data stops
     #[arg(long, value_name = "DURATION", default_value = "15min")]
     pub retry_for: Duration,
 }
@@ -86,7 +87,7 @@ pub struct OutputArguments {
     /// Print one JSON object after each transfer; a listener first prints one with its ticket
     #[arg(long)]
     pub json: bool,
-    /// Print nothing but errors
+    /// Print only results and errors
     #[arg(long, short)]
     quiet: bool,
     /// Write this end's time series to this file, as JSON lines
@@ -235,8 +236,9 @@ pub struct TransferReporter {
     pub leaves_existing: bool,
     /// Whether the sender limits its own rate: its packets' wait for their turn is no part of the path's RTT.
     pub limits_rate: bool,
-    /// Whether the peer's address is of interest: not if both ends are in this process.
-    pub names_peer: bool,
+    /// Whether a peer at a loopback address is this program or an ssh tunnel: neither its address nor the RTT and the
+    /// retransmissions of that connection are the path's.
+    pub relays_loopback: bool,
     series: Option<Arc<Mutex<LineWriter<File>>>>,
     screen: ProgressScreen,
     json: bool,
@@ -251,7 +253,7 @@ impl OutputArguments {
         let &OutputArguments { json, quiet, ref series, verbose } = self;
         let open = |path: &PathBuf| {
             let file = File::create(path).map_err(|e| {
-                format!("{}: {e}; give --series a file that you may write", path.shown())
+                format!("{}: {e}; give --series a file that you may write to", path.shown())
             })?;
             Ok::<_, String>(Arc::new(Mutex::new(LineWriter::new(file))))
         };
@@ -261,7 +263,7 @@ impl OutputArguments {
         Ok(TransferReporter {
             leaves_existing: false,
             limits_rate: false,
-            names_peer: true,
+            relays_loopback: false,
             series,
             screen,
             json,
@@ -275,10 +277,31 @@ impl OutputArguments {
 impl TransferReporter {
     pub fn observer(&self, number: u64) -> Box<dyn TransferObserver> {
         let (series, screen) = (self.series.clone(), self.screen.clone());
-        let (verbose, quiet, names_peer) = (self.verbose, self.quiet, self.names_peer);
+        let (verbose, quiet, relays_loopback) = (self.verbose, self.quiet, self.relays_loopback);
         let path = Arc::clone(&self.path);
         let progress = None;
-        Box::new(Watching { series, screen, verbose, quiet, names_peer, number, progress, path })
+        Box::new(Watching {
+            series,
+            screen,
+            verbose,
+            quiet,
+            relays_loopback,
+            number,
+            progress,
+            path,
+        })
+    }
+
+    /// `outcome` without an RTT and retransmissions that are not the path's.
+    fn of_the_path(&self, outcome: &TransferSummary) -> TransferSummary {
+        let peer = outcome.peer.parse::<SocketAddr>();
+        let relayed = self.relays_loopback && peer.is_ok_and(|peer| peer.ip().is_loopback());
+        let segments = outcome.retransmitted_segments.filter(|_| !relayed);
+        TransferSummary {
+            rtt_median_s: outcome.rtt_median_s.filter(|_| !relayed && !self.limits_rate),
+            retransmitted_segments: segments,
+            ..outcome.clone()
+        }
     }
 
     /// The state of the path since the last call.
@@ -350,9 +373,7 @@ impl TransferReporter {
         let outcome = &TransferSummary { failures, ..outcome.clone() };
         let printed = !self.json || self.json(outcome);
         if !self.json && !self.quiet {
-            let rtt_median_s = outcome.rtt_median_s.filter(|_| !self.limits_rate);
-            let outcome = TransferSummary { rtt_median_s, ..outcome.clone() };
-            self.print(&in_words(&outcome, self.leaves_existing));
+            self.print(&in_words(&self.of_the_path(outcome), self.leaves_existing));
         }
         for failure in &outcome.failures {
             self.print(failure);

@@ -37,7 +37,7 @@ pub(super) struct Watching {
     pub screen: ProgressScreen,
     pub verbose: bool,
     pub quiet: bool,
-    pub names_peer: bool,
+    pub relays_loopback: bool,
     pub number: u64,
     pub progress: Option<TransferProgress>,
     pub path: Arc<Mutex<PathState>>,
@@ -58,7 +58,8 @@ impl TransferObserver for Watching {
         }
         let Agreed { peer, name, size, sizing } = opened;
         let size = size.map(|size| size.to_string());
-        let peer = self.names_peer.then(|| format!("peer {peer}"));
+        let is_far = !(self.relays_loopback && peer.ip().is_loopback());
+        let peer = is_far.then(|| format!("peer {peer}"));
         let facts = [size, peer, Some(format!("sizing {sizing}"))];
         let facts: Vec<String> = facts.into_iter().flatten().collect();
         self.screen.print(&format!("{name}: {}", facts.join(", ")));
