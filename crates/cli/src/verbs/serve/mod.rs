@@ -43,7 +43,7 @@ use sweetspot_program::values;
 #[command(after_help = "\
 Examples:
   sweetspot serve --dir incoming
-      listens on port 7411 and prints a ticket; send it to the sender
+      listens on port 7411 and prints a ticket; give it to the sender
   sweetspot serve --dir incoming --listen 192.0.2.7:9000 --once --json
       receives one transfer, then prints the outcome as JSON
   sweetspot serve --stdout | tar x
@@ -62,7 +62,7 @@ Exit codes: 0 everything arrived, or SIGTERM ended a server of many transfers;
 23 some files did not arrive, and each is named; 1 the transfer failed; 2 the
 command line is wrong; 128+N signal N ended it.")]
 pub struct ServeArguments {
-    /// Directory for received files; created if missing. Each start has a new key, so its ticket ends with the program
+    /// Directory for received files; created if missing. Each start makes a new key, so its ticket stops working when the program exits
     #[arg(long, value_name = "DIR", group = "purpose")]
     dir: Option<PathBuf>,
     /// Write one sender's data to standard output; the ticket goes to standard error
@@ -84,7 +84,7 @@ pub struct ServeArguments {
     /// Serve Prometheus metrics at this loopback address, such as 127.0.0.1:9478
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = loopback)]
     metrics: Option<SocketAddr>,
-    /// Print a short code to say instead of a ticket, for one transfer; one wrong attempt invalidates it
+    /// Print a short code to read out instead of a ticket, for one transfer; one wrong attempt invalidates it
     #[arg(long)]
     spoken_code: bool,
     /// Address and port to listen on, TCP and UDP; port 0 picks a free one
@@ -126,7 +126,7 @@ pub struct ServeArguments {
 enum ServiceVerb {
     /// Print the key that identifies you to a service
     Key(key::ServeKeyArguments),
-    /// Admit a client: print a ticket, or a code to say, and add a line to the clients file
+    /// Admit a client: print a ticket, or a code to read out, and add a line to the clients file
     Invite(invite::ServeInviteArguments),
 }
 
@@ -264,7 +264,7 @@ impl Greeting {
                 "listening on {address}; clients in the file can now connect with this ticket"
             )
         } else {
-            let within = indicatif::HumanDuration(self.lifetime.into());
+            let within = in_whole_units(self.lifetime);
             format!(
                 "listening on {address}; run sweetspot {verb} on the other host within {within}, with {given}"
             )
@@ -340,6 +340,19 @@ fn resolve(arguments: ServeArguments) -> Fallible<ServeOptions> {
     })
 }
 
+/// A time in the largest unit that expresses its whole seconds exactly: a deadline is never rounded up.
+fn in_whole_units(time: Duration) -> String {
+    let seconds = time.as_nanos() / 1_000_000_000;
+    let units = [(86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")];
+    let exact =
+        units.into_iter().find(|(unit, _)| seconds >= *unit && seconds.is_multiple_of(*unit));
+    let (unit, name) = exact.unwrap_or((1, "second"));
+    match seconds / unit {
+        1 => format!("1 {name}"),
+        count => format!("{count} {name}s"),
+    }
+}
+
 /// How long a ticket is valid; its end is written in whole seconds.
 fn lifetime(text: &str) -> Result<Duration, String> {
     match text.parse::<Duration>() {
@@ -383,6 +396,17 @@ pub fn advertised(option: &str, text: &str) -> Result<(TicketHost, Option<u16>),
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_deadline_is_never_rounded() {
+        let words = |text: &str| in_whole_units(text.parse().unwrap());
+        assert_eq!(words("90min"), "90 minutes");
+        assert_eq!(words("24h"), "1 day");
+        assert_eq!(words("36h"), "36 hours");
+        assert_eq!(words("720h"), "30 days");
+        assert_eq!(words("100s"), "100 seconds");
+        assert_eq!(words("1h"), "1 hour");
+    }
 
     #[test]
     fn hosts_to_advertise_come_with_and_without_ports() {
