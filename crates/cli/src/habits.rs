@@ -6,7 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// An option of another program, and the next step in `copy` and `send`.
 const HABITS: [(&[&str], &str); 11] = [
-    (&["-r", "-R", "--recursive"], "directories are always moved whole; leave it out"),
+    (&["-r", "-R", "--recursive"], "directories are always copied whole; leave it out"),
     (
         &["-a", "-p", "-t", "-l", "-H", "--archive"],
         "modes, times and links are always kept; leave it out",

@@ -73,7 +73,7 @@ pub struct SendArguments {
     /// Without a ticket: host name or address in the printed ticket
     #[arg(long, value_name = "HOST[:PORT]", value_hint = clap::ValueHint::Hostname)]
     advertise: Option<String>,
-    /// Without a ticket: print a short code to say instead; one wrong attempt invalidates it
+    /// Without a ticket: print a short code to read out instead; one wrong attempt invalidates it
     #[arg(long)]
     spoken_code: bool,
     /// List the files that would be sent, and send nothing

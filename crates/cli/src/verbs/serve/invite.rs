@@ -52,7 +52,7 @@ pub struct ServeInviteArguments {
     /// Admit the client for any number of transfers, not only one
     #[arg(long, conflicts_with = "spoken_code")]
     many: bool,
-    /// Print a short code to say instead of a ticket; one wrong attempt invalidates it
+    /// Print a short code to read out instead of a ticket; one wrong attempt invalidates it
     #[arg(long)]
     spoken_code: bool,
     /// Directory of the service's key [default: as for serve]

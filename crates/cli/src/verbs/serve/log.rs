@@ -79,7 +79,7 @@ impl ServiceLog {
         let open = |path: &Path| {
             let opened = File::options().create(true).append(true).mode(0o600).open(path);
             opened.map(Mutex::new).map_err(|error| {
-                format!("{}: {error}; give --audit a file that you may write", path.shown())
+                format!("{}: {error}; give --audit a file that you may write to", path.shown())
             })
         };
         let export = |address| {
