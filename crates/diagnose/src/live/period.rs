@@ -169,7 +169,10 @@ impl Live {
         let small = [now.held_small - first.held_small, now.sent_samples - first.sent_samples];
         let mut evidence = Evidence {
             goodput,
-            capacity: self.history.capacity.filter(|capacity| *capacity >= goodput.scaled(0.95)),
+            // The path carries its rate at least.
+            capacity: (self.history.capacity)
+                .filter(|capacity| *capacity >= goodput.scaled(0.95))
+                .map(|capacity| capacity.max(goodput)),
             best: Some(self.history.fastest),
             rtt_min: self.rtt_min_of(direction),
             rtt: median.or(self.rtt()),
