@@ -57,7 +57,9 @@ impl HostAdvice {
             all.filter(|f| f.is_for_explicit_buffers() == is_explicit).filter_map(|f| f.gain).max()
         };
         match (most(false), most(true)) {
-            (Some(most), _) => Some(format!("up to {most}, if nothing else limits a flow")),
+            (Some(most), _) => {
+                Some(format!("up to {most} for a flow that only these settings limit"))
+            }
             (None, Some(most)) => {
                 Some(format!("up to {most}, only for programs that set SO_RCVBUF or SO_SNDBUF"))
             }

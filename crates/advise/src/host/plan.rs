@@ -158,8 +158,9 @@ fn too_large_for(here: &Snapshot, path: Bytes) -> Option<Finding> {
 fn mtu_mismatch(here: &Snapshot, peer: &Snapshot, path: Option<Bytes>) -> Option<Finding> {
     let mtu = |h: &Snapshot| h.device.as_ref().and_then(|d| d.mtu.map(|m| (d.name.clone(), m)));
     let ((name, ours), (_, theirs)) = (mtu(here)?, mtu(peer)?);
-    // The path's own limit decides if the smaller end already reaches it.
-    let helps = path.is_none_or(|path| path > ours.min(theirs));
+    // The path's own limit decides if this end already reaches it.
+    let wanted = path.map_or(theirs, |path| theirs.min(path));
+    let helps = path.is_none_or(|path| path > ours.min(theirs)) && wanted != ours;
     (ours != theirs && helps).then(|| Finding {
         what: format!("MTU of {name}"),
         end: PathEnd::Here,
@@ -169,12 +170,12 @@ fn mtu_mismatch(here: &Snapshot, peer: &Snapshot, path: Option<Bytes>) -> Option
             theirs.get()
         ),
         now: ours.get().to_string(),
-        wanted: theirs.get().to_string(),
+        wanted: wanted.get().to_string(),
         gain: None,
         cost: None,
         command: format!(
             "ip link set {name} mtu {}   # if every link between takes it",
-            theirs.get()
+            wanted.get()
         ),
     })
 }
