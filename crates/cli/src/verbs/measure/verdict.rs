@@ -73,8 +73,10 @@ fn at_a_window(outlook: &Outlook, measured: Option<Rate>) -> String {
     };
     let (window, rate) = (Bytes::new(window), ranged(held));
     let mut words = match is_slower(held, measured) {
-        true => format!("; a window of {window} would be slower: {rate}"),
-        false => format!("; with a window of {window}: {rate}, {}", ms(held.rtt_s)),
+        true => format!("; {} with a window of {window} would be slower: {rate}", held.congestion),
+        false => {
+            format!("; {} with a window of {window}: {rate}, {}", held.congestion, ms(held.rtt_s))
+        }
     };
     if !outlook.assumed.is_empty() {
         words += &format!(" (assumed, not measured: {})", outlook.assumed.join("; "));
