@@ -185,6 +185,9 @@ fn files_that_are_no_results_are_named_with_what_they_are() -> Tested {
         ("empty.json", "", "it is empty"),
         ("other.json", "{\"name\": 1}", "not a result of sweetspot"),
         ("words.txt", "nothing\nat all\n", "neither JSON"),
+        ("best.json", "{\"mft_bps\": 1e6, \"trials\": []}", "a search for the best window"),
+        ("torn.json", "{\"name\": ", "it begins like JSON"),
+        ("table.toml", "[path]\nrate = 1\n", "neither JSON"),
         ("tune.jsonl", "{\"t_s\": 1.5, \"event\": \"taken\", \"pid\": 63}\n", "ui --watch FILE"),
         (
             "new.json",

@@ -83,6 +83,11 @@ pub enum ReadError {
          sweetspot ui --watch FILE, and record samples with --series"
     )]
     OnlyEvents,
+    /// A search for the best window.
+    #[error(
+        "it is a search for the best window, which has no pictures; sweep over the windows instead"
+    )]
+    Search,
     /// An empty file.
     #[error("it is empty: the command that writes it has not finished; run that again")]
     Empty,
@@ -145,6 +150,9 @@ fn one(value: Value, ours: &str) -> Result<ResultFile, ReadError> {
         }
         let sweep = serde_json::from_value(value);
         return sweep.map(ResultFile::Sweep).map_err(|error| other("sweep", error.to_string()));
+    }
+    if has("mft_bps") {
+        return Err(ReadError::Search);
     }
     if has("variants") {
         let demo = serde_json::from_value(value);
