@@ -33,7 +33,7 @@ const COLUMNS: [TableColumn; 15] = [
     column("state", 6, LEFT, 12, |r| state(r.connection.state)),
     column("Mbit/s", 9, RIGHT, 1, |r| mbit(r.rate())),
     past("past rate", 13, |r| sparkline(r.past.iter().map(|(rate, _)| *rate))),
-    column("RTT ms", 8, RIGHT, 4, |r| ms(r.rtt())),
+    column("RTT ms", 8, RIGHT, RTT_RANK, |r| ms(r.rtt())),
     past("past RTT", 14, |r| sparkline(r.past.iter().map(|(_, rtt)| *rtt))),
     column("min", 7, RIGHT, 6, |r| ms(r.live().rtt_min())),
     column("cc", 6, LEFT, 11, congestion),
@@ -48,13 +48,19 @@ const COLUMNS: [TableColumn; 15] = [
 const LOCAL: TableColumn =
     column("local", 6, RIGHT, 3, |r| format!(":{}", r.connection.local.port()));
 
+/// In place of the program beside local ports, so that 80 columns still show the RTT.
+const BESIDE_PORTS: TableColumn =
+    column("program", SHORT_PROGRAM, LEFT, 0, |r| who(r, SHORT_PROGRAM));
+
 /// In place of program and direction, where the peer has no room otherwise: 60 columns show it with the rate.
 const NARROW: [TableColumn; 2] = [
     column("program", NARROW_PROGRAM, LEFT, 0, |r| who(r, NARROW_PROGRAM)),
     column(PEER_HEADING, NARROW_PEER, LEFT, 3, |r| peer(r.connection.remote, NARROW_PEER)),
 ];
 
+const RTT_RANK: u8 = 4;
 const PROGRAM_WIDTH: u16 = 15;
+const SHORT_PROGRAM: u16 = 9;
 const NARROW_PROGRAM: u16 = 10;
 const NARROW_PEER: u16 = 18;
 /// Enough for any IPv4 address and port.
@@ -137,6 +143,12 @@ pub fn fitting(
     }
     let needed =
         |shown: &[&TableColumn]| shown.iter().map(|c| c.width + 1).sum::<u16>() + LIMIT_WIDTH;
+    let up_to_rtt = |c: &&TableColumn| c.rank <= RTT_RANK;
+    let basic: Vec<&TableColumn> = shown.iter().copied().filter(up_to_rtt).collect();
+    if are_parallel && needed(&basic) > width {
+        let program = shown.iter_mut().find(|c| c.heading == BESIDE_PORTS.heading);
+        program.into_iter().for_each(|program| *program = const { &BESIDE_PORTS });
+    }
     while needed(&shown) > width {
         // The program is always shown, the rate wherever the limit has room beside it, and the sort column almost always.
         let rank =
@@ -321,15 +333,17 @@ mod tests {
         assert_eq!(sparkline(std::iter::empty()), " ".repeat(10));
     }
 
-    /// A peer of two connections: 79 columns and 7 more. A terminal of 80 then leaves out the round trip.
+    /// A peer of two connections: 79 columns and 7 more. On 80, the program's name is shorter by six.
     #[test]
     fn the_local_port_tells_parallel_connections_apart_on_80_columns() {
         let shown = |width| {
             let columns = fitting(width, false, SortOrder::Traffic, true);
             columns.into_iter().map(|column| column.heading).collect::<Vec<_>>()
         };
-        assert_eq!(shown(80), ["", "program", "peer", "local", "Mbit/s"]);
-        assert_eq!(shown(86), ["", "program", "peer", "local", "Mbit/s", "RTT ms"]);
+        let all = ["", "program", "peer", "local", "Mbit/s", "RTT ms"];
+        assert_eq!(shown(80), all);
+        assert_eq!(shown(86), all);
+        assert_eq!(shown(79), &all[..5]);
     }
 
     /// The two columns of the past take ten and a space each, beside the 152 of all others.
