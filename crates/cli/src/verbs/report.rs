@@ -54,12 +54,12 @@ pub fn run(arguments: ReportArguments) -> Ending {
     let names: Vec<&str> = findings.iter().map(|(name, _)| name.as_str()).collect();
     let page = report_page(&names.join(", "), &sheets, &notes, VERSION, arguments.theme.into());
     let pictures = arguments.pictures(&sheets)?;
+    for picture in &pictures {
+        whole_file::spares_inputs(picture.option, Some(&picture.path), &arguments.results)?;
+    }
     let page = page.into_bytes();
     let mut written = vec![Written { path: arguments.out, option: "--out", content: page }];
     written.extend(pictures);
-    for file in &written {
-        whole_file::spares_inputs(file.option, Some(&file.path), &arguments.results)?;
-    }
     for file in &written {
         write(file, arguments.json || is_quiet())?;
     }

@@ -140,8 +140,8 @@ fn run_interruptibly(
     scenario: &Scenario,
     series: Option<&mut RunSeries>,
 ) -> Result<EngineAnswer, EngineError> {
+    let seconds = (scenario.warmup + scenario.duration).as_secs_f64();
     let interrupted = {
-        let seconds = (scenario.warmup + scenario.duration).as_secs_f64();
         let files = [&arguments.out, &arguments.series].into_iter().flatten();
         let unwritten: Vec<String> = files.map(|file| file.shown().to_string()).collect();
         let kept = match unwritten.is_empty() {
@@ -162,7 +162,6 @@ fn run_interruptibly(
             run(series)
         }
         EngineName::Theory | EngineName::Sim => {
-            let seconds = (scenario.warmup + scenario.duration).as_secs_f64();
             let doing = format!("simulating {seconds} s");
             progress::while_it_works(|| run(series), &doing, || err!("{interrupted}"))
         }
