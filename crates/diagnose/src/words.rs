@@ -213,7 +213,7 @@ fn beyond_receiver(e: &Evidence) -> String {
             true => {
                 ". At this loss rate Reno and CUBIC would be slower: the sender ignores losses (bbr)."
             }
-            false => ", each of which makes a loss-based sender (Reno, CUBIC) slower.",
+            false => "; each one slows a loss-based sender (Reno, CUBIC) down.",
         };
     }
     words
