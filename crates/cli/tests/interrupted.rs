@@ -1,11 +1,10 @@
 //! A verb that the interrupt key ends says what becomes of its work.
 
 use std::error::Error;
-use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use sweetspot_linux::clock;
@@ -29,10 +28,7 @@ fn interrupted(arguments: &[&str]) -> Result<Option<Output>, Box<dyn Error>> {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let input = child.stdin.take();
     let limit = clock::now() + Duration::from_secs(20);
-    // While a thread starts, glibc blocks every signal for a moment: twice in a row is no such moment.
-    let mut seen = 0;
-    while seen < 2 {
-        seen = if takes(&child, signal) { seen + 1 } else { 0 };
+    while !sweetspot_testing::takes(child.id(), signal.number()) {
         if child.try_wait()?.is_some() || clock::now() > limit {
             break;
         }
@@ -42,20 +38,6 @@ fn interrupted(arguments: &[&str]) -> Result<Option<Output>, Box<dyn Error>> {
     let output = child.wait_with_output()?;
     drop(input);
     Ok(Some(output))
-}
-
-/// Whether the child has a handler for the signal, or waits for it, or blocks it (proc_pid_status(5)). Signal n is bit n - 1.
-fn takes(child: &Child, signal: Signal) -> bool {
-    let read = |file| fs::read_to_string(format!("/proc/{}/{file}", child.id()));
-    if read("wchan").is_ok_and(|at| at.starts_with("do_sigtimedwait")) {
-        return true;
-    }
-    let status = read("status").unwrap_or_default();
-    let masks = status.lines().filter_map(|line| {
-        let mask = line.strip_prefix("SigCgt:").or_else(|| line.strip_prefix("SigBlk:"))?;
-        u64::from_str_radix(mask.trim(), 16).ok()
-    });
-    masks.fold(0, |all, mask| all | mask) & (1 << (signal.number() - 1)) != 0
 }
 
 /// It said so in one line, and ended by the signal, for which a shell has 130.

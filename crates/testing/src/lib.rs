@@ -75,3 +75,21 @@ pub fn is_ignored(number: i32) -> bool {
     }
     ignored
 }
+
+/// Whether the process has a handler for the signal `number`, waits for it or blocks it (`proc_pid_status(5)`), so that the
+/// signal does not end it unseen.
+pub fn takes(pid: u32, number: i32) -> bool {
+    let read = |file| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+    // The mask leaves out the signals that sigtimedwait(2) waits for.
+    if read("wchan").starts_with("do_sigtimedwait") {
+        return true;
+    }
+    let status = read("status");
+    let has = |mask: &str, number: i32| {
+        let mask = status.lines().find_map(|line| line.strip_prefix(mask));
+        let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        mask.is_some_and(|mask| mask & (1 << (number - 1)) != 0)
+    };
+    // While glibc starts a thread, it blocks every signal, SIGUSR1 (10) too, which no program here blocks.
+    has("SigCgt:", number) || has("SigBlk:", number) && !has("SigBlk:", 10)
+}

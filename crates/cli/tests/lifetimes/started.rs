@@ -1,7 +1,7 @@
 //! A running verb, its surroundings, and its remains.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use std::thread;
 use sweetspot_linux::clock;
 use sweetspot_linux::processes::{self, Process};
 use sweetspot_linux::signals::Signal;
+use sweetspot_testing::takes;
 use sweetspot_units::Duration;
 
 use crate::verbs::Verb;
@@ -171,7 +172,7 @@ impl Started {
     /// Waits until it is at work: a signal before that ends any process.
     pub fn wait_until_ready(&self, verb: &Verb) -> Result<(), String> {
         let is_ready = || {
-            let held = !verb.holds_signals || holds_signals(self.pid);
+            let held = !verb.holds_signals || takes(self.pid, Signal::TERMINATE.number());
             let started = verb.starts.is_none_or(|program| {
                 self.marked().into_iter().any(|pid| name(pid).is_some_and(|name| name == program))
             });
@@ -255,21 +256,4 @@ fn has_lifeline(pid: u32) -> bool {
     threads
         .into_iter()
         .any(|thread| fs::read_to_string(thread.path().join("comm")).is_ok_and(is_lifeline))
-}
-
-/// Whether its main thread holds SIGTERM back (`SigBlk` in /proc/PID/status, proc(5)), or waits for it: then the kernel does
-/// not list it as blocked.
-fn holds_signals(pid: u32) -> bool {
-    if fs::read_to_string(format!("/proc/{pid}/wchan"))
-        .is_ok_and(|at| at.starts_with("do_sigtimedwait"))
-    {
-        return true;
-    }
-    let Ok(file) = File::open(format!("/proc/{pid}/status")) else { return false };
-    let mask = BufReader::new(file).lines().map_while(Result::ok).find_map(|line| {
-        let mask = line.strip_prefix("SigBlk:")?.trim().to_owned();
-        u64::from_str_radix(&mask, 16).ok()
-    });
-    // Signal n is bit n - 1.
-    mask.is_some_and(|mask| mask & (1 << (Signal::TERMINATE.number() - 1)) != 0)
 }
