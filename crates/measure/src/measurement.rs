@@ -128,8 +128,8 @@ impl Measurement {
     /// The purpose of the current step.
     fn what(&self) -> &'static str {
         match self.stage {
-            Stage::Idle => "base round trip",
-            Stage::Again => "base round trip again",
+            Stage::Idle => "base RTT",
+            Stage::Again => "base RTT again",
             Stage::Scouts(..) => "rough capacity",
             Stage::Sparse(_) => "available bandwidth",
             Stage::Trains(..) => "capacity",

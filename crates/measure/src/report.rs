@@ -282,7 +282,7 @@ fn jitter(o: &Observations, others: Option<CrossTraffic>, cpu_wait: Duration) ->
     // One in a hundred exponential waits is longer than ln 100 times their mean.
     if value < MIN_JITTER.max(cpu_wait.scaled(100f64.ln())) {
         return Finding::unknown(format!(
-            "no more than schedulers of hosts cause: {value} at most"
+            "at most {value}, which the schedulers of both hosts can cause"
         ));
     }
     Finding::known(

@@ -1,4 +1,4 @@
-//! The base round trip and its variation.
+//! The base RTT and its variation.
 
 use sweetspot_statistics::Sorted;
 use sweetspot_units::{Duration, Rate, Time};
@@ -141,7 +141,7 @@ fn keeps_time(record: &EchoRecord) -> bool {
 const OTHER_PATH: Duration = Duration::from_millis(2);
 const OTHER_PATH_SHARE: f64 = 0.1;
 
-/// The base round trips of the first record and of the last, if they are so far apart that the path, or a clock, changed
+/// The base RTTs of the first record and of the last, if they are so far apart that the path, or a clock, changed
 /// in between.
 pub fn path_change(records: &[EchoRecord]) -> Option<(Duration, Duration)> {
     let min = |record: &EchoRecord| record.echoes.iter().map(|echo| echo.round_trip()).min();

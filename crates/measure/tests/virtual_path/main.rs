@@ -230,10 +230,10 @@ fn each_step_names_its_direction_and_none_seems_to_come_twice() {
         "delay under load",
     ];
     let of = |way: &str| purposes.map(|purpose| format!("{purpose} ({way})"));
-    let mut expected = vec!["base round trip".to_owned()];
+    let mut expected = vec!["base RTT".to_owned()];
     expected.extend(of("down"));
     expected.extend(of("up"));
-    expected.push("base round trip again".to_owned());
+    expected.push("base RTT again".to_owned());
     assert_eq!(steps, expected);
 }
 

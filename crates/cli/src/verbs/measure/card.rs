@@ -12,16 +12,18 @@ use sweetspot_program::print::wrapped;
 /// The width of names, and of a direction's column.
 const NAME: usize = 19;
 const COLUMN: usize = 29;
+/// In place of a value; [`unknown_reasons`] says why.
+pub const UNKNOWN: &str = "unknown";
 
 pub fn print(measured: &Measured, outlook: &Outlook) {
     let report = &measured.report;
     out!("Path to {}, measured in {}", measured.peer, rounded(measured.took));
     let round_trip = &report.round_trip;
-    out!("{}", row("round trip", &[of(&round_trip.base, false)]));
-    out!("{}", row("  spread, 5-95 %", &[of(&round_trip.variation, false)]));
+    out!("{}", row("base RTT", &[of(&round_trip.base, false)]));
+    out!("{}", row("  variation", &[variation(&round_trip.variation)]));
     if let Some((first, last)) = report.changed {
         let words = "so the results in between mix two paths: measure again";
-        wrapped(&format!("The base round trip changed from {first} to {last}, {words}."), "");
+        wrapped(&format!("The base RTT changed from {first} to {last}, {words}."), "");
     }
     if !report.directions.is_empty() {
         rates(&report.directions);
@@ -34,7 +36,7 @@ pub fn print(measured: &Measured, outlook: &Outlook) {
             format!("the longest observed queue was {}", rounded(Duration::from_secs_f64(longest)))
         }
     };
-    out!("Sent {}; {queue}.", Bytes::new(intrusion.bytes));
+    wrapped(&format!("Both ends sent {} in total; {queue}.", Bytes::new(intrusion.bytes)), "");
     unknown(measured);
     expected(outlook, report.directions.first());
 }
@@ -52,10 +54,12 @@ fn rates(directions: &[DirectionReport]) {
         each("  as delay", &|d| of(&d.buffer.delay, false)),
         each("queue discipline", &discipline),
         each("random loss", &loss),
-        each("  mean loss burst", &loss_burst),
         each("reordered", &|d| format!("{} of {}", d.reordering.reordered, d.reordering.arrived)),
         each("jitter", &|d| of(&d.jitter, false)),
     ];
+    if directions.iter().any(|d| d.loss.burst.value().is_some()) {
+        rows.insert(7, each("  mean loss burst", &loss_burst));
+    }
     if directions.iter().any(|d| d.burst.is_some()) {
         let burst = |d: &DirectionReport| d.burst.map_or("none".to_owned(), short);
         rows.insert(2, each("  token bucket", &burst));
@@ -64,7 +68,7 @@ fn rates(directions: &[DirectionReport]) {
         rows.extend(loads(directions));
     }
     out!("{}", rows.join("\n"));
-    wrapped("Ranges and +- are 95 % intervals, or bounds; spreads are percentiles.", "");
+    wrapped("Ranges and +- are 95 % intervals, or bounds.", "");
     if directions.iter().any(|d| d.load.is_some()) {
         wrapped(
             "Under load, the RTT is the median of another flow; round trips/min follow from the mean RTT of that flow and of the TCP \
@@ -75,10 +79,10 @@ fn rates(directions: &[DirectionReport]) {
 }
 
 /// A direction, seen from this host.
-fn way(direction: Direction) -> &'static str {
+pub fn way(direction: Direction) -> &'static str {
     match direction {
-        Direction::Down => "from there",
-        Direction::Up => "to there",
+        Direction::Down => "Down, from the far end",
+        Direction::Up => "Up, to the far end",
     }
 }
 
@@ -89,7 +93,7 @@ fn row(name: &str, cells: &[String]) -> String {
 
 /// A value with its interval: its half width if it is `even`, else its ends.
 fn of<T: Copy + Display + sweetspot_measure::Quantity>(finding: &Finding<T>, even: bool) -> String {
-    let Some(estimate) = finding.estimate() else { return "not known".into() };
+    let Some(estimate) = finding.estimate() else { return UNKNOWN.into() };
     let (low, high) = (estimate.low.number(), estimate.high.number());
     let value = estimate.value.number();
     if even && value > 0.0 {
@@ -98,6 +102,11 @@ fn of<T: Copy + Display + sweetspot_measure::Quantity>(finding: &Finding<T>, eve
     } else {
         format!("{} ({} to {})", short(estimate.value), short(estimate.low), short(estimate.high))
     }
+}
+
+/// The idle RTT from its 5th percentile to its 95th.
+pub fn variation(finding: &Finding<Duration>) -> String {
+    finding.value().map_or(UNKNOWN.into(), |span| format!("{} (p95 - p5)", short(span)))
 }
 
 /// Three digits are enough for a card; nothing has no unit.
@@ -124,13 +133,13 @@ fn discipline(report: &DirectionReport) -> String {
     match &report.discipline {
         Ok(Discipline::Policer { burst }) => format!("policer, burst {}", short(*burst)),
         Ok(found) => found.name().to_owned(),
-        Err(_) => "not known".into(),
+        Err(_) => UNKNOWN.into(),
     }
 }
 
 fn loss(report: &DirectionReport) -> String {
     match report.loss.rate.estimate() {
-        None => "not known".into(),
+        None => UNKNOWN.into(),
         Some(estimate) if report.loss.lost == 0 => {
             format!("none; below {:.2} %", estimate.high.get() * 100.0)
         }
@@ -145,7 +154,7 @@ fn loss(report: &DirectionReport) -> String {
 
 fn loss_burst(report: &DirectionReport) -> String {
     match report.loss.burst.estimate() {
-        None => "not known".into(),
+        None => UNKNOWN.into(),
         Some(burst) if burst.low == burst.high && burst.value == 1.0 => "1 packet".into(),
         Some(_) => format!("{} packets", of(&report.loss.burst, false)),
     }
@@ -153,13 +162,13 @@ fn loss_burst(report: &DirectionReport) -> String {
 
 fn loads(directions: &[DirectionReport]) -> [String; 5] {
     let each = |name: &str, show: &dyn Fn(&DelayUnderLoad) -> String| {
-        let cell = |d: &DirectionReport| d.load.as_ref().map_or("not measured".to_owned(), show);
+        let cell = |d: &DirectionReport| d.load.as_ref().map_or(UNKNOWN.to_owned(), show);
         row(name, &directions.iter().map(cell).collect::<Vec<_>>())
     };
-    let unknown = || "not known".to_owned();
+    let unknown = || UNKNOWN.to_owned();
     [
-        each("TCP, congestion", &|load| load.congestion.clone()),
-        each("  payload", &|load| load.goodput.value().map_or_else(unknown, short)),
+        each("TCP under load", &|load| load.congestion.clone()),
+        each("  goodput", &|load| load.goodput.value().map_or_else(unknown, short)),
         each("  median RTT", &|load| of(&load.round_trip, false)),
         each("  round trips/min", &|load| {
             load.responsiveness.value().map_or_else(unknown, |rpm| format!("{rpm:.0}"))
@@ -207,12 +216,15 @@ fn reasons_of(report: &DirectionReport) -> Vec<String> {
     let discipline = report.discipline.as_ref().err().map(ToString::to_string);
     // Each quantity with the steps that measure it, as `Measurement::progress` names them.
     let available = "available bandwidth";
+    // Without a loss there is no burst either.
+    let burst = why(&report.loss.burst).filter(|_| report.loss.lost > 0);
     let quantities = [
         ("capacity", why(&report.capacity), "rough capacity"),
         (available, why(&report.available), available),
         ("buffer", why(&report.buffer.bytes), "buffer and queue discipline"),
         ("queue discipline", discipline.as_ref(), "buffer and queue discipline"),
         ("random loss", why(&report.loss.rate), "random loss"),
+        ("mean loss burst", burst, "random loss"),
         ("jitter", why(&report.jitter), available),
     ];
     let mut reasons: Vec<(String, String)> = Vec::new();
@@ -230,8 +242,10 @@ fn reasons_of(report: &DirectionReport) -> Vec<String> {
         }
         its_own.for_each(|(.., is_told)| *is_told = true);
     }
+    let has_capacity = report.capacity.value().is_some();
     for (what, why, _) in skipped.iter().filter(|(.., is_told)| !is_told) {
-        add(what, why);
+        let is_refined = *what == "capacity" && has_capacity;
+        add(if is_refined { "a more exact capacity" } else { what }, why);
     }
     reasons.into_iter().map(|(what, why)| format!("{what} ({way}): {why}")).collect()
 }
@@ -256,22 +270,25 @@ fn expected(outlook: &Outlook, first: Option<&DirectionReport>) {
     if let Some(why) = &outlook.unknown {
         return wrapped(&format!("The throughput of TCP was not simulated: {why}."), "");
     }
-    let way = first.map_or(String::new(), |d| format!(" {}", way(d.direction)));
-    let runs = outlook.runs;
-    let title = format!("Throughput of one TCP transfer{way}, mean of {runs} simulations:");
-    wrapped(&title, "");
-    let at_most = if outlook.is_upper_bound { "at most " } else { "" };
-    let line = |name: &str, e: &Expected| {
-        let rate = format!("{at_most}{}", ranged(e));
-        format!(
-            "  {name:<NAME$}{rate:<31} {:>6.1} ms  {:>5.2} % lost",
-            e.rtt_s * 1e3,
-            e.loss_rate * 100.0
-        )
+    let of_what = match first.map(|d| d.direction) {
+        Some(Direction::Down) => "download",
+        Some(Direction::Up) => "upload",
+        None => "transfer",
     };
-    let mut lines: Vec<_> = outlook.congestion.iter().map(|e| line(e.congestion, e)).collect();
+    let runs = outlook.runs;
+    wrapped(&format!("Goodput of one TCP {of_what}, mean of {runs} simulations:"), "");
+    let line = |name: &str, rate: &str, rtt: &str, lost: &str| {
+        format!("  {name:<NAME$}{rate:<31} {rtt:>9}  {lost:>7}").trim_end().to_owned()
+    };
+    let of = |name: &str, e: &Expected| {
+        let (rtt, lost) =
+            (format!("{:.1} ms", e.rtt_s * 1e3), format!("{:.2} %", e.loss_rate * 100.0));
+        line(name, &ranged(e, outlook), &rtt, &lost)
+    };
+    let mut lines = vec![line("", "", "mean RTT", "lost")];
+    lines.extend(outlook.congestion.iter().map(|e| of(e.congestion, e)));
     if let Some((window, e)) = outlook.window_bytes.zip(outlook.window.as_ref()) {
-        lines.push(line(&format!("window {}", Bytes::new(window)), e));
+        lines.push(of(&held(e, window), e));
     }
     out!("{}", lines.join("\n"));
     if !outlook.assumed.is_empty() {
@@ -285,12 +302,21 @@ pub fn assumptions(outlook: &Outlook) -> String {
     format!("Not measured, and assumed: {}.{lower}", outlook.assumed.join("; "))
 }
 
-/// A simulated rate with its interval, in Mbit/s.
-pub fn ranged(expected: &Expected) -> String {
+/// The name of a transfer whose window is fixed.
+pub fn held(expected: &Expected, window: u64) -> String {
+    format!("{} at {}", expected.congestion, Bytes::new(window))
+}
+
+/// A simulated rate in Mbit/s, with its interval if that has a width. A bound has none.
+pub fn ranged(expected: &Expected, outlook: &Outlook) -> String {
     let [mean, low, high] =
         [expected.goodput_bps, expected.goodput_low_bps, expected.goodput_high_bps]
-            .map(|bps| Significant::<3>(bps / 1e6));
-    format!("{mean} Mbit/s ({low} to {high})")
+            .map(|bps| Significant::<3>(bps / 1e6).to_string());
+    match (outlook.is_upper_bound, low == high) {
+        (true, _) => format!("at most {mean} Mbit/s"),
+        (false, true) => format!("{mean} Mbit/s"),
+        (false, false) => format!("{mean} Mbit/s ({low} to {high})"),
+    }
 }
 
 #[cfg(test)]

@@ -94,7 +94,7 @@ struct SharedArguments {
     far_end: Option<OsString>,
     #[command(flatten)]
     contact: ContactArguments,
-    /// Maximum bytes to send; measurements that would exceed it are skipped and listed
+    /// Maximum bytes that both ends send, in total; measurements that would exceed it are skipped and listed
     #[arg(long, value_name = "SIZE")]
     budget: Option<Bytes>,
     /// Write the path as a scenario for `run`, `advise window --path` and `emulate --path`

@@ -4,13 +4,15 @@ use std::fmt::Display;
 
 use maud::{Markup, html};
 use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, Table};
-use sweetspot_measure::{DelayPoint, Direction, DirectionReport, Discipline, Finding, Quantity};
+use sweetspot_measure::{DelayPoint, DirectionReport, Discipline, Finding, Quantity};
 use sweetspot_report::{Theme, cards, html_document, in_html, table_element};
 use sweetspot_statistics::Sorted;
 use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration};
 
-use super::card::{assumptions, graded, ranged, short, unknown_reasons};
+use super::card::{
+    UNKNOWN, assumptions, graded, held, ranged, short, unknown_reasons, variation, way,
+};
 use super::outlook::Outlook;
 use super::verdict::Verdict;
 
@@ -20,8 +22,12 @@ pub fn page(measured: &Measured, outlook: &Outlook, verdict: &Verdict, verb: &st
     let headline = format!("Path to {}, {}", measured.peer, verdict.message());
     let mut table = Table::new("", &["", "value", "95 % interval, or bounds", "method"]);
     let round_trip = &report.round_trip;
-    row(&mut table, "base round trip", &round_trip.base);
-    row(&mut table, "idle RTT, 5th to 95th percentile", &round_trip.variation);
+    row(&mut table, "base RTT", &round_trip.base);
+    let how = match &round_trip.variation {
+        Finding::Known { how, .. } | Finding::Unknown(how) => how.clone(),
+    };
+    let spread = variation(&round_trip.variation);
+    table.rows.push(vec!["variation of the idle RTT".to_owned(), spread, String::new(), how]);
     let pictures = pictures(measured);
     let reasons = unknown_reasons(measured);
     let body = html! {
@@ -37,16 +43,16 @@ pub fn page(measured: &Measured, outlook: &Outlook, verdict: &Verdict, verb: &st
         }
         @if let Some((first, last)) = report.changed {
             p {
-                "The base round trip changed from " (first) " to " (last)
+                "The base RTT changed from " (first) " to " (last)
                 ", so the results in between mix two paths."
             }
         }
         @if !pictures.is_empty() { (section("Pictures", &cards(&pictures))) }
-        (section("Round trip", &table_element(&table)))
+        (section("RTT", &table_element(&table)))
         @for direction in &report.directions {
             (section(way(direction.direction), &table_element(&findings(direction))))
         }
-        (section("Throughput of one TCP transfer, simulated", &expected(outlook)))
+        (section("Goodput of one TCP transfer, simulated", &expected(outlook)))
         @if !reasons.is_empty() {
             (section(
                 "Unknown, with the reason",
@@ -64,19 +70,12 @@ fn section(title: &str, content: &Markup) -> Markup {
 fn about(measured: &Measured) -> String {
     let intrusion = &measured.report.intrusion;
     format!(
-        "Measured in {} by sweetspot {}. It sent {}; the longest observed queue was {}.",
+        "Measured in {} by sweetspot {}. Both ends sent {} in total; the longest observed queue was {}.",
         short(measured.took),
         env!("CARGO_PKG_VERSION"),
         Bytes::new(intrusion.bytes),
         short(Duration::from_secs_f64(intrusion.longest_queue_s)),
     )
-}
-
-fn way(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Down => "From there",
-        Direction::Up => "To there",
-    }
 }
 
 fn findings(report: &DirectionReport) -> Table {
@@ -92,15 +91,15 @@ fn findings(report: &DirectionReport) -> Table {
     let (name, how) = match &report.discipline {
         Ok(Discipline::Policer { burst }) => (format!("policer, burst {burst}"), String::new()),
         Ok(found) => (found.name().to_owned(), "what an overload did to it".to_owned()),
-        Err(why) => ("not known".to_owned(), why.to_string()),
+        Err(why) => (UNKNOWN.to_owned(), why.to_string()),
     };
     table.rows.push(vec!["queue discipline".to_owned(), name, String::new(), how]);
     row(&mut table, "random loss", &report.loss.rate);
     row(&mut table, "mean loss burst, packets", &report.loss.burst);
     row(&mut table, "jitter", &report.jitter);
     if let Some(load) = &report.load {
-        row(&mut table, "TCP payload", &load.goodput);
-        row(&mut table, "median round trip under load", &load.round_trip);
+        row(&mut table, "TCP goodput", &load.goodput);
+        row(&mut table, "median RTT under load", &load.round_trip);
         row(&mut table, "round trips per minute under load", &load.responsiveness);
         let grade = load.grade.map_or("-".to_owned(), graded);
         table.rows.push(vec!["grade".to_owned(), grade, String::new(), String::new()]);
@@ -115,7 +114,7 @@ fn row<T: Copy + Display + Quantity>(table: &mut Table, name: &str, finding: &Fi
             format!("{} to {}", short(estimate.low), short(estimate.high)),
             how.clone(),
         ],
-        Finding::Unknown(why) => ["not known".to_owned(), String::new(), why.clone()],
+        Finding::Unknown(why) => [UNKNOWN.to_owned(), String::new(), why.clone()],
     };
     table.rows.push([vec![name.to_owned()], cells.to_vec()].concat());
 }
@@ -124,20 +123,16 @@ fn expected(outlook: &Outlook) -> Markup {
     if let Some(why) = &outlook.unknown {
         return html! { p { "Not simulated: " (in_html(why)) "." } };
     }
-    let payload = match outlook.is_upper_bound {
-        true => "payload, at most (95 % interval)",
-        false => "payload (95 % interval)",
-    };
-    let heads = ["", payload, "round trip, ms", "lost, %"];
+    let heads = ["", "goodput (95 % interval)", "mean RTT, ms", "lost, %"];
     let title = format!("Mean of {} simulations of the path as measured:", outlook.runs);
     let mut table = Table::new(&title, &heads);
     let window = outlook.window_bytes.zip(outlook.window.as_ref());
     let named = outlook.congestion.iter().map(|e| (e.congestion.to_owned(), e));
-    let held = window.map(|(window, e)| (format!("cubic, window {}", Bytes::new(window)), e));
+    let held = window.map(|(window, e)| (held(e, window), e));
     for (name, e) in named.chain(held) {
         table.rows.push(vec![
             name,
-            ranged(e),
+            ranged(e, outlook),
             format!("{:.1}", e.rtt_s * 1e3),
             format!("{:.3}", e.loss_rate * 100.0),
         ]);
@@ -152,14 +147,14 @@ fn pictures(measured: &Measured) -> Vec<Plot> {
     let traces = &measured.traces;
     let mut plots = Vec::new();
     let mut shares = Plot::new(
-        "Round trips, idle and under load",
-        Axis::new("round trip, ms"),
+        "RTT, idle and under load",
+        Axis::new("RTT, ms"),
         Axis::new("share of echoes below").between(0.0, 1.0),
     );
     let mut over_time = Plot::new(
         "While TCP fills the path",
         Axis::new("time, s"),
-        Axis::new("round trip of other packets, ms"),
+        Axis::new("RTT of other packets, ms"),
     );
     let mut add = |name: &str, group: usize, points: &[DelayPoint]| {
         if !points.is_empty() {

@@ -24,7 +24,7 @@ pub struct PathFile {
     pub text: String,
     pub scenario: Scenario,
     pub rate: Rate,
-    /// The base round trip.
+    /// The base RTT.
     pub rtt: Duration,
     /// The 95 % interval of the random loss of the data's direction; `None` if it was not measured.
     pub loss: Option<[Probability; 2]>,
@@ -51,12 +51,12 @@ impl PathFile {
         let report = &measured.report;
         let forward = report.directions.first().ok_or("no direction was measured")?;
         let rate =
-            forward.capacity.value().ok_or("a scenario needs the capacity, which is not known")?;
+            forward.capacity.value().ok_or("a scenario needs the capacity, which is unknown")?;
         let rtt = report
             .round_trip
             .base
             .value()
-            .ok_or("a scenario needs the base round trip, which is not known")?;
+            .ok_or("a scenario needs the base RTT, which is unknown")?;
         let text = written(measured, forward, (rate, rtt), over_time);
         let scenario = Scenario::parse(&text).map_err(|error| error.to_string())?;
         let loss = forward.loss.rate.estimate().map(|loss| [loss.low, loss.high]);

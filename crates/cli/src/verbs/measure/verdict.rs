@@ -27,9 +27,11 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
     let mut remedy = None;
     for (place, direction) in measured.report.directions.iter().enumerate() {
         let carried = direction.load.as_ref().and_then(|load| load.goodput.value());
-        let measured = carried.or(direction.capacity.value());
-        let rate =
-            measured.map_or_else(|| no_rate(&direction.capacity), |rate| mbit(rate.as_f64()));
+        let rate = match (carried, direction.capacity.value()) {
+            (Some(rate), _) => mbit(rate.as_f64()),
+            (None, Some(capacity)) => format!("capacity {}", mbit(capacity.as_f64())),
+            (None, None) => no_rate(&direction.capacity),
+        };
         let mut line = format!("{}: {rate}", direction.direction.name());
         if let Some(idle) = idle {
             line += &format!("; {} idle", ms(idle.as_secs_f64()));
@@ -43,11 +45,11 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
         }
         message.get_or_insert_with(|| line.clone());
         if place > 0 && outlook.window_bytes.is_some() {
-            line += "; no window: only the direction measured first is simulated";
+            line += "; for a window in this direction: --direction up";
         }
         if place == 0 {
-            line += &at_a_window(outlook, measured);
-            if loaded.is_some_and(|loaded| is_worth_a_window(outlook, measured, loaded)) {
+            line += &at_a_window(outlook, carried);
+            if loaded.is_some_and(|loaded| is_worth_a_window(outlook, carried, loaded)) {
                 remedy = Some("sweetspot tune");
             }
         }
@@ -55,7 +57,7 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
     }
     if lines.is_empty() {
         // One-sided.
-        let idle = idle.map_or("round trip not known".to_owned(), |idle| ms(idle.as_secs_f64()));
+        let idle = idle.map_or("RTT unknown".to_owned(), |idle| ms(idle.as_secs_f64()));
         let why = outlook.unknown.as_deref().unwrap_or("nothing else was measured");
         lines.push(format!("{idle} idle; {why}"));
     }
@@ -71,7 +73,7 @@ fn at_a_window(outlook: &Outlook, measured: Option<Rate>) -> String {
     let Some((window, held)) = outlook.window_bytes.zip(outlook.window.as_ref()) else {
         return String::new();
     };
-    let (window, rate) = (Bytes::new(window), ranged(held));
+    let (window, rate) = (Bytes::new(window), ranged(held, outlook));
     let mut words = match is_slower(held, measured) {
         true => format!("; {} with a window of {window} would be slower: {rate}", held.congestion),
         false => {
@@ -128,8 +130,8 @@ impl Verdict {
 /// Why a direction has no rate: its capacity's reason, the first that a reader can act on.
 fn no_rate(capacity: &Finding<Rate>) -> String {
     match capacity {
-        Finding::Unknown(why) => format!("rate not known ({why})"),
-        Finding::Known { .. } => "rate not known".to_owned(),
+        Finding::Unknown(why) => format!("rate unknown ({why})"),
+        Finding::Known { .. } => "rate unknown".to_owned(),
     }
 }
 
@@ -169,6 +171,6 @@ mod tests {
     #[test]
     fn a_rate_that_is_not_known_comes_with_its_reason() {
         let why = "too few packets of the trains arrived";
-        assert_eq!(no_rate(&Finding::unknown(why)), format!("rate not known ({why})"));
+        assert_eq!(no_rate(&Finding::unknown(why)), format!("rate unknown ({why})"));
     }
 }

@@ -20,7 +20,7 @@ pub struct Sample {
     pub rate: Rate,
     /// The same in the other direction, where that was measured.
     pub back: Option<Rate>,
-    /// Its base round trip.
+    /// Its base RTT.
     pub rtt: Duration,
 }
 

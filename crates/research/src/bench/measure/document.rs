@@ -91,7 +91,7 @@ const TARGETS: [QuantityTarget; 7] = [
         },
     },
     QuantityTarget {
-        name: "base round trip",
+        name: "base RTT",
         bound: "0.3 ms",
         share: 0.9,
         judge: |r| {
