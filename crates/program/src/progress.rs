@@ -313,7 +313,7 @@ impl ProgressDisplay {
                 let now = clock::now();
                 if now >= *next {
                     *next = now + LINE_INTERVAL;
-                    let Some(total) = total else { return note!("{done} {unit}") };
+                    let Some(total) = total else { return note!("{done} {unit} so far") };
                     let left = match time_left(now.since(*began), done, *total) {
                         Some(left) => format!(", {left:.0} s to go"),
                         None => String::new(),

@@ -97,29 +97,42 @@ fn beside(one: Duration, other: Duration) -> i64 {
     if percent.abs() > 1.0 { percent.round() as i64 } else { 0 }
 }
 
-/// Which variants were better than the hero: in time or in median RTT, and not worse in the other.
+/// Which variants were better than the hero, in time or in median RTT and not worse in the other, and which were equal in both.
 fn conclusion(hero: (&VariantOutcome, Duration), others: &[(&VariantOutcome, Duration)]) -> String {
-    let is_better = |&(c, time): &(&VariantOutcome, Duration)| {
+    let differences = |c: &VariantOutcome, time| {
         let (rtt, of_hero) = c.rtt_median.zip(hero.0.rtt_median)?;
-        let differences = [beside(time, hero.1), beside(rtt, of_hero)];
-        Some(differences.iter().all(|d| *d <= 0) && differences.iter().any(|d| *d < 0))
+        Some([beside(time, hero.1), beside(rtt, of_hero)])
     };
-    let better: Vec<String> = others
-        .iter()
-        .filter(|other| is_better(other) == Some(true))
-        .map(|(c, _)| name(c))
-        .collect();
-    match better.as_slice() {
-        [] => format!(
-            "No other variant beat {} in time or RTT without losing in the other.",
-            name(hero.0)
-        ),
+    let (mut better, mut equal) = (Vec::new(), Vec::new());
+    for (c, time) in others {
+        match differences(c, *time) {
+            Some([0, 0]) => equal.push(within_sentence(c)),
+            Some([time, rtt]) if time <= 0 && rtt <= 0 => better.push(within_sentence(c)),
+            _ => {}
+        }
+    }
+    let of_hero = name(hero.0);
+    let first = match better.as_slice() {
+        [] => {
+            format!("No other variant beat {of_hero} in time or RTT without losing in the other.")
+        }
         better => format!(
-            "Better than {} here, in time or RTT without losing in the other: {}.",
-            name(hero.0),
+            "Better than {of_hero} here, in time or RTT without losing in the other: {}.",
             better.join(", ")
         ),
+    };
+    match equal.as_slice() {
+        [] => first,
+        equal => format!("{first} Within 1 % of it in both: {}.", equal.join(", ")),
     }
+}
+
+/// The name of a variant that does not begin a sentence.
+fn within_sentence(c: &VariantOutcome) -> String {
+    let name = name(c);
+    let common = [("The ", "the "), ("A ", "a ")];
+    let found = common.iter().find_map(|(first, lower)| Some((lower, name.strip_prefix(first)?)));
+    found.map_or_else(|| name.clone(), |(lower, rest)| format!("{lower}{rest}"))
 }
 
 fn retransmitted(c: &VariantOutcome) -> String {

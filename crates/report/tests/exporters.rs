@@ -153,8 +153,12 @@ fn the_headline_has_one_form_for_times_and_concludes_with_the_better_variants() 
         assert!(lines.iter().any(|line| line.contains(words)), "{ratio}: {lines:?}");
         let named = lines.iter().any(|line| {
             line.starts_with("Better than SOBAS")
-                && line.contains("The kernel's own sizing (cubic)")
+                && line.contains("the kernel's own sizing (cubic)")
         });
+        let is_equal = lines.iter().any(|line| {
+            line.ends_with("Within 1 % of it in both: the kernel's own sizing (cubic).")
+        });
+        assert_eq!(is_equal, (ratio, rtt_ratio) == (1.009, 1.0), "{ratio} {rtt_ratio}: {lines:?}");
         assert_eq!(named, is_better, "{ratio} {rtt_ratio}: {lines:?}");
     }
 }

@@ -5,7 +5,6 @@ use sweetspot_scenario::{
     time_under_way,
 };
 use sweetspot_sizing::SizingEvent;
-use sweetspot_statistics::HistogramBin;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::network::HopTotals;
@@ -97,10 +96,15 @@ fn transfer_outcome<S>(
     let bits = acknowledged as f64 * payload.as_f64() * 8.0;
     let rtt = &world.observers.monitors[i].rtt;
     let seconds = |nanos: Option<u64>| Duration::from_nanos(nanos.unwrap_or(0)).as_secs_f64();
+    // The place within its bin is unknown, but not below a mean in the same bin.
+    let p99 = rtt.quantile_bin(0.99).map(|bin| {
+        let mean = rtt.mean().filter(|mean| *mean <= bin.largest);
+        bin.middle().max(mean.unwrap_or(0))
+    });
     TransferOutcome {
         goodput_bps: if bits > 0.0 { bits / elapsed } else { 0.0 },
         rtt_mean_s: seconds(rtt.mean()),
-        rtt_p99_s: seconds(rtt.quantile_bin(0.99).map(HistogramBin::middle)),
+        rtt_p99_s: seconds(p99),
         loss_rate: ratio(b.dropped - a.dropped, new.sent - old.sent),
         retransmitted_packets: new.retransmitted - old.retransmitted,
         timeouts: new.timeouts - old.timeouts,

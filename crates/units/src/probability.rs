@@ -46,6 +46,13 @@ impl FromStr for Probability {
 
 impl fmt::Display for Probability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&format!("{} %", self.0 * 100.0))
+        // The decimal point moves by two places; 0.07 times 100 is 7.000000000000001.
+        let percent: f64 = format!("{:e}", self.0)
+            .split_once('e')
+            .and_then(|(digits, power)| {
+                format!("{digits}e{}", power.parse::<i32>().ok()? + 2).parse().ok()
+            })
+            .unwrap_or(self.0 * 100.0);
+        f.pad(&format!("{percent} %"))
     }
 }

@@ -130,6 +130,16 @@ fn probabilities_stay_between_0_and_1() {
     assert_eq!(Probability::new(f64::NAN), None);
 }
 
+/// Times 100, 0.07 would be 7.000000000000001.
+#[test]
+fn a_probability_in_percent_has_the_digits_of_the_share() {
+    for (share, words) in
+        [(0.07, "7 %"), (0.005, "0.5 %"), (1e-5, "0.001 %"), (0.0, "0 %"), (1.0, "100 %")]
+    {
+        assert_eq!(Probability::new(share).unwrap().to_string(), words);
+    }
+}
+
 #[test]
 fn volumes_keep_the_unit_they_were_written_in() {
     assert_eq!("625pkt".parse(), Ok(Volume::Packets(625)));

@@ -63,7 +63,8 @@ fn message(sweep: &SweepFile, points: &[Point]) -> (String, String) {
             let others = fastest.others_in_words(name);
             let title = match points.len() {
                 1 => first,
-                count => format!("Fastest of {count}: {first}"),
+                count if fastest.unsure.is_empty() => format!("Fastest of {count}: {first}"),
+                count => format!("No clear winner of {count}; highest mean: {first}"),
             };
             return (title, others.iter().map(|clause| sentence(clause)).collect());
         }

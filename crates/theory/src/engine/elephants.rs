@@ -94,12 +94,13 @@ fn throughput(
 }
 
 fn best(link: &Elephants, buffer: Bytes, terms: &Terms<'_>) -> AppliedFormula {
+    let places =
+        terms.places.map_or(String::new(), |places| format!(" ({places} packets, ACKs included)"));
     formula(
         "the largest throughput",
         "R^ = A (T_ct + B/A) / (T_ct + B/C)",
         format!(
-            "B = {buffer} of {}: R^ = {} at S = {}",
-            terms.path.buffer(),
+            "B = {buffer}{places}: R^ = {} at S = {}",
             link.rate_at_backlog(buffer),
             link.window_at_backlog(buffer)
         ),

@@ -1,7 +1,7 @@
 //! No cross traffic, or unresponsive cross traffic: equations (3), (4), (5), (9), (10)-(17).
 
 use sweetspot_scenario::{EngineError, Transfer};
-use sweetspot_units::{Bytes, Rate};
+use sweetspot_units::{Bytes, Rate, Significant};
 
 use super::not_covered;
 use super::steady::{SOBAS, Steady, SteadyFlow, formula, late_packet_rtt, mean_packet_rtt};
@@ -155,8 +155,11 @@ fn lossy(terms: &Terms<'_>) -> Result<Steady, EngineError> {
         "throughput",
         "R = min(S/T, m / (T sqrt(2bp/3) + T_0 min(1, 3 sqrt(3bp/8)) p (1 + 32 p^2)))",
         format!(
-            "S = {} ({}), m = {}, T = {rtt}, T_0 = {timeout}, p = {}: R = {rate}",
-            window.wire, window.rule, terms.packet, terms.loss
+            "S = {} ({}), m = {}, T = {rtt}, T_0 = {timeout}, p = {} %: R = {rate}",
+            window.wire,
+            window.rule,
+            terms.packet,
+            Significant::<4>(terms.loss.get() * 100.0)
         ),
         &format!("{SOBAS}, equation (9); Padhye, Firoiu, Towsley, Kurose 1998"),
     ));

@@ -1,6 +1,6 @@
 //! An outcome on a terminal.
 
-use sweetspot_program::print::{spaced, wrapped};
+use sweetspot_program::print::{self, spaced, wrapped};
 use sweetspot_scenario::{
     ControllerEvent, CrossOutcome, Derivation, Outcome, Scenario, TransferOutcome,
 };
@@ -45,6 +45,7 @@ pub fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
     wrapped(&bottleneck, "");
     match &outcome.derivation {
         Some(derivation) => print_derivation(derivation),
+        None if print::is_quiet() => {}
         None => {
             // Only the simulator has events of its own.
             let events = match outcome.events {

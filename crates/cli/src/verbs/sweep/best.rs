@@ -12,6 +12,7 @@ use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::whole_file;
 use sweetspot_scenario::{Reverse, Scenario};
 use sweetspot_sim::Simulator;
+use sweetspot_statistics::mean_interval;
 use sweetspot_units::{Bytes, Duration, Volume};
 
 use super::SweepArguments;
@@ -19,8 +20,12 @@ use crate::verbs::Ending;
 
 /// Reads the distance from the best window at which the search ends.
 pub fn tolerance(text: &str) -> Result<f64, String> {
-    let share = text.parse().ok().filter(|share| (1e-4..=1.0).contains(share));
-    share.ok_or_else(|| "write a share between 0.0001 and 1, such as 0.005".to_owned())
+    let share = match text.strip_suffix('%') {
+        Some(percent) => percent.trim_end().parse().map(|percent: f64| percent / 100.0),
+        None => text.parse(),
+    };
+    let share = share.ok().filter(|share| (1e-4..=1.0).contains(share));
+    share.ok_or_else(|| "write a share between 0.0001 and 1, such as 0.005 or 0.5%".to_owned())
 }
 
 pub fn run(arguments: &SweepArguments) -> Ending {
@@ -96,21 +101,26 @@ fn plateau(found: &Mft) -> (u64, u64) {
     runs.into_iter().find(around).unwrap_or((found.window, found.window))
 }
 
-/// The sentence about the other windows that do nearly as well.
+/// The sentence about the other windows that do nearly as well, and the first beyond them.
 fn level_words(found: &Mft) -> String {
     let percent = PLATEAU * 100.0;
     let runs = level_runs(found);
+    let beyond = runs.last().and_then(|(_, last)| {
+        let next = found.trials.iter().find(|trial| trial.window > *last)?;
+        Some(format!("; beyond them, {} gives {:.2} Mbit/s", next.window, next.rate_bps / 1e6))
+    });
+    let beyond = beyond.unwrap_or_default();
     if let [(from, to)] = runs.as_slice()
         && from == to
     {
-        return format!("no other window tried comes within {percent} % of the highest rate");
+        return format!("no other window tried is within {percent} % of the highest rate{beyond}");
     }
     let words = |(from, to): &(u64, u64)| match from == to {
         true => from.to_string(),
         false => format!("{from} to {to}"),
     };
-    let all: Vec<String> = runs.iter().map(words).collect();
-    format!("windows tried within {percent} % of the highest rate, in packets: {}", all.join(", "))
+    let all = runs.iter().map(words).collect::<Vec<_>>().join(", ");
+    format!("windows tried within {percent} % of the highest rate, in packets: {all}{beyond}")
 }
 
 /// The smallest window as fast as the best, and the best one where that is larger.
@@ -174,6 +184,8 @@ fn json(scenario: &Scenario, found: &Mft, seeds: u64) -> serde_json::Value {
 
 /// Columns of a line before its bars, and between them.
 const NUMBERS: usize = 29;
+/// Columns of half an interval, with several seeds.
+const SPREAD: usize = 7;
 const BETWEEN_BARS: usize = 2;
 const LONGEST_BAR: usize = 24;
 
@@ -188,13 +200,16 @@ fn print_for_people(scenario: &Scenario, found: &Mft, seeds: u64) {
     if seeds == 1 {
         out!("one seed; use --seeds 8 to see the effect of chance");
     }
+    let has_spread = seeds > 1;
+    let numbers = if has_spread { NUMBERS + SPREAD } else { NUMBERS };
     // Two bars have the rest of the line.
-    let longest = (print::width().saturating_sub(NUMBERS + BETWEEN_BARS) / 2).min(LONGEST_BAR);
+    let longest = (print::width().saturating_sub(numbers + BETWEEN_BARS) / 2).min(LONGEST_BAR);
     let bar = |value: f64, highest: f64| "#".repeat((value / highest * longest as f64) as usize);
     let highest_rtt = found.rtts.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     let mut marks = Vec::new();
-    out!("packets   Mbit/s   RTT, ms    {:longest$}  RTT", "Mbit/s");
-    for (trial, rtt) in found.trials.iter().zip(&found.rtts) {
+    let head = if has_spread { format!("{:SPREAD$}", "") } else { String::new() };
+    out!("packets   Mbit/s{head}   RTT, ms    {:longest$}  RTT", "Mbit/s");
+    for (place, (trial, rtt)) in found.trials.iter().zip(&found.rtts).enumerate() {
         let mark = match (trial.lossless, is_filled(scenario, trial, *rtt)) {
             (false, _) => '!',
             (true, false) => '~',
@@ -203,7 +218,12 @@ fn print_for_people(scenario: &Scenario, found: &Mft, seeds: u64) {
         marks.push(mark);
         let (mbit, ms) = (trial.rate_bps / 1e6, rtt * 1e3);
         let [rate, rtt] = [bar(trial.rate_bps, found.rate_bps), bar(*rtt, highest_rtt)];
-        out!("{:>7} {mbit:>8.2}  {ms:>8.2} {mark} {rate:longest$}  {rtt}", trial.window);
+        let half = mean_interval(&found.rates[place]).filter(|_| has_spread);
+        let half = half.map_or(head.clone(), |(_, half)| format!(" ±{:>5.2}", half / 1e6));
+        out!("{:>7} {mbit:>8.2}{half}  {ms:>8.2} {mark} {rate:longest$}  {rtt}", trial.window);
+    }
+    if has_spread {
+        print::wrapped(&format!("±: half the 95 % interval of the mean of {seeds} seeds"), "");
     }
     for (mark, words) in [
         ('!', "!: the bottleneck dropped packets in the measured time"),
@@ -279,6 +299,15 @@ mod tests {
         sweetspot_program::scenario_file::read(path, &overrides, None).unwrap()
     }
 
+    #[test]
+    fn a_tolerance_is_a_share_or_a_percentage() {
+        assert_eq!(tolerance("0.05"), tolerance("5%"));
+        assert_eq!(tolerance("5 %"), Ok(0.05));
+        for wrong in ["5", "0", "0%", "%", "500%", "x"] {
+            assert!(tolerance(wrong).is_err(), "{wrong}");
+        }
+    }
+
     /// 40 Mbit/s times 50 ms are 250 packets of 1000 B.
     #[test]
     fn a_window_is_filled_by_rate_times_rtt() {
@@ -307,11 +336,13 @@ mod tests {
             found(&[(1, 98.0), (2, 99.0), (3, 97.0), (4, 100.0), (5, 50.0), (6, 98.5)], 4);
         let words = level_words(&several);
         assert_eq!(words, "windows tried within 2 % of the highest rate, in packets: 1 to 2, 4, 6");
-        assert_eq!(plateau(&several), (4, 4));
-        let alone = found(&[(1, 50.0), (2, 100.0), (3, 97.0)], 2);
-        assert_eq!(
-            level_words(&alone),
-            "no other window tried comes within 2 % of the highest rate"
+        let cliff = level_words(&found(&[(1, 99e6), (2, 100e6), (3, 60e6), (4, 70e6)], 2));
+        assert!(
+            cliff.ends_with("in packets: 1 to 2; beyond them, 3 gives 60.00 Mbit/s"),
+            "{cliff}"
         );
+        assert_eq!(plateau(&several), (4, 4));
+        let alone = found(&[(1, 50.0), (2, 100.0)], 2);
+        assert_eq!(level_words(&alone), "no other window tried is within 2 % of the highest rate");
     }
 }

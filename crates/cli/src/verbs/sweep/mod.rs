@@ -54,7 +54,7 @@ pub struct SweepArguments {
     /// every window tried; --out FILE.json keeps what --json prints
     #[arg(long, conflicts_with_all = ["over", "engine"])]
     find_best: bool,
-    /// Stop the search within this fraction of the best window [default: 0.005]
+    /// Stop the search within this share of the best window, such as 0.005 or 0.5% [default: 0.005]
     #[arg(long, value_name = "SHARE", value_parser = best::tolerance)]
     tolerance: Option<f64>,
     /// Seeds per combination, starting with the scenario's; the table shows mean and 95 % confidence
@@ -283,7 +283,11 @@ fn verdict(keys: &[String], points: &[SweepPoint], engine: EngineName) -> Option
         Advantage::ShortestRtt => "the shortest RTT of those that are as fast as the fastest",
         Advantage::Rate => {
             let clauses = [vec![first], fastest.others_in_words(name)].concat().join("; ");
-            return Some(format!("Fastest: {clauses}.{more}{chance}"));
+            let title = match fastest.unsure.as_slice() {
+                [] => "Fastest",
+                _ => "No clear winner; highest mean",
+            };
+            return Some(format!("{title}: {clauses}.{more}{chance}"));
         }
     };
     Some(format!("Best: {}: {because}, {first}.{more}{chance}", show(place, goodput_bps)))
