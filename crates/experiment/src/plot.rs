@@ -56,6 +56,12 @@ impl Axis {
         Axis { label: label.into(), logarithmic: false, domain: None, names: Vec::new() }
     }
 
+    /// The unit of its label, with the space before it: " kB" of "window, kB"; empty if the label has none.
+    pub fn unit(&self) -> &str {
+        let unit = self.label.rsplit_once(',').map_or("", |(_, unit)| unit);
+        if unit.trim_start().contains(' ') { "" } else { unit }
+    }
+
     /// This axis with a domain between two values.
     pub fn between(self, min: f64, max: f64) -> Axis {
         Axis { domain: Some((min, max)), ..self }

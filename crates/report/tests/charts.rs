@@ -63,7 +63,7 @@ fn what_lies_beyond_the_frame_is_said() {
     let mut plot = plot();
     plot.curve("far", Origin::Sim, 1, vec![(0.0, 1.0), (400.0, 93.0)]);
     let svg = drawn(&plot);
-    assert!(svg.contains("▲ to 93") && svg.contains("▶ to 400"));
+    assert!(svg.contains("▲ to 93") && svg.contains("▶ to 400 packets"));
 }
 
 #[test]

@@ -73,6 +73,36 @@ fn a_heading_names_the_fastest_and_the_sentence_below_it_the_others() {
 }
 
 #[test]
+fn a_comparison_of_different_scenarios_says_so() {
+    let compared = |title: &str| {
+        let ResultFile::Runs(mut second) = runs(40) else { panic!("they are runs") };
+        second.iter_mut().for_each(|run| run.outcome.scenario = title.to_owned());
+        let files =
+            [("a.json".to_owned(), runs(20)), ("b.json".to_owned(), ResultFile::Runs(second))];
+        sheets(&files).remove(0)
+    };
+    let other = compared("another");
+    assert!(other.title.starts_with("Different scenarios: b.json is faster"), "{}", other.title);
+    assert!(other.about.contains("\"ten\" and \"another\""), "{}", other.about);
+    let same = compared("ten");
+    assert!(same.title.starts_with("b.json is faster"), "{}", same.title);
+    assert!(!same.about.contains("different scenarios"), "{}", same.about);
+}
+
+/// A repaired loss lets the cumulative ACK jump: 20 Mbit/s over a link of 10.
+#[test]
+fn a_goodput_above_the_rate_of_the_link_is_explained() {
+    let about = |peak_bps: f64| {
+        let ResultFile::Runs(mut runs) = run_over_time() else { panic!("it is a run") };
+        runs[0].series[5].goodput_bps = Some(peak_bps);
+        let sheets = sheets(&[("run.json".to_owned(), ResultFile::Runs(runs))]);
+        sheets[0].about.clone()
+    };
+    assert!(about(20e6).contains("cumulative ACKs"));
+    assert!(!about(9e6).contains("cumulative ACKs"));
+}
+
+#[test]
 fn curves_of_runs_name_their_sizing() {
     let sheets = sheets(&[("run.json".to_owned(), run_over_time())]);
     assert_eq!(sheets[0].plots[0].curves[0].label, "run.json, fixed:40pkt");

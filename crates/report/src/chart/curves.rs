@@ -1,6 +1,6 @@
 use std::fmt::Write;
 
-use sweetspot_experiment::plot::{Curve, Origin, Plot, QuantileBox};
+use sweetspot_experiment::plot::{Axis, Curve, Origin, Plot, QuantileBox};
 
 use super::axes::PlotFrame;
 use super::marks;
@@ -181,8 +181,8 @@ fn quantiles(svg: &mut String, each: &QuantileBox, frame: &PlotFrame) {
 fn beyond(svg: &mut String, plot: &Plot, frame: &PlotFrame) {
     let points = || plot.curves.iter().flat_map(|curve| curve.points.iter().copied());
     let right = frame.x.at(frame.x.domain.1) - 4.0;
-    let mut say = |y: f64, arrow: char, value: f64| {
-        let text = number((value * 100.0).round() / 100.0);
+    let mut say = |y: f64, arrow: char, (value, axis): (f64, &Axis)| {
+        let text = number((value * 100.0).round() / 100.0) + axis.unit();
         let _ = write!(
             svg,
             r#"<text class="outside" x="{right:.1}" y="{y:.1}" text-anchor="end">{arrow} to {text}</text>"#
@@ -190,14 +190,14 @@ fn beyond(svg: &mut String, plot: &Plot, frame: &PlotFrame) {
     };
     let highest = points().map(|p| p.1).fold(f64::NEG_INFINITY, f64::max);
     if highest > frame.y.domain.1 {
-        say(frame.y.at(frame.y.domain.1) + 11.0, '▲', highest);
+        say(frame.y.at(frame.y.domain.1) + 11.0, '▲', (highest, &plot.y));
     }
     let lowest = points().map(|p| p.1).fold(f64::INFINITY, f64::min);
     if lowest < frame.y.domain.0 {
-        say(frame.y.at(frame.y.domain.0) - 5.0, '▼', lowest);
+        say(frame.y.at(frame.y.domain.0) - 5.0, '▼', (lowest, &plot.y));
     }
     let furthest = points().map(|p| p.0).fold(f64::NEG_INFINITY, f64::max);
     if furthest > frame.x.domain.1 {
-        say(frame.y.at(frame.y.domain.0) - 16.0, '▶', furthest);
+        say(frame.y.at(frame.y.domain.0) - 16.0, '▶', (furthest, &plot.x));
     }
 }

@@ -35,10 +35,8 @@ const QUANTITIES: [ComparedQuantity; 5] = [
     },
 ];
 
-/// Fewer values make no box with whiskers: a twentieth of them is not one.
-const FEWEST_FOR_A_BOX: usize = 5;
-/// Fewer values make no distribution.
-const FEWEST_FOR_A_CURVE: usize = 3;
+/// Fewer values make no box with whiskers, nor a distribution.
+pub const FEWEST_FOR_A_SPREAD: usize = 5;
 
 /// The parts of a transfer's key.
 const VARIANT: usize = 0;
@@ -169,11 +167,24 @@ pub fn sheets(findings: &[(String, ResultFile)]) -> Option<Sheet> {
     }
     Some(Sheet {
         name: "comparison".into(),
-        title: title([a.name, b.name], &cases),
+        title: match different_scenarios(&a, &b) {
+            None => title([a.name, b.name], &cases),
+            Some(_) => format!("Different scenarios: {}", title([a.name, b.name], &cases)),
+        },
         about: about(&a, &b, &cases),
         plots,
         tables: vec![table([a.name, b.name], &cases)],
     })
+}
+
+/// The scenarios of two files that have one each, if they differ.
+fn different_scenarios<'a>(a: &'a Side<'_>, b: &'a Side<'_>) -> Option<[&'a str; 2]> {
+    let only = |side: &'a Side<'_>| {
+        let first = side.measured.first().filter(|_| side.is_constant(SCENARIO))?;
+        Some(first.key[SCENARIO].as_str())
+    };
+    let both = [only(a)?, only(b)?];
+    (both[0] != both[1]).then_some(both)
 }
 
 /// Rates of a single pair within this share of one another do not tell which file is faster: another seed may reverse them.
@@ -296,6 +307,12 @@ fn about(a: &Side<'_>, b: &Side<'_>, cases: &[Case<'_>]) -> String {
     if cases.len() > 1 {
         how += " A case is all pairs that differ in their seeds alone.";
     }
+    if let Some([first, second]) = different_scenarios(a, b) {
+        how += &format!(
+            " The files ran different scenarios, \"{first}\" and \"{second}\", so a difference need not come from the \
+             transfers."
+        );
+    }
     match (pairs, left) {
         (0, _) => format!(
             "{how} There is none, so the files are compared as a whole; for pairs, run both with the same seeds."
@@ -310,7 +327,7 @@ fn named(quantity: &ComparedQuantity) -> String {
 }
 
 fn boxes(a: &Side<'_>, b: &Side<'_>, quantity: &ComparedQuantity) -> Option<Plot> {
-    if a.measured.len().min(b.measured.len()) < FEWEST_FOR_A_BOX {
+    if a.measured.len().min(b.measured.len()) < FEWEST_FOR_A_SPREAD {
         return None;
     }
     let names = [a, b].map(|side| side.name.to_owned()).to_vec();
@@ -335,7 +352,7 @@ fn boxes(a: &Side<'_>, b: &Side<'_>, quantity: &ComparedQuantity) -> Option<Plot
 }
 
 fn distributions(a: &Side<'_>, b: &Side<'_>, quantity: &ComparedQuantity) -> Option<Plot> {
-    if a.measured.len().min(b.measured.len()) < FEWEST_FOR_A_CURVE {
+    if a.measured.len().min(b.measured.len()) < FEWEST_FOR_A_SPREAD {
         return None;
     }
     let share = Axis::new("share of transfers").between(0.0, 1.0);
@@ -355,7 +372,7 @@ fn paired(
     cases: &[Case<'_>],
 ) -> Option<Plot> {
     let differences: Vec<f64> = cases.iter().flat_map(|case| case.differences(quantity)).collect();
-    if differences.len() < FEWEST_FOR_A_CURVE {
+    if differences.len() < FEWEST_FOR_A_SPREAD {
         return None;
     }
     let words = format!("{} − {}: {}", b.name, a.name, named(quantity));

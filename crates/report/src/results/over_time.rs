@@ -191,6 +191,7 @@ fn round_trips(all: &[TransferRows<'_>]) -> Plot {
 struct OverTime {
     goodput: Plot,
     window: Plot,
+    cwnd: [Plot; 2],
     rtt: Plot,
     queue: Plot,
 }
@@ -210,6 +211,10 @@ impl OverTime {
         OverTime {
             goodput: quantity(all, "goodput, Mbit/s", |row| row.goodput_bps.map(|g| g / 1e6)),
             window,
+            cwnd: [
+                quantity(all, "congestion window, kB", |row| row.cwnd_bytes.map(|c| c / 1e3)),
+                quantity(all, "congestion window, packets", |row| row.cwnd_packets),
+            ],
             rtt: quantity(all, "round-trip time, ms", |row| row.rtt_s.map(|r| r * 1e3)),
             queue: quantity(all, "bottleneck queue, packets", |row| row.queue_packets),
         }
@@ -230,8 +235,32 @@ impl OverTime {
         level(&mut self.rtt, "T_m + B/C: a full buffer", (path.rtt_s + buffer * 8.0 / rate) * 1e3);
         level(&mut self.queue, "B: a full buffer", buffer / path.packet_bytes.max(1) as f64);
         // Beyond 1.5 times that, windows do not differ in effect.
-        let top = (pipe + buffer) / 1e3 * 1.5;
-        self.window.y = self.window.y.clone().between(0.0, top);
+        let top = (pipe + buffer) * 1.5;
+        self.window.y = self.window.y.clone().between(0.0, top / 1e3);
+        let [in_bytes, in_packets] = &mut self.cwnd;
+        for (plot, top) in
+            [(in_bytes, top / 1e3), (in_packets, top / path.packet_bytes.max(1) as f64)]
+        {
+            let mut points = plot.curves.iter().flat_map(|curve| &curve.points);
+            if points.any(|point| point.1 > top) {
+                plot.y = plot.y.clone().between(0.0, top);
+            }
+        }
+    }
+
+    /// The explanation of a goodput above the rate of the link, if there is one.
+    fn goodput_jumps(&self) -> &'static str {
+        let level = self.goodput.marks.iter().find_map(|mark| match mark.place {
+            MarkPosition::Level(at) => Some(at),
+            _ => None,
+        });
+        let mut points = self.goodput.curves.iter().flat_map(|curve| &curve.points);
+        match level.is_some_and(|level| points.any(|point| point.1 > level)) {
+            true => {
+                " Goodput follows cumulative ACKs: it rises above the link rate for a moment when a lost packet arrives at last."
+            }
+            false => "",
+        }
     }
 }
 
@@ -244,9 +273,8 @@ pub fn series(recorded: &[Recorded<'_>], title: Option<String>) -> Sheet {
     if let Some(path) = first.filter(|path| recorded.iter().all(|r| r.path == Some(*path))) {
         over_time.levels(&path);
     }
-    let OverTime { goodput, window, rtt, queue } = over_time;
-    let cwnd = quantity(all, "congestion window, kB", |row| row.cwnd_bytes.map(|c| c / 1e3));
-    let packets = quantity(all, "congestion window, packets", |row| row.cwnd_packets);
+    let jumps = over_time.goodput_jumps();
+    let OverTime { goodput, window, cwnd: [cwnd, packets], rtt, queue } = over_time;
     let drops = quantity(all, "dropped so far, packets", |row| row.dropped_packets);
     // Where nothing was dropped a line along the axis says nothing.
     let falls = drops.curves.iter().any(|curve| curve.points.iter().any(|point| point.1 > 0.0));
@@ -263,7 +291,7 @@ pub fn series(recorded: &[Recorded<'_>], title: Option<String>) -> Sheet {
         title: title.unwrap_or_else(|| message(all)),
         about: format!(
             "Over time. Ticks along the top of the window's picture are actions of the controller; point \
-             at one to read it.{left_out}"
+             at one to read it.{jumps}{left_out}"
         ),
         plots: plots.into_iter().filter(drawn).collect(),
         tables: Vec::new(),

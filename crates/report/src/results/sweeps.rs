@@ -1,6 +1,7 @@
 use sweetspot_experiment::plot::{Axis, Curve, Plot, Table};
 use sweetspot_experiment::{Advantage, Fastest, KeyNumbers, KeyUnit, Metric, SweepPoint};
 
+use super::comparison::FEWEST_FOR_A_SPREAD;
 use super::engines::origin;
 use super::sheet::{Sheet, distribution, picture_title, spread_out};
 use crate::sweep::{SweepFile, SweepFilePoint};
@@ -269,7 +270,7 @@ fn sweet_spot(sweep: &SweepFile, axis: usize, unit: &str) -> Option<(String, f64
     Some(("sweet spot, in theory".to_owned(), low as f64 / one, high as f64 / one))
 }
 
-/// How goodput is distributed over the seeds of each variant; of many, the fastest. `None` where all seeds give the same.
+/// How goodput is distributed over the seeds of each variant; of many, the fastest. `None` where all seeds give the same, or are few.
 fn goodput_over_seeds(sweep: &SweepFile, points: &[Point]) -> Option<Plot> {
     /// More lines than colours cannot be told apart,
     const MAX_VARIANTS: usize = 7;
@@ -292,7 +293,9 @@ fn goodput_over_seeds(sweep: &SweepFile, points: &[Point]) -> Option<Plot> {
         let name = label_of(sweep, point, usize::MAX, (0, 1));
         plot.curve(name, origin(engine), group, distribution(rates));
     }
-    let differs = |points: &[(f64, f64)]| points.windows(2).any(|pair| pair[0].0 < pair[1].0);
+    let differs = |points: &[(f64, f64)]| {
+        points.len() >= FEWEST_FOR_A_SPREAD && points.windows(2).any(|pair| pair[0].0 < pair[1].0)
+    };
     plot.curves.iter().any(|curve| differs(&curve.points)).then(|| spread_out(plot))
 }
 
