@@ -79,6 +79,14 @@ fn packets_cross_and_a_certificate_follows() {
     let json = stderr(&output);
     let certificate: serde_json::Value = serde_json::from_str(json.trim()).unwrap();
     assert_eq!(certificate["up"]["packets_in"], 1, "{json}");
+    // One packet makes no backlog.
+    let words = stderr(&run(&[], line));
+    let is_trusted = words.starts_with("Emulation certificate: TRUST");
+    assert_eq!(
+        is_trusted,
+        words.contains("no queue lasted long enough to test the rate"),
+        "{words}"
+    );
 }
 
 #[test]

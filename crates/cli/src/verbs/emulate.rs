@@ -49,7 +49,8 @@ The certificate says TRUST if all of this held, in each direction:
 
 Exit codes: that of COMMAND, or 128 + n if signal n ended it; 1 the path could
 not be emulated; 2 the command line is wrong; 127 COMMAND or the far command was
-not found.";
+not found. They do not depend on the certificate: scripts read \"trust\" in the
+file that --certificate writes.";
 
 /// Run a command across an emulated path between two namespaces
 ///

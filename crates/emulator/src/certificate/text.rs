@@ -24,14 +24,17 @@ impl fmt::Display for Certificate {
             writeln!(f, "  because {reason}")?;
         }
         let (up, down) = (&self.up, &self.down);
+        if self.verdict.trust && up.achieved.is_none() && down.achieved.is_none() {
+            writeln!(f, "  for delay and loss; no queue lasted long enough to test the rate")?;
+        }
         writeln!(f, "{:26}{:>22}{:>22}", "", "up (near to far)", "down (far to near)")?;
         let mut row = |name: &str, show: &dyn Fn(&DirectionCertificate) -> String| {
             writeln!(f, "  {name:24}{:>22}{:>22}", show(up), show(down))
         };
-        row("rate asked", &|d| d.asked.to_string())?;
+        row("rate requested", &|d| d.asked.to_string())?;
         row("  achieved when backlogged", &|d| match d.achieved {
             Some(rate) => rate.to_string(),
-            None => "backlog too short".into(),
+            None => "not tested".into(),
         })?;
         row("packets in", &|d| d.packets_in.to_string())?;
         row("  out", &|d| d.packets_out.to_string())?;
