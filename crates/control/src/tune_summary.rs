@@ -19,6 +19,8 @@ struct TunedConnection {
     name: String,
     limited: Span,
     held: Span,
+    /// Its last limit, in words.
+    last: Option<String>,
 }
 
 /// The total length of intervals, seconds.
@@ -58,16 +60,19 @@ impl TuneSummary {
                 name: format!("{}[{}] {}", who.program, who.pid, who.remote),
                 limited: Span::default(),
                 held: Span::default(),
+                last: None,
             });
             self.connections.len() - 1
         });
-        let has_limit = match event.change {
-            AppliedChange::Window { to, .. } => to.is_some(),
-            AppliedChange::Pace { to, .. } => to.is_some(),
+        let limit = match event.change {
+            AppliedChange::Window { to, .. } => to.map(|window| format!("window {window}")),
+            AppliedChange::Pace { to, .. } => to.map(|rate| format!("pacing rate {rate}")),
             // Its limit stays as it is.
             AppliedChange::Congestion { .. } => return,
         };
         let connection = &mut self.connections[at];
+        let has_limit = limit.is_some();
+        connection.last = limit.or(connection.last.take());
         match event.kind {
             TuneEventKind::Taken | TuneEventKind::Tightened | TuneEventKind::Reopened => {
                 connection.limited.set(has_limit, event.wall_s);
@@ -89,9 +94,9 @@ impl TuneSummary {
         }
     }
 
-    /// Whether no connection was tuned.
-    pub fn is_empty(&self) -> bool {
-        self.connections.is_empty()
+    /// The number of connections that were tuned.
+    pub fn connections(&self) -> usize {
+        self.connections.len()
     }
 
     /// The summary in lines: the time since `begun_s` and the number of connections, then a line per connection; none without one. Times are
@@ -110,12 +115,14 @@ impl TuneSummary {
                 [connection.limited, connection.held].map(|span| span.until(end_s));
             let what = match (limited > 0.0, held > 0.0) {
                 (false, _) => "never limited".to_owned(),
-                (true, false) => format!("limited for {}, never held", seconds(limited)),
+                (true, false) => format!("limited for {}", seconds(limited)),
                 (true, true) => {
-                    format!("limited for {}, of it held for {}", seconds(limited), seconds(held))
+                    format!("limited for {}, held for {}", seconds(limited), seconds(held))
                 }
             };
-            format!("  {}: {what}", connection.name)
+            let last = connection.last.as_ref().filter(|_| limited > 0.0);
+            let last = last.map_or(String::new(), |last| format!(", last {last}"));
+            format!("  {}: {what}{last}", connection.name)
         };
         let mut lines = vec![first];
         lines.extend(self.connections.iter().take(MAX_LISTED).map(line));
@@ -171,7 +178,7 @@ mod tests {
         // Limited from 101 to 106 and from 108 on, held from 102 to 106 and from 108 on.
         let expected = [
             "tuned 2 connections in 10 s:",
-            "  curl[7] 192.0.2.2:443: limited for 7 s, of it held for 6 s",
+            "  curl[7] 192.0.2.2:443: limited for 7 s, held for 6 s, last window 500 kB",
             "  curl[7] 192.0.2.2:443: never limited",
         ];
         assert_eq!(summary.lines(100.0, 110.0), expected);
@@ -185,6 +192,6 @@ mod tests {
         let lines = many.lines(0.0, 2.0);
         assert_eq!(lines.len(), 1 + MAX_LISTED + 1);
         assert_eq!(lines.last().unwrap(), "  and 2 more");
-        assert!(lines[1].ends_with(": limited for 1 s, never held"), "{lines:?}");
+        assert!(lines[1].ends_with(": limited for 1 s, last window 9 kB"), "{lines:?}");
     }
 }

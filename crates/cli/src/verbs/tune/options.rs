@@ -89,6 +89,8 @@ pub struct EventLog {
     quiet: bool,
     verbose: bool,
     dry_run: bool,
+    /// Whether an adjustment was not shown.
+    hides_changes: bool,
     summary: TuneSummary,
     begun: Time,
 }
@@ -183,7 +185,8 @@ impl Common {
         };
         let (summary, begun) = (TuneSummary::default(), clock::wall());
         let (quiet, verbose) = (self.quiet, self.verbose);
-        Ok(EventLog { file, exporter, quiet, verbose, dry_run: false, summary, begun })
+        let (dry_run, hides_changes) = (false, false);
+        Ok(EventLog { file, exporter, quiet, verbose, dry_run, hides_changes, summary, begun })
     }
 }
 
@@ -206,7 +209,13 @@ impl EventLog {
 
     /// Prints the effect of tuning on each connection, unless none was tuned.
     pub fn summarise(&self) {
-        if self.quiet || self.dry_run || self.summary.is_empty() {
+        let count = self.summary.connections();
+        if self.quiet || count == 0 {
+            return;
+        }
+        if self.dry_run {
+            let connections = if count == 1 { "connection" } else { "connections" };
+            err!("sweetspot: dry run: {count} {connections} would be tuned; none was changed");
             return;
         }
         let [begun, now] = [self.begun, clock::wall()].map(|time| time.as_secs_f64());
@@ -224,6 +233,10 @@ impl EventLog {
     pub fn record(&mut self, event: &TuneEvent) {
         self.summary.add(event);
         let is_shown = event.kind != TuneEventKind::Adjusted || self.verbose;
+        if !is_shown && !self.quiet && !std::mem::replace(&mut self.hides_changes, true) {
+            let mark = if self.dry_run { "dry run: " } else { "" };
+            err!("sweetspot: {mark}adjustments between these lines are not shown; -v shows them");
+        }
         if is_shown && !self.quiet {
             match self.dry_run {
                 true => err!("sweetspot: dry run: {}", event.conditional()),
