@@ -205,6 +205,7 @@ const ACTIONS = {
 function action({ event, dry_run: dry, to_bytes: to, congestion_to: congestion }) {
   const would = {
     taken: "would limit its window to", held: "would hold its window at", tightened: "would reduce its window to",
+    adjusted: "would change its limit to",
     let_go: to ? "would keep its window at or above" : "would not limit its window",
   }[event];
   if (dry && would) return to ? `${would} ${bytes(to)}` : would;
@@ -244,14 +245,16 @@ class Tune {
     const named = (key) => name(key) + (proposed(key) ? ", proposed by a dry run" : "");
     // A switch of the congestion control says nothing of the limit, which stays.
     const limit = ({ event, to_bytes: to }) => (event === "gone" ? null : to && to / 1e3);
-    // A limit that grows does so without events; the next one tells how far. A dry run has none that could.
+    // Older files have no event of a limit that grows; the next one has its size. A dry run has none that could.
     const before = ({ dry_run: dry, from_bytes: from }) => (dry ? undefined : from && from / 1e3);
     const plotted = { tail: TAIL };
     plot(this.limit, "Limits over time", this.connections, limit, named, { ...plotted, stepped: true, before, proposed });
     // The end of a connection tells nothing of its path.
     const alive = (pick) => (row) => (row.event === "gone" ? undefined : pick(row));
     const trip = ({ rtt_s: rtt }) => (rtt > 0 ? rtt * 1e3 : null);
-    plot(this.goodput, "Goodput at each event", this.connections, alive((row) => row.goodput_bps / 1e6), name, plotted);
+    // Unknown before the first measurement.
+    const goodput = ({ goodput_bps: bps }) => (bps === null ? null : bps / 1e6);
+    plot(this.goodput, "Goodput at each event", this.connections, alive(goodput), name, plotted);
     plot(this.rtt, "Round-trip time at each event", this.connections, alive(trip), name, plotted);
     this.file.state.textContent = this.summary();
   }
