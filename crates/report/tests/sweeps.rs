@@ -141,3 +141,24 @@ fn values_in_different_units_stand_in_their_order_on_one_axis() {
     // 1 kB is 1000 B.
     assert_eq!(at, [3e4, 2e5, 1e6]);
 }
+
+#[test]
+fn values_without_numbers_stand_side_by_side_and_the_other_keys_are_curves() {
+    let mut sweep = sweep("");
+    sweep.keys = vec!["transfer.congestion".to_owned(), "transfer.sizing".to_owned()];
+    sweep.points.truncate(6);
+    let congestion = ["cubic", "bbr"];
+    let sizing = ["sobas", "kernel", "drs"];
+    let pairs = congestion.iter().flat_map(|first| sizing.map(|second| [*first, second]));
+    for (point, values) in sweep.points.iter_mut().zip(pairs) {
+        point.values = values.map(str::to_owned).to_vec();
+    }
+    let sheets = sheets(&[("sweep.json".to_owned(), ResultFile::Sweep(sweep))]);
+    let goodput = &sheets[0].plots[0];
+    assert_eq!(goodput.x.names, sizing);
+    assert_eq!(goodput.curves.len(), congestion.len());
+    for curve in &goodput.curves {
+        let across: Vec<f64> = curve.points.iter().map(|point| point.0).collect();
+        assert_eq!(across, [1.0, 2.0, 3.0], "{}", curve.label);
+    }
+}

@@ -115,7 +115,7 @@ impl ReportArguments {
         if asked && sheets.iter().all(|sheet| sheet.plots.is_empty()) {
             return Err(
                 "these results have only tables, so there is no picture to write; run --out, run \
-                 --series and sweeps over numbers have pictures"
+                 --series and sweeps have pictures"
                     .into(),
             );
         }

@@ -10,7 +10,7 @@ use crate::sweep::{SweepFile, SweepFilePoint};
 pub fn sheets(index: usize, file: &str, sweep: &SweepFile) -> Vec<Sheet> {
     let points: Vec<Point> = sweep.points.iter().map(Point::of).collect();
     let mut plots = Vec::new();
-    if let Some((key, axis)) = numeric_key(sweep) {
+    if let Some((key, axis)) = numeric_key(sweep).or_else(|| named_key(sweep)) {
         for (metric, label, scale) in QUANTITIES {
             plots.push(against(sweep, &points, (key, &axis), (metric, label, scale)));
         }
@@ -120,6 +120,8 @@ impl Point {
 struct KeyAxis {
     unit: String,
     numbers: Vec<Option<f64>>,
+    /// The values themselves, if the numbers only count them from one.
+    names: Vec<String>,
 }
 
 impl KeyAxis {
@@ -135,7 +137,7 @@ impl KeyAxis {
         let unit = written.iter().flatten().next()?.1;
         if written.iter().flatten().all(|(_, other)| *other == unit) {
             let numbers = written.iter().map(|written| written.map(|(number, _)| number)).collect();
-            return Some(KeyAxis { unit: unit.to_owned(), numbers });
+            return Some(KeyAxis { unit: unit.to_owned(), numbers, names: Vec::new() });
         }
         let unit = match found.unit {
             KeyUnit::Packets => "pkt",
@@ -144,7 +146,22 @@ impl KeyAxis {
             KeyUnit::Seconds => "s",
             _ => "",
         };
-        Some(KeyAxis { unit: unit.to_owned(), numbers: found.numbers })
+        Some(KeyAxis { unit: unit.to_owned(), numbers: found.numbers, names: Vec::new() })
+    }
+
+    /// The values of a key side by side.
+    fn of_names(sweep: &SweepFile, key: usize) -> KeyAxis {
+        let mut names: Vec<String> = Vec::new();
+        let mut number = |point: &SweepFilePoint| {
+            let value = &point.values[key];
+            let place = names.iter().position(|name| name == value).unwrap_or_else(|| {
+                names.push(value.clone());
+                names.len() - 1
+            });
+            Some(place as f64 + 1.0)
+        };
+        let numbers = sweep.points.iter().map(&mut number).collect();
+        KeyAxis { unit: String::new(), numbers, names }
     }
 
     /// How many different numbers it has.
@@ -170,16 +187,29 @@ fn numeric_key(sweep: &SweepFile) -> Option<(usize, KeyAxis)> {
     keys.max_by_key(|(_, axis)| axis.different()).filter(|(_, axis)| axis.different() >= 3)
 }
 
+/// The key with the most different values, if their names find room side by side.
+fn named_key(sweep: &SweepFile) -> Option<(usize, KeyAxis)> {
+    /// More names overlap.
+    const MAX_NAMES: usize = 6;
+    let keys = (0..sweep.keys.len()).map(|key| (key, KeyAxis::of_names(sweep, key)));
+    let fit = keys.filter(|(_, axis)| (2..=MAX_NAMES).contains(&axis.names.len()));
+    fit.max_by_key(|(_, axis)| axis.names.len())
+}
+
 fn against(
     sweep: &SweepFile,
     points: &[Point],
-    (axis, KeyAxis { unit, numbers }): (usize, &KeyAxis),
+    (axis, KeyAxis { unit, numbers, names }): (usize, &KeyAxis),
     (name, label, scale): SweptQuantity,
 ) -> Plot {
     let of = if unit.is_empty() { String::new() } else { format!(", {unit}") };
     let key = &sweep.keys[axis];
     let title = picture_title(label, &format!(" by {key}"));
-    let mut plot = Plot::new(title, Axis::new(format!("{key}{of}")), Axis::new(label));
+    let across = match names.as_slice() {
+        [] => Axis::new(format!("{key}{of}")),
+        names => Axis::named(key, names.to_vec()),
+    };
+    let mut plot = Plot::new(title, across, Axis::new(label));
     let mut curves: Vec<Curve> = Vec::new();
     for (point, x) in points.iter().zip(numbers) {
         let Some(x) = *x else { continue };
@@ -202,7 +232,8 @@ fn against(
     for curve in &mut curves {
         sort(curve);
     }
-    plot.x.logarithmic = in_equal_ratios(curves.iter().flat_map(|curve| &curve.points));
+    plot.x.logarithmic =
+        names.is_empty() && in_equal_ratios(curves.iter().flat_map(|curve| &curve.points));
     plot.curves = curves;
     plot.band = sweet_spot(sweep, axis, unit);
     plot
