@@ -4,7 +4,7 @@ use sweetspot_units::Rate;
 
 use super::caps::{self, ASKED};
 use super::check::{IN_PROGRAM, PathTarget};
-use super::{Finding, HostAdvice, HostDirection, PathEnd};
+use super::{Finding, HostAdvice, HostDirection, PathEnd, Sysctls};
 use crate::limit::LARGEST_WINDOW;
 use crate::text::labelled;
 
@@ -50,8 +50,14 @@ impl HostAdvice {
         set + &block(names[1], all().filter_map(Finding::undo).collect())
     }
 
-    /// The rate that the sysctls gain for programs that leave their buffers to the kernel, or else for those that set them.
+    /// The rate that the sysctls gain in each direction for programs that leave their buffers to the kernel, or else for those that set
+    /// them.
     fn gain_words(&self) -> Option<String> {
+        let gains = self.directions.iter().filter_map(|d| Some((d.name, self.gain_in(d)?)));
+        let gains: Vec<String> = gains.map(|(name, gain)| format!("{gain} {name}")).collect();
+        if !gains.is_empty() {
+            return Some(format!("up to {}, where only these settings limit", gains.join(", ")));
+        }
         let most = |is_explicit: bool| {
             let all = self.findings.iter().filter(|f| f.is_in_set());
             all.filter(|f| f.is_for_explicit_buffers() == is_explicit).filter_map(|f| f.gain).max()
@@ -65,6 +71,15 @@ impl HostAdvice {
             }
             (None, None) => None,
         }
+    }
+
+    /// The rate that the commands gain in `direction`.
+    fn gain_in(&self, direction: &HostDirection) -> Option<Rate> {
+        let cap = direction.cap.as_ref()?;
+        let mut mended = self.findings.iter().filter(|f| f.is_in_set());
+        mended.find(|f| f.what == cap.what && f.end == cap.end)?;
+        let gain = self.target.as_ref()?.rate().saturating_sub(direction.rate);
+        (gain > Rate::ZERO).then_some(gain)
     }
 
     /// The effect of the SO_RCVBUF that the program sets.
@@ -103,7 +118,11 @@ impl HostAdvice {
             (!here.listeners.is_empty(), "listening sockets"),
         ]);
         all.extend(here.device.as_ref().map(|device| device.name.clone()));
-        all.extend(names(&[(self.question.peer.is_some(), "the peer")]));
+        let missing = self.missing_from_peer();
+        all.extend(self.question.peer.as_ref().map(|_| match missing.is_empty() {
+            true => "the peer".to_owned(),
+            false => format!("the peer except {}, which --peer-sysctl lacks", missing.join(", ")),
+        }));
         let checked = if all.is_empty() { "nothing".to_owned() } else { all.join(", ") };
         match self.target {
             Some(_) => checked,
@@ -111,6 +130,16 @@ impl HostAdvice {
                 "{checked}; not socket buffers, which depend on the path: give --rate and --rtt"
             ),
         }
+    }
+
+    /// The settings of socket buffers that the list of the peer's sysctls lacks.
+    pub(super) fn missing_from_peer(&self) -> Vec<&'static str> {
+        let list = self.question.peer.as_ref().map(|peer| &peer.sysctls);
+        let list = list.filter(|list| self.target.is_some() && **list != Sysctls::default());
+        let lacks = |name: &&str| list.is_some_and(|list| list.text(name).is_none());
+        let buffers =
+            ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem", "net.core.rmem_max", "net.core.wmem_max"];
+        buffers.into_iter().filter(lacks).collect()
     }
 
     fn count(&self) -> String {
@@ -121,6 +150,7 @@ impl HostAdvice {
             _ => ", some of them by hand",
         };
         let lasts = match self.of_sysctl_file().next() {
+            Some(_) if self.is_written => "; the file written keeps the sysctls of this host",
             Some(_) => ", until the next boot; --write FILE keeps the sysctls of this host",
             None => "",
         };

@@ -49,6 +49,8 @@ pub struct HostAdvice {
     pub findings: Vec<Finding>,
     /// Published recommendations of others.
     pub references: Vec<PublishedSettings>,
+    /// Whether a file with this host's sysctls was written.
+    pub is_written: bool,
 }
 
 /// Answers `question`.
@@ -79,6 +81,7 @@ pub fn advise(question: &HostQuestion) -> Result<HostAdvice, AdviceError> {
         directions: target.map_or(Vec::new(), |t| directions(q, &t)),
         references: target.map_or(Vec::new(), |t| references(q, &t)),
         findings,
+        is_written: false,
         question: q.clone(),
     })
 }

@@ -219,6 +219,7 @@ impl HostAdvice {
             "directions": directions,
             "findings": findings,
             "references": references,
+            "missing_from_peer": self.missing_from_peer(),
             "formulas": formulas,
             "sources": SOURCES,
         })

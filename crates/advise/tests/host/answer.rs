@@ -117,3 +117,63 @@ fn the_answer_is_about_the_receive_buffer_in_question() {
     assert_eq!(receiving.rate, Rate::from_f64(carried(100_000)));
     assert!(large.text(false, 80).starts_with("rcvbuf    SO_RCVBUF of 1 GB"));
 }
+
+#[test]
+fn the_gain_is_that_of_each_direction() {
+    // Autotuning stops at half of tcp_rmem[2]: 16 MB in 80 ms.
+    let receiving = 10e9 - carried(16_000_000);
+    let text = ask(host("net.ipv4.tcp_rmem = 4096 131072 32000000")).answer(80);
+    let line = format!("gain      up to {} receiving, where only these", Rate::from_f64(receiving));
+    assert!(text.contains(&line), "{text}");
+    let both = "net.ipv4.tcp_rmem = 4096 131072 32000000\nnet.ipv4.tcp_wmem = 4096 16384 4194304";
+    let advice = ask(host(both));
+    let sending = advice.findings.iter().find(|f| f.what == "net.ipv4.tcp_wmem").unwrap().gain;
+    let line = format!("{} receiving, {} sending", Rate::from_f64(receiving), sending.unwrap());
+    assert!(advice.answer(80).contains(&line), "{}", advice.answer(80));
+}
+
+#[test]
+fn a_host_that_paces_with_bbr_needs_no_fq() {
+    let qdisc = |changes: &str, kernel: &str| {
+        let device = Some(Device { qdisc: Some("pfifo_fast".to_owned()), ..device() });
+        let here = Snapshot { device, kernel: kernel.parse().ok(), ..host(changes) };
+        ask(here).findings.iter().any(|f| f.what.starts_with("qdisc"))
+    };
+    let bbr = "net.ipv4.tcp_congestion_control = bbr";
+    assert!(!qdisc(bbr, "6.18") && qdisc("", "6.18"));
+    // TCP paces by itself from 4.13 on.
+    assert!(!qdisc(bbr, "4.13") && qdisc(bbr, "4.12"));
+}
+
+#[test]
+fn settings_that_the_peers_list_lacks_are_named() {
+    let answer = |settings: &str| {
+        let peer = Snapshot::of_peer(settings, None, &host("")).unwrap();
+        let q = HostQuestion {
+            here: host(""),
+            peer: Some(peer),
+            path: path(),
+            path_mtu: None,
+            connections: 1,
+        };
+        let advice = advise(&q).unwrap();
+        (advice.answer(200), advice.json()["missing_from_peer"].as_array().unwrap().len())
+    };
+    let (text, missing) = answer("net.ipv4.tcp_rmem = 4096 131072 6291456");
+    let line = "the peer except net.ipv4.tcp_wmem, net.core.rmem_max, net.core.wmem_max, which --peer-sysctl lacks";
+    assert!(text.contains(line) && missing == 3, "{text}");
+    let (text, missing) = answer(crate::GOOD);
+    assert!(text.contains(", the peer\n") && missing == 0, "{text}");
+}
+
+#[test]
+fn the_count_of_changes_knows_the_file_that_was_written() {
+    let mut advice = ask(host("net.ipv4.tcp_wmem = 4096 16384 4194304"));
+    assert!(advice.answer(80).contains("until the next boot; --write FILE keeps"));
+    advice.is_written = true;
+    let text = advice.answer(80);
+    assert!(
+        text.contains("changes   1; the file written keeps the sysctls of this host"),
+        "{text}"
+    );
+}

@@ -3,6 +3,7 @@
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::PathTarget;
+use crate::Kernel;
 use crate::host::{Device, Finding, PathEnd, Snapshot};
 
 /// From here on per-packet work matters: offloads, rings and queues.
@@ -21,7 +22,7 @@ pub(super) fn check(
     }
     packets(host, device, end, found);
     if device.speed.is_none_or(|s| s >= FAST_RATE) {
-        queue(device, end, target, found);
+        queue(host, device, end, target, found);
         rings(device, end, found);
         offloads(device, end, found);
     }
@@ -54,9 +55,22 @@ fn packets(host: &Snapshot, device: &Device, end: PathEnd, found: &mut Vec<Findi
     }
 }
 
-fn queue(device: &Device, end: PathEnd, target: Option<&PathTarget>, found: &mut Vec<Finding>) {
+// Linux 4.13, 218af599fa63: BBR, which needs pacing, has the TCP stack pace it without fq.
+/// Whether the host's congestion control spreads packets over the RTT by itself.
+fn paces_itself(host: &Snapshot) -> bool {
+    let bbr = host.sysctls.text("net.ipv4.tcp_congestion_control") == Some("bbr");
+    bbr && host.kernel.is_some_and(|kernel| kernel >= Kernel { major: 4, minor: 13 })
+}
+
+fn queue(
+    host: &Snapshot,
+    device: &Device,
+    end: PathEnd,
+    target: Option<&PathTarget>,
+    found: &mut Vec<Finding>,
+) {
     let fifo = device.qdisc.as_deref().is_some_and(|q| q.ends_with("fifo") || q == "pfifo_fast");
-    let is_replaced = fifo && target.is_some();
+    let is_replaced = fifo && target.is_some() && !paces_itself(host);
     if is_replaced {
         found.push(Finding {
             what: format!("qdisc of {}", device.name),

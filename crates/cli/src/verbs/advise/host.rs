@@ -76,9 +76,10 @@ pub fn run(a: AdviseHostArguments) -> Ending {
     };
     let path = a.rate.zip(a.rtt);
     let question = HostQuestion { here, peer, path, path_mtu, connections: a.connections };
-    let advice = advise(&question)?;
+    let mut advice = advise(&question)?;
     if let Some(file) = &a.write {
         write(file, &advice)?;
+        advice.is_written = true;
     }
     let words = |detail, width| match detail {
         Detail::Answer => advice.answer(width),
