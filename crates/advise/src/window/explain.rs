@@ -112,13 +112,13 @@ fn allowed_by_loss(s: &Situation) -> Result<Vec<Formula>, AdviceError> {
         LossResponse::Cubic,
         "rate that loss allows cubic",
         "R = m / (T/W + t), W = max(sqrt(3/2p), 1.054 (T/p)^0.75), t as reno's",
-        "RFC 9438, section 5.1",
+        "RFC 9438, section 5.1: losses at equal distances, no largest window",
     );
     let reno = (
         LossResponse::Reno,
         "rate that loss allows reno",
         "R = m / (T/W + t), W = sqrt(3/2p), t = T_0 min(1, 3 sqrt(3p/8)) p (1 + 32 p^2)",
-        "Padhye, Firoiu, Towsley, Kurose 1998, b = 1",
+        "Padhye, Firoiu, Towsley, Kurose 1998, b = 1: as above",
     );
     let mut both = [cubic, reno];
     both.sort_by_key(|(congestion, ..)| *congestion != s.question.congestion);

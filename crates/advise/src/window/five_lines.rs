@@ -1,6 +1,6 @@
 //! The window, the settings, the expected rate, the risk, why: a line each.
 
-use sweetspot_units::Duration;
+use sweetspot_units::{Bytes, Duration, Percent, Rate};
 
 use super::lossy::ENOUGH;
 use super::show::{rate, size};
@@ -25,10 +25,14 @@ impl WindowAdvice {
                     false => format!("{hold} or more {}", self.per_connection()),
                 },
                 format!(
-                    "{}{} with {}: loss, not the window, limits it",
+                    "{}{} with {}: {}",
                     rate(self.recommended.rate),
                     self.each(),
-                    self.question.congestion
+                    self.question.congestion,
+                    match self.gains_by_twice() {
+                        Some(_) => "loss limits it, and the window its peaks",
+                        None => "loss, not the window, limits it",
+                    }
                 ),
                 match self.peaks_overflow {
                     true => format!("larger peaks overflow the buffer; {}", self.twice_in_words()),
@@ -39,12 +43,13 @@ impl WindowAdvice {
         } else {
             [format!("{hold} {}", self.per_connection()), self.expected(), self.risk(), self.why()]
         };
+        let last = if self.loss_limited { "fix" } else { "why" };
         let lines = [
             ("window", window),
             ("settings", settings),
             ("rate", expected),
             ("risk", risk),
-            ("why", why),
+            (last, why),
         ];
         lines.map(|(name, words)| format!("{name:<9} {words}\n")).concat()
     }
@@ -150,13 +155,17 @@ impl WindowAdvice {
     /// The rates with half the window and with twice the window, where loss is the limit.
     fn around_in_words(&self) -> String {
         let half = self.half_in_words();
-        let [one, twice] = [&self.recommended, &self.wrong_by_two[1]].map(|choice| choice.rate);
-        match one.zip(twice) {
-            Some((one, twice)) if one < twice.scaled(ENOUGH * ENOUGH) => {
-                format!("{half}; twice the window gives {twice}")
-            }
-            _ => format!("{half}; a larger one gains about 1 %"),
+        match self.gains_by_twice() {
+            Some(twice) => format!("{half}; twice, if buffered, {twice}"),
+            None => format!("{half}; a larger one gains about 1 %"),
         }
+    }
+
+    /// The rate with twice the window, if that is faster. Only a buffer, which is not known, can hold such peaks.
+    fn gains_by_twice(&self) -> Option<Rate> {
+        let [one, twice] = [&self.recommended, &self.wrong_by_two[1]].map(|choice| choice.rate);
+        let (one, twice) = one.zip(twice).filter(|_| !self.peaks_overflow)?;
+        (one < twice.scaled(ENOUGH * ENOUGH)).then_some(twice)
     }
 
     /// The cost of half the window. Loss may limit a flow far below either.
@@ -177,7 +186,7 @@ impl WindowAdvice {
         let spot = self.sweet_spot;
         let full = match self.question.cross {
             None if self.connections > 1 => {
-                format!("rate x RTT is {} of payload each", spot.low)
+                format!("rate x RTT is {} each", spot.low)
             }
             None => format!("rate x RTT is {} of payload", spot.low),
             Some(_) => format!("cross traffic leaves room for {}", spot.low),
@@ -189,7 +198,18 @@ impl WindowAdvice {
         if spot.low == spot.high {
             return format!("{full}; more would queue");
         }
-        format!("{full}; with the buffer, {}", spot.high)
+        format!("{full}{}; with the buffer, {}", self.margin_in_words(), spot.high)
+    }
+
+    /// The margin above the window that fills the path.
+    fn margin_in_words(&self) -> String {
+        let above = |window: Bytes| window.as_f64() / self.sweet_spot.low.as_f64() - 1.0;
+        match self.recommended.window.map(above) {
+            Some(margin) if margin >= 0.005 && self.question.cross.is_none() => {
+                format!(" + {}", Percent(margin))
+            }
+            _ => String::new(),
+        }
     }
 }
 

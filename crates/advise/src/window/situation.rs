@@ -185,6 +185,11 @@ impl Situation {
             );
         }
         match self.question.cross.map(|c| c.kind) {
+            None if self.question.buffer.is_some() && !self.loss_limited() => all.push(
+                "The margin above rate x RTT keeps the link busy while a segment waits for a delayed ACK (RFC 1122): 5 %, two packets, \
+                 or half of a shallow buffer."
+                    .to_owned(),
+            ),
             None => {}
             Some(CrossKind::Udp) => all.push(
                 "Cross traffic is a fluid: T_e = T_m, and the whole buffer is free. With bursts, the best window lies near the \

@@ -213,8 +213,10 @@ fn every_path_is_answered_in_five_lines_of_eighty_columns() {
     for cross in [None, Some("udp:30%"), Some("mice:30%"), Some("elephants:70%")] {
         let plain = WindowQuestion { cross: cross.map(|c| c.parse().unwrap()), ..plain };
         for q in [plain, WindowQuestion { buffer, ..plain }, WindowQuestion { loss, ..plain }] {
-            let text = advise(&q).unwrap().text(false, 80);
-            assert_eq!(line_names(&text), FIVE, "{text}");
+            let advice = advise(&q).unwrap();
+            let text = advice.text(false, 80);
+            let last = if advice.loss_limited { "fix" } else { "why" };
+            assert_eq!(line_names(&text), [&FIVE[..4], &[last]].concat(), "{text}");
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         }
     }
@@ -245,4 +247,17 @@ fn a_path_that_the_initial_window_fills_or_overflows_needs_no_window() {
     let error = beside(44_000).unwrap_err().to_string();
     assert!(error.contains("buffer's included, is 14.8 kB, less than the ten packets"), "{error}");
     assert_eq!(beside(45_000).unwrap().recommended.window, Some(INITIAL_WINDOW));
+}
+
+#[test]
+fn the_margin_above_rate_x_rtt_is_named() {
+    let buffer = |bytes| {
+        let q = WindowQuestion { buffer: Some(Bytes::new(bytes)), ..question("100Mbit/s", "50ms") };
+        advise(&q).unwrap().text(true, 80).replace("\n    ", " ")
+    };
+    // 625 kB of packets; 5 % are 31 kB, less than half of 100 kB and more than half of 25 kB, which are 2 %.
+    let deep = buffer(100_000);
+    assert!(deep.contains("of payload + 5 %; with the buffer, "), "{deep}");
+    assert!(buffer(25_000).contains("of payload + 2 %; with the buffer, "), "{deep}");
+    assert!(deep.contains("The margin above rate x RTT keeps the link busy"), "{deep}");
 }
