@@ -102,6 +102,11 @@ pub(crate) fn two_digits(number: f64) -> f64 {
     format!("{number:.1e}").parse().unwrap_or(number)
 }
 
+/// `number` to three significant digits.
+pub(crate) fn three_digits(number: f64) -> f64 {
+    format!("{number:.2e}").parse().unwrap_or(number)
+}
+
 /// A share of few digits in percent; a small one as a power of ten.
 pub(crate) fn percent(p: Option<f64>) -> String {
     match p {

@@ -8,6 +8,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 use super::simulated::Simulated;
 use super::{Favour, RouterQuestion, TwoRules};
 use crate::Formula;
+use crate::text::three_digits;
 
 /// Where the recommended buffer comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,6 +144,11 @@ impl BufferChoice {
     pub(super) fn error(&self, favour: Favour) -> Rate {
         let [short, bulk] = self.errors.unwrap_or_default();
         if favour == Favour::Throughput { bulk } else { short }
+    }
+
+    /// The delay of a full buffer to three digits, as the table prints it.
+    pub(super) fn full_delay(&self) -> Duration {
+        Duration::from_secs_f64(three_digits(self.worst_delay.as_secs_f64()))
     }
 
     /// The buffer with its numbers in `simulated`; without numbers if none of its size was tried.

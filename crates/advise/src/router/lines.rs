@@ -4,10 +4,10 @@ use sweetspot_units::{Duration, Rate, Significant};
 
 use super::simulated::OVERLOAD_LOSS;
 use super::{Basis, BufferChoice, RouterAdvice};
-use crate::text::{labelled, percent, two_digits, with_error};
+use crate::text::{labelled, percent, three_digits, two_digits, with_error};
 
-/// Less is no number to plan with: at 10 Gbit/s, a packet in ten seconds or more.
-const RARE_LOSS: f64 = 1e-7;
+/// With less, one transfer of 80 kB in 200 loses a packet, or fewer do.
+pub(super) const RARE_LOSS: f64 = 1e-4;
 /// Columns of a line's name.
 const LABEL: usize = 8;
 
@@ -35,9 +35,10 @@ impl RouterAdvice {
     fn rule(&self) -> &'static str {
         match self.basis {
             Basis::NothingQueues => "one for each input",
+            _ if self.is_minimum() => "for the bursts of single flows",
             Basis::Optimum if self.is_closed_form() => "sqrt(2 M C T / D)",
             Basis::Optimum => "the formula's",
-            Basis::RangeLow => "the smallest for 90 % of the rate",
+            Basis::RangeLow => "the smallest for 90 % of the rate by formula",
             Basis::Simulation => "as in the paper's simulations",
             Basis::BandwidthDelay => "C x T",
             Basis::SquareRoot if self.flows == 1 => "C x T",
@@ -82,6 +83,12 @@ impl RouterAdvice {
             None if self.is_rough_for_bulk() => {
                 "; in the simulator, bulk transfers may be several times as fast"
             }
+            None if self.lacks_bulk_rate() && self.unsimulated.is_some() => {
+                "; they do not predict the rate of bulk transfers"
+            }
+            None if self.lacks_bulk_rate() => {
+                "; they do not predict the rate of bulk transfers, which --verify sim measures"
+            }
             None => "",
         };
         format!("{}{errors}", self.source_words())
@@ -94,12 +101,21 @@ impl RouterAdvice {
         !is_measured && self.recommended.bulk.is_some() && self.basis != Basis::SquareRoot
     }
 
+    /// Whether only the rate of bulk transfers is not predicted.
+    pub(super) fn lacks_bulk_rate(&self) -> bool {
+        let r = &self.recommended;
+        self.source().is_none() && r.short.is_some() && r.bulk.is_none()
+    }
+
     fn queue(&self) -> String {
         let r = &self.recommended;
+        let full = r.full_delay();
         match r.mean_delay.map(|delay| self.known(delay)) {
-            Some(Duration::ZERO) => format!("none on average, {} when full", r.worst_delay),
-            Some(delay) => format!("{delay} on average, {} when full", r.worst_delay),
-            None => format!("{} when full", r.worst_delay),
+            Some(delay) if delay <= r.worst_delay.scaled(RARE_LOSS) => {
+                format!("almost none on average, {full} when full")
+            }
+            Some(delay) => format!("{delay} on average, {full} when full"),
+            None => format!("{full} when full"),
         }
     }
 
@@ -113,21 +129,24 @@ impl RouterAdvice {
             }
             BufferChoice { loss: None, .. } => "not predicted".to_owned(),
             BufferChoice { loss: Some(loss), .. } if loss > 0.0 && loss < RARE_LOSS => {
-                format!("less than {}", percent(Some(RARE_LOSS)))
+                format!("less than {} %", RARE_LOSS * 100.0)
             }
-            BufferChoice { loss: Some(loss), .. } if self.source().is_some() => {
-                format!("{} %", Significant::<2>(loss * 100.0))
-            }
-            BufferChoice { loss, .. } => percent(loss),
+            BufferChoice { loss: Some(loss), .. } => self.percent(loss),
+        }
+    }
+
+    /// A loss with the digits that its source knows.
+    pub(super) fn percent(&self, loss: f64) -> String {
+        match self.source() {
+            Some(_) => format!("{} %", Significant::<2>(loss * 100.0)),
+            None => format!("{} %", Significant::<3>(loss * 100.0)),
         }
     }
 
     /// A delay with the digits that its source knows.
     fn known(&self, delay: Duration) -> Duration {
-        match self.source() {
-            Some(_) => Duration::from_secs_f64(two_digits(delay.as_secs_f64())),
-            None => delay,
-        }
+        let digits = if self.source().is_some() { two_digits } else { three_digits };
+        Duration::from_secs_f64(digits(delay.as_secs_f64()))
     }
 
     fn use_of_link(&self) -> String {
@@ -145,13 +164,14 @@ impl RouterAdvice {
         let r = &self.recommended;
         let [small, large] = self.transfers;
         let assumed = if self.question.flows.is_none() { " assumed" } else { "" };
+        let shown = |rate: Rate| Rate::from_f64(three_digits(rate.as_f64()));
         let flow = r.flow.map(|flow| match (r.flows, self.source()) {
             (n, Some(_)) => {
                 let flow = Rate::from_f64(two_digits(flow.as_f64()));
                 format!("{flow} on average for each of about {} flows", two_digits(n as f64))
             }
-            (1, None) => format!("{flow} for the flow{assumed}"),
-            (n, None) => format!("{flow} for each of {n} flows{assumed}"),
+            (1, None) => format!("{} for the flow{assumed}", shown(flow)),
+            (n, None) => format!("{} for each of {n} flows{assumed}", shown(flow)),
         });
         let transfers = [(small, r.short, 0), (large, r.bulk, 1)];
         // In congestion avoidance the size does not matter.
@@ -159,7 +179,7 @@ impl RouterAdvice {
             let rate = rate.filter(|rate| r.flow != Some(*rate))?;
             let rate = match r.errors {
                 Some(errors) => with_error(rate, errors[which]),
-                None => rate.to_string(),
+                None => shown(rate).to_string(),
             };
             Some(format!("{rate} for a transfer of {size}"))
         });

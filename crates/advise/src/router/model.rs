@@ -138,6 +138,12 @@ impl LinkModel {
         !self.traffic.outside().is_empty()
     }
 
+    /// Whether the loss is measured or the regression's. Closed forms only know the loss at which all flows have the same rate, whatever
+    /// the buffer: that rate is a bulk transfer's only if all flows persist.
+    pub(super) fn knows_loss(&self) -> bool {
+        !self.is_outside() || matches!(self.origins[0], Origin::Given | Origin::Fitted)
+    }
+
     /// Whether the best buffer follows from the M/M/1/B.
     pub(super) fn is_closed_form(&self) -> bool {
         self.origins.contains(&Origin::Queue)
@@ -252,10 +258,15 @@ impl LinkModel {
         }
     }
 
-    /// The median bulk transfer: transfers of more than eight mean sizes have their own Pareto tail.
-    pub(super) fn bulk_flow(&self) -> Result<ShortFlow, AdviceError> {
+    /// The median bulk transfer: transfers of more than eight mean sizes have their own Pareto tail. No larger than all of a sample.
+    pub(super) fn bulk_flow(&self, q: &RouterQuestion) -> Result<ShortFlow, AdviceError> {
         let median = BULK * libm::exp2(1.0 / self.traffic.tail_index);
-        Ok(ShortFlow::new(self.mean.size().scaled(median), self.mean.mss())?)
+        let median = self.mean.size().scaled(median);
+        let largest = match &q.mix {
+            Mix::Sizes(sizes) => sizes.last().copied(),
+            Mix::Short | Mix::Bulk => None,
+        };
+        Ok(ShortFlow::new(largest.map_or(median, |largest| largest.min(median)), self.mean.mss())?)
     }
 
     /// The short transfer to serve: of a sample of sizes its own, else the median of a Pareto distribution of the mean size.

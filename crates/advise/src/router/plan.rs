@@ -8,7 +8,7 @@ use sweetspot_theory::router::optimum::{Best, optimum};
 use sweetspot_theory::router::per_flow::{Favoured, Router};
 use sweetspot_theory::router::rules::{self, CongestionResponse};
 use sweetspot_theory::router::sensitivity::tolerance;
-use sweetspot_units::{Bytes, Duration, Percent, Rate};
+use sweetspot_units::{Bytes, Duration, Percent, Rate, Significant};
 
 use super::advice::{Basis, BufferChoice, BufferRange, RouterAdvice, Source};
 use super::formulas::formulas;
@@ -20,7 +20,7 @@ use crate::error::possible;
 /// The share of the best throughput that the range keeps.
 const SHARE: f64 = 0.9;
 
-/// The smallest buffer for `favour`: the bursts of single flows, or C T.
+/// The smallest buffer for `favour`: it holds the bursts of single flows, or C T.
 pub(super) fn smallest(favour: Favour, bdp: Packets) -> Result<Packets, TheoryError> {
     Packets::new(bursts(favour).min(bdp.get()))
 }
@@ -127,8 +127,10 @@ fn check(q: &RouterQuestion) -> Result<(), AdviceError> {
     possible(q.available != Some(Bytes::ZERO), "available", "0 B", "a device holds a packet")?;
     possible(q.size_mean != Some(Bytes::ZERO), "size_mean", "0 B", "it must be 1 B or more")?;
     let load = q.load.unwrap_or(1.0);
-    let why = "it must be above 0 and at most 100 %; for more demand, give the number of flows";
-    possible(load > 0.0 && load <= 1.0, "load", Percent(load), why)?;
+    let why =
+        "write a share above 0 and at most 1, such as 0.8 or 80%; for more demand, give --flows";
+    let given = format!("{} ({})", Significant::<4>(load), Percent(load));
+    possible(load > 0.0 && load <= 1.0, "load", given, why)?;
     let p = &q.parameters;
     for (name, given) in [("loss_a", p.loss_a), ("loss_b", p.loss_b)] {
         let good = given.is_none_or(|n| n.is_finite() && n > 0.0);
@@ -162,7 +164,7 @@ fn blame_the_form(error: AdviceError, model: &LinkModel) -> AdviceError {
 
 /// Router-buffer Table II: 30 packets for long flows, 20 for short ones, where the formula, which neglects the
 /// bursts of single flows, asks for none.
-fn bursts(favour: Favour) -> f64 {
+pub(super) fn bursts(favour: Favour) -> f64 {
     if favour == Favour::Throughput { 30.0 } else { 20.0 }
 }
 
@@ -285,13 +287,16 @@ struct BufferEvaluation<'a> {
     model: &'a LinkModel,
     short: ShortFlow,
     bulk: ShortFlow,
+    predicts_bulk: bool,
     input_rate: Rate,
 }
 
 impl<'a> BufferEvaluation<'a> {
     fn new(model: &'a LinkModel, q: &RouterQuestion) -> Result<BufferEvaluation<'a>, AdviceError> {
-        let (short, bulk) = (model.short_flow(q)?, model.bulk_flow()?);
-        Ok(BufferEvaluation { model, short, bulk, input_rate: q.input_rate })
+        let (short, bulk) = (model.short_flow(q)?, model.bulk_flow(q)?);
+        let persistence = size::persistence(q, model.mean.size(), model.link.bdp());
+        let predicts_bulk = model.knows_loss() || persistence == Some(1.0);
+        Ok(BufferEvaluation { model, short, bulk, predicts_bulk, input_rate: q.input_rate })
     }
 
     /// The M/M/1/B loses so little that eq. (2) would take bulk transfers for short ones.
@@ -344,7 +349,7 @@ impl<'a> BufferEvaluation<'a> {
             // By eq. (2) the time of a transfer is concave in its size, so that one of up to the mean size is no faster than the mean
             // flow (Jensen).
             short: rate(&self.short).map(|rate| flow.map_or(rate, |flow| rate.min(flow))),
-            bulk: rate(&self.bulk),
+            bulk: rate(&self.bulk).filter(|_| self.predicts_bulk),
             errors: None,
         })
     }

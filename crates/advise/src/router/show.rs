@@ -2,9 +2,9 @@
 
 use sweetspot_theory::Packets;
 use sweetspot_theory::router::traffic::Outside;
-use sweetspot_units::{Rate, Significant};
+use sweetspot_units::Significant;
 
-use super::simulated::SHARE;
+use super::plan::bursts;
 use super::table::printed;
 use super::{Basis, BufferChoice, Favour, RouterAdvice};
 use crate::formula::explained;
@@ -117,7 +117,7 @@ impl RouterAdvice {
             true => format!(
                 "With {:.0} packets {whom} would have {rate} instead of {own}, and a full buffer would delay all traffic by {}.",
                 best.buffer.get(),
-                best.worst_delay
+                best.full_delay()
             ),
         })
     }
@@ -125,9 +125,15 @@ impl RouterAdvice {
     /// The transfers that the buffer serves.
     fn whom(&self) -> String {
         let [short, bulk] = self.transfers;
+        let size = if self.question.favour == Favour::Throughput { bulk } else { short };
+        format!("{} of {size}", self.class())
+    }
+
+    /// The class of the transfers that the buffer serves.
+    pub(super) fn class(&self) -> &'static str {
         match self.question.favour {
-            Favour::Throughput => format!("bulk transfers of {bulk}"),
-            Favour::Short | Favour::Latency => format!("short transfers of {short}"),
+            Favour::Throughput => "bulk transfers",
+            Favour::Short | Favour::Latency => "short transfers",
         }
     }
 
@@ -135,6 +141,9 @@ impl RouterAdvice {
     fn why(&self) -> Vec<String> {
         let q = &self.question;
         let whom = self.whom();
+        if self.is_minimum() {
+            return self.minimum_why();
+        }
         vec![match self.basis {
             Basis::NothingQueues => {
                 let n = q.inputs.unwrap_or_default();
@@ -164,11 +173,12 @@ impl RouterAdvice {
                 "The buffer lies {}: the nearer a link is to overload, the more of a larger buffer is delay and not rate.",
                 self.ends_words(&whom)
             ),
-            Basis::RangeLow if self.is_near_best() => format!(
-                "It is the smallest buffer with which {whom} keep 90 % of their best rate or more, and the bursts of \
-                 single flows fit."
-            ),
-            Basis::RangeLow => "The bursts of single flows fit.".to_owned(),
+            Basis::RangeLow => {
+                let words = format!(
+                    "By formula it is the smallest buffer with which {whom} keep 90 % of their best rate."
+                );
+                return [Some(words), self.kept_words()].into_iter().flatten().collect();
+            }
             Basis::Simulation => format!(
                 "The bursts of single flows need it in the paper's simulations. The exponential that was measured \
                  neglects them and asks for no buffer for {whom}."
@@ -202,11 +212,31 @@ impl RouterAdvice {
         bulk && self.decided().is_some_and(|simulated| !simulated.compares_bulk())
     }
 
-    /// Whether the recommended buffer's rate is 90 % of the highest in the table or more.
-    fn is_near_best(&self) -> bool {
-        let rate = |row: &BufferChoice| row.rate(self.question.favour).map(Rate::as_f64);
+    /// Whether a rule asks for no more than the bursts of single flows.
+    pub(super) fn is_minimum(&self) -> bool {
+        let is_rule = matches!(self.basis, Basis::RangeLow | Basis::Optimum | Basis::Floor);
+        is_rule && self.recommended.buffer.get() == bursts(self.question.favour)
+    }
+
+    fn minimum_why(&self) -> Vec<String> {
+        let bursts = bursts(self.question.favour);
+        let words = format!(
+            "The rule asks for less than the {bursts} packets that hold the bursts of single flows (Prasad et al., Table II)."
+        );
+        [Some(words), self.kept_words()].into_iter().flatten().collect()
+    }
+
+    /// The share of the best rate in the table that the recommended buffer keeps.
+    fn kept_words(&self) -> Option<String> {
+        let favour = self.question.favour;
+        let rate = |row: &BufferChoice| Some(printed(row.rate(favour)?, row.source));
         let best = self.rows().iter().filter_map(rate).fold(0.0, f64::max);
-        rate(&self.recommended).is_some_and(|own| own >= SHARE * best)
+        let own = rate(&self.recommended)?;
+        Some(format!(
+            "With them, {} keep {:.0} % of the best rate in the table.",
+            self.whom(),
+            libm::floor(own / best * 100.0)
+        ))
     }
 
     fn verdict_words(&self) -> Vec<String> {
@@ -249,10 +279,14 @@ impl RouterAdvice {
         let low = range.low.get();
         Some(match range.high {
             Some(high) => format!(
-                "Between {low:.0} and {:.0} packets it keeps 90 % of its rate in the simulator.",
-                high.get()
+                "Between {low:.0} and {:.0} packets {} keep 90 % of that rate in the simulator.",
+                high.get(),
+                self.class()
             ),
-            None => format!("From {low:.0} packets on it keeps 90 % of its rate in the simulator."),
+            None => format!(
+                "From {low:.0} packets on {} keep 90 % of that rate in the simulator.",
+                self.class()
+            ),
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use sweetspot_units::{Duration, Rate, Significant};
 
+use super::lines::RARE_LOSS;
 use super::{BufferChoice, RouterAdvice, Source};
 use crate::text::{row, table, two_digits, wrap};
 
@@ -57,6 +58,18 @@ impl RouterAdvice {
                 "full, mean: queueing delay, ms. short, bulk: Mbit/s, medians of transfers like {small} and {large}, to two digits. \
                  Numbers between the buffers tried are interpolated. -: not simulated, or too few finished."
             ),
+            (true, None) if self.persists() => {
+                "full, mean: queueing delay, ms. short, bulk: Mbit/s, a flow's equal share. -: not predicted."
+                    .to_owned()
+            }
+            (true, None) if self.lacks_bulk_rate() => {
+                let is_share = self.recommended.short == self.recommended.flow;
+                let of = match is_share {
+                    true => ", a flow's share".to_owned(),
+                    false => format!(" of a transfer of {small}"),
+                };
+                format!("full, mean: queueing delay, ms. short: Mbit/s{of}. -: not predicted.")
+            }
             (true, None) => format!(
                 "full, mean: queueing delay, ms. short, bulk: Mbit/s of a transfer of {small} and of one of {large}. -: not predicted."
             ),
@@ -64,7 +77,11 @@ impl RouterAdvice {
         };
         let mut all = vec![columns];
         let flows = if self.flows == 1 { "flow" } else { "flows" };
-        let assumed = if self.question.flows.is_none() { ", assumed" } else { "" };
+        let assumed = match (self.question.flows, self.source()) {
+            (None, Some(_)) => ", assumed by the rules",
+            (None, None) => ", assumed",
+            (Some(_), _) => "",
+        };
         all.extend(self.rules.iter().filter_map(|rule| match rule.name {
             "L-model" => Some("L-model: eq. (11).".to_owned()),
             "BDP/sqrt(n)" => Some(format!("n: {} {flows}{assumed}.", self.flows)),
@@ -74,6 +91,13 @@ impl RouterAdvice {
             _ => None,
         }));
         all.join(" ")
+    }
+}
+
+impl RouterAdvice {
+    /// Whether all flows persist, so that each has the same rate.
+    fn persists(&self) -> bool {
+        self.two_rules.as_ref().is_some_and(|two| two.persistence == 1.0)
     }
 }
 
@@ -118,9 +142,14 @@ fn cells(choices: &[BufferChoice]) -> String {
             &format!("{:.0}", c.buffer.get()),
             &c.bytes,
             &ms(c.worst_delay),
-            &c.mean_delay
-                .map_or("-".to_owned(), |d| ms(Duration::from_secs_f64(digits(d.as_secs_f64())))),
-            &percent(loss, |loss| Significant::<3>(loss).to_string()),
+            &c.mean_delay.map_or("-".to_owned(), |d| match d > c.worst_delay.scaled(RARE_LOSS) {
+                true => ms(Duration::from_secs_f64(digits(d.as_secs_f64()))),
+                false => "~0".to_owned(),
+            }),
+            &percent(loss, |loss| match loss < RARE_LOSS * 100.0 {
+                true => format!("<{}", RARE_LOSS * 100.0),
+                false => Significant::<3>(loss).to_string(),
+            }),
             &percent(c.used, |used| format!("{used:.1}")),
             &known(c.short),
             &known(c.bulk),

@@ -161,6 +161,81 @@ fn law_outside_of_the_regressions_range_the_buffer_is_a_closed_forms() {
 }
 
 #[test]
+fn closed_forms_predict_bulk_transfers_only_where_all_flows_persist() {
+    // Outside of the regression's range, the loss follows from the flows' equal rates, whatever the buffer.
+    let advice = advise(&question("10Gbit/s")).unwrap();
+    assert!(advice.is_closed_form() && advice.recommended.short.is_some());
+    let all = || advice.rules.iter().chain([&advice.recommended]);
+    assert!(all().all(|choice| choice.bulk.is_none()), "{advice:?}");
+    assert!(advice.json()["bulk_bps"].is_null());
+    let text = advice.answer(80).replace("\n        ", " ");
+    assert!(text.contains("they do not predict the rate of bulk transfers"), "{text}");
+    // One flow has the link to itself, whatever its size; 98 % of 1 Gbit/s.
+    let alone = advise(&RouterQuestion { flows: Some(1), ..question("10Gbit/s") }).unwrap();
+    assert_eq!(alone.recommended.bulk, Some(Rate::from_mbit_per_second(980)));
+    let text = alone.text(false, 80).replace('\n', " ");
+    assert!(text.contains("Mbit/s, a flow's equal share") && !text.contains(" GB"), "{text}");
+    // A measured loss tells bulk transfers apart.
+    let measured = RouterQuestion { parameters: poisson(), ..question("10Gbit/s") };
+    assert!(advise(&measured).unwrap().recommended.bulk.is_some());
+}
+
+#[test]
+fn no_bulk_transfer_is_larger_than_all_of_a_sample() {
+    // The mean is 5.03 MB. 8 x 2^(1 / 1.5) means are 63.9 MB.
+    let sizes = vec![10_000, 80_000, 15_000_000].into_iter().map(Bytes::new).collect();
+    let q = RouterQuestion { mix: Mix::Sizes(sizes), ..question("10Gbit/s") };
+    assert_eq!(advise(&q).unwrap().transfers[1], Bytes::new(15_000_000));
+}
+
+#[test]
+fn a_buffer_for_single_bursts_says_so_and_warns_of_its_loss() {
+    let q = RouterQuestion {
+        rate: "50Mbit/s".parse().unwrap(),
+        favour: Favour::Latency,
+        ..question("500Mbit/s")
+    };
+    let advice = advise(&q).unwrap();
+    assert_eq!(advice.recommended.buffer.get(), 20.0);
+    let text = advice.text(false, 80).replace('\n', " ");
+    assert!(
+        text.contains("less than the 20 packets that hold the bursts of single flows"),
+        "{text}"
+    );
+    // 0.691 of 0.721 Mbit/s.
+    assert!(text.contains("keep 95 % of the best rate in the table"), "{text}");
+    // 100 flows, for which the formula's buffer loses 7.25 %: sqrt(1.5 / 0.0725) are 4.5 packets.
+    let crowd = RouterQuestion { favour: Favour::Throughput, flows: Some(100), ..q };
+    let warnings = advise(&crowd).unwrap().warnings().join(" ");
+    assert!(warnings.contains("loses 7.25 % of the packets"), "{warnings}");
+    assert!(warnings.contains("about 5 in flight"), "{warnings}");
+}
+
+#[test]
+fn a_loss_too_small_to_matter_is_a_bound() {
+    // One flow: eq. (3) gives a loss of 1.1e-5 and less.
+    let q = RouterQuestion {
+        rate: "50Mbit/s".parse().unwrap(),
+        flows: Some(1),
+        ..question("500Mbit/s")
+    };
+    let advice = advise(&q).unwrap();
+    assert!(advice.recommended.loss.is_some_and(|loss| loss > 0.0 && loss < 1e-4), "{advice:?}");
+    let text = advice.text(false, 80);
+    assert!(text.contains("loss    less than 0.01 %") && text.contains(" <0.01 "), "{text}");
+}
+
+#[test]
+fn a_load_above_the_link_is_refused_with_how_it_was_read() {
+    let error = advise(&RouterQuestion { load: Some(120.0), ..question("10Gbit/s") });
+    let error = error.unwrap_err().to_string();
+    assert!(
+        error.contains("load 120 (12000 %)") && error.contains("such as 0.8 or 80%"),
+        "{error}"
+    );
+}
+
+#[test]
 fn flows_too_short_to_fill_the_link_are_not_promised_a_share_of_it() {
     // 80 kB are 54 packets in 6 round trips of 60 ms: 1.778 Mbit/s each and 35.6 Mbit/s together, 3.6 % of the link.
     let q = RouterQuestion {

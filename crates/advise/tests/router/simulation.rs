@@ -153,13 +153,15 @@ fn the_range_is_that_of_the_table_shown() {
     table.buffers[0].buffer = Packets::new(2.0).unwrap();
     let found = advice.clone().decided_by(table.clone()).text(true, 80).replace('\n', " ");
     let from = advice.recommended.buffer.get();
-    let words = format!("From {from:.0} packets on it keeps 90 % of its rate in the simulator.");
+    let words = format!(
+        "From {from:.0} packets on short transfers keep 90 % of that rate in the simulator."
+    );
     assert!(found.contains(&words), "{found}");
-    assert!(found.contains("keep 90 % of their best rate or more"), "{found}");
-    // Half of the best: the claim of the formula is dropped.
+    assert!(found.contains("keep 100 % of the best rate in the table"), "{found}");
+    // Half of the best.
     table.buffers[2].short.rate = Rate::from_bits_per_second(2_000_000);
     let found = advice.decided_by(table).text(true, 80).replace('\n', " ");
-    assert!(!found.contains("best rate or more"), "{found}");
+    assert!(found.contains("keep 50 % of the best rate in the table"), "{found}");
 }
 
 #[test]
