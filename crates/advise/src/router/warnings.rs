@@ -26,7 +26,7 @@ impl RouterAdvice {
              (Prasad, Dovrolis, Thottan). Fit the formulas to measurements of the link (--fit)."
                 .to_owned()
         });
-        let overload = self.overload().or_else(|| self.losses());
+        let overload = self.overload().or_else(|| self.losses()).or_else(|| self.many_losses());
         let all = [overload, self.too_few_flows(), part, unsimulated, neither];
         all.into_iter().flatten().collect()
     }
@@ -56,7 +56,7 @@ impl RouterAdvice {
         Some(format!(
             "Warning: the link is overloaded. Even a buffer of C x T loses {} of the packets, so flows have fewer than \
              four in flight and wait for timeouts. A larger buffer mostly adds delay; fewer flows or a faster link help.",
-            percent(Some(loss))
+            self.percent(loss)
         ))
     }
 
@@ -66,13 +66,25 @@ impl RouterAdvice {
         // Above that loss closed forms give no number.
         let is_above = r.loss.is_none() && r.used.is_some() && r.mean_delay.is_some();
         let loss = match r.loss.filter(|loss| *loss > OVERLOAD_LOSS) {
-            Some(loss) => percent(Some(loss)),
+            Some(loss) => self.percent(loss),
             None if is_above => format!("more than {}", percent(Some(OVERLOAD_LOSS))),
             None => return None,
         };
         Some(format!(
             "Warning: this buffer loses {loss} of the packets, so flows have fewer than four in flight and wait for timeouts. \
              A larger one would lose less."
+        ))
+    }
+
+    // Mathis et al. 1997: Reno's mean window is sqrt(3 / 2p).
+    /// The remark that the recommended buffer leaves its flows few packets in flight: from half of the loss of an overload on.
+    fn many_losses(&self) -> Option<String> {
+        let loss = self.recommended.loss.filter(|loss| *loss > OVERLOAD_LOSS / 2.0)?;
+        Some(format!(
+            "Warning: this buffer loses {} of the packets, so flows average about {:.0} in flight, and many losses end in \
+             timeouts. A larger buffer would lose less.",
+            self.percent(loss),
+            libm::sqrt(1.5 / loss)
         ))
     }
 
