@@ -208,18 +208,16 @@ impl RouterAdvice {
     /// The gain and the cost of a larger buffer than the recommended one, by the numbers in the table.
     fn trade(&self, larger: &BufferChoice) -> String {
         let r = &self.recommended;
-        let whom = match self.question.favour {
-            Favour::Throughput => "bulk transfers",
-            Favour::Short | Favour::Latency => "short transfers",
-        };
-        let favour = self.question.favour;
+        let (whom, favour) = (self.class(), self.question.favour);
+        let less = self.cost_of_less(larger);
         let of = |choice: &BufferChoice| Some((choice.rate(favour)?, choice.error(favour)));
         // Closed forms give rates too roughly to compare.
         let is_rough = self.is_closed_form() && self.source().is_none();
         let rates = of(larger).zip(of(r)).filter(|_| !is_rough);
         let delay = format!(
             "when full it delays all traffic by {} instead of {}",
-            larger.worst_delay, r.worst_delay
+            larger.full_delay(),
+            r.full_delay()
         );
         let rates = rates.map(|((rate, error), (own, own_error))| {
             // A difference within twice its standard error is chance.
@@ -233,10 +231,28 @@ impl RouterAdvice {
                 format!("{whom} get {rate} instead of {own} Mbit/s, but {delay}")
             }
             Some((rate, own)) if rate < own => {
-                format!("{whom} get {rate} instead of {own} Mbit/s, and {delay}; configure less")
+                format!("{whom} get {rate} instead of {own} Mbit/s, and {delay}; {less}")
             }
-            Some(_) => format!("{whom} are no faster, and {delay}; configure less"),
-            None => format!("{delay}; configure less"),
+            Some(_) => format!("{whom} are no faster, and {delay}; {less}"),
+            None => format!("{delay}; {less}"),
+        }
+    }
+
+    /// The advice to configure less than `larger`, and the cost to bulk transfers.
+    fn cost_of_less(&self, larger: &BufferChoice) -> String {
+        let r = &self.recommended;
+        let rates = larger.bulk.zip(r.bulk);
+        let rates =
+            rates.map(|(large, own)| [printed(large, larger.source), printed(own, r.source)]);
+        match rates {
+            Some([large, own]) if own < large => {
+                format!("configure less, although bulk transfers fall from {large} to {own} Mbit/s")
+            }
+            Some(_) => "configure less".to_owned(),
+            None => {
+                "configure less if bulk transfers, whose rates are not predicted, may lose some"
+                    .to_owned()
+            }
         }
     }
 }
