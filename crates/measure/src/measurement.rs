@@ -328,7 +328,7 @@ impl Measurement {
 
     fn stream(&self, d: usize, rate: Rate, length: Duration, echoes: bool) -> Step {
         let size = self.plan.packet;
-        let packets = (rate * length).in_packets(size);
+        let packets = packets_in(rate * length, size);
         Step::Stream {
             direction: self.plan.directions[d],
             packets: packets.clamp(MIN_STREAM_PACKETS, MAX_STREAM_PACKETS),
@@ -371,7 +371,7 @@ impl Measurement {
     }
 
     fn at_random(&self, d: usize, size: Bytes, rate: Rate, spacing: Spacing) -> Option<Step> {
-        let packets = (rate * self.plan.sparse).in_packets(size).min(MAX_STREAM_PACKETS);
+        let packets = packets_in(rate * self.plan.sparse, size).min(MAX_STREAM_PACKETS);
         (packets >= MIN_STREAM_PACKETS).then(|| Step::Stream {
             direction: self.plan.directions[d],
             packets,
@@ -415,7 +415,7 @@ impl Measurement {
         let available = self.available(d)?;
         let fastest = ECHO_SIZE.as_f64() * 8.0 * LOSS_PACKETS_PER_SECOND;
         let rate = Rate::from_f64((available.as_f64() * LOSS_SHARE).min(fastest));
-        let packets = (rate * LONGEST_LOSS).in_packets(ECHO_SIZE).min(self.plan.loss_packets);
+        let packets = packets_in(rate * LONGEST_LOSS, ECHO_SIZE).min(self.plan.loss_packets);
         (packets >= MIN_STREAM_PACKETS).then(|| Step::Stream {
             direction: self.plan.directions[d],
             packets,
@@ -491,13 +491,7 @@ fn cost_of(step: &Step, result: &StepResult) -> Bytes {
     }
 }
 
-/// Packets that fill a number of bytes.
-trait InPackets {
-    fn in_packets(self, size: Bytes) -> u32;
-}
-
-impl InPackets for Bytes {
-    fn in_packets(self, size: Bytes) -> u32 {
-        u32::try_from(self.get().div_ceil(size.get().max(1))).unwrap_or(u32::MAX)
-    }
+/// Packets of `size` that fill `bytes`.
+fn packets_in(bytes: Bytes, size: Bytes) -> u32 {
+    u32::try_from(bytes.get().div_ceil(size.get().max(1))).unwrap_or(u32::MAX)
 }
