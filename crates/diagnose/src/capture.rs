@@ -361,7 +361,13 @@ pub fn flows(connection: &Connection) -> Vec<Flow> {
     }
     let main = usize::from(bytes(1) > bytes(0));
     let told = |side: usize| bytes(side) > 0 && (side == main || bytes(side) * 10 >= bytes(main));
-    [main, 1 - main].into_iter().filter(|s| told(*s)).map(|side| flow(connection, side)).collect()
+    let sides = [main, 1 - main].into_iter().filter(|side| told(*side));
+    let mut flows: Vec<Flow> = sides.map(|side| flow(connection, side)).collect();
+    if let [one, other] = &mut flows[..] {
+        one.answers_late_messages(other);
+        other.answers_late_messages(one);
+    }
+    flows
 }
 
 fn flow(connection: &Connection, side: usize) -> Flow {
@@ -372,9 +378,10 @@ fn flow(connection: &Connection, side: usize) -> Flow {
     let agreed = offers.iter().flatten().all(|offer| offer.scale.is_some());
     evidence.unscaled = evidence.scale.is_some() && !agreed;
     let sack = offers[0].zip(offers[1]).map(|(opener, opened)| opener.sack && opened.sack);
+    let path = PathEstimate::new(stream, evidence.goodput, connection.ends[side].is_ipv6());
+    evidence.doubts_capacity = path.capacity_bps.value().is_none();
     let mut flow = Flow::new(connection.ends[side], connection.ends[1 - side], limits, &evidence);
     flow.facts = Some(Facts::new(stream, evidence.scale, sack));
-    let path = PathEstimate::new(stream, evidence.goodput, connection.ends[side].is_ipv6());
     let held = [flow.verdict.share_of_time, limits.family_share(Class::Application)];
     flow.replay = Some(Replay::new(flow.verdict.cause, held, &evidence, &path));
     flow.path = Some(path);

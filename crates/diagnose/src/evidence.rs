@@ -1,6 +1,7 @@
 use serde::Serialize;
 use sweetspot_units::{Bytes, Duration, Rate};
 
+use crate::limits::MIN_PRINTED_SHARE;
 use crate::{Class, WindowClamp};
 
 /// A time in which nothing was answered.
@@ -18,6 +19,14 @@ pub struct Stall {
     pub beyond: bool,
     /// Whether the capture has no packet of the receiver at all.
     pub unheard: bool,
+}
+
+impl Stall {
+    /// Whether it has a printed share of the time `lasted`, and the sender tried again meanwhile: a closed window is no silence.
+    pub(crate) fn matters(&self, lasted: Duration) -> bool {
+        let is_long = self.lasted >= lasted.scaled(MIN_PRINTED_SHARE);
+        is_long && (self.repeats > 0 || !self.ended) && !self.beyond
+    }
 }
 
 /// How a connection failed to open.
@@ -75,6 +84,8 @@ pub struct Evidence {
     pub goodput: Rate,
     /// The payload that the path could deliver, where that was seen.
     pub capacity: Option<Rate>,
+    /// The capacity rests on too few or too different rates to promise it.
+    pub doubts_capacity: bool,
     /// The other connections on the path, if they carried a part of its capacity.
     pub shared: Option<SharedPath>,
     /// The most that was delivered in a round trip.

@@ -3,6 +3,7 @@
 use sweetspot_units::{Bytes, Duration};
 
 use crate::evidence::Failure;
+use crate::quantities::ms;
 use crate::recorded::ONE_INTERVAL;
 use crate::words::{has_nagle, standing};
 use crate::{Arrivals, Class, Evidence, HostBuffer, Reader, WindowClamp};
@@ -10,9 +11,7 @@ use crate::{Arrivals, Class, Evidence, HostBuffer, Reader, WindowClamp};
 /// The remedy, as a sentence.
 pub fn fix(class: Class, e: &Evidence) -> String {
     let words = match class {
-        Class::Opportunity => {
-            "Nothing is wrong. Fewer, longer connections (keep-alive) avoid repeated handshakes and slow starts."
-        }
+        Class::Opportunity => return opportunity_fix(e),
         Class::Congestion => {
             "Find where packets are lost. If a buffer is too small for bursts, pace the sender (SO_MAX_PACING_RATE, bbr, \
              or sweetspot send). If losses are random, repair the link."
@@ -49,6 +48,9 @@ pub fn fix(class: Class, e: &Evidence) -> String {
             "In the requesting program: send the next request before the last answer has arrived (pipelining, several \
              connections), or find out what the receiver's program waits for."
         }
+        Class::Idle if e.stall.is_some_and(|stall| stall.matters(e.lasted)) => {
+            "The idle time needs no fix: the connection was kept open without data to send. For the silence, capture at both ends."
+        }
         Class::Idle => "Nothing to fix: the connection was kept open without data to send.",
         Class::Pacing => "On the sender: raise or remove SO_MAX_PACING_RATE.",
         Class::Stalled => return stalled_fix(e),
@@ -61,6 +63,15 @@ pub fn fix(class: Class, e: &Evidence) -> String {
         Class::Unknown => unknown_fix(e),
     };
     words.to_owned()
+}
+
+/// The handshake takes a round trip, and slow start one for each doubling, whatever the capacity.
+fn opportunity_fix(e: &Evidence) -> String {
+    let round_trip = e.rtt_min.or(e.rtt).map_or(String::new(), |rtt| format!(" of {}", ms(rtt)));
+    format!(
+        "The handshake takes a round trip{round_trip}, and so does each doubling in slow start. Fewer, longer connections (keep-alive) \
+         avoid repeated ones; a nearer server shortens them."
+    )
 }
 
 /// The next step if the limit is not known.
@@ -199,8 +210,8 @@ fn bandwidth_fix(e: &Evidence) -> String {
     }
     match e.sweet_spot() {
         Some(window) if standing(e).is_some() => format!(
-            "Only a faster path would help. A window of {window} on the receiver (sweetspot tune) keeps the rate and empties the \
-             queue."
+            "Only a faster path would help. A window of {window} on the receiver, the capacity times the RTT without the queue, keeps the rate \
+             and empties the queue (sweetspot tune)."
         ),
         _ if standing(e).is_some() => "Only a faster path would help. An AQM at the bottleneck (fq_codel) would keep its queue \
                                        short."

@@ -7,7 +7,14 @@ use crate::capture::Classifier;
 use crate::joined::Joined;
 use crate::limits::rounded;
 use crate::path::{NoReplay, PathEstimate, Replay, Simulation};
+use crate::words::has_nagle;
 use crate::{Class, Evidence, Facts, LimitVerdict, Limits, SharedPath, in_rate};
+
+/// The limit of a connection that its receiver does not hold, in a table.
+pub const SENDER_OR_PATH: &str = "sender or path";
+
+/// From this share of the rate on, the mean over all of the time says the same.
+const SAME_RATE: f64 = 0.9;
 
 /// The diagnosis of a flow: the data that one end of a connection sent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -99,10 +106,40 @@ pub struct ApplicationTime {
 }
 
 impl Flow {
-    /// The rate in words.
+    /// The rate in words. A capture's is that from the first data to the last; the handshake, or a rest at an end, may take as long.
     pub fn rate(&self) -> String {
-        let rate = in_rate(Rate::from_f64(self.goodput_bps));
-        if self.goodput_is_while_sending { format!("{rate} while it was sending") } else { rate }
+        let goodput = Rate::from_f64(self.goodput_bps);
+        let rate = in_rate(goodput);
+        let Evidence { bytes, lasted, .. } = self.evidence;
+        let whole = (lasted > Duration::ZERO && !self.evidence.is_sampled).then(|| bytes / lasted);
+        match whole.filter(|whole| *whole < goodput.scaled(SAME_RATE)) {
+            _ if self.goodput_is_while_sending => format!("{rate} while it was sending"),
+            Some(whole) => format!(
+                "{rate} from the first data to the last, {} over all {lasted}",
+                in_rate(whole)
+            ),
+            None => rate,
+        }
+    }
+
+    /// The shares of its time in words. What a live receiver does not know is the sender's or the path's.
+    pub fn time(&self) -> String {
+        let by_receiver = self.evidence.is_sampled && !self.counts_retransmissions;
+        self.limits.words_as(|class| match class {
+            Class::Unknown if by_receiver => SENDER_OR_PATH,
+            class => class.words(),
+        })
+    }
+
+    /// Takes its fix from `other`, the data in the other direction, if that is what it answers: messages that Nagle's algorithm holds.
+    pub(crate) fn answers_late_messages(&mut self, other: &Flow) {
+        let answers =
+            self.verdict.cause == Class::WaitingForPeer && self.evidence.granted.is_none();
+        if answers && other.verdict.cause == Class::Application && has_nagle(&other.evidence) {
+            self.fix = "Nagle's algorithm holds the messages that this data answers: see the other direction."
+                .to_owned();
+            self.verdict.fix.clone_from(&self.fix);
+        }
     }
 
     /// The diagnosis of the data from `source` to `destination`.
@@ -145,5 +182,51 @@ impl Flow {
             simulated: None,
             verdict,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sweetspot_units::Bytes;
+
+    use super::*;
+
+    fn flow(class: Class, evidence: &Evidence) -> Flow {
+        let [from, to] = [1, 2].map(|n| SocketAddr::from(([192, 0, 2, n], 5000)));
+        Flow::new(from, to, Limits::only(class, Duration::from_secs(1)), evidence)
+    }
+
+    /// 1 MB in 400 ms are 20 Mbit/s; with the handshake it took 550 ms, 14.5 Mbit/s.
+    #[test]
+    fn a_rate_names_its_time_where_the_whole_time_gives_another() {
+        let goodput = Rate::from_mbit_per_second(20);
+        let of = |ms, is_sampled| {
+            let (bytes, lasted) = (Bytes::new(1_000_000), Duration::from_millis(ms));
+            let evidence = Evidence { goodput, bytes, lasted, is_sampled, ..Evidence::default() };
+            flow(Class::Opportunity, &evidence).rate()
+        };
+        assert_eq!(
+            of(550, false),
+            "20.0 Mbit/s from the first data to the last, 14.5 Mbit/s over all 550 ms"
+        );
+        assert_eq!([of(420, false), of(550, true)], ["20.0 Mbit/s"; 2]);
+    }
+
+    #[test]
+    fn unknown_time_of_a_live_receiver_is_the_senders_or_the_paths() {
+        let receiver = Evidence { is_sampled: true, ..Evidence::default() };
+        assert_eq!(flow(Class::Unknown, &receiver).time(), "sender or path 100 %");
+        let sender = Evidence { retransmitted: Some(0), ..receiver };
+        assert_eq!(flow(Class::Unknown, &sender).time(), "unknown 100 %");
+    }
+
+    #[test]
+    fn an_answer_to_late_messages_has_no_fix_of_its_own() {
+        let nagle = Some(crate::Nagle { waits: 9, time: Duration::from_millis(360), leads: true });
+        let messages = flow(Class::Application, &Evidence { nagle, ..Evidence::default() });
+        let mut answers = flow(Class::WaitingForPeer, &Evidence::default());
+        answers.answers_late_messages(&messages);
+        assert!(answers.fix.contains("see the other direction"), "{}", answers.fix);
+        assert_eq!(answers.fix, answers.verdict.fix);
     }
 }

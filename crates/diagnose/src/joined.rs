@@ -204,7 +204,7 @@ impl Joined {
         let ms = |s: f64| format!("{:.1} ms", s * 1e3);
         let way = |way: &OneWay| {
             format!(
-                "{} in the median and {} at most for 99 in 100, {} of {} lost",
+                "median {}, 99th percentile {}, {} of {} lost",
                 ms(way.median_s),
                 ms(way.p99_s),
                 way.lost,

@@ -104,8 +104,13 @@ impl Limits {
 
     /// The shares as a list in words, the largest first; shares below half a per cent are left out.
     pub fn words(&self) -> String {
+        self.words_as(Class::words)
+    }
+
+    /// The same with other names of the classes.
+    pub(crate) fn words_as(&self, name: impl Fn(Class) -> &'static str) -> String {
         let shares = self.shares().into_iter().filter(|(_, share)| *share >= MIN_PRINTED_SHARE);
-        let words = shares.map(|(class, share)| format!("{class} {:.0} %", percent(share)));
+        let words = shares.map(|(class, share)| format!("{} {:.0} %", name(class), percent(share)));
         words.collect::<Vec<_>>().join(", ")
     }
 

@@ -33,7 +33,11 @@ pub fn beside(stream: &Stream, cause: Class, e: &Evidence) -> Vec<String> {
     let granted = (granted, words::granted_beside(stream.granted_flight(), granted));
     let granted = Some(granted).filter(|_| !told && stream.is_granted_by_rule());
     let both = [nagle, granted].into_iter().flatten();
-    both.filter(|(share, _)| *share >= MIN_PRINTED_SHARE).map(|(_, words)| words).collect()
+    let both = both.filter(|(share, _)| *share >= MIN_PRINTED_SHARE).map(|(_, words)| words);
+    // The verdicts on stalls and on congestion name it themselves.
+    let silence = e.stall.filter(|stall| stall.matters(e.lasted));
+    let silence = silence.filter(|_| !matches!(cause, Class::Stalled | Class::Congestion));
+    both.chain(silence.map(|stall| format!("for {}", words::silence(&stall)))).collect()
 }
 
 /// Segments that went again because the receiver had taken its window back.

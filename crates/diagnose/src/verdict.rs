@@ -3,6 +3,7 @@ use sweetspot_units::Rate;
 
 use crate::explained::{allowed, explains};
 use crate::fix::fix;
+use crate::gain::gain;
 use crate::limits::rounded;
 use crate::{Class, Evidence, Limits, words};
 
@@ -71,7 +72,7 @@ impl LimitVerdict {
         let mut evidence = *evidence;
         let NamedLimit { class, cause, share_of_time: share, cause_share: own } =
             NamedLimit::settled(&mut limits, &mut evidence);
-        let gain = words::gain(cause, own, &evidence);
+        let gain = gain(cause, own, &evidence);
         LimitVerdict {
             class,
             cause,

@@ -1,94 +1,12 @@
 //! Verdicts as sentences: the limit, the evidence, the gain.
 
-use sweetspot_theory::reno::pftk;
-use sweetspot_units::{Bytes, Duration, Probability, Rate};
+use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::evidence::{Failure, Nagle, Stall};
-use crate::explained::{FACTOR, allowed};
+use crate::explained::allowed;
+use crate::gain::{outruns_losses, usual_rtt};
 use crate::quantities::{counted, in_bytes, in_rate, ms, times};
 use crate::{Arrivals, Class, Evidence, Reader, SharedPath, WindowClamp, percent};
-
-/// The window with which a connection starts, in segments (RFC 6928).
-const INITIAL_WINDOW: f64 = 10.0;
-
-/// The gain if `class`, which limited for `share` of the time, no longer does: up to the path's capacity, where that was seen and
-/// no other known limit comes first. A rate at or below another limit shows what that limit left, and not how much more it allows.
-pub fn gain(class: Class, share: f64, e: &Evidence) -> Option<Rate> {
-    match class {
-        Class::Bandwidth => return Some(Rate::ZERO),
-        Class::ReceiverWindow
-        | Class::ReceiverApplication
-        | Class::SenderWindow
-        | Class::Congestion
-        | Class::Application
-        | Class::Pacing
-        | Class::Transport => {}
-        Class::WaitingForPeer if e.granted.is_some() => {}
-        _ => return None,
-    }
-    // A mean over all time with data in flight shows neither the rate over time nor a faster one.
-    let capacity = e.capacity.filter(|_| !e.is_one_reading)?;
-    let windows = windows_limit(e).filter(|_| class != Class::ReceiverWindow);
-    let losses = loss_limit(e).filter(|_| class != Class::Congestion);
-    let others = [windows, losses, starting_limit(e), remaining_limit(share, e)];
-    let first = others.into_iter().flatten().all(|other| other >= capacity);
-    first.then(|| capacity.saturating_sub(e.goodput))
-}
-
-/// The rate that the largest advertised window allows.
-fn windows_limit(e: &Evidence) -> Option<Rate> {
-    Some(e.largest_window? / usual_rtt(e)?)
-}
-
-/// The RTT to expect. The shortest one may be of an empty path that does not come back, and would promise too much.
-fn usual_rtt(e: &Evidence) -> Option<Duration> {
-    e.rtt.or(e.rtt_min).filter(|rtt| *rtt > Duration::ZERO)
-}
-
-/// The mean rate if a limit's `share` of the time took no time at all: the rest of the time still passes (G. Amdahl, "Validity of
-/// the single processor approach", AFIPS 1967).
-fn remaining_limit(share: f64, e: &Evidence) -> Option<Rate> {
-    (share < 1.0).then(|| e.goodput.scaled(1.0 / (1.0 - share)))
-}
-
-/// The rate that slow start allows a transfer of this size: the window doubles each round trip.
-fn starting_limit(e: &Evidence) -> Option<Rate> {
-    let rtt = usual_rtt(e)?;
-    let first = e.mss.as_f64().max(1.0) * INITIAL_WINDOW;
-    let rounds = (e.bytes.as_f64() / first + 1.0).log2().ceil().max(1.0);
-    Some(e.bytes / rtt.scaled(rounds))
-}
-
-/// Reno's rate at the losses seen.
-fn loss_limit(e: &Evidence) -> Option<Rate> {
-    Some(loss_model(e)?.approximate())
-}
-
-/// The rates that the losses seen allow loss-based senders: the lower and the higher of Reno's and CUBIC's.
-pub fn rates_at_losses(e: &Evidence) -> Option<[Rate; 2]> {
-    let model = loss_model(e)?;
-    let [reno, cubic] = [model.approximate(), model.cubic()];
-    Some([reno.min(cubic), reno.max(cubic)])
-}
-
-/// Whether the flow is faster than the losses seen allow a loss-based sender.
-pub fn outruns_losses(e: &Evidence) -> bool {
-    rates_at_losses(e).is_some_and(|[_, high]| e.goodput > high.scaled(FACTOR))
-}
-
-fn loss_model(e: &Evidence) -> Option<pftk::Flow> {
-    // PFTK holds where loss is a steady state and not a few events.
-    const STEADY: u64 = 5;
-    let rtt = e.rtt.filter(|_| e.loss_events >= STEADY)?;
-    // A receiver does not know how many segments were sent, only the payload that they brought.
-    let segments = match e.retransmitted {
-        Some(_) => e.segments,
-        None => e.bytes.get() / e.mss.get().max(1),
-    };
-    let p = Probability::new(e.loss_events as f64 / segments.max(1) as f64)?;
-    let timeout = rtt + Duration::from_millis(200);
-    pftk::Flow::new(e.mss, rtt, timeout, p).ok()
-}
 
 /// Whether a family's share, as printed, is larger than its leading class's.
 pub fn is_shared([family, own]: [f64; 2]) -> bool {
@@ -107,8 +25,14 @@ pub fn part(cause: Class) -> &'static str {
 /// The share of the applications together, and of the one that had most of it.
 fn applications(shares: [f64; 2], most: &str) -> String {
     let [family, own] = shares.map(percent);
+    let part = if is_mostly(shares) { "mostly" } else { "partly" };
     let own = if is_shared(shares) { format!(" ({own} %)") } else { String::new() };
-    format!("{family} % of the time limited by the applications, mostly {most}{own}")
+    format!("{family} % of the time limited by the applications, {part} {most}{own}")
+}
+
+/// Whether the leading class has clearly more than half of its family's share.
+fn is_mostly([family, own]: [f64; 2]) -> bool {
+    own > 0.6 * family
 }
 
 /// The verdict as a paragraph; the shares are of the family and of its leading class.
@@ -314,8 +238,13 @@ fn timeouts(what: &str, e: &Evidence) -> String {
 
 /// A silence, beside another verdict.
 fn pause(stall: &Stall) -> String {
+    format!(" For {}.", silence(stall))
+}
+
+/// How long nothing was acknowledged, after "for".
+pub fn silence(stall: &Stall) -> String {
     let end = if stall.ended { "then the receiver answered" } else { "no answer came after that" };
-    format!(" For {}, from {} on, nothing was acknowledged; {end}.", stall.lasted, stall.after)
+    format!("{}, from {} on, nothing was acknowledged; {end}", stall.lasted, stall.after)
 }
 
 fn stalled(percent: f64, e: &Evidence) -> String {
@@ -403,7 +332,8 @@ fn receiver_window(percent: f64, e: &Evidence) -> String {
     if let Some(((window, rtt), rate)) =
         e.window.zip(e.window_round.or(e.rtt)).zip(allowed(Class::ReceiverWindow, e))
     {
-        words += &format!(": {} at {} allow {}", in_bytes(window), ms(rtt), in_rate(rate));
+        let mean = if e.largest_window == Some(window) { "" } else { " on average" };
+        words += &format!(": {}{mean} at {} allow {}", in_bytes(window), ms(rtt), in_rate(rate));
     }
     words += ".";
     if let Some(clamp) = WindowClamp::binding(e) {
@@ -411,6 +341,8 @@ fn receiver_window(percent: f64, e: &Evidence) -> String {
     } else if e.scale == Some(0) && !e.unscaled {
         words += " The window scale was 0: the program set a small SO_RCVBUF before connect or \
                   listen, or a device on the path removed the option.";
+    } else if e.reader == Reader::Late {
+        words += " Its program often reads late, and unread data keeps the window small.";
     } else if e.is_sampled && e.reader == Reader::Unknown {
         words += " Either its buffer is small, or its program reads slowly.";
     }
@@ -469,9 +401,11 @@ fn bandwidth(percent: f64, e: &Evidence) -> String {
     words + "."
 }
 
-/// The minimum round trip and the usual one, where a queue stands between them.
+/// The minimum round trip and the usual one, where a queue stands between them. BBR's probes of the bandwidth, at 1.25 times the rate for
+/// an RTT (bbr_pacing_gain), queue a quarter of an RTT that does not stand.
 pub fn standing(e: &Evidence) -> Option<(Duration, Duration)> {
-    e.rtt_min.zip(e.rtt).filter(|(min, rtt)| *rtt > min.scaled(1.1))
+    let moves = if e.model_based { 1.25 } else { 1.1 };
+    e.rtt_min.zip(e.rtt).filter(|(min, rtt)| *rtt > min.scaled(moves))
 }
 
 fn flight(e: &Evidence) -> String {
@@ -486,6 +420,28 @@ fn flight(e: &Evidence) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_window_that_varies_is_a_mean_and_a_late_reader_is_named() {
+        let e = Evidence {
+            window: Some(Bytes::new(3225)),
+            largest_window: Some(Bytes::new(4096)),
+            rtt: Some(Duration::from_millis(4)),
+            ..Evidence::default()
+        };
+        let varies = receiver_window(58.0, &Evidence { reader: Reader::Late, ..e });
+        assert!(varies.contains("3,225 bytes on average at 4.0 ms"), "{varies}");
+        assert!(varies.contains("Its program often reads late"), "{varies}");
+        let constant = receiver_window(58.0, &Evidence { window: e.largest_window, ..e });
+        assert!(constant.contains("4,096 bytes at 4.0 ms"), "{constant}");
+    }
+
+    #[test]
+    fn a_cause_is_mostly_the_limit_only_with_most_of_the_time() {
+        let words = |own| verdict(Class::Idle, [0.85, own], &Evidence::default(), None);
+        assert!(words(0.43).contains("partly idle (43 %)"), "{}", words(0.43));
+        assert!(words(0.6).contains("mostly idle (60 %)"), "{}", words(0.6));
+    }
 
     #[test]
     fn one_thing_is_not_told_in_the_plural() {

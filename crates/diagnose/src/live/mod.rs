@@ -242,6 +242,15 @@ impl Live {
         (rtt > Duration::ZERO).then_some(rtt)
     }
 
+    /// The round trip of the path. A receiver's estimate contains the sender's pauses: until enough samples rule those out, only the
+    /// shortest one counts.
+    pub fn path_rtt(&self) -> Option<Duration> {
+        match self.side {
+            Side::Receiver if self.history.steady < STEADY => self.rtt_min_of(Side::Receiver),
+            _ => self.rtt(),
+        }
+    }
+
     /// The shortest round trip that this end knows.
     pub fn rtt_min(&self) -> Option<Duration> {
         self.rtt_min_of(self.direction())

@@ -7,9 +7,9 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 use super::history::{HeldWindows, STEADY, WindowsSeen};
 use super::{Live, Sample, Side};
 use crate::explained::{FACTOR, allowed, explains};
+use crate::gain::{outruns_losses, rates_at_losses};
 use crate::limits::OFTEN;
 use crate::verdict::NamedLimit;
-use crate::words::{outruns_losses, rates_at_losses};
 use crate::{Arrivals, Class, Evidence, LimitVerdict, Limits, Reader};
 
 /// A part of a connection's time, from one sample to a later one.
@@ -209,6 +209,11 @@ impl Live {
             ..Evidence::default()
         };
         account_for_rate(direction, &mut limits, &mut evidence);
+        // The estimate of a receiver that a program feeds is the time between its writes.
+        let by_program = limits.dominant() == Class::Application;
+        if by_program && evidence.arrivals == Arrivals::Pausing {
+            evidence.rtt = None;
+        }
         Period { direction, limits, evidence, ended: last.at }
     }
 }

@@ -64,10 +64,10 @@ fn next(flow: &Flow) -> String {
     }
     match flow.verdict.cause {
         Class::Opportunity => {
-            "Nothing is wrong; fewer and longer connections spare the slow beginning."
+            "Its time is that of round trips; fewer and longer connections spare the slow beginning."
         }
         Class::Congestion => "Whoever runs the network can find where the packets are lost.",
-        Class::Transport => "Nothing is wrong; it becomes faster the longer it lasts.",
+        Class::Transport => "It becomes faster the longer it lasts.",
         Class::ReceiverWindow => {
             "A larger buffer at the receiver allows more, if its program reads in time."
         }

@@ -129,6 +129,10 @@ fn bbr_without_a_queue_is_at_the_capacity_that_it_measures() {
     assert!(verdict.words.contains("as measured by bbr"), "{}", verdict.words);
     // A smaller window would empty no queue.
     assert_eq!(verdict.fix, "Only a faster path would help.");
+    // Its probes of the bandwidth, at 1.25 times the rate, add up to a quarter of 40 ms.
+    let probes = Sample { model_based: true, rtt: Duration::from_millis(49), ..bulk() };
+    let verdict = after_a_second(probes).period().verdict();
+    assert!(verdict.words.contains("there is no standing queue"), "{}", verdict.words);
     // One that queues has its own words.
     let queued = Sample { model_based: true, rtt: Duration::from_millis(60), ..bulk() };
     let verdict = after_a_second(queued).period().verdict();

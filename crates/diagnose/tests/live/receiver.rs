@@ -96,6 +96,9 @@ fn a_sender_that_pauses_makes_no_queue_at_the_receiver() {
     let live = paused(true, Some);
     assert_eq!(live.limits().time(Class::Bandwidth), Duration::ZERO);
     assert_eq!(live.evidence().sweet_spot(), None);
+    // The estimate is the pause, and only without pauses the path's round trip.
+    let trip = |live: &Live| live.path_rtt().map(Duration::as_micros);
+    assert_eq!([trip(&live), trip(&paused(true, |_| Some(0)))], [Some(20_000), Some(48_000)]);
     let verdict = LimitVerdict::new(live.limits(), &live.evidence());
     assert_eq!(verdict.class, Class::Unknown);
     assert!(
@@ -109,6 +112,24 @@ fn a_sender_that_pauses_makes_no_queue_at_the_receiver() {
         assert_eq!(live.limits().time(Class::Bandwidth), Duration::ZERO);
     }
     assert!(paused(true, |_| Some(0)).limits().share(Class::Bandwidth) > 0.7);
+}
+
+/// 2 kB each 300 ms, which the kernel takes for the RTT. The path's is 40 ms.
+#[test]
+fn the_time_between_a_program_s_writes_is_no_round_trip() {
+    let mut live = Live::default();
+    for n in 0..60u64 {
+        live.handle(Sample {
+            at: Time::ZERO + Duration::from_millis(100 * n),
+            received: Bytes::new(2000 * (n / 3)),
+            receiver_rtt: Duration::from_millis(300),
+            last_arrival: Some(Duration::from_millis(n % 3 * 100)),
+            ..receiver()
+        });
+    }
+    let Period { limits, evidence, .. } = live.period();
+    assert_eq!(limits.dominant(), Class::Application);
+    assert_eq!((evidence.rtt, evidence.rtt_min), (None, Some(Duration::from_millis(40))));
 }
 
 /// The program sleeps, and reads all at once: every other reading finds nothing unread, and of the window of 1 MB 300 kB are left.
