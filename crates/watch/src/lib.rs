@@ -32,4 +32,4 @@ pub use host::NamespaceConnections;
 pub use owners::{Owner, Owners};
 pub use sample::sample;
 pub use settings::settings;
-pub use table::{ConnectionList, ConnectionRow, limited_by, limited_by_briefly};
+pub use table::{ConnectionList, ConnectionRow, MEASURING, limited_by, limited_by_briefly};

@@ -2,7 +2,7 @@ use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
 use sweetspot_diagnose::live::{Live, OBSERVATION, Period, Side, SlidingLive};
-use sweetspot_diagnose::{Class, Flow, name_shared_paths, percent};
+use sweetspot_diagnose::{Class, Flow, SENDER_OR_PATH, name_shared_paths, percent};
 use sweetspot_linux::diag::DiagConnection;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -38,7 +38,8 @@ pub struct ConnectionRow {
     live: SlidingLive,
     /// Payload in each direction, sent and received, at the beginning of the interval that ended with the last reading.
     before: Option<(Time, [Bytes; 2])>,
-    /// Payload per second in that interval, and which way most of it went.
+    /// How long that interval was, the payload per second in it, and which way most of it went.
+    interval: Duration,
     rate: Rate,
     side: Side,
     /// The same time as the other end has it, where that is on this host, sends, and so knows more.
@@ -174,6 +175,7 @@ impl ConnectionRow {
             past: VecDeque::new(),
             live: SlidingLive::between(local, remote, judged),
             before: None,
+            interval: Duration::ZERO,
             rate: Rate::ZERO,
             side: Side::default(),
             by_sender: None,
@@ -192,6 +194,7 @@ impl ConnectionRow {
             self.side = if sent > received { Side::Sender } else { Side::Receiver };
         }
         let (bytes, time) = (sent.max(received), now.since(begun));
+        self.interval = time;
         self.rate = if time > Duration::ZERO { bytes / time } else { Rate::ZERO };
         if !self.is_one_interval {
             self.before = Some((now, moved));
@@ -221,6 +224,11 @@ impl ConnectionRow {
         self.by_sender.as_deref().map_or_else(|| self.live.period(), |period| *period)
     }
 
+    /// Whether an interval has passed since it was first read.
+    pub fn is_measured(&self) -> bool {
+        self.interval > Duration::ZERO
+    }
+
     /// Payload per second in the interval before the last reading.
     pub fn rate(&self) -> Rate {
         self.rate
@@ -231,9 +239,9 @@ impl ConnectionRow {
         self.side
     }
 
-    /// The RTT by this end's kernel.
+    /// The RTT by this end's kernel, without a sender's pauses.
     pub fn rtt(&self) -> Option<Duration> {
-        self.live().rtt()
+        self.live().path_rtt()
     }
 
     /// The advertised window that bounds it: the peer's, or our own where we receive.
@@ -277,6 +285,9 @@ impl ConnectionRow {
     }
 }
 
+/// In place of a limit until an interval has passed.
+pub const MEASURING: &str = "measuring";
+
 /// The limit of a period, in words as of [`ConnectionRow::limited_by`].
 pub fn limited_by(period: &Period) -> String {
     limited_by_in(period, Class::words)
@@ -288,13 +299,16 @@ pub fn limited_by_briefly(period: &Period) -> String {
 }
 
 fn limited_by_in(period: &Period, words: fn(Class) -> &'static str) -> String {
+    if period.evidence.lasted == Duration::ZERO {
+        return MEASURING.to_owned();
+    }
     // A connection that another cause stops is not idle.
     if period.is_idle() {
         return "idle".to_owned();
     }
     let named = period.named();
     match (named.class, period.direction) {
-        (Class::Unknown, Side::Receiver) => "sender or path".to_owned(),
+        (Class::Unknown, Side::Receiver) => SENDER_OR_PATH.to_owned(),
         (Class::Unknown, Side::Sender) => "not known".to_owned(),
         (class, _) => format!("{:.0} % {}", percent(named.share_of_time), words(class)),
     }
@@ -317,6 +331,8 @@ fn briefly(class: Class) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use sweetspot_diagnose::live::Sample;
+
     use super::*;
 
     #[test]
@@ -324,5 +340,16 @@ mod tests {
         for class in Class::ALL {
             assert!(briefly(class).chars().count() <= 14, "{class}");
         }
+    }
+
+    #[test]
+    fn a_connection_read_once_is_not_called_idle() {
+        let mut live = Live::default();
+        let mut limit = |at| {
+            live.handle(Sample { at, ..Sample::default() });
+            limited_by_briefly(&live.period())
+        };
+        assert_eq!(limit(Time::ZERO), MEASURING);
+        assert_eq!(limit(Time::ZERO + Duration::from_secs(1)), "idle");
     }
 }

@@ -31,14 +31,14 @@ const COLUMNS: [TableColumn; 15] = [
     column("program", PROGRAM_WIDTH, LEFT, 0, |r| who(r, PROGRAM_WIDTH)),
     column(PEER_HEADING, PEER_WIDTH, LEFT, 3, |r| peer(r.connection.remote, PEER_WIDTH)),
     column("state", 6, LEFT, 12, |r| state(r.connection.state)),
-    column("Mbit/s", 9, RIGHT, 1, |r| mbit(r.rate())),
+    column("Mbit/s", 9, RIGHT, 1, rate),
     past("past rate", 13, |r| sparkline(r.past.iter().map(|(rate, _)| *rate))),
     column("RTT ms", 8, RIGHT, RTT_RANK, |r| ms(r.rtt())),
     past("past RTT", 14, |r| sparkline(r.past.iter().map(|(_, rtt)| *rtt))),
     column("min", 7, RIGHT, 6, |r| ms(r.live().rtt_min())),
     column("cc", 6, LEFT, 11, congestion),
     column("window", 9, RIGHT, 7, |r| size(r.window())),
-    column("cwnd", 9, RIGHT, 8, |r| size(r.congestion_window())),
+    column("cwnd", 9, RIGHT, 8, |r| size(r.congestion_window().filter(|_| sends(r)))),
     column("retrans", 8, RIGHT, 9, |r| r.retransmitted().to_string()),
     column("bytes", 9, RIGHT, 10, |r| size(Some(r.bytes()))),
     column("sweet spot", 11, RIGHT, 5, |r| size(r.sweet_spot())),
@@ -256,8 +256,18 @@ fn shortened(head: &str, tail: &str, width: usize) -> String {
     format!("{kept}…{tail}")
 }
 
+/// The congestion control of the data; a receiver does not know the sender's.
 fn congestion(row: &ConnectionRow) -> String {
-    row.connection.congestion.clone().unwrap_or_default()
+    let own = row.connection.congestion.clone().filter(|_| sends(row));
+    own.unwrap_or_else(|| "-".to_owned())
+}
+
+fn sends(row: &ConnectionRow) -> bool {
+    row.side() == Side::Sender
+}
+
+fn rate(row: &ConnectionRow) -> String {
+    if row.is_measured() { mbit(row.rate()) } else { "-".to_owned() }
 }
 
 /// The state in a few letters, as ss(8) has it.

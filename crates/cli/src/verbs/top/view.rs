@@ -15,7 +15,7 @@ use super::columns::{
 };
 use super::order::select;
 use super::screen::Screen;
-use sweetspot_watch::{ConnectionRow, limited_by_briefly};
+use sweetspot_watch::{ConnectionRow, MEASURING, limited_by_briefly};
 
 /// Draws all of it.
 pub fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {
@@ -64,7 +64,7 @@ Up, Down    mark a connection; Enter opens it
 
 ↑ ↓         mostly sending, mostly receiving
 Mbit/s      payload in the last interval
-RTT ms      round trip by this kernel; min: the shortest
+RTT ms      round trip; the shortest (min) if data pauses
 window      the peer's, or our own if we receive
 cwnd        congestion window; retrans: retransmissions
 past        the last ten readings, on wide screens
@@ -102,10 +102,13 @@ fn headline(screen: &Screen) -> String {
     // A sum of nothing is -0.0.
     let total = screen.table.rows().map(|row| row.rate().as_f64()).fold(0.0, |a, b| a + b);
     let count = screen.table.rows().count();
+    let rate = match screen.table.rows().any(ConnectionRow::is_measured) {
+        false if count > 0 => MEASURING.to_owned(),
+        _ => format!("{:.1} Mbit/s", total / 1e6),
+    };
     format!(
-        "{count} connection{}, {:.1} Mbit/s, by {}{}",
+        "{count} connection{}, {rate}, by {}{}",
         if count == 1 { "" } else { "s" },
-        total / 1e6,
         screen.order.name(),
         if screen.frozen { "  FROZEN" } else { "" }
     )
@@ -219,6 +222,7 @@ fn draw_row(
             .areas(area);
     let c = &row.connection;
     let mut lines = vec![format!("{} <-> {}", c.local, c.remote)];
+    let time = flow.time();
     // On a small terminal, actions come before omissions.
     let (tuned, held) = tuning.unwrap_or_default();
     lines.extend(tuned);
@@ -227,7 +231,7 @@ fn draw_row(
         lines.extend([flow.verdict.words, flow.fix]);
     }
     lines.extend([
-        format!("time in the last 10 s: {}", flow.limits.words()),
+        format!("time in the last 10 s: {time}"),
         format!(
             "RTT {} ms (minimum {}), window {}, cwnd {}, {} retransmitted",
             ms(row.rtt()),
@@ -255,6 +259,7 @@ fn sweet_spot(row: &ConnectionRow) -> String {
 
 /// The verdict, fix and remarks of `sweetspot diagnose` on the last ten seconds.
 fn explanation(flow: Flow) -> Vec<String> {
+    let time = flow.time();
     let mut lines = vec![
         format!("{} -> {}", flow.source, flow.destination),
         String::new(),
@@ -262,7 +267,7 @@ fn explanation(flow: Flow) -> Vec<String> {
         String::new(),
         format!("What to do: {}", flow.fix),
         String::new(),
-        format!("Time in the last 10 s: {}", flow.limits.words()),
+        format!("Time in the last 10 s: {time}"),
     ];
     lines.extend(flow.remarks.iter().map(|remark| format!("Note: {remark}")));
     lines
