@@ -284,6 +284,7 @@ fn captures_at_both_ends_say_what_was_lost_between_them() -> Tested {
     assert!((joined["clock_offset_s"].as_f64().unwrap_or(0.0) - 5.0).abs() < 1e-4, "{joined}");
     assert_eq!((&joined["data"]["lost"], &joined["acks"]["lost"]), (&1.into(), &0.into()));
     let said = stdout(&sweetspot(&[&["diagnose"][..], &files].concat())?);
+    let said = said.replace("\n    ", " ");
     assert!(said.contains("1 of 1000 lost") || said.contains("1 of 999 lost"), "{said}");
     Ok(())
 }

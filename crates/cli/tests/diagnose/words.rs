@@ -42,7 +42,7 @@ fn what_cannot_be_diagnosed_is_refused_in_one_line() -> Tested {
     for missing in ["nosuch.pcap", "/no/such", "./none"] {
         refused(&[missing], 2, &format!("there is no file {missing};"))?;
     }
-    refused(&["192.0.2.7"], 2, "as HOST:PORT: expected HOST:PORT")?;
+    refused(&["192.0.2.7"], 2, "nor a file or a directory; expected HOST:PORT; write it")?;
     refused(&[], 2, "PID|HOST:PORT|FILE")?;
     // No process has a number beyond the kernel's limit of 2^22.
     refused(&["8388608"], 1, "there is no process 8388608")?;
@@ -120,6 +120,9 @@ fn a_capture_without_tcp_and_one_cut_off_say_so_and_are_read() -> Tested {
     let name = file.display().to_string();
     let whole = stdout(&sweetspot(&["diagnose", "--file", &name])?);
     assert!(whole.contains("it has no TCP packets"), "{whole}");
+    assert!(whole.contains("1 packet, 0 of them TCP"), "{whole}");
+    let quiet = stdout(&sweetspot(&["diagnose", "-q", &name])?);
+    assert!(quiet.starts_with("note: it has no TCP packets"), "{quiet}");
     capture.extend([0; 9]);
     fs::write(&file, &capture)?;
     let output = sweetspot(&["diagnose", "--file", &name, "--json"])?;
@@ -127,5 +130,26 @@ fn a_capture_without_tcp_and_one_cut_off_say_so_and_are_read() -> Tested {
     let json: serde_json::Value = serde_json::from_slice(&output.stdout)?;
     assert_eq!(json["packets"], 1);
     assert!(json["remarks"][0].as_str().is_some_and(|words| words.contains("cut off")), "{json}");
+    Ok(())
+}
+
+/// Two readings of a kernel that does not report the minimum RTT.
+const OLD_KERNEL: &str = "1700000000.0
+ESTAB 0 40544 192.0.2.10:22 192.0.2.97:60022
+\t cubic wscale:8,7 rto:242 rtt:41.5/1.2 mss:1448 cwnd:28 ssthresh:20 bytes_acked:1 unacked:28 retrans:0/30
+1700000001.0
+ESTAB 0 40544 192.0.2.10:22 192.0.2.97:60022
+\t cubic wscale:8,7 rto:242 rtt:41.5/1.2 mss:1448 cwnd:28 ssthresh:20 bytes_acked:960001 unacked:28 retrans:0/31
+";
+
+#[test]
+fn a_diagnosis_in_a_pipe_is_folded_and_has_the_rtt_that_is_known() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let file = dir.path().join("ss.log").display().to_string();
+    fs::write(&file, OLD_KERNEL)?;
+    let text = stdout(&sweetspot(&["diagnose", &file])?);
+    assert!(text.contains("; median round trip 41.5 ms; "), "{text}");
+    assert!(text.contains("Find where packets are lost."), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     Ok(())
 }

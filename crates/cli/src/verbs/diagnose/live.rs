@@ -60,7 +60,13 @@ pub fn watch(
     }
     let over = watched.iter().filter(|each| each.over).count();
     if over > 0 {
-        remarks.push(format!("{over} of {} connections ended meanwhile", watched.len()));
+        let ended = match (over, watched.len()) {
+            (1, 1) => "the connection ended".to_owned(),
+            (1, all) => format!("1 of {all} connections ended"),
+            (over, all) if over == all => format!("all {all} connections ended"),
+            (over, all) => format!("{over} of {all} connections ended"),
+        };
+        remarks.push(format!("{ended} while it was watched"));
     }
     let mut owners = Owners::default();
     owners.learn(watched.iter().map(|each| each.connection.inode), clock::now());

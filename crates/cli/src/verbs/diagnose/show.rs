@@ -3,17 +3,21 @@ use sweetspot_diagnose::report::DiagnosisReport;
 use sweetspot_diagnose::{Flow, counted};
 
 use super::directory::Entry;
-use sweetspot_program::print::Shown;
+use sweetspot_program::print::{self, Shown, prose};
 
 /// Prints a diagnosis as text.
 pub fn report(report: &DiagnosisReport) {
-    if let (Some(packets), Some(segments)) = (report.packets, report.tcp_segments) {
-        out!("{packets} packets, {segments} of them TCP");
+    let mut begun = !report.remarks.is_empty();
+    if let (Some(packets), Some(segments), false) =
+        (report.packets, report.tcp_segments, print::is_quiet())
+    {
+        let packets = counted(packets, "packet", "packets");
+        prose(&format!("{packets}, {segments} of them TCP"));
+        begun = true;
     }
     for remark in &report.remarks {
-        out!("note: {remark}");
+        prose(&format!("note: {remark}"));
     }
-    let mut begun = report.packets.is_some() || !report.remarks.is_empty();
     for each in &report.flows {
         if std::mem::replace(&mut begun, true) {
             out!("");
@@ -23,7 +27,7 @@ pub fn report(report: &DiagnosisReport) {
     if report.flows_left_out > 0 {
         out!("");
         let flows = counted(report.flows_left_out, "smaller flow is", "smaller flows are");
-        out!("{flows} left out (--flows N shows more)");
+        prose(&format!("{flows} left out (--flows N shows more)"));
     }
 }
 
@@ -31,7 +35,7 @@ pub fn report(report: &DiagnosisReport) {
 pub fn entry(entry: &Entry) {
     out!("== {}", entry.file.shown());
     if let Some(error) = &entry.error {
-        out!("note: {error}");
+        prose(&format!("note: {error}"));
     }
     entry.report.iter().for_each(report);
     out!("");
@@ -48,14 +52,16 @@ fn in_time(seconds: f64) -> String {
 
 fn flow(flow: &Flow) {
     out!("{} -> {}", flow.source, flow.destination);
-    let verdict = &flow.verdict;
-    out!("  {}", verdict.words);
-    out!("  {}", flow.fix);
+    let print = |words: &str| prose(&format!("  {words}"));
+    print(&flow.verdict.words);
+    print(&flow.fix);
     let round_trips = match (flow.rtt_min_s, flow.rtt_median_s) {
         (Some(min), Some(median)) => {
             format!("; round trip {}, median {}", in_time(min), in_time(median))
         }
-        _ => String::new(),
+        (Some(min), None) => format!("; round trip {}", in_time(min)),
+        (None, Some(median)) => format!("; median round trip {}", in_time(median)),
+        (None, None) => String::new(),
     };
     let retransmitted = match flow.counts_retransmissions {
         true => {
@@ -64,17 +70,17 @@ fn flow(flow: &Flow) {
         }
         false => String::new(),
     };
-    out!("  {}{round_trips}{retransmitted}", flow.rate());
+    print(&format!("{}{round_trips}{retransmitted}", flow.rate()));
     if let Some(joined) = &flow.joined {
-        out!("  {}", joined.words());
+        print(&joined.words());
     }
     if let Some(Simulation::Done(simulated)) = &flow.simulated {
-        out!("  {}", simulated.words());
+        print(&simulated.words());
     }
     for remark in &flow.remarks {
-        out!("  note: {remark}");
+        print(&format!("note: {remark}"));
     }
-    out!("  time: {}", flow.limits.words());
+    print(&format!("time: {}", flow.time()));
 }
 
 #[cfg(test)]

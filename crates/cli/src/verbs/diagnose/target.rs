@@ -59,7 +59,9 @@ impl FromStr for DiagnosisTarget {
         }
         let ends: Result<Ends, String> = typed.parse();
         ends.map(|ends| DiagnosisTarget::Live(LiveTarget::End(ends))).map_err(|error| {
-            format!("it is neither a process number such as 4711 nor a file or a directory; as HOST:PORT: {error}")
+            format!(
+                "it is neither a process number such as 4711 nor a file or a directory; {error}"
+            )
         })
     }
 }
