@@ -92,7 +92,7 @@ impl Class {
         match self {
             Class::Opportunity => "slow start",
             Class::Congestion => "congestion window after loss",
-            Class::Transport => "congestion window, growing",
+            Class::Transport => "growing congestion window",
             Class::ReceiverWindow => "receiver's window",
             Class::ReceiverApplication => "receiver's application",
             Class::SenderWindow => "sender's buffer",

@@ -200,6 +200,11 @@ impl RouterAdvice {
         self.simulated.as_ref().filter(|simulated| simulated.decides())
     }
 
+    /// Whether the recommended buffer is not the formula's.
+    pub(super) fn is_moved(&self) -> bool {
+        self.by_formula.buffer != self.recommended.buffer
+    }
+
     /// The simulation, if the numbers of the answer are its.
     pub(super) fn source(&self) -> Option<&Simulated> {
         let is_simulated = self.recommended.source == Source::Simulation;

@@ -51,9 +51,13 @@ impl RouterAdvice {
 
     /// Takes the buffer that `simulated` calls for.
     fn move_buffer(&mut self, simulated: &Simulated) {
-        // Latency wants less than the best, not more.
-        let movable = self.question.favour != Favour::Latency;
-        let decided = simulated.chosen(self.question.favour).filter(|_| movable);
+        if self.question.favour == Favour::Latency {
+            if let Some(buffer) = simulated.keeping(self.question.favour) {
+                self.take(buffer, Basis::RangeLow);
+            }
+            return;
+        }
+        let decided = simulated.chosen(self.question.favour);
         let chosen = decided.unwrap_or(simulated.advised);
         let crowd = self.crowded(simulated, chosen);
         let tried = |index: usize| simulated.buffers.get(index).map(|tried| tried.buffer);
@@ -65,7 +69,12 @@ impl RouterAdvice {
                 (None, None) if chosen == simulated.advised => return,
                 (None, None) => (tried(chosen), Basis::Simulator),
             };
-        let Some(buffer) = buffer else { return };
+        if let Some(buffer) = buffer {
+            self.take(buffer, basis);
+        }
+    }
+
+    fn take(&mut self, buffer: Packets, basis: Basis) {
         self.basis = basis;
         let bytes = buffer.in_bytes(self.question.packet);
         let worst_delay = bytes / self.question.rate;

@@ -38,6 +38,7 @@ impl RouterAdvice {
             _ if self.is_minimum() => "for the bursts of single flows",
             Basis::Optimum if self.is_closed_form() => "sqrt(2 M C T / D)",
             Basis::Optimum => "the formula's",
+            Basis::RangeLow if self.is_moved() => "the smallest for 90 % of the rate by simulation",
             Basis::RangeLow => "the smallest for 90 % of the rate by formula",
             Basis::Simulation => "as in the paper's simulations",
             Basis::BandwidthDelay => "C x T",

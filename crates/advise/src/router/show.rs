@@ -173,6 +173,9 @@ impl RouterAdvice {
                 "The buffer lies {}: the nearer a link is to overload, the more of a larger buffer is delay and not rate.",
                 self.ends_words(&whom)
             ),
+            Basis::RangeLow if self.decided().is_some_and(|_| self.is_moved()) => format!(
+                "In the simulator it is the smallest buffer with which {whom} keep 90 % of their best rate."
+            ),
             Basis::RangeLow => {
                 let words = format!(
                     "By formula it is the smallest buffer with which {whom} keep 90 % of their best rate."

@@ -160,6 +160,19 @@ impl Simulated {
         two_rules::between(high.buffer, low.buffer, way).ok()
     }
 
+    /// The smallest buffer above the advised one, interpolated, that keeps 90 % of the best rate up to C T; `None` if the advised one does,
+    /// or none does.
+    pub(super) fn keeping(&self, favour: Favour) -> Option<Packets> {
+        let counted = |i: &usize| self.counts(*i, favour);
+        let rates = (0..=self.rule).filter(counted).map(|i| self.rate(i, favour));
+        let enough = SHARE * rates.max_by(f64::total_cmp)?;
+        let keeps = |i: &usize| counted(i) && self.rate(*i, favour) >= enough;
+        let above = (self.advised..=self.rule).find(keeps).filter(|i| *i > self.advised)?;
+        let [low, high] = [above - 1, above].map(|i| self.rate(i, favour));
+        let way = (enough - low) / (high - low);
+        two_rules::between(self.buffers[above].buffer, self.buffers[above - 1].buffer, way).ok()
+    }
+
     /// Whether the simulated link has enough of the real one's flows to stand for it.
     pub fn decides(&self) -> bool {
         self.scale >= DECISIVE_SCALE
@@ -172,16 +185,15 @@ impl Simulated {
 
     /// The buffers around `recommended` that keep 90 % of its rate; `None` if too few transfers finished to tell.
     pub(super) fn range(&self, favour: Favour, recommended: Packets) -> Option<BufferRange> {
-        let chosen = self.nearest(recommended).filter(|chosen| self.counts(*chosen, favour))?;
-        let enough = SHARE * self.rate(chosen, favour);
+        let enough = SHARE * self.at(recommended)?.of(favour).known()?.as_f64();
         let keeps = |i: &usize| self.counts(*i, favour) && self.rate(*i, favour) >= enough;
-        let low = (0..=chosen).rev().take_while(keeps).last()?;
-        let high = (chosen..self.buffers.len()).take_while(keeps).last()?;
-        let is_last = high + 1 == self.buffers.len();
-        Some(BufferRange {
-            low: self.buffers[low].buffer,
-            high: (!is_last).then(|| self.buffers[high].buffer),
-        })
+        let above = self.buffers.partition_point(|tried| tried.buffer <= recommended);
+        let buffer = |i: usize| self.buffers[i].buffer;
+        let low = (0..above).rev().take_while(keeps).last().map_or(recommended, buffer);
+        let kept = (above..self.buffers.len()).take_while(keeps).count();
+        let is_last = above + kept == self.buffers.len();
+        let high = if kept == 0 { recommended } else { buffer(above + kept - 1) };
+        Some(BufferRange { low, high: (!is_last).then_some(high) })
     }
 
     /// The best buffer above C T, if it is significantly better than `chosen`.

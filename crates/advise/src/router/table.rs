@@ -17,8 +17,7 @@ impl RouterAdvice {
     /// The recommended buffer and the others, with numbers of one source.
     pub(super) fn rows(&self) -> Vec<BufferChoice> {
         let recommended = BufferChoice { name: "recommended", ..self.recommended.clone() };
-        let is_moved = self.by_formula.buffer != recommended.buffer;
-        let formula = Some(&self.by_formula).filter(|_| is_moved);
+        let formula = Some(&self.by_formula).filter(|_| self.is_moved());
         let others = formula.into_iter().chain(&self.available).chain(&self.rules);
         core::iter::once(recommended).chain(others.map(|other| self.shown(other))).collect()
     }

@@ -45,7 +45,7 @@ enum About {
     ///
     /// Within the range of a regression over simulated links, it gives the best buffer, its loss a B^-b, its delay f B / C, and the use
     /// of the link; the parameters depend on Gamma, the output rate over the input rate. Outside of that range closed forms give
-    /// them. A simulation then checks the buffer (--verify), and all numbers in the answer are the simulation's. Simulations of other
+    /// them, without the rate of bulk transfers. A simulation then checks the buffer (--verify), and all numbers in the answer are the simulation's. Simulations of other
     /// lengths have other random transfers: expect numbers that differ by about twice the standard error.
     ///
     /// With --flows, transfers of M packets on average may persist. M_fill packets each would just fill the link. The buffer is then

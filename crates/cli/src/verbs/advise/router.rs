@@ -9,7 +9,7 @@ use sweetspot_experiment::{NoStore, StudyError, Workers};
 use sweetspot_sim::Simulator;
 use sweetspot_theory::TheoryError;
 use sweetspot_theory::router::capacity_ratio::Form;
-use sweetspot_units::{Bytes, Duration, Probability, Rate, UnitError};
+use sweetspot_units::{Bytes, Duration, Probability, Rate, UnitError, Volume};
 
 use super::{Detail, OutputOptions, Verify};
 use crate::verbs::Ending;
@@ -59,9 +59,9 @@ pub struct AdviseRouterArguments {
     #[arg(long, value_name = "throughput|short|latency", hide_possible_values = true)]
     #[arg(value_parser = values::words::<Favour>(&["throughput", "short", "latency"]))]
     favour: Option<Favour>,
-    /// The buffer that the device has
+    /// The buffer that the device has: 12MB or 8000pkt
     #[arg(long, allow_hyphen_values = true, value_name = "12MB")]
-    available: Option<Bytes>,
+    available: Option<Volume>,
     /// Packet size
     #[arg(long, allow_hyphen_values = true, value_name = "1500B", default_value = "1500B")]
     #[arg(value_parser = super::bytes)]
@@ -157,7 +157,10 @@ pub fn run(a: AdviseRouterArguments) -> Ending {
         size_mean: a.size_mean,
         favour: a.favour.unwrap_or_else(|| mix.usual_favour(ASSUMED_LOSS, a.packet)),
         mix,
-        available: a.available,
+        available: a.available.map(|buffer| match buffer {
+            Volume::Bytes(bytes) => bytes,
+            Volume::Packets(packets) => a.packet * packets,
+        }),
         packet: a.packet,
         parameters: Parameters {
             loss_form: a.loss_form.map(LossForm::form),
