@@ -210,6 +210,7 @@ class HostAdvice(TypedDict):
     directions: list[HostDirection]
     findings: list[HostFinding]
     references: list[PublishedSettings]
+    missing_from_peer: list[str]
     formulas: list[Formula]
     sources: str
 

@@ -121,7 +121,9 @@ impl HostAdvice {
         let missing = self.missing_from_peer();
         all.extend(self.question.peer.as_ref().map(|_| match missing.is_empty() {
             true => "the peer".to_owned(),
-            false => format!("the peer except {}, which --peer-sysctl lacks", missing.join(", ")),
+            false => {
+                format!("the peer except {}, which its list of sysctls lacks", missing.join(", "))
+            }
         }));
         let checked = if all.is_empty() { "nothing".to_owned() } else { all.join(", ") };
         match self.target {

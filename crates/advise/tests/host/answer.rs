@@ -160,7 +160,7 @@ fn settings_that_the_peers_list_lacks_are_named() {
         (advice.answer(200), advice.json()["missing_from_peer"].as_array().unwrap().len())
     };
     let (text, missing) = answer("net.ipv4.tcp_rmem = 4096 131072 6291456");
-    let line = "the peer except net.ipv4.tcp_wmem, net.core.rmem_max, net.core.wmem_max, which --peer-sysctl lacks";
+    let line = "the peer except net.ipv4.tcp_wmem, net.core.rmem_max, net.core.wmem_max, which its list of sysctls lacks";
     assert!(text.contains(line) && missing == 3, "{text}");
     let (text, missing) = answer(crate::GOOD);
     assert!(text.contains(", the peer\n") && missing == 0, "{text}");
