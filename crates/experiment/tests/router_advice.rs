@@ -71,6 +71,17 @@ fn law_flows_that_just_persist_use_95_percent_of_a_link_with_the_square_roots_bu
 }
 
 #[test]
+fn a_link_in_the_simulator_has_the_load_asked_for() {
+    for (rate, input, load) in [("100Mbit/s", "1Gbit/s", 0.5), ("50Mbit/s", "50Mbit/s", 0.9)] {
+        let q = RouterQuestion { load: Some(load), ..question(rate, input) };
+        let trial = BufferTrial::new(&advise(&q).unwrap(), Effort::Quick).unwrap();
+        // The largest buffer is ample.
+        let used = trial.run(&runner()).unwrap().buffers.last().unwrap().used;
+        assert!((used - load).abs() < 0.06, "{rate}, {load}: {used}");
+    }
+}
+
+#[test]
 fn what_cannot_be_run_in_small_is_said_and_not_tried() {
     // 40e6 packets of 12 kbit in 8 x 4 x 15 s are 1 Gbit/s, 1 % of the link; and one of 100 flows.
     let refusal = |rate: &str, flows| {

@@ -151,14 +151,16 @@ impl Verification {
 
 /// Whether `flows` on a link of `bdp` packets, `scale` of the real one, are enough for an average.
 fn suffices(bdp: f64, flows: f64, scale: f64) -> Result<(), StudyError> {
+    // A part of a link has 1.0 flows.
+    let is_one = flows == 1.0 && scale >= 1.0;
     let (given, what, needed) = if flows < FEWEST {
-        (flows, if flows == 1.0 { "flow" } else { "flows" }, FEWEST)
+        (flows, if is_one { "flow" } else { "flows" }, FEWEST)
     } else if bdp < SMALLEST_BDP {
         (bdp, "packets in rate x RTT", SMALLEST_BDP)
     } else {
         return Ok(());
     };
-    let is = if given == 1.0 { "is" } else { "are" };
+    let is = if is_one { "is" } else { "are" };
     let why = format!("{is} too few for an average; it takes {needed} or more");
     Err(StudyError::TooSmall(if scale < 1.0 {
         let share = Percent(scale);
