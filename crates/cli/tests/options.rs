@@ -106,7 +106,10 @@ const WRONG: &[(&str, &str)] = &[
     ("advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s --flows 0", "--flows 0"),
     ("advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s --inputs 0", "--inputs 0"),
     ("advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s --load 0%", "--load 0"),
-    ("advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s --load 150%", "--load 1.5 (150 %)"),
+    (
+        "advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s --load 150%",
+        "--load 1.5 (150 %)",
+    ),
     ("advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s --delay-f 2", "--delay-f 2"),
     (
         "advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s --tail-index 0.5",

@@ -3,6 +3,7 @@
 use sweetspot_theory::Packets;
 
 use super::advice::{Basis, BufferChoice, RouterAdvice};
+use super::model::simulated_transfers;
 use super::plan::{by_formula, smallest};
 use super::simulated::Simulated;
 use super::{Favour, two_rules};
@@ -44,6 +45,7 @@ impl RouterAdvice {
         }
         if simulated.at(self.recommended.buffer).is_some() {
             self.recommended = self.recommended.simulated(&simulated);
+            self.transfers = simulated_transfers(&self.question, self.size_mean);
         }
         self.simulated = Some(simulated);
         self

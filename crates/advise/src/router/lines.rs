@@ -3,7 +3,7 @@
 use sweetspot_units::{Duration, Rate, Significant};
 
 use super::simulated::OVERLOAD_LOSS;
-use super::{Basis, BufferChoice, RouterAdvice};
+use super::{Basis, BufferChoice, Mix, RouterAdvice};
 use crate::text::{labelled, percent, three_digits, two_digits, with_error};
 
 /// With less, one transfer of 80 kB in 200 loses a packet, or fewer do.
@@ -63,8 +63,12 @@ impl RouterAdvice {
                     ),
                     false => "the whole link".to_owned(),
                 };
+                let sizes = match q.mix {
+                    Mix::Sizes(_) => ", Pareto sizes with the mean of the file",
+                    Mix::Short | Mix::Bulk => "",
+                };
                 format!(
-                    "simulation of {link}, {} runs of {} s for each buffer",
+                    "simulation of {link}{sizes}, {} runs of {} s for each buffer",
                     found.seeds, found.seconds
                 )
             }

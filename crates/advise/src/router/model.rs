@@ -260,8 +260,7 @@ impl LinkModel {
 
     /// The median bulk transfer: transfers of more than eight mean sizes have their own Pareto tail. No larger than all of a sample.
     pub(super) fn bulk_flow(&self, q: &RouterQuestion) -> Result<ShortFlow, AdviceError> {
-        let median = BULK * libm::exp2(1.0 / self.traffic.tail_index);
-        let median = self.mean.size().scaled(median);
+        let [_, median] = medians(self.mean.size(), self.traffic.tail_index);
         let largest = match &q.mix {
             Mix::Sizes(sizes) => sizes.last().copied(),
             Mix::Short | Mix::Bulk => None,
@@ -276,9 +275,8 @@ impl LinkModel {
             let loss = self.effect(self.link.bdp()).and_then(|effect| effect.loss);
             return q.mix.short_flow(loss.unwrap_or(1.0), q.packet);
         }
-        let alpha = self.traffic.tail_index;
-        let median = (alpha - 1.0) / alpha * libm::exp2(1.0 / alpha);
-        Ok(ShortFlow::new(self.mean.size().scaled(median).max(Bytes::new(1)), q.packet)?)
+        let [median, _] = medians(self.mean.size(), self.traffic.tail_index);
+        Ok(ShortFlow::new(median, q.packet)?)
     }
 
     /// Inputs outside the regression's range; empty if it predicts nothing here.
@@ -331,6 +329,18 @@ impl Origin {
             Origin::Queue => "M/M/1/B",
         }
     }
+}
+
+/// The medians of all transfers and of the bulk ones, if sizes of this mean are Pareto distributed.
+fn medians(mean: Bytes, tail_index: f64) -> [Bytes; 2] {
+    let double = libm::exp2(1.0 / tail_index);
+    let all = mean.scaled((tail_index - 1.0) / tail_index * double).max(Bytes::new(1));
+    [all, mean.scaled(BULK * double)]
+}
+
+/// The transfers of a simulation, which draws their sizes by their mean.
+pub(super) fn simulated_transfers(q: &RouterQuestion, mean: Bytes) -> [Bytes; 2] {
+    medians(mean, q.parameters.tail_index.unwrap_or(TYPICAL_TAIL))
 }
 
 /// The loss form to reckon with.

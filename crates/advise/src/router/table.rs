@@ -53,10 +53,26 @@ impl RouterAdvice {
     fn legend(&self, is_predicted: bool) -> String {
         let [small, large] = self.transfers;
         let columns = match (is_predicted, self.source()) {
-            (true, Some(_)) => format!(
-                "full, mean: queueing delay, ms. short, bulk: Mbit/s, medians of transfers like {small} and {large}, to two digits. \
-                 Numbers between the buffers tried are interpolated. -: not simulated, or too few finished."
-            ),
+            (true, Some(_)) => {
+                let rows = self.rows();
+                let [short, bulk] = [
+                    rows.iter().any(|row| row.short.is_some()),
+                    rows.iter().any(|row| row.bulk.is_some()),
+                ];
+                let medians = match (short, bulk) {
+                    (true, true) => format!(
+                        " short, bulk: Mbit/s, medians of transfers like {small} and {large}, to two digits."
+                    ),
+                    (true, false) => {
+                        format!(" short: Mbit/s, the median of transfers like {small}, to two digits.")
+                    }
+                    (false, _) => String::new(),
+                };
+                format!(
+                    "full, mean: queueing delay, ms.{medians} Numbers between the buffers tried are interpolated. -: not simulated, \
+                     or too few finished."
+                )
+            }
             (true, None) if self.persists() => {
                 "full, mean: queueing delay, ms. short, bulk: Mbit/s, a flow's equal share. -: not predicted."
                     .to_owned()

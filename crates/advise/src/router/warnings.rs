@@ -76,16 +76,20 @@ impl RouterAdvice {
         ))
     }
 
-    // Mathis et al. 1997: Reno's mean window is sqrt(3 / 2p).
-    /// The remark that the recommended buffer leaves its flows few packets in flight: from half of the loss of an overload on.
+    /// The remark that the recommended buffer, which has half of an overload's loss or more, leaves its flows so few packets in flight that
+    /// half of them do not show a loss by three duplicate ACKs.
     fn many_losses(&self) -> Option<String> {
-        let loss = self.recommended.loss.filter(|loss| *loss > OVERLOAD_LOSS / 2.0)?;
-        Some(format!(
-            "Warning: this buffer loses {} of the packets, so flows average about {:.0} in flight, and many losses end in \
-             timeouts. A larger buffer would lose less.",
-            self.percent(loss),
-            libm::sqrt(1.5 / loss)
-        ))
+        let r = &self.recommended;
+        let loss = r.loss.filter(|loss| *loss > OVERLOAD_LOSS / 2.0)?;
+        let held = r.flow? * (self.question.rtt + r.mean_delay?);
+        let in_flight = held.as_f64() / self.question.packet.as_f64();
+        (in_flight < 2.0 * PACKETS_IN_FLIGHT).then(|| {
+            format!(
+                "Warning: this buffer loses {} of the packets, and flows have about {in_flight:.0} in flight on average, so many losses \
+                 end in timeouts. A larger buffer would lose less.",
+                self.percent(loss)
+            )
+        })
     }
 
     /// The remark that the flows given cannot fill the link.

@@ -209,11 +209,6 @@ impl Live {
             ..Evidence::default()
         };
         account_for_rate(direction, &mut limits, &mut evidence);
-        // The estimate of a receiver that a program feeds is the time between its writes.
-        let by_program = limits.dominant() == Class::Application;
-        if by_program && evidence.arrivals == Arrivals::Pausing {
-            evidence.rtt = None;
-        }
         Period { direction, limits, evidence, ended: last.at }
     }
 }
@@ -231,7 +226,14 @@ fn reader(direction: Side, limits: &Limits) -> Reader {
 fn account_for_rate(direction: Side, limits: &mut Limits, evidence: &mut Evidence) {
     match direction {
         Side::Sender => account_for_window(limits, evidence),
-        Side::Receiver => account_for_losses(limits, evidence),
+        Side::Receiver => {
+            account_for_losses(limits, evidence);
+            // The estimate of a receiver that a program feeds is the time between its writes.
+            let by_program = limits.dominant() == Class::Application;
+            if by_program && evidence.arrivals == Arrivals::Pausing {
+                evidence.rtt = None;
+            }
+        }
     }
 }
 

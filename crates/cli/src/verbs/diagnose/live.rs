@@ -60,13 +60,7 @@ pub fn watch(
     }
     let over = watched.iter().filter(|each| each.over).count();
     if over > 0 {
-        let ended = match (over, watched.len()) {
-            (1, 1) => "the connection ended".to_owned(),
-            (1, all) => format!("1 of {all} connections ended"),
-            (over, all) if over == all => format!("all {all} connections ended"),
-            (over, all) => format!("{over} of {all} connections ended"),
-        };
-        remarks.push(format!("{ended} while it was watched"));
+        remarks.push(ended(over, watched.len()));
     }
     let mut owners = Owners::default();
     owners.learn(watched.iter().map(|each| each.connection.inode), clock::now());
@@ -194,4 +188,27 @@ fn sockets(pid: u32) -> Result<Vec<u64>, String> {
         _ => format!("cannot see the sockets of process {pid}: {error}"),
     })?;
     Ok(found.into_iter().map(|descriptor| descriptor.inode).collect())
+}
+
+/// The remark that `over` of `all` connections ended early.
+fn ended(over: usize, all: usize) -> String {
+    match (over, all) {
+        (1, 1) => "the connection ended while it was watched".to_owned(),
+        (over, all) if over == all => {
+            format!("all {all} connections ended while they were watched")
+        }
+        (over, all) => format!("{over} of {all} connections ended while they were watched"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_that_ended_early_are_counted_only_if_there_are_several() {
+        assert_eq!(ended(1, 1), "the connection ended while it was watched");
+        assert_eq!(ended(2, 2), "all 2 connections ended while they were watched");
+        assert_eq!(ended(1, 3), "1 of 3 connections ended while they were watched");
+    }
 }
