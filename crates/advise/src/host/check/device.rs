@@ -55,9 +55,9 @@ fn packets(host: &Snapshot, device: &Device, end: PathEnd, found: &mut Vec<Findi
     }
 }
 
-// Linux 4.13, 218af599fa63: BBR, which needs pacing, has the TCP stack pace it without fq.
 /// Whether the host's congestion control spreads packets over the RTT by itself.
 fn paces_itself(host: &Snapshot) -> bool {
+    // Linux 4.13, 218af599fa63: BBR, which needs pacing, has the TCP stack pace it without fq.
     let bbr = host.sysctls.text("net.ipv4.tcp_congestion_control") == Some("bbr");
     bbr && host.kernel.is_some_and(|kernel| kernel >= Kernel { major: 4, minor: 13 })
 }
