@@ -70,6 +70,7 @@ class Path(ForwardHop, total=False):
     packet_spread: Value
     access_rate: Value
     reverse: str
+    forward: str
     hop: Sequence[ForwardHop]
     change: Sequence[Change]
     trace: Sequence[Trace]

@@ -22,6 +22,8 @@ pub struct Path {
     pub access_rate: Rate,
     /// Traffic on the reverse path.
     pub reverse: Reverse,
+    /// Whether the data come from the far end of an emulation, and not from the near one.
+    pub is_download: bool,
     /// Changes of hops during the run, in the order of time.
     pub changes: Vec<Change>,
     /// Hops that send as a trace says, from time 0 on.
@@ -61,6 +63,19 @@ pub struct HopChain {
     pub up: Vec<Variation>,
     /// Their variations from far to near, in the order of the links.
     pub down: Vec<Variation>,
+}
+
+impl HopChain {
+    /// The same links from the other end.
+    pub fn from_the_far_end(mut self) -> HopChain {
+        self.hops.reverse();
+        for hop in &mut self.hops {
+            std::mem::swap(&mut hop.up, &mut hop.down);
+        }
+        self.up.reverse();
+        self.down.reverse();
+        HopChain { hops: self.hops, up: self.down, down: self.up }
+    }
 }
 
 impl Path {
@@ -184,6 +199,8 @@ impl Path {
         }
         let reverse = [("mirror", Reverse::Mirror), ("clean", Reverse::Clean)];
         let reverse = reader.choice("reverse", &reverse)?.unwrap_or(Reverse::Mirror);
+        let forward = [("up", false), ("down", true)];
+        let is_download = reader.choice("forward", &forward)?.unwrap_or(false);
         let access_rate =
             reader.quantity("access_rate")?.unwrap_or(Rate::from_mbit_per_second(1000));
         if access_rate < *DirectionSpec::RATES.start() {
@@ -222,6 +239,7 @@ impl Path {
             packet_spread,
             access_rate,
             reverse,
+            is_download,
             changes,
             traces,
         })

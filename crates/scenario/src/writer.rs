@@ -58,6 +58,9 @@ impl Path {
         table.value("packet_spread", bytes(self.packet_spread))?;
         table.value("access_rate", rate(self.access_rate))?;
         table.value("reverse", text(reverse(self.reverse)))?;
+        if self.is_download {
+            table.value("forward", text("down"))?;
+        }
         for (hop, back) in self.hops.iter().zip(&self.backward) {
             table.header("[[path.hop]]")?;
             write_hop(hop, table)?;

@@ -67,7 +67,8 @@ pub struct EmulateArguments {
     /// The path: rate=, rtt= and buffer= are required; delay=, queue=, loss=, jitter=, policer= and the other
     /// keys of a hop are optional (man sweetspot-scenario). up.KEY=... and down.KEY=... set one direction only (up:
     /// near to far). Or a named path, such as @lte (--list). Or a scenario's path: FILE.toml, or a name such as
-    /// @elephants (`sweetspot run @`); its cross traffic and transfers are ignored
+    /// @elephants (`sweetspot run @`). Its data flow up, or down if its path has forward = "down", as `measure` writes
+    /// for downloads; its cross traffic and transfers are ignored
     #[arg(long, value_name = "SPEC|@NAME|FILE.toml", required_unless_present_any = ["self_test", "list"])]
     path: Option<String>,
 
@@ -237,7 +238,7 @@ fn path_of(scenario: &Scenario) -> Result<HopChain, String> {
         // Checked like the command line's words: the same limits hold.
         *hop = hop.to_string().parse().map_err(|error: PathError| error.to_string())?;
     }
-    Ok(chain)
+    Ok(if path.is_download { chain.from_the_far_end() } else { chain })
 }
 
 /// Runs the commands inside the namespaces; returns the near command's exit code.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use sweetspot_measure::{DirectionReport, Discipline};
+use sweetspot_measure::{Direction, DirectionReport, Discipline};
 use sweetspot_scenario::Scenario;
 use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
@@ -95,6 +95,9 @@ fn written(
     let access = rate.scaled(10.0).max(MIN_ACCESS);
     line(format_args!("access_rate = \"{}\"", access.to_string().replace(' ', "")));
     line(format_args!("reverse = \"clean\""));
+    if forward.direction == Direction::Down {
+        line(format_args!("# In an emulation, this host is the near end.\nforward = \"down\""));
+    }
     line(format_args!("{}", direction(forward, (rate, rtt, packet), samples.len())));
     let back = measured.report.directions.get(1);
     let back_rate =
