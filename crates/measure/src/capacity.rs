@@ -81,7 +81,9 @@ fn fitted(busy: &[Dispersion], burst: Option<TokenBurst>, left_out: usize) -> Fi
     let rate = 1.0 / intercept;
     let own: Vec<f64> = points.iter().map(|(x, y, _)| 1.0 / (y - slope * x).max(1e-15)).collect();
     let half = mean_interval(&own).map_or(0.1 * rate, |(_, half)| half);
-    let half = half.max(rate * MIN_HALF_WIDTH);
+    // Arrivals show no more than the time of one packet.
+    let packets: usize = busy.iter().map(|d| d.packets).sum();
+    let half = half.max(rate * MIN_HALF_WIDTH).max(rate / packets.max(1) as f64);
     let mut how = match busy.len() {
         1 => "dispersion of one stream sent faster than the link".to_owned(),
         n => {

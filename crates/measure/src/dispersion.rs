@@ -25,6 +25,8 @@ pub struct Dispersion {
     pub rate_out: Rate,
     /// The time from its first arrival to the last.
     pub span: Duration,
+    /// How many packets arrived.
+    pub packets: usize,
     /// Whether packets were handed over several at a time, so that single gaps mean nothing.
     pub coalesced: bool,
 }
@@ -56,6 +58,7 @@ pub(crate) fn dispersion_behind(stream: &StreamRecord, passed: usize) -> Option<
         rate_in,
         rate_out: Rate::from_f64((bits / per_packet).round()),
         span: last.since(first),
+        packets: arrivals.len(),
         coalesced: is_coalesced(stream),
     })
 }

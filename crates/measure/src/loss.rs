@@ -1,13 +1,13 @@
 //! Losses that come without a queue, and whether they come in bursts.
 
-use sweetspot_statistics::{mean_interval, wilson};
+use sweetspot_statistics::{mean_interval, wilson_of_clusters};
 use sweetspot_units::Probability;
 
 use crate::finding::Finding;
 use crate::observation::{Arrival, StreamRecord};
 
-/// The fewest losses from which a rate is more than an upper bound.
-const MIN_LOSSES: u64 = 5;
+/// The fewest separate losses from which a rate is more than an upper bound.
+const MIN_LOSSES: usize = 5;
 /// The min number of bursts for a mean length.
 const MIN_BURSTS: usize = 8;
 /// A queue with a shorter wait than this part of that at which it drops drops nothing.
@@ -56,7 +56,7 @@ pub fn losses<'a>(
     let without_queue = queue.is_some() && enough;
     let counted = if without_queue { clear } else { all };
     LossEstimate {
-        rate: rate(counted.sent, counted.lost, without_queue),
+        rate: rate(&counted, without_queue),
         burst: burst(&counted.bursts),
         sent: counted.sent,
         lost: counted.lost,
@@ -124,8 +124,11 @@ fn met_short(before: &Arrival, after: &Arrival, queue: DroppingQueue) -> bool {
     at_most < queue.wait_s * SHORT
 }
 
-fn rate(sent: u64, lost: u64, without_queue: bool) -> Finding<Probability> {
-    let (low, high) = wilson(lost, sent);
+fn rate(count: &LossCount, without_queue: bool) -> Finding<Probability> {
+    let (sent, lost, bursts) = (count.sent, count.lost, count.bursts.len());
+    // Packets that are lost in a row are one event.
+    let squares: f64 = count.bursts.iter().map(|length| length * length).sum();
+    let (low, high) = wilson_of_clusters(lost, sent, squares.max(1.0) / lost.max(1) as f64);
     let share = |p: f64| Probability::new(p).unwrap_or(Probability::ZERO);
     let which = match without_queue {
         true => "packets that met no queue able to drop them",
@@ -139,11 +142,14 @@ fn rate(sent: u64, lost: u64, without_queue: bool) -> Finding<Probability> {
             share(high),
             format!("none of {sent} {which} was lost"),
         ),
-        1..MIN_LOSSES => Finding::known(
+        _ if bursts < MIN_LOSSES => Finding::known(
             share(lost as f64 / sent as f64),
             share(low),
             share(high),
-            format!("{lost} of {sent} {which}: too few losses for more than a bound"),
+            format!(
+                "{lost} of {sent} {which}, {}: too few for more than a bound",
+                separate(bursts)
+            ),
         ),
         _ => Finding::known(
             share(lost as f64 / sent as f64),
@@ -162,11 +168,16 @@ fn burst(lengths: &[f64]) -> Finding<f64> {
             mean + half,
             format!("{} gaps in the packets' sequence numbers", lengths.len()),
         ),
-        _ => Finding::unknown(format!(
-            "{} separate losses; at least {MIN_BURSTS} are needed",
-            lengths.len()
-        )),
+        _ => {
+            let found = separate(lengths.len());
+            Finding::unknown(format!("{found}; at least {MIN_BURSTS} are needed"))
+        }
     }
+}
+
+fn separate(losses: usize) -> String {
+    let separate = if losses == 1 { "separate loss" } else { "separate losses" };
+    format!("{losses} {separate}")
 }
 
 #[cfg(test)]
@@ -227,6 +238,25 @@ mod tests {
         // If it cannot be told when the queue is clear, all packets count.
         let short = DroppingQueue { wait_s: 0.001, ..queue };
         assert_eq!(losses([&stream], Some(short)).lost, all.lost);
+    }
+
+    /// One event in 1340 groups of 50 may be a rate between a quarter and five times as high.
+    #[test]
+    fn packets_lost_in_a_row_are_one_event() {
+        let one_burst: Vec<bool> = (0..67_000).map(|n| !(30_000..30_050).contains(&n)).collect();
+        let found = losses([&stream(&one_burst)], None);
+        let estimate = found.rate.estimate().unwrap();
+        assert_eq!(estimate.value.get(), 50.0 / 67_000.0);
+        let (low, high) = sweetspot_statistics::wilson(1, 1340);
+        assert!((estimate.low.get() - low).abs() < 1e-9, "{estimate:?}");
+        assert!((estimate.high.get() - high).abs() < 1e-9, "{estimate:?}");
+        let alone: Vec<bool> = (0..67_000).map(|n| n % 1340 != 0).collect();
+        let found = losses([&stream(&alone)], None);
+        let estimate = found.rate.estimate().unwrap();
+        assert_eq!(
+            (estimate.low.get(), estimate.high.get()),
+            sweetspot_statistics::wilson(50, 67_000)
+        );
     }
 
     #[test]

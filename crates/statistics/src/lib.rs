@@ -25,5 +25,7 @@ pub mod student_t;
 
 pub use histogram::{Histogram, HistogramBin};
 pub use line::{Line, LineSums};
-pub use samples::{dependent_mean_interval, mean, mean_interval, squared_error, wilson};
+pub use samples::{
+    dependent_mean_interval, mean, mean_interval, squared_error, wilson, wilson_of_clusters,
+};
 pub use sorted::{Sorted, median, quantile};

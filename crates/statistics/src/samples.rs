@@ -35,11 +35,17 @@ pub fn dependent_mean_interval(samples: &[f64]) -> Option<(f64, f64)> {
 
 /// The 95 % interval of a share, given `hits` of `n` (Wilson 1927, "Probable inference").
 pub fn wilson(hits: u64, n: u64) -> (f64, f64) {
+    wilson_of_clusters(hits, n, 1.0)
+}
+
+/// The same if hits come together, which makes the variance of the share larger by the factor `inflation`, the design effect
+/// (Kish 1965, "Survey sampling"): the samples count as `n / inflation` independent ones.
+pub fn wilson_of_clusters(hits: u64, n: u64, inflation: f64) -> (f64, f64) {
     if n == 0 {
         return (0.0, 1.0);
     }
     const Z: f64 = 1.96;
-    let (n, p) = (n as f64, hits as f64 / n as f64);
+    let (n, p) = (n as f64 / inflation, hits as f64 / n as f64);
     let scale = 1.0 + Z * Z / n;
     let centre = (p + Z * Z / (2.0 * n)) / scale;
     let half = Z * libm::sqrt(p * (1.0 - p) / n + Z * Z / (4.0 * n * n)) / scale;

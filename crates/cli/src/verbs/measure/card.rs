@@ -68,7 +68,7 @@ fn rates(directions: &[DirectionReport]) {
         rows.extend(loads(directions));
     }
     out!("{}", rows.join("\n"));
-    wrapped("Ranges and +- are 95 % intervals, or bounds.", "");
+    wrapped("Ranges and ± are 95 % intervals, or bounds.", "");
     if directions.iter().any(|d| d.load.is_some()) {
         wrapped(
             "Under load, the RTT is the median of another flow; round trips/min follow from the mean RTT of that flow and of the TCP \
@@ -98,7 +98,7 @@ fn of<T: Copy + Display + sweetspot_measure::Quantity>(finding: &Finding<T>, eve
     let value = estimate.value.number();
     if even && value > 0.0 {
         let percent = (high - low) / 2.0 / value * 100.0;
-        format!("{} +- {percent:.1} %", short(estimate.value))
+        format!("{} ± {percent:.1} %", short(estimate.value))
     } else {
         format!("{} ({} to {})", short(estimate.value), short(estimate.low), short(estimate.high))
     }
@@ -243,9 +243,13 @@ fn reasons_of(report: &DirectionReport) -> Vec<String> {
         its_own.for_each(|(.., is_told)| *is_told = true);
     }
     let has_capacity = report.capacity.value().is_some();
+    let mut is_refined = false;
     for (what, why, _) in skipped.iter().filter(|(.., is_told)| !is_told) {
-        let is_refined = *what == "capacity" && has_capacity;
-        add(if is_refined { "a more exact capacity" } else { what }, why);
+        match has_capacity && what.ends_with("capacity") {
+            false => add(what, why),
+            true if std::mem::replace(&mut is_refined, true) => {}
+            true => add("a more exact capacity", why),
+        }
     }
     reasons.into_iter().map(|(what, why)| format!("{what} ({way}): {why}")).collect()
 }

@@ -68,9 +68,9 @@ pub struct MeasureArguments {
     /// Never fill a queue, and so do not measure buffer, queue discipline or delay under load
     #[arg(long)]
     gentle: bool,
-    /// Measure for 15 to 30 seconds, and print one verdict: the rate, the RTT idle and under load, its grade, and the gain of a
-    /// window of the right size
-    #[arg(long, conflicts_with_all = ["gentle", "direction", "watch"])]
+    /// Measure for 15 to 30 seconds, and print a line for each direction: the rate, the RTT idle and under load, and its grade;
+    /// for the first also the simulated rate and RTT of CUBIC with a window of the right size, beside the kernel's
+    #[arg(long, conflicts_with_all = ["gentle", "watch"])]
     quick: bool,
     /// Direction to measure; --scenario writes its path
     #[arg(long, value_enum, default_value_t = Way::Both)]
@@ -141,7 +141,8 @@ pub fn run(arguments: MeasureArguments) -> Ending {
         return watched(&arguments, interval, series);
     }
     if arguments.quick {
-        return quick(&arguments.common);
+        let directions = arguments.direction.directions();
+        return quick(&arguments.common, Plan { directions, ..Plan::short() });
     }
     let full = Plan::full();
     let plan = if arguments.gentle { full.gentle() } else { full };
@@ -203,13 +204,20 @@ fn watched(arguments: &MeasureArguments, interval: Duration, file: &Path) -> End
     let directions = arguments.direction.directions();
     let plan = Plan { directions, budget: common.budget, ..Plan::short().gentle() };
     let mut series = watch::Series::default();
-    let (start, mut taken) = (clock::now(), 0);
+    let (start, mut taken, mut is_late) = (clock::now(), 0, false);
     while arguments.times.is_none_or(|times| taken < times) {
         let at = start + interval * taken;
         clock::sleep_until(at);
         taken += 1;
         // A measurement that took longer than the interval is followed at once.
-        let at = clock::now().max(at);
+        let now = clock::now();
+        if now > at + interval && !common.quiet && !std::mem::replace(&mut is_late, true) {
+            let took = now.since(at - interval).as_secs_f64();
+            err!(
+                "sweetspot: a measurement took {took:.0} s, longer than --watch {interval}; the next one follows at once"
+            );
+        }
+        let at = now.max(at);
         match measure(&contact, plan.clone(), &mut |_| ControlFlow::Continue(())) {
             Err(error) => watch::append(file, watch::failed(&error.to_string()))?,
             Ok(measured) => {
@@ -233,8 +241,8 @@ fn watched(arguments: &MeasureArguments, interval: Duration, file: &Path) -> End
 }
 
 /// A short measurement with one verdict.
-fn quick(common: &SharedArguments) -> Ending {
-    let (measured, outlook) = common.measure(Plan::short())?;
+fn quick(common: &SharedArguments, plan: Plan) -> Ending {
+    let (measured, outlook) = common.measure(plan)?;
     let verdict = verdict::verdict(&measured, &outlook);
     common.write_page(&measured, &outlook, "measure --quick")?;
     if common.json {
@@ -268,6 +276,7 @@ impl SharedArguments {
         let file = path_file::PathFile::new(&measured);
         if let Some(path) = &self.scenario {
             whole_file::write(path, file.clone()?.text.as_bytes())?;
+            self.tell_written(path);
         }
         let load = measured.report.directions.first().and_then(|first| first.load.as_ref());
         let carried = load.and_then(|load| load.goodput.value());
@@ -314,8 +323,15 @@ impl SharedArguments {
             let verdict = verdict::verdict(measured, outlook);
             let page = page::page(measured, outlook, &verdict, verb);
             whole_file::write(path, page.as_bytes())?;
+            self.tell_written(path);
         }
         Ok(())
+    }
+
+    fn tell_written(&self, path: &Path) {
+        if !self.quiet {
+            err!("wrote {}", path.shown());
+        }
     }
 
     /// The host and port, if no ticket was given but those.

@@ -80,6 +80,10 @@ fn at_a_window(outlook: &Outlook, measured: Option<Rate>) -> String {
             format!("; {} with a window of {window}: {rate}, {}", held.congestion, ms(held.rtt_s))
         }
     };
+    let kernel = outlook.congestion.iter().find(|free| free.congestion == held.congestion);
+    if let Some(free) = kernel {
+        words += &format!(" (the kernel's: {}, {})", ranged(free, outlook), ms(free.rtt_s));
+    }
     if !outlook.assumed.is_empty() {
         words += &format!(" (assumed, not measured: {})", outlook.assumed.join("; "));
     }
