@@ -17,7 +17,7 @@ use sweetspot_units::{Bytes, Duration};
 
 use crate::files::outgoing::{OutgoingFiles, Want};
 use crate::files::packing::{Packer, WAITING_PIECES};
-use crate::files::source::{Snapshot, SourceFile, Undelivered, next_data};
+use crate::files::source::{Growth, Snapshot, SourceFile, Undelivered, next_data};
 use crate::limits::MAX_KEPT_HASHES;
 use crate::wire::channel::Channel;
 use crate::{Result, TransferError};
@@ -114,7 +114,7 @@ impl FileReader<'_> {
     fn deliver_small(&mut self, want: &Want, file: &File, listed: &Snapshot) -> Delivered {
         if !want.early.is_empty() {
             let mut content = vec![0; listed.size as usize];
-            match read_whole(file, &mut content, listed, want.file.may_grow) {
+            match read_whole(file, &mut content, listed, want.file.growth) {
                 Ok(grown) if grown => self.files.grew(&want.file),
                 Ok(_) => {}
                 Err(why) => return Ok(Err(why)),
@@ -125,7 +125,7 @@ impl FileReader<'_> {
         }
         let (at, size) = (self.small.len(), listed.size);
         self.small.resize(at + HEADERS + size as usize, 0);
-        match read_whole(file, &mut self.small[at + HEADERS..], listed, want.file.may_grow) {
+        match read_whole(file, &mut self.small[at + HEADERS..], listed, want.file.growth) {
             Ok(grown) if grown => self.files.grew(&want.file),
             Ok(_) => {}
             Err(why) => {
@@ -174,7 +174,7 @@ impl FileReader<'_> {
             // Content that reads the same twice was there in between.
             let same = pass > 0 && !read.differs;
             shrank |= before.size < size || after.size < size;
-            let grown = same && want.file.may_grow && after.size > size && !shrank;
+            let grown = same && !shrank && listed.has_grown(&after, want.file.growth);
             if grown || (settled || same) && after == before && after.size == size {
                 if grown {
                     self.files.grew(&want.file);
@@ -402,12 +402,12 @@ fn snapshot(file: &File, listed: &Snapshot) -> Result<Snapshot, Undelivered> {
     now.filter(|now| now.is_same_file(listed)).ok_or(Undelivered::Replaced)
 }
 
-/// Reads the listed length of a file as it was at one moment. Returns whether the file has grown since, if it `may_grow`.
+/// Reads the listed length of a file as it was at one moment. Returns whether the file has grown since.
 fn read_whole(
     file: &File,
     content: &mut [u8],
     listed: &Snapshot,
-    may_grow: bool,
+    growth: Growth,
 ) -> Result<bool, Undelivered> {
     let (mut before, mut earlier, mut shrank) = (*listed, None, false);
     for _ in 0..MAX_PASSES {
@@ -416,7 +416,7 @@ fn read_whole(
         let after = snapshot(file, listed)?;
         shrank |= after.size < listed.size;
         let is_listed = after == before && after.size == listed.size;
-        let has_grown = may_grow && !shrank && after.size > listed.size;
+        let has_grown = !shrank && listed.has_grown(&after, growth);
         match read {
             // It may be about to grow to its length again.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}

@@ -23,7 +23,7 @@ use crate::files::accounts::Accounts;
 use crate::{Result, TransferError};
 pub(crate) use patterns::Patterns;
 pub(crate) use root::{SourceFile, SourceRoot, Undelivered};
-pub(crate) use snapshot::Snapshot;
+pub(crate) use snapshot::{Growth, Snapshot};
 use walk::Walk;
 
 /// The paths to send.

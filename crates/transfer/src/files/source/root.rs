@@ -13,7 +13,7 @@ use rustix::fs::{CWD, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use sweetspot_protocol::{Printable, RelativePath};
 
-use super::snapshot::Snapshot;
+use super::snapshot::{Growth, Snapshot};
 use crate::error::for_peer::plain;
 use crate::error::system;
 use crate::files::beneath::open_beneath;
@@ -40,8 +40,8 @@ pub(crate) struct SourceFile {
     path: RelativePath,
     /// Its state when it was listed; `None`: standard input.
     pub listed: Option<Snapshot>,
-    /// Whether that state was between two writes, so that a file which only grew afterwards can be sent with that length.
-    pub may_grow: bool,
+    /// Whether it can be sent with that length if it grew afterwards.
+    pub growth: Growth,
     pub sparse: bool,
 }
 
@@ -117,22 +117,22 @@ fn open_directory(path: &Path) -> Result<OwnedFd, Errno> {
 }
 
 impl SourceFile {
-    /// A file at `path` that is as `stat` says, which was between two writes if `may_grow`.
+    /// A file at `path` that is as `listed` says.
     pub fn new(
         root: &Arc<SourceRoot>,
         path: &RelativePath,
         listed: Option<Snapshot>,
-        may_grow: bool,
+        growth: Growth,
         sparse: bool,
     ) -> SourceFile {
         let (root, path) = (Arc::clone(root), path.clone());
-        SourceFile { root, path, listed, may_grow, sparse }
+        SourceFile { root, path, listed, growth, sparse }
     }
 
     /// Standard input under the name `path`.
     pub fn standard_input(root: &Arc<SourceRoot>, path: &RelativePath) -> SourceFile {
         let (root, path) = (Arc::clone(root), path.clone());
-        SourceFile { root, path, listed: None, may_grow: false, sparse: false }
+        SourceFile { root, path, listed: None, growth: Growth::Refused, sparse: false }
     }
 
     /// Its length; `None` for standard input.

@@ -9,7 +9,8 @@ use rustix::io::Errno;
 use sweetspot_linux::clock;
 use sweetspot_units::{Duration, Time};
 
-/// The kernel may still be writing data that it stamped within this time: the writer may have lost its processor in between.
+/// A file that was changed within this time is listed with care: a write that gave it its time may be under way. One that takes
+/// longer, as on a busy disk, shows when the file is read.
 const RECENT: Duration = Duration::from_secs(2);
 /// The resolution of times on file systems that keep whole seconds (ext3, FAT). Others keep the kernel's clock.
 const COARSE_STEP: Duration = Duration::from_secs(2);
@@ -32,6 +33,17 @@ pub(crate) struct Snapshot {
     pub modified: (i64, u32),
     /// Unlike `modified` no program can set it.
     changed: (i64, u32),
+}
+
+/// Whether a file that grew after it was listed can be sent with its listed length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Growth {
+    /// It was being written.
+    Refused,
+    /// If its times are new. Otherwise the write that gave it its time was still under way when it was listed.
+    WithNewTimes,
+    /// It was listed between two writes.
+    Accepted,
 }
 
 impl Snapshot {
@@ -95,14 +107,22 @@ impl Snapshot {
         (self.device, self.inode) == (other.device, other.inode)
     }
 
+    /// Whether this listed file has grown to what it is `now`, and can be sent as it was listed.
+    pub fn has_grown(&self, now: &Snapshot, growth: Growth) -> bool {
+        now.size > self.size
+            && match growth {
+                Growth::Refused => false,
+                Growth::WithNewTimes => now.changed != self.changed,
+                Growth::Accepted => true,
+            }
+    }
+
     /// Waits until any later change gives the file times other than these. Returns false if it cannot wait for that: the times
     /// lie in the future, as another host's clock may set them.
     pub fn settle(&self, file: &File) -> bool {
-        if self.age().is_some_and(|age| age > RECENT) {
-            return true;
-        }
         // A write gives the file its time first and copies afterwards, and holds the file's lock for both. Looking for data
-        // takes the same lock (ext4, btrfs, tmpfs), and thereby waits for a write that began before this snapshot.
+        // takes the same lock (ext4, btrfs, tmpfs), and thereby waits for a write that began before this snapshot, however
+        // long ago: a writer waits in between where the disk is slow.
         let _ = rustix::fs::seek(file.as_fd(), SeekFrom::Data(0));
         let give_up = clock::now() + self.step() + TICK * 2;
         while self.age().is_none_or(|age| age <= self.step()) {
@@ -150,6 +170,25 @@ mod tests {
         assert_eq!(Snapshot::of_status(&stat), Some(snapshot(&file)));
         let directory = File::open("/").unwrap();
         assert_eq!(Snapshot::of(&directory).unwrap(), None);
+    }
+
+    /// A write gives the file its time when it begins, and its length as it copies.
+    #[test]
+    fn a_length_in_the_middle_of_a_write_is_no_length_to_send() {
+        let file = tempfile::tempfile().unwrap();
+        let whole = Snapshot { size: 250_000, ..snapshot(&file) };
+        let (seconds, nanoseconds) = whole.changed;
+        let same_write = Snapshot { size: 126_976, ..whole };
+        let before = Snapshot { changed: (seconds - 3, nanoseconds), ..same_write };
+        for (growth, expected) in [
+            (Growth::Refused, [false, false]),
+            (Growth::WithNewTimes, [false, true]),
+            (Growth::Accepted, [true, true]),
+        ] {
+            let grown = [same_write, before].map(|listed| listed.has_grown(&whole, growth));
+            assert_eq!(grown, expected, "{growth:?}");
+        }
+        assert!(!whole.has_grown(&same_write, Growth::Accepted), "it shrank");
     }
 
     /// Without waiting, many changes share a tick of the kernel's clock, which lasts 1 to 10 ms.

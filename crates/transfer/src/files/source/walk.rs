@@ -17,7 +17,7 @@ use sweetspot_protocol::record::{Entry, EntryKind, MAX_ATTRIBUTES};
 use sweetspot_protocol::{Printable, RelativePath};
 
 use super::root::{SourceFile, SourceRoot};
-use super::snapshot::Snapshot;
+use super::snapshot::{Growth, Snapshot};
 use super::{Listed, SourceList, SourcePath};
 use crate::error::system;
 use crate::files::target;
@@ -293,7 +293,7 @@ impl<'a> Walk<'a> {
     }
 
     fn file(&mut self, place: EntryPlace<'_>, path: RelativePath, stat: &Stat) -> Result<()> {
-        let (listed, may_grow) = settled(place, stat);
+        let (listed, growth) = settled(place, stat);
         let size = listed.map_or(stat.st_size as u64, |listed| listed.size);
         // Fewer blocks than content: there are holes.
         let sparse = (stat.st_blocks as u64) * 512 < size && !self.list.dense;
@@ -307,7 +307,7 @@ impl<'a> Walk<'a> {
             }
         }
         let content = kind.has_content();
-        let file = content.then(|| SourceFile::new(place.root, &path, listed, may_grow, sparse));
+        let file = content.then(|| SourceFile::new(place.root, &path, listed, growth, sparse));
         let mut entry = self.entry(path, kind, stat);
         if let Some(listed) = listed {
             entry.modified = listed.modified;
@@ -378,18 +378,18 @@ fn shown(root: &SourceRoot, path: Option<&RelativePath>) -> std::path::PathBuf {
     path.map_or_else(|| root.path().to_owned(), |path| root.shown(path))
 }
 
-/// The state of a file to list, and whether that is between two writes. A file that was changed lately takes another look.
-fn settled(place: EntryPlace<'_>, stat: &Stat) -> (Option<Snapshot>, bool) {
+/// The state of a file to list, and whether it may grow from that. A file that was changed lately takes another look.
+fn settled(place: EntryPlace<'_>, stat: &Stat) -> (Option<Snapshot>, Growth) {
     let listed = Snapshot::of_status(stat);
     if !listed.is_some_and(|listed| listed.is_recent()) {
-        return (listed, true);
+        return (listed, Growth::WithNewTimes);
     }
     let between = open(place).ok().map(File::from);
     let between = between.and_then(|file| Snapshot::between_writes(&file).ok().flatten());
     let same = |now: &Snapshot| listed.is_some_and(|listed| now.is_same_file(&listed));
     match between.filter(same) {
-        Some(between) => (Some(between), true),
-        None => (listed, false),
+        Some(between) => (Some(between), Growth::Accepted),
+        None => (listed, Growth::Refused),
     }
 }
 
