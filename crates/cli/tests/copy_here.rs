@@ -267,6 +267,30 @@ fn a_directory_is_neither_copied_into_itself_nor_deleted_by_its_copy() {
     assert_eq!(read(dir.join("src/inner/f")), "1");
 }
 
+/// As `rsync -a` does. The mode of a directory that was there stays: it may be a home directory.
+#[test]
+fn the_directory_that_takes_contents_gets_their_time_and_if_it_is_new_their_mode() {
+    let scratch = source(&[("f", "1")]);
+    let dir = scratch.path();
+    let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    set_mode(&dir.join("src"), 0o700);
+    fs::File::open(dir.join("src")).unwrap().set_modified(long_ago).unwrap();
+    fs::create_dir(dir.join("there")).unwrap();
+    set_mode(&dir.join("there"), 0o750);
+    let time = |name: &str| fs::metadata(dir.join(name)).unwrap().modified().unwrap();
+    for (target, expected) in [("new", 0o700), ("there", 0o750)] {
+        for more in [&["-n"][..], &[], &[]] {
+            copy(dir, &[&["src/", target], more].concat()).ends(0, &[]);
+        }
+        assert_eq!((time(target), mode(&dir.join(target))), (long_ago, expected), "{target}");
+    }
+    // What was there stays as it was.
+    write(&dir.join("kept"), &[("f", "2")]);
+    let before = time("kept");
+    copy(dir, &["--keep-existing", "src/", "kept"]).ends(0, &["was left alone"]);
+    assert_eq!(time("kept"), before);
+}
+
 #[test]
 fn files_of_one_name_do_not_take_each_others_place() {
     let scratch = source(&[("f", "1")]);

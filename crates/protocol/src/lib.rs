@@ -66,8 +66,8 @@ pub use invitation::{
 pub use key::{KeyError, PublicKey};
 pub use measure_message::{MAX_ROUND_TRIPS, MeasureMessage};
 pub use message::{
-    Accept, CongestionMessage, FileCounts, Hello, KnownPathMessage, MAX_STREAMS, Message,
-    MessageError, Offer, ReceiverSummary, SenderLimit, SenderSummary,
+    Accept, CongestionMessage, DirectoryStatus, FileCounts, Hello, KnownPathMessage, MAX_STREAMS,
+    Message, MessageError, Offer, ReceiverSummary, SenderLimit, SenderSummary,
 };
 pub use order::ProtocolError;
 pub use order::receiver::{ReceiverOrder, SenderItem};

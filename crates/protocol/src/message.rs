@@ -6,6 +6,7 @@ use thiserror::Error;
 use crate::frame;
 use crate::measure_message::MeasureMessage;
 use crate::peer_text::PeerText;
+use crate::record::Owner;
 use crate::{ProbeSummary, Role, RttSource};
 
 /// The most connections of one transfer.
@@ -166,6 +167,20 @@ pub struct Offer {
     pub greedy: bool,
     /// Whether the entries hold all extended attributes of their files, so that others do not belong to them.
     pub attributes: bool,
+    /// The first directory that comes as its contents, for the directory that takes them. Older peers do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contents_of: Option<DirectoryStatus>,
+}
+
+/// The attributes of a directory that is not an entry itself, because its contents go to the top.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirectoryStatus {
+    /// The permission bits (0o777).
+    pub mode: u32,
+    /// Time of the last change: seconds since 1970, and nanoseconds of the second.
+    pub modified: (i64, u32),
+    /// Its owner, where the sender was asked for owners.
+    pub owner: Option<Owner>,
 }
 
 /// [`KnownPath`] as a message carries it.

@@ -81,7 +81,10 @@ pub(crate) fn receive(
         let bounds = config.bounds.clone();
         let deletion = config.options.delete.as_ref().map(Deletion::new).transpose()?;
         let files = IncomingFiles::new(plan.destination, plan.policy, bounds, expected);
-        let files = files.deleting(deletion);
+        // Of a directory that is served, the sender sets nothing.
+        let is_own = matches!(config.options.target, Target::At(_));
+        let top_status = offer.contents_of.clone().filter(|_| is_own);
+        let files = files.deleting(deletion).with_top_status(top_status);
         let control = ReceiverControl::new(
             &channel,
             control_loop,

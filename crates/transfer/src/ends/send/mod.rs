@@ -123,6 +123,7 @@ fn offer(
         streams: options.streams,
         greedy: options.greedy,
         attributes: options.sources.attributes,
+        contents_of: list.contents_of.clone(),
     }))?;
     // On the heels of the offer, so that the receiver can probe as soon as it has answered.
     probe_responder.iter().for_each(ProbeResponder::punch);

@@ -1,11 +1,12 @@
 //! The end of a transfer at its receiver: further names, directories, and all of it on the disk.
 
-use sweetspot_protocol::{ProtocolError, RelativePath};
+use sweetspot_protocol::{DirectoryStatus, ProtocolError, RelativePath};
 
 use super::kept::LateDirectory;
 use super::name_list::Announced;
 use super::state::{Fate, SmallFiles};
 use super::{Destination, IncomingFiles};
+use crate::error::system;
 use crate::files::quota::room_of;
 use crate::files::target::{self, TargetDirectory};
 use crate::lock::lock;
@@ -54,7 +55,7 @@ impl IncomingFiles {
         directories.sort_by_key(|directory| std::cmp::Reverse(directory.depth));
         for LateDirectory { number, mode, modified, owner, new, .. } in directories {
             let Some((path, _)) = names.get(number).filter(|_| !self.is_over()) else { break };
-            match target.finish_directory(&path, mode, modified, owner) {
+            match target.finish_directory(Some(&path), mode, modified, owner) {
                 Ok(true) if !new => lock(&self.state).count(Fate::Updated),
                 Ok(_) => {}
                 Err(error) => {
@@ -62,6 +63,7 @@ impl IncomingFiles {
                 }
             }
         }
+        self.finish_top(target);
         // An earlier transfer may have failed to sync a file that now counts as unchanged.
         let synced = match small {
             // Beside other programs the whole file system may take long.
@@ -72,6 +74,23 @@ impl IncomingFiles {
             _ => target.sync(),
         };
         synced.map_err(TransferError::system("writing to disk"))
+    }
+
+    /// Gives the directory itself the sender's time, and if a transfer of this process made it, also the mode and owner. An
+    /// existing one keeps those: it may be a home directory.
+    fn finish_top(&self, target: &TargetDirectory) {
+        let Some(status) = self.top_status.as_ref().filter(|_| !self.is_over()) else { return };
+        let DirectoryStatus { mode, modified, owner } = status;
+        if target.was_made(None).unwrap_or(false) {
+            let owner = owner.as_ref().filter(|_| self.policy.owners);
+            let owner = owner.map(|owner| self.accounts.numbers(owner));
+            if let Err(error) = target.finish_directory(None, *mode, *modified, owner) {
+                self.note_failure(".", &system(&error));
+            }
+        } else if self.policy.replace {
+            // Only its owner may, and the files are there all the same.
+            let _ = target.set_time(*modified);
+        }
     }
 
     /// Gives a file that this transfer brought, or found as it was announced, a further name.

@@ -1,8 +1,10 @@
 //! From the user's target to the directory that a transfer writes into.
 
 use std::ffi::OsStr;
+use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use sweetspot_protocol::Offer;
@@ -39,9 +41,8 @@ impl Destination {
             // Nothing is made: its contents would all be new.
             Some(name) if offer.dry_run => Top::Below(name),
             Some(_) => {
-                // An error names the missing parent, not the target.
-                directory(&parent, view)?;
-                std::fs::create_dir(path).map_err(unusable(path))?;
+                let mode = offer.contents_of.as_ref().map_or(0o777, |status| status.mode | 0o700);
+                DirBuilder::new().mode(mode & 0o777).create(path).map_err(unusable(path))?;
                 let target = directory(path, view)?;
                 target.note_made(None).map_err(unusable(path))?;
                 return Ok(Destination::Directory { target, top: Top::Sent });

@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use sweetspot_protocol::record::{FileResult, Record};
-use sweetspot_protocol::{FileCounts, RelativePath};
+use sweetspot_protocol::{DirectoryStatus, FileCounts, RelativePath};
 use sweetspot_units::Bytes;
 
 use crate::files::accounts::Accounts;
@@ -134,6 +134,8 @@ pub(crate) struct IncomingFiles {
     bounds: Bounds,
     expected: Mutex<Expected>,
     deletion: Option<Deletion>,
+    /// The sender's attributes for the directory itself.
+    top_status: Option<DirectoryStatus>,
     /// The names of users and groups, if owners are accepted.
     accounts: Accounts,
     state: Mutex<IncomingState>,
@@ -165,6 +167,7 @@ impl IncomingFiles {
             bounds,
             expected: Mutex::new(expected),
             deletion: None,
+            top_status: None,
             accounts: if policy.owners { Accounts::of_this_host() } else { Accounts::default() },
             state: Mutex::default(),
             promised: AtomicU64::new(0),
@@ -180,6 +183,12 @@ impl IncomingFiles {
     /// The same with a deletion at the end.
     pub fn deleting(mut self, deletion: Option<Deletion>) -> IncomingFiles {
         self.deletion = deletion;
+        self
+    }
+
+    /// The same with the sender's attributes for the directory itself.
+    pub fn with_top_status(mut self, status: Option<DirectoryStatus>) -> IncomingFiles {
+        self.top_status = status.filter(|_| !self.policy.dry_run);
         self
     }
 

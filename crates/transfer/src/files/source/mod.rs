@@ -10,13 +10,14 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 use sweetspot_protocol::record::Entry;
-use sweetspot_protocol::{PeerText, RelativePath};
+use sweetspot_protocol::{DirectoryStatus, PeerText, RelativePath};
 use sweetspot_units::Bytes;
 
 use crate::files::accounts::Accounts;
@@ -78,6 +79,8 @@ pub(crate) struct SourceList {
     pub size: Option<Bytes>,
     pub one_file: bool,
     pub many: bool,
+    /// The first directory that comes as its contents.
+    pub contents_of: Option<DirectoryStatus>,
 }
 
 struct SourcePath {
@@ -127,18 +130,24 @@ impl SourceList {
             ([top], true) => top.path.display().to_string(),
             _ => format!("{} items", tops.len()),
         };
+        let owners = sources.owners.then(Accounts::of_this_host);
+        // Of a list, only the named paths come.
+        let first_contents = tops.iter().find(|top| top.name.is_none() && sources.only.is_none());
+        let contents_of =
+            first_contents.map(|top| status(&top.path, owners.as_ref())).transpose()?;
         Ok(SourceList {
             many: !rest.is_empty() || contents,
             only: sources.only.clone(),
             exclude,
             attributes: sources.attributes,
-            owners: sources.owners.then(Accounts::of_this_host),
+            owners,
             dense: sources.dense,
             offered: offered(&tops, &name),
             tops,
             name,
             size: metadata.filter(|_| only_file).map(|metadata| Bytes::new(metadata.len())),
             one_file,
+            contents_of,
         })
     }
 
@@ -227,6 +236,16 @@ fn offered(tops: &[SourcePath], name: &str) -> String {
     last.map_or_else(|| "files".to_owned(), |last| last.to_string_lossy().into_owned())
 }
 
+/// The attributes of the directory at `path`, with its owner if there are names for it.
+fn status(path: &Path, names: Option<&Accounts>) -> Result<DirectoryStatus> {
+    let metadata = std::fs::metadata(path).map_err(|e| unreadable(path, e))?;
+    Ok(DirectoryStatus {
+        mode: metadata.mode() & 0o777,
+        modified: (metadata.mtime(), metadata.mtime_nsec() as u32),
+        owner: names.map(|names| names.owner(metadata.uid(), metadata.gid())),
+    })
+}
+
 fn unreadable(path: &Path, source: io::Error) -> TransferError {
     TransferError::Unreadable { path: path.to_owned(), source }
 }
@@ -235,7 +254,7 @@ fn unreadable(path: &Path, source: io::Error) -> TransferError {
 mod tests {
     use super::*;
     use std::fs;
-    use std::os::unix::fs::{MetadataExt, symlink};
+    use std::os::unix::fs::symlink;
 
     use sweetspot_protocol::record::EntryKind;
 

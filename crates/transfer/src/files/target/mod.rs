@@ -195,15 +195,20 @@ impl TargetDirectory {
         Ok(true)
     }
 
-    /// Sets a directory's owner, mode and time. Returns whether it had another owner or mode.
+    /// Sets the time of the directory itself.
+    pub fn set_time(&self, modified: (i64, u32)) -> io::Result<()> {
+        Ok(rustix::fs::futimens(&self.root, &times(modified))?)
+    }
+
+    /// Sets a directory's owner, mode and time; `None`: of the directory itself. Returns whether it had another owner or mode.
     pub fn finish_directory(
         &self,
-        path: &RelativePath,
+        path: Option<&RelativePath>,
         mode: u32,
         modified: (i64, u32),
         owner: Option<(u32, u32)>,
     ) -> io::Result<bool> {
-        let directory = self.directory(path.as_bytes())?;
+        let directory = self.at(path.map(RelativePath::as_bytes))?;
         let differs = directory_differs(&rustix::fs::fstat(&directory)?, mode, owner);
         set_owner(&directory, owner)?;
         rustix::fs::fchmod(&directory, permissions(mode))?;
