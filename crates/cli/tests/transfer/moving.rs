@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 use sweetspot_control::TransferSummary;
 use sweetspot_control::series::SeriesRecord;
@@ -12,7 +13,7 @@ use sweetspot_protocol::{PeerText, Role, RttSource};
 
 use sweetspot_units::Duration;
 
-use crate::running::{Serve, file, names, send};
+use crate::running::{SWEETSPOT, Serve, file, names, run, send};
 
 fn outcome(stdout: &str) -> TransferSummary {
     let line = stdout.lines().last().expect("an outcome");
@@ -135,6 +136,28 @@ fn a_congestion_control_that_was_named_stays() {
         let outcome = outcome(&send(file.path(), &serve.ticket, &arguments).stdout);
         assert_eq!(outcome.congestion.as_ref().map(PeerText::raw), Some(congestion));
     }
+}
+
+/// A sender that listens, too.
+#[test]
+fn an_offers_congestion_control_stays() {
+    for congestion in beside_reno().into_iter().chain(["reno".to_owned()]) {
+        let (file, _) = file(10);
+        let scratch = tempfile::tempdir().unwrap();
+        let mut command = Command::new(SWEETSPOT);
+        command.arg("send").arg(file.path()).args(["--json", "--listen", "127.0.0.1:0"]);
+        command.args(["--congestion", &congestion]);
+        let target = scratch.path().to_owned();
+        let offer = Serve::spawn(scratch, &target, command);
+        let mut receive = Command::new(SWEETSPOT);
+        receive.args(["receive", "--json", &offer.ticket]).arg(&target);
+        let outcome = outcome(&run(receive).stdout);
+        assert_eq!(outcome.congestion.as_ref().map(PeerText::raw), Some(congestion.as_str()));
+    }
+    let mut command = Command::new(SWEETSPOT);
+    command.args(["send", "/dev/null", "--offer", "--congestion", "warp"]);
+    let refused = run(command);
+    assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""), "{refused:?}");
 }
 
 #[test]

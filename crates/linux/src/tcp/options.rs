@@ -1,7 +1,7 @@
 //! Socket options of TCP, with units. A setter that may grant less than the request returns the granted value.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 
 use sweetspot_units::{Bytes, Rate};
@@ -36,6 +36,11 @@ pub fn max_pacing_rate(socket: impl AsFd) -> io::Result<Option<Rate>> {
 /// Sets the sender's congestion control (`TCP_CONGESTION`).
 pub fn set_congestion(socket: impl AsFd, name: &str) -> io::Result<()> {
     sockopt::set_from(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes())
+}
+
+/// Whether this process may use a congestion control of this name; the error is the kernel's.
+pub fn check_congestion(name: &str) -> io::Result<()> {
+    set_congestion(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?, name)
 }
 
 /// The sender's congestion control (`TCP_CONGESTION`).

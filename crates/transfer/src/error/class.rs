@@ -26,6 +26,28 @@ impl TransferError {
         )
     }
 
+    /// Whether an argument of this end's user is wrong, so that the same call never succeeds.
+    pub fn is_wrong_usage(&self) -> bool {
+        matches!(
+            self,
+            TransferError::NothingToSend(_)
+                | TransferError::SameName(_)
+                | TransferError::Pattern { .. }
+                | TransferError::Sizing(_)
+                | TransferError::Congestion { by_peer: false, .. }
+        )
+    }
+
+    /// The same error about a congestion control that the receiver asked for.
+    pub(crate) fn asked_by_peer(self) -> TransferError {
+        match self {
+            TransferError::Congestion { name, source, hint, .. } => {
+                TransferError::Congestion { name, by_peer: true, source, hint }
+            }
+            other => other,
+        }
+    }
+
     /// Whether the path or the peer failed, so that the transfer may go on over a new connection.
     pub fn is_of_the_path(&self) -> bool {
         matches!(

@@ -159,7 +159,8 @@ mod tests {
             E::Identity { path: path(), source: source() },
             E::State { path: path(), source: source() },
             E::NoAnswer { address: text(), source: source() },
-            E::Congestion { name: "bbr".into(), source: source(), hint: text() },
+            E::Congestion { name: "bbr".into(), by_peer: false, source: source(), hint: text() },
+            E::Target { path: path(), reason: "too long" },
             E::System { what: "reading", source: source() },
         ]
     }

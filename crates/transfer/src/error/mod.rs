@@ -15,7 +15,7 @@ use sweetspot_units::{Bytes, Duration};
 use thiserror::Error;
 
 use crate::limits::{LONGEST_STALL, MEASURE_BYTES, MEASURE_INTERVAL, MEASURE_TIME};
-use next_step::{reachable, readable, writable};
+use next_step::{reachable, readable, unavailable, writable};
 
 /// The next step after a transfer that can go on.
 const RESUME: &str = "; start the transfer again to resume it";
@@ -390,10 +390,17 @@ pub enum TransferError {
     #[error(transparent)]
     Sizing(#[from] SizingError),
     /// The congestion control is not available.
-    #[error("congestion control \"{}\": {}; {hint}", Printable(.name), system(.source))]
+    #[error(
+        "congestion control \"{}\"{}: {}; {hint}",
+        Printable(.name),
+        if *.by_peer { ", which the receiver asks for" } else { "" },
+        unavailable(.source)
+    )]
     Congestion {
         /// Its name.
         name: String,
+        /// Whether the receiver asked for it, and not this end's user.
+        by_peer: bool,
         /// Why.
         source: io::Error,
         /// The alternative.

@@ -26,6 +26,14 @@ fn is_late(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock)
 }
 
+/// Why a congestion control cannot be set: the kernel's error for an unknown name speaks of a file.
+pub(super) fn unavailable(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "not available on this host".to_owned(),
+        _ => super::system(error),
+    }
+}
+
 /// The next step for a directory that cannot be used.
 pub(super) fn writable(error: &io::Error) -> &'static str {
     match error.kind() {

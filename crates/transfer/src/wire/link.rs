@@ -322,7 +322,12 @@ fn in_turns(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
 }
 
 pub(crate) fn set_congestion(socket: &TcpStream, name: &str) -> Result<()> {
-    tcp::options::set_congestion(socket, name).map_err(|source| {
+    named_congestion(name, tcp::options::set_congestion(socket, name))
+}
+
+/// The error, if a congestion control of this name cannot be used, as `result` says.
+pub(crate) fn named_congestion(name: &str, result: std::io::Result<()>) -> Result<()> {
+    result.map_err(|source| {
         let list = |names: std::io::Result<Vec<String>>| names.unwrap_or_default().join(", ");
         let hint = if source.kind() == std::io::ErrorKind::PermissionDenied {
             format!(
@@ -332,7 +337,7 @@ pub(crate) fn set_congestion(socket: &TcpStream, name: &str) -> Result<()> {
         } else {
             format!("this kernel offers {}", list(sysctl::available_congestion_controls()))
         };
-        TransferError::Congestion { name: name.to_owned(), source, hint }
+        TransferError::Congestion { name: name.to_owned(), by_peer: false, source, hint }
     })
 }
 

@@ -4,6 +4,7 @@ mod account;
 mod listing;
 mod steering;
 
+use std::net::TcpStream;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
@@ -32,7 +33,7 @@ use crate::observer::{Agreed, FileLog, TransferObserver};
 use crate::options::SendOptions;
 use crate::wire::channel::Channel;
 use crate::wire::frame_reader::FrameReader;
-use crate::wire::link::{FurtherLinks, Link, set_congestion};
+use crate::wire::link::{FurtherLinks, Link, named_congestion, set_congestion};
 use crate::wire::over::Over;
 use crate::{Result, TransferError};
 use steering::LastControl;
@@ -54,6 +55,10 @@ impl SendConfig {
     /// These options, with their sources checked.
     pub fn new(options: SendOptions) -> Result<SendConfig> {
         let list = SourceList::new(&options.sources)?;
+        // Before a connection is made, or waited for.
+        if let Some(name) = &options.congestion {
+            named_congestion(name, options::check_congestion(name))?;
+        }
         Ok(SendConfig { options, list, log: None })
     }
 }
@@ -328,13 +333,23 @@ impl Sending<'_> {
         observer: &mut dyn TransferObserver,
     ) -> Result<()> {
         let sizing = accept.sizing.parse::<Sizing>()?;
-        if let Some(congestion) = &accept.congestion {
-            set_congestion(self.channel.socket(), congestion.raw())?;
-        }
+        let _ = self.accept.set(accept);
+        self.add_link(self.channel)?;
         let (peer, name, size) = (self.channel.peer(), list.name.as_str().into(), list.size);
         observer.opened(&Agreed { peer, name, size, sizing });
-        let _ = self.accept.set(accept);
-        self.add_link(self.channel)
+        Ok(())
+    }
+
+    /// Sets the congestion control that a user named, at either end.
+    fn set_named_congestion(&self, socket: &TcpStream) -> Result<()> {
+        let asked = self.accept.get().and_then(|accept| accept.congestion.as_ref());
+        match (asked, &self.options.congestion) {
+            (Some(name), _) => {
+                set_congestion(socket, name.raw()).map_err(TransferError::asked_by_peer)
+            }
+            (None, Some(name)) => set_congestion(socket, name),
+            (None, None) => Ok(()),
+        }
     }
 
     /// Answers probes, if the receiver sends them.

@@ -55,6 +55,7 @@ impl Sending<'_> {
     }
 
     pub(super) fn add_link(&self, channel: &Arc<Channel>) -> Result<()> {
+        self.set_named_congestion(channel.socket())?;
         let link = SenderLink::new(channel, self.is_congestion_named(), self.options.send_buffer)?;
         if self.options.compress {
             link.bound_first_unsent();
