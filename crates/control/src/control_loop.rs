@@ -39,6 +39,8 @@ pub struct ControlLoop {
     /// The phase last sent to the sender.
     last_control: Option<SizingPhase>,
     kernel_rtt: Option<Duration>,
+    /// The least round trip that the kernel saw (`tcpi_min_rtt`), in microseconds where `tcpi_rcv_rtt` counts ticks.
+    kernel_minimum: Option<Duration>,
     capacity: Option<Rate>,
     /// Round trips, nanoseconds.
     by_probes: Histogram<7>,
@@ -116,6 +118,7 @@ impl ControlLoop {
             congestion: CongestionChoice::Own,
             last_control: None,
             kernel_rtt: None,
+            kernel_minimum: None,
             capacity: None,
             by_probes: Histogram::default(),
             by_kernel: Histogram::default(),
@@ -166,6 +169,8 @@ impl ControlLoop {
             self.next_tick = now + CONTROL_INTERVAL;
             self.window = kernel.window.or(self.window);
             self.kernel_rtt = kernel.rtt;
+            let minima = [self.kernel_minimum, kernel.minimum_rtt];
+            self.kernel_minimum = minima.into_iter().flatten().min();
             if let Some(rtt) = kernel.rtt {
                 self.by_kernel.add(rtt.as_nanos(), 1);
             }
@@ -207,7 +212,10 @@ impl ControlLoop {
         let (rtt, rtt_source) = match (quantiles(&self.by_probes), quantiles(&self.by_kernel)) {
             (Some(rtt), None) => (Some(rtt), RttSource::Probes),
             (Some(rtt), Some(_)) if probes_tell => (Some(rtt), RttSource::Probes),
-            (_, Some(rtt)) => (Some(rtt), RttSource::Kernel),
+            (_, Some([least, median, high])) => {
+                let least = self.kernel_minimum.map_or(least, |minimum| minimum.min(least));
+                (Some([least, median, high]), RttSource::Kernel)
+            }
             (None, None) => (None, RttSource::Nobody),
         };
         let none = ProbeSummary { fallback: true, ..ProbeSummary::default() };

@@ -35,7 +35,7 @@ pub struct TransferSummary {
     pub segments: Option<u64>,
     /// Of those, retransmissions (`tcpi_total_retrans`).
     pub retransmitted_segments: Option<u64>,
-    /// Minimum round-trip time while content flowed, seconds.
+    /// Minimum round-trip time while content flowed, seconds; from the kernel, of the whole connection.
     pub rtt_min_s: Option<f64>,
     /// Median round-trip time while content flowed, seconds.
     pub rtt_median_s: Option<f64>,

@@ -306,11 +306,14 @@ fn without_probes_a_train_is_lost_at_once_and_the_kernel_tells_the_round_trip() 
     let mut rig = Rig::new(false);
     rig.wants(&[Output::Train(TRAIN)]);
     let rtt = Duration::from_millis(37);
-    rig.timeout(ms(0), &KernelView { rtt: Some(rtt), ..QUIET });
+    let least = Duration::from_micros(36_500);
+    rig.timeout(ms(0), &KernelView { rtt: Some(rtt), minimum_rtt: Some(least), ..QUIET });
     assert_eq!(rig.script.with(|s| s.trains.clone())[0].received, 0);
     assert_eq!(rig.script.with(|s| s.kernel_rtts.clone()), [rtt]);
     let measured = rig.control_loop.measured();
     assert_eq!(measured.rtt_source, RttSource::Kernel);
+    // In microseconds, where the other is whole milliseconds.
+    assert_eq!(measured.rtt.map(|[minimum, ..]| minimum), Some(least));
     assert!(measured.probes.fallback && measured.probes.sent == 0);
 }
 

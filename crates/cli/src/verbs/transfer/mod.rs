@@ -297,8 +297,10 @@ impl TransferReporter {
         let peer = outcome.peer.parse::<SocketAddr>();
         let relayed = self.relays_loopback && peer.is_ok_and(|peer| peer.ip().is_loopback());
         let segments = outcome.retransmitted_segments.filter(|_| !relayed);
+        let shows_rtt = !relayed && self.rate_limit.is_none();
         TransferSummary {
-            rtt_median_s: outcome.rtt_median_s.filter(|_| !relayed && !self.limits_rate),
+            rtt_min_s: outcome.rtt_min_s.filter(|_| shows_rtt),
+            rtt_median_s: outcome.rtt_median_s.filter(|_| shows_rtt),
             retransmitted_segments: segments,
             ..outcome.clone()
         }

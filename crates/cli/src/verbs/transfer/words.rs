@@ -1,6 +1,7 @@
 //! The outcome of a transfer in words.
 
-use sweetspot_control::TransferSummary;
+use sweetspot_control::{DryRunCounts, TransferSummary};
+use sweetspot_protocol::RttSource;
 use sweetspot_units::{Bytes, Duration, Rate};
 
 /// The number of skipped names in the line.
@@ -86,8 +87,13 @@ pub fn in_words(outcome: &TransferSummary, leaves_existing: bool) -> String {
     if let (Some(congestion), Some(n)) = (&outcome.congestion, outcome.retransmitted_segments) {
         line += &format!(", {congestion}, {} retransmitted", counted(n, "segment"));
     }
-    if let Some(rtt) = outcome.rtt_median_s {
-        line += &format!(", median RTT {}", Duration::from_micros((rtt * 1e6) as u64));
+    // The receiving kernel's round trips are whole ticks: only its minimum is near a short path's.
+    let (kind, rtt) = match outcome.rtt_source {
+        RttSource::Kernel => ("minimum", outcome.rtt_min_s),
+        _ => ("median", outcome.rtt_median_s),
+    };
+    if let Some(rtt) = rtt {
+        line += &format!(", {kind} RTT {}", Duration::from_micros((rtt * 1e6) as u64));
     }
     line
 }
@@ -106,7 +112,7 @@ pub fn skipped(names: &[String]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use sweetspot_control::OwnAccount;
-    use sweetspot_protocol::{FileCounts, ProbeSummary, ReceiverSummary, Role, RttSource};
+    use sweetspot_protocol::{FileCounts, ProbeSummary, ReceiverSummary, Role};
 
     use super::*;
 
@@ -147,6 +153,29 @@ mod tests {
         assert_eq!(said(0, 0, 2, 0, 0), "d: attributes of 2 entries updated");
         assert_eq!(said(0, 3, 0, 0, 1), "d: 1 deleted, 3 unchanged");
         assert!(said(1, 3, 0, 1, 0).starts_with("d: 1 file, 3 unchanged, 1 failed, 0 B in 1.00 s"));
+    }
+
+    /// 20M means 20 Mbit/s here and 20 MiB/s to rsync.
+    #[test]
+    fn the_limit_of_the_rate_is_named_with_its_unit() {
+        let one = FileCounts { written: 1, ..FileCounts::default() };
+        let line = in_words(&outcome(one), false, "20M".parse().ok());
+        assert!(line.ends_with(", sizing sobas, limited to 20 Mbit/s"), "{line}");
+    }
+
+    #[test]
+    fn of_the_kernels_round_trips_the_least_is_shown() {
+        let one = FileCounts { written: 1, ..FileCounts::default() };
+        let measured = |rtt_source| TransferSummary {
+            rtt_min_s: Some(0.0003),
+            rtt_median_s: Some(0.004),
+            rtt_source,
+            ..outcome(one)
+        };
+        let by_kernel = in_words(&measured(RttSource::Kernel), false, None);
+        assert!(by_kernel.ends_with(", minimum RTT 300 us"), "{by_kernel}");
+        let by_probes = in_words(&measured(RttSource::Probes), false, None);
+        assert!(by_probes.ends_with(", median RTT 4 ms"), "{by_probes}");
     }
 
     #[test]
