@@ -105,7 +105,10 @@ fn a_dry_run_lists_the_rest_where_something_cannot_be_read() {
     let scratch = source(&[("f", "1"), ("g", "22")]);
     mkfifo(&scratch.path().join("p"));
     let dry = copy(scratch.path(), &["-n", "src", "p", "there"]);
-    dry.ends(23, &["p is a pipe and was left out", "dry run, nothing was moved"]);
+    dry.ends(
+        23,
+        &["p is a pipe and was left out", "dry run, would write 3 entries (3 B), 1 failed"],
+    );
     let listed = ["src (directory)", "src/f (1 B)", "src/g (2 B)"];
     assert_eq!(dry.stdout, listed.map(|name| format!("would copy {name}\n")).concat());
     assert!(!scratch.path().join("there").exists());
@@ -156,7 +159,7 @@ fn a_dry_run_that_compares_contents_lists_those_that_differ() {
     let there = scratch.path().join("there/src");
     write(&there, &[("f", "AAA"), ("longer", "1"), ("same", "x")]);
     let dry = copy(scratch.path(), &["-n", "--checksum", "src", "there"]);
-    dry.ends(0, &["dry run, nothing was moved"]);
+    dry.ends(0, &["dry run, would write 2 entries (7 B)"]);
     let mut lines: Vec<_> = dry.stdout.lines().collect();
     lines.sort_unstable();
     assert_eq!(lines, ["would copy src/f (3 B)", "would copy src/longer (4 B)"]);
@@ -165,6 +168,9 @@ fn a_dry_run_that_compares_contents_lists_those_that_differ() {
     let counts = serde_json::json!({ "written": 0, "unchanged": 1, "updated": 0, "failed": 0, "deleted": 0 });
     assert_eq!((&told["files"], &told["dry_run"]), (&counts, &true.into()), "{told}");
     assert_eq!(told["would_move"].as_array().map(Vec::len), Some(2), "{told}");
+    // f has 3 B and longer 4 B.
+    let would = serde_json::json!({ "write": 2, "update": 0, "delete": 0, "bytes": 7 });
+    assert_eq!(told["would"], would, "{told}");
     assert_eq!(read(there.join("f")), "AAA");
 }
 
@@ -183,7 +189,7 @@ fn a_dry_run_deletes_nothing_and_does_not_say_that_it_did() {
     let scratch = source(&[]);
     write(&scratch.path().join("there"), &[("old", "1")]);
     let dry = copy(scratch.path(), &["-n", "--delete", "src/", "there/"]);
-    dry.ends(0, &["dry run, nothing was moved or deleted"]);
+    dry.ends(0, &["dry run, would delete 1 entry"]);
     assert_eq!(dry.stdout, "would delete old\n");
     assert!(!dry.stderr.contains("1 deleted"), "{dry:?}");
     let json = copy(scratch.path(), &["-n", "--delete", "--json", "src/", "there/"]);
@@ -400,7 +406,7 @@ fn a_change_of_a_mode_alone_arrives_and_is_counted() {
     set_mode(&dir.join("src"), 0o700);
     set_mode(&dir.join("src/f"), 0o600);
     let dry = copy(dir, &["-n", "src", "there"]);
-    dry.ends(0, &["nothing was moved"]);
+    dry.ends(0, &["dry run, would update the attributes of 2 entries"]);
     let listed = ["src", "src/f"].map(|name| format!("would copy {name} (attributes only)\n"));
     assert_eq!(dry.stdout, listed.concat());
     copy(dir, &["--keep-existing", "src/", "there/src"]).ends(0, &["was left alone"]);

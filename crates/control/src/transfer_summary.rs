@@ -71,6 +71,9 @@ pub struct TransferSummary {
     /// The files that would have been moved, in a dry run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub would_move: Vec<String>,
+    /// Their counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub would: Option<DryRunCounts>,
     /// Names that were deleted at the receiver because the sender lacks them; in a dry run, names that would be.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deleted: Vec<String>,
@@ -83,6 +86,27 @@ pub struct TransferSummary {
     /// Files that grew while they were sent, and arrived with the length that they were listed with. Only the sender knows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grown: Vec<String>,
+}
+
+/// The changes that a transfer would make, counted by a dry run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DryRunCounts {
+    /// Files, directories and links that would be written.
+    pub write: u64,
+    /// Those that would only get another mode, owner or other extended attributes.
+    pub update: u64,
+    /// Names that would be deleted at the receiver.
+    pub delete: u64,
+    /// Content of the files that would be written, bytes.
+    pub bytes: u64,
+}
+
+impl DryRunCounts {
+    /// Counts something that would be written, with this much content.
+    pub fn note_write(&mut self, bytes: u64) {
+        self.write += 1;
+        self.bytes += bytes;
+    }
 }
 
 fn is_zero(value: &u64) -> bool {
@@ -139,6 +163,7 @@ impl TransferSummary {
             failures: end.failures.to_vec(),
             dry_run: false,
             would_move: Vec::new(),
+            would: None,
             deleted: Vec::new(),
             skipped: Vec::new(),
             resumed_bytes: receiver.resumed_bytes,

@@ -281,6 +281,7 @@ impl<'a> Receiving<'a> {
         let mut summary = TransferSummary::new(end, summary, closing);
         summary.dry_run = self.offer.dry_run;
         summary.would_move = would_move;
+        summary.would = self.files.would(deleted.len());
         summary.deleted = deleted;
         summary.skipped = self.files.skipped_names();
         Ok(summary)

@@ -15,14 +15,21 @@ fn counted(n: u64, thing: &str) -> String {
     }
 }
 
-fn dry_in_words(outcome: &TransferSummary) -> &'static str {
-    let files = outcome.files;
-    match (outcome.would_move.is_empty(), outcome.deleted.is_empty()) {
-        (true, true) if files.unchanged > 0 && files.failed == 0 => {
-            "dry run, nothing would be moved"
-        }
-        (_, true) => "dry run, nothing was moved",
-        (_, false) => "dry run, nothing was moved or deleted",
+/// The changes that a dry run found.
+fn dry_in_words(outcome: &TransferSummary) -> String {
+    let DryRunCounts { write, update, delete, bytes } = outcome.would.unwrap_or_default();
+    let entries = |verb: &str, n: u64| (n > 0).then(|| format!("{verb} {}", counted(n, "entry")));
+    let write = entries("write", write).map(|words| format!("{words} ({})", Bytes::new(bytes)));
+    let attributes = entries("update the attributes of", update);
+    let changes: Vec<String> =
+        [write, attributes, entries("delete", delete)].into_iter().flatten().collect();
+    let changes = match changes.is_empty() {
+        true => "would change nothing".to_owned(),
+        false => format!("would {}", changes.join(", ")),
+    };
+    match outcome.files.failed {
+        0 => format!("dry run, {changes}"),
+        failed => format!("dry run, {changes}, {failed} failed"),
     }
 }
 
@@ -31,7 +38,7 @@ pub fn in_words(outcome: &TransferSummary, leaves_existing: bool) -> String {
     let rate = Rate::from_f64(outcome.goodput_bps);
     let mut line = format!("{}: ", outcome.name);
     if outcome.dry_run {
-        return line + dry_in_words(outcome);
+        return line + &dry_in_words(outcome);
     }
     let files = outcome.files;
     // Only if nothing failed does the receiver have everything.

@@ -309,6 +309,7 @@ impl Sending<'_> {
         summary.dry_run = self.options.dry_run;
         summary.would_move = self.files.would_move();
         summary.deleted = self.files.deleted_names();
+        summary.would = self.files.would(summary.deleted.len());
         summary.skipped = self.files.skipped_names();
         summary.grown = self.files.grown_names();
         Ok(summary)

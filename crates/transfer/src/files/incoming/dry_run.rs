@@ -96,7 +96,7 @@ impl IncomingFiles {
         if there.is_some() && !self.policy.replace {
             return Err(TransferError::Exists(entry.path.to_string().into()));
         }
-        Ok(self.would_write(&entry.path, Bytes::new(size)))
+        Ok(self.would_write(&entry.path, Bytes::new(size), size))
     }
 
     fn dry_run_directory(
@@ -107,10 +107,10 @@ impl IncomingFiles {
     ) -> Planned {
         let owner = entry.owner.as_ref().map(|owner| (owner.user, owner.group));
         match there {
-            None => Ok(self.would_write(&entry.path, DIRECTORY)),
+            None => Ok(self.would_write(&entry.path, DIRECTORY, 0)),
             Some(stat) if !target::is(stat, FileType::Directory) => {
                 self.check_not_directory(target, &entry.path, there)?;
-                Ok(self.would_write(&entry.path, DIRECTORY))
+                Ok(self.would_write(&entry.path, DIRECTORY, 0))
             }
             Some(stat)
                 if self.policy.replace && target::directory_differs(stat, entry.mode, owner) =>
@@ -137,7 +137,7 @@ impl IncomingFiles {
             return Err(TransferError::Exists(path.to_string().into()));
         }
         self.check_directory(target, path, there)?;
-        Ok(self.would_write(path, kind))
+        Ok(self.would_write(path, kind, 0))
     }
 
     fn is_there<T>(&self, fate: Fate) -> (Answer, Option<T>) {
@@ -145,13 +145,22 @@ impl IncomingFiles {
         (Answer::Nothing, None)
     }
 
-    fn would_write<T>(&self, path: &RelativePath, what: impl Display) -> (Answer, Option<T>) {
-        lock(&self.state).would_move.add(format!("{path} ({what})"));
+    fn would_write<T>(
+        &self,
+        path: &RelativePath,
+        what: impl Display,
+        bytes: u64,
+    ) -> (Answer, Option<T>) {
+        let mut state = lock(&self.state);
+        state.would_move.add(format!("{path} ({what})"));
+        state.would.note_write(bytes);
         (Answer::All, None)
     }
 
     fn would_update<T>(&self, path: &RelativePath) -> (Answer, Option<T>) {
-        lock(&self.state).would_move.add(format!("{path} ({ATTRIBUTES})"));
+        let mut state = lock(&self.state);
+        state.would_move.add(format!("{path} ({ATTRIBUTES})"));
+        state.would.update += 1;
         (Answer::Attributes, None)
     }
 }

@@ -54,8 +54,12 @@ impl IncomingFiles {
         let sent = lock(&file.content).progress.hash_sent();
         match sent {
             Some(_) if self.policy.dry_run => {
-                let line = format!("{} ({})", file.path, Bytes::new(file.size.unwrap_or(0)));
-                lock(&self.state).would_move.add(line);
+                let size = file.size.unwrap_or(0);
+                {
+                    let mut state = lock(&self.state);
+                    state.would_move.add(format!("{} ({})", file.path, Bytes::new(size)));
+                    state.would.note_write(size);
+                }
                 // Another hash than its own tells the sender.
                 self.close(file, Ok((here.unwrap_or(UNKNOWN_HASH), Fate::Written)));
             }

@@ -23,6 +23,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
+use sweetspot_control::DryRunCounts;
 use sweetspot_protocol::record::{FileResult, Record};
 use sweetspot_protocol::{DirectoryStatus, FileCounts, RelativePath};
 use sweetspot_units::Bytes;
@@ -320,6 +321,12 @@ impl IncomingFiles {
     /// The list of files that would have been written.
     pub fn would_move(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.state).would_move).into_lines()
+    }
+
+    /// Their counts, with this many names to delete; `None` outside a dry run.
+    pub fn would(&self, deleted: usize) -> Option<DryRunCounts> {
+        let counts = DryRunCounts { delete: deleted as u64, ..lock(&self.state).would };
+        self.policy.dry_run.then_some(counts)
     }
 
     /// How many files had which fate, the failures in words, the content that came, and the hash of the only file.

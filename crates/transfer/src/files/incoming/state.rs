@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use sweetspot_control::DryRunCounts;
 use sweetspot_protocol::record::FileResult;
 use sweetspot_protocol::{FileCounts, RelativePath};
 use sweetspot_units::Bytes;
@@ -67,6 +68,7 @@ pub(super) struct IncomingState {
     /// Whether extended attributes came that this end did not ask for.
     pub attributes_left_out: bool,
     pub would_move: BoundedLines,
+    pub would: DryRunCounts,
     /// Pipes, sockets and devices that the sender has.
     pub skipped: BoundedLines,
     pub pruning: Pruning,

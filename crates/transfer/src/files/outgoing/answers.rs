@@ -1,6 +1,6 @@
 //! The receiver's answers, hashes and results.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crossbeam_channel::Sender;
 use sweetspot_protocol::hash_tree::{PieceHash, pieces};
@@ -59,6 +59,13 @@ impl OutgoingFiles {
                 (None, None) => return Err(ProtocolError::NoEntry(entry).into()),
             };
             let only = (answer == Answer::Attributes).then(|| ATTRIBUTES.to_owned());
+            match only {
+                Some(_) => state.would.update += 1,
+                None => {
+                    let size = file.as_ref().and_then(SourceFile::size);
+                    state.would.note_write(size.unwrap_or(0));
+                }
+            }
             state.would_move.push(would_move(&path, only.or(what)));
             state.unresolved -= 1;
             return Ok(None);
@@ -128,10 +135,11 @@ impl OutgoingFiles {
                 (Ok(received), Some(Stage::Sent(sent)))
                     if self.dry_run && sent.hash != received =>
                 {
-                    let line = |(path, size): (PathBuf, u64)| {
-                        would_move(&path, Some(Bytes::new(size).to_string()))
-                    };
-                    state.would_move.extend(sent.named.map(line));
+                    if let Some((path, size)) = sent.named {
+                        let line = would_move(&path, Some(Bytes::new(size).to_string()));
+                        state.would_move.push(line);
+                        state.would.note_write(size);
+                    }
                 }
                 (Ok(received), Some(Stage::Sent(sent))) if sent.hash != received => {
                     let hex = |hash| blake3::Hash::from_bytes(hash).to_string();

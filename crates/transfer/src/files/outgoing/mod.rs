@@ -6,6 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex};
 
+use sweetspot_control::DryRunCounts;
 use sweetspot_protocol::{FileCounts, Printable, RelativePath};
 use sweetspot_units::{Bytes, Rate, Time};
 
@@ -78,6 +79,7 @@ struct OutgoingState {
     grown: BoundedLines,
     refused: bool,
     would_move: Vec<String>,
+    would: DryRunCounts,
     /// Names that the receiver deleted, or would delete.
     deleted: BoundedLines,
     over: bool,
@@ -120,6 +122,12 @@ impl OutgoingFiles {
     /// The list of files that would have been sent.
     pub fn would_move(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.state).would_move)
+    }
+
+    /// Their counts, with this many names to delete; `None` outside a dry run.
+    pub fn would(&self, deleted: usize) -> Option<DryRunCounts> {
+        let counts = DryRunCounts { delete: deleted as u64, ..lock(&self.state).would };
+        self.dry_run.then_some(counts)
     }
 
     /// Notes entries that are about to be listed, waiting while the receiver is far behind. Returns false if the
