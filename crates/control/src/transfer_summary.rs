@@ -83,6 +83,10 @@ pub struct TransferSummary {
     /// Content that an interrupted transfer had left at the receiver, and that was used, bytes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub resumed_bytes: u64,
+    /// Content that the receiver had when the last connection began: unchanged files, and equal pieces of others, bytes. Only the
+    /// sender knows.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub present_bytes: u64,
     /// Files that grew while they were sent, and arrived with the length that they were listed with. Only the sender knows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grown: Vec<String>,
@@ -167,6 +171,7 @@ impl TransferSummary {
             deleted: Vec::new(),
             skipped: Vec::new(),
             resumed_bytes: receiver.resumed_bytes,
+            present_bytes: 0,
             grown: Vec::new(),
         }
     }

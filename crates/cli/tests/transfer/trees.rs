@@ -86,10 +86,11 @@ fn contents_are_compared_only_on_request() {
     there.write_all_at(b"changed", PIECE_BYTES).unwrap();
     there.set_modified(modified).unwrap();
     let by_time = outcome(&send(file.path(), &serve.ticket, &["--name", "f", "--json"]));
-    assert_eq!(by_time.bytes, 0);
+    assert_eq!((by_time.bytes, by_time.present_bytes), (0, 3 * PIECE_BYTES));
     let arguments = ["--name", "f", "--json", "--checksum"];
     let by_content = outcome(&send(file.path(), &serve.ticket, &arguments));
     assert_eq!(by_content.bytes, PIECE_BYTES, "only the piece that differs");
+    assert_eq!(by_content.present_bytes, 2 * PIECE_BYTES, "the others");
     assert!(fs::read(&target).unwrap() == content);
 }
 

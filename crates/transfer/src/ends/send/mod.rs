@@ -311,6 +311,7 @@ impl Sending<'_> {
         summary.deleted = self.files.deleted_names();
         summary.would = self.files.would(summary.deleted.len());
         summary.skipped = self.files.skipped_names();
+        summary.present_bytes = self.files.present().get();
         summary.grown = self.files.grown_names();
         Ok(summary)
     }
