@@ -31,7 +31,7 @@ pub enum Record {
     Listed {
         /// How many entries, of all kinds.
         entries: u32,
-        /// How many of them are files with content.
+        /// How many of them are files or links. Older peers count files with content.
         files: u32,
         /// Bytes of all files together.
         bytes: u64,

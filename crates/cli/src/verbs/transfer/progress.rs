@@ -19,6 +19,8 @@ const NO_BAR: &str = "{prefix}  {wide_msg}";
 const BAR_COLUMNS: usize = 23;
 /// After this long without data, the line says so in place of a rate.
 const SILENCE_S: f64 = 5.0;
+/// The width of a terminal that does not say it, as `indicatif` draws there.
+const UNKNOWN_COLUMNS: usize = 80;
 /// The longest name before a bar: with it, rate and time left fit into 60 columns.
 const NAME_COLUMNS: usize = 14;
 /// Share of the newest row in the running average of the rate: with 20 rows per second an average
@@ -76,7 +78,7 @@ impl TransferProgress {
             if let Shown::Bar(bar) = &self.shown {
                 bar.set_length(bytes.get());
             }
-            // A hard link becomes one more file at the receiver, and has no content of its own.
+            // A receiver also counts directories that got another mode.
             self.files = (files > 1).then_some((progress.files.min(files), Some(files)));
         } else if progress.files > 0 {
             self.files = Some((progress.files, None));
@@ -106,7 +108,7 @@ impl TransferProgress {
         match &mut self.shown {
             Shown::Bar(bar) => {
                 let name = bar.prefix().chars().count();
-                let columns = (self.columns)().map_or(usize::MAX, usize::from);
+                let columns = (self.columns)().map_or(UNKNOWN_COLUMNS, usize::from);
                 let room = |others: usize| columns.saturating_sub(name + others);
                 if size.is_some() {
                     bar.set_style(style(BAR));
@@ -166,8 +168,13 @@ fn describe(
     let mut facts = vec![rate.to_string()];
     if let Some(size) = size.filter(|_| rate > Rate::ZERO) {
         let left = size.saturating_sub(Bytes::new(row.bytes)) / rate;
-        let seconds = StdDuration::from_secs(StdDuration::from(left).as_secs());
-        facts.push(format!("eta {:#}", indicatif::HumanDuration(seconds)));
+        // Rounded up: until the end, some time is left.
+        let seconds = left.as_nanos().div_ceil(1_000_000_000);
+        let seconds = StdDuration::from_secs(seconds);
+        facts.extend(
+            (seconds > StdDuration::ZERO)
+                .then(|| format!("eta {:#}", indicatif::HumanDuration(seconds))),
+        );
     }
     facts.extend(files.map(|(done, all)| match all {
         Some(all) => format!("{done} of {all} files"),
@@ -182,9 +189,9 @@ fn describe(
     facts
 }
 
-/// Columns of the terminal, if there is one.
+/// Columns of the terminal, if there is one that says its size; without rows it does not.
 fn terminal_columns() -> Option<u16> {
-    terminal::size().ok().map(|(columns, _)| columns)
+    terminal::size().ok().filter(|(_, rows)| *rows > 0).map(|(columns, _)| columns)
 }
 
 #[cfg(test)]
@@ -212,6 +219,17 @@ mod tests {
         let facts = describe(&row(1.0), size, Some((3, Some(7))), Rate::from_mbit_per_second(100));
         let all = "100 Mbit/s  eta 6s  3 of 7 files  window 1.25 MB  rtt 100.5 ms  holding";
         assert_eq!(facts.join(GAP), all);
+    }
+
+    /// 25 MB of 26 MB at 100 Mbit/s: 80 ms are left.
+    #[test]
+    fn a_time_left_is_never_zero() {
+        let facts = |mb: u64| {
+            let size = Some(Bytes::new(mb * 1_000_000));
+            describe(&row(1.0), size, None, Rate::from_mbit_per_second(100))
+        };
+        assert_eq!(facts(26)[1], "eta 1s");
+        assert_eq!(facts(25)[1], "window 1.25 MB", "nothing is left");
     }
 
     #[test]

@@ -19,7 +19,7 @@ impl Sending<'_> {
     /// Lists everything that there is.
     pub(super) fn list(&self, list: &SourceList) -> Result<()> {
         let (mut entries, mut unanswered) = (Vec::new(), Vec::new());
-        let (mut count, mut with_content, mut bytes, mut left_out) = (0u32, 0u32, 0u64, 0u32);
+        let (mut count, mut files, mut bytes, mut left_out) = (0u32, 0u32, 0u64, 0u32);
         let mut last = clock::now();
         list.list(|item| {
             match item {
@@ -32,12 +32,13 @@ impl Sending<'_> {
                         self.files.skipped(&entry.path);
                     }
                     count += 1;
-                    with_content += u32::from(file.is_some());
+                    let is_file = !matches!(entry.kind, EntryKind::Directory | EntryKind::Special);
+                    files += u32::from(is_file);
                     bytes += file.as_ref().and_then(SourceFile::size).unwrap_or(0);
                     let kind = kind_in_dry_run(&entry.kind).filter(|_| self.options.dry_run);
                     let name = kind.map(|kind| (root.shown(&entry.path), kind));
                     entries.push(entry);
-                    unanswered.push(Unanswered { file, name });
+                    unanswered.push(Unanswered { file, is_file, name });
                 }
             }
             // At first a few, so that the receiver does not wait for a slow disk to be listed.
@@ -51,8 +52,8 @@ impl Sending<'_> {
         })?;
         let first = count - entries.len() as u32;
         self.tell_entries(first, &mut entries, &mut unanswered)?;
-        self.files.listed(u64::from(with_content), Bytes::new(bytes));
-        self.channel.tell(&Record::Listed { entries: count, files: with_content, bytes, left_out })
+        self.files.listed(u64::from(files), Bytes::new(bytes));
+        self.channel.tell(&Record::Listed { entries: count, files, bytes, left_out })
     }
 
     /// Lists entries; the first has the number `first`.

@@ -47,7 +47,7 @@ impl OutgoingFiles {
     fn wanted(&self, state: &mut OutgoingState, answer: Answer) -> Result<Option<Want>> {
         let entry = state.next_answer;
         let unanswered = state.unanswered.pop_front();
-        let Unanswered { file, name } = unanswered.ok_or(ProtocolError::NoEntry(entry))?;
+        let Unanswered { file, is_file, name } = unanswered.ok_or(ProtocolError::NoEntry(entry))?;
         state.next_answer += 1;
         let early = state.early.remove(&entry).filter(|_| answer == Answer::All);
         if self.dry_run && matches!(answer, Answer::All | Answer::Attributes) {
@@ -73,7 +73,7 @@ impl OutgoingFiles {
         let (announced, compare_only) = match &answer {
             Answer::Nothing => {
                 state.unresolved -= 1;
-                state.files += u64::from(file.is_some());
+                state.files += u64::from(is_file);
                 let length = file.as_ref().and_then(SourceFile::size).unwrap_or(0);
                 state.present += Bytes::new(length);
                 return Ok(None);

@@ -90,6 +90,8 @@ struct OutgoingState {
 pub(crate) struct Unanswered {
     /// Its content, if it has any.
     pub file: Option<SourceFile>,
+    /// Whether it is a file or a link, which both ends count.
+    pub is_file: bool,
     /// Its path and kind for a dry run, if it has no content.
     pub name: Option<(PathBuf, &'static str)>,
 }
@@ -357,11 +359,11 @@ mod tests {
     }
 
     fn with_content(file: &SourceFile) -> Unanswered {
-        Unanswered { file: Some(file.clone()), name: None }
+        Unanswered { file: Some(file.clone()), is_file: true, name: None }
     }
 
     fn without_content() -> Unanswered {
-        Unanswered { file: None, name: None }
+        Unanswered { file: None, is_file: false, name: None }
     }
 
     /// All listed files are wanted and sent, and none is confirmed.
