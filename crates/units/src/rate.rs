@@ -26,6 +26,9 @@ const NOTATION: Notation = Notation {
         ("kB/s", 8e3),
         ("MB/s", 8e6),
         ("GB/s", 8e9),
+        ("KiB/s", 8.0 * 1024.0),
+        ("MiB/s", 8.0 * 1_048_576.0),
+        ("GiB/s", 8.0 * 1_073_741_824.0),
         // As other programs and people write bits per second.
         ("b/s", 1.0),
         ("kb/s", 1e3),

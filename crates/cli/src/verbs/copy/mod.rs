@@ -74,7 +74,8 @@ pub struct CopyArguments {
     /// Never compress [default: compress data that shrinks, while the path is slower than this host]
     #[arg(long)]
     no_compress: bool,
-    /// Maximum total rate of all connections, such as 20Mbit/s (at least 12kbit/s)
+    /// Maximum total rate of all connections, such as 20Mbit/s or 2.5MB/s (at least 12kbit/s). 20M is 20 Mbit/s, where
+    /// rsync reads 20 MiB/s
     #[arg(long, value_name = "RATE", value_parser = rate_limit)]
     bwlimit: Option<Rate>,
     /// Do not overwrite existing files
@@ -177,7 +178,7 @@ pub fn run(arguments: CopyArguments) -> Ending {
     {
         return Ok(usage_error::said(&why));
     }
-    reporter.limits_rate = arguments.bwlimit.is_some();
+    reporter.rate_limit = arguments.bwlimit;
     reporter.relays_loopback = true;
     if job.can_be_repeated() && !arguments.dry_run {
         reporter.tell_when_interrupted();

@@ -234,8 +234,8 @@ pub fn streams(text: &str) -> Result<u32, String> {
 pub struct TransferReporter {
     /// Whether existing files are left alone, whatever they hold.
     pub leaves_existing: bool,
-    /// Whether the sender limits its own rate: its packets' wait for their turn is no part of the path's RTT.
-    pub limits_rate: bool,
+    /// The sender's own limit: its packets' wait for their turn is no part of the path's RTT.
+    pub rate_limit: Option<Rate>,
     /// Whether a peer at a loopback address is this program or an ssh tunnel: neither its address nor the RTT and the
     /// retransmissions of that connection are the path's.
     pub relays_loopback: bool,
@@ -262,7 +262,7 @@ impl OutputArguments {
         let screen = ProgressScreen { bars, asker };
         Ok(TransferReporter {
             leaves_existing: false,
-            limits_rate: false,
+            rate_limit: None,
             relays_loopback: false,
             series,
             screen,
@@ -278,6 +278,7 @@ impl TransferReporter {
     pub fn observer(&self, number: u64) -> Box<dyn TransferObserver> {
         let (series, screen) = (self.series.clone(), self.screen.clone());
         let (verbose, quiet, relays_loopback) = (self.verbose, self.quiet, self.relays_loopback);
+        let rate_limit = self.rate_limit;
         let path = Arc::clone(&self.path);
         let progress = None;
         Box::new(Watching {
@@ -286,6 +287,7 @@ impl TransferReporter {
             verbose,
             quiet,
             relays_loopback,
+            rate_limit,
             number,
             progress,
             path,
@@ -375,7 +377,8 @@ impl TransferReporter {
         let outcome = &TransferSummary { failures, ..outcome.clone() };
         let printed = !self.json || self.json(outcome);
         if !self.json && !self.quiet {
-            self.print(&in_words(&self.of_the_path(outcome), self.leaves_existing));
+            let outcome = self.of_the_path(outcome);
+            self.print(&in_words(&outcome, self.leaves_existing, self.rate_limit));
         }
         for failure in &outcome.failures {
             self.print(failure);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sweetspot_control::series::SeriesRecord;
 use sweetspot_transfer::{Agreed, Progress, TransferError, TransferObserver};
-use sweetspot_units::{Bytes, Duration, Time};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::ProgressScreen;
 use super::progress::TransferProgress;
@@ -38,6 +38,7 @@ pub(super) struct Watching {
     pub verbose: bool,
     pub quiet: bool,
     pub relays_loopback: bool,
+    pub rate_limit: Option<Rate>,
     pub number: u64,
     pub progress: Option<TransferProgress>,
     pub path: Arc<Mutex<PathState>>,
@@ -60,7 +61,8 @@ impl TransferObserver for Watching {
         let size = size.map(|size| size.to_string());
         let is_far = !(self.relays_loopback && peer.ip().is_loopback());
         let peer = is_far.then(|| format!("peer {peer}"));
-        let facts = [size, peer, Some(format!("sizing {sizing}"))];
+        let limit = self.rate_limit.map(|limit| format!("limited to {limit}"));
+        let facts = [size, peer, Some(format!("sizing {sizing}")), limit];
         let facts: Vec<String> = facts.into_iter().flatten().collect();
         self.screen.print(&format!("{name}: {}", facts.join(", ")));
         self.progress = Some(TransferProgress::new(opened, self.screen.bars.as_ref()));

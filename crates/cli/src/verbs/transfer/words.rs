@@ -33,8 +33,9 @@ fn dry_in_words(outcome: &TransferSummary) -> String {
     }
 }
 
-/// The outcome of a transfer in words. `leaves_existing`: existing files were left alone, whatever they hold.
-pub fn in_words(outcome: &TransferSummary, leaves_existing: bool) -> String {
+/// The outcome of a transfer in words. `leaves_existing`: existing files were left alone, whatever they hold. `limit`: the
+/// sender's limit on its own rate.
+pub fn in_words(outcome: &TransferSummary, leaves_existing: bool, limit: Option<Rate>) -> String {
     let rate = Rate::from_f64(outcome.goodput_bps);
     let mut line = format!("{}: ", outcome.name);
     if outcome.dry_run {
@@ -79,6 +80,10 @@ pub fn in_words(outcome: &TransferSummary, leaves_existing: bool) -> String {
         outcome.seconds,
         outcome.sizing
     );
+    // The user's unit may have been another one: rsync's 20M is 168 Mbit/s.
+    if let Some(limit) = limit {
+        line += &format!(", limited to {limit}");
+    }
     if outcome.saved_bytes > 0 {
         line += &format!(", {} saved by compression", Bytes::new(outcome.saved_bytes));
     }
@@ -125,6 +130,11 @@ mod tests {
 
     /// The words for a transfer of a directory `d` in a second, without content.
     fn said(written: u64, unchanged: u64, updated: u64, failed: u64, deleted: u64) -> String {
+        let files = FileCounts { written, unchanged, updated, failed, deleted };
+        in_words(&outcome(files), false, None)
+    }
+
+    fn outcome(files: FileCounts) -> TransferSummary {
         let own = OwnAccount {
             role: Role::Sender,
             peer: ([192, 0, 2, 1], 7411).into(),
@@ -138,7 +148,7 @@ mod tests {
         };
         let receiver = ReceiverSummary {
             hash: None,
-            files: FileCounts { written, unchanged, updated, failed, deleted },
+            files,
             content_bytes: 0,
             resumed_bytes: 0,
             streams: 1,
@@ -149,7 +159,7 @@ mod tests {
             clamp_method: None,
             limits: Vec::new(),
         };
-        in_words(&TransferSummary::new(own, receiver, None), false)
+        TransferSummary::new(own, receiver, None)
     }
 
     #[test]
