@@ -88,8 +88,8 @@ pub trait ServerObserver: Sync {
     fn measured(&self, peer: SocketAddr, result: &Result<()>) {
         let _ = (peer, result);
     }
-    /// A connection was refused.
-    fn turned_away(&self, error: &TransferError);
+    /// A connection of this peer was refused.
+    fn turned_away(&self, peer: SocketAddr, error: &TransferError);
     /// Something is wrong with the file of clients, or with a code. It is reported once.
     fn warned(&self, warning: &str) {
         let _ = warning;
@@ -197,8 +197,8 @@ impl Server {
                     reception.ended(number, result);
                     self.stop();
                 }
-                let socket = match self.listener.accept() {
-                    Ok((socket, _)) => socket,
+                let (socket, address) = match self.listener.accept() {
+                    Ok(accepted) => accepted,
                     Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => continue,
                     Err(_) => {
                         // Out of descriptors, as a rule: some will be free again later.
@@ -210,7 +210,8 @@ impl Server {
                 let Some(number) = self.connection_table.enter(&socket) else { continue };
                 let (admitted, once) = (&admitted, &once);
                 let serve = move || {
-                    self.serve_connection(number, socket, start, admitted, once, reception);
+                    let accepted = (socket, address);
+                    self.serve_connection(number, accepted, start, admitted, once, reception);
                     self.connection_table.leave(number);
                 };
                 let builder = thread::Builder::new().name("connection".into());
@@ -250,7 +251,7 @@ impl Server {
     fn serve_connection(
         &self,
         connection: u64,
-        socket: TcpStream,
+        (socket, address): (TcpStream, SocketAddr),
         start: Time,
         admitted: &AtomicU64,
         once: &Mutex<OnceState>,
@@ -260,7 +261,7 @@ impl Server {
             Ok(admitted) => admitted,
             Err(_) if self.connection_table.is_closing() => return,
             Err(error) => {
-                reception.turned_away(&error);
+                reception.turned_away(address, &error);
                 return self.end_if_nobody_can_come(once, reception);
             }
         };
@@ -287,7 +288,7 @@ impl Server {
             let reason =
                 "another transfer with this one-time ticket has begun; ask for a new ticket";
             link.channel.hang_up(&Message::Refuse { reason: reason.into() });
-            return reception.turned_away(&TransferError::Taken(link.channel.peer().to_string()));
+            return reception.turned_away(address, &TransferError::Taken(address.to_string()));
         }
         self.serve_transfer(connection, peer, start, admitted, once, reception);
     }
@@ -480,7 +481,8 @@ fn settle(claim: Option<&Claim<'_>>, ended: Ended) -> Ended {
 /// Refuses a further connection of a transfer.
 fn refuse(link: &Link, refusal: Refusal, reception: &dyn ServerObserver) {
     link.channel.hang_up(&Message::Refuse { reason: refusal.in_words().into() });
-    reception.turned_away(&refusal.error(link.channel.peer().to_string()));
+    let peer = link.channel.peer();
+    reception.turned_away(peer, &refusal.error(peer.to_string()));
 }
 
 /// The client that holds the one ticket or was given the one code.

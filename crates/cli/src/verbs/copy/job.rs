@@ -213,5 +213,5 @@ impl ServerObserver for Unwatched {
 
     fn ended(&self, _number: u64, _result: &Result<TransferSummary, TransferError>) {}
 
-    fn turned_away(&self, _error: &TransferError) {}
+    fn turned_away(&self, _peer: SocketAddr, _error: &TransferError) {}
 }

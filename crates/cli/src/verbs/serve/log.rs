@@ -157,11 +157,12 @@ impl ServiceLog {
         self.write("transfer ends", number, &transfer, about);
     }
 
-    pub fn refused(&self, error: &TransferError) {
+    pub fn refused(&self, peer: SocketAddr, error: &TransferError) {
         self.change(|state| state.counts.refused += 1);
         self.append(json!({
             "time": rfc3339(clock::wall()),
             "event": "refused",
+            "peer": peer.to_string(),
             "error": error.to_string(),
         }));
     }

@@ -122,8 +122,8 @@ impl ServerObserver for ServerReporter {
         self.print(warning);
     }
 
-    fn turned_away(&self, error: &TransferError) {
-        self.log.refused(error);
+    fn turned_away(&self, peer: SocketAddr, error: &TransferError) {
+        self.log.refused(peer, error);
         let mut turned_away = self.turned_away.lock().unwrap_or_else(PoisonError::into_inner);
         let (said, unsaid) = turned_away.note(clock::now());
         drop(turned_away);
