@@ -66,7 +66,6 @@ const HINTS: &[Hint] = &[
         "send it under another name with `send --name NAME`",
         &[A::Serve],
     ),
-    ("only a single file or directory can get another name", "see --name", &[A::Send, A::Offer]),
     ("several sources are named", "the second under another --name", &[A::Send, A::Offer]),
     ("several sources are named", "the second to another DESTINATION", &[A::Copy]),
     ("\" is not a valid pattern", "see --exclude", &[A::Copy, A::Send, A::Offer]),

@@ -12,7 +12,7 @@ use super::Ending;
 use super::serve::{self, LogOptions, listening};
 use super::transfer::{
     ConnectionArguments, ContactArguments, OutputArguments, PathArguments, TransferReporter,
-    files_from, is_ticket,
+    files_from, is_ticket, sizing_of_path,
 };
 use crate::option_hints::Asker;
 use sweetspot_program::print::Shown;
@@ -121,10 +121,16 @@ fn pattern(text: &str) -> Result<String, &'static str> {
 
 impl ChoiceArguments {
     /// The sources that are meant.
-    pub fn sources(&self, paths: Vec<PathBuf>, name: Option<String>) -> Result<Sources, String> {
-        let only = self.files_from.as_deref().map(files_from).transpose()?;
+    pub fn sources(
+        &self,
+        paths: Vec<PathBuf>,
+        name: Option<String>,
+    ) -> Result<Sources, UsageError> {
+        let only = self.files_from.as_deref().map(files_from).transpose();
+        let only = only.map_err(UsageError::new)?;
         if only.is_some() && paths.len() != 1 {
-            return Err("--files-from lists paths below a single source; give one source".into());
+            let wrong = "--files-from lists paths below a single source; give one source";
+            return Err(UsageError::new(wrong));
         }
         // The source alone would be a mistake of the list, too.
         let is_below = |path: &Path| {
@@ -132,7 +138,7 @@ impl ChoiceArguments {
         };
         if let Some(path) = only.iter().flatten().find(|path| !is_below(path)) {
             let list = self.files_from.as_deref().unwrap_or(path).shown();
-            return Err(format!(
+            return Err(UsageError::new(format!(
                 "{list}: {}: it is not below the source; list paths relative to the source",
                 path.shown()
             ));
@@ -159,6 +165,12 @@ pub fn run(mut arguments: SendArguments) -> Ending {
         let wrong = "an argument is empty: expected FILE... and a ticket; is a variable unset?";
         return Ok(usage_error::said(wrong));
     }
+    if arguments.paths.is_empty() {
+        return Ok(usage_error::said("there is no source: sweetspot send SOURCE... TICKET"));
+    }
+    if arguments.name.is_some() && arguments.paths.len() > 1 {
+        return Ok(usage_error::said("--name renames a single source; send one at a time"));
+    }
     if arguments.paths.iter().any(|path| is_ticket(path)) {
         return Ok(usage_error::said("the ticket comes last: sweetspot send SOURCE... TICKET"));
     }
@@ -170,8 +182,12 @@ pub fn run(mut arguments: SendArguments) -> Ending {
         && !PathBuf::from(last).exists()
     {
         let last = last.to_string_lossy();
+        let over_ssh = match last.contains(':') {
+            true => "; to send to HOST:PATH over ssh, use `sweetspot copy`",
+            false => "",
+        };
         last.parse::<Ticket>().map_err(|error| {
-            UsageError::new(format!("{last}: there is no such file, and {error}"))
+            UsageError::new(format!("{last}: there is no such file, and {error}{over_ssh}"))
         })?;
     }
     if contact.is_none() && !arguments.offers() {

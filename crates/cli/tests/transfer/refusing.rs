@@ -201,7 +201,15 @@ fn sizings_and_congestion_controls_that_do_not_exist_are_named() {
     send(&["--congestion", "warp"]).failed_saying(&["\"warp\"", "this kernel offers", "cubic"]);
     send(&["--sizing", "bdp"]).failed_saying(&["bdp needs"]);
     send(&["--sizing", "bdp", "--path-rate", "1Gbit/s"]).failed_saying(&["--path-rtt"]);
-    assert_eq!(send(&["--sizing", "huge"]).code, Some(2));
+    for wrong in [
+        &["--congestion", "warp"][..],
+        &["--sizing", "huge"],
+        &["--path-rate", "1Gbit/s"],
+        &["--name", "a/b"],
+        &["--name", "x", "--", "/dev/null"],
+    ] {
+        assert_eq!(send(wrong).code, Some(2), "{wrong:?}");
+    }
     assert!(serve.names().is_empty());
 }
 

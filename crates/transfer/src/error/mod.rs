@@ -70,7 +70,7 @@ pub enum TransferError {
         source: io::Error,
     },
     /// There is nothing to send.
-    #[error("there is nothing to send: {0}")]
+    #[error("nothing was sent: {0}")]
     NothingToSend(String),
     /// Several things to send have this name.
     #[error("several sources are named {}; move them one at a time, or directories as contents, with a slash at the end", Printable(.0))]

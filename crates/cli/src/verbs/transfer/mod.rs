@@ -4,6 +4,7 @@ mod progress;
 mod watching;
 mod words;
 
+use std::error::Error;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{IsTerminal, LineWriter, Read};
@@ -44,14 +45,15 @@ pub struct PathArguments {
 
 impl PathArguments {
     /// The path, if both of its numbers were given.
-    pub fn resolve(&self) -> Result<Option<KnownPath>, &'static str> {
+    pub fn resolve(&self) -> Result<Option<KnownPath>, UsageError> {
+        let wrong = |words| Err(UsageError::new(words));
         match (self.path_rate, self.path_rtt) {
             (Some(rate), Some(rtt)) if rate > Rate::ZERO && rtt > Duration::ZERO => {
                 Ok(Some(KnownPath::new(rate, rtt)))
             }
             (None, None) => Ok(None),
-            (Some(_), Some(_)) => Err("--path-rate and --path-rtt must be more than zero"),
-            _ => Err("--path-rate and --path-rtt belong together; give both or none"),
+            (Some(_), Some(_)) => wrong("--path-rate and --path-rtt must be more than zero"),
+            _ => wrong("--path-rate and --path-rtt belong together; give both or none"),
         }
     }
 }
@@ -410,16 +412,27 @@ impl TransferReporter {
                 Ok(if unsaid { ExitCode::FAILURE } else { ending(&outcome) })
             }
             Err(error) => {
-                if let Some(error) = error.downcast_ref::<TransferError>() {
-                    self.failure(error);
-                }
-                Err(error)
+                self.failure(error.as_ref());
+                Err(self.classed(error))
             }
         }
     }
 
+    /// The words of `error`, with the option that mends it.
+    pub fn hinted(&self, error: &TransferError) -> String {
+        option_hints::of(error, self.screen.asker)
+    }
+
+    /// `error`, as wrong usage if an argument is at fault.
+    pub fn classed(&self, error: Box<dyn Error>) -> Box<dyn Error> {
+        match error.downcast_ref::<TransferError>() {
+            Some(wrong) if wrong.is_wrong_usage() => UsageError::new(self.hinted(wrong)).into(),
+            _ => error,
+        }
+    }
+
     /// Prints the failure of a transfer as JSON, if wanted.
-    pub fn failure(&self, error: &TransferError) {
+    pub fn failure(&self, error: &(dyn Error + 'static)) {
         if self.json {
             self.json(&serde_json::json!({ "error": option_hints::of(error, self.screen.asker) }));
         }
