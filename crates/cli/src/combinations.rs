@@ -41,7 +41,11 @@ const RULES: &[Rule] = &[
     ("receive", &["identity"], Without(&["code"])),
     ("receive", &["verbose"], Without(&["quiet"])),
     ("copy", &["ssh", "jump", "remote_program", "port", "via"], If(is_remote, "with another host")),
-    ("copy", &["port"], If(|m| !has_value(m, "via", &["reverse", "ssh"]), "with --via direct")),
+    (
+        "copy",
+        &["port"],
+        If(|m| !has_value(m, "via", &["reverse", "ssh"]), "with --via auto or direct"),
+    ),
     (
         "copy",
         &["streams", "sizing", "congestion"],

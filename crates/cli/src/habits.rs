@@ -1,4 +1,4 @@
-//! Options of scp and rsync that `copy` and `send` do not need: the hint replaces clap's, to pass the option as a value.
+//! Options of other programs, and of other verbs, that a verb lacks: the hint replaces clap's, to pass the option as a value.
 
 use std::ffi::OsString;
 
@@ -43,18 +43,53 @@ const HABITS: [(&[&str], &str); 11] = [
 ];
 
 /// The verbs that people use in place of scp and rsync.
-const VERBS: [&str; 2] = ["copy", "send"];
+const VERBS: &[&str] = &["copy", "send"];
 
-/// The line for an option of scp or rsync; `None` for any other error.
+/// Verbs, an option that they lack, and the next step.
+const OTHERS: [(&[&str], &[&str], &str); 8] = [
+    (&["serve", "send"], &["-p", "--port"], "--listen ADDR:PORT sets the port"),
+    (&["receive"], &["-p", "--port"], "the ticket holds the port"),
+    (
+        &["receive"],
+        &["-d", "--dir", "-o", "--out", "--output"],
+        "the target follows the ticket: sweetspot receive TICKET TARGET",
+    ),
+    (&["serve"], &["-d", "--directory", "-o", "--out", "--output"], "--dir names the directory"),
+    (
+        &["send"],
+        &["--force", "--overwrite", "--dotfiles"],
+        "the receiver decides that: `serve` and `receive` have --force and --dotfiles",
+    ),
+    (&["receive", "serve"], &["--overwrite"], "--force overwrites existing files"),
+    (&["receive", "serve"], &["--exclude", "--files-from"], "the sender chooses: see `send`"),
+    (&["send"], &["--delete", "--bwlimit", "--owners", "--keep-existing"], "only `copy` has it"),
+];
+
+/// The line for an option that `typed` has from another program or verb; `None` for any other error.
 pub fn line(error: &clap::Error, typed: impl Iterator<Item = OsString>) -> Option<String> {
-    let verb = typed.skip(1).find_map(|word| VERBS.iter().find(|verb| word == **verb))?;
-    let (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) =
-        (error.kind(), error.get(ContextKind::InvalidArg))
-    else {
-        return None;
+    let verb = typed.skip(1).find_map(|word| {
+        let others = OTHERS.iter().flat_map(|(verbs, ..)| *verbs);
+        VERBS.iter().chain(others).find(|verb| word == **verb)
+    })?;
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
     };
-    let (_, hint) = HABITS.iter().find(|(options, _)| options.contains(&option.as_str()))?;
-    Some(format!("{verb} has no {option}: {hint}"))
+    match error.kind() {
+        ErrorKind::InvalidSubcommand if *verb == "serve" => {
+            let operand = text(ContextKind::InvalidSubcommand)?;
+            Some(format!("serve takes no operand {operand}: write --dir {operand}"))
+        }
+        ErrorKind::UnknownArgument => {
+            let option = text(ContextKind::InvalidArg)?;
+            let habits = HABITS.iter().map(|(options, hint)| (VERBS, *options, *hint));
+            let (.., hint) = habits
+                .chain(OTHERS)
+                .find(|(verbs, options, _)| verbs.contains(verb) && options.contains(&option))?;
+            Some(format!("{verb} has no {option}: {hint}"))
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -79,6 +114,11 @@ mod tests {
             ("sweetspot copy --progress x y", "--progress: progress is shown"),
             ("sweetspot copy --include '*.c' x y", "select names with --exclude"),
             ("sweetspot copy -u x y", "--keep-existing replaces none"),
+            ("sweetspot serve --dir in -p 9000", "serve has no -p: --listen ADDR:PORT"),
+            ("sweetspot serve in", "write --dir in"),
+            ("sweetspot receive --dir in x", "sweetspot receive TICKET TARGET"),
+            ("sweetspot send x --force", "the receiver decides that"),
+            ("sweetspot send x --bwlimit 1M", "only `copy` has it"),
         ] {
             let line = typed(wrong).unwrap_or_else(|| panic!("{wrong}: no hint"));
             assert!(line.contains(words), "{wrong}: {line}");
@@ -89,9 +129,9 @@ mod tests {
         }
     }
 
-    /// A hint for an option that a verb has would never be seen.
+    /// A hint for an option that all of its verbs have would never be seen.
     #[test]
-    fn no_habit_is_an_option_of_both_verbs() {
+    fn no_habit_is_an_option_of_all_its_verbs() {
         let program = crate::program();
         let has = |verb: &&str, option: &str| {
             let verb = program.find_subcommand(verb).unwrap();
@@ -101,8 +141,11 @@ mod tests {
                         == Some(option)
             })
         };
-        for option in HABITS.iter().flat_map(|(options, _)| *options) {
-            assert!(!VERBS.iter().all(|verb| has(verb, option)), "{option}");
+        let habits = HABITS.iter().map(|(options, _)| (VERBS, *options));
+        for (verbs, options) in habits.chain(OTHERS.map(|(verbs, options, _)| (verbs, options))) {
+            for option in options {
+                assert!(!verbs.iter().all(|verb| has(verb, option)), "{verbs:?} {option}");
+            }
         }
     }
 }
