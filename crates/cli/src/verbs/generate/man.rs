@@ -287,8 +287,11 @@ fn exit_status(page: &mut Roff, help: &Help, verb: &[String]) {
         [] if !verbs.is_empty() => format!("{code} {}: {meaning}", verbs.join(", ")),
         _ => format!("{code} {meaning}"),
     });
-    let of_help =
-        |codes: &String| codes.trim_end_matches('.').split("; ").map(str::to_owned).collect();
+    // The page's last line has the codes after a signal.
+    let is_own = |code: &&str| !code.starts_with("128+N");
+    let of_help = |codes: &String| {
+        codes.trim_end_matches('.').split("; ").filter(is_own).map(str::to_owned).collect()
+    };
     let entries: Vec<String> = help.exit_codes.as_ref().map_or_else(|| of_table.collect(), of_help);
     for entry in entries {
         match entry.split_once(' ') {
