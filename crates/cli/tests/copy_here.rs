@@ -235,9 +235,9 @@ fn faults_name_the_file_the_reason_and_what_copy_can_do() {
     fs::write(dir.join("list"), "f\n../outside\n").unwrap();
     let tree = ["src", "file"];
     copy(dir, &tree)
-        .ends(1, &["file exists and is not a directory", "or choose another DESTINATION"]);
+        .ends(1, &["file: the target exists and is not a directory", "or name another target"]);
     let nowhere = copy(dir, &["src", "no/such/place"]);
-    nowhere.ends(1, &["no/such: No such file or directory"]);
+    nowhere.ends(1, &["no/such/place: the target's parent directory does not exist"]);
     let list = copy(dir, &["--files-from", "list", "src/", "there"]);
     list.ends(2, &["list: ../outside: it is not below the source"]);
     for ended in [copy(dir, &tree), nowhere, list] {

@@ -23,6 +23,7 @@ impl TransferError {
             }
             E::Pattern { .. } => "the command line at the other end is wrong".into(),
             E::Directory { source, .. } => because("the receiver cannot use its directory", source),
+            E::Target { reason, .. } => (*reason).into(),
             E::Write { path, source, .. } => {
                 because(&format!("{} cannot be written there", Printable(&name(path))), source)
             }

@@ -91,6 +91,14 @@ pub enum TransferError {
         /// Why.
         source: io::Error,
     },
+    /// The user's target cannot take what is sent.
+    #[error("{}: {reason}", Printable(.path))]
+    Target {
+        /// The target.
+        path: PathBuf,
+        /// Why, and the next step.
+        reason: &'static str,
+    },
     /// Writing the content failed.
     #[error("{}: {}; {next}", Printable(.path), system(.source))]
     Write {

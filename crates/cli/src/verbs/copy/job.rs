@@ -48,7 +48,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// A refusal by the receiver names no path of its host: this end knows which one it asked for.
+    /// A refusal names its host. One by the receiver names no path there: this end knows which one it asked for.
     pub fn with_target(
         &self,
         error: Box<dyn std::error::Error>,
@@ -57,13 +57,13 @@ impl Job {
     ) -> Box<dyn std::error::Error> {
         match error.downcast::<TransferError>().map(|error| *error) {
             Ok(TransferError::Refused(reason)) if role == Role::Receiver => {
-                let reason = format!("{host}:{}: {}", self.target.display(), reason.raw());
-                TransferError::Refused(reason.into()).into()
+                format!("{host}:{}: {reason}", self.target.display()).into()
             }
             // The far end names a missing source.
             Ok(TransferError::Refused(reason)) if reason.raw().contains('*') => {
-                TransferError::Refused(format!("{}; {NO_PATTERNS}", reason.raw()).into()).into()
+                format!("{host}: {reason}; {NO_PATTERNS}").into()
             }
+            Ok(TransferError::Refused(reason)) => format!("{host}: {reason}").into(),
             Ok(error) => error.into(),
             Err(error) => error,
         }
