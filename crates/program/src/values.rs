@@ -26,11 +26,6 @@ pub fn words<T: FromStr<Err: ToString>>(words: &'static [&'static str]) -> Offer
     Offering::new(words, |word| word.parse().map_err(|error: T::Err| error.to_string()))
 }
 
-/// A sizing of a transfer.
-pub fn sizing<T: FromStr<Err: ToString>>() -> Offering<T> {
-    words(&["sobas", "sobas:paper", "kernel", "fixed:1MB", "bdp", "max"])
-}
-
 /// A congestion control of some kernel.
 pub fn congestion() -> Offering<String> {
     Offering { words: &["cubic", "bbr", "reno"], read: |word| Ok(word.to_owned()) }

@@ -6,11 +6,10 @@ use sweetspot_transfer::{Asked, ReceiveOptions, Target, receive};
 
 use super::Ending;
 use super::transfer::{
-    ConnectionArguments, ContactArguments, OutputArguments, TrustArguments, is_ticket,
+    ConnectionArguments, ContactArguments, OutputArguments, TrustArguments, is_ticket, sizing,
 };
 use crate::option_hints::Asker;
 use sweetspot_program::usage_error::{self, UsageError};
-use sweetspot_program::values;
 
 /// `sweetspot receive` as typed.
 #[derive(Debug, clap::Args)]
@@ -41,7 +40,7 @@ pub struct ReceiveArguments {
     #[command(flatten)]
     trust: TrustArguments,
     /// How to size the window: kernel, fixed:SIZE, max, sobas or sobas:paper [default: the sender's request, else sobas]
-    #[arg(long, value_parser = values::sizing::<Sizing>(), hide_possible_values = true)]
+    #[arg(long, value_parser = sizing(), hide_possible_values = true)]
     sizing: Option<Sizing>,
     #[command(flatten)]
     connections: ConnectionArguments,

@@ -17,7 +17,6 @@ use super::transfer::{
 use crate::option_hints::Asker;
 use sweetspot_program::print::Shown;
 use sweetspot_program::usage_error::{self, UsageError};
-use sweetspot_program::values;
 
 /// `sweetspot send` as typed.
 #[derive(Debug, clap::Args)]
@@ -49,7 +48,7 @@ pub struct SendArguments {
     choice: ChoiceArguments,
     /// How the receiver should size the window: kernel, fixed:SIZE, max, bdp, sobas or sobas:paper [default: the receiver's
     /// choice, else sobas]
-    #[arg(long, value_parser = values::sizing::<Sizing>(), hide_possible_values = true)]
+    #[arg(long, value_parser = sizing_of_path(), hide_possible_values = true)]
     sizing: Option<Sizing>,
     #[command(flatten)]
     connections: ConnectionArguments,
@@ -141,7 +140,7 @@ impl ChoiceArguments {
             return Err(UsageError::new(format!(
                 "{list}: {}: it is not below the source; list paths relative to the source",
                 path.shown()
-            ));
+            )));
         }
         let exclude = self.exclude.clone();
         Ok(Sources { paths, only, name, exclude, attributes: self.xattrs, ..Sources::default() })

@@ -25,10 +25,9 @@ use route::{Route, copy_with};
 
 use super::Ending;
 use super::send::ChoiceArguments;
-use super::transfer::{ConnectionArguments, OutputArguments};
+use super::transfer::{ConnectionArguments, OutputArguments, sizing};
 use crate::option_hints::Asker;
 use sweetspot_program::usage_error::{self, UsageError};
-use sweetspot_program::values;
 
 /// `sweetspot copy` as typed.
 #[derive(Debug, clap::Args)]
@@ -100,7 +99,7 @@ pub struct CopyArguments {
     #[arg(long, value_name = "WAY", default_value = "auto")]
     via: Route,
     /// How to size the window: kernel, fixed:SIZE, max, sobas or sobas:paper [default: sobas]
-    #[arg(long, value_parser = values::sizing::<Sizing>(), hide_possible_values = true)]
+    #[arg(long, value_parser = sizing(), hide_possible_values = true)]
     sizing: Option<Sizing>,
     #[command(flatten)]
     connections: ConnectionArguments,

@@ -24,6 +24,7 @@ use sweetspot_units::Duration;
 
 use super::transfer::{
     ConnectionArguments, OutputArguments, PathArguments, TransferReporter, TrustArguments, ending,
+    sizing_of_path, waiting_time,
 };
 use super::{Ending, Fallible};
 use crate::ends::has_port;
@@ -34,7 +35,6 @@ use log::ServiceLog;
 use reporter::ServerReporter;
 use sweetspot_program::print::Shown;
 use sweetspot_program::usage_error::UsageError;
-use sweetspot_program::values;
 
 /// `sweetspot serve` as typed.
 #[derive(Debug, clap::Args)]
@@ -106,7 +106,7 @@ pub struct ServeArguments {
     trust: TrustArguments,
     /// How to size the window, whatever the sender requests: kernel, fixed:SIZE, max, bdp, sobas or sobas:paper [default: the
     /// sender's request, else sobas]
-    #[arg(long, value_parser = values::sizing::<Sizing>(), hide_possible_values = true)]
+    #[arg(long, value_parser = sizing_of_path(), hide_possible_values = true)]
     sizing: Option<Sizing>,
     #[command(flatten)]
     connections: ConnectionArguments,
@@ -356,10 +356,9 @@ fn in_whole_units(time: Duration) -> String {
 
 /// How long a ticket is valid; its end is written in whole seconds.
 fn lifetime(text: &str) -> Result<Duration, String> {
-    match text.parse::<Duration>() {
-        Ok(lifetime) if lifetime >= Duration::from_secs(1) => Ok(lifetime),
-        Ok(_) => Err("expected 1 s or more".to_owned()),
-        Err(error) => Err(error.to_string()),
+    match waiting_time(text)? {
+        lifetime if lifetime >= Duration::from_secs(1) => Ok(lifetime),
+        _ => Err("expected 1 s or more".to_owned()),
     }
 }
 

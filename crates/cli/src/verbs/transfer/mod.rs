@@ -1,6 +1,7 @@
 //! Shared by the verbs that move files: arguments, tickets, and progress.
 
 mod progress;
+mod values;
 mod watching;
 mod words;
 
@@ -17,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use indicatif::MultiProgress;
 use sweetspot_control::TransferSummary;
 use sweetspot_linux::signals;
-use sweetspot_protocol::{CodeAddress, MAX_STREAMS, Ticket, TicketError, TicketProof};
+use sweetspot_protocol::{CodeAddress, Ticket, TicketError, TicketProof};
 use sweetspot_sizing::KnownPath;
 use sweetspot_transfer::{Contact, TransferError, TransferObserver};
 use sweetspot_units::{Duration, Rate, Time};
@@ -27,7 +28,8 @@ use crate::option_hints::{self, Asker, with_options};
 use crate::own_files::own_identity;
 use sweetspot_program::print::{Shown, try_out};
 use sweetspot_program::usage_error::UsageError;
-use sweetspot_program::values;
+use sweetspot_program::values::congestion;
+pub use values::{sizing, sizing_of_path, streams, waiting_time};
 pub use watching::PathState;
 use watching::Watching;
 use words::{in_words, skipped};
@@ -62,13 +64,13 @@ impl PathArguments {
 #[derive(Debug, clap::Args)]
 pub struct ConnectionArguments {
     /// Congestion control at the sender [default: the sender's --congestion, else its system's]
-    #[arg(long, value_name = "NAME", value_parser = values::congestion(), hide_possible_values = true)]
+    #[arg(long, value_name = "NAME", value_parser = congestion(), hide_possible_values = true)]
     pub congestion: Option<String>,
     /// Connections to use [default: one; more if one cannot fill the path]
     #[arg(long, value_name = "N", value_parser = streams)]
     pub streams: Option<u32>,
     /// How long to keep trying to reconnect and resume after data stops
-    #[arg(long, value_name = "DURATION", default_value = "15min")]
+    #[arg(long, value_name = "DURATION", default_value = "15min", value_parser = waiting_time)]
     pub retry_for: Duration,
 }
 
@@ -222,14 +224,6 @@ fn read_bytes(file: &Path, option: &str) -> Result<Vec<u8>, String> {
         format!("{option} {}: {error}; check the path and its permissions", file.shown())
     })?;
     Ok(bytes)
-}
-
-/// A number of connections.
-pub fn streams(text: &str) -> Result<u32, String> {
-    match text.parse() {
-        Ok(n @ 1..=MAX_STREAMS) => Ok(n),
-        _ => Err(format!("expected a number from 1 to {MAX_STREAMS}")),
-    }
 }
 
 /// Reports on transfers: progress and words on standard error, JSON on standard output.
