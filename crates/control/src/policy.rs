@@ -81,10 +81,10 @@ pub enum ValueError {
     #[error("write true or false")]
     Flag,
     /// The address for metrics is not a loopback one.
-    #[error("metrics are for this host only; write it like 127.0.0.1:9477")]
+    #[error("metrics are for this host only; write it like 127.0.0.1:PORT")]
     NotLoopback,
     /// An address and a port are expected.
-    #[error("write a loopback address and a port, like 127.0.0.1:9477")]
+    #[error("expected a loopback address and a port; write it like 127.0.0.1:PORT")]
     Address,
     /// A goal is expected.
     #[error("expected \"throughput\", \"less-than-best-effort\" or \"leave\"")]
@@ -351,8 +351,8 @@ mod tests {
         for (line, start, next_step) in [
             ("memory = 5", "line 1: memory = 5: ", "256MB"),
             ("memory = \"0MB\"", "line 1: memory = \"0MB\": ", "256MB"),
-            ("metrics = \"0.0.0.0:9477\"", "line 1: metrics = ", "127.0.0.1:9477"),
-            ("metrics = \"localhost\"", "line 1: metrics = \"localhost\": ", "127.0.0.1:9477"),
+            ("metrics = \"0.0.0.0:9477\"", "line 1: metrics = ", "127.0.0.1:PORT"),
+            ("metrics = \"localhost\"", "line 1: metrics = \"localhost\": ", "127.0.0.1:PORT"),
             ("dry_run = \"yes\"", "line 1: dry_run = \"yes\": ", "true or false"),
             ("[[rule]]", "line 1: the rule has no goal; ", "less-than-best-effort"),
             ("[[rule]]\ngoal = 7", "line 2: goal = 7: ", "less-than-best-effort"),

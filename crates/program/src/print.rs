@@ -60,6 +60,13 @@ pub fn whole_parts(parts: &[impl AsRef<str>], columns: usize) -> String {
     line
 }
 
+/// A system error in words, without its number.
+pub fn system(error: &io::Error) -> String {
+    let text = error.to_string();
+    let number = error.raw_os_error().map(|code| format!(" (os error {code})"));
+    number.and_then(|number| text.strip_suffix(&number)).unwrap_or(&text).to_owned()
+}
+
 /// The function behind the macro `out!`.
 pub fn out(words: fmt::Arguments<'_>) {
     if let Err(error) = try_out(words) {

@@ -180,7 +180,7 @@ pub(crate) mod tests {
     fn a_file_that_does_not_exist_yet_is_made_by_the_first_invitation() {
         let scratch = tempfile::tempdir().unwrap();
         let error = ClientsFile::open(&scratch.path().join("clients")).err().unwrap();
-        assert!(error.to_string().contains("invite the first client, which creates it"), "{error}");
+        assert!(error.to_string().contains("`sweetspot serve invite` creates it"), "{error}");
     }
 
     fn line(key: u8, name: &str) -> String {

@@ -25,7 +25,7 @@ const RESUME: &str = "; start the transfer again to resume it";
 #[non_exhaustive]
 pub enum ClientsFileError {
     /// There is no such file.
-    #[error("it does not exist; invite the first client, which creates it")]
+    #[error("it does not exist; `sweetspot serve invite` creates it for the first client")]
     Missing,
     /// It cannot be opened or read.
     #[error("{}; name a file that can be read", system(.0))]
@@ -315,7 +315,7 @@ pub enum TransferError {
         source: io::Error,
     },
     /// The ticket has expired. Holds the peer's address.
-    #[error("{0} was turned away: the ticket has expired; the receiver must issue a new one")]
+    #[error("{0} was turned away: the ticket has expired, and it needs a new one")]
     Expired(String),
     /// A connection for a transfer that does not run here. Holds the peer's address.
     #[error("{0} was turned away: its transfer is not running here")]

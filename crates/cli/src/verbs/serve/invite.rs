@@ -12,7 +12,7 @@ use sweetspot_units::{Bytes, Duration};
 
 use super::{advertised, code_address, lifetime, service_identity};
 use crate::verbs::{Ending, Fallible};
-use sweetspot_program::print::Shown;
+use sweetspot_program::print::{Shown, system};
 
 /// `sweetspot serve invite` as typed.
 #[derive(Debug, clap::Args)]
@@ -131,7 +131,7 @@ fn open_alone(clients: &Path) -> Fallible<(File, String)> {
     let mut options = File::options();
     options.create(true).append(true).mode(0o600);
     let file = options.open(clients).map_err(|error| {
-        unusable(clients, &format!("{error}; name a file that you may write to"))
+        unusable(clients, &format!("{}; name a file that you may write to", system(&error)))
     })?;
     if !file::try_lock(&file).map_err(|error| unusable(clients, &error))? {
         return Err(unusable(clients, &"another invitation is being written; try again").into());

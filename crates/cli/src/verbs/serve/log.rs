@@ -18,7 +18,7 @@ use sweetspot_protocol::clients::rfc3339;
 use sweetspot_transfer::{FileLog, FileRecord, TransferError};
 use sweetspot_tune::Exporter;
 
-use sweetspot_program::print::{Harmless, Shown};
+use sweetspot_program::print::{Harmless, Shown, system};
 
 /// The audit log and the metrics of a service, those that are wanted.
 #[derive(Clone, Default)]
@@ -79,12 +79,14 @@ impl ServiceLog {
         let open = |path: &Path| {
             let opened = File::options().create(true).append(true).mode(0o600).open(path);
             opened.map(Mutex::new).map_err(|error| {
-                format!("{}: {error}; give --audit a file that you may write to", path.shown())
+                let (path, why) = (path.shown(), system(&error));
+                format!("{path}: {why}; give --audit a file that you may write to")
             })
         };
         let export = |address| {
             Exporter::start(address).map_err(|error| {
-                format!("cannot serve metrics at {address}: {error}; choose another port")
+                let why = system(&error);
+                format!("cannot serve metrics at {address}: {why}; choose another port")
             })
         };
         let audit = audit.as_deref().map(open).transpose()?;

@@ -3,6 +3,7 @@ pub mod key;
 mod log;
 mod reporter;
 
+use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -33,7 +34,7 @@ use crate::own_files;
 pub use log::LogOptions;
 use log::ServiceLog;
 use reporter::ServerReporter;
-use sweetspot_program::print::Shown;
+use sweetspot_program::print::{Shown, system};
 use sweetspot_program::usage_error::UsageError;
 
 /// `sweetspot serve` as typed.
@@ -151,10 +152,12 @@ pub fn run(mut arguments: ServeArguments) -> Ending {
     let reporter = arguments.output.reporter(Asker::Serve)?;
     if let Some(dir) = &arguments.dir {
         file::make_directory(dir).map_err(|error| {
-            format!(
-                "cannot make the directory {}: {error}; give --dir one that you may write to",
-                dir.shown()
-            )
+            let next = match error.kind() {
+                io::ErrorKind::NotFound => "create its parent directory first",
+                io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => "name a directory",
+                _ => "name one that you may write to",
+            };
+            format!("--dir {}: {}; {next}", dir.shown(), system(&error))
         })?;
     }
     let log = LogOptions { audit: arguments.audit.clone(), metrics: arguments.metrics };
@@ -251,7 +254,10 @@ impl Greeting {
         // Not waited for: it ends with the process.
         thread::spawn(move || {
             clock::sleep_until(expired);
-            err!("sweetspot: the {what} has expired; start again for a new one");
+            err!(
+                "sweetspot: the {what} has expired: running transfers go on, and nobody else is admitted; \
+                 stop this program and start it again for a new {what}"
+            );
         });
     }
 

@@ -103,7 +103,8 @@ impl ServerObserver for ServerReporter {
 
     fn refused(&self, number: u64, error: &TransferError) {
         self.log.interrupted(number, error);
-        self.print(&format!("{error}; waiting for another try with this ticket"));
+        let why = self.reporter.hinted(error);
+        self.print(&format!("{why}; waiting for another try with this ticket"));
     }
 
     fn tried(&self, number: u64, result: &Result<TransferSummary, TransferError>) {

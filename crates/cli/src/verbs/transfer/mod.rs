@@ -26,7 +26,7 @@ use sweetspot_units::{Duration, Rate, Time};
 use super::{Ending, Fallible};
 use crate::option_hints::{self, Asker, with_options};
 use crate::own_files::own_identity;
-use sweetspot_program::print::{Shown, try_out};
+use sweetspot_program::print::{Shown, system, try_out};
 use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::values::congestion;
 pub use values::{sizing, sizing_of_path, streams, waiting_time};
@@ -221,7 +221,8 @@ fn read_bytes(file: &Path, option: &str) -> Result<Vec<u8>, String> {
         File::open(file).and_then(|mut file| file.read_to_end(&mut bytes))
     };
     read.map_err(|error| {
-        format!("{option} {}: {error}; check the path and its permissions", file.shown())
+        let (file, why) = (file.shown(), system(&error));
+        format!("{option} {file}: {why}; check the path and its permissions")
     })?;
     Ok(bytes)
 }
@@ -249,7 +250,8 @@ impl OutputArguments {
         let &OutputArguments { json, quiet, ref series, verbose } = self;
         let open = |path: &PathBuf| {
             let file = File::create(path).map_err(|e| {
-                format!("{}: {e}; give --series a file that you may write to", path.shown())
+                let (path, why) = (path.shown(), system(&e));
+                format!("{path}: {why}; give --series a file that you may write to")
             })?;
             Ok::<_, String>(Arc::new(Mutex::new(LineWriter::new(file))))
         };
