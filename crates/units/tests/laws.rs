@@ -44,6 +44,8 @@ fn a_kilobyte_is_1000_bytes_and_a_kibibyte_1024() {
     assert_eq!("1kB".parse(), Ok(Bytes::new(1000)));
     assert_eq!("1KiB".parse(), Ok(Bytes::new(1024)));
     assert_eq!("1kB/s".parse(), Ok(Rate::from_bits_per_second(8000)));
+    // 20 x 1,048,576 x 8.
+    assert_eq!("20MiB/s".parse(), Ok(Rate::from_bits_per_second(167_772_160)));
 }
 
 #[test]
