@@ -386,6 +386,22 @@ mod tests {
     }
 
     #[test]
+    fn the_attributes_of_a_directory_are_new_to_an_older_peer() {
+        let told = |contents_of| {
+            let offer = Message::Offer(Offer { contents_of, ..Offer::default() });
+            serde_json::to_string(&offer).unwrap()
+        };
+        let older = told(None);
+        assert!(!older.contains("contents_of"), "{older}");
+        assert_eq!(Message::read(older.as_bytes()), Ok(Message::Offer(Offer::default())));
+        let owner = Owner { user: 7, group: 8, user_name: "ann".into(), group_name: "x".into() };
+        let status = DirectoryStatus { mode: 0o750, modified: (-1, 999), owner: Some(owner) };
+        let offer = Offer { contents_of: Some(status.clone()), ..Offer::default() };
+        let read = Message::read(told(Some(status)).as_bytes());
+        assert_eq!(read, Ok(Message::Offer(offer)));
+    }
+
+    #[test]
     fn a_message_of_nested_brackets_does_not_exhaust_the_stack() {
         let deep = "[".repeat(frame::MAX_MESSAGE_BYTES as usize);
         assert!(Message::read(deep.as_bytes()).is_err());

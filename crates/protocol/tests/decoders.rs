@@ -6,7 +6,9 @@ mod entries;
 use proptest::prelude::*;
 use sweetspot_protocol::frame::PieceHeader;
 use sweetspot_protocol::record::{Answer, Entry, EntryKind, Owner, Record, StreamArrival};
-use sweetspot_protocol::{CongestionMessage, MeasureMessage, Message, Offer, RelativePath};
+use sweetspot_protocol::{
+    CongestionMessage, DirectoryStatus, MeasureMessage, Message, Offer, RelativePath,
+};
 use sweetspot_units::Time;
 
 /// A stream that is right at first, so that the later stages are reached, then anything.
@@ -26,6 +28,7 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
             streams: None,
             greedy: false,
             attributes: false,
+            contents_of: Some(DirectoryStatus { mode: 0o755, modified: (1, 2), owner: None }),
         })),
         Just(Message::End),
         Just(Message::Busy),
