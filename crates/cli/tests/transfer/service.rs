@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::net::SocketAddr;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -126,6 +127,13 @@ fn what_a_client_has_no_right_to_is_refused() {
     command.arg(&service.serve.ticket).arg(back.path());
     run(command).failed_saying(&["you have no right to receive"]);
     assert!(names(back.path()).is_empty());
+    // The log is written as the client hears of it.
+    eventually("the audit log names the peer of the refusal", || {
+        service.audit().iter().any(|line| {
+            let peer = line["peer"].as_str().and_then(|peer| peer.parse::<SocketAddr>().ok());
+            line["event"] == "refused" && peer.is_some_and(|peer| peer.ip().is_loopback())
+        })
+    });
 }
 
 #[test]
