@@ -290,7 +290,7 @@ fn the_directory_that_takes_contents_gets_their_time_and_if_it_is_new_their_mode
         }
         assert_eq!((time(target), mode(&dir.join(target))), (long_ago, expected), "{target}");
     }
-    // What was there stays as it was.
+    // With --keep-existing, an existing directory keeps its time.
     write(&dir.join("kept"), &[("f", "2")]);
     let before = time("kept");
     copy(dir, &["--keep-existing", "src/", "kept"]).ends(0, &["was left alone"]);

@@ -97,7 +97,7 @@ pub struct TransferSummary {
 pub struct DryRunCounts {
     /// Files, directories and links that would be written.
     pub write: u64,
-    /// Those that would only get another mode, owner or other extended attributes.
+    /// Entries that would only get another mode, owner or other extended attributes.
     pub update: u64,
     /// Names that would be deleted at the receiver.
     pub delete: u64,

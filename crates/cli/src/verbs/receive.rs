@@ -30,7 +30,7 @@ pub struct ReceiveArguments {
     /// Ticket that `sweetspot send` printed; leave it out with --ticket-file, --code or SWEETSPOT_TICKET
     ticket: Option<OsString>,
     /// Destination, or `-` for standard output. A directory NAME arrives as TARGET/NAME, and a single file becomes TARGET,
-    /// unless that is a directory or ends with `/`. A missing TARGET is created [default: .]
+    /// unless that is a directory or ends with `/`. A missing TARGET is created, but not its parent [default: .]
     target: Option<PathBuf>,
     #[command(flatten)]
     contact: ContactArguments,

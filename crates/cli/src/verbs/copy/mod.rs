@@ -56,7 +56,7 @@ the copy failed; 2 the command line is wrong.")]
 pub struct CopyArguments {
     /// Sources, then the destination: PATH, HOST:PATH or USER@HOST:PATH. A directory NAME arrives as DESTINATION/NAME,
     /// `NAME/` puts its contents into DESTINATION, and a single file becomes DESTINATION, unless that is a directory or
-    /// ends with `/`. A missing DESTINATION is created
+    /// ends with `/`. A missing DESTINATION is created, but not its parent
     #[arg(required = true, num_args = 1.., value_name = "PATH")]
     operands: Vec<OsString>,
     #[command(flatten)]

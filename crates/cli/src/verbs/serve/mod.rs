@@ -97,7 +97,7 @@ pub struct ServeArguments {
     /// Exit after one transfer; dry runs, and refusals before anything was written, do not count
     #[arg(long)]
     once: bool,
-    /// How long the ticket is valid
+    /// How long the ticket is valid; running transfers go on after that
     #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = lifetime)]
     lifetime: Duration,
     /// Overwrite existing files
