@@ -285,8 +285,8 @@ impl Server {
         }
         if self.ends != EndsAfter::Never && !self.take_turn(once, hello.transfer.raw(), connection)
         {
-            let reason =
-                "another transfer with this one-time ticket has begun; ask for a new ticket";
+            let reason = "another transfer with this one-time ticket is running; if it was yours and was interrupted, try \
+                          again in a moment, or ask for a new ticket";
             link.channel.hang_up(&Message::Refuse { reason: reason.into() });
             return reception.turned_away(address, &TransferError::Taken(address.to_string()));
         }
