@@ -156,7 +156,12 @@ impl Snapshot {
 mod tests {
     use super::*;
     use std::fs;
+    use std::io::{BufRead, BufReader, Write};
     use std::os::unix::fs::FileExt;
+    use std::path::Path;
+    use std::process::{Command, Stdio};
+    use std::sync::mpsc;
+    use std::thread;
 
     fn snapshot(file: &File) -> Snapshot {
         Snapshot::of(file).unwrap().unwrap()
@@ -189,6 +194,68 @@ mod tests {
             assert_eq!(grown, expected, "{growth:?}");
         }
         assert!(!whole.has_grown(&same_write, Growth::Accepted), "it shrank");
+    }
+
+    /// Writes 62 pages into the file that its argument names. The last 31 are not in its memory: the write waits for them, says so,
+    /// and gets them when a line comes (userfaultfd(2), which takes root).
+    const HELD_WRITE: &str = r#"
+import ctypes, fcntl, mmap, os, platform, struct, sys, threading
+PAGE, PAGES = 4096, 62
+libc = ctypes.CDLL(None, use_errno=True)
+faults = libc.syscall({'x86_64': 323, 'aarch64': 282}[platform.machine()], os.O_CLOEXEC)
+fcntl.ioctl(faults, 0xC018AA3F, bytearray(struct.pack('QQQ', 0xAA, 0, 0)))
+memory = mmap.mmap(-1, PAGES * PAGE)
+start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+memory[:PAGES // 2 * PAGE] = b'b' * (PAGES // 2 * PAGE)
+fcntl.ioctl(faults, 0xC020AA00, bytearray(struct.pack('QQQQ', start, PAGES * PAGE, 1, 0)))
+file = os.open(sys.argv[1], os.O_WRONLY)
+write = lambda: libc.write(file, ctypes.c_void_p(start), ctypes.c_size_t(PAGES * PAGE))
+writer = threading.Thread(target=write)
+writer.start()
+os.read(faults, 32)
+print('held', flush=True)
+sys.stdin.readline()
+page = ctypes.create_string_buffer(b'b' * PAGE, PAGE)
+for n in range(PAGES // 2, PAGES):
+    to = start + n * PAGE
+    fcntl.ioctl(faults, 0xC028AA03, bytearray(struct.pack('QQQQq', to, ctypes.addressof(page), PAGE, 0, 0)))
+writer.join()
+"#;
+
+    /// As on a busy disk. The file's time is of the beginning of the write.
+    #[test]
+    fn a_write_that_began_long_ago_is_waited_for() {
+        const LENGTH: usize = 62 * 4096;
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().write_all_at(&[b'a'; LENGTH], 0).unwrap();
+        let mut command = Command::new("python3");
+        command.args(["-c", HELD_WRITE]).arg(file.path());
+        let writer = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let Ok(mut writer) = writer else {
+            return sweetspot_testing::skipped("there is no python3 (apt-get install python3)");
+        };
+        let mut line = String::new();
+        BufReader::new(writer.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        if line != "held\n" {
+            writer.wait().unwrap();
+            return sweetspot_testing::skipped("a write cannot be held (run as root)");
+        }
+        let before = Snapshot { changed: (1, 1), ..snapshot(file.as_file()) };
+        let (told, task) = mpsc::channel();
+        let reader = thread::spawn(move || {
+            told.send(fs::read_link("/proc/thread-self").unwrap()).unwrap();
+            assert!(before.settle(file.as_file()));
+            fs::read(file.path()).unwrap()
+        });
+        let status = Path::new("/proc").join(task.recv().unwrap()).join("stat");
+        // It waits for a lock, where no signal reaches it, or has read the file.
+        let waits = || fs::read_to_string(&status).is_ok_and(|stat| stat.contains(") D "));
+        while !reader.is_finished() && !waits() {
+            thread::yield_now();
+        }
+        writer.stdin.take().unwrap().write_all(b"go on\n").unwrap();
+        assert!(reader.join().unwrap() == [b'b'; LENGTH], "it is torn");
+        assert!(writer.wait().unwrap().success());
     }
 
     /// Without waiting, many changes share a tick of the kernel's clock, which lasts 1 to 10 ms.
