@@ -443,6 +443,15 @@ mod tests {
     }
 
     #[test]
+    fn the_codes_after_a_signal_stand_once_on_the_page_of_serve() {
+        let program = crate::program();
+        let help = Help::of(program.find_subcommand("serve").expect("a verb"));
+        let mut page = Roff::new();
+        exit_status(&mut page, &help, &["serve".to_owned()]);
+        assert_eq!(page.to_roff().matches("128").count(), 1, "{}", page.to_roff());
+    }
+
+    #[test]
     fn each_page_names_the_verbs_with_its_purpose() {
         let program = crate::program();
         let of = |verb: &[&str]| {
