@@ -46,9 +46,10 @@ const HABITS: [(&[&str], &str); 11] = [
 const VERBS: &[&str] = &["copy", "send"];
 
 /// Verbs, an option that they lack, and the next step.
-const OTHERS: [(&[&str], &[&str], &str); 8] = [
+const OTHERS: [(&[&str], &[&str], &str); 9] = [
     (&["serve", "send"], &["-p", "--port"], "--listen ADDR:PORT sets the port"),
     (&["receive"], &["-p", "--port"], "the ticket holds the port"),
+    (&["receive"], &["-n", "--dry-run"], "the sender has it: `send --dry-run` to a `serve`"),
     (
         &["receive"],
         &["-d", "--dir", "-o", "--out", "--output"],

@@ -278,7 +278,7 @@ mod tests {
         of(80, || Some(80), "100 Mbit/s  eta 6s  window 1.25 MB");
         let all = "100 Mbit/s  eta 6s  window 1.25 MB  rtt 100.5 ms  holding";
         of(120, || Some(120), all);
-        // A terminal that does not say its width is taken for one of 80 columns.
+        // A terminal that does not say its width counts as one of 80 columns.
         of(80, || None, "100 Mbit/s  eta 6s  window 1.25 MB");
         // A width that is not known, or has changed since, breaks no line either.
         let line = drawn(60, || None);
