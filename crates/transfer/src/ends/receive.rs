@@ -83,7 +83,7 @@ pub(crate) fn receive(
         let files = IncomingFiles::new(plan.destination, plan.policy, bounds, expected);
         // Of a directory that is served, the sender sets nothing.
         let is_own = matches!(config.options.target, Target::At(_));
-        let top_status = offer.contents_of.clone().filter(|_| is_own);
+        let top_status = offer.contents_of.clone().filter(|_| is_own && offer.many);
         let files = files.deleting(deletion).with_top_status(top_status);
         let control = ReceiverControl::new(
             &channel,

@@ -189,7 +189,8 @@ impl IncomingFiles {
 
     /// The same with the sender's attributes for the directory itself.
     pub fn with_top_status(mut self, status: Option<DirectoryStatus>) -> IncomingFiles {
-        self.top_status = status.filter(|_| !self.policy.dry_run);
+        // Beside a file that this end's user named, the directory is not the sender's.
+        self.top_status = status.filter(|_| !self.policy.dry_run && !self.is_top_chosen());
         self
     }
 

@@ -125,3 +125,31 @@ fn a_dry_run_fails_with_the_words_of_the_real_run() {
         }
     }
 }
+
+/// A sender's attributes of the directory itself. Its mode is another one, and its time is long ago.
+#[test]
+fn a_directory_that_was_there_gets_at_most_a_time() {
+    let long_ago = (1_000_000_000, 0);
+    let status = DirectoryStatus { mode: 0o777, modified: long_ago, owner: None };
+    let keeping = Policy { replace: false, other_kinds: false, ..REPLACING };
+    let rehearsing = Policy { dry_run: true, ..REPLACING };
+    let named = || Top::Named(b"f".to_vec());
+    for (policy, top, gets_time) in [
+        (REPLACING, Top::Sent, true),
+        (keeping, Top::Sent, false),
+        (rehearsing, Top::Sent, false),
+        (REPLACING, named(), false),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let before = directory.path().metadata().unwrap();
+        let target = TargetDirectory::open(directory.path(), View::default()).unwrap();
+        let destination = Destination::Directory { target, top };
+        let expected = Asked::Anything.expect(&Offer::default()).unwrap();
+        let files = IncomingFiles::new(destination, policy, Bounds::default(), expected);
+        files.with_top_status(Some(status.clone())).complete().unwrap();
+        let after = directory.path().metadata().unwrap();
+        assert_eq!(after.mode(), before.mode());
+        let time = if gets_time { long_ago.0 } else { before.mtime() };
+        assert_eq!(after.mtime(), time, "{policy:?}");
+    }
+}
