@@ -262,7 +262,8 @@ impl fmt::Display for TuneEvent {
                     write!(f, ", window {} -> {}", limit(from), limit(to))?;
                 }
                 if let Some(advertised) = advertised {
-                    write!(f, " (advertised {advertised})")?;
+                    let effect = if to > Some(advertised) { ", below the limit" } else { "" };
+                    write!(f, " (advertised {advertised}{effect})")?;
                 }
             }
             AppliedChange::Pace { from, to, .. } if from != to => {

@@ -330,7 +330,7 @@ mod tests {
         assert!(complaint("").starts_with("it has no [[rule]]"));
         let rule = "[[rule]]\ngoal = \"throughput\"\n";
         for (lines, start, next_step) in [
-            ("gaol = 1", "line 3: unknown field `gaol`", "`goal`"),
+            ("gaol = 1", "line 3: unknown key `gaol`; the keys are", "`goal`"),
             ("ports = [\"9-1\"]", "line 3: ports = \"9-1\": ", "8000-8999"),
             ("ports = [70000]", "line 3: ports = 70000: ", "8000-8999"),
             ("ports = [-1]", "line 3: ports = -1: ", "8000-8999"),

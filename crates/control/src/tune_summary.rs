@@ -65,7 +65,11 @@ impl TuneSummary {
             self.connections.len() - 1
         });
         let limit = match event.change {
-            AppliedChange::Window { to, .. } => to.map(|window| format!("window {window}")),
+            AppliedChange::Window { to, advertised, .. } => to.map(|window| {
+                let below = advertised.filter(|advertised| *advertised < window);
+                let below = below.map_or(String::new(), |below| format!(", advertised {below}"));
+                format!("window {window}{below}")
+            }),
             AppliedChange::Pace { to, .. } => to.map(|rate| format!("pacing rate {rate}")),
             // Its limit stays as it is.
             AppliedChange::Congestion { .. } => return,

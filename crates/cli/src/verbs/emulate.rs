@@ -41,16 +41,17 @@ Examples:
 
 The certificate says TRUST if all of this held, in each direction:
   - p99 lateness: at most 10 % of the time in which the full buffer drains, and
-    5 % of the RTT (0.1 ms in any case)
-  - latest release: within the time in which the full buffer drains (1 ms in any
-    case)
+    at most 5 % of the RTT; up to 0.1 ms is always accepted
+  - latest release: within the time in which the full buffer drains; up to 1 ms
+    is always accepted
   - rate while the bottleneck was backlogged: within 1 %
   - this machine lost no packet, and saw at most one in 1000 too late
+The exit code does not depend on it; for scripts, --certificate writes
+\"verdict\": {\"trust\": true, \"reasons\": []}; trust is null if nothing crossed.
 
 Exit codes: that of COMMAND, or 128 + n if signal n ended it; 1 the path could
 not be emulated; 2 the command line is wrong; 127 COMMAND or the far command was
-not found. They do not depend on the certificate: scripts read \"trust\" in the
-file that --certificate writes.";
+not found.";
 
 /// Run a command across an emulated path between two namespaces
 ///

@@ -217,7 +217,7 @@ fn what_cannot_be_done_is_said_in_one_line() {
             &["tune", "daemon", "--policy", "/dev/zero"],
             "/dev/zero: more than 16 MiB; name a policy",
         ),
-        (&["tune", "daemon", "--policy", policy], "line 2: unknown field `gaol`"),
+        (&["tune", "daemon", "--policy", policy], "line 2: unknown key `gaol`"),
         (
             &["tune", "run", "--metrics", "0.0.0.0:1", "--", "true"],
             "metrics are for this host only",

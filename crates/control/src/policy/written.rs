@@ -130,6 +130,11 @@ fn in_words(message: &str) -> String {
     if message.starts_with("invalid type: ") {
         return "write rules as tables named [[rule]]".to_owned();
     }
+    if let Some(rest) = message.strip_prefix("unknown field ") {
+        let (key, known) = rest.split_once(", expected ").unwrap_or((rest, ""));
+        let known = known.trim_start_matches("one of ");
+        return format!("unknown key {key}; the keys are {known}");
+    }
     message.replace('\n', " ")
 }
 

@@ -310,7 +310,10 @@ fn exit_status(page: &mut Roff, help: &Help, verb: &[String]) {
         let verbs = COMMANDS.join(" and ");
         page.text([roman(format!("Otherwise {verbs} end with the exit code of their command."))]);
     }
-    page.text([roman("After signal n: 128 + n.")]);
+    let says_so = |codes: &String| ["128 + n", "a signal ended"].iter().any(|w| codes.contains(w));
+    if !help.exit_codes.as_ref().is_some_and(says_so) {
+        page.text([roman("After signal n: 128 + n.")]);
+    }
 }
 
 fn environment(page: &mut Roff, command: &clap::Command, verb: &[String]) {

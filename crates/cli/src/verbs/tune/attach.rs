@@ -3,7 +3,7 @@ use sweetspot_linux::signals::Supervisor;
 use sweetspot_tune::{Chosen, Leases, ProcessFamily, TuneError, Tuner};
 
 use super::inside::Inside;
-use super::options::{Common, Via};
+use super::options::{Common, GoalOption, Via};
 use super::steer::{Until, steer};
 use super::under_guard;
 use crate::ends::Ends;
@@ -22,6 +22,8 @@ Examples:
 pub struct TuneAttachArguments {
     #[command(flatten)]
     common: Common,
+    #[command(flatten)]
+    goal: GoalOption,
 
     /// Tune only connections to this peer
     #[arg(long, value_name = "HOST:PORT", value_hint = clap::ValueHint::Hostname)]
@@ -79,7 +81,7 @@ fn guarded(
         any.push(find(other)?);
     }
     let until = Until::AnyEnds(any);
-    let (root, goal) = (arguments.pid, arguments.common.goal);
+    let (root, goal) = (arguments.pid, arguments.goal.goal);
     let code = match inside {
         Some(inside) => {
             let scope = inside.scope(Chosen::OfProcess { root, goal, peers });

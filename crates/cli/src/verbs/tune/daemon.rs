@@ -27,8 +27,9 @@ A policy:
   metrics = \"127.0.0.1:9477\"    # Prometheus; loopback only
   dry_run = false
 
-  # The first rule that covers a connection decides.
-  # Connections without a rule are left alone.
+  # The first rule whose keys all match a connection decides; a rule with
+  # only a goal, which each rule needs, matches every connection.
+  # Connections that no rule matches are left alone.
   [[rule]]
   programs = [\"restic\", \"rsync\"]
   users = [\"backup\"]            # names or numbers
@@ -39,12 +40,16 @@ A policy:
   peers = [\"10.0.0.0/8\", \"2001:db8::/32\"]
   cgroups = [\"system.slice/docker-*.scope\"]    # or services
   congestion = \"bbr\"            # via bpf, with --send
-  goal = \"throughput\"           # or \"leave\"";
+  goal = \"throughput\"           # or \"leave\"
+
+Exit codes: 0 a signal ended it; 1 tuning could not start; 2 the command line is
+wrong.";
 
 /// Tune a host's connections by a policy
 ///
 /// Runs until a signal ends it, and applies a changed policy within a second. Via pidfd, it needs CAP_SYS_PTRACE for other users'
-/// connections; packaging/ has a systemd unit with this capability and few others. Via bpf, it sees the connections of all containers.
+/// connections; the Debian package's unit sweetspot-tune.service has this capability and few others. Via bpf, it sees the connections
+/// of all containers.
 #[derive(Debug, clap::Args)]
 #[command(after_help = POLICY)]
 pub struct TuneDaemonArguments {
@@ -108,10 +113,14 @@ fn say_what_is_not_chosen(arguments: &TuneDaemonArguments, policy: &Policy, is_i
     let offered = sysctl::available_congestion_controls().unwrap_or_default();
     let names: BTreeSet<String> = policy.congestion_names().map(|name| name.to_string()).collect();
     for name in names {
-        let why = match (is_inside && sends, offered.contains(&name)) {
-            (false, _) => "it needs --via bpf and --send".to_owned(),
-            (true, false) => format!("this kernel does not offer it; try modprobe tcp_{name}"),
-            (true, true) => continue,
+        let why = match (is_inside, sends, offered.contains(&name)) {
+            (true, false, _) => "it needs --send".to_owned(),
+            (false, true, _) => "it needs --via bpf".to_owned(),
+            (false, false, _) => "it needs --via bpf and --send".to_owned(),
+            (true, true, false) => {
+                format!("this kernel does not offer it; try modprobe tcp_{name}")
+            }
+            (true, true, true) => continue,
         };
         err!("sweetspot: {file}: congestion = \"{name}\" has no effect: {why}");
     }

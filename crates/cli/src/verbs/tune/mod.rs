@@ -46,7 +46,9 @@ Actions in messages, with their names in --events where those differ:
   closed (gone)               the connection has ended
   advice (advised)            a change that would help an upload
   switched                    another congestion control
-  adjusted                    the limit follows the window (-v, --events)";
+  adjusted                    the limit follows the window (-v, --events)
+\"advertised\" is the window that this kernel announces to the sender; a larger
+limit has no effect yet.";
 
 /// Size the windows of live connections of any program
 ///

@@ -36,12 +36,6 @@ pub struct Common {
     #[arg(long)]
     send: bool,
 
-    /// Goal of transfers: throughput, or less-than-best-effort, which yields to other traffic (RFC
-    /// 9840)
-    #[arg(long, value_name = "GOAL", default_value = "throughput", hide_possible_values = true)]
-    #[arg(value_parser = values::words::<Goal>(&["throughput", "less-than-best-effort"]))]
-    pub goal: Goal,
-
     /// Mechanism: pidfd duplicates each socket of the processes; bpf acts inside the kernel at every
     /// segment, without access to the processes (root, Linux 5.11); auto is bpf if the host supports it,
     /// else pidfd (tune doctor and -v give the reason) [default: auto; for attach: pidfd, because bpf
@@ -57,6 +51,16 @@ pub struct Common {
     /// Print more detail: the mechanism, why auto chose pidfd, and each change of a limit
     #[arg(long, short)]
     verbose: bool,
+}
+
+/// The goal where no policy has one for each rule.
+#[derive(Debug, clap::Args)]
+pub struct GoalOption {
+    /// Goal of transfers: throughput, or less-than-best-effort, which yields to other traffic (RFC
+    /// 9840)
+    #[arg(long, value_name = "GOAL", default_value = "throughput", hide_possible_values = true)]
+    #[arg(value_parser = values::words::<Goal>(&["throughput", "less-than-best-effort"]))]
+    pub goal: Goal,
 }
 
 /// The mechanism that samples connections.
@@ -196,7 +200,7 @@ impl EventLog {
         let words = match (self.dry_run, dry_run) {
             (false, true) => {
                 "this is a dry run: no connection is changed; each line names an action that a real run would take. The \
-                 last one of a transfer is the first that holds or reduces its window, because the effect is unknown"
+                 lines of a transfer stop at the first hold or reduction: what follows depends on its effect"
             }
             (true, false) => "the dry run has ended: connections are changed from here on",
             _ => return,

@@ -5,7 +5,7 @@ use sweetspot_linux::signals::{self, Supervisor};
 use sweetspot_tune::{Chosen, Leases, ProcessFamily, Scope, Tuner};
 
 use super::inside::Inside;
-use super::options::{Common, EventLog, Via};
+use super::options::{Common, EventLog, GoalOption, Via};
 use super::steer::{Until, steer};
 use super::under_guard;
 use crate::verbs::{Ending, Fallible};
@@ -28,6 +28,8 @@ wrong; 127 COMMAND was not found. Any other code is COMMAND's own.")]
 pub struct TuneRunArguments {
     #[command(flatten)]
     common: Common,
+    #[command(flatten)]
+    goal: GoalOption,
 
     /// The command to run
     #[arg(last = true, value_name = "COMMAND", required = true)]
@@ -88,7 +90,7 @@ fn guarded(
     let Some(command) = start(&arguments.command, inside.as_ref())? else {
         return Ok(COMMAND_NOT_FOUND);
     };
-    let goal = arguments.common.goal;
+    let goal = arguments.goal.goal;
     match inside {
         Some(inside) => {
             let scope = inside.scope(Chosen::All(goal));
