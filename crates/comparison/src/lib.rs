@@ -27,7 +27,7 @@ pub use error::ComparisonError;
 pub use program::Program;
 pub use run::{TransferStatus, VariantRunner};
 pub use ticker::Ticker;
-pub use variant::{Variant, usual};
+pub use variant::{Variant, VariantError, usual};
 
 /// The path that the demonstration crosses and the benchmark begins with, as `emulate --path` takes
 /// it.

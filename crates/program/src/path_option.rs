@@ -13,13 +13,39 @@ pub fn is_scenario(text: &str) -> bool {
 
 /// `error` with its way out: a name that no path has may be a scenario's, with or without its `@`.
 pub fn wrong_path(error: &PathError) -> String {
+    let told = wrong_path_without_scenarios(error);
+    match error {
+        PathError::UnknownName(name) if !bundled::is_scenario(name) => scenarios_too(&told, name),
+        _ => told,
+    }
+}
+
+/// `told` with the way to the scenarios, and the name that is meant.
+fn scenarios_too(told: &str, name: &str) -> String {
+    let known = format!("{told}; for named scenarios, `sweetspot run @` lists them");
+    let is_near_path = NAMED_PATHS.iter().any(|path| nearest(name, [path.name]).is_some());
+    match bundled::nearest_to(name).filter(|_| !is_near_path) {
+        Some(scenario) => format!("{known}; did you mean @{scenario}?"),
+        None => known,
+    }
+}
+
+/// The same for a verb that takes no scenario.
+pub fn wrong_path_without_scenarios(error: &PathError) -> String {
     let name = match error {
         PathError::UnknownName(name) => name,
         PathError::NotAPair(word) if bundled::is_scenario(word) => {
             return format!("{error}; @{word} is a scenario");
         }
         PathError::NotAPair(word) if std::path::Path::new(word).is_file() => {
-            return format!("path: {word} is a file; the name of a scenario file ends in .toml");
+            return match word.ends_with(".toml") {
+                true => format!(
+                    "path: {word} is a scenario file, which only `emulate` and `advise window` take; write rate=, rtt= and buffer="
+                ),
+                false => {
+                    format!("path: {word} is a file; the name of a scenario file ends in .toml")
+                }
+            };
         }
         _ => return error.to_string(),
     };
@@ -29,12 +55,7 @@ pub fn wrong_path(error: &PathError) -> String {
              @{name}` take its path as it is; for another path, write rate=, rtt= and buffer="
         );
     }
-    let known = format!("{error}; for named scenarios, `sweetspot run @` lists them");
-    let is_near_path = NAMED_PATHS.iter().any(|path| nearest(name, [path.name]).is_some());
-    match bundled::nearest_to(name).filter(|_| !is_near_path) {
-        Some(scenario) => format!("{known}; did you mean @{scenario}?"),
-        None => known,
-    }
+    error.to_string()
 }
 
 #[cfg(test)]
@@ -63,6 +84,8 @@ mod tests {
         // Tests run in their crate's directory.
         assert!(wrong("src/lib.rs").ends_with("ends in .toml"), "{}", wrong("src/lib.rs"));
         assert!(!wrong("src/no-such-file").contains("ends in .toml"));
+        let scenario = wrong("Cargo.toml");
+        assert!(scenario.contains("write rate=, rtt= and buffer="), "{scenario}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::wrap::wrapped;
 
 /// The meaning of the columns of [`table`] that their heads do not tell.
 pub const TABLE_LEGEND: &str = "retx: retransmitted segments, and their share of all. share: of the path's payload capacity. drops: by the bottleneck's full buffer. 90 % \
-    at s: when goodput over half a second first reached 90 % of that capacity. trust: whether the emulation was accurate.";
+    at s: when goodput over half a second first reached 90 % of that capacity; -: never. Each variant made one transfer. trust: whether the emulation was accurate.";
 
 /// The outcome as a text table of at most 80 columns. A row says if its variant failed or cannot be
 /// trusted.

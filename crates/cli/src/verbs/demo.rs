@@ -11,6 +11,7 @@ use sweetspot_report::{
 };
 use sweetspot_units::Bytes;
 
+use super::transfer::values;
 use super::{Ending, Fallible};
 use sweetspot_comparison::{
     ComparisonError, Content, DEMO_PATH, Ticker, Variant, VariantRunner, machine, scratch, usual,
@@ -18,7 +19,6 @@ use sweetspot_comparison::{
 use sweetspot_program::path_option;
 use sweetspot_program::print::{self, Shown, wrapped};
 use sweetspot_program::usage_error::{self, UsageError};
-use sweetspot_program::values;
 use sweetspot_program::whole_file;
 
 #[derive(Debug, clap::Args)]
@@ -44,10 +44,11 @@ pub struct DemoArguments {
     /// Size of the generated data
     #[arg(long, value_name = "SIZE", default_value = "200MB")]
     size: Bytes,
-    /// Variants to compare: SIZING or SIZING+CONGESTION, separated by commas [default:
+    /// Variants to compare: SIZING (on cubic) or SIZING+CONGESTION, separated by commas; SIZING is kernel (autotuning),
+    /// bdp (rate x RTT, told in advance), sobas, sobas:paper (as published), fixed:SIZE or max [default:
     /// kernel+cubic,kernel+bbr,bdp,sobas:paper,sobas]
     #[arg(long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true)]
-    #[arg(value_parser = values::words::<Variant>(&["kernel+cubic", "kernel+bbr", "bdp", "sobas:paper", "sobas"]))]
+    #[arg(value_parser = values::variant())]
     sizing: Vec<Variant>,
     /// Directory for report.html and outcome.json
     #[arg(long, value_name = "DIR", default_value = "demo-out")]
@@ -67,7 +68,7 @@ struct WrittenPath {
 impl FromStr for WrittenPath {
     type Err = String;
     fn from_str(text: &str) -> Result<WrittenPath, String> {
-        let wrong = |error: PathError| path_option::wrong_path(&error);
+        let wrong = |error: PathError| path_option::wrong_path_without_scenarios(&error);
         Ok(WrittenPath { text: text.to_owned(), spec: text.parse().map_err(wrong)? })
     }
 }

@@ -270,10 +270,14 @@ fn run_across(path: &HopChain, arguments: &EmulateArguments) -> Fallible<u8> {
 
 /// Runs the self-test and prints its result.
 fn test_machine(arguments: &EmulateArguments) -> Fallible<u8> {
-    note!("Trying rates on a path of 20 ms with one BDP of buffer; this takes half a minute.");
+    note!(
+        "Trying rates on a path of 20 ms with one BDP of buffer; this takes half a minute. A rate passes if one of two tries does."
+    );
+    let mut last = None;
     let found = self_test(&mut |trial| {
+        let again = if last.replace(trial.rate) == Some(trial.rate) { ", second try" } else { "" };
         let verdict = if trial.truthful { "trust" } else { "do not trust" };
-        err!("  {:>12}  p99 late {:>8}  {verdict}", trial.rate, trial.p99_lateness);
+        err!("  {:>12}  p99 late {:>8}  {verdict}{again}", trial.rate, trial.p99_lateness);
         trial.reasons.iter().for_each(|reason| err!("                because {reason}"));
     })?;
     if arguments.json {

@@ -61,6 +61,9 @@ pub struct DirectionCertificate {
     /// The rate of releases while the bottleneck was backlogged; `None` if it was for less than half a second.
     #[serde(rename = "achieved_bps", serialize_with = "maybe_bits_per_second")]
     pub achieved: Option<Rate>,
+    /// The rate that was asked for meanwhile, on average: a trace or a change makes it another than `asked`.
+    #[serde(rename = "due_bps", serialize_with = "maybe_bits_per_second")]
+    pub due: Option<Rate>,
     /// How long the bottleneck was backlogged.
     #[serde(rename = "backlogged_s", serialize_with = "seconds")]
     pub backlogged: Duration,
@@ -174,6 +177,8 @@ impl DirectionCertificate {
             asked: spec.rate,
             achieved: (counters.backlogged_due >= MIN_BACKLOGGED_TIME)
                 .then(|| counters.backlogged_bytes / counters.backlogged_time),
+            due: (counters.backlogged_due >= MIN_BACKLOGGED_TIME)
+                .then(|| counters.backlogged_bytes / counters.backlogged_due),
             backlogged: counters.backlogged_time,
             buffer: spec.buffer,
             queue_mean: Bytes::new(counters.backlog_sum.get() / counters.backlog_samples.max(1)),

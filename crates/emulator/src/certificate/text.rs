@@ -1,6 +1,6 @@
 use std::fmt;
 
-use sweetspot_units::Duration;
+use sweetspot_units::{Duration, Rate};
 
 use super::{Certificate, DirectionCertificate, LatenessCertificate};
 
@@ -31,7 +31,10 @@ impl fmt::Display for Certificate {
         let mut row = |name: &str, show: &dyn Fn(&DirectionCertificate) -> String| {
             writeln!(f, "  {name:24}{:>22}{:>22}", show(up), show(down))
         };
-        row("rate requested", &|d| d.asked.to_string())?;
+        row("rate requested", &|d| match d.due {
+            Some(due) if is_another(due, d.asked) => format!("{due}, mean"),
+            _ => d.asked.to_string(),
+        })?;
         row("  achieved when backlogged", &|d| match d.achieved {
             Some(rate) => rate.to_string(),
             None => "not tested".into(),
@@ -53,6 +56,11 @@ impl fmt::Display for Certificate {
         row("  max", &|d| known(d.lateness.max))?;
         histogram(f, &up.lateness, &down.lateness)
     }
+}
+
+/// Whether two rates differ by more than rounding to whole packets explains.
+fn is_another(due: Rate, asked: Rate) -> bool {
+    (due.as_f64() / asked.as_f64() - 1.0).abs() > 1e-3
 }
 
 fn histogram(

@@ -1,7 +1,7 @@
 //! Shared by the verbs that move files: arguments, tickets, and progress.
 
 mod progress;
-mod values;
+pub mod values;
 mod watching;
 mod words;
 

@@ -1,5 +1,6 @@
 //! Readers of option values that several verbs take.
 
+use sweetspot_comparison::{Variant, VariantError};
 use sweetspot_program::values::Offering;
 use sweetspot_protocol::MAX_STREAMS;
 use sweetspot_sizing::{Sizing, SizingError};
@@ -11,17 +12,40 @@ pub fn sizing() -> Offering<Sizing> {
     Offering::new(WORDS, |word| read_sizing(word, "kernel, fixed:SIZE, max, sobas or sobas:paper"))
 }
 
+/// The sizings of a verb that may be given the path.
+const OF_PATH: &str = "kernel, fixed:SIZE, max, bdp, sobas or sobas:paper";
+
 /// The same for a verb that may be given the path.
 pub fn sizing_of_path() -> Offering<Sizing> {
     const WORDS: &[&str] = &["sobas", "sobas:paper", "kernel", "fixed:1MB", "bdp", "max"];
-    const KNOWN: &str = "kernel, fixed:SIZE, max, bdp, sobas or sobas:paper";
-    Offering::new(WORDS, |word| read_sizing(word, KNOWN))
+    Offering::new(WORDS, |word| read_sizing(word, OF_PATH))
 }
 
 fn read_sizing(word: &str, known: &str) -> Result<Sizing, String> {
-    word.parse().map_err(|error| match error {
-        SizingError::Unknown(_) => format!("unknown sizing {word:?}; expected {known}"),
+    word.parse().map_err(|error| wrong_sizing(&error, known))
+}
+
+fn wrong_sizing(error: &SizingError, known: &str) -> String {
+    match error {
+        SizingError::Unknown(word) => format!("unknown sizing {word:?}; expected {known}"),
         error => error.to_string(),
+    }
+}
+
+/// A variant of the demo, which measures nothing before its transfers.
+pub fn variant() -> Offering<Variant> {
+    const WORDS: &[&str] = &["kernel+cubic", "kernel+bbr", "bdp", "sobas:paper", "sobas"];
+    Offering::new(WORDS, |word| {
+        let variant: Variant = word.parse().map_err(|error| match error {
+            VariantError::Sizing(error) => wrong_sizing(&error, OF_PATH),
+            error => error.to_string(),
+        })?;
+        match variant.sizing {
+            Sizing::BdpBy(definition) if definition.window(None).is_err() => Err(format!(
+                "{definition} needs measurements that the demo does not make; expected {OF_PATH}"
+            )),
+            _ => Ok(variant),
+        }
     })
 }
 
