@@ -185,7 +185,11 @@ fn files_that_are_no_results_are_named_with_what_they_are() -> Tested {
         ("empty.json", "", "it is empty"),
         ("other.json", "{\"name\": 1}", "not a result of sweetspot"),
         ("words.txt", "nothing\nat all\n", "neither JSON"),
-        ("best.json", "{\"mft_bps\": 1e6, \"trials\": []}", "a search for the best window"),
+        (
+            "best.json",
+            "{\"mft_bps\": 1e6, \"trials\": []}",
+            "it is a search of sweetspot of unknown",
+        ),
         ("torn.json", "{\"name\": ", "it begins like JSON"),
         ("table.toml", "[path]\nrate = 1\n", "neither JSON"),
         ("tune.jsonl", "{\"t_s\": 1.5, \"event\": \"taken\", \"pid\": 63}\n", "ui --watch FILE"),
@@ -461,6 +465,11 @@ fn a_search_keeps_its_json_and_refuses_another_format() -> Tested {
     let kept: serde_json::Value =
         serde_json::from_slice(&fs::read(directory.path().join("best.json"))?)?;
     assert!(kept["window_packets"].is_u64(), "{kept}");
+    let drawn = ["report", "best.json", "--svg", "pictures", "-q"];
+    let report = sweetspot(directory.path(), &drawn).output()?;
+    assert!(report.status.success(), "{}", stderr(&report));
+    let goodput = fs::read_to_string(directory.path().join("pictures/search-0-1.svg"))?;
+    assert!(goodput.contains("Goodput by window"), "{goodput}");
     let output = sweetspot(directory.path(), &[&search[..], &["best.csv"]].concat()).output()?;
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("--find-best writes FILE.json"), "{}", stderr(&output));

@@ -122,7 +122,9 @@ fn range(key: &str, text: &str) -> Result<Vec<String>, SweepError> {
     if !(last.words.is_empty() || last.words == first.words) {
         return Err(wrong("its ends differ in the words before the number"));
     }
-    let last = last.in_unit(first.unit).ok_or_else(|| wrong("its ends differ in their units"))?;
+    let last = last.in_unit(first.unit).ok_or_else(|| {
+        wrong("its ends differ in their units; give both the same, such as 0%..1%")
+    })?;
     if first.number >= last.number {
         return Err(wrong("its first end must be below its last"));
     }

@@ -44,7 +44,8 @@ pub use outcome::{Certificate, DemoOutcome, FileFacts, PathFacts, VariantOutcome
 pub use page::{cards, document as html_document, in_html, table_element, whole as html_file};
 pub use parquet::{from_parquet, parquet};
 pub use results::{
-    ReadError, ResultFile, SeriesFile, Sheet, read, read_columns, read_file, report_page, sheets,
+    ReadError, ResultFile, SearchFile, SearchTrial, SeriesFile, Sheet, read, read_columns,
+    read_file, report_page, sheets,
 };
 pub use run_file::{RunFile, run_file};
 pub use run_series::{RunSeries, TooManySamples};

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use common::simulate_recorded;
 use sweetspot_scenario::{NoRecorder, Outcome, Recorder, Sample, Scenario};
 use sweetspot_sim::{ControllerMaker, run_steered};
-use sweetspot_sizing::{CongestionChoice, Controller, Input, Needs, Output, Sizing, SizingPhase};
+use sweetspot_sizing::{
+    CongestionChoice, Controller, EventKind, Input, Needs, Output, Sizing, SizingEvent, SizingPhase,
+};
 use sweetspot_units::{Duration, Time};
 
 /// 20 Mbit/s, 40 ms, Linux's hosts, a buffer that two seconds of data do not fill.
@@ -171,4 +173,42 @@ fn a_limited_transfer_never_advertises_more_than_kernel_would() {
         let wider = limited.iter().zip(&kernel).position(|(limited, kernel)| limited > kernel);
         assert_eq!(wider, None, "{sizing}");
     }
+}
+
+/// Reports that it asked for BBR, once, when the first data comes.
+#[derive(Default)]
+struct Reports {
+    at: Option<Time>,
+}
+
+impl Controller for Reports {
+    fn handle(&mut self, now: Time, _input: &Input) {
+        self.at.get_or_insert(now);
+    }
+    fn poll_timeout(&self) -> Option<Time> {
+        None
+    }
+    fn poll_output(&mut self) -> Option<Output> {
+        let at = self.at.filter(|at| *at != Time::MAX)?;
+        self.at = Some(Time::MAX);
+        let kind = EventKind::Switched { to: CongestionChoice::Bbr };
+        Some(Output::Event(SizingEvent { at, kind }))
+    }
+    fn needs(&self) -> Needs {
+        Needs { data: true, ..Needs::NOTHING }
+    }
+    fn phase(&self) -> SizingPhase {
+        SizingPhase::Open
+    }
+}
+
+#[test]
+fn a_sender_that_keeps_its_congestion_control_has_no_event_of_a_switch() {
+    let events = |overrides: &[&str]| {
+        let outcome = steered(overrides, Box::new(|_| Box::new(Reports::default())));
+        outcome.transfers[0].events.len()
+    };
+    assert_eq!(events(&[]), 1);
+    assert_eq!(events(&["transfer.congestion_fixed=true"]), 0);
+    assert_eq!(events(&["tcp.flavour=ns2"]), 0);
 }

@@ -74,7 +74,7 @@ impl<'a> Side<'a> {
                 let each = points.map(|p| p.outcomes.iter().map(|o| (p.values.join(", "), o)));
                 each.flatten().collect()
             }
-            ResultFile::Demo(_) | ResultFile::Series(_) => return None,
+            ResultFile::Demo(_) | ResultFile::Search(_) | ResultFile::Series(_) => return None,
         };
         let mut measured = Vec::new();
         for (variant, outcome) in outcomes {

@@ -2,6 +2,7 @@ use serde_json::Value;
 use sweetspot_scenario::Outcome;
 use thiserror::Error;
 
+use super::search::SearchFile;
 use crate::csv::CsvError;
 use crate::outcome::DemoOutcome;
 use crate::run_file::{RunFile, read_run};
@@ -15,6 +16,8 @@ pub enum ResultFile {
     Runs(Vec<RunFile>),
     /// Output of `sweep --out FILE.json`.
     Sweep(SweepFile),
+    /// Output of `sweep --find-best --out FILE.json`.
+    Search(SearchFile),
     /// A demonstration's outcome.json.
     Demo(DemoOutcome),
     /// A time series (`run --series`, `send --series`, `serve --series`).
@@ -83,11 +86,6 @@ pub enum ReadError {
          sweetspot ui --watch FILE, and record samples with --series"
     )]
     OnlyEvents,
-    /// A search for the best window.
-    #[error(
-        "it is a search for the best window, which has no pictures; sweep over the windows instead"
-    )]
-    Search,
     /// An empty file.
     #[error("it is empty: the command that writes it has not finished; run that again")]
     Empty,
@@ -102,6 +100,7 @@ impl ResultFile {
                 Some(sweep.version.as_str()).filter(|known| !known.is_empty()).into_iter().collect()
             }
             ResultFile::Demo(demo) => vec![&demo.version],
+            ResultFile::Search(_) => Vec::new(),
             ResultFile::Series(series) => series.version.as_deref().into_iter().collect(),
         };
         versions.dedup();
@@ -152,7 +151,8 @@ fn one(value: Value, ours: &str) -> Result<ResultFile, ReadError> {
         return sweep.map(ResultFile::Sweep).map_err(|error| other("sweep", error.to_string()));
     }
     if has("mft_bps") {
-        return Err(ReadError::Search);
+        let search = serde_json::from_value(value);
+        return search.map(ResultFile::Search).map_err(|error| other("search", error.to_string()));
     }
     if has("variants") {
         let demo = serde_json::from_value(value);

@@ -6,6 +6,7 @@ mod comparison;
 mod engines;
 mod file;
 mod over_time;
+mod search;
 mod sheet;
 mod sheets;
 mod sweeps;
@@ -13,6 +14,7 @@ mod sweeps;
 pub use any_file::read_file;
 pub use column_file::read_columns;
 pub use file::{ReadError, ResultFile, SeriesFile, read};
+pub use search::{SearchFile, SearchTrial};
 pub use sheet::Sheet;
 pub use sheets::sheets;
 

@@ -3,7 +3,7 @@ use sweetspot_scenario::Outcome;
 use super::file::ResultFile;
 use super::over_time::Recorded;
 use super::sheet::Sheet;
-use super::{comparison, engines, over_time, sweeps};
+use super::{comparison, engines, over_time, search, sweeps};
 use crate::run_file::RunFile;
 
 /// The sheets for the files in `findings`.
@@ -22,6 +22,7 @@ pub fn sheets(findings: &[(String, ResultFile)]) -> Vec<Sheet> {
         match finding {
             ResultFile::Runs(_) => {}
             ResultFile::Sweep(sweep) => sheets.extend(sweeps::sheets(i, name, sweep)),
+            ResultFile::Search(found) => sheets.push(search::sheet(i, name, found)),
             ResultFile::Demo(demo) => sheets.extend(over_time::demonstration(i, name, demo)),
             ResultFile::Series(_) => {}
         }

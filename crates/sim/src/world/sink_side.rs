@@ -1,6 +1,6 @@
 //! Events at the receiving hosts. Those with cross traffic are at the router.
 
-use sweetspot_sizing::{ControllerConfig, Effect, LinuxRule, Sizing};
+use sweetspot_sizing::{ControllerConfig, Effect, EventKind, LinuxRule, Sizing};
 use sweetspot_tcp::{Acknowledgement, Arrival};
 use sweetspot_units::{Bytes, Deadline, Time};
 
@@ -299,7 +299,13 @@ impl<S: Scheduler> World<S> {
             Effect::Congestion(choice) => {
                 self.ask_source(index, at, Request::Congestion(choice));
             }
-            Effect::Event(event) => self.hosts.targets[index].events.push(event),
+            Effect::Event(event) => {
+                let target = &mut self.hosts.targets[index];
+                // A sender that keeps its congestion control switches nothing.
+                if target.may_switch || !matches!(event.kind, EventKind::Switched { .. }) {
+                    target.events.push(event);
+                }
+            }
             _ => {}
         }
     }

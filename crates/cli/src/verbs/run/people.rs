@@ -4,7 +4,7 @@ use sweetspot_program::print::{self, spaced, wrapped};
 use sweetspot_scenario::{
     ControllerEvent, CrossOutcome, Derivation, Outcome, Scenario, TransferOutcome,
 };
-use sweetspot_units::{Bytes, Duration, Rate, Significant};
+use sweetspot_units::{Bytes, Duration, Rate, Significant, grouped};
 
 /// Prints the outcome.
 pub fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
@@ -50,9 +50,9 @@ pub fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
             // Only the simulator has events of its own.
             let events = match outcome.events {
                 0 => String::new(),
-                events => format!("{events} events, "),
+                events => format!("{} events, ", grouped(events)),
             };
-            let forwarded = outcome.packets_forwarded;
+            let forwarded = grouped(outcome.packets_forwarded);
             wrapped(&format!("{events}{forwarded} packets forwarded, {:.3} s", outcome.wall_s), "");
         }
     }
@@ -81,7 +81,7 @@ fn event_lines(events: &[ControllerEvent]) -> Vec<String> {
         let window = window.map_or(String::new(), |words| format!("  {words}"));
         let times = match same.len() {
             1 => String::new(),
-            count => format!("  {count} times until {:.3} s", last.at_s),
+            count => format!(", {count} times until {:.3} s", last.at_s),
         };
         let reason = first.reason.as_ref().map_or(String::new(), |reason| format!("  {reason}"));
         let kind = if rises(same) { "raised" } else { first.kind.as_str() };
@@ -132,6 +132,7 @@ fn before(scenario: &Scenario, outcome: &Outcome) -> String {
     let first = scenario.transfers.iter().filter(|t| !t.follows).map(|t| t.start).min();
     match first {
         Some(Duration::ZERO) if outcome.derivation.is_none() => String::new(),
+        Some(start) if start >= scenario.warmup + scenario.duration => String::new(),
         _ => format!(" ({:.1} % before)", outcome.bottleneck.utilisation_before * 100.0),
     }
 }
@@ -284,7 +285,7 @@ mod tests {
             "     2.000 s  switched  to the sender's own congestion control",
             "     3.000 s  open  no packet train arrived",
             "     4.000 s  open  the rate fell",
-            "     5.000 s  limited  9 kB  2 times until 6.500 s",
+            "     5.000 s  limited  9 kB, 2 times until 6.500 s",
         ];
         assert_eq!(lines, expected);
     }
@@ -305,13 +306,13 @@ mod tests {
         };
         for (windows, words) in [
             (vec![1000], "1 kB"),
-            (vec![1000, 1000], "1 kB  2 times until 1.000 s"),
-            (vec![9000, 1000], "9 kB to 1 kB  2 times until 1.000 s"),
-            (vec![3000, 9000, 1000, 5000], "1 kB to 9 kB, finally 5 kB  4 times until 3.000 s"),
+            (vec![1000, 1000], "1 kB, 2 times until 1.000 s"),
+            (vec![9000, 1000], "9 kB to 1 kB, 2 times until 1.000 s"),
+            (vec![3000, 9000, 1000, 5000], "1 kB to 9 kB, finally 5 kB, 4 times until 3.000 s"),
         ] {
             assert_eq!(lines(&windows), [format!("     0.000 s  limited  {words}")]);
         }
         let autotuned = lines(&[1000, 3000, 3000, 9000]);
-        assert_eq!(autotuned, ["     0.000 s  raised  1 kB to 9 kB  4 times until 3.000 s"]);
+        assert_eq!(autotuned, ["     0.000 s  raised  1 kB to 9 kB, 4 times until 3.000 s"]);
     }
 }

@@ -138,12 +138,12 @@ fn headline(found: &Mft, seeds: u64) -> Vec<String> {
         let (window, rate, rtt, best_bps) = show(best);
         let gain = (best_bps / smallest_bps - 1.0) * 100.0;
         let chance = match gain > 0.5 {
-            true => format!(", and {seeds} seeds cannot tell that from chance"),
+            true => format!(", which {seeds} seeds cannot tell from chance"),
             false => String::new(),
         };
         lines.push(format!(
-            "the smallest that is as fast: the fastest has {window} packets, {rate} and RTT {rtt}; it gains \
-             {gain:.2} %{chance}"
+            "This is the smallest window as fast as any. The fastest, {window} packets, has {rate} and RTT {rtt}: it gains \
+             {gain:.2} %{chance}."
         ));
     }
     lines
@@ -279,7 +279,7 @@ mod tests {
         let several = found(&[(115, 30e6), (162, 38.55e6), (483, 38.56e6), (700, 38e6)], 483);
         let expected = [
             "38.55 Mbit/s with a window of 162 packets, RTT 1.62 s",
-            "the smallest that is as fast: the fastest has 483 packets, 38.56 Mbit/s and RTT 4.83 s; it gains 0.03 %",
+            "This is the smallest window as fast as any. The fastest, 483 packets, has 38.56 Mbit/s and RTT 4.83 s: it gains 0.03 %.",
         ];
         assert_eq!(headline(&several, 1), expected);
         let json = json(&elephants(&[]), &several, 1);

@@ -47,7 +47,8 @@ Exit codes: 0 every run is complete; 1 one failed; 2 the command line is wrong;
 pub struct SweepArguments {
     #[command(flatten)]
     file: ScenarioFile,
-    /// A key and its values: a list, or a range such as 50pkt..2000pkt:log:12 (or :lin:12)
+    /// A key and its values: a list, or a range such as 50pkt..2000pkt:log:12 (or :lin:12). transfer.KEY sets every
+    /// transfer, transfer.0.KEY the first
     #[arg(long, value_name = "KEY=VALUES")]
     over: Vec<String>,
     /// Search for the smallest window at which the first transfer is as fast as with any, in the simulator, and print
@@ -187,11 +188,11 @@ fn wrong_over(error: impl std::fmt::Display) -> UsageError {
 fn blame(arguments: &SweepArguments, error: &StudyError) -> Box<dyn std::error::Error> {
     match error {
         StudyError::Sweep(error) => wrong_over(error).into(),
-        // The scenario is valid without the values of --over.
-        other if arguments.file.scenario().is_ok() => {
-            UsageError::new(arguments.file.blame(other)).into()
-        }
-        other => arguments.file.blame(other).into(),
+        other => match arguments.file.scenario() {
+            // The scenario is valid without the values of --over.
+            Ok(_) => UsageError::new(arguments.file.blame(other)).into(),
+            Err(of_file) => of_file,
+        },
     }
 }
 

@@ -1,0 +1,79 @@
+//! A search for the best window, as `sweep --find-best --out` writes it.
+
+use serde::Deserialize;
+use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, Table};
+
+use super::sheet::{Sheet, picture_title};
+
+/// The windows that a search tried. Sizes are packets, rates bit/s, times seconds.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct SearchFile {
+    /// The title of its scenario.
+    pub scenario: String,
+    /// The highest rate, the mean over the seeds.
+    pub mft_bps: f64,
+    /// The window that has it.
+    pub window_packets: u64,
+    /// The smallest window that is as fast.
+    pub smallest_window_packets: Option<u64>,
+    /// Seeds of each trial.
+    pub seeds: u64,
+    /// Every window that was tried, the smallest first.
+    pub trials: Vec<SearchTrial>,
+}
+
+/// A window with its rate and RTT.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct SearchTrial {
+    /// The window.
+    pub window_packets: u64,
+    /// The goodput.
+    pub goodput_bps: f64,
+    /// The mean RTT.
+    pub rtt_mean_s: f64,
+    /// Whether the bottleneck dropped nothing in the measured time.
+    pub lossless: bool,
+}
+
+/// The search in pictures, with a row per window.
+pub fn sheet(index: usize, file: &str, search: &SearchFile) -> Sheet {
+    let best = search.smallest_window_packets.unwrap_or(search.window_packets);
+    let chosen = search.trials.iter().find(|trial| trial.window_packets == best);
+    let found = chosen.map_or(String::new(), |trial| {
+        format!(", {:.2} Mbit/s at {:.1} ms", trial.goodput_bps / 1e6, trial.rtt_mean_s * 1e3)
+    });
+    let draw = |label: &str, of: fn(&SearchTrial) -> f64| {
+        let across = Axis::new("window, packets").logarithmic();
+        let mut plot = Plot::new(picture_title(label, " by window"), across, Axis::new(label));
+        let points = search.trials.iter().map(|trial| (trial.window_packets as f64, of(trial)));
+        plot.curve(search.scenario.as_str(), Origin::Sim, 0, points.collect());
+        if let Some(trial) = chosen {
+            let at = MarkPosition::Point(best as f64, of(trial));
+            plot.mark("smallest window as fast as any", 1, at);
+        }
+        plot
+    };
+    let mut table = Table::new(
+        "Every window tried",
+        &["window, packets", "goodput, Mbit/s", "mean RTT, ms", "dropped packets"],
+    );
+    table.rows.extend(search.trials.iter().map(|trial| {
+        vec![
+            trial.window_packets.to_string(),
+            format!("{:.2}", trial.goodput_bps / 1e6),
+            format!("{:.2}", trial.rtt_mean_s * 1e3),
+            if trial.lossless { "no" } else { "yes" }.to_owned(),
+        ]
+    }));
+    let seeds = if search.seeds == 1 { "one seed" } else { "the mean over seeds" };
+    Sheet {
+        name: format!("search-{index}"),
+        title: format!("{}: best window {best} packets{found}", search.scenario),
+        about: format!("Search for the best window: `{file}`; each rate is of {seeds}."),
+        plots: vec![
+            draw("goodput, Mbit/s", |trial| trial.goodput_bps / 1e6),
+            draw("mean RTT, ms", |trial| trial.rtt_mean_s * 1e3),
+        ],
+        tables: vec![table],
+    }
+}
