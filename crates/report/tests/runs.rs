@@ -161,6 +161,15 @@ fn runs_of_other_seeds_are_no_pairs() {
     assert_eq!(sheet.tables[0].rows[0].last().unwrap(), "–");
 }
 
+/// The same rates under each seed: a mean over seeds that one file lacks would show a difference that no pair has.
+#[test]
+fn means_are_taken_over_the_seeds_of_both_files() {
+    let sheet = compared(under_seeds(0..3, 20.0), under_seeds(0..8, 20.0));
+    let goodput = &sheet.tables[0].rows[0];
+    assert_eq!(goodput[1], goodput[2], "{goodput:?}");
+    assert_eq!(goodput[3], "+0.00 ± 0.00");
+}
+
 /// A mean over several variants or scenarios is the rate of none of them.
 #[test]
 fn files_without_pairs_have_their_means_in_the_title_only_if_each_has_one_variant() {

@@ -1,4 +1,5 @@
 use std::ffi::OsStr;
+use std::io::{self, Read as _};
 use std::panic;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,7 +25,7 @@ Examples:
   sweetspot report sweep.json --theme print --svg pictures")]
 pub struct ReportArguments {
     /// Files of run --out or --series, sweep --out (JSON, CSV or Parquet), demo (outcome.json), send or
-    /// serve --series; two files of runs or sweeps are compared, pair by pair
+    /// serve --series; `-` reads JSON from standard input; two files of runs or sweeps are compared, pair by pair
     #[arg(value_name = "RESULTS", required = true)]
     results: Vec<PathBuf>,
     /// HTML page to write
@@ -71,6 +72,11 @@ pub fn run(arguments: ReportArguments) -> Ending {
 
 /// Refuses a name of another format: the page is HTML.
 fn refuse_other_suffix(out: &Path) -> Result<(), UsageError> {
+    if out == Path::new("-") {
+        return Err(UsageError::new(
+            "--out -: the page goes to a file; name one, such as report.html",
+        ));
+    }
     let is_html = |suffix: &OsStr| suffix == "html" || suffix == "htm";
     if out.extension().is_none_or(is_html) {
         return Ok(());
@@ -158,8 +164,14 @@ fn in_json(written: &[Written], sheets: &[Sheet]) -> serde_json::Value {
 }
 
 fn open(path: &Path) -> Result<ResultFile, String> {
-    let bytes = std::fs::read(path)
-        .map_err(|error| format!("{}: {error}; name a file of results", path.shown()))?;
+    let bytes = if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        io::stdin().read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        std::fs::read(path)
+    };
+    let bytes =
+        bytes.map_err(|error| format!("{}: {error}; name a file of results", path.shown()))?;
     let name = path.shown().to_string();
     quietly(|| read_file(&name, bytes, VERSION)).map_err(|error| format!("{name}: {error}"))
 }

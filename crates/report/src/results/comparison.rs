@@ -147,10 +147,13 @@ impl<'a> Case<'a> {
         self.pairs().into_iter().map(|(a, b)| quantity.measured(b) - quantity.measured(a)).collect()
     }
 
-    /// The mean of one file; `None` if the file does not have the case.
+    /// The mean of one file, over the pairs if there are any; `None` if the file does not have the case.
     fn mean(&self, side: usize, quantity: &ComparedQuantity) -> Option<f64> {
-        let values = || self.sides[side].iter().map(|measured| quantity.measured(measured));
-        Spread::of(&values().collect::<Vec<_>>()).map(|spread| spread.mean)
+        let pairs = self.pairs();
+        let of_pairs = pairs.iter().map(|(a, b)| if side == 0 { *a } else { *b });
+        let of_all = self.sides[side].iter().copied().filter(|_| pairs.is_empty());
+        let values = of_pairs.chain(of_all).map(|measured| quantity.measured(measured));
+        Spread::of(&values.collect::<Vec<_>>()).map(|spread| spread.mean)
     }
 }
 
