@@ -2,7 +2,7 @@
 
 use sweetspot_measure::Finding;
 use sweetspot_transfer::Measured;
-use sweetspot_units::{Bytes, Duration, Rate};
+use sweetspot_units::{Bytes, Duration, Rate, Significant};
 
 use super::card::{graded, ranged};
 use super::outlook::{Expected, Outlook};
@@ -82,7 +82,8 @@ fn at_a_window(outlook: &Outlook, measured: Option<Rate>) -> String {
     };
     let kernel = outlook.congestion.iter().find(|free| free.congestion == held.congestion);
     if let Some(free) = kernel {
-        words += &format!(" (the kernel's: {}, {})", ranged(free, outlook), ms(free.rtt_s));
+        let mbit = Significant::<3>(free.goodput_bps / 1e6);
+        words += &format!("; with the kernel's: {mbit} Mbit/s, {}", ms(free.rtt_s));
     }
     if !outlook.assumed.is_empty() {
         words += &format!(" (assumed, not measured: {})", outlook.assumed.join("; "));
