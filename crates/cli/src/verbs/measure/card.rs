@@ -306,7 +306,7 @@ pub fn assumptions(outlook: &Outlook) -> String {
     format!("Not measured, and assumed: {}.{lower}", outlook.assumed.join("; "))
 }
 
-/// The name of a transfer whose window is fixed.
+/// The name of a transfer with a fixed window.
 pub fn held(expected: &Expected, window: u64) -> String {
     format!("{} at {}", expected.congestion, Bytes::new(window))
 }
