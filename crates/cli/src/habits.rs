@@ -79,7 +79,12 @@ pub fn line(error: &clap::Error, typed: impl Iterator<Item = OsString>) -> Optio
     match error.kind() {
         ErrorKind::InvalidSubcommand if *verb == "serve" => {
             let operand = text(ContextKind::InvalidSubcommand)?;
-            Some(format!("serve takes no operand {operand}: write --dir {operand}"))
+            let near = match error.get(ContextKind::SuggestedSubcommand) {
+                Some(ContextValue::Strings(near)) => near.first(),
+                _ => None,
+            };
+            let near = near.map_or(String::new(), |near| format!(", or `serve {near}`"));
+            Some(format!("serve takes no operand {operand}: write --dir {operand}{near}"))
         }
         ErrorKind::UnknownArgument => {
             let option = text(ContextKind::InvalidArg)?;

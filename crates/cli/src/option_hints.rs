@@ -70,8 +70,8 @@ const HINTS: &[Hint] = &[
     ("several sources are named", "the second to another DESTINATION", &[A::Copy]),
     ("\" is not a valid pattern", "see --exclude", &[A::Copy, A::Send, A::Offer]),
     ("standard output takes one file", "`serve --dir DIRECTORY`", &[A::Send, A::Serve]),
-    ("standard output takes one file", "name one as TARGET", &[A::Receive]),
-    ("standard output takes one file", "`receive` takes it as TARGET", &[A::Offer]),
+    ("standard output takes one file", "name a directory as TARGET", &[A::Receive]),
+    ("standard output takes one file", "give `receive` a directory as TARGET", &[A::Offer]),
     (
         "choose another address or port",
         "choose another address or port with --listen ADDR:PORT",
@@ -79,11 +79,16 @@ const HINTS: &[Hint] = &[
     ),
     ("choose another address or port", "choose another port with --port PORT", &[A::Copy]),
     (
-        "the ticket has expired",
+        "ticket has expired",
         "--lifetime of `serve` or `serve invite` sets how long one is valid",
         &[A::Send, A::Serve],
     ),
     ("takes one transfer, which has begun", "serve without --once takes more", &[A::Serve]),
+    (
+        "needs to know the path's rate",
+        "--path-rate and --path-rtt give them",
+        &[A::Send, A::Offer, A::Serve],
+    ),
     ("this is not a ticket", "or give HOST:PORT of a TCP server", &[A::Measure]),
     ("attributes were left out", "start the receiver with --xattrs", MOVERS),
     ("give the number of seeds instead", "--seeds N", &[A::Other]),

@@ -265,6 +265,8 @@ fn a_directory_is_neither_copied_into_itself_nor_deleted_by_its_copy() {
     for arguments in [&["src", "src"][..], &["src/", "src/inner"], &["src", "src/new/er"]] {
         copy(dir, arguments).ends(2, &["cannot copy", "into itself"]);
     }
+    copy(dir, &["src", "src"]).ends(2, &["the destination is the source"]);
+    copy(dir, &["src/", "src"]).ends(2, &["src/ and src are the same directory"]);
     copy(dir, &["--delete", "src/", "."]).ends(2, &["--delete would remove it"]);
     assert_eq!(read(dir.join("src/f")), "1");
     assert!(!dir.join("src/src").exists() && !dir.join("src/new").exists());

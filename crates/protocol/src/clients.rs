@@ -378,7 +378,7 @@ mod tests {
             (format!("{key} alice dir=/a expires=soon"), "is not a time"),
             (format!("{key} alice dir=\"/a"), "quotation mark"),
             (format!("{key} a dir=/a\n{key} b dir=/b"), "line 2: a already has this key"),
-            ("code:7-a-b x dir=/a\ncode:7-c-d y dir=/b".to_owned(), "code with this number"),
+            ("code:7-a-b-c x dir=/a\ncode:7-c-d-e y dir=/b".to_owned(), "code with this number"),
             ("secret:abc x dir=/a".to_owned(), "damaged"),
         ] {
             let error = text.parse::<Clients>().unwrap_err().to_string();
@@ -390,9 +390,9 @@ mod tests {
     fn a_wrong_line_admits_nobody_and_leaves_the_others_valid() {
         let key = key();
         let text =
-            format!("{key} alice dir=/a\n{key} mallory dir=/\ncode:7-a-b bob dir=/b\nsecret:x");
+            format!("{key} alice dir=/a\n{key} mallory dir=/\ncode:7-a-b-c bob dir=/b\nsecret:x");
         let mut bytes = text.into_bytes();
-        bytes.extend(b"\n\xff\xfe carol dir=/c\ncode:7-c-d dave dir=/d\n");
+        bytes.extend(b"\n\xff\xfe carol dir=/c\ncode:7-c-d-e dave dir=/d\n");
         let (clients, errors) = Clients::read(&bytes);
         let names: Vec<&str> = clients.list.iter().map(|client| &*client.name).collect();
         // Of two lines with one key the first counts, and of two codes with one number.

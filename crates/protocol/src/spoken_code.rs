@@ -9,8 +9,8 @@ use crate::ticket::TicketHost;
 pub const DEFAULT_PORT: u16 = 7411;
 /// The longest code, bytes.
 const MAX_CODE_BYTES: usize = 80;
-/// The min number of words in a code: two of 2048 words are 22 bits, and each wrong try rules out one value.
-const MIN_WORDS: usize = 2;
+/// The min number of words in a code: three of 2048 words are 33 bits, and each wrong try rules out one value.
+const MIN_WORDS: usize = 3;
 
 /// A short secret that people tell one another: a number, which says which code it is, and words, `42-crisp-lemon-orbit`.
 /// Upper case, blanks and underlines make no difference. `Debug` hides it.
@@ -121,7 +121,15 @@ mod tests {
 
     #[test]
     fn what_is_no_code_is_refused() {
-        for wrong in ["", "42", "42-crisp", "crisp-lemon", "42-cr1sp-lemon", &"7-a".repeat(99)] {
+        for wrong in [
+            "",
+            "42",
+            "42-crisp",
+            "42-crisp-lemon",
+            "crisp-lemon-orbit",
+            "42-cr1sp-lemon-orbit",
+            &"7-a".repeat(99),
+        ] {
             assert_eq!(wrong.parse::<SpokenCode>(), Err(CodeError::Code), "{wrong}");
         }
     }
@@ -130,11 +138,11 @@ mod tests {
     fn the_host_stands_before_the_code() {
         let address =
             |text: &str| text.parse::<CodeAddress>().map(|a| (a.host.to_string(), a.port));
-        assert_eq!(address("example.org/7-a-b"), Ok(("example.org".into(), DEFAULT_PORT)));
-        assert_eq!(address("192.0.2.1:9/7-a-b"), Ok(("192.0.2.1".into(), 9)));
-        assert_eq!(address("[2001:db8::1]:9/7-a-b"), Ok(("[2001:db8::1]".into(), 9)));
-        assert_eq!(address("2001:db8::1/7-a-b"), Ok(("[2001:db8::1]".into(), DEFAULT_PORT)));
-        for wrong in ["7-a-b", "/7-a-b", "a b/7-a-b", "h:0/7-a-b", "h:x/7-a-b"] {
+        assert_eq!(address("example.org/7-a-b-c"), Ok(("example.org".into(), DEFAULT_PORT)));
+        assert_eq!(address("192.0.2.1:9/7-a-b-c"), Ok(("192.0.2.1".into(), 9)));
+        assert_eq!(address("[2001:db8::1]:9/7-a-b-c"), Ok(("[2001:db8::1]".into(), 9)));
+        assert_eq!(address("2001:db8::1/7-a-b-c"), Ok(("[2001:db8::1]".into(), DEFAULT_PORT)));
+        for wrong in ["7-a-b-c", "/7-a-b-c", "a b/7-a-b-c", "h:0/7-a-b-c", "h:x/7-a-b-c"] {
             assert_eq!(address(wrong), Err(CodeError::Address), "{wrong}");
         }
     }

@@ -23,13 +23,18 @@ Examples:
       to standard output
   sweetspot receive --code example.org/42-crisp-lemon-orbit
       with a spoken code instead of a ticket
+  sweetspot receive sweetspot1:... mine
+      the whole directory that a service keeps for you, with its ticket
+
+Environment: SWEETSPOT_TICKET holds the ticket, out of other users' sight.
 
 Exit codes: 0 everything arrived; 23 some files did not, and each is named; 1
 the transfer failed; 2 the command line is wrong.")]
 pub struct ReceiveArguments {
-    /// Ticket that `sweetspot send` printed; leave it out with --ticket-file, --code or SWEETSPOT_TICKET
+    /// Ticket that `sweetspot send` or a service printed; leave it out with --ticket-file, --code or SWEETSPOT_TICKET
     ticket: Option<OsString>,
-    /// Destination, or `-` for standard output. A directory NAME arrives as TARGET/NAME, and a single file becomes TARGET,
+    /// Destination, or `-` for standard output. A directory NAME arrives as TARGET/NAME; contents alone, of NAME/ or from a
+    /// service, arrive in TARGET; a single file becomes TARGET,
     /// unless that is a directory or ends with `/`. A missing TARGET is created, but not its parent [default: .]
     target: Option<PathBuf>,
     #[command(flatten)]
@@ -73,7 +78,9 @@ pub fn run(arguments: ReceiveArguments) -> Ending {
     }
     let path = Path::new(path.unwrap_or(OsStr::new(".")));
     let contact = arguments.contact.contact(ticket)?.ok_or_else(|| {
-        UsageError::new("there is no ticket: give the line that `sweetspot send` printed")
+        UsageError::new(
+            "there is no ticket: give the line that `sweetspot send` or the service printed",
+        )
     })?;
     let target = target(path);
     let json_in_content = arguments.output.json && target == Target::Output;

@@ -32,11 +32,16 @@ Examples:
   sweetspot send photos --offer
       waits for `sweetspot receive` with the ticket that it prints
 
+Keeps permission bits (less the receiving umask; not set-ID and sticky bits),
+times, symbolic and hard links, and holes.
+
+Environment: SWEETSPOT_TICKET holds the ticket, out of other users' sight.
+
 Exit codes: 0 everything arrived; 23 some files did not, and each is named; 1
 the transfer failed; 2 the command line is wrong.")]
 pub struct SendArguments {
-    /// Files and directories to send, `-` for standard input, and at the end the ticket that
-    /// `sweetspot serve` printed
+    /// Files and directories to send, `-` for standard input, and at the end the ticket that `sweetspot serve` or
+    /// `serve invite` printed. A directory NAME arrives as NAME, `NAME/` sends its contents
     #[arg(required = true, value_name = "SOURCE")]
     paths: Vec<OsString>,
     #[command(flatten)]
@@ -69,7 +74,7 @@ pub struct SendArguments {
     /// Without a ticket: address and port to listen on [default: a free port of every address]
     #[arg(long, value_name = "ADDR:PORT", value_parser = listening)]
     listen: Option<SocketAddr>,
-    /// Without a ticket: host name or address in the printed ticket
+    /// Without a ticket: host name or address in the printed ticket, and its port if another one leads here
     #[arg(long, value_name = "HOST[:PORT]", value_hint = clap::ValueHint::Hostname)]
     advertise: Option<String>,
     /// Without a ticket: print a short code to read out instead; one wrong attempt invalidates it
@@ -161,7 +166,7 @@ pub fn run(mut arguments: SendArguments) -> Ending {
     }
     let contact = arguments.contact.contact(named.as_deref())?;
     if arguments.paths.iter().any(|path| path.is_empty()) {
-        let wrong = "an argument is empty: expected FILE... and a ticket; is a variable unset?";
+        let wrong = "an argument is empty: expected SOURCE... and a ticket; is a variable unset?";
         return Ok(usage_error::said(wrong));
     }
     if arguments.paths.is_empty() {

@@ -201,7 +201,7 @@ fn by_code(
 fn refusal(error: &TransferError) -> String {
     match error {
         TransferError::WrongTicket(_) => {
-            "the ticket's secret is wrong, or was revoked; copy the whole line that the program running here printed, or ask for a new one"
+            "the ticket's secret is wrong, or was revoked; copy the whole line that the other program printed, or ask for a new one"
         }
         TransferError::WrongCode(_) => {
             "the code is wrong, and this attempt has invalidated it; ask for a new one"

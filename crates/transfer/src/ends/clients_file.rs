@@ -137,7 +137,8 @@ fn in_words(errors: &[ClientsError]) -> Option<String> {
     let (first, more) = errors.split_first()?;
     Some(match more.len() {
         0 => format!("{first}; this line admits no client"),
-        more => format!("{first}; this line admits no client, nor do {more} other wrong lines"),
+        1 => format!("{first}; this line and another wrong one admit no client"),
+        more => format!("{first}; this line and {more} other wrong ones admit no client"),
     })
 }
 

@@ -117,11 +117,17 @@ impl ClientWork {
         let (task, reason) = match role {
             Role::Receiver => {
                 let config = self.receiving(client, log);
-                (config.map(Arc::new).map(Task::Receive), "the directory there cannot be used")
+                (
+                    config.map(Arc::new).map(Task::Receive),
+                    "the directory there cannot be used; ask its operator to check it",
+                )
             }
             Role::Sender => {
                 let config = self.sending(client, log);
-                (config.map(Arc::new).map(Task::Send), "there is nothing there")
+                (
+                    config.map(Arc::new).map(Task::Send),
+                    "there is no directory for you yet; ask the operator to create it",
+                )
             }
         };
         task.map_err(|error| Impossible { error, reason })

@@ -140,7 +140,7 @@ pub enum TransferError {
     )]
     OwnersNeedRoot,
     /// Several things were sent to standard output.
-    #[error("standard output takes one file; receive into a directory")]
+    #[error("standard output takes one file, and the sender has several, or a directory")]
     OneOutput,
     /// The receiver ended without confirming this many files.
     #[error("the receiver did not confirm {0} of the files; start the transfer again")]
@@ -315,7 +315,7 @@ pub enum TransferError {
         source: io::Error,
     },
     /// The ticket has expired. Holds the peer's address.
-    #[error("{0} was turned away: the ticket has expired, and it needs a new one")]
+    #[error("{0} was turned away: its ticket has expired")]
     Expired(String),
     /// A connection for a transfer that does not run here. Holds the peer's address.
     #[error("{0} was turned away: its transfer is not running here")]

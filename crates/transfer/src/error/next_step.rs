@@ -14,7 +14,7 @@ pub(super) fn readable(error: &io::Error) -> &'static str {
 pub(super) fn reachable(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => {
-            "check that the program that printed the ticket still runs there; some exit after one transfer"
+            "check that the program that printed the ticket or code still runs there; some exit after one transfer"
         }
         // The resolver's errors have no number.
         _ if error.raw_os_error().is_none() && !is_late(error) => "check the host's name",

@@ -80,15 +80,22 @@ impl Identity {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        if file.metadata()?.permissions().mode() & 0o077 != 0 {
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(io::Error::other("it is not a file; name the file of a private key"));
+        }
+        let mut pem = Vec::new();
+        file.read_to_end(&mut pem)?;
+        // Another file, which must stay.
+        let other =
+            |_| io::Error::other("it holds no sweetspot key; move it away, or name another file");
+        let identity = Identity::from_pem(&pem).map_err(other)?;
+        if metadata.permissions().mode() & 0o077 != 0 {
             return Err(io::Error::other(
                 "others may read this private key; chmod 600 it, or remove it",
             ));
         }
-        let mut pem = Vec::new();
-        file.read_to_end(&mut pem)?;
-        let damaged = || io::Error::other("it does not hold a certificate and its key; remove it");
-        Identity::from_pem(&pem).map(Some).map_err(|_| damaged())
+        Ok(Some(identity))
     }
 
     fn from_pem(text: &[u8]) -> Result<Identity, pem::Error> {
@@ -312,7 +319,7 @@ mod tests {
             File::options().write(true).create_new(true).mode(0o600).open(&path).unwrap();
         file.write_all(b"my thesis").unwrap();
         let error = Identity::load_or_make(&path).unwrap_err().to_string();
-        assert!(error.contains("remove it"), "{error}");
+        assert!(error.contains("name another file"), "{error}");
         assert_eq!(fs::read(&path).unwrap(), b"my thesis");
     }
 }

@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn garbage_is_no_element() {
         for garbage in ["", "zz", "00", &"ff".repeat(33)] {
-            let code: SpokenCode = "7-a-b".parse().unwrap();
+            let code: SpokenCode = "7-a-b-c".parse().unwrap();
             let ids = (Identity::new(DIALER), Identity::new(LISTENER));
             let (exchange, _) = Spake2::<Ed25519Group>::start_b(&password(&code), &ids.0, &ids.1);
             assert!(finish(exchange, garbage).is_err(), "{garbage}");

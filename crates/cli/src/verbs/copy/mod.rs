@@ -40,12 +40,13 @@ Examples:
       a directory, as archive/photos, through a jump host
   sweetspot copy nas:archive/photos/ here
       the contents of that directory, into the directory here
-  sweetspot copy --dry-run --checksum src host:src
-      lists the files whose contents differ
+  sweetspot copy --dry-run --checksum src/ host:src
+      lists the files that are missing there or have other contents
 
-Keeps modes (less the receiving umask), times, symbolic and hard links, and
-holes. After an interruption, .sweetspot-….part files stay beside their
-targets; the same command resumes from them.
+Keeps permission bits (less the receiving umask; not set-ID and sticky bits),
+times, symbolic and hard links, and holes. After an interruption,
+.sweetspot-….part files stay beside their targets; the same command resumes
+from them.
 
 The far end needs ssh and sweetspot. Data takes its own connections:
 from this host or, if a firewall blocks those, from the far end. If neither end
@@ -54,7 +55,7 @@ can connect, data goes through ssh.
 Exit codes: 0 everything arrived; 23 some files did not, and each is named; 1
 the copy failed; 2 the command line is wrong.")]
 pub struct CopyArguments {
-    /// Sources, then the destination: PATH, HOST:PATH or USER@HOST:PATH. A directory NAME arrives as DESTINATION/NAME,
+    /// Sources, then the destination: PATH, HOST:PATH or USER@HOST:PATH; `-` as a source is standard input. A directory NAME arrives as DESTINATION/NAME,
     /// `NAME/` puts its contents into DESTINATION, and a single file becomes DESTINATION, unless that is a directory or
     /// ends with `/`. A missing DESTINATION is created, but not its parent
     #[arg(required = true, num_args = 1.., value_name = "PATH")]

@@ -17,8 +17,15 @@ pub fn hazard(sources: &Sources, target: &Path, deletes: bool) -> Option<String>
         let from = fs::canonicalize(path).ok().filter(|from| from.is_dir())?;
         let is_contents = NamedThings::stands_for_contents(path);
         let (path, target) = (path.shown(), target.shown());
+        if into == from && is_contents {
+            return Some(format!("{path} and {target} are the same directory"));
+        }
         if into.starts_with(&from) {
-            return Some(format!("cannot copy {path} into itself: {target} is inside it"));
+            let why = match into == from {
+                true => "the destination is the source".to_owned(),
+                false => format!("{target} is inside it"),
+            };
+            return Some(format!("cannot copy {path} into itself: {why}"));
         }
         let is_removed = deletes && is_contents && from.starts_with(&into);
         is_removed.then(|| format!("{path} is inside {target}, and --delete would remove it there"))

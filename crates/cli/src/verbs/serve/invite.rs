@@ -6,13 +6,14 @@ use std::process::ExitCode;
 
 use sweetspot_linux::{clock, file};
 use sweetspot_protocol::clients::{Client, ClientError, Clients, Credential, Rights, check_name};
-use sweetspot_protocol::{DEFAULT_PORT, Ticket, TicketProof};
+use sweetspot_protocol::{DEFAULT_PORT, Ticket, TicketHost, TicketProof};
 use sweetspot_transfer::{draw_code, draw_secret};
 use sweetspot_units::{Bytes, Duration};
 
-use super::{advertised, code_address, lifetime, service_identity};
+use super::{advertised, code_address, in_whole_units, lifetime, service_identity};
 use crate::verbs::{Ending, Fallible};
 use sweetspot_program::print::{Shown, system};
+use sweetspot_program::usage_error::UsageError;
 
 /// `sweetspot serve invite` as typed.
 #[derive(Debug, clap::Args)]
@@ -34,13 +35,13 @@ pub struct ServeInviteArguments {
     /// Clients file of `sweetspot serve --clients`
     #[arg(long, value_name = "FILE")]
     clients: PathBuf,
-    /// Directory of the client
+    /// Directory of the client; the service creates it, but not its parent
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
-    /// Host name or address at which clients reach the service, and its port
+    /// Host name or address at which clients reach the service, and its port unless that is 7411
     #[arg(long, value_name = "HOST[:PORT]", value_hint = clap::ValueHint::Hostname)]
     to: String,
-    /// The client's rights: read, write, overwrite, dotfiles
+    /// The client's rights: read, write, overwrite (includes write), dotfiles
     #[arg(long, value_name = "LIST", default_value = "write")]
     rights: Rights,
     /// Maximum size of the client's directory
@@ -74,6 +75,14 @@ pub fn run(arguments: ServeInviteArguments) -> Ending {
         let what = if above.exists() { "is not a directory" } else { "does not exist" };
         return Err(format!("{} {what}; create the directory first", above.shown()).into());
     }
+    if directory.exists() && !directory.is_dir() {
+        let wrong = format!("--dir {}: that is a file; name a directory", directory.shown());
+        return Err(UsageError::new(wrong).into());
+    }
+    if matches!(&host, TicketHost::Address(ip) if ip.is_unspecified()) {
+        let wrong = format!("--to {}: no client can reach that; name this host", arguments.to);
+        return Err(UsageError::new(wrong).into());
+    }
     let (mut file, before) = open_alone(&arguments.clients)?;
     let there: Clients = before.parse().map_err(|error| {
         unusable(&arguments.clients, &format!("{error}; mend that line; nobody was invited"))
@@ -84,9 +93,10 @@ pub fn run(arguments: ServeInviteArguments) -> Ending {
     }
     let credential =
         if arguments.spoken_code { free_code(&there)? } else { Credential::Secret(draw_secret()?) };
+    let client_name = arguments.name;
     let client = Client {
         credential: credential.clone(),
-        name: arguments.name,
+        name: client_name.clone(),
         directory,
         quota: arguments.quota,
         rights: arguments.rights,
@@ -118,6 +128,8 @@ pub fn run(arguments: ServeInviteArguments) -> Ending {
         );
     } else {
         out!("{invitation}");
+        let within = in_whole_units(arguments.lifetime);
+        note!("valid for {within}: give this {name} to {client_name}");
     }
     Ok(ExitCode::SUCCESS)
 }

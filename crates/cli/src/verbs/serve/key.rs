@@ -10,12 +10,12 @@ use crate::verbs::Ending;
 Examples:
   sweetspot serve key
       prints the key to enter into the clients file of a
-      `sweetspot serve --clients`; its ticket then admits you
+      `sweetspot serve --clients`; the ticket that it prints then admits you
 
 Files: ~/.config/sweetspot/identity.pem holds the private key (XDG_CONFIG_HOME
 names another directory).")]
 pub struct ServeKeyArguments {
-    /// File that holds the private key; created if missing
+    /// File that holds the private key; created if missing [default: ~/.config/sweetspot/identity.pem]
     #[arg(long, value_name = "FILE")]
     identity: Option<PathBuf>,
     /// Print it as one JSON object

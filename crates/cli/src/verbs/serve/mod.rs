@@ -70,7 +70,8 @@ pub struct ServeArguments {
     #[arg(long, group = "purpose", conflicts_with_all = ["dir", "json", "force", "dotfiles", "xattrs"])]
     stdout: bool,
     /// Serve the clients in this file, one per line: KEY NAME dir=DIRECTORY [quota=SIZE]
-    /// [rights=read,write,overwrite,dotfiles] [expires=TIME] and once; `sweetspot serve key` prints KEY.
+    /// [rights=read,write,overwrite,dotfiles] [expires=2027-01-31T18:00:00Z] [once]. `sweetspot serve key` prints KEY; without
+    /// rights=, a client may write. DIRECTORY is created, but not its parent.
     /// Changes take effect within a second; an invalid line is ignored
     #[arg(long, value_name = "FILE", group = "purpose", conflicts_with_all = ["dir", "stdout", "force", "dotfiles", "once", "lifetime", "spoken_code"])]
     clients: Option<PathBuf>,
@@ -225,6 +226,7 @@ struct Greeting {
     sends: bool,
     is_service: bool,
     code: Option<SpokenCode>,
+    is_advertised: bool,
 }
 
 impl Greeting {
@@ -234,6 +236,7 @@ impl Greeting {
             sends: matches!(options.purpose, Purpose::Send(_)),
             is_service: matches!(options.purpose, Purpose::Clients(_)),
             code: options.code.clone(),
+            is_advertised: options.advertise.is_some(),
         }
     }
 
@@ -268,7 +271,7 @@ impl Greeting {
         let given = if self.code.is_some() { "--code and this code" } else { "this ticket" };
         reporter.remark(&if self.is_service {
             format!(
-                "listening on {address}; clients in the file can now connect with this ticket"
+                "listening on {address}; clients that the file lists by key can connect with this ticket"
             )
         } else {
             let within = in_whole_units(self.lifetime);
@@ -278,10 +281,14 @@ impl Greeting {
         });
         let hidden = matches!(ticket.host, TicketHost::Address(ip) if ip.is_loopback());
         if hidden && !address.ip().is_loopback() {
-            reporter.remark(
-                "this host has no address that other hosts can reach, so the ticket names \
-                 loopback; name one with --advertise HOST",
-            );
+            let what = if self.code.is_some() { "code" } else { "ticket" };
+            reporter.remark(&match self.is_advertised {
+                true => format!("--advertise names loopback: other hosts cannot use this {what}"),
+                false => format!(
+                    "this host has no address that other hosts can reach, so the {what} names loopback; name one \
+                     with --advertise HOST"
+                ),
+            });
         }
         Ok(())
     }

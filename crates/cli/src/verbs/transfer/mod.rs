@@ -63,7 +63,7 @@ impl PathArguments {
 /// Arguments for the connections of a transfer.
 #[derive(Debug, clap::Args)]
 pub struct ConnectionArguments {
-    /// Congestion control at the sender [default: the sender's --congestion, else its system's]
+    /// Congestion control at the sending host [default: the one that its user names, else its system's]
     #[arg(long, value_name = "NAME", value_parser = congestion(), hide_possible_values = true)]
     pub congestion: Option<String>,
     /// Connections to use [default: one; more if one cannot fill the path]
@@ -88,7 +88,7 @@ pub struct TrustArguments {
 /// Arguments for the output about a transfer.
 #[derive(Debug, clap::Args)]
 pub struct OutputArguments {
-    /// Print one JSON object after each transfer; a listener first prints one with its ticket
+    /// Print one JSON object after each transfer, and before it one with the ticket, where a ticket is printed
     #[arg(long)]
     pub json: bool,
     /// Print only results and errors
@@ -149,6 +149,9 @@ fn ticket_from(argument: Option<&OsStr>, file: Option<&Path>) -> Fallible<Option
         }
         Err(_) if line.is_empty() => {
             Err(format!("{source}: it is empty; expected a ticket").into())
+        }
+        Err(_) if line.parse::<CodeAddress>().is_ok() => {
+            Err("this is a spoken code: give it with --code".into())
         }
         // A damaged ticket holds most of its secret, which is not printed.
         Err(error @ TicketError::Prefix) => Err(format!("{source}: {error}").into()),

@@ -9,7 +9,13 @@ use sweetspot_units::{Duration, UnitError};
 /// A window sizing of a transfer; its error lists those in the help of the verb.
 pub fn sizing() -> Offering<Sizing> {
     const WORDS: &[&str] = &["sobas", "sobas:paper", "kernel", "fixed:1MB", "max"];
-    Offering::new(WORDS, |word| read_sizing(word, "kernel, fixed:SIZE, max, sobas or sobas:paper"))
+    const KNOWN: &str = "kernel, fixed:SIZE, max, sobas or sobas:paper";
+    Offering::new(WORDS, |word| match read_sizing(word, KNOWN)? {
+        Sizing::Bdp | Sizing::BdpBy(_) => Err(format!(
+            "{word} needs the path's rate and RTT, which only `send` and `serve` take; expected {KNOWN}"
+        )),
+        sizing => Ok(sizing),
+    })
 }
 
 /// The sizings of a verb that may be given the path.
