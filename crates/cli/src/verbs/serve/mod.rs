@@ -69,8 +69,8 @@ pub struct ServeArguments {
     /// Write one sender's data to standard output; the ticket goes to standard error
     #[arg(long, group = "purpose", conflicts_with_all = ["dir", "json", "force", "dotfiles", "xattrs"])]
     stdout: bool,
-    /// Serve the clients in this file, one per line: KEY NAME dir=DIRECTORY [quota=SIZE]
-    /// [rights=read,write,overwrite,dotfiles] [expires=2027-01-31T18:00:00Z] [once]. `sweetspot serve key` prints KEY; without
+    /// Serve the clients in this file, one per line: `KEY NAME dir=DIRECTORY [quota=SIZE]
+    /// [rights=read,write,overwrite,dotfiles] [expires=2027-01-31T18:00:00Z] [once]`. `sweetspot serve key` prints KEY; without
     /// rights=, a client may write. DIRECTORY is created, but not its parent.
     /// Changes take effect within a second; an invalid line is ignored
     #[arg(long, value_name = "FILE", group = "purpose", conflicts_with_all = ["dir", "stdout", "force", "dotfiles", "once", "lifetime", "spoken_code"])]
