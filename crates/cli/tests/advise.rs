@@ -218,6 +218,20 @@ fn quiet_advice_about_a_host_is_its_labelled_lines() -> Tested {
     Ok(())
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_of_sysctls_has_a_name_that_the_system_reads_or_is_printed() -> Tested {
+    let output = sweetspot("advise host --write sysctls").output()?;
+    let told = String::from_utf8(output.stderr)?;
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("write sysctls.conf, or - to print them"), "{told}");
+    let printed = sweetspot("advise host --rate 100Gbit/s --rtt 200ms --write -").output()?;
+    let text = String::from_utf8(printed.stdout)?;
+    let is_line = |line: &str| line.starts_with("# ") || line.contains(" = ");
+    assert!(printed.status.success() && text.lines().all(is_line), "{text}");
+    Ok(())
+}
+
 /// Whatever the settings of the host on which this runs.
 #[cfg(target_os = "linux")]
 #[test]

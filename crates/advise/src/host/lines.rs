@@ -27,7 +27,9 @@ impl HostAdvice {
                 let name = if d.name == "receiving" { "receive" } else { "send" };
                 out.push_str(&line(name, &direction(d, target.rate())));
             }
-            out.push_str(&line("window", &window_words(target)));
+            let mtu = self.question.mtu().get();
+            let window = format!("{}, with an MTU of {mtu} B", window_words(target));
+            out.push_str(&line("window", &window));
         }
         out.extend(self.gain_words().map(|words| line("gain", &words)));
         out.push_str(&self.commands(PathEnd::Here, ["set", "undo"]));
@@ -119,7 +121,9 @@ impl HostAdvice {
         ]);
         all.extend(here.device.as_ref().map(|device| device.name.clone()));
         let missing = self.missing_from_peer();
-        all.extend(self.question.peer.as_ref().map(|_| match missing.is_empty() {
+        all.extend(self.question.peer.as_ref().map(|peer| match missing.is_empty() {
+            // --peer-mtu alone.
+            true if peer.sysctls == Sysctls::default() => "the peer's MTU".to_owned(),
             true => "the peer".to_owned(),
             false => {
                 format!("the peer except {}, which its list of sysctls lacks", missing.join(", "))

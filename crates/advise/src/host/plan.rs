@@ -24,6 +24,16 @@ pub struct HostQuestion {
     pub connections: u64,
 }
 
+impl HostQuestion {
+    /// The largest packet that both devices and the path take, as far as they are known.
+    pub fn mtu(&self) -> Bytes {
+        let of = |host: &Snapshot| host.device.as_ref().and_then(|device| device.mtu);
+        let ends = [of(&self.here), self.peer.as_ref().and_then(of)];
+        let all = [self.path_mtu].into_iter().chain(ends).flatten();
+        all.filter(|mtu| SENSIBLE_MTU.contains(&mtu.get())).min().unwrap_or(COMMON_MTU)
+    }
+}
+
 /// One direction of data, as this host sees it, and its smallest cap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostDirection {
@@ -64,11 +74,11 @@ pub fn advise(question: &HostQuestion) -> Result<HostAdvice, AdviceError> {
     possible(asked != Some(Bytes::ZERO), "rcvbuf", "0 B", "it must be 1 B or more")?;
     if let Some(mtu) = q.path_mtu {
         let why = "it must lie between 576B and 65535B";
-        possible((576..=65_535).contains(&mtu.get()), "path_mtu", mtu, why)?;
+        possible(SENSIBLE_MTU.contains(&mtu.get()), "path_mtu", mtu, why)?;
     }
     let target = q.path.map(|path| target(q, path)).transpose()?;
     let mut findings = check::all(&q.here, PathEnd::Here, target.as_ref());
-    findings.extend(q.path_mtu.and_then(|path| too_large_for(&q.here, path)));
+    findings.extend(q.path_mtu.and_then(|path| mtu_unlike(q, path)));
     if let Some(peer) = &q.peer {
         findings.extend(check::all(peer, PathEnd::Peer, target.as_ref()));
         findings.extend(mtu_mismatch(&q.here, peer, q.path_mtu));
@@ -86,6 +96,9 @@ pub fn advise(question: &HostQuestion) -> Result<HostAdvice, AdviceError> {
     })
 }
 
+/// The packets of IPv4 paths; a loopback device's are larger.
+const SENSIBLE_MTU: core::ops::RangeInclusive<u64> = 576..=65_535;
+
 /// No window depends on the kernel.
 const ANY_KERNEL: Kernel = Kernel { major: 6, minor: 18 };
 
@@ -97,7 +110,7 @@ fn target(q: &HostQuestion, (rate, rtt): (Rate, Duration)) -> Result<PathTarget,
         cross: None,
         loss: None,
         congestion: LossResponse::Cubic,
-        mtu: q.path_mtu.unwrap_or(COMMON_MTU),
+        mtu: q.mtu(),
         kernel: q.here.kernel.unwrap_or(ANY_KERNEL),
     };
     let WindowToHold { window, connections: shares } = window::to_hold(&whole)?;
@@ -133,28 +146,39 @@ fn references(q: &HostQuestion, target: &PathTarget) -> Vec<PublishedSettings> {
     vec![reference::esnet(speed, target.rtt()), reference::perfsonar(speed)]
 }
 
-/// A finding if the device's packets do not fit the path.
-fn too_large_for(here: &Snapshot, path: Bytes) -> Option<Finding> {
-    let device = here.device.as_ref()?;
-    let ours = device.mtu.filter(|ours| *ours > path)?;
+/// A finding if the device's packets do not fit the path, or are smaller than the path and the peer take.
+fn mtu_unlike(q: &HostQuestion, path: Bytes) -> Option<Finding> {
+    let device = q.here.device.as_ref()?;
+    let ours = device.mtu.filter(|ours| *ours != path)?;
+    let (now, takes) = (ours.get(), path.get());
+    let knows_peer = q.peer.as_ref().is_some_and(|peer| peer.device.is_some());
+    let (why, condition) = match ours > path {
+        true => (
+            format!(
+                "its packets of {now} B do not fit the path, which takes {takes} B: each new destination costs a loss and an ICMP \
+                 message, and connections hang if that message is filtered"
+            ),
+            format!("or for this destination only: ip route change ... mtu {takes}"),
+        ),
+        // The peer's device decides how much larger they may be.
+        false if knows_peer => return None,
+        false => (
+            format!(
+                "the path takes packets of {takes} B, but the device sends {now} B at most: more packets and more headers for the \
+                 same data"
+            ),
+            "if this device and the peer's take it".to_owned(),
+        ),
+    };
     Some(Finding {
         what: format!("MTU of {}", device.name),
         end: PathEnd::Here,
-        why: format!(
-            "its packets of {} B do not fit the path, which takes {} B: each new destination costs a loss and an ICMP message, and connections hang if that message is filtered",
-            ours.get(),
-            path.get()
-        ),
-        now: ours.get().to_string(),
-        wanted: path.get().to_string(),
+        why,
+        now: now.to_string(),
+        wanted: takes.to_string(),
         gain: None,
         cost: None,
-        command: format!(
-            "ip link set {} mtu {}   # or for this destination only: ip route change ... mtu {}",
-            device.name,
-            path.get(),
-            path.get()
-        ),
+        command: format!("ip link set {} mtu {takes}   # {condition}", device.name),
     })
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sweetspot_units::{Bytes, Rate};
 
-use super::caps::{Cap, FlowRole};
+use super::caps::{ASKED, Cap, FlowRole};
 use super::check::PathTarget;
 use super::{Finding, HostAdvice, PathEnd};
 use crate::formula::{Formula, explained};
@@ -33,7 +33,7 @@ impl HostAdvice {
         out
     }
 
-    /// The changes, a paragraph each. Commands that `set` already has are not repeated.
+    /// The changes, a paragraph each. Changes that the answer already has are not repeated.
     fn findings_text(&self, width: usize) -> String {
         let mut out = String::new();
         for (i, f) in self.findings.iter().enumerate() {
@@ -46,7 +46,12 @@ impl HostAdvice {
             };
             let change = format!("   now {}, advised {}{gain}{cost}", f.now, f.wanted);
             out.push_str(&wrap(&change, width, 3));
-            if f.is_in_set() {
+            // The answer has the commands, and the change to the program in question.
+            if f.is_in_set() || f.what == ASKED {
+                continue;
+            }
+            if let Some(change) = f.command.strip_prefix("# ") {
+                out.push_str(&wrap(&format!("   {change}"), width, 3));
                 continue;
             }
             // A line to copy is never broken.
@@ -215,6 +220,7 @@ impl HostAdvice {
         let formulas: Vec<Value> = self.formulas().iter().map(Formula::json).collect();
         json!({
             "window_bytes": self.window.map(Bytes::get),
+            "mtu_bytes": self.question.mtu().get(),
             "connections": self.target.as_ref().map(|target| target.shares),
             "directions": directions,
             "findings": findings,

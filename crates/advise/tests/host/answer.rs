@@ -112,6 +112,7 @@ fn the_answer_is_about_the_receive_buffer_in_question() {
         "{text}"
     );
     assert!(text.contains("\nprogram   do not set SO_RCVBUF"), "{text}");
+    assert_eq!(text.matches("do not set SO_RCVBUF").count(), 1, "{text}");
     let receiving = &small.directions[0];
     assert_eq!(receiving.cap.as_ref().unwrap().what, "SO_RCVBUF of the program");
     assert_eq!(receiving.rate, Rate::from_f64(carried(100_000)));
@@ -164,6 +165,14 @@ fn settings_that_the_peers_list_lacks_are_named() {
     assert!(text.contains(line) && missing == 3, "{text}");
     let (text, missing) = answer(crate::GOOD);
     assert!(text.contains(", the peer\n") && missing == 0, "{text}");
+}
+
+#[test]
+fn a_peer_of_which_only_the_mtu_is_known_was_not_checked() {
+    let peer = Some(Snapshot { device: Some(device()), ..Snapshot::default() });
+    let q = HostQuestion { here: host(""), peer, path: path(), path_mtu: None, connections: 1 };
+    let text = advise(&q).unwrap().answer(200);
+    assert!(text.contains(", tcp_mem, the peer's MTU\n"), "{text}");
 }
 
 #[test]

@@ -355,6 +355,40 @@ fn packets_that_the_path_does_not_take_are_found() {
     assert!(ask(100).unwrap_err().to_string().contains("path_mtu 100 B"));
 }
 
+/// 10 Gbit/s x 80 ms are 100 MB; (MTU - 52) / MTU of them are payload.
+#[test]
+fn law_the_smallest_mtu_known_counts_and_is_named() {
+    let of = |mtu: u64| Some(Device { mtu: Some(Bytes::new(mtu)), ..device() });
+    let ask = |ours: u64, path_mtu: Option<u64>, theirs: Option<u64>| {
+        let here = Snapshot { device: of(ours), ..host("net.ipv4.tcp_mtu_probing = 1\n") };
+        let peer = theirs.map(|mtu| Snapshot { device: of(mtu), ..Snapshot::default() });
+        let path_mtu = path_mtu.map(Bytes::new);
+        advise(&HostQuestion { here, peer, path: path(), path_mtu, connections: 1 }).unwrap()
+    };
+    // A loopback device says nothing about a path.
+    for (ours, path_mtu, theirs, smallest) in [
+        (1400, None, None, 1400),
+        (1400, Some(9000), None, 1400),
+        (9000, Some(1400), None, 1400),
+        (9000, Some(4000), Some(1400), 1400),
+        (65_536, None, None, 1500),
+    ] {
+        let advice = ask(ours, path_mtu, theirs);
+        let filled = 1e8 * (smallest as f64 - 52.0) / smallest as f64;
+        let window = advice.window.unwrap().as_f64();
+        assert!((window - filled).abs() <= 1.0, "{smallest}: {window} {filled}");
+        let answer = advice.answer(80);
+        assert!(answer.contains(&format!("with an MTU of {smallest} B\n")), "{answer}");
+        assert_eq!(advice.json()["mtu_bytes"], smallest);
+    }
+    // The path takes more than the device sends.
+    let small = ask(1400, Some(9000), None);
+    let found = small.findings.iter().find(|f| f.what == "MTU of eth0").unwrap();
+    assert_eq!((found.now.as_str(), found.wanted.as_str()), ("1400", "9000"));
+    // The peer does not.
+    assert!(ask(1400, Some(9000), Some(1400)).findings.iter().all(|f| f.what != "MTU of eth0"));
+}
+
 #[test]
 fn a_larger_mtu_is_not_advised_where_the_path_does_not_take_it() {
     let with = |mtu| Some(Device { mtu: Some(Bytes::new(mtu)), ..device() });

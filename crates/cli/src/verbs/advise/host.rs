@@ -2,6 +2,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use sweetspot_advise::Kernel;
 use sweetspot_advise::host::{Device, HostAdvice, HostQuestion, Snapshot, advise};
@@ -30,7 +31,7 @@ pub struct AdviseHostArguments {
     /// is sent
     #[arg(long, value_name = "HOST", value_parser = ends::host, value_hint = clap::ValueHint::Hostname)]
     peer: Option<IpAddr>,
-    /// Path MTU, if known
+    /// Path MTU, if known. The advice counts with the smallest of this, the MTU of this host's device, and --peer-mtu
     #[arg(long, value_name = "1500B", value_parser = super::bytes, conflicts_with = "peer")]
     path_mtu: Option<Bytes>,
     /// MTU of the other host's device
@@ -48,8 +49,8 @@ pub struct AdviseHostArguments {
     /// Kernel version of the other host, if it differs from this one
     #[arg(long, value_name = "6.18", requires = "peer_sysctl")]
     peer_kernel: Option<Kernel>,
-    /// Write this host's sysctls to a new file for /etc/sysctl.d
-    #[arg(long, value_name = "FILE")]
+    /// Write this host's sysctls to a new file for /etc/sysctl.d, named NAME.conf; - prints them alone
+    #[arg(long, value_name = "FILE.conf|-", value_parser = sysctl_file)]
     write: Option<PathBuf>,
     #[command(flatten)]
     output: OutputOptions,
@@ -77,6 +78,10 @@ pub fn run(a: AdviseHostArguments) -> Ending {
     let path = a.rate.zip(a.rtt);
     let question = HostQuestion { here, peer, path, path_mtu, connections: a.connections };
     let mut advice = advise(&question)?;
+    if a.write.as_deref() == Some(Path::new("-")) {
+        out!("{}", advice.sysctl_file().trim_end());
+        return Ok(ExitCode::SUCCESS);
+    }
     if let Some(file) = &a.write {
         write(file, &advice)?;
         advice.is_written = true;
@@ -86,6 +91,14 @@ pub fn run(a: AdviseHostArguments) -> Ending {
         Detail::Usual | Detail::Explained => advice.text(detail == Detail::Explained, width),
     };
     a.output.show(words, || advice.json())
+}
+
+/// A file that `sysctl --system` reads, or - for standard output.
+fn sysctl_file(text: &str) -> Result<PathBuf, String> {
+    let file = PathBuf::from(text);
+    let is_read = text == "-" || file.extension().is_some_and(|extension| extension == "conf");
+    let why = "`sysctl --system` only reads files whose names end in .conf";
+    is_read.then_some(file).ok_or_else(|| format!("{why}; write {text}.conf, or - to print them"))
 }
 
 /// Writes the sysctls of this host to a new file, if there are any.
