@@ -17,8 +17,9 @@ pub enum AdviceError {
     },
     /// TCP's initial window already fills or overflows the path, and no window to recommend is smaller.
     #[error(
-        "no window makes a transfer on this path faster: {room} is {holds}, less than the ten packets ({initial}) with which \
-         TCP begins (RFC 6928)"
+        "no window makes a transfer on this path faster: {room} is {}, less than the ten packets ({initial}) with which \
+         TCP begins (RFC 6928)",
+        whole(*holds)
     )]
     NoWindowHelps {
         /// C T, or the largest window that overflows nothing.
@@ -58,7 +59,12 @@ pub enum AdviceError {
     Theory(#[from] TheoryError),
 }
 
-/// `Ok` if `is` holds.
+/// `bytes` that were rounded down.
+fn whole(bytes: Bytes) -> String {
+    if bytes == Bytes::ZERO { "less than 1 B".to_owned() } else { bytes.to_string() }
+}
+
+/// `Ok` if `holds`.
 pub(crate) fn possible(
     holds: bool,
     what: &'static str,

@@ -48,7 +48,11 @@ impl FromStr for CrossShare {
             "mice" => CrossKind::Mice,
             _ => return Err(wrong()),
         };
-        let share: Probability = share.parse()?;
+        let share: Probability = share.parse().map_err(|_| AdviceError::NotThat {
+            given: share.to_owned(),
+            wanted: "a share of the rate",
+            example: "30% or 0.3",
+        })?;
         if share.get() >= 1.0 {
             return Err(AdviceError::Impossible {
                 what: "cross traffic",
@@ -88,5 +92,7 @@ mod tests {
         for wrong in ["", "udp", "udp:", "cats:10%", "udp:100%", "udp:-1%", "mice:x"] {
             assert!(wrong.parse::<CrossShare>().is_err(), "{wrong}");
         }
+        let share = "udp:30".parse::<CrossShare>().unwrap_err().to_string();
+        assert_eq!(share, "\"30\" is not a share of the rate; write it like 30% or 0.3");
     }
 }

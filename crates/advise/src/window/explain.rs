@@ -73,18 +73,18 @@ pub(super) fn formulas(s: &Situation, window: Bytes) -> Result<Vec<Formula>, Adv
             source: "as above; losses are assumed not to depend on the load",
         });
     }
-    all.extend(memory(&s.question, window));
     Ok(all)
 }
 
-/// The payload of `window`, and the memory that it takes at both ends.
-fn memory(q: &WindowQuestion, window: Bytes) -> [Formula; 3] {
-    let (kernel, payload) = (q.kernel, q.payload(window));
+/// The packets of a window of `payload`, and the memory that it takes at both ends.
+pub(super) fn memory(q: &WindowQuestion, payload: Bytes) -> [Formula; 3] {
+    let (kernel, mss) = (q.kernel, q.mss());
+    let packets = payload.scaled(1.0 / q.payload_share());
     [
         Formula {
             what: "payload of the window",
             rule: "S x (MTU - headers) / MTU; above, S counts packets",
-            numbers: format!("S = {window}: {payload}"),
+            numbers: format!("S = {packets}: {payload}"),
             source: "RFC 791, 9293, 7323: 52 B of headers",
         },
         Formula {
@@ -98,9 +98,12 @@ fn memory(q: &WindowQuestion, window: Bytes) -> [Formula; 3] {
         },
         Formula {
             what: "memory to send the window",
-            rule: "tcp_wmem[2] = 2 x payload of S",
-            numbers: format!("{payload}: {}", send_buffer::memory_for(payload, q.mss())),
-            source: "Linux tcp_sndbuf_expand(): fast recovery holds two windows",
+            rule: "tcp_wmem[2] = max(2 P, 3/2 P (1 + 832 B / (2 MSS))), P: payload of S",
+            numbers: format!(
+                "P = {payload}, MSS = {mss}: {}",
+                send_buffer::memory_for(payload, mss)
+            ),
+            source: "Linux tcp_sndbuf_expand(): fast recovery holds two windows; refills of small packets, sk_stream_is_writeable()",
         },
     ]
 }

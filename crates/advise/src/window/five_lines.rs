@@ -1,15 +1,20 @@
 //! The window, the settings, the expected rate, the risk, why: a line each.
 
+use sweetspot_theory::host::send_buffer::LARGEST_SEGMENT;
 use sweetspot_units::{Bytes, Duration, Percent, Rate};
 
 use super::lossy::ENOUGH;
 use super::show::{rate, size};
-use super::{TriedWindows, WindowAdvice};
+use super::{CrossKind, TriedWindows, WindowAdvice};
 use crate::limit::LARGEST_WINDOW;
-use crate::text::percent;
+use crate::text::{labelled, percent};
+
+/// Columns of a line's name.
+const LABEL: usize = 10;
 
 impl WindowAdvice {
-    pub(super) fn in_five_lines(&self) -> String {
+    /// The answer, each line folded to `width` columns.
+    pub(super) fn in_five_lines(&self, width: usize) -> String {
         let s = &self.settings;
         let receiver = match s.autotuning_reaches() {
             true => format!("tcp_rmem[2] {}", s.tcp_rmem_max.get()),
@@ -51,7 +56,7 @@ impl WindowAdvice {
             ("risk", risk),
             (last, why),
         ];
-        lines.map(|(name, words)| format!("{name:<9} {words}\n")).concat()
+        lines.map(|(name, words)| labelled(LABEL, name, &words, width)).concat()
     }
 
     fn per_connection(&self) -> String {
@@ -84,8 +89,24 @@ impl WindowAdvice {
         if self.connections > 1 { " each" } else { "" }
     }
 
+    /// The warning about a buffer that cannot hold a burst of its sender: the closed forms and the simulator spread packets by ACKs.
+    pub(super) fn burst_words(&self) -> Option<String> {
+        let buffer = self.question.buffer? * self.connections;
+        // Nobody sends more than a window at once.
+        let burst = LARGEST_SEGMENT.min(self.recommended.window?);
+        (buffer < burst).then(|| {
+            format!(
+                "the buffer of {buffer} is smaller than the {burst} that a Linux sender without pacing may send at once (TSO). Such \
+                 bursts may lose packets at any window that fills the path. A sender that paces (fq or bbr) has none."
+            )
+        })
+    }
+
     fn expected(&self) -> String {
-        let full = rate(self.recommended.rate);
+        let full = match self.burst_words() {
+            Some(_) => format!("at most {}", rate(self.recommended.rate)),
+            None => rate(self.recommended.rate),
+        };
         let queue = match self.added_delay[0] {
             Duration::ZERO => "no queue".to_owned(),
             delay => format!("{delay} queue"),
@@ -181,7 +202,7 @@ impl WindowAdvice {
 
     fn why(&self) -> String {
         if let Some(simulated) = &self.simulated {
-            return simulated_why(simulated);
+            return simulated_why(simulated) + &self.beyond_the_spot();
         }
         let spot = self.sweet_spot;
         let full = match self.question.cross {
@@ -199,6 +220,21 @@ impl WindowAdvice {
             return format!("{full}; more would queue");
         }
         format!("{full}{}; with the buffer, {}", self.margin_in_words(), spot.high)
+    }
+
+    /// The reason why the window lies outside of the closed form's sweet spot, if it does.
+    fn beyond_the_spot(&self) -> String {
+        let is_mice = self.question.cross.is_some_and(|cross| cross.kind == CrossKind::Mice);
+        match self.recommended.window {
+            Some(window) if window > self.sweet_spot.high => {
+                let why = if is_mice { ", in which mice never give way" } else { "" };
+                format!("; more than the closed form's sweet spot{why}: {}", self.sweet_spot.high)
+            }
+            Some(window) if window < self.sweet_spot.low => {
+                format!("; less than the closed form's sweet spot: {}", self.sweet_spot.low)
+            }
+            _ => String::new(),
+        }
     }
 
     /// The margin above the window that fills the path.
@@ -231,10 +267,16 @@ fn beyond(simulated: &TriedWindows) -> String {
     let hold = simulated.hold().map(|hold| hold.window);
     match (slower, simulated.windows.last()) {
         (Some(tried), _) => {
-            format!("{} gives {}, {} queue", tried.window, tried.rate, tried.delay)
+            format!(
+                "a larger one is slower: {} gives {}, {} queue",
+                tried.window, tried.rate, tried.delay
+            )
         }
         (None, Some(last)) if hold != Some(last.window) => {
-            format!("{}, the largest simulated, is as fast, {} queue", last.window, last.delay)
+            format!(
+                "none up to {}, the largest simulated: as fast, {} queue",
+                last.window, last.delay
+            )
         }
         _ => "no larger window was simulated".to_owned(),
     }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 use sweetspot_units::{Bytes, Rate};
 
+use super::explain::memory;
 use super::{TriedWindows, WindowAdvice, WindowChoice};
 use crate::formula::{Formula, explained};
 use crate::text::{list, row, table, wrap};
@@ -11,10 +12,11 @@ const SOURCES: &str = "Sources: Jain, Prasad, Dovrolis, \"The TCP Bandwidth-Dela
     revisited\"; Padhye et al. 1998; RFC 9438; Linux net/ipv4/tcp_input.c; RFC 7323.";
 
 impl WindowAdvice {
-    /// The advice as five lines, prose in at most `width` columns; `explain` adds the simulated windows, the six bandwidth-delay products,
+    /// The advice as five lines and a warning, in at most `width` columns; `explain` adds the simulated windows, the six bandwidth-delay products,
     /// the assumptions, and the formulas with their numbers.
     pub fn text(&self, explain: bool, width: usize) -> String {
-        let mut out = self.in_five_lines();
+        let mut out = self.in_five_lines(width);
+        out.extend(self.burst_words().map(|words| wrap(&format!("Warning: {words}"), width, 2)));
         if explain {
             if let Some(simulated) = &self.simulated {
                 out.push('\n');
@@ -26,11 +28,17 @@ impl WindowAdvice {
             out.push('\n');
             out.push_str(&self.settings_text(width));
             out.push_str(&list("Assumed", &self.assumptions, width));
-            out.push_str(&explained(&self.formulas, width));
+            out.push_str(&explained(&self.all_formulas(), width));
             out.push('\n');
             out.push_str(&wrap(SOURCES, width, 2));
         }
         out
+    }
+
+    /// The formulas of the path, and of the settings for the recommended window.
+    fn all_formulas(&self) -> Vec<Formula> {
+        let settings = self.recommended.window.map(|window| memory(&self.question, window));
+        self.formulas.iter().cloned().chain(settings.into_iter().flatten()).collect()
     }
 
     /// The windows by closed form: all of them, or those that were not simulated.
@@ -154,9 +162,11 @@ impl WindowAdvice {
             "granularity_bytes": s.granularity.get(),
         });
         out.insert("settings".into(), settings);
-        out.insert("warnings".into(), json!(self.warnings));
+        let warnings: Vec<String> =
+            self.burst_words().into_iter().chain(self.warnings.iter().cloned()).collect();
+        out.insert("warnings".into(), json!(warnings));
         out.insert("assumptions".into(), json!(self.assumptions));
-        let formulas: Vec<Value> = self.formulas.iter().map(Formula::json).collect();
+        let formulas: Vec<Value> = self.all_formulas().iter().map(Formula::json).collect();
         out.insert("formulas".into(), formulas.into());
         out.insert("sources".into(), SOURCES.into());
         out.into()

@@ -202,7 +202,8 @@ fn a_peak_is_told_from_a_standing_queue() {
 const FIVE: [&str; 5] = ["window", "settings", "rate", "risk", "why"];
 
 fn line_names(text: &str) -> Vec<&str> {
-    text.lines().filter_map(|line| line.split(' ').next()).collect()
+    let first = text.lines().filter_map(|line| line.split(' ').next());
+    first.filter(|name| !name.is_empty()).collect()
 }
 
 #[test]
@@ -225,6 +226,34 @@ fn every_path_is_answered_in_five_lines_of_eighty_columns() {
     for name in ["bdp1", "bdp2", "bdp3", "bdp4", "bdp5", "bdp6"] {
         assert!(explained.contains(&format!("  {name}: ")), "{explained}");
     }
+}
+
+/// The largest TSO segment has 65,536 B. No burst is larger than the window: 10 Mbit/s x 20 ms and half of a buffer of 20 kB are 35 kB.
+#[test]
+fn a_buffer_below_a_senders_burst_is_warned_of() {
+    let of = |rate, rtt, buffer| {
+        let buffer = Some(Bytes::new(buffer));
+        let advice = advise(&WindowQuestion { buffer, ..question(rate, rtt) }).unwrap();
+        let text = advice.text(false, 80);
+        let is_warned = text.contains("\nWarning: the buffer of ");
+        assert_eq!(is_warned, text.contains("rate      at most "), "{text}");
+        assert_eq!(advice.json()["warnings"].as_array().unwrap().len(), usize::from(is_warned));
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        is_warned
+    };
+    assert!(of("50Mbit/s", "40ms", 20_000) && of("50Mbit/s", "40ms", 65_535));
+    assert!(!of("50Mbit/s", "40ms", 65_536));
+    assert!(of("10Mbit/s", "20ms", 20_000) && !of("10Mbit/s", "20ms", 35_000));
+    // A buffer that nobody named is no news.
+    let unknown = advise(&question("50Mbit/s", "40ms")).unwrap();
+    assert!(!unknown.text(false, 80).contains("Warning"));
+}
+
+#[test]
+fn a_product_below_a_byte_is_no_zero() {
+    // 1 kbit/s x 1 ms is a bit.
+    let error = advise(&question("1kbit/s", "1ms")).unwrap_err().to_string();
+    assert!(error.contains("rate x RTT is less than 1 B, less than the ten packets"), "{error}");
 }
 
 /// Ten packets with 1448 B of payload: RFC 6928, section 2.

@@ -127,7 +127,10 @@ fn what_was_simulated_decides_window_rate_delay_and_settings() {
     assert_eq!(json["simulated"]["windows"][2]["window_bytes"], 800_000);
     let text = advice.text(false, 80);
     assert_eq!(line_names(&text), FIVE, "{text}");
-    assert!(text.contains("risk      800 kB gives 24 Mbit/s, 40 ms queue"), "{text}");
+    assert!(
+        text.contains("risk      a larger one is slower: 800 kB gives 24 Mbit/s, 40 ms queue"),
+        "{text}"
+    );
     assert!(text.contains("the fastest of 4 windows simulated, 8 runs each"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(advice.text(true, 80).contains("Simulated, means of 8 runs each,"));
@@ -144,10 +147,37 @@ fn the_smallest_window_tried_is_not_compared_with_itself() {
     let windows = [44, 80, 150].map(|kb| tried(kb, 814, true)).to_vec();
     let advice = advise(&q).unwrap().decided_by(TriedWindows { windows, seeds: 8 }).unwrap();
     let text = advice.text(false, 80);
-    assert!(text.contains("20 ms queue; no smaller window was simulated"), "{text}");
+    let said = text.replace("\n          ", " ");
+    assert!(said.contains("20 ms queue; no smaller window was simulated"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let expected = &advice.json()["expected_bps"];
     assert!(expected["half"].is_null() && expected["double"] == 814_000, "{expected}");
+}
+
+/// Without its headers a packet of 1500 B has 1448 B, so that 600 kB of payload are 621.5 kB of packets, and the memory at both ends twice
+/// the payload.
+#[test]
+fn the_formulas_and_the_reason_are_those_of_the_window_simulated() {
+    let mice = WindowQuestion {
+        cross: Some("mice:30%".parse().unwrap()),
+        ..question("50Mbit/s", "100ms")
+    };
+    let buffer = Some(Bytes::new(100_000));
+    let closed = advise(&WindowQuestion { buffer, ..mice }).unwrap();
+    // The sweet spot: 35 Mbit/s x 100 ms are 437.5 kB, and 70 % of the buffer more; 1448 of 1500 B.
+    assert_eq!((closed.sweet_spot.low.get(), closed.sweet_spot.high.get()), (422_333, 489_907));
+    for (kb, place) in [(600, "more"), (300, "less")] {
+        let windows = vec![tried(kb, 40_000, true)];
+        let advice = closed.clone().decided_by(TriedWindows { windows, seeds: 8 }).unwrap();
+        let text = advice.text(true, 80);
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let why = format!("{place} than the closed form's sweet spot");
+        assert!(text.contains(&why), "{text}");
+        let [packets, memory] =
+            [kb * 1500 * 1000 / 1448, 2 * kb * 1000].map(|n| Bytes::new(n).to_string());
+        assert!(text.contains(&format!("= S = {packets}: {kb} kB")), "{text}");
+        assert!(text.contains(&format!("= P = {kb} kB, MSS = 1.448 kB: {memory}")), "{text}");
+    }
 }
 
 #[test]
@@ -160,11 +190,14 @@ fn of_windows_that_are_as_fast_the_smallest_is_recommended_and_the_first_slower_
     };
     let some = text([false, true, true, false]);
     assert!(some.starts_with("window    600 kB per connection"), "{some}");
-    assert!(some.contains("risk      1.2 MB gives 28.5 Mbit/s, 20 ms queue"), "{some}");
+    assert!(
+        some.contains("risk      a larger one is slower: 1.2 MB gives 28.5 Mbit/s, 20 ms queue"),
+        "{some}"
+    );
     let why = "why       the smallest of 2 as fast as the best of 4 simulated, 8 runs each";
     assert!(some.contains(why), "{some}");
     let all = text([false, true, true, true]);
-    let risk = "risk      1.2 MB, the largest simulated, is as fast, 20 ms queue";
+    let risk = "risk      none up to 1.2 MB, the largest simulated: as fast, 20 ms queue";
     assert!(all.contains(risk), "{all}");
     let last = text([false, false, false, true]);
     assert!(last.contains("risk      no larger window was simulated"), "{last}");

@@ -9,8 +9,8 @@ const OVERHEAD: f64 = 832.0;
 // net/ipv4/tcp_output.c, tcp_tso_autosize(): sk_pacing_shift is 10.
 /// Segments that a second of the sending rate is cut into.
 const SEGMENTS_PER_SECOND: f64 = 1024.0;
-/// The largest segment (GSO_LEGACY_MAX_SIZE).
-const LARGEST_SEGMENT: f64 = 65_536.0;
+/// The largest segment (GSO_LEGACY_MAX_SIZE): a sender without pacing hands it to the device at once.
+pub const LARGEST_SEGMENT: Bytes = Bytes::new(65_536);
 /// Packets of the smallest segment in a stream (`tcp_min_tso_segs`).
 const SMALLEST_SEGMENT: f64 = 2.0;
 
@@ -50,7 +50,7 @@ impl SendBuffer {
         let of = |segment: f64| memory / (1.0 + OVERHEAD / segment);
         let timed = memory - OVERHEAD * segments;
         let least = of(SMALLEST_SEGMENT * self.mss.as_f64());
-        Bytes::from_f64(timed.min(of(LARGEST_SEGMENT)).max(least))
+        Bytes::from_f64(timed.min(of(LARGEST_SEGMENT.as_f64())).max(least))
     }
 }
 
