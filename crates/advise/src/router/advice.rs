@@ -110,7 +110,7 @@ pub struct RouterAdvice {
     pub simulated: Option<Simulated>,
     /// The reason why no simulation checked it, if one was wanted.
     pub unsimulated: Option<String>,
-    /// Around it, the buffers that keep 90 % of throughput; `None` where there is no such range.
+    /// Around it, the buffers that keep 90 % of the formula's best throughput; `None` where there is no such range.
     pub range: Option<BufferRange>,
     /// The transfers to report throughputs for: a short one and a bulk one.
     pub transfers: [Bytes; 2],
@@ -216,11 +216,13 @@ impl RouterAdvice {
         self.source().map_or(choice.clone(), |simulated| choice.simulated(simulated))
     }
 
-    /// The buffers that keep 90 % of throughput, by the source of the answer.
+    /// The buffers that keep 90 % of throughput, by the source of the answer: for latency of the best, otherwise of the recommended
+    /// buffer's.
     pub(super) fn kept(&self) -> Option<BufferRange> {
-        match self.source() {
-            Some(simulated) => simulated.range(self.question.favour, self.recommended.buffer),
-            None => self.range,
+        match (self.source(), self.question.favour) {
+            (Some(simulated), Favour::Latency) => simulated.keeping(Favour::Latency),
+            (Some(simulated), favour) => simulated.range(favour, self.recommended.buffer),
+            (None, _) => self.range,
         }
     }
 

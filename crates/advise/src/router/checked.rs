@@ -54,8 +54,8 @@ impl RouterAdvice {
     /// Takes the buffer that `simulated` calls for.
     fn move_buffer(&mut self, simulated: &Simulated) {
         if self.question.favour == Favour::Latency {
-            if let Some(buffer) = simulated.keeping(self.question.favour) {
-                self.take(buffer, Basis::RangeLow);
+            if let Some(range) = simulated.keeping(self.question.favour) {
+                self.take(range.low, Basis::RangeLow);
             }
             return;
         }

@@ -163,6 +163,9 @@ impl RouterAdvice {
             Basis::Optimum => format!(
                 "For {whom} the formula balances loss against queueing at this buffer."
             ),
+            Basis::Floor if self.question.favour == Favour::Latency => {
+                "Below C T / sqrt(n) the link idles at times, and no closed form predicts the rate.".to_owned()
+            }
             Basis::Floor => {
                 "With a smaller buffer the link idles when flows halve their windows.".to_owned()
             }
@@ -279,18 +282,20 @@ impl RouterAdvice {
         }
         // The formula's range holds for its own rate, while the use of the link caps those in the table.
         let range = self.source().and(self.kept())?;
+        if self.question.favour == Favour::Latency {
+            // Closed forms choose the buffer, not a part of the link that was simulated.
+            self.decided()?;
+            return Some(format!("Up to {:.0} packets they keep it.", range.high?.get()));
+        }
         let low = range.low.get();
-        Some(match range.high {
-            Some(high) => format!(
-                "Between {low:.0} and {:.0} packets {} keep 90 % of that rate in the simulator.",
-                high.get(),
-                self.class()
-            ),
-            None => format!(
-                "From {low:.0} packets on {} keep 90 % of that rate in the simulator.",
-                self.class()
-            ),
-        })
+        let buffers = match range.high {
+            Some(high) => format!("Between {low:.0} and {:.0} packets", high.get()),
+            None => format!("From {low:.0} packets on"),
+        };
+        Some(format!(
+            "{buffers}, {} keep 90 % of the rate with the recommended buffer in the simulator.",
+            self.class()
+        ))
     }
 }
 

@@ -160,17 +160,28 @@ impl Simulated {
         two_rules::between(high.buffer, low.buffer, way).ok()
     }
 
-    /// The smallest buffer above the advised one, interpolated, that keeps 90 % of the best rate up to C T; `None` if the advised one does,
-    /// or none does.
-    pub(super) fn keeping(&self, favour: Favour) -> Option<Packets> {
-        let counted = |i: &usize| self.counts(*i, favour);
-        let rates = (0..=self.rule).filter(counted).map(|i| self.rate(i, favour));
-        let enough = SHARE * rates.max_by(f64::total_cmp)?;
-        let keeps = |i: &usize| counted(i) && self.rate(*i, favour) >= enough;
-        let above = (self.advised..=self.rule).find(keeps).filter(|i| *i > self.advised)?;
-        let [low, high] = [above - 1, above].map(|i| self.rate(i, favour));
-        let way = (enough - low) / (high - low);
-        two_rules::between(self.buffers[above].buffer, self.buffers[above - 1].buffer, way).ok()
+    /// The buffers around the best one up to C T that keep 90 % of its rate, the smallest interpolated; `None` if too few transfers
+    /// finished to tell.
+    pub(super) fn keeping(&self, favour: Favour) -> Option<BufferRange> {
+        let counted = (0..=self.rule).filter(|i| self.counts(*i, favour));
+        let best =
+            counted.max_by(|a, b| self.rate(*a, favour).total_cmp(&self.rate(*b, favour)))?;
+        let enough = SHARE * self.rate(best, favour);
+        let keeps = |i: &usize| self.counts(*i, favour) && self.rate(*i, favour) >= enough;
+        let first = (0..=best).rev().take_while(keeps).last()?;
+        let last = (best..self.buffers.len()).take_while(keeps).last()?;
+        let below = first.checked_sub(1).filter(|i| self.counts(*i, favour));
+        let low = match below {
+            None => self.buffers[first].buffer,
+            Some(below) => {
+                let [less, more] = [below, first].map(|i| self.rate(i, favour));
+                let way = (enough - less) / (more - less);
+                two_rules::between(self.buffers[first].buffer, self.buffers[below].buffer, way)
+                    .ok()?
+            }
+        };
+        let is_last = last + 1 == self.buffers.len();
+        Some(BufferRange { low, high: (!is_last).then(|| self.buffers[last].buffer) })
     }
 
     /// Whether the simulated link has enough of the real one's flows to stand for it.

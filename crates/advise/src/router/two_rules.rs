@@ -187,15 +187,17 @@ impl RouterAdvice {
         }
         let r = &self.recommended;
         let rate = |choice: &BufferChoice| choice.rate(self.question.favour).map(Rate::as_f64);
-        // By the rates in the table.
-        let keeps = rate(a).zip(rate(r)).map(|(rate, own)| rate >= SHARE * own);
+        // By the rates in the table. For latency, the recommended buffer itself keeps only 90 % of the best.
+        let (share, least) = match self.question.favour {
+            Favour::Latency => (1.0, "too small: the rate is below 90 % of the best"),
+            _ => (SHARE, "too small: the rate is below 90 % of the recommended buffer's"),
+        };
+        let keeps = rate(a).zip(rate(r)).map(|(rate, own)| rate >= share * own);
         let words = match (keeps, a.buffer.partial_cmp(&r.buffer)) {
             (None, _) if self.source().is_none() && a.used.is_none() => {
                 "too small: below C T / sqrt(n) the link idles at times"
             }
-            (Some(false), Some(Ordering::Less)) => {
-                "too small: the rate is below 90 % of the recommended buffer's"
-            }
+            (Some(false), Some(Ordering::Less)) => least,
             (_, Some(Ordering::Greater)) => {
                 return format!("more than recommended: {}", self.trade(a));
             }
