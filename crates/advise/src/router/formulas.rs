@@ -81,7 +81,7 @@ fn predicted(model: &LinkModel, bdp: Packets) -> Formula {
 /// The loss at which the flows share the link, if they fill it.
 fn shared(model: &LinkModel, buffer: Packets) -> Option<Formula> {
     let effect = model.effect(buffer);
-    if effect.is_some_and(|effect| effect.is_calm()) {
+    if model.assumes_shares() || effect.is_some_and(|effect| effect.is_calm()) {
         return None;
     }
     Some(Formula {

@@ -85,6 +85,12 @@ impl RouterAdvice {
     fn source_line(&self) -> String {
         let errors = match self.recommended.errors {
             Some(_) => "; +-: standard errors, other numbers to two digits",
+            None if self.assumes_shares && self.unsimulated.is_some() => {
+                "; with --flows they predict loss and rates"
+            }
+            None if self.assumes_shares => {
+                "; with --flows they predict loss and rates, which --verify sim measures"
+            }
             None if self.is_rough_for_bulk() => {
                 "; in the simulator, bulk transfers may be several times as fast"
             }
@@ -126,6 +132,9 @@ impl RouterAdvice {
 
     fn loss(&self) -> String {
         match self.recommended {
+            BufferChoice { loss: None, .. } if self.assumes_shares => {
+                "not predicted: it depends on the number of flows".to_owned()
+            }
             BufferChoice { loss: None, used: Some(_), mean_delay: None, .. } => {
                 "not predicted: only bursts queue".to_owned()
             }
@@ -156,7 +165,7 @@ impl RouterAdvice {
 
     fn use_of_link(&self) -> String {
         match self.recommended.used {
-            Some(used) if self.recommended.mean_delay.is_none() => {
+            Some(used) if self.recommended.mean_delay.is_none() && !self.assumes_shares => {
                 format!("{:.1} % of the link at most", used * 100.0)
             }
             Some(used) => format!("{:.1} % of the link", used * 100.0),

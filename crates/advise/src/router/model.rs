@@ -52,6 +52,8 @@ pub(super) struct LinkModel {
     pub mean: ShortFlow,
     /// Flows that are active at a time: given, or as many as fill the link.
     flows: u64,
+    /// Whether nobody gave their number.
+    assumes_flows: bool,
     origins: [Origin; 3],
 }
 
@@ -60,8 +62,8 @@ pub(super) struct LinkModel {
 pub(super) struct Effect {
     /// The share of the link that is used.
     pub used: f64,
-    /// The mean queueing delay.
-    pub delay: Duration,
+    /// The mean queueing delay, where it is predicted.
+    pub delay: Option<Duration>,
     /// The loss, where the models reach so far.
     pub loss: Option<f64>,
 }
@@ -129,6 +131,7 @@ impl LinkModel {
             prediction,
             mean,
             flows: q.flows.unwrap_or((traffic.flows.round() as u64).max(1)),
+            assumes_flows: q.flows.is_none(),
             origins: [from_a, from_b, from_f],
         })
     }
@@ -142,6 +145,12 @@ impl LinkModel {
     /// the buffer: that rate is a bulk transfer's only if all flows persist.
     pub(super) fn knows_loss(&self) -> bool {
         !self.is_outside() || matches!(self.origins[0], Origin::Given | Origin::Fitted)
+    }
+
+    /// Whether closed forms would divide the link among an assumed number of flows: loss, queue and rates would follow from the
+    /// assumption.
+    pub(super) fn assumes_shares(&self) -> bool {
+        self.assumes_flows && !self.knows_loss()
     }
 
     /// Whether the best buffer follows from the M/M/1/B.
@@ -204,20 +213,23 @@ impl LinkModel {
     pub(super) fn effect(&self, buffer: Packets) -> Option<Effect> {
         let used = self.used(buffer, self.offered())?;
         if self.fed() <= 1.0 {
-            return Some(Effect { used, delay: Duration::ZERO, loss: Some(0.0) });
+            return Some(Effect { used, delay: Some(Duration::ZERO), loss: Some(0.0) });
         }
         let delay = self.link.worst_delay(buffer).scaled(self.link.delay_slope());
         let form = self.loss.loss(buffer).ok();
         if matches!(self.origins[0], Origin::Given | Origin::Fitted) {
             let rate = self.mean_rate(self.link.propagation() + delay, form?);
             let used = used.min(self.share(rate));
-            return Some(Effect { used, delay, loss: form.map(Probability::get) });
+            return Some(Effect { used, delay: Some(delay), loss: form.map(Probability::get) });
+        }
+        if self.assumes_shares() {
+            return Some(Effect { used, delay: None, loss: None });
         }
         let flow = self.flow(used);
         if self.is_outside() {
             // Flows that leave a part of the link idle have their rates without a loss.
             let is_full = self.offered() > ALMOST_FULL * self.traffic.load;
-            let calm = Effect { used, delay: Duration::ZERO, loss: Some(0.0) };
+            let calm = Effect { used, delay: Some(Duration::ZERO), loss: Some(0.0) };
             return Some(if is_full { self.shared(used, flow, delay) } else { calm });
         }
         // The regression's loss and delay, or as much of both as leaves each flow that rate.
@@ -230,7 +242,7 @@ impl LinkModel {
             (false, true) => roots::between(0.0, 1.0, is_reached),
             (false, false) => 0.0,
         };
-        Some(Effect { used, delay: delay.scaled(share), loss: Some(loss * share) })
+        Some(Effect { used, delay: Some(delay.scaled(share)), loss: Some(loss * share) })
     }
 
     /// The effect of a buffer of mean `delay` with which the flows use `used` of the link, `flow` each: by eqs. (2) and (3) the loss
@@ -244,13 +256,14 @@ impl LinkModel {
         let long = l_model::loss_at(mean.mss(), flow, rtt).get();
         let loss = mean.loss_at(flow, rtt).get().min(long);
         // Beyond that the models do not hold.
-        Effect { used, delay, loss: Some(loss).filter(|loss| *loss <= OVERLOAD_LOSS) }
+        let loss = Some(loss).filter(|loss| *loss <= OVERLOAD_LOSS);
+        Effect { used, delay: Some(delay), loss }
     }
 
     /// The rate of a transfer beside the others: by eq. (2), and outside of the regression's range by eq. (3) where that is lower.
     pub(super) fn rate(&self, transfer: &ShortFlow, effect: &Effect) -> Option<Rate> {
         let loss = Probability::new(effect.loss?)?;
-        let rtt = self.link.propagation() + effect.delay;
+        let rtt = self.link.propagation() + effect.delay?;
         let rate = transfer.throughput(rtt, loss).ok()?;
         match l_model::throughput(transfer.mss(), rtt, loss) {
             Ok(long) if self.is_outside() => Some(rate.min(long)),
@@ -272,7 +285,11 @@ impl LinkModel {
     pub(super) fn short_flow(&self, q: &RouterQuestion) -> Result<ShortFlow, AdviceError> {
         if let Mix::Sizes(_) = q.mix {
             // The size up to which a flow counts as short depends on the loss, here with a whole BDP of buffer.
-            let loss = self.effect(self.link.bdp()).and_then(|effect| effect.loss);
+            let bdp = self.link.bdp();
+            let loss = match self.assumes_shares() {
+                true => self.loss.loss(bdp).ok().map(Probability::get),
+                false => self.effect(bdp).and_then(|effect| effect.loss),
+            };
             return q.mix.short_flow(loss.unwrap_or(1.0), q.packet);
         }
         let [median, _] = medians(self.mean.size(), self.traffic.tail_index);

@@ -65,6 +65,7 @@ pub fn advise(question: &RouterQuestion) -> Result<RouterAdvice, AdviceError> {
         transfers: [judge.short.size(), judge.bulk.size()],
         size_mean: model.mean.size(),
         offered: model.offered(),
+        assumes_shares: model.assumes_shares(),
         grows_with_flows: grows_with_flows(q, model.mean.size(), buffer),
         two_rules,
         rules: other_rules(q, &model, &judge)?,
@@ -99,6 +100,7 @@ fn without_queue(
         transfers: [judge.short.size(), judge.bulk.size()],
         size_mean: model.mean.size(),
         offered: model.offered(),
+        assumes_shares: false,
         grows_with_flows: false,
         two_rules: None,
         rules: Vec::new(),
@@ -328,7 +330,8 @@ impl<'a> BufferEvaluation<'a> {
     fn packets(&self, name: &'static str, buffer: Packets) -> Result<BufferChoice, AdviceError> {
         let link = &self.model.link;
         let effect = self.model.effect(buffer);
-        let flow = effect.map(|effect| self.model.flow(effect.used));
+        let shared = effect.filter(|_| !self.model.assumes_shares());
+        let flow = shared.map(|effect| self.model.flow(effect.used));
         let queued = effect.filter(|effect| !effect.is_calm());
         // No transfer is faster than the links that it crosses.
         let rate = |transfer: &ShortFlow| {
@@ -341,7 +344,7 @@ impl<'a> BufferEvaluation<'a> {
             buffer,
             bytes: buffer.in_bytes(link.packet()),
             worst_delay: link.worst_delay(buffer),
-            mean_delay: queued.map(|effect| effect.delay),
+            mean_delay: queued.and_then(|effect| effect.delay),
             loss: queued.and_then(|effect| effect.loss),
             used: effect.map(|effect| effect.used),
             flows: self.model.flows(),

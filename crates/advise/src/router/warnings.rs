@@ -41,8 +41,9 @@ impl RouterAdvice {
         let loss = match self.source() {
             Some(simulated) => simulated.loss_with_rule(),
             None if self.basis == Basis::NothingQueues => None,
+            None if self.assumes_shares => return None,
             // Pipe and buffer hold C T each.
-            None if self.is_closed_form() => {
+            None if self.is_closed_form() && self.question.flows.is_some() => {
                 let in_flight = 2.0 * rule.buffer.get() / self.flows as f64;
                 return (in_flight < PACKETS_IN_FLIGHT).then(|| {
                     "Warning: the link is overloaded. Even a buffer of C x T leaves the flows fewer than four packets each in \

@@ -1,5 +1,6 @@
 //! Invariants of the router advice.
 
+mod closed_forms;
 mod device;
 mod laws;
 mod simulation;
@@ -110,74 +111,6 @@ fn what_an_operator_measures_decides() {
     let size = advice(RouterQuestion { size_mean: Some(Bytes::new(200_000)), ..small });
     assert_ne!(tail.recommended.buffer, usual.recommended.buffer);
     assert_ne!(size.recommended.buffer, usual.recommended.buffer);
-}
-
-#[test]
-fn few_flows_on_a_fast_link_get_its_product_over_their_root() {
-    let fast = |flows| RouterQuestion {
-        rate: "100Gbit/s".parse().unwrap(),
-        flows: Some(flows),
-        ..question("400Gbit/s")
-    };
-    // 750 MB / sqrt(1000) = 23.72 MB; with four times the flows half of it.
-    let (thousand, more) = (advise(&fast(1000)).unwrap(), advise(&fast(4000)).unwrap());
-    assert_eq!(thousand.basis, Basis::SquareRoot);
-    assert!((thousand.recommended.bytes.as_f64() / 23.717e6 - 1.0).abs() < 1e-4);
-    let ratio = thousand.recommended.bytes.as_f64() / more.recommended.bytes.as_f64();
-    assert!((ratio - 2.0).abs() < 1e-4);
-    // Nothing that was simulated is like them: eq. (3) gives the loss. A round trip takes 60 ms and half of 23.717 MB, 0.949 ms, and
-    // 98 Mbit/s are 497.75 packets in it: (1.22 / 497.75)^2.
-    let r = &thousand.recommended;
-    assert_eq!((r.used, r.flow), (Some(0.98), Some(Rate::from_mbit_per_second(98))));
-    assert!((r.loss.unwrap() / 6.0076e-6 - 1.0).abs() < 1e-3, "{r:?}");
-    let text = thousand.text(true, 80).replace('\n', " ");
-    assert!(text.contains(" a C x T of 500000 packets (16 to 1050)"), "{text}");
-    assert!(text.contains("Closed forms give the buffer, as the regression"), "{text}");
-}
-
-#[test]
-fn law_outside_of_the_regressions_range_the_buffer_is_a_closed_forms() {
-    // C T are 5000 packets, 4.8 times the largest simulated. Eq. (7) asks bulk transfers for twice C T, more than C T. The median of
-    // 80 kB is 42.3 kB, 29 segments, D = 5: eq. (6) asks for sqrt(2 x 29 x 5000 / 5) = 240.8.
-    let of = |favour| {
-        let q = RouterQuestion { favour, mix: Mix::Short, ..question("10Gbit/s") };
-        advise(&q).unwrap()
-    };
-    assert_eq!(of(Favour::Throughput).recommended.buffer.get(), 5000.0);
-    assert!((of(Favour::Short).recommended.buffer.get() - 240.832).abs() < 1e-3);
-    // Below C T / sqrt(n), with n = 1111, the link idles: 150.
-    assert!((of(Favour::Latency).recommended.buffer.get() - 150.008).abs() < 1e-3);
-    for advice in [Favour::Throughput, Favour::Short, Favour::Latency].map(of) {
-        assert_eq!(advice.json()["closed_form"], true);
-        assert!(!advice.text(true, 80).contains("predicted)"));
-    }
-    // Within the range it is the regression's.
-    let slow = RouterQuestion { rate: "50Mbit/s".parse().unwrap(), ..question("500Mbit/s") };
-    let json = advise(&slow).unwrap().json();
-    assert_eq!(
-        (json["closed_form"].as_bool(), json["basis"].as_str()),
-        (Some(false), Some("optimum"))
-    );
-}
-
-#[test]
-fn closed_forms_predict_bulk_transfers_only_where_all_flows_persist() {
-    // Outside of the regression's range, the loss follows from the flows' equal rates, whatever the buffer.
-    let advice = advise(&question("10Gbit/s")).unwrap();
-    assert!(advice.is_closed_form() && advice.recommended.short.is_some());
-    let all = || advice.rules.iter().chain([&advice.recommended]);
-    assert!(all().all(|choice| choice.bulk.is_none()), "{advice:?}");
-    assert!(advice.json()["bulk_bps"].is_null());
-    let text = advice.answer(80).replace("\n        ", " ");
-    assert!(text.contains("they do not predict the rate of bulk transfers"), "{text}");
-    // One flow has the link to itself, whatever its size; 98 % of 1 Gbit/s.
-    let alone = advise(&RouterQuestion { flows: Some(1), ..question("10Gbit/s") }).unwrap();
-    assert_eq!(alone.recommended.bulk, Some(Rate::from_mbit_per_second(980)));
-    let text = alone.text(false, 80).replace('\n', " ");
-    assert!(text.contains("Mbit/s, a flow's equal share") && !text.contains(" GB"), "{text}");
-    // A measured loss tells bulk transfers apart.
-    let measured = RouterQuestion { parameters: poisson(), ..question("10Gbit/s") };
-    assert!(advise(&measured).unwrap().recommended.bulk.is_some());
 }
 
 #[test]

@@ -1,0 +1,98 @@
+//! Links outside of the regression's range.
+
+use sweetspot_advise::router::{Basis, Favour, Mix, RouterQuestion, advise};
+use sweetspot_units::{Bytes, Rate};
+
+use crate::{poisson, question};
+
+#[test]
+fn few_flows_on_a_fast_link_get_its_product_over_their_root() {
+    let fast = |flows| RouterQuestion {
+        rate: "100Gbit/s".parse().unwrap(),
+        flows: Some(flows),
+        ..question("400Gbit/s")
+    };
+    // 750 MB / sqrt(1000) = 23.72 MB; with four times the flows half of it.
+    let (thousand, more) = (advise(&fast(1000)).unwrap(), advise(&fast(4000)).unwrap());
+    assert_eq!(thousand.basis, Basis::SquareRoot);
+    assert!((thousand.recommended.bytes.as_f64() / 23.717e6 - 1.0).abs() < 1e-4);
+    let ratio = thousand.recommended.bytes.as_f64() / more.recommended.bytes.as_f64();
+    assert!((ratio - 2.0).abs() < 1e-4);
+    // Nothing that was simulated is like them: eq. (3) gives the loss. A round trip takes 60 ms and half of 23.717 MB, 0.949 ms, and
+    // 98 Mbit/s are 497.75 packets in it: (1.22 / 497.75)^2.
+    let r = &thousand.recommended;
+    assert_eq!((r.used, r.flow), (Some(0.98), Some(Rate::from_mbit_per_second(98))));
+    assert!((r.loss.unwrap() / 6.0076e-6 - 1.0).abs() < 1e-3, "{r:?}");
+    let text = thousand.text(true, 80).replace('\n', " ");
+    assert!(text.contains(" a C x T of 500000 packets (16 to 1050)"), "{text}");
+    assert!(text.contains("Closed forms give the buffer, as the regression"), "{text}");
+}
+
+#[test]
+fn law_outside_of_the_regressions_range_the_buffer_is_a_closed_forms() {
+    // C T are 5000 packets, 4.8 times the largest simulated. Eq. (7) asks bulk transfers for twice C T, more than C T. The median of
+    // 80 kB is 42.3 kB, 29 segments, D = 5: eq. (6) asks for sqrt(2 x 29 x 5000 / 5) = 240.8.
+    let of = |favour| {
+        let q = RouterQuestion { favour, mix: Mix::Short, ..question("10Gbit/s") };
+        advise(&q).unwrap()
+    };
+    assert_eq!(of(Favour::Throughput).recommended.buffer.get(), 5000.0);
+    assert!((of(Favour::Short).recommended.buffer.get() - 240.832).abs() < 1e-3);
+    // Below C T / sqrt(n), with n = 1111, the link idles: 150.
+    assert!((of(Favour::Latency).recommended.buffer.get() - 150.008).abs() < 1e-3);
+    for advice in [Favour::Throughput, Favour::Short, Favour::Latency].map(of) {
+        assert_eq!(advice.json()["closed_form"], true);
+        assert!(!advice.text(true, 80).contains("predicted)"));
+    }
+    // Within the range it is the regression's.
+    let slow = RouterQuestion { rate: "50Mbit/s".parse().unwrap(), ..question("500Mbit/s") };
+    let json = advise(&slow).unwrap().json();
+    assert_eq!(
+        (json["closed_form"].as_bool(), json["basis"].as_str()),
+        (Some(false), Some("optimum"))
+    );
+}
+
+#[test]
+fn closed_forms_predict_bulk_transfers_only_where_all_flows_persist() {
+    // Outside of the regression's range, the loss follows from the flows' equal rates, whatever the buffer.
+    let advice = advise(&RouterQuestion { flows: Some(1111), ..question("10Gbit/s") }).unwrap();
+    assert!(advice.is_closed_form() && advice.recommended.short.is_some());
+    let all = || advice.rules.iter().chain([&advice.recommended]);
+    assert!(all().all(|choice| choice.bulk.is_none()), "{advice:?}");
+    assert!(advice.json()["bulk_bps"].is_null());
+    let text = advice.answer(80).replace("\n        ", " ");
+    assert!(text.contains("they do not predict the rate of bulk transfers"), "{text}");
+    // One flow has the link to itself, whatever its size; 98 % of 1 Gbit/s.
+    let alone = advise(&RouterQuestion { flows: Some(1), ..question("10Gbit/s") }).unwrap();
+    assert_eq!(alone.recommended.bulk, Some(Rate::from_mbit_per_second(980)));
+    let text = alone.text(false, 80).replace('\n', " ");
+    assert!(text.contains("Mbit/s, a flow's equal share") && !text.contains(" GB"), "{text}");
+    // A measured loss tells bulk transfers apart.
+    let measured = RouterQuestion { parameters: poisson(), ..question("10Gbit/s") };
+    assert!(advise(&measured).unwrap().recommended.bulk.is_some());
+}
+
+/// The number of flows that the rules assume, as many as fill the link in twice their slow start, has a loss of its own. It is no
+/// prediction, and no reason to warn.
+#[test]
+fn closed_forms_predict_no_loss_of_flows_that_nobody_counted() {
+    let assumed = |q: RouterQuestion| {
+        let advice = advise(&q).unwrap();
+        let r = &advice.recommended;
+        assert!(advice.is_closed_form());
+        assert_eq!((r.loss, r.mean_delay, r.flow, r.short), (None, None, None, None), "{r:?}");
+        assert!(advice.rules.iter().all(|rule| rule.loss.is_none()), "{advice:?}");
+        assert_eq!(advice.warnings(), Vec::<String>::new());
+        let answer = advice.answer(80);
+        assert!(answer.contains("loss    not predicted: it depends on the number"), "{answer}");
+        (advice.json(), r.buffer)
+    };
+    let half = RouterQuestion { load: Some(0.5), ..question("10Gbit/s") };
+    let large = RouterQuestion { packet: Bytes::new(9000), ..question("10Gbit/s") };
+    assert!(assumed(half).0["loss"].is_null() && assumed(large.clone()).0["delay_s"].is_null());
+    // Given, the same number overloads the link: 741 flows share 2 C T of 1667 packets, fewer than four each.
+    let given = advise(&RouterQuestion { flows: Some(741), ..large.clone() }).unwrap();
+    assert!(given.warnings().join(" ").contains("the link is overloaded"));
+    assert_eq!(given.recommended.buffer, assumed(large).1);
+}
