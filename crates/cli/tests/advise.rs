@@ -192,6 +192,24 @@ fn advice_about_a_router_is_short_with_quiet() {
     }
 }
 
+/// p = 0.1 / B^0.5: 0.01 with 100 packets. The simulator has other losses.
+#[test]
+fn measurements_decide_unless_a_simulation_is_asked_for() -> Tested {
+    let directory = tempfile::tempdir()?;
+    let file = directory.path().join("measured.csv");
+    std::fs::write(&file, "25,2%\n100,1%\n400,0.5%\n1600,0.25%\n")?;
+    let question = "advise router --rate 20Mbit/s --rtt 60ms --input-rate 200Mbit/s --fit";
+    let asked = sweetspot(question).arg(&file).output()?;
+    let text = String::from_utf8(asked.stdout)?;
+    let fit = "\nfit     loss = a B^-b, a = 0.1, b = 0.5, R^2 = 1.000, 4 measurements\n";
+    assert!(text.contains(fit) && text.contains("source  a loss form fitted"), "{text}");
+    assert!(!text.contains("simulation"), "{text}");
+    let forced = sweetspot(question).arg(&file).args(["--verify", "sim"]).output()?;
+    let text = String::from_utf8(forced.stdout)?;
+    assert!(text.contains("the simulation does not use the measurements"), "{text}");
+    Ok(())
+}
+
 /// Packets and socket buffers count bytes. A router's buffer may count packets, so that it needs a unit.
 #[test]
 fn a_packet_without_a_unit_counts_bytes_and_a_buffer_without_one_is_refused() -> Tested {

@@ -68,6 +68,19 @@ impl LinkMeasurement {
         }
     }
 
+    /// The parameters of `form` in the answer.
+    pub(super) fn line(&self, form: Form) -> String {
+        let fit = self.loss(form);
+        let (rule, r2) = match form {
+            Form::PowerLaw => ("a B^-b", self.comparison.power_law_r2),
+            Form::Exponential => ("a e^-bB", self.comparison.exponential_r2),
+        };
+        let [a, b] = [fit.a.value, fit.b.value].map(Significant::<3>);
+        let f =
+            self.delay.map_or(String::new(), |f| format!(", f = {}", Significant::<3>(f.value)));
+        format!("loss = {rule}, a = {a}, b = {b}{f}, R^2 = {r2:.3}, {} measurements", fit.points)
+    }
+
     pub(super) fn text(&self, width: usize) -> String {
         let n = self.power_law.points;
         let p = self.comparison.p_value;

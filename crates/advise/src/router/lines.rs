@@ -25,9 +25,11 @@ impl RouterAdvice {
                 ("rate", self.rates()),
                 ("source", self.source_line()),
             ]);
+            lines
+                .extend(self.question.measurement.as_ref().map(|fit| ("fit", fit.line(self.form))));
         }
         let device = self.available.as_ref().map(|device| self.shown(device));
-        lines.extend(device.map(|a| ("device", format!("{}: {}", a.bytes, self.verdict(&a)))));
+        lines.extend(device.map(|a| ("device", self.device(&a))));
         lines.iter().map(|(name, words)| labelled(LABEL, name, words, width)).collect()
     }
 

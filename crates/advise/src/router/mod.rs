@@ -58,6 +58,13 @@ pub struct RouterQuestion {
 }
 
 impl RouterQuestion {
+    /// Whether loss or delay was measured on the link, which a simulation does not use.
+    pub fn is_measured(&self) -> bool {
+        let p = &self.parameters;
+        let given = [p.loss_a, p.loss_b, p.delay_f];
+        self.measurement.is_some() || given.iter().any(Option::is_some)
+    }
+
     /// The mean size of a transfer, as far as it is known.
     pub fn mean_size(&self) -> Option<Bytes> {
         self.size_mean.or_else(|| match &self.mix {

@@ -3,6 +3,7 @@
 use super::simulated::{OVERLOAD_LOSS, PACKETS_IN_FLIGHT};
 use super::{Basis, RouterAdvice};
 use crate::text::{percent, wrap};
+use sweetspot_theory::router::loss_form::LossForm;
 
 impl RouterAdvice {
     /// All warnings, each begins with "Warning:".
@@ -27,12 +28,32 @@ impl RouterAdvice {
                 .to_owned()
         });
         let overload = self.overload().or_else(|| self.losses()).or_else(|| self.many_losses());
-        let all = [overload, self.too_few_flows(), part, unsimulated, neither];
+        let all = [overload, self.too_few_flows(), self.unused(), part, unsimulated, neither];
         all.into_iter().flatten().collect()
     }
 
     pub(super) fn warnings_text(&self, width: usize) -> String {
         self.warnings().iter().map(|warning| wrap(warning, width, 2)).collect()
+    }
+
+    /// The remark that the simulation ignores the measurements, with the loss by each at the recommended buffer.
+    fn unused(&self) -> Option<String> {
+        self.source().filter(|_| self.question.is_measured())?;
+        let r = &self.recommended;
+        let fitted = self.question.measurement.as_ref().and_then(|m| {
+            let fit = m.loss(self.form);
+            LossForm::new(self.form, fit.a.value, fit.b.value).ok()?.loss(r.buffer).ok()
+        });
+        let losses = fitted.zip(r.loss).map_or(String::new(), |(fitted, simulated)| {
+            format!(
+                ": loss {} simulated, {} fitted",
+                self.percent(simulated),
+                percent(Some(fitted.get()))
+            )
+        });
+        Some(format!(
+            "Warning: the simulation does not use the measurements of the link{losses}. Without --verify they decide."
+        ))
     }
 
     /// The remark that flows have too few packets in flight whatever the buffer.

@@ -81,12 +81,12 @@ pub struct AdviseRouterArguments {
     /// Pareto tail index of the transfer sizes
     #[arg(long, allow_hyphen_values = true, value_name = "1.5")]
     tail_index: Option<f64>,
-    /// Measurements of the link, a line each: buffer, loss, delay (120pkt, 1.2%, 12ms); the loss
-    /// form and a, b and f are fitted to them
+    /// Measurements of the link at four buffers or more, a line each: buffer, loss, delay (120pkt, 1.2%, 12ms). The loss form, a, b and f
+    /// are fitted to them and decide; nothing is simulated without --verify sim
     #[arg(long, value_name = "FILE")]
     fit: Option<PathBuf>,
-    /// Check of the advice in the simulator: sim (thorough, about half a minute) or none [default: up to about five seconds; a
-    /// link above 1 Gbit/s or so stands scaled down]
+    /// Check of the advice in the simulator: sim (thorough, about half a minute) or none [default: up to about five seconds, none with
+    /// measurements; a link above 1 Gbit/s or so is simulated scaled down]
     #[arg(long, value_name = "sim|none")]
     verify: Option<Verify>,
     #[command(flatten)]
@@ -189,10 +189,9 @@ fn verified(
     workers: Workers,
     output: OutputOptions,
 ) -> RouterAdvice {
-    if verify == Some(Verify::None) {
-        return advice;
-    }
-    if !advice.can_be_simulated() {
+    // Unless somebody asks for it: measurements beat a simulation, which does not use them.
+    let is_wanted = verify.map_or(!advice.question.is_measured(), |verify| verify == Verify::Sim);
+    if !is_wanted || !advice.can_be_simulated() {
         return advice;
     }
     let effort = if verify.is_none() { Effort::Quick } else { Effort::Thorough };
