@@ -14,8 +14,7 @@ const LABEL: usize = 8;
 impl RouterAdvice {
     pub(super) fn in_lines(&self, width: usize) -> String {
         let r = &self.recommended;
-        let unit = if r.buffer.get() == 1.0 { "packet" } else { "packets" };
-        let buffer = format!("{:.0} {unit} ({}), {}", r.buffer.get(), r.bytes, self.rule());
+        let buffer = format!("{}, {}", size(r), self.rule());
         let mut lines = vec![("buffer", buffer)];
         if self.basis != Basis::NothingQueues {
             lines.extend([
@@ -31,6 +30,10 @@ impl RouterAdvice {
         let device = self.available.as_ref().map(|device| self.shown(device));
         lines.extend(device.map(|a| ("device", self.device(&a))));
         lines.iter().map(|(name, words)| labelled(LABEL, name, words, width)).collect()
+    }
+
+    fn device(&self, device: &BufferChoice) -> String {
+        format!("{}: {}", size(device), self.verdict(device))
     }
 
     /// The rule behind the buffer, in few words.
@@ -74,12 +77,24 @@ impl RouterAdvice {
                     found.seeds, found.seconds
                 )
             }
-            None if q.parameters.loss_a.is_some() || q.parameters.loss_b.is_some() => {
+            None if q.parameters.loss_a.is_some() && q.parameters.loss_b.is_some() => {
                 "the loss form given".to_owned()
             }
             None if q.measurement.is_some() => "a loss form fitted to the measurements".to_owned(),
-            None if self.is_closed_form() => "closed forms".to_owned(),
-            None => "a regression over simulated links".to_owned(),
+            None => match (self.is_closed_form(), self.given_in_words()) {
+                (true, given) => format!("closed forms{given}"),
+                (false, given) => format!("a regression over simulated links{given}"),
+            },
+        }
+    }
+
+    /// The parameter of the loss form that was given alone.
+    fn given_in_words(&self) -> &'static str {
+        let p = &self.question.parameters;
+        match (p.loss_a, p.loss_b) {
+            (Some(_), None) => ", with the a given",
+            (None, Some(_)) => ", with the b given",
+            _ => "",
         }
     }
 
@@ -211,4 +226,10 @@ impl RouterAdvice {
             (None, transfers, _) => transfers.to_owned(),
         }
     }
+}
+
+/// A buffer in packets and in bytes.
+fn size(choice: &BufferChoice) -> String {
+    let unit = if choice.buffer.get() == 1.0 { "packet" } else { "packets" };
+    format!("{:.0} {unit} ({})", choice.buffer.get(), choice.bytes)
 }

@@ -40,7 +40,7 @@ impl RouterAdvice {
         let by = if self.is_closed_form() { "closed forms" } else { "formula" };
         let unknown = match is_predicted(&rows) {
             true => wrap(
-                "  -: not predicted. Rates: eq. (2), with the loss and the queue of the row.",
+                "  -: not predicted. Rates: Prasad et al., eq. (2), with the loss and the queue of the row.",
                 width,
                 2,
             ),
@@ -98,11 +98,13 @@ impl RouterAdvice {
             (Some(_), _) => "",
         };
         all.extend(self.rules.iter().filter_map(|rule| match rule.name {
-            "L-model" => Some("L-model: eq. (11).".to_owned()),
+            "L-model" => Some("L-model: best for long flows (Prasad et al., eq. 11).".to_owned()),
             "BDP/sqrt(n)" => Some(format!("n: {} {flows}{assumed}.", self.flows)),
             "Cubic" => Some("Cubic: 3/7 of BDP/sqrt(n), BBR: 1/4.".to_owned()),
             "tiny" => Some("tiny: 20 packets.".to_owned()),
-            "paper" => Some("paper: its buffer for inputs slower than the output.".to_owned()),
+            "paper" => {
+                Some("paper: Prasad et al.'s, for inputs slower than the output.".to_owned())
+            }
             _ => None,
         }));
         all.join(" ")

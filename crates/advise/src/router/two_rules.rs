@@ -201,10 +201,22 @@ impl RouterAdvice {
             (_, Some(Ordering::Greater)) => {
                 return format!("more than recommended: {}", self.trade(a));
             }
-            (None, Some(Ordering::Less)) => "less than recommended",
+            (None, Some(Ordering::Less)) => return self.cost_of_small(a),
             _ => "enough",
         };
         words.to_owned()
+    }
+
+    /// The effect of a smaller buffer than the recommended one on the rates that are not known.
+    fn cost_of_small(&self, smaller: &BufferChoice) -> String {
+        let losses = smaller.loss.zip(self.recommended.loss);
+        let effect = match losses {
+            Some((loss, own)) => {
+                format!("loses {} instead of {}", self.percent(loss), self.percent(own))
+            }
+            None => "no formula predicts the rates".to_owned(),
+        };
+        format!("less than recommended: {effect}")
     }
 
     /// The gain and the cost of a larger buffer than the recommended one, by the numbers in the table.

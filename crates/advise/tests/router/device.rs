@@ -1,8 +1,9 @@
 //! The verdict about the buffer that the device has.
 
-use sweetspot_advise::router::{Favour, Parameters, RouterQuestion, advise};
+use sweetspot_advise::router::{Favour, Parameters, RouterQuestion, Simulated, advise};
 use sweetspot_units::Bytes;
 
+use crate::simulation::simulated;
 use crate::{lasting, poisson, question};
 
 #[test]
@@ -36,12 +37,13 @@ fn a_buffer_of_the_square_root_is_not_called_too_small_for_flows_of_unknown_size
             available: Some(Bytes::new(available)),
             ..question("100Gbit/s")
         };
-        advise(&q).unwrap().answer(80).replace('\n', " ")
+        advise(&q).unwrap().answer(200)
     };
-    assert!(words(1_000_000).contains("1 MB: too small by both rules"));
+    assert!(words(1_000_000).contains("667 packets (1 MB): too small by both rules"));
     let between = words(16_000_000);
     assert!(
-        between.contains("16 MB: between the two rules: enough if all flows persist"),
+        between
+            .contains("10667 packets (16 MB): between the two rules: enough if all flows persist"),
         "{between}"
     );
     assert!(words(160_000_000).contains("more than either rule asks for"));
@@ -52,7 +54,7 @@ fn what_the_device_has_is_judged() {
     let words = |bytes: u64| {
         let available = Some(Bytes::new(bytes));
         let q = RouterQuestion { available, parameters: poisson(), ..question("10Gbit/s") };
-        advise(&q).unwrap().text(false, 80).replace('\n', " ")
+        advise(&q).unwrap().answer(200)
     };
     assert!(words(30_000).contains("too small"));
     // The best is 823 packets, 1.2 MB.
@@ -79,4 +81,23 @@ fn less_buffer_for_short_transfers_is_advised_with_its_cost_to_bulk_ones() {
     assert!(known.contains("configure less, although bulk transfers fall from"), "{known}");
     let unknown = words(Parameters::default());
     assert!(unknown.contains("bulk transfers, whose rates are not predicted"), "{unknown}");
+}
+
+/// 200 packets of 1500 B. Nobody knows the number of flows, on which loss and rates depend.
+#[test]
+fn a_smaller_device_is_named_in_packets_with_what_is_known_of_it() {
+    let q = RouterQuestion { available: Some(Bytes::new(300_000)), ..question("10Gbit/s") };
+    let advice = advise(&q).unwrap();
+    let line = "device  200 packets (300 kB): less than recommended: no formula predicts the rates";
+    assert!(advice.answer(200).contains(line), "{}", advice.answer(200));
+    let answer = advice.decided_by(without_bulk()).answer(200);
+    let line = "device  200 packets (300 kB): less than recommended: loses 1 % instead of 1 %";
+    assert!(answer.contains(line), "{answer}");
+}
+
+/// All buffers lose 1 %, and too few bulk transfers finish for a median.
+fn without_bulk() -> Simulated {
+    let mut table = simulated([1, 1, 1]);
+    table.buffers.iter_mut().for_each(|buffer| buffer.bulk.flows = 1);
+    Simulated { scale: 0.1, ..table }
 }

@@ -364,6 +364,23 @@ fn the_size_from_which_given_flows_persist_is_named() {
 }
 
 #[test]
+fn a_parameter_given_alone_is_not_the_whole_loss_form() {
+    let source = |loss_a, loss_b, [rate, input]: [&str; 2]| {
+        let parameters = Parameters { loss_a, loss_b, ..Parameters::default() };
+        let rate = rate.parse().unwrap();
+        let q = RouterQuestion { rate, parameters, ..question(input) };
+        let answer = advise(&q).unwrap().answer(200);
+        let line = answer.lines().find_map(|line| line.strip_prefix("source  "));
+        line.unwrap().split(';').next().unwrap().to_owned()
+    };
+    let fast = ["1Gbit/s", "10Gbit/s"];
+    assert_eq!(source(Some(0.3), Some(0.5), fast), "the loss form given");
+    assert_eq!(source(Some(0.3), None, fast), "closed forms, with the a given");
+    let regression = source(None, Some(0.5), ["50Mbit/s", "500Mbit/s"]);
+    assert_eq!(regression, "a regression over simulated links, with the b given");
+}
+
+#[test]
 fn an_exponential_needs_both_of_its_parameters() {
     let half = Parameters { loss_a: Some(0.1), ..Parameters::default() };
     let e = advise(&RouterQuestion { parameters: half, ..question("100Mbit/s") }).unwrap_err();
@@ -420,7 +437,11 @@ fn the_rules_of_the_square_root_are_there_for_the_flows_assumed() {
     assert!(!text.contains("paper:"), "{text}");
     let few = advise(&RouterQuestion { flows: Some(100), ..question("100Mbit/s") }).unwrap();
     let text = few.text(false, 80).replace("\n  ", " ");
-    assert!(text.contains("n: 100 flows. Cubic") && text.contains("paper: its buffer"), "{text}");
+    assert!(
+        text.contains("n: 100 flows. Cubic")
+            && text.contains("paper: Prasad et al.'s, for inputs slower"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -40,16 +40,15 @@ enum About {
     Host(host::AdviseHostArguments),
     /// The buffer that a router's link should have
     ///
-    /// C is the rate of the link, T the RTT, n the number of flows. Bulk transfers that come and go get C T. Flows that persist get
-    /// C T / sqrt(n), which keeps the link almost full. Short transfers of M packets in D round trips of slow start get sqrt(2 M C T / D).
+    /// Bulk transfers that come and go get C T: the rate of the link times the RTT. n flows that persist get C T / sqrt(n), which
+    /// keeps the link almost full. Short transfers get less, as losses cost them less and a queue costs them more.
     ///
-    /// Within the range of a regression over simulated links, it gives the best buffer, its loss a B^-b, its delay f B / C, and the use
-    /// of the link; the parameters depend on Gamma, the output rate over the input rate. Outside of that range closed forms give
-    /// them, without the rate of bulk transfers. A simulation then checks the buffer (--verify), and all numbers in the answer are the simulation's. Simulations of other
-    /// lengths have other random transfers: expect numbers that differ by about twice the standard error.
+    /// A formula gives a first buffer: a regression over simulated links, or closed forms for links unlike those. Unless you give
+    /// measurements (--fit), a simulation then checks the buffer, and all numbers in the answer are the simulation's. Its transfers are
+    /// random, so another simulation differs by about twice the standard error.
     ///
-    /// With --flows, transfers of M packets on average may persist. M_fill packets each would just fill the link. The buffer is then
-    /// (C T / sqrt(n))^w B^(1-w), B being the one for transfers that come and go, and w = ln(M / M_fill) / ln 50, between 0 and 1.
+    /// With --flows, the mean size (--size-mean) decides: flows of 50 times the size that just fills the link persist. In between, the
+    /// buffer moves in proportion to the logarithm of the size. --explain prints each formula with your numbers.
     Router(router::AdviseRouterArguments),
 }
 

@@ -51,11 +51,11 @@ pub struct AdviseRouterArguments {
     /// fill the link]
     #[arg(long, allow_hyphen_values = true, value_name = "80kB")]
     size_mean: Option<Bytes>,
-    /// Traffic: short, bulk, or a file with a transfer size per line
+    /// Traffic: short, bulk, or a file with a transfer size and its unit per line (80kB)
     #[arg(long, value_name = "short|bulk|FILE", default_value = "bulk")]
     mix: String,
     /// Whom the buffer serves: throughput (long transfers), short (short transfers) or latency (the smallest buffer with which short
-    /// transfers keep 90 % of their rate) [default: throughput for --mix bulk, short for --mix short, by the bytes for a FILE]
+    /// transfers keep 90 % of their best rate) [default: throughput for --mix bulk, short for --mix short, by the bytes for a FILE]
     #[arg(long, value_name = "throughput|short|latency", hide_possible_values = true)]
     #[arg(value_parser = values::words::<Favour>(&["throughput", "short", "latency"]))]
     favour: Option<Favour>,
@@ -136,7 +136,7 @@ pub fn run(a: AdviseRouterArguments) -> Ending {
             Mix::from_sizes(&sizes).map_err(|error| format!("--mix {file}: {error}"))?
         }
         other => {
-            let help = "write short, bulk, or the name of a file with a transfer size per line";
+            let help = "write short, bulk, or the name of a file with a transfer size per line, such as 80kB";
             return Err(format!("--mix {other}: there is no such file; {help}").into());
         }
     };
