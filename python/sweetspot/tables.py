@@ -206,6 +206,7 @@ class HostAdvice(TypedDict):
     text: str
     sysctl_file: str
     window_bytes: Optional[int]
+    mtu_bytes: int
     connections: Optional[int]
     directions: list[HostDirection]
     findings: list[HostFinding]
