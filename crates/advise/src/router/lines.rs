@@ -102,11 +102,8 @@ impl RouterAdvice {
     fn source_line(&self) -> String {
         let errors = match self.recommended.errors {
             Some(_) => "; +-: standard errors, other numbers to two digits",
-            None if self.assumes_shares && self.unsimulated.is_some() => {
-                "; with --flows they predict loss and rates"
-            }
-            None if self.assumes_shares => {
-                "; with --flows they predict loss and rates, which --verify sim measures"
+            None if self.assumes_shares && self.unsimulated.is_none() => {
+                "; --verify sim measures loss and rates"
             }
             None if self.is_rough_for_bulk() => {
                 "; in the simulator, bulk transfers may be several times as fast"
@@ -149,9 +146,10 @@ impl RouterAdvice {
 
     fn loss(&self) -> String {
         match self.recommended {
-            BufferChoice { loss: None, .. } if self.assumes_shares => {
-                "not predicted: it depends on the number of flows".to_owned()
-            }
+            BufferChoice { loss: None, .. } if self.assumes_shares => match self.question.flows {
+                None => "not predicted: it depends on the number of flows (--flows)".to_owned(),
+                Some(_) => "not predicted: closed forms only know a full link".to_owned(),
+            },
             BufferChoice { loss: None, used: Some(_), mean_delay: None, .. } => {
                 "not predicted: only bursts queue".to_owned()
             }

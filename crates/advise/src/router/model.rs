@@ -147,10 +147,17 @@ impl LinkModel {
         !self.is_outside() || matches!(self.origins[0], Origin::Given | Origin::Fitted)
     }
 
-    /// Whether closed forms would divide the link among an assumed number of flows: loss, queue and rates would follow from the
-    /// assumption.
+    /// Whether closed forms would divide the link among an assumed number of flows, or slow flows down by the loss and the queue of a
+    /// full link where the link has room: loss, queue and rates would follow from the assumption.
     pub(super) fn assumes_shares(&self) -> bool {
-        self.assumes_flows && !self.knows_loss()
+        let has_room = self.traffic.load < HEAVY_LOAD;
+        let is_shared = self.fed() > 1.0 && self.is_full();
+        is_shared && (self.assumes_flows || has_room) && !self.knows_loss()
+    }
+
+    /// Whether the flows can use as much of the link as its load says.
+    fn is_full(&self) -> bool {
+        self.offered() > ALMOST_FULL * self.traffic.load
     }
 
     /// Whether the best buffer follows from the M/M/1/B.
@@ -228,9 +235,8 @@ impl LinkModel {
         let flow = self.flow(used);
         if self.is_outside() {
             // Flows that leave a part of the link idle have their rates without a loss.
-            let is_full = self.offered() > ALMOST_FULL * self.traffic.load;
             let calm = Effect { used, delay: Some(Duration::ZERO), loss: Some(0.0) };
-            return Some(if is_full { self.shared(used, flow, delay) } else { calm });
+            return Some(if self.is_full() { self.shared(used, flow, delay) } else { calm });
         }
         // The regression's loss and delay, or as much of both as leaves each flow that rate.
         let loss = form.map_or(1.0, Probability::get);

@@ -76,7 +76,7 @@ fn closed_forms_predict_bulk_transfers_only_where_all_flows_persist() {
 /// The number of flows that the rules assume, as many as fill the link in twice their slow start, has a loss of its own. It is no
 /// prediction, and no reason to warn.
 #[test]
-fn closed_forms_predict_no_loss_of_flows_that_nobody_counted() {
+fn closed_forms_predict_no_loss_of_flows_that_nobody_counted_or_of_a_link_with_room() {
     let assumed = |q: RouterQuestion| {
         let advice = advise(&q).unwrap();
         let r = &advice.recommended;
@@ -95,4 +95,9 @@ fn closed_forms_predict_no_loss_of_flows_that_nobody_counted() {
     let given = advise(&RouterQuestion { flows: Some(741), ..large.clone() }).unwrap();
     assert!(given.warnings().join(" ").contains("the link is overloaded"));
     assert_eq!(given.recommended.buffer, assumed(large).1);
+    // On a link with room, flows are not slow because it loses packets.
+    let room = RouterQuestion { load: Some(0.5), flows: Some(700), ..question("10Gbit/s") };
+    let room = advise(&room).unwrap();
+    assert_eq!((room.recommended.loss, room.recommended.flow), (None, None));
+    assert!(room.warnings().is_empty() && room.answer(80).contains("only know a full link"));
 }
