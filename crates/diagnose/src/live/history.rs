@@ -11,6 +11,12 @@ use super::{
 /// were acknowledged since.
 const NEARLY: f64 = 0.9;
 
+/// A send buffer this full binds: its chronograph counts only while nothing waits to be sent, so
+/// that it shows 45 % of the time with large writes and none with small ones (measured on Linux
+/// 6.18). A writer that was stopped goes on when a third is free (sk_stream_min_wspace), but only
+/// a full one stops him.
+const BUFFER_FULL: f64 = 0.6;
+
 /// Round trips over which a receiver's rate is averaged.
 const ARRIVAL_ROUNDS: u64 = 4;
 
@@ -44,7 +50,7 @@ pub struct HeldWindows {
     byte_seconds: f64,
     round_trip_seconds: f64,
     seconds: f64,
-    /// The bytes acknowledged meanwhile, where the windows held throughout.
+    /// The bytes acknowledged meanwhile.
     acked: f64,
 }
 
@@ -188,6 +194,11 @@ pub struct ConnectionHistory {
     pub withdrawn: Bytes,
     /// The send buffer was full at its present size: only a writer that blocks fills it.
     pub buffer_was_full: bool,
+    /// The largest flight.
+    pub largest_flight: Bytes,
+    /// Of each of the latest samples, the newest in the lowest bit, whether the flight had drained although the send buffer was full:
+    /// the queue before it was of a burst.
+    pub drained: u16,
 }
 
 impl ConnectionHistory {
@@ -278,6 +289,31 @@ impl ConnectionHistory {
         self.full.acked += now.acked.saturating_sub(last.acked).as_f64();
     }
 
+    /// Whether the flight fills the send buffer: only a writer that blocks filled it before.
+    pub fn fills_buffer(&self, step: &Step) -> bool {
+        let now = &step.sample;
+        let is_filled = self.buffer_was_full && now.queued >= now.send_buffer.scaled(BUFFER_FULL);
+        let is_full = is_filled || (step.last.stops_polling_writer() && now.stops_polling_writer());
+        is_full && !now.holds_enough()
+    }
+
+    /// Whether a queue stands at the sample: not one of bursts that a full send buffer cut short, which drains between them.
+    pub fn has_standing_queue(&self, now: &Sample) -> bool {
+        now.queues(QUEUE) && self.drained == 0
+    }
+
+    /// Notes a burst's end. The rate of bursts is not the path's capacity.
+    fn see_bursts(&mut self, step: &Step) {
+        let now = &step.sample;
+        let all_sent = now.not_sent < now.mss && !now.recovering;
+        let has_drained = now.has_drained(step.delivery_rate(Side::Sender));
+        let burst = all_sent && has_drained && self.fills_buffer(step);
+        self.drained = self.drained << 1 | u16::from(burst);
+        if burst {
+            (self.saturated, self.capacity) = (RecentArrivals::default(), None);
+        }
+    }
+
     fn is_narrow(&self, window: Bytes) -> bool {
         window <= self.peer_windows.largest.scaled(READ)
     }
@@ -325,15 +361,22 @@ impl ConnectionHistory {
         let bound = now.window_limited.saturating_sub(last.window_limited);
         self.see_full(step, bound);
         let flight = now.mss * u64::from(now.under_way);
-        self.free.add(flight, now.rtt, busy.saturating_sub(bound));
+        let unbound = busy.saturating_sub(bound);
+        self.free.add(flight, now.rtt, unbound);
+        if unbound > Duration::ZERO {
+            let share = unbound.as_secs_f64() / busy.as_secs_f64();
+            self.free.acked += share * now.acked.saturating_sub(last.acked).as_f64();
+        }
+        self.largest_flight = self.largest_flight.max(flight);
         self.see_narrowing(step);
         // The receiver of a connection knows the handshake's round trip, too.
         let known = [now.receiver_rtt, now.rtt_min].into_iter().filter(|t| *t > Duration::ZERO);
         self.min_receiver_rtt = known.chain(self.min_receiver_rtt).min();
         match side {
             Side::Sender => {
+                self.see_bursts(step);
                 if self.saturates(step) {
-                    self.see_capacity(step.rate(side), step.time);
+                    self.see_capacity(rate, step.time);
                 }
                 if now.queues_in_device() || now.waits_in_host() {
                     self.in_device += step.time;
@@ -372,7 +415,7 @@ impl ConnectionHistory {
         let is_busy = now.busy.saturating_sub(last.busy) >= held + time.scaled(FULL);
         let has_more = waits(now) || buffered > Duration::ZERO || now.queues_in_device();
         let grows = self.outdoes && !is_past_slow_start(step);
-        queued && is_busy && has_more && !grows
+        queued && self.drained == 0 && is_busy && has_more && !grows
     }
 
     fn see_capacity(&mut self, rate: Rate, time: Duration) {

@@ -356,6 +356,13 @@ impl Sample {
         self.queued > self.send_buffer.scaled(2.0 / 3.0)
     }
 
+    /// Whether the flight, of a flow that delivers `rate`, is less than fills the path without any queue: more was sent in a burst,
+    /// and has arrived.
+    fn has_drained(&self, rate: Rate) -> bool {
+        (self.mss * u64::from(self.under_way)).as_f64()
+            < AT_CAPACITY * (rate * self.rtt_min).as_f64()
+    }
+
     /// Whether more data waits than is in flight: the send buffer then has enough for the path.
     fn holds_enough(&self) -> bool {
         self.not_sent > self.mss * u64::from(self.under_way)

@@ -153,7 +153,8 @@ impl Live {
         let mut limits = now.limits_since(first, direction);
         let reader = reader(direction, &limits);
         let held = now.held.since(&first.held).mean();
-        let free = now.free.since(&first.free).mean();
+        let free = now.free.since(&first.free);
+        let (rate, free) = (free.rate(), free.mean());
         let [own, peer] = windows;
         let (bytes, window, windows, scale) = match direction {
             Side::Sender => {
@@ -193,7 +194,7 @@ impl Live {
             in_device: now.in_device.saturating_sub(first.in_device) * 2
                 > limits.time(Class::Bandwidth),
             is_sampled: true,
-            flight: free.map(|(flight, _)| flight),
+            flight: free.map(|free| mean_window(free, rate, self.history.largest_flight)),
             flight_round: free.map(|(_, rtt)| rtt),
             mss: last.mss,
             segments: now.segments.saturating_sub(first.segments),
@@ -280,8 +281,8 @@ fn unknown_because(direction: Side) -> &'static str {
     }
 }
 
-/// The mean window while it held the sender, as samples found it, and the round trip. No more is in flight than the window
-/// takes, so that its mean is at least the rate while it held `full` times the round trip (J. Little, "A proof for the queuing formula
+/// The mean window while it held the sender, or the mean flight, as samples found it, and the round trip. No more is in flight than
+/// the window takes, so that its mean is at least the rate while it held `full` times the round trip (J. Little, "A proof for the queuing formula
 /// L = lambda W", Operations Research 9, 1961). Samples in step with a reader that opens it in jumps find less.
 fn mean_window((mean, rtt): (Bytes, Duration), full: Option<Rate>, largest: Bytes) -> Bytes {
     full.map_or(mean, |rate| mean.max((rate * rtt).min(largest)))

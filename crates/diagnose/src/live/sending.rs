@@ -6,11 +6,6 @@ use super::history::ConnectionHistory;
 use super::{FULL, QUEUE, QUEUE_AFTER_LOSS, Sample, Side, Step};
 use crate::{Class, Limits};
 
-/// A send buffer this full binds: its chronograph counts only while nothing waits to be sent, so
-/// that it shows 45 % of the time with large writes and none with small ones (measured on Linux
-/// 6.18). A writer that was stopped goes on when a third is free (sk_stream_min_wspace), but only
-/// a full one stops him.
-const BUFFER_FULL: f64 = 0.6;
 /// A loss shapes the window for as long: CUBIC with a large window takes this long to come back.
 const AFTER_LOSS: Duration = Duration::from_secs(30);
 /// Relative to a full window; delayed acknowledgements and waiting for a whole segment's space cost less.
@@ -65,7 +60,7 @@ fn window_class(step: &Step, history: &ConnectionHistory, full: Duration) -> Cla
 /// there. The bursts of large writes queue, too, but carry less than the path: their queue drains before the next one.
 fn buffer_class(step: &Step, history: &ConnectionHistory) -> Class {
     let rate = step.delivery_rate(Side::Sender);
-    let fills_path = step.sample.queues(QUEUE) && history.is_at_capacity(rate);
+    let fills_path = history.has_standing_queue(&step.sample) && history.is_at_capacity(rate);
     if fills_path || step.sample.queues_in_device() {
         congestion_class(step, history, rate)
     } else {
@@ -97,21 +92,20 @@ fn rest_class(step: &Step, history: &ConnectionHistory) -> Class {
         return congestion_class(step, history, rate);
     }
     let binds = f64::from(now.under_way) >= FULL * f64::from(now.congestion_window);
-    // A buffer binds if the flight fills it. One that holds as much again waits for something slower: a pacing rate, or a queue below TCP.
-    let is_filled = history.buffer_was_full && now.queued >= now.send_buffer.scaled(BUFFER_FULL);
-    let fills = is_filled || (step.last.stops_polling_writer() && now.stops_polling_writer());
-    if !binds && !now.recovering && fills && !now.holds_enough() {
-        return buffer_class(step, history);
-    }
-    if is_paced {
-        return Class::Pacing;
-    }
     // BBR marks the low rates of its own probe of the RTT as a program's, until what it has in flight is delivered
     // (bbr_update_min_rtt).
     let starved = now.starved && !step.last.probes_rtt() && !now.probes_rtt();
     // A program with more to send keeps a full segment waiting; less is the kernel's own sign of
     // one that has none (tcp_rate_check_app_limited), as Nagle's algorithm holds it.
-    if (starved || now.not_sent == Bytes::ZERO || now.not_sent < now.mss) && !now.recovering {
+    let has_sent_all = starved || now.not_sent == Bytes::ZERO || now.not_sent < now.mss;
+    // A buffer binds if the flight fills it. One that holds as much again waits for something slower: a pacing rate, or a queue below TCP.
+    if (!binds || has_sent_all) && !now.recovering && history.fills_buffer(step) {
+        return buffer_class(step, history);
+    }
+    if is_paced {
+        return Class::Pacing;
+    }
+    if has_sent_all && !now.recovering {
         return Class::Application;
     }
     congestion_class(step, history, step.delivery_rate(Side::Sender))

@@ -2,7 +2,7 @@
 
 use sweetspot_diagnose::Class;
 use sweetspot_diagnose::live::{Live, Sample};
-use sweetspot_units::{Bytes, Duration, Time};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::{SECOND, after, after_a_second, bulk, class};
 
@@ -137,4 +137,25 @@ fn bbr_without_a_queue_is_at_the_capacity_that_it_measures() {
     let queued = Sample { model_based: true, rtt: Duration::from_millis(60), ..bulk() };
     let verdict = after_a_second(queued).period().verdict();
     assert!(verdict.words.contains("behind a standing queue"), "{}", verdict.words);
+}
+
+/// 1250 segments of 1000 bytes reach the peer in each second. A hole holds their acknowledgement back for one second.
+#[test]
+fn acknowledgements_behind_a_hole_are_no_capacity() {
+    let mut live = Live::default();
+    for n in 0..8 {
+        let acked = 1_250_000 * if n == 5 { n - 1 } else { n };
+        live.handle(Sample {
+            at: Time::ZERO + SECOND * n,
+            busy: SECOND * n,
+            acked: Bytes::new(acked),
+            delivered: 1250 * n,
+            model_based: true,
+            rtt: SECOND / 10,
+            ..bulk()
+        });
+        let capacity = live.evidence().capacity;
+        assert!(capacity.is_none_or(|rate| rate == Rate::from_mbit_per_second(10)), "{capacity:?}");
+    }
+    assert!(live.evidence().capacity.is_some());
 }
