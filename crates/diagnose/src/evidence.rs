@@ -140,6 +140,10 @@ pub struct Evidence {
     pub timeouts: u64,
     /// Times the receiver closed its window.
     pub zero_windows: u64,
+    /// The data that wait unread at the end, where the receiver's kernel was asked.
+    pub unread: Option<Bytes>,
+    /// Whether the receiver's window is closed at the end.
+    pub is_closed: bool,
     /// How long the flow was seen.
     pub lasted: Duration,
     /// Payload in all.

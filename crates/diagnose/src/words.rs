@@ -350,6 +350,12 @@ fn receiver_window(percent: f64, e: &Evidence) -> String {
 }
 
 fn receiver_application(percent: f64, e: &Evidence) -> String {
+    if let Some(unread) = e.unread.filter(|_| e.bytes == Bytes::ZERO) {
+        let closed = if e.is_closed { ", and its window is closed" } else { "" };
+        return format!(
+            "{percent} % of the time limited by the receiving application: {unread} wait unread{closed}."
+        );
+    }
     // A window of nothing is only named where one was advertised.
     let shrank = e.min_window.filter(|min| *min > Bytes::ZERO || e.zero_windows > 0);
     let shrank = match (shrank, e.largest_window) {

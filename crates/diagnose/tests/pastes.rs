@@ -312,3 +312,22 @@ fn an_idle_connection_has_one_verdict_pasted_once_or_logged() {
     // Data came more recently than that: one reading without the busy time shows no limit.
     assert!(report(&reading(100), 20).is_err());
 }
+
+/// A program that stopped reading, pasted once and logged. ss leaves out a window of zero.
+#[test]
+fn a_receiver_that_hangs_is_the_limit() {
+    let reading = |ago: u64| {
+        format!(
+            "ESTAB 11800000 0 192.0.2.7:44182 192.0.2.1:443\n\t cubic rto:204 rtt:40/20 mss:1448 cwnd:10 bytes_acked:79 \
+             bytes_received:20000000 lastsnd:{ago} lastrcv:{ago} lastack:{ago} rcv_rtt:41 minrtt:40\n"
+        )
+    };
+    let log = format!("1700000001.0\n{}1700000002.0\n{}", reading(4000), reading(5000));
+    for paste in [reading(4500), log] {
+        let [flow] = &flows(&paste)[..] else { panic!("{paste}") };
+        assert_eq!(flow.verdict.class, Class::ReceiverApplication, "{flow:?}");
+        assert_eq!((flow.source.port(), flow.destination.port()), (443, 44182));
+        let words = &flow.verdict.words;
+        assert!(words.contains("11.8 MB wait unread"), "{words}");
+    }
+}

@@ -1,3 +1,4 @@
+use std::cmp::Ordering;
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
@@ -190,9 +191,11 @@ impl ConnectionRow {
         let moved = [sample.acked, sample.received];
         let (begun, before) = *self.before.get_or_insert((now, moved));
         let [sent, received] = [0, 1].map(|n| moved[n].saturating_sub(before[n]));
-        if sent != received {
-            self.side = if sent > received { Side::Sender } else { Side::Receiver };
-        }
+        self.side = match sent.cmp(&received) {
+            Ordering::Greater => Side::Sender,
+            Ordering::Less => Side::Receiver,
+            Ordering::Equal => self.live().side(),
+        };
         let (bytes, time) = (sent.max(received), now.since(begun));
         self.interval = time;
         self.rate = if time > Duration::ZERO { bytes / time } else { Rate::ZERO };

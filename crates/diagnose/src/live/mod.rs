@@ -10,6 +10,7 @@ mod receiving;
 mod sending;
 mod sliding;
 
+use std::cmp::Ordering;
 use std::net::IpAddr;
 
 use sweetspot_trace::Histogram;
@@ -117,6 +118,15 @@ pub enum Side {
     Receiver,
 }
 
+/// The direction with more of the bytes that are `sent` and `received`, if one has more.
+fn larger_side(sent: Bytes, received: Bytes) -> Option<Side> {
+    match sent.cmp(&received) {
+        Ordering::Greater => Some(Side::Sender),
+        Ordering::Less => Some(Side::Receiver),
+        Ordering::Equal => None,
+    }
+}
+
 /// Follows a connection from sample to sample.
 #[derive(Debug, Clone, Default)]
 pub struct Live {
@@ -156,14 +166,16 @@ impl Live {
             self.history.rate.get_or_insert(Rate::ZERO);
         }
         self.history.see_windows(&sample);
+        if self.last.is_none() {
+            let earlier = larger_side(sample.acked, sample.received);
+            self.side = sample.waiting_side().or(earlier).unwrap_or_default();
+        }
         if let Some(last) = self.last.replace(sample) {
             let time = sample.at.since(last.at);
             let sent = sample.acked.saturating_sub(last.acked);
             let received = sample.received.saturating_sub(last.received);
-            // A side without activity keeps its state.
-            if sent != received {
-                self.side = if sent > received { Side::Sender } else { Side::Receiver };
-            }
+            let moving = larger_side(sent, received).or_else(|| sample.waiting_side());
+            self.side = moving.unwrap_or(self.side);
             let step = Step { last, sample, time };
             self.history.learn(&step, self.side);
             let sending = sending::divide(&step, &self.history);
@@ -326,6 +338,12 @@ impl Sample {
     /// Bytes sent and not acknowledged: those `sent` less those `again` and those `acked`. No more than `segments` of `mss` hold.
     pub fn outstanding([sent, again, acked]: [Bytes; 3], segments: u32, mss: Bytes) -> Bytes {
         sent.saturating_sub(again).saturating_sub(acked).min(mss * u64::from(segments))
+    }
+
+    /// The direction in which more data waits: for the peer, or for this end's program.
+    fn waiting_side(&self) -> Option<Side> {
+        let under_way = self.mss * u64::from(self.under_way);
+        larger_side(self.not_sent.saturating_add(under_way), self.unread)
     }
 
     /// Whether more is under way than the peer's window takes, beyond the rounding of its scale: it took back a part of the

@@ -1,11 +1,9 @@
 //! A part of a connection's time: its division among the classes, and the evidence for a verdict.
 
-use std::cmp::Ordering;
-
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::history::{HeldWindows, STEADY, WindowsSeen};
-use super::{Live, Sample, Side};
+use super::{Live, Sample, Side, larger_side};
 use crate::explained::{FACTOR, allowed, explains};
 use crate::gain::{outruns_losses, rates_at_losses};
 use crate::limits::OFTEN;
@@ -109,11 +107,7 @@ impl Totals {
     /// Which way most of it went; `otherwise` if neither.
     pub fn direction_since(&self, first: &Totals, otherwise: Side) -> Side {
         let [sent, received] = self.bytes_since(first);
-        match sent.cmp(&received) {
-            Ordering::Greater => Side::Sender,
-            Ordering::Less => Side::Receiver,
-            Ordering::Equal => otherwise,
-        }
+        larger_side(sent, received).unwrap_or(otherwise)
     }
 }
 
@@ -203,6 +197,8 @@ impl Live {
             loss_events: now.loss_events - first.loss_events,
             timeouts: now.timeouts.saturating_sub(first.timeouts),
             zero_windows: windows.closed,
+            unread: (direction == Side::Receiver).then_some(last.unread),
+            is_closed: window == Some(Bytes::ZERO),
             holds_small: direction == Side::Sender && mostly_holds_small(small),
             lasted,
             bytes,

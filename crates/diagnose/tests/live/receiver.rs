@@ -300,3 +300,36 @@ fn losses_are_the_limit_if_they_allow_about_the_rate_and_are_named_otherwise() {
         assert!(outrun.words.contains("the sender ignores losses"), "{}", outrun.words);
     }
 }
+
+/// Its program stopped before it was watched, so that nothing moves any more.
+#[test]
+fn unread_data_are_the_receivers_whether_anything_moves_or_not() {
+    let hung = Sample {
+        received: Bytes::new(20_000_000),
+        unread: Bytes::new(11_800_000),
+        window: Some(Bytes::ZERO),
+        ..receiver()
+    };
+    let mut live = Live::default();
+    for second in 0..3 {
+        live.handle(Sample { at: Time::ZERO + SECOND * second, ..hung });
+    }
+    assert_eq!((live.side(), live.direction()), (Side::Receiver, Side::Receiver));
+    let verdict = live.period().verdict();
+    assert_eq!(verdict.class, Class::ReceiverApplication);
+    assert!(verdict.words.contains("11.8 MB wait unread, and its window is closed"), "{verdict:?}");
+}
+
+/// After a download, a request gets no answer: the data that wait are the sender's.
+#[test]
+fn a_download_that_ended_is_a_receivers_until_a_request_waits() {
+    let still = |sample: Sample| {
+        let mut live = Live::default();
+        for second in 0..3 {
+            live.handle(Sample { at: Time::ZERO + SECOND * second, ..sample });
+        }
+        live.direction()
+    };
+    assert_eq!(still(receiver()), Side::Receiver);
+    assert_eq!(still(Sample { under_way: 1, ..receiver() }), Side::Sender);
+}

@@ -195,10 +195,9 @@ fn silent_since(ends: [SocketAddr; 2], only: &Account) -> Recording {
     Recording { ends, samples: vec![begun, ended], is_one_reading: false }
 }
 
-/// The time since the last data of a connection on which nothing waits.
+/// The time since the last data of a connection on which nothing waits to be sent. Data may wait to be read.
 fn idle_since(ends: [SocketAddr; 2], only: &Account) -> Option<Recording> {
-    let Sample { under_way, queued, unread, .. } = only.sample;
-    let waits = under_way > 0 || (queued, unread) != (Bytes::ZERO, Bytes::ZERO);
+    let waits = only.sample.under_way > 0 || only.sample.queued > Bytes::ZERO;
     let idle_for = only.idle_for.filter(|_| !waits)?;
     let [begun, ended] = [Time::ZERO, Time::ZERO + idle_for].map(|at| Sample { at, ..only.sample });
     Some(Recording { ends, samples: vec![begun, ended], is_one_reading: false })
