@@ -43,6 +43,12 @@ pub enum RecordingError {
     /// No line about a connection can be read; the first of them.
     #[error("no connection in it was understood; the first is: {0}")]
     NotUnderstood(String),
+    /// One reading of sockets that only received.
+    #[error(
+        "this socket only received; one reading cannot show its limit; log several: while sleep 0.1; do date +%s.%N; ss \
+         -tin; done"
+    )]
+    OnlyReceived,
     /// One reading, of a kernel that does not count times.
     #[error(
         "expected two readings, or one of a kernel that counts busy time (Linux 4.9): log with: while sleep 0.1; do date \

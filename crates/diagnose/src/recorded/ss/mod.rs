@@ -98,10 +98,15 @@ pub fn read(text: &str) -> Result<Recorded, RecordingError> {
     let shows_windows = |c: &Collected| c.accounts.iter().any(|account| account.has_peer_window);
     let shows_windows = collected.iter().any(shows_windows);
     let has_time = now.is_some();
+    let receives = |account: &Account| account.sample.received > account.sample.acked;
+    let only_received = collected.iter().all(|c| c.accounts.last().is_some_and(receives));
     let recordings: Vec<Recording> =
         collected.into_iter().filter_map(|c| recording(c, has_time, shows_windows)).collect();
     if recordings.is_empty() && text.contains("SYN-SENT") {
         return Err(RecordingError::NoAnswer);
+    }
+    if recordings.is_empty() && only_received && not_understood.is_empty() {
+        return Err(RecordingError::OnlyReceived);
     }
     Ok(Recorded { recordings, not_understood })
 }
