@@ -375,6 +375,7 @@ fn flow(connection: &Connection, side: usize) -> Flow {
     let (limits, mut evidence, classifier) = judge(stream, connection.begun, connection.lasted());
     evidence.scale = connection.handshake.scale(1 - side);
     let offers = connection.handshake.offers;
+    evidence.doubts_rtt_min = offers[0].is_none() && is_never_empty(stream);
     let agreed = offers.iter().flatten().all(|offer| offer.scale.is_some());
     evidence.unscaled = evidence.scale.is_some() && !agreed;
     let sack = offers[0].zip(offers[1]).map(|(opener, opened)| opener.sack && opened.sack);
@@ -401,6 +402,12 @@ fn flow(connection: &Connection, side: usize) -> Flow {
         classifier,
     });
     flow
+}
+
+/// Whether data was in flight all the time, so that a queue may have stood all the time.
+fn is_never_empty(stream: &Stream) -> bool {
+    let empty = [Hold::Idle, Hold::Unseen, Hold::Waiting, Hold::Quiet];
+    stream.accounts().held(&empty) == Duration::ZERO
 }
 
 /// The finding for a connection with a handshake in the capture that did not succeed.

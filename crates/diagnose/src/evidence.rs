@@ -92,6 +92,8 @@ pub struct Evidence {
     pub best: Option<Rate>,
     /// The shortest round trip.
     pub rtt_min: Option<Duration>,
+    /// It may contain a queue: the capture began in mid-connection and always has data in flight.
+    pub doubts_rtt_min: bool,
     /// The median round trip.
     pub rtt: Option<Duration>,
     /// The mean of the full window.
@@ -173,8 +175,10 @@ pub struct Evidence {
 impl Evidence {
     /// The window at which the connection would be as fast with no queue: the path's capacity times the shortest round trip.
     /// Until a standing queue shows the capacity, it is unknown: losses or a program may set the rate.
+    /// So is the round trip of a path that was never seen empty.
     pub fn sweet_spot(&self) -> Option<Bytes> {
-        let spot = self.capacity? * self.rtt_min?;
+        let empty = self.rtt_min.filter(|_| !self.doubts_rtt_min)?;
+        let spot = self.capacity? * empty;
         // A window below two segments would wait for delayed acknowledgements (RFC 9293, section 3.8.6.3).
         (spot > Bytes::ZERO && spot >= self.mss * 2).then_some(spot)
     }

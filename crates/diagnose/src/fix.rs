@@ -16,6 +16,9 @@ pub fn fix(class: Class, e: &Evidence) -> String {
             "Find where packets are lost. If a buffer is too small for bursts, pace the sender (SO_MAX_PACING_RATE, bbr, \
              or sweetspot send). If losses are random, repair the link."
         }
+        Class::Transport if e.doubts_rtt_min => {
+            "Capture again from before the connection begins: its handshake shows the round trip of the path without a queue."
+        }
         Class::Transport => {
             "Wait, or use a congestion control on the sender that grows its window faster (cubic, bbr)."
         }

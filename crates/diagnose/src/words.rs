@@ -53,8 +53,9 @@ pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Option<Rate>)
         ),
         Class::Transport => format!(
             "{percent} % of the time limited by a congestion window that grows slowly, without \
-             losses{}.",
-            flight(e)
+             losses{}.{}",
+            flight(e),
+            if e.doubts_rtt_min { NEVER_EMPTY } else { "" }
         ),
         Class::ReceiverWindow => receiver_window(percent, e),
         Class::ReceiverApplication => receiver_application(percent, e),
@@ -392,11 +393,18 @@ fn bandwidth(percent: f64, e: &Evidence) -> String {
             ": the gaps between its segments fit this rate. {SPACED_BY} (bbr, SO_MAX_PACING_RATE)"
         );
     } else if let Some((min, rtt)) = standing(e) {
-        words += &format!(
-            ", behind a standing queue: the round trip is {} where {} would do",
-            ms(rtt),
-            ms(min)
-        );
+        words += &match e.doubts_rtt_min {
+            true => format!(
+                ", behind a standing queue: the round trip is {}, {} or more of it in the queue",
+                ms(rtt),
+                ms(rtt.saturating_sub(min))
+            ),
+            false => format!(
+                ", behind a standing queue: the round trip is {} where {} would do",
+                ms(rtt),
+                ms(min)
+            ),
+        };
     } else if e.model_based {
         words += ", as measured by bbr, which paces its data: there is no standing queue";
     } else if e.even {
@@ -406,6 +414,10 @@ fn bandwidth(percent: f64, e: &Evidence) -> String {
     }
     words + "."
 }
+
+/// Why a growing congestion window may not be the limit.
+const NEVER_EMPTY: &str = " The capture began in mid-connection and never saw the path empty. If a queue stood all the time, the limit \
+                           is the path's capacity.";
 
 /// The minimum round trip and the usual one, where a queue stands between them. BBR's probes of the bandwidth, at 1.25 times the rate for
 /// an RTT (bbr_pacing_gain), queue a quarter of an RTT that does not stand.
@@ -447,6 +459,23 @@ mod tests {
         let words = |own| verdict(Class::Idle, [0.85, own], &Evidence::default(), None);
         assert!(words(0.43).contains("partly idle (43 %)"), "{}", words(0.43));
         assert!(words(0.6).contains("mostly idle (60 %)"), "{}", words(0.6));
+    }
+
+    #[test]
+    fn a_round_trip_that_was_never_of_an_empty_path_promises_none() {
+        let e = Evidence {
+            rtt_min: Some(Duration::from_millis(83)),
+            rtt: Some(Duration::from_millis(102)),
+            capacity: Some(Rate::from_mbit_per_second(50)),
+            ..Evidence::default()
+        };
+        let doubtful = Evidence { doubts_rtt_min: true, ..e };
+        let [sure, unsure] = [e, doubtful].map(|e| bandwidth(90.0, &e));
+        assert!(sure.contains("102 ms where 83 ms would do"), "{sure}");
+        assert!(unsure.contains("102 ms, 19 ms or more of it in the queue"), "{unsure}");
+        // 50 Mbit/s x 83 ms.
+        assert_eq!(e.sweet_spot(), Some(Bytes::new(518_750)));
+        assert_eq!(doubtful.sweet_spot(), None);
     }
 
     #[test]

@@ -100,3 +100,27 @@ fn data_seen_at_one_moment_alone_took_the_time_of_its_connection() {
     captured.take(2 * RTT, Segment { seq: 1, payload: MSS, ..sent() });
     assert_eq!(captured.flow().goodput_bps, 80e3);
 }
+
+/// A link of 1 MB/s keeps 80 segments or more in flight, so that each waits for 80 ms; the capture does not show how much of that is
+/// a queue. The flight grows by a segment per round trip.
+#[test]
+fn a_path_that_was_never_seen_empty_has_no_known_round_trip_and_window() {
+    let mut captured = Captured::default();
+    let (mut next, mut at) = (0, 0);
+    let mut send = |captured: &mut Captured, at: u64, segments: u32| {
+        for _ in 0..segments {
+            captured.take(at, Segment { seq: 1 + next * MSS, payload: MSS, ..sent() });
+            next += 1;
+        }
+    };
+    send(&mut captured, at, 80);
+    for acked in 1..2000 {
+        at += 1000;
+        captured.take(at, back(1 + acked * MSS, 1));
+        send(&mut captured, at, 1 + u32::from(acked % 80 == 0));
+    }
+    let Flow { verdict, fix, .. } = captured.flow();
+    let doubts = ["never saw the path empty", "or more of it in the queue"];
+    assert!(doubts.iter().any(|doubt| verdict.words.contains(doubt)), "{}", verdict.words);
+    assert!(!verdict.words.contains("would do") && !fix.contains("window of"), "{verdict:?}");
+}
