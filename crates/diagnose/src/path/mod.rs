@@ -171,7 +171,7 @@ impl<'a> PathEvidence<'a> {
             self.wire(rate),
             bound(0.25).min(self.wire(rate)),
             bound(0.9).max(self.wire(rate)),
-            "the rate at which full segments were acknowledged one behind the other",
+            "the rate at which full segments were acknowledged one behind the other, with their headers",
         )
     }
 
