@@ -404,10 +404,12 @@ fn flow(connection: &Connection, side: usize) -> Flow {
     flow
 }
 
-/// Whether data was in flight all the time, so that a queue may have stood all the time.
+/// Whether data was in flight all the time, so that a queue may have stood all the time. The path seems empty in front of
+/// the first acknowledgement, too.
 fn is_never_empty(stream: &Stream) -> bool {
     let empty = [Hold::Idle, Hold::Unseen, Hold::Waiting, Hold::Quiet];
-    stream.accounts().held(&empty) == Duration::ZERO
+    let round_trip = stream.round_trips().min().unwrap_or_default();
+    stream.accounts().held(&empty) < round_trip
 }
 
 /// The finding for a connection with a handshake in the capture that did not succeed.
