@@ -127,7 +127,7 @@ fn vantage(connection: &Connection, stream: &Stream) -> Vec<String> {
         ),
         (
             counts.handshake_was_slow,
-            "the handshake took longer than a round trip: data followed sooner than that allows"
+            "the handshake took longer than later round trips: it does not show how far the sender is"
                 .to_owned(),
         ),
         (

@@ -294,7 +294,7 @@ fn actions(
     (from, to): (Option<Bytes>, Option<Bytes>),
     said: &[(TuneEventKind, String)],
 ) -> Vec<(TuneEventKind, String)> {
-    let adjusted = || (TuneEventKind::Adjusted, "the controller's window has changed".to_owned());
+    let adjusted = || (TuneEventKind::Adjusted, "newer measurements of the path".to_owned());
     match claimed {
         false if to.is_some() => vec![(TuneEventKind::Taken, "a bulk transfer".to_owned())],
         false => Vec::new(),
