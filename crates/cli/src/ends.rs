@@ -31,6 +31,9 @@ impl FromStr for Ends {
 
     fn from_str(typed: &str) -> Result<Ends, String> {
         const EXAMPLES: &str = "write it like 192.0.2.7:443, [2001:db8::7]:443 or example.org:443";
+        if let Some(port) = port_out_of_range(typed) {
+            return Err(format!("expected a port from 0 to 65535, not {port}; {EXAMPLES}"));
+        }
         if !has_port(typed) {
             return Err(format!("expected HOST:PORT; {EXAMPLES}"));
         }
@@ -55,6 +58,13 @@ impl fmt::Display for Ends {
 pub fn has_port(typed: &str) -> bool {
     let end = typed.rsplit_once(':');
     end.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
+}
+
+/// The port of `typed`, `HOST:PORT`, if that is a number and no port can be so large.
+pub fn port_out_of_range(typed: &str) -> Option<&str> {
+    let (host, port) = typed.rsplit_once(':')?;
+    let is_number = !port.is_empty() && port.bytes().all(|digit| digit.is_ascii_digit());
+    (is_number && !host.is_empty() && port.parse::<u16>().is_err()).then_some(port)
 }
 
 /// The address of a host, by its name or as it is.

@@ -2,7 +2,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use crate::ends::Ends;
+use crate::ends::{Ends, port_out_of_range};
 
 /// The subject of a diagnosis.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,9 +59,12 @@ impl FromStr for DiagnosisTarget {
         }
         let ends: Result<Ends, String> = typed.parse();
         ends.map(|ends| DiagnosisTarget::Live(LiveTarget::End(ends))).map_err(|error| {
-            format!(
-                "it is neither a process number such as 4711 nor a file or a directory; {error}"
-            )
+            match port_out_of_range(typed) {
+                Some(_) => error,
+                None => format!(
+                    "it is neither a process number such as 4711 nor a file or a directory; {error}"
+                ),
+            }
         })
     }
 }
