@@ -52,7 +52,7 @@ pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
     let begun = clock::now();
     let end = arguments.watch_for.map(|time| begun + time);
     let mut due = begun + INTERVAL;
-    let mut last = Time::ZERO;
+    let (mut last, mut is_first) = (Time::ZERO, true);
     loop {
         let now = clock::now();
         code = interruption.wait_until(now)?;
@@ -61,7 +61,8 @@ pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
         }
         if now >= end.map_or(due, |end| end.min(due)) {
             let flows = following.sample(reading.table(), last);
-            if !print(&flows, last, followed.lost(), arguments)? {
+            let is_first = std::mem::replace(&mut is_first, false);
+            if !print(&flows, (last, is_first), followed.lost(), arguments)? {
                 return Ok(ExitCode::SUCCESS);
             }
             due = now + INTERVAL;
@@ -84,10 +85,10 @@ pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
     Ok(code.map_or(ExitCode::SUCCESS, ExitCode::from))
 }
 
-/// Prints a table; false if nobody reads it any more.
+/// Prints a table, the first one without rates; false if nobody reads it any more.
 fn print(
     flows: &[RecentFlow],
-    at: Time,
+    (at, is_first): (Time, bool),
     lost: u64,
     arguments: &DiagnoseArguments,
 ) -> Result<bool, Box<dyn std::error::Error>> {
@@ -104,20 +105,20 @@ fn print(
     let height = terminal::size().ok().filter(|_| screen).map(|(_, height)| usize::from(height));
     let rows =
         height.map_or(arguments.flows, |height| height.saturating_sub(3).min(arguments.flows));
-    let text = table(flows, rows, lost);
+    let text = table(flows, rows, lost, is_first);
     if screen {
         clear_screen();
     }
     Ok(out_while_read(format_args!("{text}"))?)
 }
 
-fn table(flows: &[RecentFlow], rows: usize, lost: u64) -> String {
+fn table(flows: &[RecentFlow], rows: usize, lost: u64, is_first: bool) -> String {
     let heading = format!(
         "{:<END_WIDTH$} {:<END_WIDTH$} {:>8} {:>7}  limited by",
         "source", "destination", "Mbit/s", "RTT ms"
     );
     let mut lines = vec![heading];
-    lines.extend(flows.iter().take(rows).map(line));
+    lines.extend(flows.iter().take(rows).map(|flow| line(flow, is_first)));
     if flows.len() > rows {
         let left = (flows.len() - rows) as u64;
         lines.push(format!("{} (--flows N)", counted(left, "more connection", "more connections")));
@@ -130,7 +131,7 @@ fn table(flows: &[RecentFlow], rows: usize, lost: u64) -> String {
     lines.join("\n")
 }
 
-fn line(flow: &RecentFlow) -> String {
+fn line(flow: &RecentFlow, is_first: bool) -> String {
     let end = |end: std::net::SocketAddr| {
         let text = end.to_string();
         match text.chars().count() {
@@ -140,12 +141,41 @@ fn line(flow: &RecentFlow) -> String {
         }
     };
     let rtt = flow.rtt_s.map_or("-".to_owned(), |rtt| format!("{:.1}", rtt * 1e3));
-    format!(
-        "{:<END_WIDTH$} {:<END_WIDTH$} {:>8.2} {rtt:>7}  {:.0} % {}",
-        end(flow.source),
-        end(flow.destination),
-        flow.goodput_bps / 1e6,
-        percent(flow.share_of_time),
-        flow.limited_by
-    )
+    // A rate needs two tables, and a limit some time.
+    let rate = if is_first { "-".to_owned() } else { format!("{:.2}", flow.goodput_bps / 1e6) };
+    let limit = match percent(flow.share_of_time) {
+        0.0 => "-".to_owned(),
+        share => format!("{share:.0} % {}", flow.limited_by),
+    };
+    let [source, destination] = [flow.source, flow.destination].map(end);
+    format!("{source:<END_WIDTH$} {destination:<END_WIDTH$} {rate:>8} {rtt:>7}  {limit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use sweetspot_diagnose::Class;
+
+    use super::*;
+
+    #[test]
+    fn the_first_table_has_no_rate_and_a_connection_without_time_no_limit() {
+        let [source, destination] =
+            [1, 2].map(|n| std::net::SocketAddr::from(([192, 0, 2, n], 443)));
+        let flow = RecentFlow {
+            source,
+            destination,
+            goodput_bps: 0.0,
+            rtt_s: None,
+            bytes: 0,
+            retransmitted_segments: 0,
+            limited_by: Class::Unknown,
+            share_of_time: 0.0,
+        };
+        let words = |flow: &RecentFlow, is_first| {
+            line(flow, is_first).split_whitespace().skip(2).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(words(&flow, true), "- - -");
+        let later = RecentFlow { share_of_time: 0.5, limited_by: Class::Idle, ..flow };
+        assert_eq!(words(&later, false), "0.00 - 50 % idle");
+    }
 }
