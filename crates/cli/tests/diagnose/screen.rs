@@ -125,3 +125,20 @@ fn who_is_told_to_end_leaves_the_terminal_in_order() -> Tested {
     assert!(text().contains(BACK), "{:?}", text());
     Ok(())
 }
+
+#[test]
+fn without_a_terminal_top_records_until_it_is_told_to_end() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let file = dir.path().join("monday.log");
+    let (_client, port) = download()?;
+    let mut top = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+    top.args(["top", "--interval", "100ms", "--record"]).arg(&file);
+    let mut top = Terminal(top.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?);
+    let end = format!("127.0.0.1:{port}");
+    let recorded = || fs::read_to_string(&file).unwrap_or_default().matches(&end).count();
+    // The connection's two ends are two lines, with both addresses in each.
+    wait_for("two readings", || (recorded() > 4).then_some(()))?;
+    Signal::TERMINATE.send(top.0.id());
+    assert!(!top.0.wait()?.success());
+    Ok(())
+}

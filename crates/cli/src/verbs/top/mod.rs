@@ -20,30 +20,34 @@ use sweetspot_units::Duration;
 use self::order::SortOrder;
 use self::readings::Readings;
 use self::record::Recording;
+use self::view::HELP;
 use super::Ending;
 use sweetspot_program::print::out_while_read;
 use sweetspot_program::usage_error::UsageError;
 use sweetspot_watch::{ConnectionList, NamespaceConnections};
 
 const EXAMPLES: &str = "\
-Keys: q quit, ? help, s sort by the next column, / filter, n names, space
-freeze, arrows and Enter open one connection, d explain it, t tune it, u undo
-that, Esc back.
-
 Examples:
   sweetspot top
   sweetspot top --once --sort rtt
   COLUMNS=160 sweetspot top --once | less -S
   sweetspot top --netns blue --once --json
   sweetspot top --record monday.log --interval 100ms
-  sweetspot diagnose --tcpinfo monday.log";
+  sweetspot diagnose --tcpinfo monday.log
+
+The members of --json are listed in docs/formats.md, under \"Connections\".";
+
+/// The end of the help: the words that `?` shows, too.
+fn after_help() -> String {
+    format!("Keys and columns:\n{HELP}\n\n{EXAMPLES}")
+}
 
 /// Show this host's TCP connections and the limit of each
 ///
 /// "Limited by" is the limit that `sweetspot diagnose` names, over the last 10 seconds; with --once, over the interval. It changes
 /// once another limit accounts for most of that time. Rates and round trips are of the last interval.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = after_help())]
 pub struct TopArguments {
     /// Connections of the network namespace NAME (ip-netns(8))
     #[arg(long, value_name = "NAME")]
@@ -64,7 +68,7 @@ pub struct TopArguments {
     #[arg(long, value_name = "TEXT", default_value = "")]
     filter: String,
     /// Write the kernel's account of every connection to the new FILE at each reading; `diagnose --tcpinfo FILE`
-    /// reads it
+    /// reads it. Without a terminal, top records until it is interrupted
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// Print the first N of the table at most
@@ -84,15 +88,30 @@ pub fn run(arguments: TopArguments) -> Ending {
         None => NamespaceConnections::own()?,
     };
     let draws = !arguments.once && !arguments.json;
-    if draws && !std::io::stdout().is_terminal() {
-        return Err("top draws on a terminal; print instead with --once, or --json".into());
+    let has_terminal = std::io::stdout().is_terminal();
+    if draws && !has_terminal && arguments.record.is_none() {
+        let wrong = "top draws on a terminal; print instead with --once or --json, or record with --record FILE";
+        return Err(wrong.into());
     }
     let recording = arguments.record.as_deref().map(Recording::create).transpose()?;
     let host = Readings::new(host, recording);
+    if draws && !has_terminal {
+        return record_only(host, arguments.interval);
+    }
     if draws {
         return terminal::run(host, &arguments);
     }
     print(host, &arguments)
+}
+
+/// Records without a display, until a signal ends the program.
+fn record_only(mut host: Readings, interval: Duration) -> Ending {
+    let mut table = ConnectionList::default();
+    loop {
+        let due = clock::now() + interval;
+        host.all(&mut table)?;
+        clock::sleep_until(due);
+    }
 }
 
 /// Prints the table as text or JSON, once or until the reader closes the pipe.

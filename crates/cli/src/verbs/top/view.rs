@@ -49,8 +49,8 @@ pub fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {
     }
 }
 
-/// It fits a screen of 60 columns and 24 lines.
-const HELP: &str = "\
+/// The keys and columns, also at the end of `--help`. It fits a screen of 60 columns and 24 lines.
+pub const HELP: &str = "\
 q           quit
 s           sort by the next column, which an arrow marks
 /           filter by program, address, state or limit
@@ -99,19 +99,27 @@ fn coloured(style: Style) -> Style {
 }
 
 fn headline(screen: &Screen) -> String {
+    let (all, rows) =
+        (screen.table.rows().count(), select(&screen.table, screen.order, &screen.filter));
     // A sum of nothing is -0.0.
-    let total = screen.table.rows().map(|row| row.rate().as_f64()).fold(0.0, |a, b| a + b);
-    let count = screen.table.rows().count();
-    let rate = match screen.table.rows().any(ConnectionRow::is_measured) {
+    let total = rows.iter().map(|row| row.rate().as_f64()).fold(0.0, |a, b| a + b);
+    let count = rows.len();
+    let rate = match rows.iter().any(|row| row.is_measured()) {
         false if count > 0 => MEASURING.to_owned(),
         _ => format!("{:.1} Mbit/s", total / 1e6),
     };
     format!(
-        "{count} connection{}, {rate}, by {}{}",
-        if count == 1 { "" } else { "s" },
+        "{}, {rate}, by {}{}",
+        shown_of(count, all),
         screen.order.name(),
         if screen.frozen { "  FROZEN" } else { "" }
     )
+}
+
+/// The connections that a filter leaves, of `all`.
+fn shown_of(count: usize, all: usize) -> String {
+    let connections = counted(all as u64, "connection", "connections");
+    if count == all { connections } else { format!("{count} of {connections}") }
 }
 
 /// Keys of the table and of an open connection. On a narrow screen the last are left out: `?` names them all.
@@ -215,11 +223,6 @@ fn draw_row(
     (row, flow): (&ConnectionRow, Flow),
     tuning: Option<(Vec<String>, bool)>,
 ) {
-    // The words have room at 80 columns and 24 lines, too.
-    let past = if area.height < 28 { 5 } else { 7 };
-    let [words, rates, trips] =
-        Layout::vertical([Constraint::Min(12), Constraint::Length(past), Constraint::Length(past)])
-            .areas(area);
     let c = &row.connection;
     let mut lines = vec![format!("{} <-> {}", c.local, c.remote)];
     let time = flow.time();
@@ -242,12 +245,23 @@ fn draw_row(
         ),
         sweet_spot(row),
     ]);
+    let past = graph_height(&lines, area);
+    let [words, rates, trips] =
+        Layout::vertical([Constraint::Min(1), Constraint::Length(past), Constraint::Length(past)])
+            .areas(area);
     let text: Vec<Line<'_>> = lines.into_iter().map(Line::from).collect();
     frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: true }), words);
     let past = |f: fn(&(u64, u64)) -> u64| row.past.iter().map(f).collect::<Vec<_>>();
     // The same units as in the table.
     draw_past(frame, rates, ("Mbit/s", 1e6), &past(|(rate, _)| *rate));
     draw_past(frame, trips, ("RTT ms", 1e3), &past(|(_, rtt)| *rtt));
+}
+
+/// The height of each of two graphs below `lines`: words come first, and a graph takes three lines or more.
+fn graph_height(lines: &[String], area: Rect) -> u16 {
+    let words: usize = lines.iter().map(|line| wrapped(line, area.width.into()).len()).sum();
+    let left = usize::from(area.height).saturating_sub(words) / 2;
+    u16::try_from(left.min(7)).ok().filter(|height| *height >= 3).unwrap_or(0)
 }
 
 fn sweet_spot(row: &ConnectionRow) -> String {
@@ -343,6 +357,25 @@ mod tests {
         let shown = &lines[1..lines.len() - 1];
         assert_eq!(shown, HELP.lines().collect::<Vec<_>>());
         assert_eq!(lines[lines.len() - 1], "any key goes back");
+    }
+
+    #[test]
+    fn graphs_shrink_before_words_are_cut() {
+        let lines = |count| vec!["x".repeat(120); count];
+        let area = Rect::new(0, 0, 80, 22);
+        // Words that no space breaks take a line each.
+        let of = |count| graph_height(&lines(count), area);
+        assert_eq!([8, 12, 16, 17, 30].map(of), [7, 5, 3, 0, 0]);
+        let broken = vec!["one two ".repeat(15); 4];
+        // 120 characters take two lines of 80.
+        assert_eq!(graph_height(&broken, area), 7);
+        assert_eq!(graph_height(&broken, Rect::new(0, 0, 80, 16)), 4);
+    }
+
+    #[test]
+    fn a_filter_shows_its_part_of_all_connections() {
+        assert_eq!(shown_of(1, 2), "1 of 2 connections");
+        assert_eq!([shown_of(1, 1), shown_of(2, 2)], ["1 connection", "2 connections"]);
     }
 
     #[test]
