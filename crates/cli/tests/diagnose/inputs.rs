@@ -126,7 +126,7 @@ fn one_flow_that_is_left_out_is_not_told_in_the_plural() -> Tested {
     let file = dir.path().join("a.pcap").display().to_string();
     fs::write(&file, capture())?;
     let said = stdout(&sweetspot(&["diagnose", &file, "--flows", "0"])?);
-    assert!(said.contains("1 smaller flow is left out"), "{said}");
+    assert!(said.contains("1 flow is left out"), "{said}");
     Ok(())
 }
 
@@ -175,6 +175,10 @@ fn a_page_needs_nothing_beside_it() -> Tested {
     let at = |name: &str| dir.path().join(name).display().to_string();
     fs::write(at("slow.pcap"), capture())?;
     let output = sweetspot(&["diagnose", &at("slow.pcap"), "--html", &at("page.html")])?;
+    let wrote = format!("wrote {}", at("page.html"));
+    assert!(stderr(&output).contains(&wrote), "{}", stderr(&output));
+    let quiet = sweetspot(&["diagnose", "-q", &at("slow.pcap"), "--html", &at("page.html")])?;
+    assert!(!stderr(&quiet).contains(&wrote), "{}", stderr(&quiet));
     assert!(output.status.success(), "{}", stderr(&output));
     let page = fs::read_to_string(at("page.html"))?;
     for foreign in ["src=", "http:", "https:", "@import", "url("] {

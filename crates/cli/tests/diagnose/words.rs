@@ -42,6 +42,7 @@ fn what_cannot_be_diagnosed_is_refused_in_one_line() -> Tested {
     for missing in ["nosuch.pcap", "/no/such", "./none"] {
         refused(&[missing], 2, &format!("there is no file {missing};"))?;
     }
+    refused(&["192.0.2.7:99999"], 2, "expected a port from 0 to 65535, not 99999")?;
     refused(&["192.0.2.7"], 2, "nor a file or a directory; expected HOST:PORT; write it")?;
     refused(&[], 2, "PID|HOST:PORT|FILE")?;
     // No process has a number beyond the kernel's limit of 2^22.
@@ -148,7 +149,7 @@ fn a_diagnosis_in_a_pipe_is_folded_and_has_the_rtt_that_is_known() -> Tested {
     let file = dir.path().join("ss.log").display().to_string();
     fs::write(&file, OLD_KERNEL)?;
     let text = stdout(&sweetspot(&["diagnose", &file])?);
-    assert!(text.contains("; median round trip 41.5 ms; "), "{text}");
+    assert!(text.contains("; median RTT 41.5 ms; "), "{text}");
     assert!(text.contains("Find where packets are lost."), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     Ok(())

@@ -19,7 +19,9 @@ pub fn write(capture: &Input, report: &DiagnosisReport, out: &Path) -> Result<()
     let flows: Vec<_> = report.flows.iter().cloned().zip(drawings).collect();
     fs::write(out, page(Parts::new(capture.title(), &flows))).map_err(|error| {
         format!("cannot write {}: {error}; give --html a file that you may write to", out.shown())
-    })
+    })?;
+    note!("wrote {}", out.shown());
+    Ok(())
 }
 
 fn page(Parts { title, body, data }: Parts) -> String {

@@ -65,7 +65,24 @@ Examples:
     sweetspot diagnose --follow /var/captures --for 1h
 
   For a script:
-    sweetspot diagnose slow.pcapng --json";
+    sweetspot diagnose slow.pcapng --json
+
+Classes in JSON (class, cause, limits), and their names in the text:
+  opportunity           slow start: the handshake, or too short to leave it
+  congestion            congestion window after loss
+  transport             growing congestion window, without losses
+  receiver_window       receiver's window
+  receiver_application  receiver's application: it leaves data unread
+  sender_window         sender's buffer
+  bandwidth             path at capacity
+  application           application: the sender's has nothing to send
+  waiting_for_peer      waiting for the peer: its next request or answer
+  idle                  idle: neither side has anything to send
+  pacing                pacing: SO_MAX_PACING_RATE
+  stalled               stalled: retransmissions get no answer
+  never_established     never established
+  unknown               unknown; the verdict gives the reason
+Class application includes the causes waiting_for_peer and idle.";
 
 /// Find the limit of a connection, its cause and its fix
 ///
@@ -275,4 +292,22 @@ fn all(directory: &Path, arguments: &DiagnoseArguments) -> Ending {
 #[derive(Debug, serde::Serialize)]
 struct Captures<'a> {
     captures: &'a [directory::Entry],
+}
+
+#[cfg(test)]
+mod tests {
+    use sweetspot_diagnose::Class;
+
+    use super::*;
+
+    #[test]
+    fn the_help_lists_each_class_with_its_name_in_the_text() {
+        for class in Class::ALL {
+            let line = EXAMPLES
+                .lines()
+                .find_map(|line| line.strip_prefix(&format!("  {} ", class.name())));
+            let words = line.map(str::trim_start).unwrap_or_default();
+            assert!(words.starts_with(class.words()), "{}: {words}", class.name());
+        }
+    }
 }

@@ -6,6 +6,7 @@ use sweetspot_diagnose::Flow;
 use sweetspot_scenario::Scenario;
 
 use super::input::Input;
+use sweetspot_program::print::Shown;
 use sweetspot_program::whole_file;
 
 /// Writes the path of the first of `flows` that shows one, the largest first, to `out`.
@@ -18,7 +19,9 @@ pub fn write(capture: &Input, flows: &[Flow], out: &Path) -> Result<(), String> 
         match path.scenario(&title) {
             Ok(text) => {
                 Scenario::parse(&text).map_err(|error| format!("{name}: {error}"))?;
-                return whole_file::write(out, text.as_bytes()).map_err(|error| error.to_string());
+                whole_file::write(out, text.as_bytes()).map_err(|error| error.to_string())?;
+                note!("wrote {}", out.shown());
+                return Ok(());
             }
             Err(reason) => why = why.or(Some(reason.to_string())),
         }

@@ -26,7 +26,11 @@ pub fn report(report: &DiagnosisReport) {
     }
     if report.flows_left_out > 0 {
         out!("");
-        let flows = counted(report.flows_left_out, "smaller flow is", "smaller flows are");
+        let [one, more] = match report.flows.is_empty() {
+            true => ["flow is", "flows are"],
+            false => ["smaller flow is", "smaller flows are"],
+        };
+        let flows = counted(report.flows_left_out, one, more);
         prose(&format!("{flows} left out (--flows N shows more)"));
     }
 }
@@ -57,10 +61,10 @@ fn flow(flow: &Flow) {
     print(&flow.fix);
     let round_trips = match (flow.rtt_min_s, flow.rtt_median_s) {
         (Some(min), Some(median)) => {
-            format!("; round trip {}, median {}", in_time(min), in_time(median))
+            format!("; min RTT {}, median {}", in_time(min), in_time(median))
         }
-        (Some(min), None) => format!("; round trip {}", in_time(min)),
-        (None, Some(median)) => format!("; median round trip {}", in_time(median)),
+        (Some(min), None) => format!("; min RTT {}", in_time(min)),
+        (None, Some(median)) => format!("; median RTT {}", in_time(median)),
         (None, None) => String::new(),
     };
     let retransmitted = match flow.counts_retransmissions {
