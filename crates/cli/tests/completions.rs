@@ -50,7 +50,7 @@ fn bash_offers_the_values_that_have_names() -> Tested {
         ("sweetspot run x.toml --engine ", "sim theory lab"),
         ("sweetspot top --sort ", "traffic bytes rtt retransmitted program"),
         ("sweetspot tune run --via ", "pidfd bpf auto"),
-        ("sweetspot tune daemon --goal ", "throughput less-than-best-effort"),
+        ("sweetspot tune run --goal ", "throughput less-than-best-effort"),
         ("sweetspot advise router --favour ", "throughput short latency"),
         // The text before the colon is not inserted a second time.
         ("sweetspot demo --sizing sobas:p", "paper"),
