@@ -106,10 +106,10 @@ pub struct DryRunCounts {
 }
 
 impl DryRunCounts {
-    /// Counts something that would be written, with this much content.
+    /// Counts something that would be written, with this much content, which a peer may claim at will.
     pub fn note_write(&mut self, bytes: u64) {
         self.write += 1;
-        self.bytes += bytes;
+        self.bytes = self.bytes.saturating_add(bytes);
     }
 }
 
@@ -205,4 +205,16 @@ pub struct OwnAccount<'a> {
     pub reconnects: u32,
     /// Why files were not moved.
     pub failures: &'a [String],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_that_a_peer_claims_cannot_overflow_the_sum() {
+        let mut counts = DryRunCounts::default();
+        [u64::MAX, 1].into_iter().for_each(|bytes| counts.note_write(bytes));
+        assert_eq!((counts.write, counts.bytes), (2, u64::MAX));
+    }
 }
