@@ -593,7 +593,7 @@ fn the_second_download_over_a_path_has_its_window_from_the_first_and_loses_nothi
     // To within a segment, or the scale of the window.
     let has_it = windows.iter().any(|window| (held * 9 / 10..=held * 11 / 10).contains(window));
     assert!(has_it, "{held} and then {windows:?}");
-    // On a machine that pauses, the controller may open the window before so much has come.
+    // The controller may open the window earlier if the machine pauses.
     let may_overflow = windows.iter().any(|window| *window > PATH_AND_BUFFER.get());
     assert!(may_overflow || info.rcv_ooopack == Some(0), "{info:?}");
 }
