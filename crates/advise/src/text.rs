@@ -99,12 +99,16 @@ pub(crate) fn with_error(rate: Rate, error: Rate) -> String {
 
 /// `number` to two significant digits: a simulation of a few runs knows no more.
 pub(crate) fn two_digits(number: f64) -> f64 {
-    format!("{number:.1e}").parse().unwrap_or(number)
+    digits(number, 2)
 }
 
 /// `number` to three significant digits.
 pub(crate) fn three_digits(number: f64) -> f64 {
-    format!("{number:.2e}").parse().unwrap_or(number)
+    digits(number, 3)
+}
+
+fn digits(number: f64, count: usize) -> f64 {
+    format!("{number:.*e}", count - 1).parse().unwrap_or(number)
 }
 
 /// A share of few digits in percent; a small one as a power of ten.

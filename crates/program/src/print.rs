@@ -124,11 +124,6 @@ pub fn width() -> usize {
     columns(terminal_size_of(io::stdout())).map_or(WIDTH, |columns| columns.min(WIDTH))
 }
 
-/// Writes prose to standard output, folded at [`width`] in a pipe, too.
-pub fn prose(words: &str) {
-    out(format_args!("{}", fold(words, width())));
-}
-
 /// Clears the terminal that standard output is, for what is printed next.
 pub fn clear_screen() {
     let _ = io::stdout().lock().write_all(b"\x1b[H\x1b[J");

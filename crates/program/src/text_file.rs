@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::convert::Infallible;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -77,6 +77,16 @@ pub fn scenario_files(path: &Path) -> Vec<PathBuf> {
         });
     }
     files.into_inner()
+}
+
+/// The content of a file of any size, or of standard input if `path` is `-`.
+pub fn whole(path: &Path) -> io::Result<Vec<u8>> {
+    if !is_standard_input(path) {
+        return fs::read(path);
+    }
+    let mut bytes = Vec::new();
+    io::stdin().read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn bytes(path: &Path) -> io::Result<Vec<u8>> {

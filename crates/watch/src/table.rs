@@ -1,8 +1,7 @@
-use std::cmp::Ordering;
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
-use sweetspot_diagnose::live::{Live, OBSERVATION, Period, Side, SlidingLive};
+use sweetspot_diagnose::live::{Live, OBSERVATION, Period, Side, SlidingLive, larger_side};
 use sweetspot_diagnose::{Class, Flow, SENDER_OR_PATH, name_shared_paths, percent};
 use sweetspot_linux::diag::DiagConnection;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
@@ -191,11 +190,7 @@ impl ConnectionRow {
         let moved = [sample.acked, sample.received];
         let (begun, before) = *self.before.get_or_insert((now, moved));
         let [sent, received] = [0, 1].map(|n| moved[n].saturating_sub(before[n]));
-        self.side = match sent.cmp(&received) {
-            Ordering::Greater => Side::Sender,
-            Ordering::Less => Side::Receiver,
-            Ordering::Equal => self.live().side(),
-        };
+        self.side = larger_side(sent, received).unwrap_or(self.live().side());
         let (bytes, time) = (sent.max(received), now.since(begun));
         self.interval = time;
         self.rate = if time > Duration::ZERO { bytes / time } else { Rate::ZERO };

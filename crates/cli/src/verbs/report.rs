@@ -1,5 +1,4 @@
 use std::ffi::OsStr;
-use std::io::{self, Read as _};
 use std::panic;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,6 +9,7 @@ use sweetspot_report::{ResultFile, Sheet, Theme, read_file, report_page, sheets,
 use super::Ending;
 use crate::picture::Converter;
 use sweetspot_program::print::{Shown, is_quiet};
+use sweetspot_program::text_file;
 use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::values::ThemeName;
 use sweetspot_program::whole_file;
@@ -164,14 +164,8 @@ fn in_json(written: &[Written], sheets: &[Sheet]) -> serde_json::Value {
 }
 
 fn open(path: &Path) -> Result<ResultFile, String> {
-    let bytes = if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        io::stdin().read_to_end(&mut bytes).map(|_| bytes)
-    } else {
-        std::fs::read(path)
-    };
-    let bytes =
-        bytes.map_err(|error| format!("{}: {error}; name a file of results", path.shown()))?;
+    let bytes = text_file::whole(path)
+        .map_err(|error| format!("{}: {error}; name a file of results", path.shown()))?;
     let name = path.shown().to_string();
     quietly(|| read_file(&name, bytes, VERSION)).map_err(|error| format!("{name}: {error}"))
 }

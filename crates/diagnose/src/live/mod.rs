@@ -119,7 +119,7 @@ pub enum Side {
 }
 
 /// The direction with more of the bytes that are `sent` and `received`, if one has more.
-fn larger_side(sent: Bytes, received: Bytes) -> Option<Side> {
+pub fn larger_side(sent: Bytes, received: Bytes) -> Option<Side> {
     match sent.cmp(&received) {
         Ordering::Greater => Some(Side::Sender),
         Ordering::Less => Some(Side::Receiver),

@@ -103,6 +103,8 @@ struct Case<'a> {
     /// Its difference from the other cases; empty if it is the only one.
     name: String,
     sides: [Vec<&'a Measured<'a>>; 2],
+    /// Its transfers of both files with the same seed.
+    pairs: Vec<(&'a Measured<'a>, &'a Measured<'a>)>,
 }
 
 impl<'a> Case<'a> {
@@ -119,18 +121,19 @@ impl<'a> Case<'a> {
                 });
                 let name = words.collect::<Vec<_>>().join(", ");
                 let at = cases.iter().position(|case| case.name == name).unwrap_or_else(|| {
-                    cases.push(Case { name, sides: [Vec::new(), Vec::new()] });
+                    cases.push(Case { name, sides: [Vec::new(), Vec::new()], pairs: Vec::new() });
                     cases.len() - 1
                 });
                 cases[at].sides[place].push(measured);
             }
         }
+        for case in &mut cases {
+            case.pairs = Case::paired(&case.sides);
+        }
         cases
     }
 
-    /// Its transfers of both files with the same seed.
-    fn pairs(&self) -> Vec<(&'a Measured<'a>, &'a Measured<'a>)> {
-        let [a, b] = &self.sides;
+    fn paired([a, b]: &[Vec<&'a Measured<'a>>; 2]) -> Vec<(&'a Measured<'a>, &'a Measured<'a>)> {
         // Runs of one seed, by several engines for example, are paired in order.
         let mut waiting: BTreeMap<&str, Vec<&'a Measured<'a>>> = BTreeMap::new();
         for measured in a.iter().rev() {
@@ -144,14 +147,13 @@ impl<'a> Case<'a> {
 
     /// The differences of its pairs, the second file's less the first's.
     fn differences(&self, quantity: &ComparedQuantity) -> Vec<f64> {
-        self.pairs().into_iter().map(|(a, b)| quantity.measured(b) - quantity.measured(a)).collect()
+        self.pairs.iter().map(|(a, b)| quantity.measured(b) - quantity.measured(a)).collect()
     }
 
     /// The mean of one file, over the pairs if there are any; `None` if the file does not have the case.
     fn mean(&self, side: usize, quantity: &ComparedQuantity) -> Option<f64> {
-        let pairs = self.pairs();
-        let of_pairs = pairs.iter().map(|(a, b)| if side == 0 { *a } else { *b });
-        let of_all = self.sides[side].iter().copied().filter(|_| pairs.is_empty());
+        let of_pairs = self.pairs.iter().map(|(a, b)| if side == 0 { *a } else { *b });
+        let of_all = self.sides[side].iter().copied().filter(|_| self.pairs.is_empty());
         let values = of_pairs.chain(of_all).map(|measured| quantity.measured(measured));
         Spread::of(&values.collect::<Vec<_>>()).map(|spread| spread.mean)
     }
@@ -252,7 +254,7 @@ fn title_of_one([a, b]: [&str; 2], case: &Case<'_>) -> String {
         let [before, after] = [0, 1].map(|side| case.mean(side, &QUANTITIES[0]).unwrap_or(0.0));
         return format!("{a} {before:.2} Mbit/s, {b} {after:.2} Mbit/s");
     };
-    let pairs = match case.pairs().len() {
+    let pairs = match case.pairs.len() {
         1 => "one pair".to_owned(),
         count => format!("{count} pairs"),
     };
@@ -302,7 +304,7 @@ fn difference(quantity: &ComparedQuantity, differences: &[f64]) -> Option<MeanDi
 }
 
 fn about(a: &Side<'_>, b: &Side<'_>, cases: &[Case<'_>]) -> String {
-    let pairs: usize = cases.iter().map(|case| case.pairs().len()).sum();
+    let pairs: usize = cases.iter().map(|case| case.pairs.len()).sum();
     let left = a.measured.len() + b.measured.len() - 2 * pairs;
     let mut how =
         "A pair is a transfer of each file with the same variant, scenario, seed and number."
@@ -397,7 +399,7 @@ fn table(names: [&str; 2], cases: &[Case<'_>]) -> Table {
     // The only case has no name.
     let first = usize::from(cases.len() == 1);
     // One pair has no interval.
-    let title = match cases.iter().any(|case| case.pairs().len() > 1) {
+    let title = match cases.iter().any(|case| case.pairs.len() > 1) {
         true => "Differences with the 95 % confidence interval of their mean",
         false => "Differences",
     };

@@ -249,13 +249,10 @@ impl OverTime {
     }
 
     /// The explanation of a goodput above the rate of the link, if there is one.
-    fn goodput_jumps(&self) -> &'static str {
-        let level = self.goodput.marks.iter().find_map(|mark| match mark.place {
-            MarkPosition::Level(at) => Some(at),
-            _ => None,
-        });
+    fn goodput_jumps(&self, path: &SweepPath) -> &'static str {
+        let rate = path.rate_bps as f64 / 1e6;
         let mut points = self.goodput.curves.iter().flat_map(|curve| &curve.points);
-        match level.is_some_and(|level| points.any(|point| point.1 > level)) {
+        match points.any(|point| point.1 > rate) {
             true => {
                 " Goodput follows cumulative ACKs: it rises above the link rate for a moment when a lost packet arrives at last."
             }
@@ -270,10 +267,9 @@ pub fn series(recorded: &[Recorded<'_>], title: Option<String>) -> Sheet {
     let all = &every[..every.len().min(MAX_TRANSFERS)];
     let mut over_time = OverTime::of(all);
     let first = recorded.first().and_then(|first| first.path);
-    if let Some(path) = first.filter(|path| recorded.iter().all(|r| r.path == Some(*path))) {
-        over_time.levels(&path);
-    }
-    let jumps = over_time.goodput_jumps();
+    let path = first.filter(|path| recorded.iter().all(|r| r.path == Some(*path)));
+    path.iter().for_each(|path| over_time.levels(path));
+    let jumps = path.map_or("", |path| over_time.goodput_jumps(&path));
     let OverTime { goodput, window, cwnd: [cwnd, packets], rtt, queue } = over_time;
     let drops = quantity(all, "dropped so far, packets", |row| row.dropped_packets);
     // Where nothing was dropped a line along the axis says nothing.

@@ -3,7 +3,7 @@ use sweetspot_diagnose::report::DiagnosisReport;
 use sweetspot_diagnose::{Flow, counted};
 
 use super::directory::Entry;
-use sweetspot_program::print::{self, Shown, prose};
+use sweetspot_program::print::{self, Shown, spaced};
 
 /// Prints a diagnosis as text.
 pub fn report(report: &DiagnosisReport) {
@@ -12,11 +12,11 @@ pub fn report(report: &DiagnosisReport) {
         (report.packets, report.tcp_segments, print::is_quiet())
     {
         let packets = counted(packets, "packet", "packets");
-        prose(&format!("{packets}, {segments} of them TCP"));
+        spaced(&format!("{packets}, {segments} of them TCP"));
         begun = true;
     }
     for remark in &report.remarks {
-        prose(&format!("note: {remark}"));
+        spaced(&format!("note: {remark}"));
     }
     for each in &report.flows {
         if std::mem::replace(&mut begun, true) {
@@ -31,7 +31,7 @@ pub fn report(report: &DiagnosisReport) {
             false => ["smaller flow is", "smaller flows are"],
         };
         let flows = counted(report.flows_left_out, one, more);
-        prose(&format!("{flows} left out (--flows N shows more)"));
+        spaced(&format!("{flows} left out (--flows N shows more)"));
     }
 }
 
@@ -39,7 +39,7 @@ pub fn report(report: &DiagnosisReport) {
 pub fn entry(entry: &Entry) {
     out!("== {}", entry.file.shown());
     if let Some(error) = &entry.error {
-        prose(&format!("note: {error}"));
+        spaced(&format!("note: {error}"));
     }
     entry.report.iter().for_each(report);
     out!("");
@@ -56,7 +56,7 @@ fn in_time(seconds: f64) -> String {
 
 fn flow(flow: &Flow) {
     out!("{} -> {}", flow.source, flow.destination);
-    let print = |words: &str| prose(&format!("  {words}"));
+    let print = |words: &str| spaced(&format!("  {words}"));
     print(&flow.verdict.words);
     print(&flow.fix);
     let round_trips = match (flow.rtt_min_s, flow.rtt_median_s) {

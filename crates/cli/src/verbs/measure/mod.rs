@@ -276,7 +276,7 @@ impl SharedArguments {
         let file = path_file::PathFile::new(&measured);
         if let Some(path) = &self.scenario {
             whole_file::write(path, file.clone()?.text.as_bytes())?;
-            self.tell_written(path);
+            note!("wrote {}", path.shown());
         }
         let load = measured.report.directions.first().and_then(|first| first.load.as_ref());
         let carried = load.and_then(|load| load.goodput.value());
@@ -323,15 +323,9 @@ impl SharedArguments {
             let verdict = verdict::verdict(measured, outlook);
             let page = page::page(measured, outlook, &verdict, verb);
             whole_file::write(path, page.as_bytes())?;
-            self.tell_written(path);
+            note!("wrote {}", path.shown());
         }
         Ok(())
-    }
-
-    fn tell_written(&self, path: &Path) {
-        if !self.quiet {
-            err!("wrote {}", path.shown());
-        }
     }
 
     /// The host and port, if no ticket was given but those.

@@ -13,18 +13,15 @@ use sweetspot_program::whole_file;
 use sweetspot_scenario::{Reverse, Scenario};
 use sweetspot_sim::Simulator;
 use sweetspot_statistics::mean_interval;
-use sweetspot_units::{Bytes, Duration, Volume};
+use sweetspot_units::{Bytes, Duration, Probability, Volume};
 
 use super::SweepArguments;
 use crate::verbs::Ending;
 
 /// Reads the distance from the best window at which the search ends.
 pub fn tolerance(text: &str) -> Result<f64, String> {
-    let share = match text.strip_suffix('%') {
-        Some(percent) => percent.trim_end().parse().map(|percent: f64| percent / 100.0),
-        None => text.parse(),
-    };
-    let share = share.ok().filter(|share| (1e-4..=1.0).contains(share));
+    let share =
+        text.parse().ok().map(Probability::get).filter(|share| (1e-4..=1.0).contains(share));
     share.ok_or_else(|| "write a share between 0.0001 and 1, such as 0.005 or 0.5%".to_owned())
 }
 

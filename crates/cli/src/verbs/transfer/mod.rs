@@ -8,7 +8,7 @@ mod words;
 use std::error::Error;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{IsTerminal, LineWriter, Read};
+use std::io::{IsTerminal, LineWriter};
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -27,6 +27,7 @@ use super::{Ending, Fallible};
 use crate::option_hints::{self, Asker, with_options};
 use crate::own_files::own_identity;
 use sweetspot_program::print::{Shown, system, try_out};
+use sweetspot_program::text_file;
 use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::values::congestion;
 pub use values::{sizing, sizing_of_path, streams, waiting_time};
@@ -217,17 +218,10 @@ fn read_small(file: &Path, option: &str) -> Result<String, String> {
 }
 
 fn read_bytes(file: &Path, option: &str) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
-    let read = if file == Path::new("-") {
-        std::io::stdin().read_to_end(&mut bytes)
-    } else {
-        File::open(file).and_then(|mut file| file.read_to_end(&mut bytes))
-    };
-    read.map_err(|error| {
+    text_file::whole(file).map_err(|error| {
         let (file, why) = (file.shown(), system(&error));
         format!("{option} {file}: {why}; check the path and its permissions")
-    })?;
-    Ok(bytes)
+    })
 }
 
 /// Reports on transfers: progress and words on standard error, JSON on standard output.

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use sweetspot_control::policy::loopback;
 use sweetspot_control::{Goal, TuneEvent, TuneEventKind, TuneSummary};
+use sweetspot_diagnose::counted;
 use sweetspot_kernel::KernelError;
 use sweetspot_linux::{clock, sysctl};
 use sweetspot_tune::{Exporter, TunerOptions, TunerSnapshot};
@@ -218,8 +219,8 @@ impl EventLog {
             return;
         }
         if self.dry_run {
-            let connections = if count == 1 { "connection" } else { "connections" };
-            err!("sweetspot: dry run: {count} {connections} would be tuned; none was changed");
+            let connections = counted(count as u64, "connection", "connections");
+            err!("sweetspot: dry run: {connections} would be tuned; none was changed");
             return;
         }
         let [begun, now] = [self.begun, clock::wall()].map(|time| time.as_secs_f64());

@@ -151,10 +151,14 @@ impl IncomingFiles {
         what: impl Display,
         bytes: u64,
     ) -> (Answer, Option<T>) {
+        self.note_would_write(path, what, bytes);
+        (Answer::All, None)
+    }
+
+    pub(super) fn note_would_write(&self, path: &RelativePath, what: impl Display, bytes: u64) {
         let mut state = lock(&self.state);
         state.would_move.add(format!("{path} ({what})"));
         state.would.note_write(bytes);
-        (Answer::All, None)
     }
 
     fn would_update<T>(&self, path: &RelativePath) -> (Answer, Option<T>) {

@@ -55,11 +55,7 @@ impl IncomingFiles {
         match sent {
             Some(_) if self.policy.dry_run => {
                 let size = file.size.unwrap_or(0);
-                {
-                    let mut state = lock(&self.state);
-                    state.would_move.add(format!("{} ({})", file.path, Bytes::new(size)));
-                    state.would.note_write(size);
-                }
+                self.note_would_write(&file.path, Bytes::new(size), size);
                 // Another hash than its own tells the sender.
                 self.close(file, Ok((here.unwrap_or(UNKNOWN_HASH), Fate::Written)));
             }
