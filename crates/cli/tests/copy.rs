@@ -285,7 +285,7 @@ fn what_is_wrong_with_the_far_end_is_said_in_one_line() {
     let nowhere = ssh.far("no/such/directory/x");
     failed(
         ssh.copy("", &[source, &nowhere, "--retry-for", "1ms"]),
-        &["no/such/directory/x", "it does not exist"],
+        &["no/such/directory/x", "parent directory does not exist"],
     );
     let nothing = ssh.far("nothing");
     let here = ssh.path("here").display().to_string();
