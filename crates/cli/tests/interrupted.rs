@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use sweetspot_linux::clock;
-use sweetspot_linux::signals::Signal;
+use sweetspot_linux::signals::{CLEANING_TIME, Signal};
 use sweetspot_units::Duration;
 
 type Tested = Result<(), Box<dyn Error>>;
@@ -18,6 +18,14 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_sweetspot");
 /// Runs `arguments` with an open standard input, and interrupts it once it catches the signal or holds it back; `None` if this process
 /// ignores the signal, and so does its child.
 fn interrupted(arguments: &[&str]) -> Result<Option<Output>, Box<dyn Error>> {
+    interrupted_with(arguments, || {})
+}
+
+/// The same; `afterwards` runs once the signal is sent.
+fn interrupted_with(
+    arguments: &[&str],
+    afterwards: impl FnOnce(),
+) -> Result<Option<Output>, Box<dyn Error>> {
     let signal = Signal::INTERRUPT;
     if sweetspot_testing::is_ignored(signal.number()) {
         sweetspot_testing::skipped("SIGINT is ignored here");
@@ -35,6 +43,7 @@ fn interrupted(arguments: &[&str]) -> Result<Option<Output>, Box<dyn Error>> {
         clock::sleep_until(clock::now() + Duration::from_millis(10));
     }
     signal.send(child.id());
+    afterwards();
     let output = child.wait_with_output()?;
     drop(input);
     Ok(Some(output))
@@ -81,13 +90,19 @@ fn an_interrupted_measurement_prints_its_results_so_far_or_says_where_they_are()
     let output = server.stdout.take().ok_or("no output")?;
     BufReader::new(output).read_line(&mut ticket)?;
     let series = scratch.path().join("day.jsonl").display().to_string();
-    let once = interrupted(&["measure", ticket.trim()]);
+    // The step under way waits for the server for longer than other verbs have to clean up.
+    let pause = (CLEANING_TIME + Duration::from_millis(500)).as_secs_f64();
+    let held_up = format!("kill -STOP {0}; sleep {pause}; kill -CONT {0}", server.id());
+    let once = interrupted_with(&["measure", ticket.trim()], || {
+        let done = Command::new("sh").args(["-c", &held_up]).status();
+        assert!(done.is_ok_and(|status| status.success()));
+    });
     let watched = interrupted(&["measure", ticket.trim(), "--watch", "1h", "--series", &series]);
     server.kill()?;
     server.wait()?;
     let Some((once, watched)) = once?.zip(watched?) else { return Ok(()) };
     let said = String::from_utf8_lossy(&once.stderr);
-    assert!(said.contains("interrupted; the results so far follow"), "{said}");
+    assert!(said.contains("interrupted; this step ends first"), "{said}");
     assert_eq!(once.status.code(), Some(130), "{said}");
     let card = String::from_utf8_lossy(&once.stdout);
     assert!(card.starts_with("Path to 127.0.0.1:"), "{card}");

@@ -55,4 +55,9 @@ impl Interruption {
         sleep_until(due.min(now() + LONG));
         Ok(None)
     }
+
+    /// The same.
+    pub fn code_by(&mut self, due: Time) -> io::Result<Option<u8>> {
+        self.wait_until(due)
+    }
 }

@@ -26,12 +26,20 @@ impl Interruption {
     /// Waits for a signal until `due`, or a shorter time. `Some` is the shell's exit code for the signal; from then on the
     /// program has [`signals::CLEANING_TIME`] to clean up and end.
     pub fn wait_until(&mut self, due: Time) -> io::Result<Option<u8>> {
-        let event = self.0.next_event_by(due)?;
-        let Some(ProcessEvent::Signal(signal) | ProcessEvent::TerminalSignal(signal)) = event
-        else {
-            return Ok(None);
-        };
-        signals::end_within(signals::CLEANING_TIME, signal.exit_code());
-        Ok(Some(signal.exit_code()))
+        let code = self.code_by(due)?;
+        if let Some(code) = code {
+            signals::end_within(signals::CLEANING_TIME, code);
+        }
+        Ok(code)
+    }
+
+    /// Like [`Interruption::wait_until`], for work that may take its time to end: the caller ends the program.
+    pub fn code_by(&mut self, due: Time) -> io::Result<Option<u8>> {
+        Ok(match self.0.next_event_by(due)? {
+            Some(ProcessEvent::Signal(signal) | ProcessEvent::TerminalSignal(signal)) => {
+                Some(signal.exit_code())
+            }
+            _ => None,
+        })
     }
 }

@@ -51,7 +51,13 @@ Examples:
     sweetspot measure sweetspot1:... --watch 10min --times 144 \\
       --series day.jsonl --scenario day.toml
   From any TCP server, by its handshakes:
-    sweetspot measure example.org:443";
+    sweetspot measure example.org:443
+
+Ctrl-C ends the measurement after its present step, which can take 15 seconds,
+and prints the results so far. A second one ends it at once, without results.
+
+Exit codes: 0 the measurement is complete, or its budget is spent; 1 it failed;
+2 the command line is wrong; or 128 + n if signal n ended it early.";
 
 /// Measure the path to a host that runs `sweetspot serve`
 ///
@@ -68,8 +74,9 @@ pub struct MeasureArguments {
     /// Never fill a queue, and so do not measure buffer, queue discipline or delay under load
     #[arg(long)]
     gentle: bool,
-    /// Measure for 15 to 30 seconds, and print a line for each direction: the rate, the RTT idle and under load, and its grade;
-    /// for the first also the simulated rate and RTT of CUBIC with a window of the right size, beside the kernel's
+    /// Measure for 15 to 30 seconds (not with --gentle), and print a line for each direction: the rate, the RTT idle and under
+    /// load, and its grade; for the first also the simulated rate and RTT of CUBIC with a window of the right size, beside the
+    /// kernel's
     #[arg(long, conflicts_with_all = ["gentle", "watch"])]
     quick: bool,
     /// Direction to measure; --scenario writes its path
@@ -304,7 +311,7 @@ impl SharedArguments {
                 ControlFlow::Continue(())
             })
         };
-        let words = "sweetspot: interrupted; the results so far follow after this step (Ctrl-C again: none)";
+        let words = "sweetspot: interrupted; this step ends first, then the results so far follow (Ctrl-C again: none)";
         progress::until_stopped(work, || {
             if !self.quiet {
                 err!("{words}");

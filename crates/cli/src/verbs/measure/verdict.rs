@@ -73,22 +73,38 @@ fn at_a_window(outlook: &Outlook, measured: Option<Rate>) -> String {
     let Some((window, held)) = outlook.window_bytes.zip(outlook.window.as_ref()) else {
         return String::new();
     };
-    let (window, rate) = (Bytes::new(window), ranged(held, outlook));
-    let mut words = match is_slower(held, measured) {
-        true => format!("; {} with a window of {window} would be slower: {rate}", held.congestion),
-        false => {
-            format!("; {} with a window of {window}: {rate}, {}", held.congestion, ms(held.rtt_s))
+    let window = Bytes::new(window);
+    let (name, rate, rtt) = (held.congestion, known_rate(held, outlook), ms(held.rtt_s));
+    let kernel = outlook.congestion.iter().find(|free| free.congestion == name);
+    let free = kernel.map(|free| (Significant::<3>(free.goodput_bps / 1e6), ms(free.rtt_s)));
+    let mut words = match (is_slower(held, measured), free) {
+        (true, Some((free, _))) if kernel.is_some_and(|kernel| is_slower(kernel, measured)) => {
+            format!(
+                "; simulated: {name} is slower with any window, {rate} with {window}, {free} Mbit/s with the kernel's"
+            )
+        }
+        (true, _) => format!("; simulated: {name} with a window of {window} is slower, {rate}"),
+        (false, free) => {
+            let with =
+                format!("; simulated: {name} with a window of {window} reaches {rate}, {rtt}");
+            let free = free.map(|(rate, rtt)| format!("; with the kernel's {rate} Mbit/s, {rtt}"));
+            with + &free.unwrap_or_default()
         }
     };
-    let kernel = outlook.congestion.iter().find(|free| free.congestion == held.congestion);
-    if let Some(free) = kernel {
-        let mbit = Significant::<3>(free.goodput_bps / 1e6);
-        words += &format!("; with the kernel's: {mbit} Mbit/s, {}", ms(free.rtt_s));
-    }
     if !outlook.assumed.is_empty() {
         words += &format!(" (assumed, not measured: {})", outlook.assumed.join("; "));
     }
     words
+}
+
+/// The rate with its interval. Random loss explains a lower end that is well below the mean: few packets bound it badly.
+fn known_rate(held: &Expected, outlook: &Outlook) -> String {
+    let (mean, low) = (held.goodput_bps, held.goodput_low_bps);
+    if outlook.is_upper_bound || low >= SLOWER * mean {
+        return ranged(held, outlook);
+    }
+    let [mean, low] = [mean, low].map(|bps| Significant::<3>(bps / 1e6));
+    format!("{mean} Mbit/s ({low} at the most random loss that the measurement allows)")
 }
 
 /// Whether a window keeps the measured rate and removes more than [`WORTH`] from the round trip under load.
@@ -171,6 +187,24 @@ mod tests {
         assert!(words.contains("random loss was not measured"), "{words}");
         assert!(!words.contains("window of"), "{words}");
         assert!(!is_worth_a_window(&unknown, measured, Duration::from_millis(80)));
+    }
+
+    #[test]
+    fn a_wide_interval_is_explained_and_no_window_is_blamed_for_a_loss() {
+        let (slow, fast) = (Rate::from_mbit_per_second(20), Rate::from_mbit_per_second(40));
+        // 20 Mbit/s in the mean, with any window.
+        let at_least = |low: f64| {
+            let outlook = outlook([20.0; 3]);
+            let free = outlook.congestion[0].clone();
+            let window = Some(Expected { goodput_low_bps: low * 1e6, ..free });
+            Outlook { window, ..outlook }
+        };
+        // 15 is less than nine tenths of 20.
+        let words = at_a_window(&at_least(15.0), Some(slow));
+        assert!(words.contains("(15 at the most random loss"), "{words}");
+        assert!(at_a_window(&at_least(19.0), Some(slow)).contains("(19 to 20)"));
+        let words = at_a_window(&at_least(20.0), Some(fast));
+        assert!(words.contains("is slower with any window"), "{words}");
     }
 
     #[test]
