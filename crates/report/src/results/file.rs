@@ -47,10 +47,13 @@ pub enum ReadError {
     DamagedJson(String),
     /// JSON, but not a result.
     #[error(
-        "it is JSON, but not a result of sweetspot; give the outcome of a run or of a demo, the results \
+        "it is JSON that no report shows; give the outcome of a run or of a demo, the results \
          of a sweep, or a time series"
     )]
     Alien,
+    /// Of another verb, which draws it itself.
+    #[error("it is a measured path; `sweetspot measure --html FILE` draws one")]
+    MeasuredPath,
     /// A result that this version does not understand.
     #[error(
         "it is a {kind} of sweetspot {theirs}, which sweetspot {ours} cannot read ({reason}); \
@@ -174,7 +177,11 @@ fn one(value: Value, ours: &str) -> Result<ResultFile, ReadError> {
         let row = serde_json::from_value(value).map_err(|_| ReadError::Alien)?;
         return Ok(ResultFile::Series(SeriesFile { version: None, rows: vec![row] }));
     }
-    Err(ReadError::Alien)
+    Err(if has("round_trip") && has("directions") {
+        ReadError::MeasuredPath
+    } else {
+        ReadError::Alien
+    })
 }
 
 /// A file of one JSON object per line; `None` if it is not even that. A torn last line, of a

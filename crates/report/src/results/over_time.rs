@@ -187,6 +187,12 @@ fn round_trips(all: &[TransferRows<'_>]) -> Plot {
 }
 
 /// Each picture with a level that the path sets, if all series are of one path.
+/// The name of an event: a larger window than `before` is no new limit, as in the output of `run`.
+fn step(event: &str, before: Option<f64>, window: Option<f64>) -> &str {
+    let is_raised = before.zip(window).is_some_and(|(before, window)| window > before);
+    if event == "limited" && is_raised { "raised" } else { event }
+}
+
 #[derive(Debug)]
 struct OverTime {
     goodput: Plot,
@@ -201,10 +207,13 @@ impl OverTime {
         let mut window =
             quantity(all, "advertised window, kB", |row| row.window_bytes.map(|w| w / 1e3));
         for (group, (_, rows)) in all.iter().enumerate() {
+            let mut before = None;
             for row in rows {
                 if let Some(event) = &row.event {
-                    let words = format!("{:.2} s: {event}", row.t_s);
+                    let words =
+                        format!("{:.2} s: {}", row.t_s, step(event, before, row.window_bytes));
                     window.mark(words, group, MarkPosition::Moment(row.t_s));
+                    before = row.window_bytes.or(before);
                 }
             }
         }
@@ -297,6 +306,14 @@ pub fn series(recorded: &[Recorded<'_>], title: Option<String>) -> Sheet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_smaller_window_is_a_new_limit() {
+        assert_eq!(step("limited", None, Some(9.0)), "limited");
+        assert_eq!(step("limited", Some(9.0), Some(10.0)), "raised");
+        assert_eq!(step("limited", Some(9.0), Some(8.0)), "limited");
+        assert_eq!(step("holding", Some(9.0), Some(10.0)), "holding");
+    }
 
     #[test]
     fn the_wait_for_the_first_byte_does_not_count_and_a_stall_does() {
