@@ -183,7 +183,7 @@ fn files_that_are_no_results_are_named_with_what_they_are() -> Tested {
     let here = directory.path();
     let files = [
         ("empty.json", "", "it is empty"),
-        ("other.json", "{\"name\": 1}", "not a result of sweetspot"),
+        ("other.json", "{\"name\": 1}", "JSON that no report shows"),
         ("words.txt", "nothing\nat all\n", "neither JSON"),
         (
             "best.json",
@@ -192,6 +192,7 @@ fn files_that_are_no_results_are_named_with_what_they_are() -> Tested {
         ),
         ("torn.json", "{\"name\": ", "it begins like JSON"),
         ("table.toml", "[path]\nrate = 1\n", "neither JSON"),
+        ("path.json", "{\"round_trip\": {}, \"directions\": []}", "measure --html FILE"),
         ("tune.jsonl", "{\"t_s\": 1.5, \"event\": \"taken\", \"pid\": 63}\n", "ui --watch FILE"),
         (
             "new.json",
@@ -315,6 +316,10 @@ fn a_sweep_ends_with_its_verdict_which_names_ties() -> Tested {
     // The RTT is 140 / 125 of 20 ms.
     let end = " Mbit/s, RTT 22.4 ms; as fast: transfer.0.sizing=fixed:160pkt.";
     assert!(last.ends_with(end), "{theory}");
+    let line = ["sweep", "small.toml", "--set", "transfer.0.count=2", "--over", windows];
+    let several = sweetspot(directory.path(), &line).output()?;
+    let several = String::from_utf8(several.stdout)?;
+    assert!(several.contains(" (first transfer): "), "{several}");
     let sim = said("sim")?;
     let last = sim.lines().last().unwrap_or_default();
     assert_eq!(last, "One seed: --seeds 8 separates differences from chance.", "{sim}");
@@ -483,6 +488,10 @@ fn an_option_of_the_search_is_refused_without_it() -> Tested {
     let output = sweetspot(directory.path(), &line).output()?;
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("--tolerance is for --find-best"), "{}", stderr(&output));
+    let line = ["sweep", "small.toml", "--find-best", "--engine", "theory"];
+    let output = sweetspot(directory.path(), &line).output()?;
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--find-best always simulates"), "{}", stderr(&output));
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use sweetspot_units::Duration;
 use super::Ending;
 use sweetspot_program::bundled;
 use sweetspot_program::engine::{EngineAnswer, EngineName};
-use sweetspot_program::print::{Shown, out_whole};
+use sweetspot_program::print::{self, Shown, out_whole};
 use sweetspot_program::progress;
 use sweetspot_program::scenario_file::{read, seed, text};
 use sweetspot_program::text_file;
@@ -40,7 +40,7 @@ pub struct RunArguments {
     /// A TOML file (man sweetspot-scenario; `-`: standard input), or @NAME of a scenario that comes with the program, such as
     /// @elephants
     scenario: PathBuf,
-    /// Engine
+    /// How to run it: sim, packet by packet; theory, by closed forms; lab, on this machine's kernel
     #[arg(long, value_enum, default_value_t = EngineName::Sim)]
     engine: EngineName,
     /// Use this seed instead of the scenario's
@@ -117,7 +117,9 @@ pub fn run(arguments: RunArguments) -> Ending {
         out!("{}", serde_json::to_string_pretty(&finished)?);
     } else {
         people::print_for_people(&scenario, &finished.outcome);
-        if let Some(certificate) = &finished.certificate {
+        if let Some(certificate) = &finished.certificate
+            && (!print::is_quiet() || !certificate.trust)
+        {
             out!("\n{}", certificate.text.trim_end());
         }
     }

@@ -4,6 +4,7 @@ use sweetspot_program::print::{self, spaced, wrapped};
 use sweetspot_scenario::{
     ControllerEvent, CrossOutcome, Derivation, Outcome, Scenario, TransferOutcome,
 };
+use sweetspot_statistics::Sorted;
 use sweetspot_units::{Bytes, Duration, Rate, Significant, grouped};
 
 /// Prints the outcome.
@@ -13,7 +14,9 @@ pub fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
         title => title,
     };
     wrapped(&format!("{title} ({} engine, seed {})", outcome.engine, outcome.seed), "");
-    for (i, t) in outcome.transfers.iter().enumerate() {
+    let all = &outcome.transfers;
+    let shown = if all.len() > MAX_DETAILED { MAX_DETAILED } else { all.len() };
+    for (i, t) in all.iter().enumerate().take(shown) {
         match why_nothing_moved(scenario, i, t) {
             Some(why) => {
                 wrapped(&format!("transfer {i}: nothing measured, {why} [{}]", t.sizing), "");
@@ -21,6 +24,12 @@ pub fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
             None => print_transfer(i, t, scenario.transfers.get(i).and_then(|t| t.size)),
         }
         print_events(&t.events);
+    }
+    if shown < all.len() {
+        wrapped(&format!("{} more transfers: --json and --out have each", all.len() - shown), "");
+    }
+    if let Some(line) = all_together(all) {
+        wrapped(&line, "");
     }
     for (i, c) in outcome.cross.iter().enumerate() {
         let loss = share(c.loss_rate);
@@ -56,6 +65,19 @@ pub fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
             wrapped(&format!("{events}{forwarded} packets forwarded, {:.3} s", outcome.wall_s), "");
         }
     }
+}
+
+/// Transfers with a line each, and lines for their events.
+const MAX_DETAILED: usize = 20;
+
+/// The goodput of several transfers; `None` for one.
+fn all_together(all: &[TransferOutcome]) -> Option<String> {
+    let rates: Sorted = all.iter().map(|transfer| transfer.goodput_bps).collect();
+    let [low, median, high] = rates.quantiles([0.0, 0.5, 1.0])?.map(Rate::from_f64);
+    let sum = Rate::from_f64(rates.iter().sum());
+    (all.len() > 1).then(|| {
+        format!("all {} transfers: {sum}; each {low} to {high}, median {median}", all.len())
+    })
 }
 
 /// A line for each event.
@@ -220,6 +242,17 @@ mod tests {
         let scenario = Scenario::parse_with(text, &changes).unwrap();
         let outcome = engine.run(&scenario, &mut NoRecorder).unwrap();
         (scenario, outcome)
+    }
+
+    #[test]
+    fn several_transfers_have_a_sum() {
+        let (_, outcome) = outcome_of(&[], &Simulator);
+        assert_eq!(all_together(&outcome.transfers), None);
+        let transfer = &outcome.transfers[0];
+        let at = |mbit: f64| TransferOutcome { goodput_bps: mbit * 1e6, ..transfer.clone() };
+        let words = all_together(&[at(4.0), at(1.0), at(3.0)]);
+        let expected = "all 3 transfers: 8 Mbit/s; each 1 Mbit/s to 4 Mbit/s, median 3 Mbit/s";
+        assert_eq!(words.as_deref(), Some(expected));
     }
 
     #[test]

@@ -134,13 +134,12 @@ fn headline(found: &Mft, seeds: u64) -> Vec<String> {
     if smallest != best {
         let (window, rate, rtt, best_bps) = show(best);
         let gain = (best_bps / smallest_bps - 1.0) * 100.0;
-        let chance = match gain > 0.5 {
-            true => format!(", which {seeds} seeds cannot tell from chance"),
-            false => String::new(),
+        let within = match gain > 0.5 {
+            true => format!("that {seeds} seeds cannot tell from the fastest"),
+            false => "within 0.5 % of the highest rate".to_owned(),
         };
         lines.push(format!(
-            "This is the smallest window as fast as any. The fastest, {window} packets, has {rate} and RTT {rtt}: it gains \
-             {gain:.2} %{chance}."
+            "This is the smallest window {within}: {window} packets, {rate} (+{gain:.2} %), RTT {rtt}."
         ));
     }
     lines
@@ -276,7 +275,7 @@ mod tests {
         let several = found(&[(115, 30e6), (162, 38.55e6), (483, 38.56e6), (700, 38e6)], 483);
         let expected = [
             "38.55 Mbit/s with a window of 162 packets, RTT 1.62 s",
-            "This is the smallest window as fast as any. The fastest, 483 packets, has 38.56 Mbit/s and RTT 4.83 s: it gains 0.03 %.",
+            "This is the smallest window within 0.5 % of the highest rate: 483 packets, 38.56 Mbit/s (+0.03 %), RTT 4.83 s.",
         ];
         assert_eq!(headline(&several, 1), expected);
         let json = json(&elephants(&[]), &several, 1);

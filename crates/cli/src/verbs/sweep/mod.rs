@@ -29,7 +29,8 @@ use sweetspot_program::whole_file;
 #[command(after_help = "\
 Every combination of the values runs under the same seeds, on all cores. With
 --out, finished runs are kept in FILE.journal beside it: the same command
-continues after an interruption. The lines below the table name the fastest
+continues after an interruption, and you may remove the journal after a complete
+sweep. The lines below the table name the fastest
 combination or, of those that are as fast, the one with the smallest window or
 the shortest RTT. As fast: slower by at most 0.5 %, or by at most 2 % and by no
 more than chance explains.
@@ -53,7 +54,7 @@ pub struct SweepArguments {
     over: Vec<String>,
     /// Search for the smallest window at which the first transfer is as fast as with any, in the simulator, and print
     /// every window tried; --out FILE.json keeps what --json prints
-    #[arg(long, conflicts_with_all = ["over", "engine"])]
+    #[arg(long, conflicts_with = "over")]
     find_best: bool,
     /// Stop the search within this share of the best window, such as 0.005 or 0.5% [default: 0.005]
     #[arg(long, value_name = "SHARE", value_parser = best::tolerance)]
@@ -61,7 +62,7 @@ pub struct SweepArguments {
     /// Seeds per combination, starting with the scenario's; the table shows mean and 95 % confidence
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seeds)]
     seeds: u64,
-    /// Engine; the lab does one run at a time
+    /// How to run them: sim, packet by packet; theory, by closed forms; lab, on this machine's kernel, one run at a time
     #[arg(long, value_enum, default_value_t = EngineName::Sim)]
     engine: EngineName,
     /// Write the results: FILE.csv or FILE.parquet, one row per run and transfer; FILE.json, whole
@@ -103,13 +104,16 @@ pub fn run(arguments: SweepArguments) -> Ending {
         return Ok(ExitCode::SUCCESS);
     }
     if arguments.find_best {
+        if arguments.engine != EngineName::Sim {
+            return Ok(usage_error::said("--find-best always simulates; leave out --engine"));
+        }
         return best::run(&arguments);
     }
     if arguments.tolerance.is_some() {
         return Ok(usage_error::said("--tolerance is for --find-best; add it, or leave it out"));
     }
     if arguments.over.is_empty() {
-        return Ok(usage_error::said("give values with --over or --find-best; try '--help'"));
+        return Ok(usage_error::said("give --over KEY=VALUES or --find-best; try '--help'"));
     }
     match run_all(&arguments) {
         Err(error) if is_not_covered(error.as_ref()) => {
@@ -275,6 +279,11 @@ fn verdict(keys: &[String], points: &[SweepPoint], engine: EngineName) -> Option
         let rtt = points[place].rtt().map_or(String::new(), |rtt| format!(", RTT {rtt}"));
         format!("{}, {}{rtt}", name(place), Rate::from_f64(goodput_bps))
     };
+    let mut outcomes = points.iter().flat_map(|point| &point.outcomes);
+    let of_first = match outcomes.any(|outcome| outcome.transfers.len() > 1) {
+        true => " (first transfer)",
+        false => "",
+    };
     let values: Vec<&[String]> = points.iter().map(|point| point.values.as_slice()).collect();
     let rtts: Vec<Option<Duration>> = points.iter().map(SweepPoint::rtt).collect();
     let first = show(fastest.place, fastest.goodput_bps);
@@ -288,10 +297,10 @@ fn verdict(keys: &[String], points: &[SweepPoint], engine: EngineName) -> Option
                 [] => "Fastest",
                 _ => "No clear winner; highest mean",
             };
-            return Some(format!("{title}: {clauses}.{more}{chance}"));
+            return Some(format!("{title}{of_first}: {clauses}.{more}{chance}"));
         }
     };
-    Some(format!("Best: {}: {because}, {first}.{more}{chance}", show(place, goodput_bps)))
+    Some(format!("Best{of_first}: {}: {because}, {first}.{more}{chance}", show(place, goodput_bps)))
 }
 
 fn keys(sweep: &Sweep) -> Vec<String> {
