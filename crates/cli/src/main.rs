@@ -73,7 +73,7 @@ enum Verb {
     /// Compare ways to size the window on this machine's kernel
     Demo(verbs::demo::DemoArguments),
     Emulate(verbs::emulate::EmulateArguments),
-    /// Run a scenario
+    /// Simulate a scenario, or run it on this machine's kernel
     Run(verbs::run::RunArguments),
     /// Run a scenario with many values, or search for its best window
     Sweep(verbs::sweep::SweepArguments),

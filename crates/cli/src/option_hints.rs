@@ -97,11 +97,7 @@ const HINTS: &[Hint] = &[
         "`run --out` and `sweep --out` write such files",
         &[A::Other],
     ),
-    (
-        "but not a result of sweetspot",
-        "`run --out` and `sweep --out` write such files",
-        &[A::Other],
-    ),
+    ("JSON that no report shows", "`run --out` and `sweep --out` write such files", &[A::Other]),
 ];
 
 /// `line`, which a library or a peer wrote, with the option of `asker` that mends its fault.

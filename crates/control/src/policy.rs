@@ -105,7 +105,7 @@ pub enum ValueError {
     #[error("there is no such user; give the number that id -u prints")]
     NoSuchUser,
     /// A port or a range of ports is expected.
-    #[error("write a port like 443, or \"8000-8999\"")]
+    #[error("write a port like 443, or a range like \"8000-8999\" with the lower port first")]
     Ports,
     /// An address or a prefix is expected.
     #[error("write it like \"10.0.0.0/8\", \"2001:db8::/32\" or \"192.0.2.7\"")]

@@ -8,7 +8,7 @@
 //!
 //! A process that starts with SIGHUP ignored, as nohup(1) does it, keeps running when its terminal goes.
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::mem;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
@@ -105,7 +105,7 @@ pub fn prepare() {
     }
 }
 
-/// Writes `line` to standard error when SIGINT comes, which then ends this process as ever; processes that it forks write none.
+/// Writes `line` to standard error, on a terminal in place of the line of progress, when SIGINT comes, which then ends this process as ever; processes that it forks write none.
 /// Nothing, if it is ignored.
 pub fn tell_when_interrupted(line: String) {
     static LINE: OnceLock<(u32, String)> = OnceLock::new();
@@ -120,6 +120,8 @@ pub fn tell_when_interrupted(line: String) {
             }
         }
     }
+    let start = if std::io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
+    let line = format!("{start}{line}");
     if is_ignored(libc::SIGINT) || LINE.set((std::process::id(), line)).is_err() {
         return;
     }

@@ -65,8 +65,8 @@ pub enum PathError {
         /// The fault in the value.
         source: UnitError,
     },
-    /// A value is out of range.
-    #[error("path: {key}={value} is impossible: {why}")]
+    /// A value is out of range, or not one of the words allowed.
+    #[error("path: {key}={value}: {why}")]
     Impossible {
         /// The key.
         key: String,

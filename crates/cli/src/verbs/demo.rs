@@ -50,10 +50,10 @@ pub struct DemoArguments {
     #[arg(long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true)]
     #[arg(value_parser = values::variant())]
     sizing: Vec<Variant>,
-    /// Directory for report.html and outcome.json
+    /// Directory for report.html and outcome.json, which replace those of an earlier demo
     #[arg(long, value_name = "DIR", default_value = "demo-out")]
     out: PathBuf,
-    /// Print the content of outcome.json and nothing else
+    /// Print outcome.json to standard output instead of the text; --out still gets both files
     #[arg(long)]
     json: bool,
 }

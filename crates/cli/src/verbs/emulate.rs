@@ -65,8 +65,8 @@ not found.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct EmulateArguments {
-    /// The path: rate=, rtt= and buffer= are required; delay=, queue=, loss=, jitter=, policer= and the other
-    /// keys of a hop are optional (man sweetspot-scenario). up.KEY=... and down.KEY=... set one direction only (up:
+    /// The path: rate=, rtt= and buffer= are required; mtu= (1500B), seed=, delay=, queue=, loss=, jitter=, policer= with
+    /// policer_burst=, and the other keys of a hop are optional (man sweetspot-scenario). up.KEY=... and down.KEY=... set one direction only (up:
     /// near to far). Or a named path, such as @lte (--list). Or a scenario's path: FILE.toml, or a name such as
     /// @elephants (`sweetspot run @`). Its data flow up, or down if its path has forward = "down", as `measure` writes
     /// for downloads; its cross traffic and transfers are ignored

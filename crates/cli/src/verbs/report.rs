@@ -24,8 +24,9 @@ Examples:
   sweetspot report demo-out/outcome.json --svg pictures
   sweetspot report sweep.json --theme print --svg pictures")]
 pub struct ReportArguments {
-    /// Files of run --out or --series, sweep --out (JSON, CSV or Parquet), demo (outcome.json), send or
-    /// serve --series; `-` reads JSON from standard input; two files of runs or sweeps are compared, pair by pair
+    /// Files of run --out or --series (curves only, without the path's rate, buffer and title), sweep --out (JSON, CSV or
+    /// Parquet), demo (outcome.json), send or serve --series; `-` reads JSON from standard input; two files of runs or
+    /// sweeps are compared, pair by pair
     #[arg(value_name = "RESULTS", required = true)]
     results: Vec<PathBuf>,
     /// HTML page to write

@@ -7,6 +7,7 @@ use sweetspot_units::Time;
 
 use super::Ending;
 use sweetspot_program::print::Shown;
+use sweetspot_program::whole_file;
 
 /// Try out a path on a local page, and watch running programs there
 ///
@@ -40,8 +41,8 @@ const WITHOUT_WEBASSEMBLY: &str = "this program was built without WebAssembly, s
     for the page; to change that: rustup target add wasm32-unknown-unknown, then build again";
 
 pub fn run(arguments: UiArguments) -> Ending {
-    if let Some(directory) = arguments.watch.iter().find(|path| path.is_dir()) {
-        return Err(format!("--watch {}: it is a directory; name a file", directory.shown()).into());
+    for path in &arguments.watch {
+        whole_file::has_place("--watch", Some(path))?;
     }
     // From here on signals wait to be asked for, on this thread and those it starts.
     let mut interruption = Interruption::hold()?;
@@ -49,7 +50,7 @@ pub fn run(arguments: UiArguments) -> Ending {
     let watched = arguments.watch.into_iter().map(WatchedFile::new).collect();
     let server = PageServer::start(arguments.port, watched)?;
     if server.simulates() {
-        err!("sweetspot: {WITHOUT_WEBASSEMBLY}");
+        note!("sweetspot: {WITHOUT_WEBASSEMBLY}");
     }
     if arguments.json {
         let simulates = if server.simulates() { "server" } else { "page" };

@@ -144,7 +144,11 @@ fn underload(certificate: &Certificate) -> Option<String> {
     let backlogged = certificate.up.backlogged.as_secs_f64() / TRIAL_TIME.as_secs_f64();
     (backlogged < MIN_BACKLOGGED_SHARE).then(|| {
         let offered = certificate.up.bytes_in / certificate.duration;
-        format!("up: the load generator reached only {offered}")
+        format!(
+            "up: the load, {offered}, kept the bottleneck backlogged for {:.0} % of the time, and a test needs {:.0} %",
+            backlogged * 100.0,
+            MIN_BACKLOGGED_SHARE * 100.0
+        )
     })
 }
 

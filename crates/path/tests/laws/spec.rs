@@ -66,7 +66,7 @@ fn an_unknown_unit_is_named_with_its_key() {
 fn a_rate_of_zero_is_refused() {
     assert_eq!(
         complaint("rate=0Mbit/s rtt=100ms buffer=125kB"),
-        "path: rate=0Mbit/s is impossible: it must be 1kbit/s or more"
+        "path: rate=0Mbit/s: it must be 1kbit/s or more"
     );
     assert!(complaint("rate=1Mbit/s down.rate=0bit/s rtt=1ms buffer=9kB").contains("down.rate"));
     assert!(complaint("rate=9Tbit/s rtt=1ms buffer=9kB").contains("1Tbit/s or less"));
@@ -76,7 +76,7 @@ fn a_rate_of_zero_is_refused() {
 fn a_buffer_below_one_packet_is_refused() {
     for buffer in ["1499B", "0B", "0pkt"] {
         let said = complaint(&format!("rate=1Mbit/s rtt=1ms buffer={buffer}"));
-        assert!(said.contains(&format!("buffer={buffer} is impossible")), "{said}");
+        assert!(said.contains(&format!("buffer={buffer}: ")), "{said}");
         assert!(said.contains("below one packet"), "{said}");
     }
     // The size of one packet depends on the MTU.

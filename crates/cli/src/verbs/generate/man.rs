@@ -53,7 +53,7 @@ pub fn run(arguments: GenerateManArguments, program: clap::Command) -> Ending {
             arguments.dir.shown()
         )
     })?;
-    note!("wrote the man pages into {}", arguments.dir.shown());
+    note!("wrote the man pages to {}", arguments.dir.shown());
     Ok(ExitCode::SUCCESS)
 }
 

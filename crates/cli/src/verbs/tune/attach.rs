@@ -12,7 +12,8 @@ use crate::verbs::{Ending, Fallible};
 /// Tune the connections of a running process and of its children
 ///
 /// Runs until the process ends or a signal arrives. The process must be yours; if
-/// kernel.yama.ptrace_scope is not 0, run this as root.
+/// kernel.yama.ptrace_scope is not 0, run this as root. It acts via pidfd unless you give --via bpf, which
+/// tunes the process's whole cgroup.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

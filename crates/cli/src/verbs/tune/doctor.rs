@@ -28,15 +28,21 @@ pub fn run(arguments: TuneDoctorArguments) -> Ending {
     Ok(ExitCode::from(u8::from(!complete)))
 }
 
+const NOT_TESTED: &str = "not tested: it needs the requirements above";
+
+/// The checks that need the others, if those failed.
+fn untested(findings: &[Finding]) -> impl Iterator<Item = &'static str> {
+    let is_tested = |name: &str| findings.iter().any(|finding| finding.name == name);
+    probe::LAST_CHECKS.into_iter().filter(move |name| !is_tested(name))
+}
+
 fn print(findings: &[Finding], complete: bool) {
     for Finding { name, there, says, next } in findings {
         out!("{:<8}{name:<14}{says}", if *there { "ok" } else { "missing" });
         next.iter().for_each(|next| out!("{:22}{next}", ""));
     }
-    for name in probe::LAST_CHECKS {
-        if findings.iter().all(|finding| finding.name != name) {
-            out!("{:<8}{name:<14}not tested: it needs the requirements above", "-");
-        }
+    for name in untested(findings) {
+        out!("{:<8}{name:<14}{NOT_TESTED}", "-");
     }
     out!(
         "{}",
@@ -48,11 +54,12 @@ fn print(findings: &[Finding], complete: bool) {
 }
 
 fn json(findings: &[Finding], complete: bool) -> serde_json::Value {
-    let list: Vec<serde_json::Value> = findings
-        .iter()
-        .map(|Finding { name, there, says, next }| {
-            serde_json::json!({ "name": name, "there": there, "says": says, "next": next })
-        })
-        .collect();
+    let tested = findings.iter().map(|Finding { name, there, says, next }| {
+        serde_json::json!({ "name": name, "there": there, "says": says, "next": next })
+    });
+    let untested = untested(findings).map(
+        |name| serde_json::json!({ "name": name, "there": null, "says": NOT_TESTED, "next": [] }),
+    );
+    let list: Vec<serde_json::Value> = tested.chain(untested).collect();
     serde_json::json!({ "bpf": complete, "findings": list })
 }

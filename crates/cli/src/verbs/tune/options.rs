@@ -39,8 +39,7 @@ pub struct Common {
 
     /// Mechanism: pidfd duplicates each socket of the processes; bpf acts inside the kernel at every
     /// segment, without access to the processes (root, Linux 5.11); auto is bpf if the host supports it,
-    /// else pidfd (tune doctor and -v give the reason) [default: auto; for attach: pidfd, because bpf
-    /// tunes the process's whole cgroup]
+    /// else pidfd (tune doctor and -v give the reason) [default: auto, but pidfd for attach]
     #[arg(long, value_name = "WAY", hide_possible_values = true)]
     #[arg(value_parser = values::words::<Via>(&["pidfd", "bpf", "auto"]))]
     via: Option<Via>,
