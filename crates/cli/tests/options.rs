@@ -124,7 +124,7 @@ const WRONG: &[(&str, &str)] = &[
         "advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s --tail-index 0.5",
         "--tail-index 0.5 is impossible",
     ),
-    ("sweep @elephants", "--over or --find-best"),
+    ("sweep @elephants", "--over KEY=VALUES or --find-best"),
     ("demo --size 0B", "--size 0B: nothing to move"),
     ("demo --sizing sobas,sobas", "sobas+cubic is listed twice"),
 ];

@@ -50,7 +50,7 @@ pub struct DemoArguments {
     #[arg(long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true)]
     #[arg(value_parser = values::variant())]
     sizing: Vec<Variant>,
-    /// Directory for report.html and outcome.json, which replace those of an earlier demo
+    /// Directory for report.html and outcome.json; replaces the files of an earlier demo
     #[arg(long, value_name = "DIR", default_value = "demo-out")]
     out: PathBuf,
     /// Print outcome.json to standard output instead of the text; --out still gets both files
