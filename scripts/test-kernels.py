@@ -133,7 +133,7 @@ def write(path, columns, matrix):
             "  line below the table.\n"
             f"- **Result**: {counted['works']} of {len(cells)} cells work, {counted['names']} name the missing part, "
             f"{counted['FAILS']} fail.\n"
-            "- **Limitation**: emulated processors are slow, so that nothing here is a measurement; kernels of Ubuntu and RHEL were not booted.\n"
+            "- **Limitation**: emulated processors are slow, so these runs measure no speed; kernels of Ubuntu and RHEL were not booted.\n"
             "- **Command**: `make test-kernels`, as root, "
             f"on {time.strftime('%Y-%m-%d')}, with {words_of(PROGRAM, '--version')} and {words_of('qemu-system-x86_64', '--version')}.\n\n"
             f"{matrix}\n"

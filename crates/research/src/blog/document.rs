@@ -54,7 +54,7 @@ impl Blog {
         let result = self.verdict();
         let page = Abstract {
             question: "does throughput on this kernel follow the receive buffer as in a published experiment of 2012?",
-            method: "five receive buffers over an emulated path of 100 Mbit/s and 10 ms; the blog's numbers stand beside ours.",
+            method: "five receive buffers over an emulated path of 100 Mbit/s and 10 ms; the blog's numbers are next to ours.",
             result: &result,
             limitation: "one path, and one run per buffer.",
             command: "`sweetspot-research lab blog --out docs/results/blog.md`",

@@ -72,7 +72,7 @@ pub fn document(outcomes: &BTreeMap<String, RunOutcome>, facts: &str, notes: &st
     let mut text = format!(
         "# Measured on programs that size their own sockets\n\n{}\
          The examples of [library.md](../library.md) download across 100 Mbit/s and 40 ms (one BDP is 500 kB). *Alone* is the\n\
-         same program with the sizing `kernel`, which watches and sets nothing; *sized* has the default, `sobas:live`. The two\n\
+         same program with the sizing `kernel`, which only watches; *sized* has the default, `sobas:live`. The two\n\
          alternate, {REPEATS} times each; a row has their medians. A run takes 10 s (15 s with a rival). The ratio of times\n\
          compares times per byte. Two examples run under all conditions, the others under the main one, to bound the time.\n\n\
          {facts}\n\n## Targets\n\n\

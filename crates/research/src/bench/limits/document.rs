@@ -29,14 +29,14 @@ const VIEWS: [VantagePoint; 4] = [
         name: "Capture at the receiver",
         opinion: |j| &j.capture_at_receiver,
         leaves_out: &[Cause::BlackHole],
-        why: "What vanishes in a black hole does not get there.",
+        why: "Packets in a black hole never reach the receiver.",
     },
     VantagePoint {
         name: "Live at the sender",
         opinion: |j| &j.live_at_sender,
         leaves_out: &[Cause::ShortFlow, Cause::Offload],
-        why: "A short flow is over before it was seen twice: the kernel is asked ten times a second. Offloads change \
-              captures alone.",
+        why: "A short flow is over before its second sample, because `diagnose` samples the kernel ten times a \
+              second. Offloads change only captures.",
     },
     VantagePoint {
         name: "Live at the receiver",
@@ -59,8 +59,8 @@ const VIEWS: [VantagePoint; 4] = [
             Cause::BlackHole,
             Cause::Middlebox,
         ],
-        why: "A receiver sees its own window, its reader and queues on the path; what the sender \
-              and losses do it can guess at best. Only the causes that it can tell apart are counted.",
+        why: "A receiver sees its own window, its reader and queues on the path; it can only guess at the sender \
+              and at losses. The table counts only the causes that a receiver can tell apart.",
     },
 ];
 
@@ -70,19 +70,19 @@ pub fn markdown(flows: &[(String, ClassifiedFlow)], command: &str, notes: &str) 
     let right = flows.iter().filter(|(_, j)| (first.opinion)(j).is_right(j.right)).count();
     let summary = Abstract {
         question: "how often does `sweetspot diagnose` name the true limit of a flow?",
-        method: "flows with a cause made on purpose, across emulated paths, captured and observed live at both ends.",
+        method: "flows with deliberate causes, across emulated paths, captured and observed live at both ends.",
         result: &format!(
             "a capture at the sender gives the right limit for {right} of {} flows; the other vantage points follow.",
             flows.len()
         ),
-        limitation: "every cause is made on purpose and lasts for most of a flow; real flows mix several.",
+        limitation: "every cause is artificial and lasts for most of a flow; real flows mix several causes.",
         command: "`make bench-limits`",
     };
     let mut text = format!(
         "# Flows of known cause\n\n{summary}\
-         `sweetspot diagnose` classified {} flows with known causes: the class with most of the time counts \
-         ([the rules](../diagnose.md)). The last five causes are kinds that people meet in the field: a capture must also say \
-         which one it is. The flows crossed emulated paths between two namespaces; the emulator \
+         `sweetspot diagnose` classified {} flows with known causes: the class with the largest share of the time \
+         counts ([the rules](../diagnose.md)). The last five causes are typical of the field; for these, the \
+         diagnosis of a capture must also name the kind. The flows crossed emulated paths between two namespaces; the emulator \
          certified {} of them.\n\n\
          Measured on {} on {}, {}, with `{command}`.\n{notes}",
         flows.len(),
@@ -114,7 +114,7 @@ fn matrix(text: &mut String, view: &VantagePoint, flows: &[(String, ClassifiedFl
         .filter(|class| counted.iter().any(|(_, j)| (view.opinion)(j).class == *class))
         .collect();
     let headings: Vec<&str> = seen.iter().map(|class| class.words()).collect();
-    let _ = writeln!(text, "\n| made | right is | {} |", headings.join(" | "));
+    let _ = writeln!(text, "\n| cause | correct class | {} |", headings.join(" | "));
     let _ = writeln!(text, "|---|---|{}", "--:|".repeat(seen.len()));
     let mut rows: Vec<(Cause, Class)> = counted.iter().map(|(_, j)| (j.cause, j.right)).collect();
     rows.sort_unstable();
@@ -148,7 +148,7 @@ fn matrix(text: &mut String, view: &VantagePoint, flows: &[(String, ClassifiedFl
             .filter(|(_, share)| *share >= 0.05)
             .map(|(class, share)| format!("{class} {:.0} %", share * 100.0))
             .collect();
-        let unsaid = opinion.unsaid.iter().map(|words| format!("; not a word of \"{words}\""));
+        let unsaid = opinion.unsaid.iter().map(|words| format!("; does not mention \"{words}\""));
         let _ = writeln!(text, "- {name}: {}{}", shares.join(", "), unsaid.collect::<String>());
     }
 }

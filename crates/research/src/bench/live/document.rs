@@ -29,7 +29,7 @@ pub fn document(outcomes: &BTreeMap<String, RunOutcome>, facts: &str, notes: &st
     let mut text = format!(
         "# Tuning other programs via {}\n\n{}\
          Downloads and uploads by unmodified programs across 100 Mbit/s and 40 ms (one BDP is 500 kB; TCP's\n\
-         payload is at most 96.6 Mbit/s), CUBIC senders unless a row names another, untuned and tuned by\n\
+         payload is at most 96.6 Mbit/s), with CUBIC senders unless a row names another, untuned and tuned by\n\
          `sweetspot tune run`, {} (uploads: `--send`), alternating. Written by\n\
          `make bench-live`.\n\n{facts}\n\n## Targets\n\nTargets met: {met}.\n{notes}",
         joined(&ways, " and ", |via| via.name().to_owned()),

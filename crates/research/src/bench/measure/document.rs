@@ -103,7 +103,7 @@ const TARGETS: [QuantityTarget; 7] = [
         },
     },
     QuantityTarget {
-        name: "random loss, where there is some",
+        name: "random loss, if there is some",
         bound: "a factor of 1.5",
         share: 0.9,
         judge: |r| {
@@ -118,7 +118,7 @@ const TARGETS: [QuantityTarget; 7] = [
         },
     },
     QuantityTarget {
-        name: "queue discipline, where it can show",
+        name: "queue discipline, if it can show",
         bound: "right",
         share: 0.9,
         judge: |r| {
@@ -131,7 +131,7 @@ const TARGETS: [QuantityTarget; 7] = [
         },
     },
     QuantityTarget {
-        name: "said to be drop-tail or an AQM that does not show",
+        name: "reported as drop-tail or a hidden AQM",
         bound: "right",
         share: 0.9,
         judge: |r| {
@@ -145,25 +145,25 @@ const TARGETS: [QuantityTarget; 7] = [
 pub fn document(results: &BTreeMap<String, PathResult>, facts: &str, notes: &str) -> String {
     let trusted = results.values().filter(|result| result.trust).count();
     let mut text = format!(
-        "# Measured paths beside what they are\n\n{ABSTRACT}\
+        "# Measured paths and their true properties\n\n{ABSTRACT}\
          `sweetspot measure --direction down` on {} random paths (2 to 100 Mbit/s, 5 to 200 ms, buffers of 0.1 to 3 BDP, \
          30 % with random loss, 25 % with jitter, 60 % with Poisson, Pareto or TCP traffic of 10 to 70 % of the rate, \
          45 % with RED, CoDel or FQ-CoDel in the place of drop-tail), each run by the emulator; {trusted} of them \
-         certified. The truth is what the \
-         emulator was told, and of other traffic its mean \
-         rate (of TCP what it carried before the measurement).\n\n{facts}\n\n",
+         certified. The truth is the emulator's settings and, for other traffic, its mean rate (for TCP, the rate \
+         before the measurement).\n\n{facts}\n\n",
         results.len()
     );
     // Writing to a String cannot fail.
     let _ = write!(
         text,
-        "| quantity | within | wanted on | certified paths | all paths | not told | interval holds it | off by: 10 % | 50 % | 90 % |\n\
+        "| quantity | within | target share | certified paths | all paths | no result | interval contains it | \
+         off by: 10 % | 50 % | 90 % |\n\
          |---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n"
     );
     for target in &TARGETS {
         let _ = writeln!(text, "{}", row(target, results));
     }
-    text += "\n*Off by* is signed: quantiles over all paths that were told.\n";
+    text += "\n*Off by* is signed: quantiles over all paths with a result.\n";
     text += notes;
     text += "\n## Misses\n\n";
     for target in &TARGETS {
@@ -243,7 +243,7 @@ fn misses(text: &mut String, target: &QuantityTarget, results: &BTreeMap<String,
         .filter_map(|(name, result)| match (target.judge)(result)? {
             Judged::Off(_, true, _) => None,
             Judged::Off(off, false, _) => Some(format!("{name} ({})", shown(target, off))),
-            Judged::Untold => Some(format!("{name} (not told)")),
+            Judged::Untold => Some(format!("{name} (no result)")),
         })
         .collect();
     if !missed.is_empty() {

@@ -48,9 +48,10 @@ pub fn markdown(results: &Results<'_>, seed: u64, command: &str, notes: &str) ->
     }
     if !paths.is_empty() {
         text += "## Across emulated paths\n\n\
-                 Hosts with their stock limits. *Of the path*: goodput, slow start and the search for the number of connections \
-                 included, over what the path carries of payload. *Beyond the bytes*: longer than they take at that rate. *Beyond loss*: segments sent again, less those that the \
-                 path lost at random, of all.\n\n\
+                 Hosts with their default limits. *Of the path*: goodput, including slow start and the search for \
+                 the number of connections, as a share of the payload rate of the path. *Beyond the bytes*: time \
+                 beyond that of the bytes at the payload rate. *Beyond loss*: share of segments that were \
+                 retransmitted, less those that the path lost at random.\n\n\
                  | path | congestion control | content | seconds | beyond the bytes | Mbit/s | of the path | connections | beyond loss |\n\
                  |---|---|---|---:|---:|---:|---:|---:|---:|\n";
         for result in paths {
@@ -151,7 +152,8 @@ fn targets(locals: &[LocalResult]) -> String {
 fn moved_on_one_host(title: &str, results: &[&LocalResult]) -> String {
     let mut text = format!(
         "{title}\n\n\
-         All files in memory (tmpfs). The programs run in turns. Seconds, with the start of ssh, and throughput are medians of \
+         All files in memory (tmpfs). The programs take turns. Seconds, including the start of ssh, and throughput \
+         are medians of \
          the runs. CPU time is the near end's.\n\n\
          | content | program | runs | seconds (range) | Gbit/s | CPU, s/GB |\n|---|---|---:|---:|---:|---:|\n"
     );
@@ -194,8 +196,9 @@ fn interrupted(result: &FaultResult) -> String {
     }
     let _ = writeln!(
         text,
-        "\nSent twice for each interruption, by the bytes that the device carried, in the {} trials in which no partial file \
-         was damaged: median {:.1} MB, 95 % below {:.1} MB, most {:.1} MB. It is what was on its way or not yet written \
+        "\nData sent twice for each interruption, by the bytes that the device carried, in the {} trials in which no partial file \
+         was damaged: median {:.1} MB, 95 % below {:.1} MB, at most {:.1} MB. This is data that was in flight or \
+         not yet written \
          when an end was killed.",
         result.twice.len(),
         megabytes(0.5),
