@@ -1,6 +1,7 @@
-//! The documents of `docs/` as a site: built by mdBook's own library, its links checked.
+//! Builds the documents in `docs/` as a site with mdBook's library, and checks its links.
 //!
-//! Not shipped. `make book` writes the site to `target/book`; the tests build it into a directory that vanishes.
+//! This crate is not shipped. `make book` writes the site to `target/book`; the tests build it in a temporary
+//! directory.
 //!
 //! ```
 //! let site = tempfile::tempdir().unwrap();

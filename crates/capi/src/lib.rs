@@ -1,6 +1,6 @@
 //! libsweetspot: [`sweetspot_socket`] for C. `include/sweetspot.h` is generated from this crate.
 //!
-//! Sockets are numbers, not pointers, so a detached number causes an error and nothing worse.
+//! Handles are numbers, not pointers, so the use of a detached handle causes an error and nothing worse.
 
 pub mod codes;
 mod registry;

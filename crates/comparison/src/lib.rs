@@ -1,6 +1,6 @@
-//! Compares ways of sizing the window on this machine's kernel: one file is moved by the real
-//! programs in several variants, one after the other, each over a fresh emulated path. The
-//! demonstration and `bench lab` are made of it.
+//! Compares ways of sizing the window on this machine's kernel. The real programs move one file in
+//! several variants, each in turn over a fresh emulated path. The demo and `bench lab` use this
+//! crate.
 //!
 //! ```
 //! use sweetspot_comparison::Variant;

@@ -3,23 +3,23 @@
 //! The control laws are in `sweetspot-sizing`, the wire format in `sweetspot-protocol`. The crate opens no socket and reads
 //! no clock; the time is an argument. It decides for three kinds of programs:
 //!
-//! A transfer, which has both ends (`sweetspot-transfer`, and the lab through it):
+//! A transfer, which controls both ends (`sweetspot-transfer`, and the lab through it):
 //!
 //! - [`ControlLoop`] runs a controller at the receiver. It returns [`TransferEffect`]s for the caller to carry out.
 //! - [`StreamCount`] chooses the number of connections, and [`LossWatch`] tells a sender when losses limit it.
 //! - `--json` prints a [`TransferSummary`]; `--series` writes [`series`].
 //!
-//! A tuner (`sweetspot-tune`) and a program that sizes its own sockets (`sweetspot-socket`), which have one end:
+//! A tuner (`sweetspot-tune`) and a program that sizes its own sockets (`sweetspot-socket`), which control one end:
 //!
 //! - A [`policy`] says which connections are tuned and for which [`Goal`].
 //! - A [`PathGroup`] holds all downloads between two hosts. One controller sizes them, and their window is
 //!   divided max-min fair ([`sweetspot_sizing::share`]). A [`PathCache`] keeps what a group learnt for five minutes (RFC 9040).
 //! - A [`PeerLink`] exchanges datagrams with a connection's other end: probes, trains, steering.
-//! - An [`OwnClamp`] distinguishes a clamp that the program set itself from the kernel's, and brings it back.
-//! - A [`ClampCheck`] finds out whether the kernel keeps a window to its limit.
-//! - A [`PacedUpload`] limits a connection that sends by its pace; [`BufferAdvice`] names the send buffer that
-//!   it lacks.
-//! - A [`TuneEvent`] says what was done to a connection and why, in words and as JSON.
+//! - An [`OwnClamp`] distinguishes a clamp that the program set itself from the kernel's, and restores it.
+//! - A [`ClampCheck`] finds out whether the kernel keeps a window below its limit.
+//! - A [`PacedUpload`] limits a sending connection by its pacing rate; [`BufferAdvice`] recommends a larger send
+//!   buffer.
+//! - A [`TuneEvent`] reports an action on a connection and the reason, in words and as JSON.
 //!
 //! # Example
 //!

@@ -1,7 +1,7 @@
 //! Finds the limit of a TCP connection: classes, a rule for each, and verdicts in words.
 //!
 //! The classes follow Y. Zhang, L. Breslau, V. Paxson, S. Shenker, "On the Characteristics and Origins of Internet Flow
-//! Rates", SIGCOMM 2002 (T-RAT); two of them are divided because the fixes differ. There are two sources of facts: a
+//! Rates", SIGCOMM 2002 (T-RAT); two of them are split because the fixes differ. There are two sources of facts: a
 //! capture ([`capture`]) and the kernel's counters of a live connection ([`live`]). Both divide time among the classes
 //! ([`Limits`]); the class with the most time is the [`LimitVerdict`].
 //!

@@ -1,7 +1,7 @@
 //! Emulates a path between two network namespaces of this machine in real time, and certifies its accuracy.
 //!
-//! The crate is for experiments with the kernel's own TCP: the demo, the lab and the benchmarks run programs on the
-//! two sides of a path with known rate, buffer, delay and loss.
+//! The crate is for experiments with the kernel's own TCP: the demo, the lab and the benchmarks run programs at the two
+//! ends of a path with a known rate, buffer, delay and loss.
 //!
 //! ```text
 //!  near namespace            middle (this process)              far namespace
@@ -9,31 +9,31 @@
 //!                           | send <- Direction <- ring |
 //! ```
 //!
-//! The kernel's own TCP runs in the near and far namespaces; every packet between them passes
-//! through this process, which delays or drops it as the elements of [`sweetspot_path`] decide: rate,
-//! queue, delay, loss and jitter, separately for each direction. The kernel's arrival timestamp decides what happens
-//! to a packet, not the time at which this process handles it. A busy machine can only release packets late. The
-//! [`Certificate`] at the end of every emulation shows how late.
+//! The kernel's own TCP runs in the near and far namespaces; every packet between them passes through this process,
+//! which delays or drops it as the elements of [`sweetspot_path`] decide: rate, queue, delay, loss and jitter,
+//! separately for each direction. The fate of a packet depends on the kernel's arrival timestamp, not on the time at
+//! which this process handles the packet. A busy machine can only release packets late. The [`Certificate`] at the end
+//! of every emulation shows how late.
 //!
-//! **Sizes.** Rates, buffers and counters count IP packets; Ethernet's 14 bytes of
-//! header are not part of the path. Devices have every offload off, so packets are at most MTU
-//! long and carry real checksums.
+//! **Sizes.** Rates, buffers and counters count IP packets; Ethernet's 14-byte header is not part of the path. All
+//! offloads of the devices are off, so packets are no longer than the MTU and carry real checksums.
 //!
-//! **Above 100,000 packets a second** the devices use segmentation offload, because single packets would cost too much.
-//! The hosts send super-frames, which this process splits into packets, as a network card does. The path decides about
-//! each packet. Packets of a flow that are due together reach the other host merged, as from a card. This needs Linux 6.2
-//! and root outside user namespaces. Captures in the namespaces look like captures on hosts with such cards.
+//! **Above 100,000 packets a second**, the devices use segmentation offload, because single packets would cost too much
+//! CPU time. The hosts send super-frames, which this process splits into packets, as a network card does. The path
+//! still decides about each packet. Packets of a flow that are due at the same time reach the other host merged, as
+//! from a network card. This needs Linux 6.2 and root outside user namespaces. Captures in the namespaces look like
+//! captures on hosts with such cards.
 //!
 //! **Flows with different round trips.** Each side can have further hosts, in pairs ([`HostPair`]). The flows of a
 //! pair share the bottleneck and have their own propagation delay, initial window and ACK frequency.
 //!
-//! **Devices that meddle.** A [`Middlebox`] in front of either direction lets large packets vanish, shifts sequence
-//! numbers, or strips TCP options.
+//! **Middleboxes.** A [`Middlebox`] in front of either direction can drop large packets silently, shift sequence
+//! numbers, or strip TCP options.
 //!
 //! # Example
 //!
-//! A command on the near side of a path, in namespaces of its own. It needs root or user namespaces, and a process
-//! with one thread:
+//! A command at the near end of a path, in its own namespaces. It needs root or user namespaces, and a single-threaded
+//! process:
 //!
 //! ```no_run
 //! use std::process::Command;

@@ -1,5 +1,5 @@
-//! Experiments of many runs: sweeps and their journal, the search for the Maximum Feasible Throughput, advice checked in the
-//! simulator.
+//! Experiments with many runs: sweeps and their journal, the search for the Maximum Feasible Throughput, advice checked
+//! in the simulator.
 //!
 //! Every experiment is a function from scenarios to numbers. The result does not depend on the number of
 //! [`Workers`].

@@ -1,9 +1,10 @@
 //! A peer that speaks the protocol as an attacker would, for tests.
 //!
-//! [`Raw`] is one TLS connection. It sends any frame in any order, in either role, and reads what comes back frame by
-//! frame. [`Raw::connect`] attacks a server; a [`Listener`] mints a ticket and attacks whoever connects: `send TICKET`,
-//! `receive TICKET` and the local end of `copy`. [`RawEntry`] and [`frame`] build what the honest encoder cannot. Failures
-//! of the connection panic, because this crate serves tests only; [`Raw::try_send`] and [`Raw::next`] report them.
+//! [`Raw`] is one TLS connection. It sends any frame in any order, in either role, and reads the answers frame by
+//! frame. [`Raw::connect`] attacks a server; a [`Listener`] mints a ticket and attacks each program that connects:
+//! `send TICKET`, `receive TICKET` and the local end of `copy`. [`RawEntry`] and [`frame`] build messages that the
+//! honest encoder cannot. A failed connection causes a panic, because only tests use this crate; [`Raw::try_send`] and
+//! [`Raw::next`] return the error instead.
 //!
 //! ```no_run
 //! use sweetspot_hostile_peer::{Heard, Raw, RawEntry};

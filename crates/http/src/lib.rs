@@ -1,5 +1,5 @@
-//! The part of HTTP/1.1 (RFC 9112) that a local page and metrics need: one request per connection, with a length, within
-//! bounds.
+//! The part of HTTP/1.1 (RFC 9112) that the local page and the metrics need: one request per connection, with a length,
+//! within limits.
 //!
 //! ```
 //! use std::net::TcpListener;

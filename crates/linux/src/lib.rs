@@ -1,12 +1,12 @@
 //! Sweetspot's interface to the Linux kernel: clocks, sockets and their options, namespaces, packet rings.
 //!
-//! The crate is for the parts of Sweetspot that touch a host: the transfer, the tuner, the emulator and the
-//! diagnosis of live connections. Everywhere else time is an argument. With `sweetspot-capi`, it is the only crate with
-//! `unsafe` code; each block says why it is sound.
+//! The crate is for the parts of Sweetspot that touch a host: the transfer, the tuner, the emulator and the diagnosis
+//! of live connections. In all other parts, time is an argument. Besides `sweetspot-capi`, this is the only crate with
+//! `unsafe` code; a comment on each block says why it is sound.
 //!
 //! - TCP sockets: [`tcp`] reads `TCP_INFO`, sets options and limits the receive window; [`diag`] lists all
 //!   connections of a network namespace; [`live`] borrows sockets of other processes.
-//! - Datagrams and packets: [`udp`] with arrival times, [`datagrams`] as a load, [`packet`] for whole frames.
+//! - Datagrams and packets: [`udp`] with arrival times, [`datagrams`] for load, [`packet`] for whole frames.
 //! - Time and waiting: [`clock`], [`epoll`], [`event_fd`], [`signals`], [`lifeline`].
 //! - Processes: [`process`] and [`processes`], [`isolation`] in namespaces, [`cgroup`], [`guardian`], [`scheduling`].
 //! - Programs in the kernel: [`bpf`] attaches them to cgroups.
@@ -14,7 +14,7 @@
 //!
 //! # Example
 //!
-//! The kernel's account of a connection over loopback:
+//! The kernel's statistics of a connection over loopback:
 //!
 //! ```
 //! use std::io::{Read, Write};

@@ -6,10 +6,10 @@
 //!
 //! [`Measurement`] is the state machine: [`Measurement::poll_step`] gives the next [`Step`], and the caller carries it
 //! out and passes the [`StepResult`] to [`Measurement::handle`], until no step is left. [`Measurement::report`] then
-//! returns the results. Each estimator is a module of its own and can be used alone.
+//! returns the results. Each estimator is a separate module and can be used alone.
 //!
-//! Every quantity is a [`Finding`]: a value with its interval and method, or the reason why it cannot be determined. The
-//! two ends' clocks need not agree: only differences of one-way delays are used.
+//! Every quantity is a [`Finding`]: a value with its interval and method, or the reason why it cannot be determined.
+//! The clocks of the two ends need not agree, because the estimators use only differences of one-way delays.
 //!
 //! # Example
 //!

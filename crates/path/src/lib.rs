@@ -5,14 +5,13 @@
 //!
 //! A [`Link`] serves a [`Queue`] at a rate. A [`Pipe`] delays packets after the link. Bytes in flight on the wire never
 //! count as buffer. A [`Line`] is the part of a hop behind its link, with its changes over time. A [`Direction`] chains
-//! random loss, policer, queue, link and line; a [`Chain`] chains several directions, one per router. A [`Fan`] behind it
-//! gives flows their own round trips. A [`Conduit`] is a drop-tail queue, link and pipe in one, for speed. A [`PathSpec`] is a
-//! path as written on the command line.
+//! random loss, policer, queue, link and line; a [`Chain`] chains several directions, one per router. A [`Fan`] behind
+//! the chain gives flows different round trips. A [`Conduit`] is a drop-tail queue, link and pipe in one, for speed. A
+//! [`PathSpec`] is a path as written on the command line.
 //!
-//! **Contract.** Time is an argument and must not go backwards between calls on one element.
-//! Before you hand in a packet at time `t`, poll out everything due at or before `t`; debug
-//! assertions check this. Every element counts what it received, delivered, dropped and still
-//! holds; the first is always the sum of the others.
+//! **Contract.** Time is an argument and must not go backwards between calls on one element. Before you hand in a
+//! packet at time `t`, poll out every packet due at or before `t`; debug assertions check this. Every element counts
+//! the packets that it received, delivered, dropped and still holds; the first count is always the sum of the others.
 //!
 //! # Example
 //!

@@ -1,5 +1,5 @@
-//! Parts that Sweetspot's command-line programs share: lines that escape what a peer wrote, progress that a signal may
-//! interrupt, files that are replaced as a whole, the journal of finished runs, the choice of an engine.
+//! Parts that Sweetspot's command-line programs share: output that escapes a peer's text, progress that a signal may
+//! interrupt, atomic replacement of files, the journal of finished runs, the choice of an engine.
 
 use std::process::ExitCode;
 

@@ -1,22 +1,23 @@
 //! The protocol of Sweetspot's bulk transfer without its I/O.
 //!
 //! The crate is for programs that speak the protocol or read its output: `sweetspot-transfer` adds sockets, TLS, files
-//! and threads, the fuzz targets feed it bytes. It opens no socket and reads no clock; the time is an argument.
+//! and threads, and the fuzz targets feed it bytes. The crate opens no socket and reads no clock; the time is an
+//! argument.
 //!
 //! - A [`Ticket`] names a receiver and holds the secret of a transfer. A [`Session`] derives both ends' proofs from the
 //!   secret and the TLS connection.
-//! - Inside TLS 1.3 both directions carry [frames](frame). The connecting end opens with [`Hello`] and its proof; the
+//! - Inside TLS 1.3, both directions carry [frames](frame). The connecting end opens with [`Hello`] and its proof; the
 //!   listener answers with [`Welcome`](Message::Welcome) and its own. Either may be the sender.
 //! - The sender makes an [`Offer`], and the receiver [accepts](Accept) it. The sender lists [entries](record), and the
 //!   receiver answers each. Pieces of files then flow, each with its [hash](hash_tree), on as many connections as raise
 //!   the rate. At the end the receiver sends its [`ReceiverSummary`] and the sender its [`SenderSummary`].
 //! - Either end may fail with a reason at any time. [`ReceiverOrder`] and [`SenderOrder`] reject messages out of order,
-//!   [`FileProgress`] rejects pieces that do not belong.
+//!   [`FileProgress`] rejects pieces that do not belong to a file.
 //! - Text from a peer is a [`PeerText`], which can be displayed only with its control characters escaped.
-//! - Beside TLS, [probe] packets measure the path over UDP.
+//! - In parallel with TLS, [probe] packets measure the path over UDP.
 //!
-//! Programs that size their own sockets (`sweetspot-socket`) measure with the same packets: an [`Invitation`] has their port
-//! and key.
+//! Programs that size their own sockets (`sweetspot-socket`) measure with the same packets; an [`Invitation`] has the
+//! port and the key for them.
 //!
 //! # Example
 //!

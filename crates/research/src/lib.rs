@@ -1,5 +1,5 @@
-//! Studies of Sweetspot: the papers' figures, agreement with ns-2 and between engines, populations of random paths, router
-//! buffers, and the pages that they write. Nothing of the product depends on this crate.
+//! Studies of Sweetspot: the papers' figures, agreement with ns-2 and between engines, populations of random paths,
+//! router buffers, and the pages that they write. No part of the product depends on this crate.
 
 pub mod csv;
 pub mod gallery;

@@ -1,9 +1,9 @@
 //! Window-sizing controllers as sans-IO state machines.
 //!
-//! A [`Controller`] sits at the receiver of a bulk transfer ([`Upload`]: at its sender). It takes
-//! measurements with their time ([`Input`]) and returns actions ([`Output`]). The same code
-//! drives simulated receivers and real sockets. [`Driver`] is the loop around it: probes, packet
-//! trains, timers.
+//! A [`Controller`] runs at the receiver of a bulk transfer, an [`Upload`] at its sender. It
+//! takes measurements with their time ([`Input`]) and returns actions ([`Output`]). The same code
+//! controls simulated receivers and real sockets. [`Driver`] is the loop around it: probes,
+//! packet trains, timers.
 //!
 //! ```
 //! use sweetspot_sizing::{ControllerConfig, Input, KnownPath, Output, Sizing};

@@ -1,9 +1,9 @@
 //! Sizes the windows of a program's own TCP sockets.
 //!
-//! A program attaches a socket and continues to use it. The library samples the kernel's account of the connection
-//! (`TCP_INFO`), finds the window at which it is fastest and its queue shortest, and limits the advertised
-//! window to it (`TCP_WINDOW_CLAMP`). It paces what the socket sends (`SO_MAX_PACING_RATE`). It never sets a buffer's
-//! size, which would turn the kernel's autotuning off.
+//! A program attaches a socket and continues to use it. The library samples the kernel's statistics of the connection
+//! (`TCP_INFO`), finds the window at which the connection is fastest and its queue shortest, and limits the advertised
+//! window to that (`TCP_WINDOW_CLAMP`). It also paces the data that the socket sends (`SO_MAX_PACING_RATE`). It never
+//! sets the size of a buffer, which would turn the kernel's autotuning off.
 //!
 //! ```
 //! use std::net::{TcpListener, TcpStream};
@@ -18,8 +18,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! It needs no privilege. It calls `getsockopt`, `setsockopt`, `ioctl` and `fcntl` only on attached sockets. On systems
-//! other than Linux it does nothing, and [`SizedSocket::attach`] returns [`AttachError::Unsupported`].
+//! The library needs no privilege. It calls `getsockopt`, `setsockopt`, `ioctl` and `fcntl` only on attached sockets.
+//! On systems other than Linux it does nothing, and [`SizedSocket::attach`] returns [`AttachError::Unsupported`].
 
 mod both_ends;
 mod error;

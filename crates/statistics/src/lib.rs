@@ -1,8 +1,8 @@
 //! Statistics of measured numbers: [`Sorted`] samples and their quantiles, means with their errors and intervals,
-//! Student's t, the [`Line`] of least squares, the logarithmic [`Histogram`], roots by bisection.
+//! Student's t, the least-squares [`Line`], the logarithmic [`Histogram`], root finding by bisection.
 //!
-//! Every function gives the same bits on every platform, because logarithms and gamma functions are `libm`'s. The crate
-//! reads no clock and touches no operating system.
+//! Every function gives the same bits on every platform, because logarithms and gamma functions come from `libm`. The
+//! crate reads no clock and touches no operating system.
 //!
 //! # Example
 //!

@@ -1,5 +1,5 @@
-//! A clock, files that are replaced as a whole, and signals, for verbs that also run outside Linux. On Linux it is
-//! `sweetspot_linux`, elsewhere the standard library.
+//! A clock, atomic replacement of files, and signals, for verbs that also run on other systems than Linux. On
+//! Linux, `sweetspot_linux` provides them, elsewhere the standard library.
 //!
 //! ```
 //! use sweetspot_system::clock;

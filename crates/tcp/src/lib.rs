@@ -1,10 +1,10 @@
 //! TCP endpoints as sans-IO state machines: a [`Sender`], a [`Receiver`], and the congestion
 //! controls that a sender may run.
 //!
-//! The crate behaves as ns-2's agents do or as Linux does, by configuration. The simulator runs
-//! it; anything else that moves packets and has a clock can, too. It sends nothing and reads no
-//! clock: `now` is an argument, segments and ACKs are values. Sequence numbers count full packets,
-//! as in ns-2 and in the papers; packet 0 is the SYN.
+//! Depending on its configuration, the crate behaves like ns-2's agents or like Linux. The
+//! simulator runs it, and so can any other program that moves packets and has a clock. The crate
+//! itself sends nothing and reads no clock: `now` is an argument, segments and ACKs are values.
+//! Sequence numbers count full packets, as in ns-2 and in the papers; packet 0 is the SYN.
 //!
 //! ```
 //! use sweetspot_tcp::{Arrival, Receiver, ReceiverConfig, Run};

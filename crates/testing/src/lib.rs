@@ -1,4 +1,4 @@
-//! Shared by the tests of several crates: a skipped test says so where people see it.
+//! Shared by the tests of several crates: reports skipped tests where developers see them.
 //!
 //! The test harness hides the output of a passing test. `make test` therefore names a file in
 //! `SWEETSPOT_SKIPPED`, and prints its lines at the end.

@@ -1,8 +1,8 @@
 //! Closed forms for TCP: throughput against window, cross traffic, loss, and router buffers.
 //!
-//! One file per result. A comment above each function names the paper and the equation. Its types
-//! carry the units; its errors say where the formula does not hold. A function returns a number or
-//! a [`TheoryError`], never NaN.
+//! There is one file per result. A comment above each function names the paper and the equation.
+//! Types carry the units, and errors say where a formula does not hold. A function returns a
+//! number or a [`TheoryError`], never NaN.
 //!
 //! - [`path`]: throughput against socket buffer, cross traffic, the sawtooth, the six
 //!   bandwidth-delay products (Jain, Prasad, Dovrolis).

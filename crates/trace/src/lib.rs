@@ -4,8 +4,9 @@
 //! bytes of a file -> file::Decoder -> Record -> packet::Dissector -> Segment -> flow::Table -> Connection
 //! ```
 //!
-//! Nothing here reads a file: bytes come in, facts come out, in memory that does not depend on the length of the capture.
-//! Input may be truncated, corrupt or hostile: it is counted, or rejected with an error, and never causes a panic.
+//! The crate itself reads no file: the caller passes in bytes and gets facts, in memory that does not depend on the
+//! length of the capture. Input may be truncated, corrupt or hostile; such input is counted, or rejected with an error,
+//! and never causes a panic.
 //!
 //! ```
 //! use sweetspot_trace::file::{Decoder, file_header, record_header};

@@ -1,16 +1,16 @@
 //! A bulk transfer that sizes itself: the I/O around [`sweetspot_protocol`].
 //!
-//! The crate is what `sweetspot send`, `receive`, `serve` and `copy` run. A [`Server`] listens and admits peers that
-//! hold its ticket; [`send`] and [`receive`] connect to one. They move files, directories and links, skip content
-//! that is already there, and resume interrupted transfers. Everything uses
-//! blocking threads, TLS 1.3 with a pinned certificate, and BLAKE3: each piece is verified, and a file gets its name
-//! when it is whole. At the receiver one sizing controller limits the window over all connections of a transfer, by
-//! [`sweetspot_control::ControlLoop`].
+//! `sweetspot send`, `receive`, `serve` and `copy` run this crate. A [`Server`] listens and admits peers that hold its
+//! ticket; [`send`] and [`receive`] connect to one. They move files, directories and links, skip content that is
+//! already there, and resume interrupted transfers. The crate uses blocking threads, TLS 1.3 with a pinned certificate,
+//! and BLAKE3: it verifies each piece, and gives a file its name once the file is complete. At the receiver, one sizing
+//! controller limits the total window of all connections of a transfer, through [`sweetspot_control::ControlLoop`].
 //!
-//! [`measure`] measures the path to a server instead of moving anything, [`measure_one_sided`] what any TCP server shows.
+//! [`measure`] measures the path to a server instead of moving files, and [`measure_one_sided`] the properties that any
+//! TCP server reveals.
 //!
-//! [`TransferObserver`] watches a transfer, [`ServerObserver`] a server; [`TransferError`] says what went wrong
-//! and what to do next.
+//! A [`TransferObserver`] watches a transfer, a [`ServerObserver`] a server. A [`TransferError`] gives the cause of a
+//! failure and the next step.
 //!
 //! # Example
 //!

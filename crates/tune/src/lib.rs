@@ -1,13 +1,15 @@
 //! Tunes live TCP connections of unmodified programs.
 //!
-//! This is the kernel edge of `sweetspot tune`: it finds connections, samples them and applies limits. The decisions come
-//! from [`sweetspot_control`] and the controllers in `sweetspot-sizing`; this crate has no control law of its own.
+//! This is the side of `sweetspot tune` that faces the kernel: it finds connections, samples them and applies limits.
+//! The decisions come from [`sweetspot_control`] and the controllers in `sweetspot-sizing`; this crate itself has no
+//! control law.
 //!
 //! - A [`Scope`] finds connections. [`HostScope`] covers a whole host, by a policy, and [`ProcessFamily`] a process and its
 //!   descendants; both search processes. [`KernelScope`] covers a cgroup, from inside the kernel.
 //! - The [`Tuner`] samples each connection, sets its window limit or pacing rate, and logs each action.
 //! - [`guarded`] runs the tuner under a guardian process, which undoes everything when the tuner dies; a last guardian
-//!   covers the death of both. Its [`Leases`] list the limits to undo; [`lift_leftovers`] undoes them after all of them.
+//!   covers the death of both. The [`Leases`] list the limits to undo; if all three processes died, [`lift_leftovers`]
+//!   undoes them.
 //! - [`held_window`] tells another program whether a tuner holds a connection's window.
 //! - The [`Exporter`] serves a [`TunerSnapshot`] as Prometheus metrics, on loopback only.
 //!

@@ -1,7 +1,7 @@
 //! Quantities as types: [`Rate`], [`Bytes`], [`Time`], [`Deadline`], [`Duration`], [`Probability`] and [`Volume`].
 //!
-//! Every public interface of Sweetspot uses this crate: no number crosses one without its unit. The types
-//! have the arithmetic that the dimensions allow and no other: `Rate * Duration = Bytes`, `Bytes / Rate = Duration`,
+//! Every public interface of Sweetspot uses this crate, so no number crosses an interface without its unit. The
+//! types have only the arithmetic that the dimensions allow: `Rate * Duration = Bytes`, `Bytes / Rate = Duration`,
 //! `Bytes / Duration = Rate`. Text always carries the unit. 1 kB is 1000 B, as in the papers; 1024 B is 1 KiB. The
 //! crate reads no clock and touches no operating system.
 //!

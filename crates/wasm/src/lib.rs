@@ -1,8 +1,8 @@
 //! The simulator, the closed forms and the diagnosis of captures for pages in a browser: a [`Question`] in JSON
-//! in, an answer out ([`answer`]); and a [`Diagnosis`] of a file that comes in pieces.
+//! gets an answer ([`answer`]), and a [`Diagnosis`] reads a file in pieces.
 //!
-//! The crate is compiled to WebAssembly, where its module `exports` has the functions that
-//! JavaScript calls. Linked natively it gives the same answers, to the byte.
+//! The crate is compiled to WebAssembly, where its module `exports` has the functions that JavaScript calls.
+//! Linked natively, it gives the same answers, to the byte.
 //!
 //! ```
 //! let scenario = r#"

@@ -1,5 +1,5 @@
-//! The live TCP connections of a host, watched from outside: the processes that own them, and what
-//! limits each; and the settings of that host.
+//! Watches the live TCP connections of a host from outside: the processes that own them, and the
+//! limit of each. Also reads the settings of that host.
 //!
 //! ```
 //! use sweetspot_linux::diag::Detail;

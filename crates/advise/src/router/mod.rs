@@ -1,4 +1,5 @@
-//! The buffer that a router's link should have: with its objective, its range, and the results of other rules.
+//! Router advice: the buffer for a router's link, with the objective, the range, and the results of other
+//! rules.
 
 mod advice;
 mod checked;

@@ -1,5 +1,5 @@
-//! Window advice: the sweet spot, the six bandwidth-delay products and the rate of each, the cost
-//! of a wrong window, and the settings that reach the right one.
+//! Window advice: the sweet spot, the six bandwidth-delay products with the rate of each, the cost of a wrong window,
+//! and the settings that allow the right one.
 
 mod cross;
 mod explain;

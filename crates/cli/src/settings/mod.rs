@@ -1,5 +1,6 @@
-//! Defaults that the user sets: for any option of any verb, by an environment variable or in the
-//! configuration file. Options on the command line win over variables, variables over the file.
+//! The user's own defaults, for any option of any verb, from environment variables or the
+//! configuration file. Options on the command line override variables, and variables override the
+//! file.
 
 mod file;
 

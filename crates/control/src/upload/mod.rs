@@ -1,5 +1,5 @@
-//! Uploads, which are limited by their pace (`SO_MAX_PACING_RATE`). The kernel paces TCP by itself, without the
-//! fq qdisc (since Linux 4.13, kernel commit 218af599fa63).
+//! Uploads, which are limited by a pacing rate (`SO_MAX_PACING_RATE`). Since Linux 4.13 the kernel paces TCP even
+//! without the fq qdisc (kernel commit 218af599fa63).
 
 mod buffer;
 

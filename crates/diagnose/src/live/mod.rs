@@ -1,8 +1,8 @@
 //! From the kernel's counters of a live connection (`TCP_INFO`, sock_diag) to limits.
 //!
-//! The kernel keeps chronographs at the sender (Linux commit 05b055e89121): the busy time, and the parts of it in which the
-//! receiver's window or the send buffer was the limit. The rest belongs to the congestion window, and `sending` finds out why.
-//! At the receiver there are none: `receiving` uses the counters there.
+//! At the sender, the kernel keeps chronographs (Linux commit 05b055e89121): the busy time, and the parts of it in
+//! which the receiver's window or the send buffer was the limit. In the rest, the congestion window was the limit, and
+//! `sending` finds out why. The receiver's kernel has no chronographs, so `receiving` uses its counters.
 
 mod history;
 mod period;

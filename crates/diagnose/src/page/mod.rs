@@ -1,8 +1,8 @@
-//! The parts of a page on a capture: the limit of each connection, in words and as a time-sequence graph with a band below it
-//! that names the limit at each moment.
+//! The parts of a page on a capture: the limit of each connection, in words and as a time-sequence graph above a band
+//! that shows the limit at each moment.
 //!
-//! A capture is read twice: first for the verdicts, then for the graphs of the connections shown. A [`Drawing`] keeps as much
-//! of each as a screen can show.
+//! The program reads a capture twice: first for the verdicts, then for the graphs of the connections on the page. A
+//! [`Drawing`] keeps as much of each connection as a screen can show.
 
 mod band;
 mod drawing;

@@ -1,5 +1,4 @@
-//! The path of a transfer as a capture shows it, as a scenario, and the transfer run on it with
-//! and without its limit.
+//! Writes the path that a capture reveals as a scenario, and simulates the transfer on it with and without its limit.
 
 mod error;
 mod replay;

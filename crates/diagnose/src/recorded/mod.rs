@@ -1,6 +1,5 @@
-//! Kernel statistics of connections from files: the measurements of
-//! M-Lab's NDT7, recordings of `top`, which are of the same form, M-Lab's tcp-info archives, output of `ss -ti`, and results
-//! of iperf3, through the rules for live connections.
+//! Applies the rules for live connections to kernel statistics from files: measurements of M-Lab's NDT7, recordings of
+//! `top` in the same format, M-Lab's tcp-info archives, output of `ss -ti`, and results of iperf3.
 
 mod error;
 mod iperf3;

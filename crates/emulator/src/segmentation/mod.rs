@@ -1,6 +1,6 @@
-//! Segmentation and receive offload, as network cards do it: a super-frame is split into its packets (TSO), and packets of a
-//! flow that leave together are merged into one (GRO). Only IPv4 without options is merged, and only if a split restores every
-//! bit.
+//! Segmentation and receive offload, as network cards do it: a super-frame is split into its packets (TSO), and packets
+//! of a flow that leave together are merged into one (GRO). Only IPv4 packets without options are merged, and only if
+//! splitting them again would restore every bit.
 
 mod headers;
 pub(crate) mod merge;

@@ -1,5 +1,5 @@
-//! A router's link in the simulator: [`measure()`] runs it with several buffers, [`BufferTrial`] checks advice about one
-//! against others.
+//! A router's link in the simulator: [`measure()`] runs it with several buffers, and [`BufferTrial`] compares an
+//! advised buffer with others.
 
 mod advice;
 mod ladder;

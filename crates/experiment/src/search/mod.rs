@@ -1,12 +1,12 @@
 //! The search for the Maximum Feasible Throughput (section II of the SOBAS paper): the window S
 //! at which R(S) is largest.
 //!
-//! R(S) rises while the window is the limit, falls off a cliff where the transfer begins to
-//! overflow the bottleneck, dips just past it and climbs again to what congestion control alone
-//! gets (docs/results/ns2.md). So it has one peak on either side of the cliff, and a search for a single peak can end on
-//! the wrong side. This search climbs a geometric ladder first, then refines every interval in which the best window can
-//! still lie: golden section around a rung above its neighbours, bisection between a rung without loss and one with. At
-//! the end it searches around the winner.
+//! R(S) rises while the window is the limit, and falls steeply where the transfer begins to overflow the bottleneck.
+//! Just beyond it dips, then rises again to the rate of congestion control alone (docs/results/ns2.md). It therefore
+//! has a peak on either side of the cliff, and a search for a single peak can end on the wrong side. This search first
+//! climbs a geometric ladder, then refines every interval that can still contain the best window: by golden section
+//! around a rung above its neighbours, and by bisection between a rung without loss and one with loss. At the end it
+//! searches around the winner.
 //!
 //! Guarantees:
 //!
@@ -15,9 +15,9 @@
 //! - All windows meet the same cross traffic (common random numbers), so only the window differs.
 //! - The result depends only on the scenario, the seeds and the bounds, not on the number of workers.
 //!
-//! If the noise of R exceeds its change between windows a tolerance apart, the maximum over many trials is biased upwards.
-//! More seeds lower the bias, a [`Race`] among the best improves the choice, and fresh seeds measure the winner without
-//! bias.
+//! If the noise of R exceeds the change of R between windows a tolerance apart, the maximum over many trials is biased
+//! upwards. More seeds lower the bias, a [`Race`] among the best windows improves the choice, and fresh seeds measure
+//! the winner without bias.
 
 mod bracket;
 mod contest;

@@ -1,4 +1,4 @@
-//! The lab engine: runs a scenario by this machine's kernel.
+//! The lab engine: runs a scenario on this machine's kernel.
 
 mod application;
 mod bottleneck;

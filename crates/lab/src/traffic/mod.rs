@@ -1,9 +1,9 @@
-//! Cross traffic by the kernel's TCP and UDP at little CPU: one thread per side, received data is
-//! not copied, one buffer for all sent data.
+//! Cross traffic with the kernel's TCP and UDP at a low CPU cost: one thread per side, no copies
+//! of received data, one buffer for all sent data.
 //!
-//! Sources open connections, write and finish; sinks read and throw away, and answer the end of
-//! a transfer with a reset, so that no connection lingers on either side. A source takes that
-//! reset for the last ACK, with which it travels.
+//! Sources open connections, write and finish; sinks read and discard, and answer the end of a
+//! transfer with a reset, so no connection lingers on either side. A source treats that reset as
+//! the last ACK, because both arrive together.
 
 mod connection;
 mod node;

@@ -1,5 +1,5 @@
-//! Lists the TCP connections of a network namespace with the kernel's account of each (sock_diag(7),
-//! include/uapi/linux/inet_diag.h). Needs no privilege.
+//! Lists the TCP connections of a network namespace with the kernel's statistics of each (sock_diag(7),
+//! include/uapi/linux/inet_diag.h). This needs no privilege.
 
 mod connection;
 

@@ -1,8 +1,8 @@
 //! Sockets of other processes, borrowed for each sample or action (pidfd_getfd(2)), and sockets of other parts of this
 //! process ([`OwnSocket`]).
 //!
-//! While a descriptor is borrowed, the program's `close` sends no FIN. So it is borrowed for microseconds only. Each
-//! time inode and cookie are compared, to make sure that it is still the same socket.
+//! While a descriptor is borrowed, the program's `close` sends no FIN, so it is borrowed only for microseconds. Each
+//! time, the crate compares inode and cookie to verify that it is still the same socket.
 
 mod activity_watch;
 mod error;

@@ -1,6 +1,6 @@
-//! TCP sockets: the kernel's account of them ([`Info`]), their options ([`options`]), the limit of their receive
-//! window ([`WindowActuator`]), a sender's reports and congestion control ([`SenderCongestion`]), and connections that only load a path
-//! ([`Flow`]).
+//! TCP sockets: the kernel's statistics ([`Info`]), their options ([`options`]), the limit of their receive window
+//! ([`WindowActuator`]), a sender's reports and congestion control ([`SenderCongestion`]), and connections that only
+//! load a path ([`Flow`]).
 
 mod actuator;
 mod clamp_method;

@@ -1,4 +1,5 @@
-//! The order in which the two ends may send, and how a peer breaks it.
+//! The order in which the two ends may send messages, and the ways in which a peer may violate
+//! it.
 
 pub mod receiver;
 pub mod sender;

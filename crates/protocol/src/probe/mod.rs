@@ -1,8 +1,8 @@
 //! The out-of-band packets without their I/O: periodic probes and their answers, and packet trains (section VII-A of the SOBAS
 //! paper); and streams and echoes, which measure a path without a transfer.
 //!
-//! The receiver probes and the sender answers, so that the answers take the path of the content. Both probes and answers are
-//! numbered, which distinguishes losses in the two directions.
+//! The receiver probes and the sender answers, so the answers take the same path as the content. Both probes and
+//! answers are numbered, which distinguishes losses in the two directions.
 
 mod answer;
 mod authenticator;

@@ -1,4 +1,4 @@
-//! Line charts as SVG text, so that the page needs no script to show them.
+//! Line charts as SVG text, so the page needs no script to show them.
 
 mod axis;
 mod panel;

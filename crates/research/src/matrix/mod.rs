@@ -1,5 +1,5 @@
-//! The published matrix: the BBR team's nsperf tests and scenarios of the Common TCP Evaluation Suite, run with congestion
-//! controls and sizings: the share of each flow and its cost to others.
+//! The published matrix: the BBR team's nsperf tests and scenarios of the Common TCP Evaluation Suite, run with several
+//! congestion controls and sizings: the share of each flow and its cost to other flows.
 
 mod cases;
 mod document;

@@ -1,4 +1,4 @@
-//! Reproduces the figures and tables of the papers, with the published numbers beside ours.
+//! Reproduces the figures and tables of the papers, and compares the published numbers with ours.
 
 mod bdp;
 mod blog;

@@ -1,5 +1,4 @@
-//! The hosts: endpoints of connections, the applications above them, sources of traffic and
-//! control loops.
+//! The hosts: endpoints of connections, the applications above them, traffic sources and control loops.
 
 mod application;
 mod control_loop;

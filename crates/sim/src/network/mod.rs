@@ -1,6 +1,7 @@
 //! The network: hops between routers, and the links between hosts and routers.
 //!
-//! It carries packets and knows nothing of flows: the caller names the hop for a packet and learns its fate.
+//! It carries packets and knows nothing about flows: the caller names the hop for a packet and learns the packet's
+//! fate.
 
 mod hop;
 mod host_links;

@@ -1,8 +1,7 @@
-//! Schedulers: queues that give events back in the order of their times.
+//! Schedulers: queues that return events in order of time.
 //!
-//! [`QuadHeap`] is the fastest where few events are pending, [`Wheel`] where many are.
-//! [`BinaryHeapScheduler`] is simple and slow: the others are tested against it. A simulation gives
-//! the same outcome on each of them.
+//! [`QuadHeap`] is the fastest with few pending events, [`Wheel`] with many. [`BinaryHeapScheduler`] is simple and
+//! slow; tests compare the others with it. A simulation has the same outcome with each of them.
 
 mod binary_heap;
 mod heap;

@@ -1,4 +1,4 @@
-//! Network, hosts and observers put together: events at one affect the others.
+//! Combines network, hosts and observers: events in one affect the others.
 
 mod routing;
 mod sink_side;

@@ -1,4 +1,4 @@
-//! SOBAS as in its paper. Departures are documented at the constants that they need.
+//! SOBAS as published. Comments on the constants document departures from the paper.
 
 mod congestion;
 mod saturation;

@@ -1,6 +1,5 @@
-//! SOBAS that does no harm: the window is left to congestion control unless a limit is known to
-//! cost no rate. Known means recently measured on this connection, and tested again at a bounded
-//! cost.
+//! SOBAS that does no harm: it leaves the window to congestion control unless it knows that a limit costs no rate. It
+//! knows that from recent measurements on this connection, which it repeats at a bounded cost.
 
 mod climb;
 mod held;

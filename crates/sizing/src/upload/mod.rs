@@ -1,5 +1,5 @@
-//! Pacing of other programs' uploads. A loss-based sender fills the bottleneck's buffer until it overflows. Paced just below
-//! the path's rate, it fills the path and leaves the buffer empty.
+//! Pacing of other programs' uploads. A loss-based sender fills the bottleneck's buffer until the buffer overflows. If
+//! it is paced just below the path's rate, it fills the path and leaves the buffer empty.
 
 mod drain;
 mod held;

@@ -1,12 +1,14 @@
 //! Congestion controls: the number of packets that a sender may have in flight, and its sending rate.
 //!
-//! They count in packets and fractions of packets, as ns-2 does. A control decides on the window alone. The sender decides
-//! which packets to retransmit, and which may be sent during a recovery (Reno's inflation, NewReno's partial ACKs, [`Prr`]).
+//! They count in packets and fractions of packets, as ns-2 does. A congestion control decides only the window. The
+//! sender decides which packets to retransmit, and which packets it may send during recovery (Reno's inflation,
+//! NewReno's partial ACKs, [`Prr`]).
 //!
-//! **Contract.** `now` never goes backwards. Every ACK goes to [`CongestionControl::handle_ack`], also during a recovery
-//! ([`AckSample::recovering`]). A recovery is one [`CongestionControl::handle_recovery`], then, unless a timeout ends it,
-//! [`CongestionControl::handle_recovered`], which comes before the `handle_ack` of the ACK that ended it. [`Congestion`] holds
-//! any of the controls, the small one inline and the others boxed, so that a flow is compact and a call is a jump.
+//! **Contract.** `now` never goes backwards. Every ACK goes to [`CongestionControl::handle_ack`], even during recovery
+//! ([`AckSample::recovering`]). A recovery is one call of [`CongestionControl::handle_recovery`], then, unless a
+//! timeout ends it, one of [`CongestionControl::handle_recovered`], before the `handle_ack` of the ACK that ended it.
+//! [`Congestion`] holds any of the congestion controls, the small one inline and the others boxed, so a flow is compact
+//! and a call is a jump.
 
 mod bbr;
 mod cubic;

@@ -1,5 +1,6 @@
-//! An engine of closed forms. For a scenario that a formula covers it returns an outcome like the
-//! other engines, with the formulas and their assumptions; for any other the reason why none does.
+//! The engine of closed forms. For a scenario that a formula covers, it returns an outcome like the
+//! other engines, with the formulas and their assumptions; for any other scenario, the reason why no
+//! formula covers it.
 
 mod elephants;
 mod outcome;

@@ -1,6 +1,6 @@
-//! How much buffer a router should have: Prasad, Dovrolis and Thottan, "Router Buffer Sizing for
-//! TCP Traffic and the Role of the Output/Input Capacity Ratio" (called "router-buffer" here),
-//! and the rules before and after it.
+//! The buffer size for a router: Prasad, Dovrolis and Thottan, "Router Buffer Sizing for TCP
+//! Traffic and the Role of the Output/Input Capacity Ratio" (called "router-buffer" here), and
+//! earlier and later rules.
 
 pub mod capacity_ratio;
 pub mod closed_loop;

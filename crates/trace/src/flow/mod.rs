@@ -1,4 +1,5 @@
-//! Analyses the segments of each connection in a capture, in memory that does not grow with it.
+//! Analyses the segments of each connection in a capture, in memory that does not grow with the
+//! capture.
 
 mod accounts;
 mod ack;

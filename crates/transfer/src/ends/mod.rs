@@ -1,8 +1,9 @@
 //! The two ends: a client that connects, a server that admits clients, and the sessions that either runs.
 //!
-//! `send`, `receive` and `measure` are the sessions; `accepted` is a receiver's agreement with its sender, and `link_reader`
-//! reads its connections. `client` resumes them when the path breaks. `server` accepts connections, `admission`
-//! authenticates them, `work` is each one's task, and the tables bound each client's use.
+//! `send`, `receive` and `measure` are the sessions; `accepted` is a receiver's agreement with its sender, and
+//! `link_reader` reads the receiver's connections. `client` resumes sessions when the path breaks. `server` accepts
+//! connections, `admission` authenticates them, `work` is the task of each, and the tables limit the resources of each
+//! client.
 
 pub mod accepted;
 pub mod admission;

@@ -1,4 +1,4 @@
-//! Failures of a transfer or a server, in words for this end and for the peer.
+//! Errors of a transfer or a server, with messages for this end and for the peer.
 
 mod class;
 pub(crate) mod for_peer;

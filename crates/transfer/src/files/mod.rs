@@ -1,7 +1,8 @@
 //! Files on both ends: a sender lists and reads, a receiver checks, writes and renames.
 //!
-//! `source`, `outgoing` and `file_reader` send; `incoming`, `target`, `temp_file`, `provenance` and `quota` receive. Paths from
-//! a peer are opened beneath a directory descriptor, and a file gets its name when all of its pieces are verified.
+//! `source`, `outgoing` and `file_reader` send; `incoming`, `target`, `temp_file`, `provenance` and `quota` receive.
+//! Paths from a peer are opened below a directory descriptor, and a file gets its name once all of its pieces are
+//! verified.
 
 pub mod accounts;
 pub mod arriving_hashes;

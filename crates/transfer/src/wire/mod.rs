@@ -1,5 +1,5 @@
-//! One authenticated connection: TLS, the peer's identity, frames in and out, and the paces and limits of its reads and writes.
-//! This module knows nothing of files.
+//! One authenticated connection: TLS, the peer's identity, frames in both directions, and the rates and limits of its
+//! reads and writes. This module knows nothing about files.
 
 pub mod channel;
 pub mod frame_reader;

@@ -1,4 +1,4 @@
-//! The checks, one file per kind of mistake.
+//! Checks of a host's settings, one file per kind of mistake.
 
 mod buffers;
 mod device;

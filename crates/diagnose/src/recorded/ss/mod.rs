@@ -1,5 +1,5 @@
-//! Output of `ss -ti` (iproute2) as people paste it: once or again and again, with the time or without, with `-n` or names of
-//! services, on one line (`-O`) or two, from `watch`, behind `ts`.
+//! Parses pasted output of `ss -ti` (iproute2): one reading or many, with or without timestamps, with `-n` or service
+//! names, on one line (`-O`) or two, from `watch` or `ts`.
 
 mod account;
 mod address;

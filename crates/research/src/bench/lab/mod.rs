@@ -1,4 +1,4 @@
-//! The benchmark on emulated paths: which paths, and the reference program.
+//! The benchmark on emulated paths: the paths, and the reference program.
 
 mod cells;
 mod iperf3;

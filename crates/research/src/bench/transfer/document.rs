@@ -50,7 +50,7 @@ pub fn markdown(results: &Results<'_>, seed: u64, command: &str, notes: &str) ->
         text += "## Across emulated paths\n\n\
                  Hosts with their default limits. *Of the path*: goodput, including slow start and the search for \
                  the number of connections, as a share of the payload rate of the path. *Beyond the bytes*: time \
-                 beyond that of the bytes at the payload rate. *Beyond loss*: share of segments that were \
+                 in addition to the time that the bytes take at the payload rate. *Beyond loss*: share of segments that were \
                  retransmitted, less those that the path lost at random.\n\n\
                  | path | congestion control | content | seconds | beyond the bytes | Mbit/s | of the path | connections | beyond loss |\n\
                  |---|---|---|---:|---:|---:|---:|---:|---:|\n";

@@ -1,4 +1,5 @@
-//! Files moved beside scp and rsync, across emulated and drawn paths, and with interruptions.
+//! The benchmark of transfers: compared with scp and rsync, across emulated and random paths, and
+//! with interruptions.
 
 mod content;
 mod document;

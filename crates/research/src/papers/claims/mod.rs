@@ -1,7 +1,7 @@
 //! The table of claims: each with its section, a verdict, our number, and the reason with the run that shows it.
 //!
-//! Numbers that the papers print are judged when their figures are reproduced ([`numbers`]). Claims in words are listed here, a
-//! file per paper, with the figures and tests that decided them.
+//! Printed numbers are judged when their figures are reproduced ([`numbers`]). Claims in words are listed here, in one
+//! file per paper, with the figures and tests that decided each.
 
 mod blog;
 mod drs;

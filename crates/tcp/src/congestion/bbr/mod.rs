@@ -1,8 +1,8 @@
 //! BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00): a model of the path instead
 //! of a reaction to loss. Section numbers below are the draft's.
 //!
-//! `bandwidth` and `min_rtt` are the model, `pipe` judges whether it is full, `cycle` and
-//! `probe_rtt` probe, `window` draws the window and the pacing rate from it all.
+//! `bandwidth` and `min_rtt` are the model, `pipe` judges whether the path is full, `cycle` and
+//! `probe_rtt` probe, and `window` derives the window and the pacing rate.
 
 mod bandwidth;
 mod cycle;

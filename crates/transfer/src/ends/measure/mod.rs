@@ -1,4 +1,4 @@
-//! Measuring the path to a server: streams of datagrams and echoes beside a TLS connection that gives the orders.
+//! Measures the path to a server with streams of datagrams and echoes, controlled over a TLS connection.
 
 mod account;
 mod datagrams;

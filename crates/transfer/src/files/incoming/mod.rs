@@ -1,4 +1,4 @@
-//! Incoming files: decides which content to ask for, places pieces, and reports results.
+//! Incoming files: decides which content to request, writes pieces, and reports results.
 
 mod asked;
 mod complete;

@@ -1,4 +1,4 @@
-//! Outgoing files: the receiver's requests, and its results.
+//! Outgoing files: answers the receiver's requests, and checks its results.
 
 mod answers;
 

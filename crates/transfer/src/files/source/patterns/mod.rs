@@ -1,4 +1,5 @@
-//! Patterns of names to leave out, by the rules of rsync(1), "PATTERN MATCHING RULES"; `{a,b}` stands for either, as in a shell.
+//! Patterns of names to exclude, by the rules of rsync(1), "PATTERN MATCHING RULES"; `{a,b}` stands for either, as in a
+//! shell.
 
 mod program;
 
