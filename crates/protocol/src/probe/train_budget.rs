@@ -1,12 +1,12 @@
 use sweetspot_units::Bytes;
 
-/// The longest train of packets that a receiver may ask for: no receiver of ours needs a longer one.
+/// Maximum packets of a train that a receiver may request: no receiver of ours needs a longer one.
 const MAX_TRAIN_PACKETS: u32 = 512;
 /// The largest packet of a train, bytes: a jumbo frame.
 const MAX_TRAIN_PACKET_BYTES: u32 = 9216;
-/// Trains may be asked for up to this many bytes beside their share: no receiver makes a sender flood a path.
+/// Bytes of trains that a receiver may request in addition to their share: no receiver can make a sender flood a path.
 const FREE_TRAIN_BYTES: u64 = 4_000_000;
-/// Trains may add one part in this many of the acknowledged content.
+/// Maximum share of trains in the acknowledged content, as a divisor.
 const TRAIN_SHARE: u64 = 10;
 
 /// How much the trains of one connection may be: a receiver that asks for more gets none.

@@ -53,7 +53,8 @@ impl Blog {
     pub fn document(&self, place: &Environment) -> String {
         let result = self.verdict();
         let page = Abstract {
-            question: "does throughput on this kernel follow the receive buffer as in a published experiment of 2012?",
+            question: "does throughput on this kernel depend on the receive buffer as in an experiment published \
+                in 2012?",
             method: "five receive buffers over an emulated path of 100 Mbit/s and 10 ms; the blog's numbers are next to ours.",
             result: &result,
             limitation: "one path, and one run per buffer.",

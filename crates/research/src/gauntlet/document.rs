@@ -26,7 +26,8 @@ pub fn document(reports: &[GauntletReport], info: &DocumentInfo) -> String {
     let result = result(reports);
     let page = Abstract {
         question: "how do goodput and delay change on random paths when Sweetspot sizes the window instead of the kernel?",
-        method: "random paths, each run with both sizings under the same seeds; the *null* repeats the kernel's under others.",
+        method: "random paths, each with both sizings under the same seeds; the *null* repeats the kernel's sizing \
+            under other seeds.",
         result: &result,
         limitation: "a population is drawn from ranges that we chose; it does not represent the Internet.",
         command: "in the line below; `make bench-gauntlet` writes the main tables.",

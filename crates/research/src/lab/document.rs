@@ -10,7 +10,8 @@ use sweetspot_report::VariantOutcome;
 fn page(result: &str) -> Abstract<'_> {
     Abstract {
         question: "how do Sweetspot's windows perform on a real kernel?",
-        method: "one transfer at a time over the demo's path and a matrix of emulated paths, against the kernel and fixed windows.",
+        method: "one transfer at a time over the demo's path and a matrix of emulated paths, compared with the \
+            kernel and with fixed windows.",
         result,
         limitation: "unshared paths on one machine; a run without a trusted certificate carries a mark.",
         command: "`make bench-lab`",

@@ -70,7 +70,7 @@ const fn alike(
 pub const MATRIX: [MatrixTest; 6] = [
     MatrixTest {
         name: "coexist",
-        title: "A flow beside one of cubic that was there before",
+        title: "A flow that joins an established cubic flow",
         source: NSPERF,
         text: include_str!("../../scenarios/matrix/coexist.toml"),
         x: "buffer, BDP",

@@ -10,7 +10,8 @@ use sweetspot_statistics::{mean, squared_error};
 const ABSTRACT: Abstract<'_> = Abstract {
     question: "how do Sweetspot's windows perform in published tests of congestion control, and how much do they cost others?",
     method: "tests of the BBR team and of the Common TCP Evaluation Suite in the simulator, with and without `sobas`.",
-    result: "the first table counts gains and losses against plain CUBIC, for the flows under test and for others.",
+    result: "the first table counts gains and losses relative to plain CUBIC, for the flows under test and for \
+        other flows.",
     limitation: "simulated, with BBR version 1 and no ECN.",
     command: "`sweetspot-research bench matrix`",
 };

@@ -10,9 +10,11 @@ use sweetspot_experiment::{SearchBounds, StudyError, Workers, find_mft};
 
 const ABSTRACT: Abstract<'_> = Abstract {
     question: "does the simulator agree with ns-2?",
-    method: "every case that ns-2.35 ran is run again here with the same number of seeds; the means are compared.",
+    method: "the simulator repeats every case that ns-2.35 ran, with the same number of seeds; the means are \
+        compared.",
     result: "the tables compare each family of cases with its bounds; the section on differences explains the rest.",
-    limitation: "random numbers differ from ns-2's, so cases that depend on one burst differ as two seeds do.",
+    limitation: "random numbers differ from ns-2's, so cases that depend on a single burst differ as much as two \
+        seeds do.",
     command: "`sweetspot-research reproduce ns2 --out docs/results`",
 };
 

@@ -9,9 +9,10 @@ use crate::page_abstract::Abstract;
 use sweetspot_experiment::plot::{Origin, Table};
 
 const ABSTRACT: Abstract<'_> = Abstract {
-    question: "do the claims, figures and tables of the five papers come out again?",
+    question: "can the claims, figures and tables of the five papers be reproduced?",
     method: "each figure's scenario runs on the engines named below; printed numbers are compared, curves are not digitised.",
-    result: "the first table counts the verdicts for each paper; each claim has ours, its verdict and the reason for a miss.",
+    result: "the first table counts the verdicts for each paper; each claim has our number, a verdict and, for a \
+        miss, the reason.",
     limitation: "the papers leave some parameters open, so each scenario file states the values chosen here.",
     command: "in the line below; `sweetspot-research reproduce all --careful` runs every figure.",
 };

@@ -19,7 +19,7 @@ use sweetspot_experiment::StudyError;
 use sweetspot_experiment::router::measure::BufferMeasured;
 
 const ABSTRACT: Abstract<'_> = Abstract {
-    question: "do the results on router buffers by Prasad, Dovrolis and Thottan come out again?",
+    question: "can the results on router buffers by Prasad, Dovrolis and Thottan be reproduced?",
     method: "every row of Table I and every experiment of the testbed runs in the simulator, over a range of buffers.",
     result: "the section below lists the claims that hold and those that do not; tables and figures follow.",
     limitation: "simulated, with shorter runs than the paper's; the line on effort has the durations.",

@@ -228,7 +228,7 @@ fn document(engines: &[EngineName], rows: &[BoundRow], details: &str) -> String 
         question: "do closed forms, simulator and kernel agree on the same scenario?",
         method: "each scenario of the standing set runs on every engine; each pair has a bound on the goodput's difference.",
         result: &result,
-        limitation: "a few scenarios chosen by hand; [random paths](validate-population.md) have a page of their own.",
+        limitation: "a few scenarios chosen by hand; [random paths](validate-population.md) have a separate page.",
         command: "`sweetspot-research validate --standing --out docs/results/validate.md`",
     };
     let date: String = machine::date().chars().take_while(|c| *c != 'T').collect();

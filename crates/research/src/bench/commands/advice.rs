@@ -20,7 +20,8 @@ use sweetspot_research::page_abstract::Abstract;
 
 const ABSTRACT: Abstract<'_> = Abstract {
     question: "how close to the best window is the one that `advise window` recommends?",
-    method: "drawn paths with cross traffic; each tries twelve windows in the simulator, with separate seeds to choose and to measure.",
+    method: "random paths with cross traffic; twelve windows run on each in the simulator, with separate seeds to \
+        choose and to measure.",
     result: "the last line compares the median and the 5 % quantile with their targets.",
     limitation: "simulated TCP; the best of twelve windows is a maximum of noisy numbers and so slightly too high.",
     command: "`make bench-advice`",
@@ -119,10 +120,10 @@ fn document(arguments: &AdviceArguments, ratios: &[Ratios]) -> String {
         "# How good the advised window is\n\n{ABSTRACT}\
          {} situations of seed {}: 10 to 60 Mbit/s, 20 to 200 ms, 0.1 to 2 BDP of buffer (log-uniform), a tenth to seven\n\
          tenths of the rate used by UDP with Pareto gaps, elephants or mice; situations in which no window helps are drawn\n\
-         again. For each, `advise window` simulates twelve windows under eight seeds, and eight others measure them. Shown\n\
-         is the rate with the advised window over the rate with the best of the twelve, the latter a maximum of noisy\n\
-         numbers and so slightly too high; and the same for the window of closed forms alone (`--verify none`), by the\n\
-         nearest one simulated. Written by\n\
+         again. For each, `advise window` simulates twelve windows under eight seeds, and eight others measure\n\
+         them. The table shows the rate with the advised window divided by the rate with the best of the twelve,\n\
+         which is a maximum of noisy numbers and so slightly too high. It shows the same for the window from\n\
+         closed forms alone (`--verify none`), by the nearest simulated window. Written by\n\
          `make bench-advice` on {}, {}, {}.\n\n\
          | cross traffic | situations | advised: 5 % | 25 % | median | closed forms: 5 % | 25 % | median |\n\
          |---|--:|--:|--:|--:|--:|--:|--:|\n",

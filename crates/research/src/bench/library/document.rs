@@ -10,8 +10,8 @@ use sweetspot_statistics::median;
 
 fn page(result: &str) -> Abstract<'_> {
     Abstract {
-        question: "what does a program gain or lose that sizes its own sockets with the library?",
-        method: "the examples download across an emulated path of 100 Mbit/s and 40 ms, sized and left alone.",
+        question: "what does a program gain or lose if it sizes its own sockets with the library?",
+        method: "the examples download across an emulated path of 100 Mbit/s and 40 ms, with and without sizing.",
         result,
         limitation: "one emulated rate and delay, on one machine.",
         command: "`make bench-library`",
@@ -129,7 +129,7 @@ fn table(rows: &[Row]) -> String {
         {
             let _ = writeln!(
                 text,
-                "\nBeside the rival, {} from {} has {:.0} % of the path, and {:.0} % alone.",
+                "\nIn competition with the rival, {} from {} gets {:.0} % of the path, and {:.0} % if left alone.",
                 row.example.name(),
                 row.congestion,
                 sized * 100.0,

@@ -191,7 +191,7 @@ fn never_slower(ratios: &[Ratio]) -> Vec<Target> {
     for [alone, tuned] in ratios.iter().map(|r| r.sides) {
         if let Some((before, after)) = alone.share_beside_rival.zip(tuned.share_beside_rival) {
             let measured = format!("{} (untuned {})", percent(after), percent(before));
-            all.push(target("beside a rival: its fair half", measured, after >= 0.5));
+            all.push(target("with a rival: its fair half", measured, after >= 0.5));
         }
     }
     all

@@ -254,8 +254,9 @@ fn misses(text: &mut String, target: &QuantityTarget, results: &BTreeMap<String,
 fn every_path(text: &mut String, results: &BTreeMap<String, PathResult>) {
     let _ = write!(
         text,
-        "\n## Every path\n\nFound / true. iperf3: payload of one TCP connection beside the same traffic; beside TCP or where \
-         others take a share it is no measure of either rate.\n\n\
+        "\n## Every path\n\nFound / true. iperf3: payload rate of one TCP connection with the same cross traffic. \
+         If that is TCP, or if other flows take a share, iperf3 measures neither the capacity nor the available \
+         bandwidth.\n\n\
          | path | capacity, Mbit/s | available, Mbit/s | buffer, kB | base RTT, ms | loss, % | discipline found | iperf3, Mbit/s | certified |\n\
          |---|--:|--:|--:|--:|--:|---|--:|---|\n"
     );

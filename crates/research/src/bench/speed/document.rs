@@ -6,8 +6,8 @@ use sweetspot_statistics::median;
 
 const ABSTRACT: Abstract<'_> = Abstract {
     question: "how fast is the simulator, compared with ns-2 and ns-3?",
-    method: "the same cases in turn, on one core, each in a process of its own; medians.",
-    result: "the table of targets has each ratio, and whether it met its target.",
+    method: "the same cases in turn, on one core, each in a separate process; medians.",
+    result: "the table of targets has each ratio and says whether it meets its target.",
     limitation: "one machine; neighbours on a shared host can change a ratio.",
     command: "`make bench-sim`",
 };
@@ -70,7 +70,7 @@ impl SpeedResults {
 pub fn document(header: &MeasurementInfo, findings: &SpeedResults, notes: &str) -> String {
     let mut text = format!(
         "# How fast the simulator is\n\n{ABSTRACT}\
-         One core, each run in a process of its own, this simulator and ns-2 in turn; medians. \
+         One core, each run in a separate process, this simulator and ns-2 in turn; medians. \
          Written by `make bench-sim`.\n\n\
          | | |\n|---|---|\n| command | `{}` |\n| program | sweetspot {} |\n\
          | ns-2 | {} |\n| ns-3 | {} |\n| measured on | {}, {} |\n\n",
@@ -164,7 +164,7 @@ fn speedup((ours, theirs): &(RunCosts, Result<RunCosts, String>)) -> Result<f64,
 
 fn beside_peers(text: &mut String, f: &SpeedResults) {
     text.push_str(
-        "\n## Beside ns-2 and ns-3\n\n\
+        "\n## Compared with ns-2 and ns-3\n\n\
          The same windows, round trips, timers and buffers (bench/ns2/dumbbell.tcl, and \
          bench/ns3/dumbbell.cc, which says what differs); packets that the link between the routers \
          forwarded, both ways. ns-3 runs less of the same.\n\n\

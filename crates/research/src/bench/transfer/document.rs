@@ -12,7 +12,8 @@ use sweetspot_statistics::{Sorted, median};
 
 const ABSTRACT: Abstract<'_> = Abstract {
     question: "how fast does `sweetspot copy` move files, compared with rsync, scp, rclone, curl and iperf3?",
-    method: "the same files on one host (medians, with the start of ssh), and by `copy` across emulated paths.",
+    method: "the same files on one host (medians, including the start of ssh), and with `copy` across emulated \
+        paths.",
     result: "each table has seconds and throughput by program or path.",
     limitation: "on one host all files are in memory, so no disk limits any program.",
     command: "`make bench-transfer`",

@@ -24,8 +24,8 @@ pub struct PopulationInfo {
 pub fn population_document(pairs: &[EnginePair], info: &PopulationInfo) -> String {
     let result = verdict(pairs);
     let page = Abstract {
-        question: "does the simulator's Linux agree with the kernel on paths that nobody chose?",
-        method: "drawn paths, each run once by the kernel across the emulator and under several seeds by the simulator.",
+        question: "does the simulator's Linux agree with the kernel on random paths?",
+        method: "each path runs once on the kernel, across the emulator, and under several seeds in the simulator.",
         result: &result,
         limitation: "one transfer over one link; no cross traffic.",
         command: "`sweetspot-research validate --population`",
