@@ -43,7 +43,8 @@ pub fn document(reports: &[GauntletReport], info: &DocumentInfo) -> String {
     let chosen = match info.chosen_on.as_slice() {
         [] => String::new(),
         seeds => format!(
-            " Parameters were chosen on populations of seed {}: a seed that chose one never measures it.",
+            " Parameters were chosen on populations of seed {}: a seed used to choose a parameter is never used \
+                to measure it.",
             listed(seeds)
         ),
     };

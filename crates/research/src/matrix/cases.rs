@@ -87,7 +87,7 @@ pub const MATRIX: [MatrixTest; 6] = [
     },
     MatrixTest {
         name: "random-loss",
-        title: "A flow alone that loses packets at random",
+        title: "A single flow on a path with random loss",
         source: NSPERF,
         text: include_str!("../../scenarios/matrix/random-loss.toml"),
         x: "loss, %",
@@ -111,7 +111,7 @@ pub const MATRIX: [MatrixTest; 6] = [
     },
     MatrixTest {
         name: "shallow",
-        title: "Flows that are alike, before a buffer of 2 ms",
+        title: "Identical flows behind a buffer of 2 ms",
         source: NSPERF,
         text: include_str!("../../scenarios/matrix/shallow.toml"),
         x: "flows",
@@ -127,7 +127,7 @@ pub const MATRIX: [MatrixTest; 6] = [
     },
     MatrixTest {
         name: "bufferbloat",
-        title: "Two flows that are alike, before a deep buffer",
+        title: "Two identical flows behind a deep buffer",
         source: NSPERF,
         text: include_str!("../../scenarios/matrix/bufferbloat.toml"),
         x: "buffer, BDP",
@@ -142,7 +142,7 @@ pub const MATRIX: [MatrixTest; 6] = [
     },
     MatrixTest {
         name: "access-link",
-        title: "A transfer among users who fetch files, at an institution's access link",
+        title: "A transfer in competition with file downloads, on an institution's access link",
         source: SUITE,
         text: include_str!("../../scenarios/matrix/access-link.toml"),
         x: "users",
@@ -156,7 +156,7 @@ pub const MATRIX: [MatrixTest; 6] = [
     },
     MatrixTest {
         name: "trans-oceanic",
-        title: "A transfer among users who fetch files, across an ocean",
+        title: "A transfer in competition with file downloads, across an ocean",
         source: SUITE,
         text: include_str!("../../scenarios/matrix/trans-oceanic.toml"),
         x: "users",

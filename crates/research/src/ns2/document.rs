@@ -98,7 +98,7 @@ pub fn document<E: Engine + Sync>(
     let mut text = format!(
         "# Agreement with ns-2\n\n{ABSTRACT}\
          Written by `sweetspot-research reproduce ns2` on {made}; do not edit. Every case that ns-2.35 ran \
-         (`crates/research/data/ns2.csv`) is run again here, with as many seeds, and the means are \
+         (`crates/research/data/ns2.csv`) runs here, too, with the same number of seeds, and the means are \
          compared. Random numbers are not ns-2's, so where the outcome depends on when a random \
          burst comes, two runs differ as two seeds of ns-2 do.\n\n",
     );

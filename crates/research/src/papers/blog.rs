@@ -111,8 +111,8 @@ fn table_2(stage: &Stage<'_>) -> Result<Figure, StudyError> {
         }
     }
     let mut figure = ENTRY_2.figure(format!(
-        "`{}`: 100 Mbit/s Ethernet, 10 ms made by netem and the half millisecond that was there, \
-         10 s. Theory is the post's \"expected\" column: frames and headers are not taken off.",
+        "`{}`: 100 Mbit/s Ethernet, 10 ms from netem in addition to half a millisecond, 10 s. Theory is the \
+         post's \"expected\" column, in which frames and headers are not subtracted.",
         BLOG_2.file
     ));
     figure.plots.push(plot);

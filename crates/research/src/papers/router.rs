@@ -111,8 +111,8 @@ fn figure_11(stage: &Stage<'_>) -> Result<Figure, StudyError> {
 fn rules(_stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let mut figure = RULES.figure(
         "Closed forms on the testbed's link, 1 Gbit/s and 85 ms (the mean of its round trips), for persistent flows with packets \
-         of 1500 bytes. Loss: 1 %, in flow-proportional queueing (Morris) and as a constraint; queueing delay: 100 ms. The paper's \
-         own rule has no number of flows in it.",
+         of 1500 bytes. Loss: 1 %, in flow-proportional queueing (Morris) and as a constraint; queueing delay: 100 ms. The \
+         paper's own rule does not depend on the number of flows.",
     );
     figure.tables.push(router::rules_table()?);
     Ok(figure)

@@ -34,7 +34,7 @@ const NOTES: &str = include_str!("../../data/router_notes.md");
 /// If a formula does not hold.
 pub fn document(study: &Study, scale: StudyEffort, made: &str) -> Result<String, StudyError> {
     let mut text = format!(
-        "# Router buffers: the third paper's simulations, run again\n\n{ABSTRACT}\
+        "# Router buffers: the third paper's simulations, repeated\n\n{ABSTRACT}\
          {made} Do not edit. Every row of Table I and every experiment of the testbed is a file in \
          `scenarios/papers/` for `sweetspot run`, e.g. `sweetspot sweep \
          scenarios/papers/router-pl-n20-u100.toml --over path.buffer=30pkt,80pkt,250pkt`.\n\n",

@@ -82,7 +82,8 @@ pub fn markdown(flows: &[(String, ClassifiedFlow)], command: &str, notes: &str) 
         "# Flows of known cause\n\n{summary}\
          `sweetspot diagnose` classified {} flows with known causes: the class with the largest share of the time \
          counts ([the rules](../diagnose.md)). The last five causes are typical of the field; for these, the \
-         diagnosis of a capture must also name the kind. The flows crossed emulated paths between two namespaces; the emulator \
+         diagnosis of a capture must also name the kind. The flows crossed emulated paths between two namespaces; the \
+         emulator \
          certified {} of them.\n\n\
          Measured on {} on {}, {}, with `{command}`.\n{notes}",
         flows.len(),

@@ -149,12 +149,12 @@ impl CurveFigure {
             Precision::Quick => String::new(),
             Precision::Careful => format!(
                 " Of each curve's best {CANDIDATES} windows a race over up to {RACE_SEEDS} seeds chose one, and {FRESH_SEEDS} \
-                 seeds that had no part in that measured it: the MFT, ± two standard errors (Table I says why)."
+                 other seeds measured it: the MFT, ± two standard errors (Table I gives the reason)."
             ),
         };
         format!(
-            "`{}`; B_t = C T_m / 2, C T_m and 2 C T_m. The simulated curves join all windows that \
-             the search for the maximum tried (seeds: {seeds}).{measured} Theory: {theory}.{congested}",
+            "`{}`; B_t = C T_m / 2, C T_m and 2 C T_m. The simulated curves connect all windows that the search \
+             for the maximum tried (seeds: {seeds}).{measured} Theory: {theory}.{congested}",
             self.scenario.file
         )
     }

@@ -24,8 +24,8 @@ const SECOND: Duration = Duration::from_secs(1);
 pub(super) fn figure_1(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let cases = [("S=470 kB", kilobytes(470)), ("S=950 kB", kilobytes(950))];
     let about = format!(
-        "`{}`. The paper does not print B_t; any between 34 and 514 kB fits what it says, 120 \
-         packets are simulated, and the table has others. Theory: equation (4), less what frames and headers take.",
+        "`{}`. The paper does not print B_t; any value between 34 and 514 kB agrees with the text. We simulate \
+         120 packets, and the table has other values. Theory: equation (4), less frames and headers.",
         TRANSFER_1.file
     );
     let mut figure = real_path(stage, &ENTRY_1, "fig1", TRANSFER_1, &cases, about)?;
@@ -69,7 +69,7 @@ pub(super) fn figure_10(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     ];
     let about = format!(
         "`{}`. The paper does not print B_t: its 559 kB lost nothing, so it was at least 97 kB; \
-         120 packets are simulated. Theory: equation (4), less what frames and headers take.",
+         120 packets are simulated. Theory: equation (4), less frames and headers.",
         TRANSFER_10.file
     );
     real_path(stage, &ENTRY_10, "fig10", TRANSFER_10, &cases, about)

@@ -35,9 +35,9 @@ const POOL: Bytes = Bytes::new(15_500_000);
 pub(super) fn table(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let seeds = stage.precision.seeds(1, 4);
     let mut figure = ENTRY_MEMORY.figure(format!(
-        "`{}`: 500 transfers of one host over 1 Gbit/s and 100 ms. Windows are what the receivers advertise at \
-         the end, summed: the memory that the host has promised; of Semke's senders (`send_pool`) the pool. Seeds: {seeds}. Jain's index is 1 where all get \
-         the same. The paper states the principle and prints no number.",
+        "`{}`: 500 transfers of one host over 1 Gbit/s and 100 ms. *Windows* is the sum of the \
+         windows that the receivers advertise at the end, the memory that the host has promised; for Semke's senders \
+         (`send_pool`), it is the pool. Seeds: {seeds}. Jain's index is 1 if all get the same. The paper states the principle and prints no number.",
         DRS_MEMORY.file
     ));
     let Some(engine) = stage.sim else { return Ok(figure) };

@@ -47,8 +47,8 @@ pub(super) fn figure_2(stage: &Stage<'_>) -> Result<Figure, StudyError> {
         plot.mark("published", 0, MarkPosition::Level(packets));
     }
     let mut figure = ENTRY_2.figure(format!(
-        "`{}`: a window of 44 packets fills 8.7 % of the link whatever the most is that the host \
-         would allow. ns-2.35: 145.5 thousand packets. At 1 Gbit/s and 96 ms 44 packets per round trip are \
+        "`{}`: a window of 44 packets fills 8.7 % of the link, whatever the host's maximum is. \
+         ns-2.35: 145.5 thousand packets. At 1 Gbit/s and 96 ms 44 packets per round trip are \
          0.55 %.",
         DRS_2.file
     ));
@@ -90,8 +90,9 @@ pub(super) fn figure_4(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     }
     let mut figure = ENTRY_4.figure(format!(
         "`{}` with `tcp.slow_start_restart=true`, as the text says. The paper's dynamic flow loses up to \
-         27 % of a burst, backs off to nothing and starts slowly again, over and over; it prints no other \
-         number. Here a burst is what reaches the router in a round trip of 60 ms, in the lab in two rows of its series, 100 ms.",
+         27 % of a burst, backs off to nothing and slow-starts again, over and over; the paper prints no other \
+         number. Here a burst is the data that reaches the router in a round trip of 60 ms; in the lab, in two \
+         rows of its series, 100 ms.",
         DRS_3.file
     ));
     figure.plots.push(plot);
@@ -105,9 +106,8 @@ pub(super) fn table_1(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let mut figure = ENTRY_TABLE_1.figure(format!(
         "`{}`, Q = 100, maxwnd = 650; thousand packets acknowledged per flow. In the paper one \
          dynamic flow gets ten times what another gets, because packets that reach the router at \
-         the same time are queued by the number of their link. With `ties = \"declared\"` who was \
-         declared first goes first; with `ties = \"seeded\"` a lot decides, so that the order \
-         favours nobody.",
+         the same time are queued by the number of their link. With `ties = \"declared\"`, the flow that was \
+         declared first goes first; with `ties = \"seeded\"`, the order is random and favours no flow.",
         DRS_6.file
     ));
     if let Some(engine) = stage.sim {

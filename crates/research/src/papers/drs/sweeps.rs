@@ -70,9 +70,9 @@ impl SweepFigure {
         let mut published = Comparisons::of("drs", self.item)?;
         let mut figure = self.entry.figure(format!(
             "`{}`; thousand packets acknowledged in 200 s, mean over the flows of a kind, as in \
-             the paper. *Measured*: the dynamic flows' receivers really run Dynamic Right-Sizing \
-             and maxwnd is what their host allows. Theory: the paper's measure of fairness, \
-             bandwidth by store, up to the overflow. ns-2.35 ran the same work.",
+             the paper. *Measured*: the receivers of the dynamic flows actually run Dynamic Right-Sizing, and \
+             maxwnd is their host's maximum. Theory: the paper's measure of fairness, bandwidth in proportion to \
+             memory, up to the overflow. ns-2.35 ran the same cases.",
             self.scenario.file,
         ));
         let truth = Truth::read()?;

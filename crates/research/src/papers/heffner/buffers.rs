@@ -66,7 +66,7 @@ pub(super) fn figure_5(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let mut figure = against_rtt(stage, &ENTRY_5, Buffer::Receive)?;
     let mut published = Comparisons::of("heffner", "fig5")?;
     let mut table = Table::new(
-        "Where a buffer takes a tenth of the throughput (simulated)",
+        "The BDP at which a buffer costs a tenth of the throughput (simulated)",
         &["memory of the buffer, kB", "send buffer: BDP, kB", "receive buffer: BDP, kB", "ratio"],
     );
     if let Some(engine) = stage.sim {

@@ -51,8 +51,8 @@ pub(super) const ENTRIES: &[Entry] =
 fn table_1(_stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let mut figure = ENTRY_TABLE_1.figure(
         "Measured over a real path of 2002 between Pittsburgh and Washington whose parallel \
-         routers reordered packets. The author himself puts the differences down to chance, and \
-         the path is gone: the numbers stand here for completeness.",
+         routers reordered packets. The author himself attributes the differences to chance, and the path no \
+         longer exists; the numbers are here for completeness.",
     );
     let published = Comparisons::of("heffner", "table1")?;
     let mut plot = Plot::new(

@@ -31,7 +31,7 @@ pub fn population_document(pairs: &[EnginePair], info: &PopulationInfo) -> Strin
         command: "`sweetspot-research validate --population`",
     };
     let mut text = format!(
-        "# The simulator's Linux and the kernel on drawn paths\n\n{page}Written by `{}` on {}; do not edit.\n\n{NOTES}\n\
+        "# The simulator's Linux and the kernel on random paths\n\n{page}Written by `{}` on {}; do not edit.\n\n{NOTES}\n\
          ## Agreement\n\n{}\n",
         info.command,
         info.machine,

@@ -86,8 +86,8 @@ fn about(stage: &Stage<'_>) -> String {
     format!(
         "`{}` and its siblings for 30 and 100 %. *Targets*: sobas at {:.0} % of the MFT or more, \
          sobas:paper within {:.0} % of the SOBAS in print; a miss is \
-         marked *. Seeds of each scheme: {}. The paper does not describe its reverse path: everything is simulated with the \
-         mirror image of the cross traffic on it, and with ACKs alone. {}",
+         marked *. Seeds of each scheme: {}. The paper does not describe its reverse path, so every simulation \
+         runs both with the mirror image of the cross traffic on it and with ACKs alone. {}",
         TABLE_1[1].1.file,
         SHARE_ASKED * 100.0,
         CLOSENESS_ASKED * 100.0,

@@ -24,7 +24,7 @@ const HEADS: [&str; 8] = [
     "MFT as searched",
 ];
 
-const TITLE: &str = "The same on seeds that had no part in the choice, Mbit/s with 95 % confidence";
+const TITLE: &str = "The same on seeds that were not used to choose, Mbit/s with 95 % confidence";
 
 /// Seeds that neither search nor race has seen. On the congested path single runs of one window differ by a sixth, elsewhere by
 /// a fiftieth of their mean: this number brings the mean's error to some 3 % and 1 %.
