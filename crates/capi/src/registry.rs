@@ -1,4 +1,5 @@
-//! The attached sockets by number. A number names the process, too: locks of the parent are of no use in a child.
+//! The attached sockets by number. A number also identifies the process, because a child cannot use its parent's
+//! locks.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};

@@ -1,4 +1,4 @@
-//! Options that have no effect beside others are wrong usage.
+//! Rejects options that have no effect together with other given options.
 //!
 //! Clap's `requires` is not enough: it is ignored if the required option conflicts with another given one, as `--clients` does
 //! with `--dir` in `serve --dir in --state here`. Only the command line counts: values from a configuration file or the

@@ -1,4 +1,4 @@
-//! Ends of connections as people write them: an address or a host's name.
+//! Parses the ends of connections: an address or a host name.
 
 use core::fmt;
 #[cfg(target_os = "linux")]

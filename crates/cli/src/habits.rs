@@ -1,4 +1,5 @@
-//! Options of other programs, and of other verbs, that a verb lacks: the hint replaces clap's, to pass the option as a value.
+//! Hints for options of other programs, and of other verbs, that a verb lacks. They replace clap's hint to pass the
+//! option as a value.
 
 use std::ffi::OsString;
 

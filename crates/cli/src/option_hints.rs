@@ -1,5 +1,5 @@
-//! Libraries name a fault; this module adds the option that mends it. It finds the option by the fault's text, because a peer
-//! sends nothing else.
+//! Libraries describe an error; this module adds the option that fixes it. It finds the option by the error's text,
+//! because a peer sends nothing else.
 
 use std::borrow::Cow;
 use std::error::Error;

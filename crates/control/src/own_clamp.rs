@@ -1,11 +1,11 @@
 //! Distinguishes clamps that programs set themselves from the kernel's.
 //!
-//! The kernel does not report a clamp's origin. Without a tuner a connection has the clamp that its program or the kernel set
-//! last. So the tuner keeps the last clamp that it found, never sets a looser one, and restores exactly that. It also works if
-//! the kernel set it: each time the kernel wants a larger clamp it overwrites the one before (tcp_rcv_space_adjust,
-//! tcp_measure_rcv_mss), and the tuner sees the new one.
+//! The kernel does not report a clamp's origin. Without a tuner a connection has the clamp that its program or the
+//! kernel set last. The tuner therefore keeps the last clamp that it found, never sets a looser one, and restores
+//! exactly that clamp. This also works if the kernel set it: each time the kernel wants a larger clamp, it overwrites
+//! the previous one (tcp_rcv_space_adjust, tcp_measure_rcv_mss), and the tuner sees the new one.
 //!
-//! The tuner keeps a clamp for good, also after the kernel overwrote it, if only a program can have set it.
+//! If only a program can have set a clamp, the tuner keeps it for good, even after the kernel has overwritten it.
 
 use sweetspot_units::Bytes;
 

@@ -1,9 +1,9 @@
 //! Joins two captures of one connection: one-way delays between the capture points, and packets lost between them.
 //!
-//! The clocks of two hosts differ. Let `f` be the delay of forward packets between the captures and `r` the delay of reverse
-//! packets, each on the two unsynchronised clocks. The min `f` plus the min `r` is the round trip between the captures,
-//! whatever the clocks' offset (RFC 7679 §3.7 on clocks). Its division between the directions cannot be measured, so each gets
-//! half.
+//! The clocks of two hosts differ. Let `f` be the delay of forward packets between the captures and `r` the delay of
+//! reverse packets, each on the two unsynchronised clocks. The minimum of `f` plus the minimum of `r` is the round trip
+//! between the captures, whatever the clocks' offset (RFC 7679 §3.7 on clocks). Its division between the directions
+//! cannot be measured, so each gets half.
 
 use std::collections::{HashMap, VecDeque};
 

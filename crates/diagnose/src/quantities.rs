@@ -1,4 +1,4 @@
-//! Quantities as sentences have them.
+//! Quantities in the form that sentences use.
 
 use sweetspot_units::{Bytes, Duration, Rate, grouped};
 

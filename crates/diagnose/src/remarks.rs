@@ -1,4 +1,4 @@
-//! Remarks beside a verdict.
+//! Remarks in addition to a verdict.
 
 use sweetspot_trace::flow::{Connection, Hold, Stream, Vantage};
 use sweetspot_units::{Bytes, Duration};

@@ -1,11 +1,11 @@
-//! The threads that carry the packets and relieve one another.
+//! The threads that carry the packets and stand in for each other.
 //!
 //! A kernel without full preemption lets a program finish a long system call (a large write, say) before it runs even a
-//! real-time thread on the same processor. That thread then waits, perhaps next to an idle processor: 5 ms and more, the whole
-//! of a small buffer. So there are two threads, each bound to its own processor. One carries packets; the other stands by,
-//! checks regularly whether the work is overdue, and takes over if so. Measured at 400 Mbit/s beside a program that writes
-//! large blocks to a file: a quarter of the late releases. The first thread takes the work back as soon as it can: [`steering`]
-//! keeps its processor free of the hosts' receive work.
+//! real-time thread on the same processor. That thread then waits, even if another processor is idle: 5 ms and more, as
+//! long as a small buffer takes to drain. So there are two threads, each bound to its own processor. One carries
+//! packets; the other checks regularly whether the work is overdue, and takes over if so. At 400 Mbit/s, while a
+//! program wrote large blocks to a file, this left a quarter of the late releases. The first thread takes the work back
+//! as soon as it can: [`steering`] keeps its processor free of the hosts' receive work.
 
 use std::hint;
 use std::io;

@@ -1,4 +1,4 @@
-//! How the loop shares out its sleep.
+//! Watches the loop's share of sleep, to decide whether packets share a wake-up.
 
 use sweetspot_units::{Duration, Time};
 

@@ -1,9 +1,9 @@
 //! The division of work among processors: one carries the packets, the others do the two ends' receive work.
 //!
-//! A veth passes a packet to the network stack of its other end within the sender's system call. Without steering, the loop
-//! would run the receiving hosts' TCP between two releases. It would be late if a sender retransmits much, as each
-//! acknowledgement then sets a timer (20 us and more on a virtual machine). A network card hands a packet over and is done;
-//! receive packet steering lets a veth do so, too.
+//! A veth passes a packet to the network stack of its other end within the sender's system call. Without steering, the
+//! loop would run the receiving hosts' TCP between two releases. It would be late if a sender retransmits heavily,
+//! because each acknowledgement then sets a timer (20 us and more on a virtual machine). A network card only hands a
+//! packet over; with receive packet steering, a veth does the same.
 
 use std::fmt::Write;
 use std::{fs, io};

@@ -1,4 +1,4 @@
-//! Decides whether an emulation was true to the path that was asked for.
+//! Decides whether an emulation was true to the requested path.
 
 use serde::Serialize;
 use sweetspot_path::{DirectionSpec, PathSpec};

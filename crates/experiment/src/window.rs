@@ -1,5 +1,5 @@
-//! Tries windows in the simulator for paths on which no closed form gives the best one: the rate of
-//! a transfer with each window, beside cross traffic of a known kind and load.
+//! Tries windows in the simulator for paths on which no closed form gives the best one: the rate of a transfer with
+//! each window, in competition with cross traffic of a known kind and load.
 
 use std::ops::RangeInclusive;
 

@@ -1,4 +1,4 @@
-//! Spoken codes, as whoever connects tries them.
+//! Attempts to use spoken codes, from the connecting side.
 
 use data_encoding::HEXLOWER;
 use spake2::{Ed25519Group, Identity, Password, Spake2};

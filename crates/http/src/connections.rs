@@ -1,5 +1,5 @@
-//! The open connections of a server. Other users of this machine can connect, too, and must not keep it from its user: a client
-//! that was not admitted makes room for a newer one.
+//! The open connections of a server. Other users of this machine can connect, too, and must not block the server for
+//! its owner: a newer client replaces one that was not admitted.
 
 use std::collections::VecDeque;
 use std::io;

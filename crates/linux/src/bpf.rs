@@ -1,7 +1,7 @@
 //! BPF programs on cgroups (bpf(2)): attach, detach, list.
 //!
-//! A program attached in this way, and not by a link, stays when the process that attached it is killed: it can then undo its
-//! own effects. It goes with its cgroup.
+//! A program that is attached in this way, and not by a link, stays attached when the process that attached it is
+//! killed, so it can undo its own effects. It disappears with its cgroup.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};

@@ -1,5 +1,5 @@
-//! Ends this process with its causes: a thread sends SIGHUP when the terminal is gone and SIGTERM when nobody reads the
-//! output, and ends a process that leaves its signals unanswered.
+//! Ends this process with its causes: a thread sends SIGHUP when the terminal is gone and SIGTERM when nothing reads
+//! the output, and ends a process that does not react to its signals.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};

@@ -2,11 +2,11 @@
 //!
 //! - [`prepare`] is called once, by `main`.
 //! - A [`Supervisor`] holds the signals back and reports them one by one, for verbs that clean up.
-//! - [`end_within`] sets a limit on that cleaning.
+//! - [`end_within`] sets a time limit on the clean-up.
 //! - [`lifeline`](crate::lifeline) sends a signal when the terminal or the reader is gone, and ends a process that does
-//!   not take its signals.
+//!   not react to its signals.
 //!
-//! A process that starts with SIGHUP ignored, as nohup(1) does it, keeps running when its terminal goes.
+//! A process that starts with SIGHUP ignored, as by nohup(1), keeps running when its terminal is gone.
 
 use std::io::{self, IsTerminal};
 use std::mem;

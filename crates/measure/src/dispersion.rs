@@ -1,4 +1,4 @@
-//! How far a stream's packets lie apart behind the narrow link (Dovrolis, Ramanathan, Moore 2004, "Packet-Dispersion
+//! The spacing of a stream's packets behind the narrow link (Dovrolis, Ramanathan, Moore 2004, "Packet-Dispersion
 //! Techniques and a Capacity-Estimation Methodology").
 
 use sweetspot_statistics::{Line, Sorted, mean, median};

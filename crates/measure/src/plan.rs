@@ -1,4 +1,4 @@
-//! How much is sent, and how fast.
+//! The amount of data to send, and its rate.
 
 use sweetspot_units::{Bytes, Duration};
 

@@ -1,4 +1,4 @@
-//! At which rates streams are sent to find the available bandwidth.
+//! The rates of the streams that find the available bandwidth.
 
 use sweetspot_units::Rate;
 

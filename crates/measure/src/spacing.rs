@@ -1,4 +1,4 @@
-//! When the packets of a stream are due.
+//! The sending times of a stream's packets.
 
 use sweetspot_path::Random;
 use sweetspot_units::Duration;

@@ -1,5 +1,5 @@
-//! Tables that are wider than the terminal. First their gaps shrink; then columns that do not fit follow below, beside the names of
-//! the rows again. So a heading stays above its column.
+//! Tables that are wider than the terminal. First their gaps shrink; then columns that do not fit follow below, with
+//! the row names repeated. Each heading thus stays above its column.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

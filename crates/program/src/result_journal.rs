@@ -1,5 +1,4 @@
-//! A journal of finished runs on disk, so that a program that was killed continues where it
-//! stopped.
+//! A journal of finished runs on disk, from which a killed program resumes.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};

@@ -1,4 +1,4 @@
-//! Usage errors in one line, as every other error.
+//! Usage errors on one line, like every other error.
 
 use std::error::Error;
 use std::fmt;

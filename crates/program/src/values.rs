@@ -1,4 +1,4 @@
-//! Values that completions offer for options that accept others, too.
+//! Values that completions offer for options that also accept other values.
 
 use std::ffi::OsStr;
 use std::str::FromStr;

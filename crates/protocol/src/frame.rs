@@ -1,9 +1,9 @@
 //! Frames: one byte for the kind, four bytes for the length (big-endian), then that many bytes.
 //!
-//! A piece of a file (kind 0) begins with the entry's number, the piece's number (4 bytes each) and the piece's
-//! hash (32 bytes); its content is passed on as it arrives. A packed piece (kind 3) also has the length of its content (4
-//! bytes), and its content follows as one zstd frame, which is shorter. Messages (kind 1) and records (kind 2) are collected
-//! first. All have a maximum length, so that a hostile peer cannot make this end allocate memory.
+//! A piece of a file (kind 0) begins with the entry's number, the piece's number (4 bytes each) and the piece's hash
+//! (32 bytes); its content is passed on as it arrives. A packed piece (kind 3) also has the length of its content (4
+//! bytes), and its content follows as one zstd frame, which is shorter. Messages (kind 1) and records (kind 2) are
+//! collected first. All have a maximum length, so a hostile peer cannot make this end allocate unbounded memory.
 
 use thiserror::Error;
 

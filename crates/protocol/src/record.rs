@@ -1,7 +1,7 @@
 //! Records about files, by both ends, as compact binary frames (postcard's format, which is specified).
 //!
-//! The sender lists entries; each gets its number by its place in the list, from 0. The receiver answers each, in order. Hashes
-//! are BLAKE3's, see [`crate::hash_tree`].
+//! The sender lists entries; an entry's number is its position in the list, counted from 0. The receiver answers each
+//! entry in order. Hashes are BLAKE3's, see [`crate::hash_tree`].
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -1,7 +1,8 @@
-//! One colour per variant, told apart by colour-blind eyes too: Okabe and Ito, "Color Universal
-//! Design" (2008). Their yellow is left out (too pale on white), orange and sky blue are darker on a
-//! light page, and blue and grey lighter on a dark one, so that each line has three times the contrast
-//! to its ground (WCAG 2.2, 1.4.11). The first two, the most frequent pair, differ most in lightness.
+//! One colour per variant, also distinguishable for colour-blind readers: Okabe and Ito, "Color
+//! Universal Design" (2008). Their yellow is left out (too pale on white), orange and sky blue are
+//! darker on a light page, and blue and grey are lighter on a dark one, so each line has a contrast of
+//! 3:1 to its background (WCAG 2.2, 1.4.11). The first two, the most frequent pair, differ most in
+//! lightness.
 
 /// On a light page, on a dark page.
 const PALETTE: [(&str, &str); 7] = [

@@ -1,5 +1,5 @@
 //! Quantities in JSON: a plain number in the base unit that the field's name ends with
-//! (`goodput_bps`, `rtt_median_s`, `window_bytes`), so that any language reads it at once.
+//! (`goodput_bps`, `rtt_median_s`, `window_bytes`), which any language can read directly.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

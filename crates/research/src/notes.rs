@@ -1,4 +1,4 @@
-//! The part of a page of results that people write. Writing the page again keeps it.
+//! The hand-written part of a page of results. Regenerating the page keeps it.
 
 const BEGIN: &str = "<!-- written by hand, kept: begin -->";
 const END: &str = "<!-- written by hand, kept: end -->";

@@ -1,4 +1,4 @@
-//! The five lines with which every page of results begins.
+//! The five lines at the beginning of every page of results.
 
 use core::fmt::{Display, Formatter, Result};
 

@@ -1,4 +1,4 @@
-//! A scenario as text: every key written out, so that it reads back as itself.
+//! A scenario as text, with every key written out, so reading it back gives the same scenario.
 
 use core::fmt::{self, Display, Formatter};
 use core::str::FromStr;

@@ -1,4 +1,4 @@
-//! Random numbers. Every flow has its own stream, so that its draws do not depend on another flow's events: two runs that
+//! Random numbers. Every flow has its own stream, so its draws do not depend on another flow's events: two runs that
 //! differ in one window meet the same cross traffic (common random numbers).
 
 use sweetspot_path::Random;

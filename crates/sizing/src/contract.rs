@@ -1,4 +1,4 @@
-//! The interface between a controller and whatever runs it.
+//! The interface between a controller and its caller.
 
 use core::fmt;
 

@@ -1,4 +1,4 @@
-//! Why a sizing cannot be used, and the names of those that can.
+//! Errors for sizings that cannot be used, with the names of those that can.
 
 use sweetspot_units::UnitError;
 use thiserror::Error;

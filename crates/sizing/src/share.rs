@@ -1,5 +1,5 @@
-//! Max-min fair shares: nobody gets more than its demand, and the rest is divided equally
-//! among the others (Semke, Mahdavi and Mathis 1998, "Automatic TCP buffer tuning", section 3.2).
+//! Max-min fair shares: no connection gets more than its demand, and the rest is divided equally among the
+//! others (Semke, Mahdavi and Mathis 1998, "Automatic TCP buffer tuning", section 3.2).
 
 use sweetspot_units::Bytes;
 

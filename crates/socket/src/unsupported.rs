@@ -1,4 +1,4 @@
-//! Other systems than Linux: nothing is sized, and [`SizedSocket::attach`] says so.
+//! Systems other than Linux: the library sizes no windows, and [`SizedSocket::attach`] says so.
 
 use std::convert::Infallible;
 

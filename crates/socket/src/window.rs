@@ -1,4 +1,4 @@
-//! The limit of one socket's window, which never loosens a clamp of the program's own and brings it back.
+//! The limit of one socket's window. It never loosens a clamp that the program set itself, and restores it at the end.
 
 use std::io;
 use std::os::fd::AsFd;

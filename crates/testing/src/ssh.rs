@@ -1,4 +1,4 @@
-//! An ssh server and client on loopback, in a network namespace of their own.
+//! An ssh server and client on loopback, in a separate network namespace.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! The record of the limits in force, which survives its tuner: the next one lifts what was left behind.
+//! The record of the limits in force. It survives its tuner, so the next tuner can lift the limits that are left.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File};

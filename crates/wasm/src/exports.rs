@@ -1,8 +1,9 @@
 //! The functions that JavaScript calls. Texts are UTF-8 in this module's memory: [`question`] allocates one, the caller writes
 //! it, [`answer`] reads it and returns the length of the answer, at the address [`text`].
 //!
-//! A diagnosis takes its file in the same way: [`diagnosis_begin`] reads the file's name, [`diagnosis_take`] a piece of it, as
-//! often as there are pieces. [`diagnosis_end`] returns the length of the answer, or 0: then the whole file comes once more.
+//! A diagnosis takes its file in the same way: [`diagnosis_begin`] reads the file's name, and [`diagnosis_take`] one
+//! piece of it per call. [`diagnosis_end`] returns the length of the answer, or 0; in that case the caller passes the
+//! whole file once more.
 
 #![allow(unsafe_code)] // Only `no_mangle`, see Cargo.toml.
 

@@ -1,4 +1,4 @@
-//! Transfers of a capture run again by the simulator.
+//! Simulates the transfers of a capture.
 
 use sweetspot_diagnose::Flow;
 use sweetspot_diagnose::path::{Curve, Replay, Simulation};

@@ -1,4 +1,4 @@
-//! This host's settings, as advice asks about them.
+//! This host's settings, in the form that `advise` needs.
 
 use sweetspot_advise::host::{Device, Listener, Snapshot, Sysctls};
 use sweetspot_linux::diag::{Detail, Diag, TcpState};

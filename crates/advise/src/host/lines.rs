@@ -1,4 +1,4 @@
-//! The limits, the window, the commands and the changes: a labelled line each.
+//! The limits, the window, the commands and the changes, each on a labelled line.
 
 use sweetspot_units::Rate;
 

@@ -1,4 +1,4 @@
-//! Published recommendations of others, for comparison.
+//! Published recommendations from other sources, for comparison.
 
 use sweetspot_units::{Bytes, Duration, Rate};
 

@@ -1,4 +1,4 @@
-//! How each number of the advice came about.
+//! The origin of each number in the advice.
 
 use sweetspot_theory::Packets;
 use sweetspot_theory::router::capacity_ratio::Form;

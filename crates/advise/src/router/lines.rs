@@ -1,4 +1,4 @@
-//! The buffer, the queueing delay, the loss, the use of the link, the rate per flow: a line each.
+//! The buffer, the queueing delay, the loss, the utilisation of the link and the rate per flow, each on a line.
 
 use sweetspot_units::{Duration, Rate, Significant};
 

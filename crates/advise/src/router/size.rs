@@ -1,4 +1,4 @@
-//! The mean size of a transfer, given or assumed, and how far flows of that size persist.
+//! The mean size of a transfer, given or assumed, and the degree to which flows of that size persist.
 
 use sweetspot_theory::Packets;
 use sweetspot_theory::router::closed_loop::size_to_fill;

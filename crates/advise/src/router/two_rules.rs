@@ -1,4 +1,4 @@
-//! Two rules that hold for different traffic, and the way between them.
+//! Two rules for different kinds of traffic, and the transition between them.
 
 use core::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! Remarks that may change the decision: printed with `--quiet`, too.
+//! Remarks that may change the decision, and are therefore printed even with `--quiet`.
 
 use super::simulated::{OVERLOAD_LOSS, PACKETS_IN_FLIGHT};
 use super::{Basis, RouterAdvice};

@@ -1,4 +1,4 @@
-//! The formulas behind the advice, with the numbers put in.
+//! The formulas behind the advice, with their numbers.
 
 use sweetspot_theory::host::send_buffer;
 use sweetspot_theory::path::saturation;

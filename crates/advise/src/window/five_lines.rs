@@ -1,4 +1,4 @@
-//! The window, the settings, the expected rate, the risk, why: a line each.
+//! The window, the settings, the expected rate, the risk and the reason, each on a line.
 
 use sweetspot_theory::host::send_buffer::LARGEST_SEGMENT;
 use sweetspot_units::{Bytes, Duration, Percent, Rate};

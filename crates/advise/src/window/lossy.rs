@@ -1,4 +1,4 @@
-//! A transfer that random loss limits: the window that suffices, and what would fill the path.
+//! A transfer limited by random loss: a sufficient window, and ways to fill the path.
 
 use sweetspot_statistics::roots;
 use sweetspot_theory::reno::bounded::Bounds;

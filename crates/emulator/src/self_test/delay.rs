@@ -1,4 +1,4 @@
-//! The delay as the kernel's stamps show it, beside the delay that was asked for.
+//! The delay from the kernel's timestamps, compared with the requested delay.
 
 use std::net::UdpSocket;
 

@@ -1,4 +1,4 @@
-//! Advice about a router's buffer, tried in the simulator as it is given.
+//! Tries advice about a router's buffer in the simulator.
 
 use sweetspot_advise::router::{RouterAdvice, Simulated, SimulatedBuffer, SimulatedRate};
 use sweetspot_theory::Packets;

@@ -1,4 +1,4 @@
-//! A router's link of one's own as a scenario: the paper's closed loop (Figure 12) with other numbers.
+//! A user's router link as a scenario: the paper's closed loop (Figure 12) with other numbers.
 
 use sweetspot_scenario::Scenario;
 use sweetspot_theory::reno::s_model::ShortFlow;

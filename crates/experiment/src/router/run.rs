@@ -1,4 +1,4 @@
-//! One run, summed up so that it can be kept.
+//! The summary of one run, in a form that can be stored.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The paper's closed-loop simulation for a link of one's own, within bounded work.
+//! The paper's closed-loop simulation for a user's link, with a bounded amount of work.
 
 use sweetspot_theory::TheoryError;
 use sweetspot_theory::router::capacity_ratio::CapacityRatio;

@@ -1,13 +1,13 @@
 //! Finds the best of a few windows by a race over seeds.
 //!
-//! Sequential halving (Karnin, Koren, Somekh, "Almost optimal exploration in multi-armed bandits", ICML 2013): every window in
-//! the race runs under the same seeds, then the better half continues under as many seeds again, so that the effort goes to
-//! close contenders. All windows meet the same cross traffic (common random numbers), and the race ends early if the remaining
-//! windows differ by an irrelevant amount.
+//! Sequential halving (Karnin, Koren, Somekh, "Almost optimal exploration in multi-armed bandits", ICML 2013): every
+//! window in the race runs under the same seeds, then the better half continues under as many further seeds, so the
+//! effort goes to close contenders. All windows meet the same cross traffic (common random numbers), and the race ends
+//! early if the remaining windows differ by an irrelevant amount.
 //!
-//! The winner's mean over the seeds of the race is too high (the winner's curse). Fresh seeds must measure it: given the
-//! choice, seeds that had no part in it are unbiased (sample splitting; D. R. Cox, "A note on data-splitting for the evaluation
-//! of significance levels", Biometrika 62, 1975).
+//! The winner's mean over the seeds of the race is too high (the winner's curse). Fresh seeds must measure it: seeds
+//! that were not used for the choice are unbiased (sample splitting; D. R. Cox, "A note on data-splitting for the
+//! evaluation of significance levels", Biometrika 62, 1975).
 
 use sweetspot_statistics::mean;
 

@@ -1,4 +1,4 @@
-//! The applications of a measured transfer, where they are slower than TCP.
+//! The applications of a measured transfer, if they are slower than TCP.
 
 use std::fmt::{self, Debug, Formatter};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

@@ -1,5 +1,5 @@
-//! Numbers in two or three bytes: a mantissa and the power of two by which it is shifted. A number that fits the mantissa is
-//! exact. A larger one is rounded down, so that a counter never runs ahead of the truth.
+//! Numbers in two or three bytes: a mantissa and the power of two by which it is shifted. A number that fits the
+//! mantissa is exact. A larger one is rounded down, so a counter never exceeds the true value.
 
 /// A number in two bytes: exact up to 4095, then to a two-thousandth.
 pub(super) const TWO_BYTES: FloatCode = FloatCode { mantissa: 11, bytes: 2 };

@@ -1,4 +1,4 @@
-//! Two files of runs beside one another: how each is distributed, and how they differ pair by pair.
+//! Compares two files of runs: their distributions, and their differences pair by pair.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! How much of a fit is chance: the same from seeds drawn again.
+//! The effect of chance on a fit: the same fit from resampled seeds.
 
 use sweetspot_path::Random;
 use sweetspot_scenario::Scenario;

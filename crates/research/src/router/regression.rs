@@ -1,5 +1,4 @@
-//! The regression of a, b and f over random links: its coefficients, and its error on links that it has
-//! not seen.
+//! The regression of a, b and f over random links: its coefficients, and its error on links that were left out of it.
 
 use core::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Random paths, each run by the simulator and by the lab, and how far the two lie apart.
+//! Random paths, each run by the simulator and by the lab, and the differences between the two.
 
 mod document;
 mod drawing;

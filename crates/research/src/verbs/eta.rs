@@ -1,4 +1,4 @@
-//! When work that is under way will be done.
+//! Estimates the remaining time of running work.
 
 use sweetspot_units::{Duration, Time};
 

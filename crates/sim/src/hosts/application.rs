@@ -1,4 +1,4 @@
-//! The applications at both ends of a measured transfer, where they are not as fast as TCP.
+//! The applications at both ends of a measured transfer, if they are slower than TCP.
 
 use sweetspot_path::Random;
 use sweetspot_scenario::{Application, Schedule, Transfer};

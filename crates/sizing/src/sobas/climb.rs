@@ -1,9 +1,9 @@
-//! Climbs to the capacity under BBR where the sender's own congestion control leaves a part of the path unused.
+//! Climbs to the capacity under BBR if the sender's own congestion control leaves part of the path unused.
 //!
-//! Random losses and buffers of a few packets keep Reno and CUBIC far below the capacity, and packet trains often cannot measure
-//! it there. A higher pace tells a path that has room from one that is full: the rate follows, and neither losses nor a
-//! queue do. Where the rate follows and they do too, other traffic gives way. So it does where the rate exceeds the capacity of a path
-//! without others ([`Performance::lone_capacity`]).
+//! Random losses and buffers of a few packets keep Reno and CUBIC far below the capacity, and packet trains often
+//! cannot measure it there. A higher pacing rate distinguishes a path with free capacity from a full one: the rate
+//! increases, but neither losses nor a queue do. If the rate increases and they do, too, cross traffic is yielding. It
+//! is also yielding if the rate exceeds the capacity of an unshared path ([`Performance::lone_capacity`]).
 
 use sweetspot_units::{Duration, Rate, Time};
 

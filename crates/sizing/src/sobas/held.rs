@@ -1,4 +1,4 @@
-//! Held at the capacity, for as long as the transfer has the path to itself.
+//! Held at the capacity, as long as no other flow shares the path.
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 

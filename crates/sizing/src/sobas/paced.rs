@@ -1,8 +1,10 @@
-//! Held by its pace under BBR, where losses without a queue keep the sender's own congestion control below the capacity.
+//! Held by a pacing rate under BBR, if losses without a queue keep the sender's own congestion control below the
+//! capacity.
 //!
-//! Packets are lost to a full buffer that others share, too, and one that holds a few packets shows no queue. But when a flow that
-//! nearly fills the path gives up a part of its rate, such losses end until others have taken it, and then no probe finds the path
-//! idle, and losses return in masses with the rate. Random ones do none of this. So the pace is eased now and then.
+//! A full buffer that other flows share also loses packets, and if it holds only a few, no queue is visible. But if a
+//! flow that nearly fills the path gives up part of its rate, such losses end until other flows have taken that part.
+//! Then no probe finds the path idle, and heavy losses return with the rate. Random losses do none of this, so the
+//! pacing rate is lowered now and then.
 
 use sweetspot_units::{Duration, Rate, Time};
 

@@ -1,4 +1,4 @@
-//! A sender's performance under one congestion control and pace, and the capacity that it shows.
+//! A sender's performance under one congestion control and pacing rate, and the capacity that it reveals.
 
 use sweetspot_units::{Duration, Rate};
 

@@ -1,4 +1,4 @@
-//! The first round trips: measures the capacity and detects other traffic.
+//! The first round trips: measures the capacity and detects cross traffic.
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 

@@ -1,4 +1,4 @@
-//! Tests whether a queue drains when less is sent.
+//! Tests whether a queue drains at a lower rate.
 
 use sweetspot_units::{Duration, Rate, Time};
 

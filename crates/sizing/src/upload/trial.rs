@@ -1,4 +1,4 @@
-//! Tests whether the path carries a higher pace.
+//! Tests whether the path carries a higher rate.
 
 use sweetspot_units::{Duration, Rate, Time};
 

@@ -1,4 +1,4 @@
-//! The pace at which packets leave.
+//! The rate at which packets leave.
 
 use sweetspot_units::{Duration, Rate, Time};
 

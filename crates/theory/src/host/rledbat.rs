@@ -1,5 +1,5 @@
-//! rLEDBAT (RFC 9840): a receiver that holds the window so that only a small standing queue
-//! remains, and that gives way to other traffic. The other way to use a receiver's window.
+//! rLEDBAT (RFC 9840): a receiver that keeps the window small enough for a short standing queue,
+//! and yields to other traffic.
 
 use sweetspot_units::{Bytes, Duration};
 

@@ -1,9 +1,10 @@
-//! Throughput under random loss of a flow that a window, or a link with its buffer, bounds.
+//! Throughput under random loss of a flow that is bounded by a window, or by a link and its buffer.
 //!
-//! The formulas without a bound hold where loss keeps the window far below it. Near it the sawtooth is cut off at the top, and the
-//! mean of what remains is below both the loss response and the bound. Here the window at one loss is a Markov chain: it decides
-//! the growth that follows (RFC 5681; RFC 9438, sections 4.2 and 4.3), and each packet may be the next one lost. The chain's
-//! stationary distribution gives the packets and the seconds of a period, as PFTK's section 2 does with a fixed period.
+//! Formulas without a bound hold if losses keep the window far below it. Near the bound, the top of the sawtooth is cut
+//! off, and the mean of the rest is below both the loss response and the bound. Here the window at each loss is a state
+//! of a Markov chain: it decides the growth that follows (RFC 5681; RFC 9438, sections 4.2 and 4.3), and each packet
+//! may be the next one lost. The chain's stationary distribution gives the packets and the seconds of a period, as
+//! PFTK's section 2 does with a fixed period.
 
 use sweetspot_units::{Bytes, Duration, Rate};
 

@@ -1,4 +1,4 @@
-//! IPv4 (RFC 791) and IPv6 (RFC 8200), as far as the way to TCP leads.
+//! IPv4 (RFC 791) and IPv6 (RFC 8200), as far as needed to find the TCP segment.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

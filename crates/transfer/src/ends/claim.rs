@@ -1,4 +1,4 @@
-//! The claim of one transfer on its client's credential. Of a one-time credential there is one at a time.
+//! The claim of one transfer on its client's credential. A one-time credential has at most one claim at a time.
 
 use std::sync::Mutex;
 

@@ -1,4 +1,4 @@
-//! The end that connects: it may send or receive, and goes on by itself when the path breaks.
+//! The end that connects: it may send or receive, and reconnects when the path breaks.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,5 @@
-//! The file of clients. It is read again whenever it changes, and its last valid version stays in force.
+//! The clients file. The server reads it again whenever it changes, and its last valid version stays in
+//! force.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};

@@ -1,4 +1,4 @@
-//! Reads the connections of a receiver, and passes on what they bring.
+//! Reads the connections of a receiver, and passes their messages and content on.
 
 use std::sync::Arc;
 

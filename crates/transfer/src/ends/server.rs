@@ -1,4 +1,4 @@
-//! The server, which admits peers and moves many transfers at once.
+//! The server, which admits peers and runs many transfers at once.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;

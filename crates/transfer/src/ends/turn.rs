@@ -1,4 +1,4 @@
-//! Waiting for the transfer before, which may be about to end.
+//! Waits for the previous transfer, which may be about to end.
 
 use sweetspot_linux::clock;
 

@@ -1,4 +1,4 @@
-//! The work of a server: the same for everybody, or by each client's line.
+//! The work of a server: the same for all clients, or by each client's line.
 
 use std::path::Path;
 use std::sync::Arc;

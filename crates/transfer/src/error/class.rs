@@ -1,4 +1,4 @@
-//! Which side a failure is of: this end, the peer, its program, or the path.
+//! The origin of a failure: this end, the peer, its program, or the path.
 
 use super::TransferError;
 

@@ -1,4 +1,4 @@
-//! Names below a directory, opened so that no link in them is followed and none of them leads out of it.
+//! Opens names below a directory without following links, so none of them leads out of it.
 
 use std::ffi::OsStr;
 use std::io;

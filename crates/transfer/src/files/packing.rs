@@ -1,6 +1,6 @@
-//! Compression of pieces, each by itself, where it pays.
+//! Compression of single pieces, if it saves time.
 //!
-//! It pays while the path is the bottleneck: pieces wait for a connection, and this thread compresses faster than the
+//! It saves time while the path is the bottleneck: pieces wait for a connection, and this thread compresses faster than the
 //! connections send. Content that does not shrink is tried less and less often.
 
 use ruzstd::decoding::FrameDecoder;

@@ -1,4 +1,4 @@
-//! Files that are not yet whole, under temporary names in the directory of their final one.
+//! Unfinished files, under temporary names in the directory of their final name.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! The frames that arrive on a connection, decrypted, and how long their sender may take.
+//! The decrypted frames that arrive on a connection, and the time limit for their sender.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The end of a transfer, for threads that look at it and for those that wait for it.
+//! The end of a transfer, for threads that poll it and threads that wait for it.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! One copy, and what either end does of it.
+//! One copy, and the part of it at either end.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};

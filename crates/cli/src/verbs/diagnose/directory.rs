@@ -1,4 +1,4 @@
-//! All captures of a directory, each by itself.
+//! Diagnoses each capture in a directory separately.
 
 use std::fs;
 use std::io::Read;

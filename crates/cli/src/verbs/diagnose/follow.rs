@@ -1,4 +1,4 @@
-//! A table each second of the connections that pass.
+//! Prints a table of the observed connections every second.
 
 use std::io::IsTerminal;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Captures that go on: a device, a file that is being written, files that follow one another.
+//! Growing captures: a device, a file that is being written, a sequence of files.
 
 use std::fs::{self, File};
 use std::io::Read;

@@ -1,4 +1,4 @@
-//! A measurement as a page: one file, nothing from elsewhere.
+//! A measurement as a self-contained page.
 
 use std::fmt::Display;
 

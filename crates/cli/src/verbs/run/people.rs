@@ -1,4 +1,4 @@
-//! An outcome on a terminal.
+//! Prints an outcome for a terminal.
 
 use sweetspot_program::print::{self, spaced, wrapped};
 use sweetspot_scenario::{

@@ -1,4 +1,5 @@
-//! Names of peers, asked for on demand and on a thread of their own: a resolver may take seconds.
+//! Names of peers, resolved on demand and on a separate thread, because a resolver may take
+//! seconds.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};

@@ -1,4 +1,4 @@
-//! One transfer as it is shown, written to a series, and seen from outside.
+//! Watches one transfer: displays its progress and writes its series.
 
 use std::fs::File;
 use std::io::{LineWriter, Write};

@@ -1,4 +1,4 @@
-//! Causes that people meet in the field: what programs above TCP and devices on the path do.
+//! Causes that are typical of the field: the behaviour of programs above TCP and of devices on the path.
 
 use sweetspot_emulator::StrippedOption;
 use sweetspot_path::Random;

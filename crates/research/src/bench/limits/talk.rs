@@ -1,4 +1,4 @@
-//! The programs at the two ends, where they do more than to write and to read.
+//! The programs at the two ends, if they do more than write and read.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;

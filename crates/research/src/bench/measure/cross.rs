@@ -1,4 +1,4 @@
-//! Other traffic from the far end to the near one.
+//! Cross traffic from the far end to the near end.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};

@@ -1,4 +1,4 @@
-//! How close the measurements came, as a document.
+//! The errors of the measurements, as a document.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! The paths that are drawn.
+//! The random paths.
 
 use sweetspot_path::{DirectionSpec, PathSpec, QueueDiscipline, Random};
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};

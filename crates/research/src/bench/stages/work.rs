@@ -1,4 +1,4 @@
-//! The stages, each on a thread of its own work.
+//! The stages, each with its work on one thread.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

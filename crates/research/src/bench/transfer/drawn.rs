@@ -1,4 +1,4 @@
-//! Push and pull on drawn paths, each program in turns with the others.
+//! Push and pull on random paths, with all programs in turn.
 
 use std::fmt::Write;
 use std::fs;

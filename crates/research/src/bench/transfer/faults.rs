@@ -1,5 +1,5 @@
-//! Transfers that are interrupted, and go on: either end killed, the path cut, the disk full, partial files damaged, at
-//! random moments.
+//! Transfers that are interrupted and resumed: either end killed, the path cut, the disk full, partial files damaged,
+//! at random moments.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};

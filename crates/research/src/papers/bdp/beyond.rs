@@ -1,5 +1,5 @@
-//! The paper's future work (section VIII): SOBAS without probes, over several connections, with active queue management, beside
-//! other congestion controls, across several bottlenecks.
+//! The paper's future work (section VIII): SOBAS without probes, over several connections, with active queue
+//! management, in competition with other congestion controls, across several bottlenecks.
 
 use sweetspot_scenario::{Outcome, Scenario};
 use sweetspot_sizing::Sizing;

@@ -1,4 +1,4 @@
-//! Numbers that the papers print, judged beside ours.
+//! Numbers printed in the papers, compared with ours.
 
 use super::{Line, Verdict, with_runs};
 use crate::papers::comparison::{EngineValue, PublishedComparison};

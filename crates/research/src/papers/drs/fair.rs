@@ -1,5 +1,5 @@
-//! The paper's measure of fairness as a closed form: as long as nothing is lost, flows share the
-//! link by the store that they hold (section II-A).
+//! The paper's measure of fairness as a closed form: as long as no packet is lost, flows share the
+//! link in proportion to the memory that they hold (section II-A).
 
 use sweetspot_scenario::Scenario;
 use sweetspot_theory::TheoryError;

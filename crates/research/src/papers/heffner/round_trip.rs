@@ -1,4 +1,4 @@
-//! Sections 4.2.2 and 6.4: how a receiver times round trips, and what a sender gains that inflates them.
+//! Sections 4.2.2 and 6.4: how a receiver measures round trips, and the gain of a sender that inflates them.
 
 use sweetspot_scenario::{NoRecorder, Scenario};
 use sweetspot_sim::{ControllerMaker, run_steered};

@@ -1,4 +1,4 @@
-//! Segments that are sent again.
+//! Retransmitted segments.
 
 use sweetspot_units::{Duration, Time};
 

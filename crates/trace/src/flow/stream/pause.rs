@@ -1,4 +1,4 @@
-//! Whether the sender paused, and how well the times are known that tell it.
+//! Pauses of the sender, and the accuracy of the times that reveal them.
 
 use sweetspot_units::{Duration, Time};
 

@@ -1,4 +1,4 @@
-//! The datagrams of a measurement, alike at both ends: streams are sent and noted, echoes asked for and reflected.
+//! The datagrams of a measurement, the same at both ends: sends and records streams, requests and reflects echoes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::AsFd;

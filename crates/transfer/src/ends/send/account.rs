@@ -1,4 +1,4 @@
-//! This end's account of the transfer: rows while it runs, counts at its end.
+//! This end's statistics of the transfer: rows while it runs, counts at its end.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Content that is there before its file comes: the file itself, or the remains of an interrupted transfer.
+//! Content that exists before its file arrives: the file itself, or the remains of an interrupted transfer.
 
 use std::fs::{File, Metadata};
 use std::os::unix::fs::{FileExt, MetadataExt};

@@ -1,4 +1,4 @@
-//! One file on its way in.
+//! One incoming file.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! The end of a file: verified, given its name, and closed.
+//! The end of a file: verifies it, gives it its name, and closes it.
 
 use std::ffi::OsStr;
 use std::fs::File;

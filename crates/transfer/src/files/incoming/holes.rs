@@ -1,5 +1,5 @@
-//! Holes: a few bytes of a record may stand for terabytes of zeros, which take time to hash. One thread hashes them, so that
-//! the others read on, and it stops when the transfer ends.
+//! Holes: a few bytes of a record may stand for terabytes of zeros, which take time to hash. One thread hashes them
+//! while the others continue to read, and it stops when the transfer ends.
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! The state of a file at one moment, and whether a later change will show.
+//! The state of a file at one moment, and whether it will reveal a later change.
 
 use std::fs::File;
 use std::io;

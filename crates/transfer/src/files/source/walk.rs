@@ -1,4 +1,4 @@
-//! The walk that lists files: by descriptors, so that a directory swapped for a link leads nowhere else.
+//! The walk that lists files, by descriptors: a directory that is swapped for a link does not lead elsewhere.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;

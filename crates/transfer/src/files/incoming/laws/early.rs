@@ -1,4 +1,4 @@
-//! Content that comes before its entry is decided on changes nothing but the time.
+//! Content that arrives before the decision on its entry changes only the time.
 
 use std::fs::File;
 

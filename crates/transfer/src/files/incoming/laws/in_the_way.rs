@@ -1,4 +1,4 @@
-//! Something has the name of an entry: what gives way, and what a dry run says about it.
+//! Existing files with the name of an entry: those that are replaced, and the report of a dry run.
 
 use std::os::unix::fs::symlink;
 

@@ -1,4 +1,5 @@
-//! A pattern as a program: all ways to match are followed at once, so that its time grows with its length and the path's.
+//! A pattern as a program: it follows all ways to match at once, so its time grows with the lengths of the pattern and
+//! the path.
 
 /// The steps of a pattern; it matches once their end is reached.
 #[derive(Debug, Default)]
