@@ -10,8 +10,8 @@
 >>> round(ss.run(scenario).transfers[0].goodput_bps / 1e6)
 36
 
-A run is decided by its scenario and seed: the same from the command line, from here, and on
-whatever worker. Rates are bit/s, times seconds, sizes bytes; 1 kB is 1000 B.
+A scenario and a seed determine a run: the command line, this package and every worker give the
+same result. Rates are in bit/s, times in seconds and sizes in bytes; 1 kB is 1000 B.
 """
 
 from . import advise, contract, tables, theory

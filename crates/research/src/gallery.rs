@@ -33,7 +33,7 @@ pub fn gallery(figures: &[Figure], page_info: &PageInfo) -> String {
     let body = html! {
         header {
             p.brand { "sweetspot-research reproduce" }
-            h1 { "The papers' figures, run again" }
+            h1 { "The papers' figures, reproduced" }
             p {
                 "Diamonds and dash-dotted lines are what the papers print in text and tables (their curves were not "
                 "digitised), solid lines this project's packet simulator, dashed lines the papers' closed forms, open "
@@ -57,7 +57,7 @@ pub fn gallery(figures: &[Figure], page_info: &PageInfo) -> String {
             }
         }
     };
-    html_document("Sweetspot: the papers' figures, run again", &body, page_info.theme)
+    html_document("Sweetspot: the papers' figures, reproduced", &body, page_info.theme)
 }
 
 fn figure_element(figure: &Figure) -> Markup {
