@@ -1,4 +1,4 @@
-"""Advice from closed forms, from the simulator where they end, and about the settings of this host.
+"""Advice from closed forms, from the simulator if they do not apply, and on the settings of this host.
 
 >>> import sweetspot as ss
 >>> advice = ss.advise.window(rate="10Gbit/s", rtt="80ms", kernel="6.18")
@@ -27,7 +27,7 @@ from .units import Quantity
 __all__ = ["host", "router", "window"]
 
 NEWEST = "6.18"
-"""The kernel that is assumed where this host has no Linux."""
+"""The assumed kernel if this host does not run Linux."""
 
 
 @dataclass(frozen=True)
@@ -59,21 +59,22 @@ def window(
     Args:
         rate: Capacity of the narrowest link.
         rtt: Round trip without queues.
-        buffer: That link's buffer, if it is known.
+        buffer: Buffer of that link, if known.
         cross: Cross traffic and its share of the link, such as ``"mice:30%"``.
-        loss: Random loss, or that of a path which was congested before.
-        mtu: The largest packet.
+        loss: Random loss, or the loss of a path that was already congested.
+        mtu: Size of the largest packet.
         kernel: The receiver's kernel, such as ``"6.18"``; by default this host's.
-        simulate: Whether windows are tried in the simulator where no closed form gives the best one (cross
-            traffic and a known buffer). On a fast path that takes long.
-        workers: Threads for that; by default one per core.
-        congestion: The sender's congestion control, which decides what loss allows: ``"cubic"`` or ``"reno"``.
+        simulate: Whether to try windows in the simulator if no closed form gives the best one (cross
+            traffic and a known buffer). On a fast path, this takes long.
+        workers: Number of threads for the simulation; by default one per core.
+        congestion: The sender's congestion control, which decides the rate at a given loss:
+            ``"cubic"`` or ``"reno"``.
 
     Returns:
-        What ``--json`` prints, and as ``text`` what is printed without it.
+        The members of ``--json``, and the printed advice as ``text``.
 
     Raises:
-        ValueError: An argument is no such quantity, the path is none, or no window helps on it.
+        ValueError: An argument is not such a quantity, the path is impossible, or no window helps on it.
     """
     if kernel is None:
         kernel = platform.release() if platform.system() == "Linux" else NEWEST
@@ -115,27 +116,27 @@ def host(
     peer_sysctl: str | None = None,
     peer_kernel: str | None = None,
 ) -> HostAdvice:
-    """Which settings of this host cap a connection, and what changing them gains: ``sweetspot advise host``.
+    """The settings of this host that limit a connection, and the gain from changes: ``sweetspot advise host``.
 
-    It reads, and changes nothing. ``sysctl_file`` of the answer is a file for ``/etc/sysctl.d``.
+    It only reads settings. ``sysctl_file`` in the result is the text of a file for ``/etc/sysctl.d``.
 
     Args:
-        rate: Capacity of the path; with ``rtt``, or neither: then buffers are not checked.
-        rtt: Its round trip.
+        rate: Capacity of the path. Without ``rate`` and ``rtt``, buffers are not checked.
+        rtt: Round trip of the path.
         peer: Address of the other host. The path MTU to it is read from this kernel's cache; nothing is sent.
-        path_mtu: Path MTU, if it is known without that.
+        path_mtu: Path MTU, if you know it; instead of ``peer``.
         peer_mtu: MTU of the other host's device.
         rcvbuf: The ``SO_RCVBUF`` that a program sets.
         connections: Number of simultaneous connections.
-        peer_sysctl: What ``sysctl -a`` printed on the other host.
+        peer_sysctl: Output of ``sysctl -a`` on the other host.
         peer_kernel: That host's kernel, such as ``"6.18"``, if the output does not name it.
 
     Returns:
-        What ``--json`` prints, as ``text`` what is printed without it, and as ``sysctl_file`` what ``--write`` writes.
+        The members of ``--json``, the printed advice as ``text``, and the file of ``--write`` as ``sysctl_file``.
 
     Raises:
-        ValueError: An argument is no such quantity, the path is none, or no window helps on it.
-        OSError: This host has no Linux.
+        ValueError: An argument is not such a quantity, the path is impossible, or no window helps on it.
+        OSError: This host does not run Linux.
     """
     if (rate is None) != (rtt is None):
         raise ValueError("rate and rtt: give both, or neither")
@@ -193,26 +194,26 @@ def router(
     available: str | Quantity | None = None,
     packet: str | Quantity = "1500B",
 ) -> RouterAdvice:
-    """The buffer that a router's link should have, by formulas: ``sweetspot advise router --verify none``.
+    """The buffer for a router's link, by formulas: ``sweetspot advise router --verify none``.
 
     Args:
-        rate: Of the output link.
-        rtt: Of the flows, without this link's queue.
-        input_rate: Of the links that feed it, or of the flows' bottleneck before it.
-        inputs: How many such links.
-        flows: Flows that are active at a time; by default as many as fill the link.
-        load: Share of the link that is used in its busy times with ample buffer.
+        rate: Rate of the output link.
+        rtt: Round trip of the flows, without this link's queue.
+        input_rate: Rate of the links that feed it, or of the flows' bottleneck upstream of it.
+        inputs: Number of these links.
+        flows: Number of flows that are active at a time; by default as many as fill the link.
+        load: Share of the link that is used in busy times with an ample buffer.
         size_mean: Mean size of a transfer.
         mix: ``"short"`` or ``"bulk"``.
-        favour: ``"throughput"``, ``"short"`` or ``"latency"``; by default what the mix is made of.
-        available: The buffer that the device has.
+        favour: ``"throughput"``, ``"short"`` or ``"latency"``; by default according to the mix.
+        available: The device's buffer.
         packet: Packet size.
 
     Returns:
-        What ``--json`` prints, and as ``text`` what is printed without it.
+        The members of ``--json``, and the printed advice as ``text``.
 
     Raises:
-        ValueError: An argument is no such quantity, or the link is none.
+        ValueError: An argument is not such a quantity, or the link is impossible.
     """
     link = _Link(
         rate=str(rate),

@@ -1,6 +1,6 @@
-"""Inputs and outputs of a sizing controller, as of the native ones.
+"""Inputs and outputs of a sizing controller, the same as for native ones.
 
-Times are seconds, rates bit/s, sizes bytes.
+Times are in seconds, rates in bit/s and sizes in bytes.
 """
 
 from __future__ import annotations
@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, Union
 
 Probing: TypeAlias = Literal["never", "periodic", "budgeted", "sparse"]
-"""How often the path is probed: not at all; every 20 ms; for no more than a two-hundredth of the
-transfer's own rate."""
+"""The probing rate: never; every 20 ms; at most 0.5 % of the bytes received; once a second."""
 
 CongestionChoice: TypeAlias = Literal["own", "reno", "bbr"]
-"""A sender's congestion control: the one the transfer was begun with, or this one."""
+"""A sender's congestion control: its original one, or the named one."""
 
 CongestionState: TypeAlias = Literal["open", "disorder", "reduced", "recovery", "loss"]
 """Linux's ``enum tcp_ca_state``."""
@@ -21,7 +20,7 @@ CongestionState: TypeAlias = Literal["open", "disorder", "reduced", "recovery", 
 Phase: TypeAlias = Literal[
     "hands-off", "measuring", "ramping", "holding", "trying", "open", "congested"
 ]
-"""Where a controller stands."""
+"""The phase of a controller."""
 
 Reason: TypeAlias = Literal[
     "capacity-known",
@@ -43,12 +42,12 @@ Reason: TypeAlias = Literal[
     "trial-failed",
     "ended",
 ]
-"""Why a controller changed its state."""
+"""The reason for a controller's change of state."""
 
 
 @dataclass(frozen=True)
 class Needs:
-    """The inputs that a controller needs; it gets no others."""
+    """The inputs that a controller needs; it gets only these."""
 
     probes: Probing = "never"
     trains: bool = False
@@ -60,12 +59,12 @@ class Needs:
 
 
 EVERYTHING = Needs("periodic", True, True, True, True, True, True)
-"""All inputs there are."""
+"""All inputs."""
 
 
 @dataclass(frozen=True)
 class Data:
-    """The application took ``size`` bytes of payload; ``unread`` bytes still wait."""
+    """The application read ``size`` bytes of payload; ``unread`` bytes are still waiting."""
 
     size: int
     unread: int
@@ -73,17 +72,17 @@ class Data:
 
 @dataclass(frozen=True)
 class Probe:
-    """A periodic probe's answer arrived."""
+    """The answer to a probe arrived."""
 
     rtt: float
-    """Round trip of this probe: out of band, so without the hosts' buffers."""
+    """Round trip of this probe, which waits in no send or receive buffer."""
     forward_lost: int
-    """Probes now known to be lost on the forward path since the answer before this one."""
+    """Probes lost on the forward path since the previous answer."""
 
 
 @dataclass(frozen=True)
 class Sender:
-    """The sender's own view, as it comes with a probe's answer. Counters run from the beginning."""
+    """The sender's report, which arrives with a probe's answer. Counters start with the transfer."""
 
     retransmitted: int
     """Segments."""
@@ -94,15 +93,15 @@ class Sender:
     in_flight: int
     """Unacknowledged data."""
     delivery_rate: float
-    """The latest one; 0 where it is not known."""
+    """The latest delivery rate; 0 if unknown."""
     app_limited: bool
-    """Whether that rate was limited by the application."""
+    """Whether the application limited that rate."""
     busy: float
-    """Time in which data was under way."""
+    """Time with data in flight."""
     window_limited: float
-    """Of that, the time in which the receiver's window was the limit."""
+    """The part of that time in which the receiver's window was the limit."""
     minimum_rtt: float
-    """The minimum round trip; 0 where it is not known."""
+    """The minimum round trip; 0 if unknown."""
     state: CongestionState
     reordering: int
     """Segments."""
@@ -111,59 +110,59 @@ class Sender:
     marked: int
     """Segments delivered with congestion marks."""
     starved: bool
-    """Whether the sender had nothing to send at some time since its last report."""
+    """Whether the sender ran out of data at some time since its last report."""
 
 
 @dataclass(frozen=True)
 class KernelRtt:
-    """The receiver's own estimate of the round trip."""
+    """The receiving kernel's estimate of the round trip."""
 
     rtt: float
 
 
 @dataclass(frozen=True)
 class MinimumRtt:
-    """The minimum round trip of what this end sent, the handshake's mostly."""
+    """The minimum round trip of this end's own segments, mostly the handshake's."""
 
     rtt: float
 
 
 @dataclass(frozen=True)
 class OutOfOrder:
-    """So many segments arrived ahead of a missing one since the last time."""
+    """The number of segments that arrived out of order since the last report."""
 
     segments: int
 
 
 @dataclass(frozen=True)
 class Train:
-    """A packet train asked for with :class:`RequestTrain` arrived, or did not."""
+    """The result of a packet train that :class:`RequestTrain` requested."""
 
     sent: int
     """Packets."""
     received: int
-    """Of these, the ones that arrived."""
+    """Packets of these that arrived."""
     bytes_after_first: int
-    """Bytes of those that arrived after the first one, on the wire."""
+    """Bytes on the wire of the packets that arrived after the first one."""
     dispersion: float
-    """Time from the arrival of the first to that of the last."""
+    """Time between the arrivals of the first and the last packet."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """The window that is really advertised now."""
+    """The window that the kernel actually advertises."""
 
     advertised: int
 
 
 @dataclass(frozen=True)
 class Timeout:
-    """The time given to :meth:`sweetspot.Controller.wake_at` has come."""
+    """The time given to :meth:`sweetspot.Controller.wake_at` has been reached."""
 
 
 @dataclass(frozen=True)
 class End:
-    """All connections of this path are over."""
+    """All connections on this path have ended."""
 
 
 Input: TypeAlias = Union[
@@ -174,21 +173,21 @@ Input: TypeAlias = Union[
 
 @dataclass(frozen=True)
 class SetWindow:
-    """Limit the advertised window to ``size``; ``None``: the largest the host allows."""
+    """Limit the advertised window to ``size``; ``None`` removes the limit."""
 
     size: float | None
 
 
 @dataclass(frozen=True)
 class SetPacing:
-    """Ask the sender to pace its payload at ``rate``; ``None``: as it likes."""
+    """Ask the sender to pace its payload at ``rate``; ``None``: to stop pacing."""
 
     rate: float | None
 
 
 @dataclass(frozen=True)
 class RequestTrain:
-    """Ask the sender for ``packets`` back-to-back packets of ``size`` on the wire."""
+    """Ask the sender for ``packets`` back-to-back packets of ``size`` bytes on the wire."""
 
     packets: int
     size: float
@@ -196,14 +195,14 @@ class RequestTrain:
 
 @dataclass(frozen=True)
 class SetCongestion:
-    """Ask the sender for a congestion control."""
+    """Ask the sender to use a congestion control."""
 
     choice: CongestionChoice
 
 
 @dataclass(frozen=True)
 class CapacityEstimated:
-    """To be recorded: the path's capacity is known, and the round trip that goes with it."""
+    """Event: the controller knows the path's capacity and its round trip."""
 
     rate: float
     rtt: float
@@ -211,19 +210,19 @@ class CapacityEstimated:
 
 @dataclass(frozen=True)
 class Limited:
-    """To be recorded: the window limit was set."""
+    """Event: the controller limited the window."""
 
     window: float
 
 
 @dataclass(frozen=True)
 class Lifted:
-    """To be recorded: the window limit was lifted."""
+    """Event: the controller removed the limit."""
 
 
 @dataclass(frozen=True)
 class Saturated:
-    """To be recorded: throughput no longer grows with the window."""
+    """Event: throughput no longer grows with the window."""
 
     rate: float
     rtt: float
@@ -231,12 +230,12 @@ class Saturated:
 
 @dataclass(frozen=True)
 class Congested:
-    """To be recorded: the path loses packets independently of this transfer."""
+    """Event: the path loses packets regardless of this transfer."""
 
 
 @dataclass(frozen=True)
 class Entered:
-    """To be recorded: the controller is in another state."""
+    """Event: the controller entered another state."""
 
     phase: Phase
     reason: Reason
@@ -244,7 +243,7 @@ class Entered:
 
 @dataclass(frozen=True)
 class Switched:
-    """To be recorded: the sender was asked for a congestion control."""
+    """Event: the controller asked the sender for a congestion control."""
 
     to: CongestionChoice
 
@@ -252,7 +251,7 @@ class Switched:
 Event: TypeAlias = Union[
     CapacityEstimated, Limited, Lifted, Saturated, Congested, Entered, Switched
 ]
-"""What is recorded in the outcome."""
+"""An event for the outcome's record."""
 
 Output: TypeAlias = Union[SetWindow, SetPacing, RequestTrain, SetCongestion, Event]
-"""What a controller wants done or recorded."""
+"""An action or an event from a controller."""

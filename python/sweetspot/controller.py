@@ -1,4 +1,4 @@
-"""Controllers written in Python, for research: the contract of the native ones."""
+"""Controllers written in Python, for research, with the same contract as native ones."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from .contract import EVERYTHING, Input, Needs, Output
 
 
 class Controller:
-    """Sizes the window of one simulated transfer. Subclass it and override what you need.
+    """Sizes the window of one simulated transfer. Subclass it and override the methods that you need.
 
-    Times are seconds since the start of the run and never go backwards. What arrives goes in as one
-    of :data:`sweetspot.contract.Input`; what is to be done comes back as
-    :data:`sweetspot.contract.Output`. Every call crosses into Python: a run is some ten times
-    slower than with a native controller.
+    Times are seconds since the start of the run and never go backwards. Each input is one of
+    :data:`sweetspot.contract.Input`; return actions and events as :data:`sweetspot.contract.Output`.
+    Every call crosses into Python, so a run is some ten times slower than with a native controller.
 
     ::
 
@@ -28,15 +27,15 @@ class Controller:
     _due: float | None = None
 
     def needs(self) -> Needs:
-        """The inputs that it lives on: all there are, unless overridden. Asked once."""
+        """The inputs that the controller needs; by default all. Called once."""
         return EVERYTHING
 
     def begin(self, config: ControllerConfig) -> Iterable[Output] | None:
-        """The transfer begins; ``config`` has its MSS, packet size and largest window."""
+        """Called when the transfer begins; ``config`` has its MSS, packet size and largest window."""
 
     def handle(self, now: float, input: Input) -> Iterable[Output] | None:
-        """Something was received, measured or is due; what is to be done about it."""
+        """Called for each input, with the time; returns the actions to take."""
 
     def wake_at(self, time: float | None) -> None:
-        """Ask for :class:`sweetspot.contract.Timeout` at ``time``; ``None``: not any more."""
+        """Request a :class:`sweetspot.contract.Timeout` at ``time``; ``None`` cancels it."""
         self._due = time

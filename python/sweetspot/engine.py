@@ -23,11 +23,11 @@ def run(
 
     Args:
         scenario: What to run.
-        engine: ``"sim"``, packet by packet and deterministic, or ``"theory"``, closed forms with
-            the formulas they used (in the JSON's ``derivation``).
+        engine: ``"sim"``, packet by packet and deterministic, or ``"theory"``, closed forms, with the
+            formulas in the JSON's ``derivation``.
         seed: Another seed than the scenario's.
         controllers: A controller of your own for each transfer, in the order of the scenario;
-            ``None`` leaves the scenario's sizing.
+            ``None`` keeps the scenario's sizing.
 
     Raises:
         EngineError: The engine cannot run this scenario; for theory: no closed form covers it.

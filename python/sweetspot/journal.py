@@ -1,4 +1,4 @@
-"""Finished runs on the disk, for a sweep that is interrupted."""
+"""Finished runs on disk, from which an interrupted sweep resumes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from . import _core
 
 
 class JournalFile:
-    """A journal that grows by a line per finished run; what it holds is not run again.
+    """A journal with a line per finished run; a sweep does not repeat the runs in it.
 
     Raises:
         OSError: The file cannot be opened.
-        ValueError: It is no file, no journal, or another version's.
+        ValueError: The path is not a file or not a journal, or the journal is from another version.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -42,13 +42,13 @@ class JournalFile:
     def get(
         self, scenario: _core.Scenario, engine: str, seed: int
     ) -> _core.Outcome | None:
-        """The outcome of this run, where an earlier sweep had it."""
+        """The outcome of this run, if an earlier sweep has stored it."""
         return self.known.recall(scenario, engine, seed)
 
     def put(
         self, scenario: _core.Scenario, engine: str, seed: int, outcome: _core.Outcome
     ) -> None:
-        """Writes a finished run down. A disk that is full is a warning: the sweep goes on."""
+        """Stores a finished run. If the disk is full, it warns, and the sweep continues."""
         self.write(_core.Journal.entry(scenario, engine, seed, outcome))
 
     def write(self, line: str) -> None:
@@ -69,12 +69,12 @@ class JournalFile:
             line = line[self.file.write(line) :]
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file."""
         self.file.close()
 
 
 @cache
 def identity() -> str:
-    """This package's version and build: what outcomes follow from besides scenario and seed."""
+    """This package's version and build, which, with scenario and seed, determine an outcome."""
     built = Path(_core.__file__).read_bytes()
     return f"{_core.__version__}+python.{hashlib.blake2b(built, digest_size=4).hexdigest()}"

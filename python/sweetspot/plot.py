@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLOURS: tuple[str, ...] = tuple(_core.COLOURS)
-"""Those of the pages (Okabe and Ito's, which colour-blind readers can distinguish)."""
+"""The pages' colours (Okabe and Ito's, which colour-blind readers can distinguish)."""
 MARKERS = ("o", "s", "^", "D", "v")
-"""A shape for each group, so that groups are told apart without colours, too."""
+"""A marker shape for each group, to distinguish groups without colours, too."""
 INK, MUTED, GRID, EDGE = "#1c1c1a", "#5f5f5a", "#e4e4df", "#cfcfc8"
-"""Words, the axes' words, the lines behind the curves, the frame."""
+"""Text, the axes' text, the grid lines, the frame."""
 
 
 def rate_curve(
@@ -27,14 +27,14 @@ def rate_curve(
     ax: Axes | None = None,
     points: int = 400,
 ) -> Axes:
-    """R(S) by eqs (4) and (5) up to twice the sweet spot's end, the sweet spot shaded.
+    """R(S) by eqs (4) and (5), up to twice the upper end of the sweet spot, which is shaded.
 
     Args:
         rate: Capacity, bit/s or a text with its unit.
         rtt: Two-way propagation, seconds or a text.
         buffer: The bottleneck's drop-tail buffer, bytes or a text.
         ax: Where to draw; a new figure by default.
-        points: How many windows are computed.
+        points: Number of windows to compute.
     """
     ax = dressed(ax)
     low, high = theory.sweet_spot(rate, rtt, buffer)
@@ -58,18 +58,18 @@ def sweep_curve(
     by: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """The mean of ``y`` over the seeds against ``x``, with its 95 % interval, a line per ``by``.
+    """The mean of ``y`` over the seeds against ``x``, with its 95 % interval and a line per value of ``by``.
 
     Args:
-        table: What :func:`sweetspot.sweep` returned.
-        x: A varied key, drawn at the numbers in its values, or a column of numbers.
+        table: The table that :func:`sweetspot.sweep` returned.
+        x: A varied key with numeric values, or a column of numbers.
         y: A column of numbers; ``_bps`` is drawn in Mbit/s, ``_s`` in ms.
-        by: Another column whose values get a line each.
+        by: Another column; each of its values gets a line.
         ax: Where to draw; a new figure by default.
 
     Raises:
-        KeyError: no such column.
-        ValueError: a value of ``x`` has no number.
+        KeyError: There is no such column.
+        ValueError: A value of ``x`` has no number.
     """
     ax = dressed(ax)
     values, unit = _column(table, y)
@@ -103,10 +103,10 @@ def sweep_curve(
 
 
 def dressed(ax: Axes | None = None) -> Axes:
-    """Axes in the style of the pages: a frame, lines across behind the curves, muted numbers.
+    """Axes in the style of the pages: a frame, grid lines behind the curves, muted numbers.
 
     Args:
-        ax: Those that exist; a new figure by default.
+        ax: Existing axes; a new figure by default.
     """
     if ax is None:
         import matplotlib.pyplot as plt
@@ -133,11 +133,11 @@ def _column(table: pa.Table, name: str) -> tuple[list[float], str]:
 
 
 UNITS = {"packets": "packets", "bytes": "bytes", "bps": "bit/s", "s": "s", "number": ""}
-"""Ends of the columns of numbers that sweeps have beside a varied key."""
+"""Suffixes of the columns of numbers that sweeps have in addition to a varied key."""
 
 
 def _positions(table: pa.Table, key: str) -> tuple[list[float], str]:
-    """Numbers to draw a key at, and their unit."""
+    """The numbers at which to draw a key, and their unit."""
     texts = table.column(key).to_pylist()
     if not texts or not isinstance(texts[0], str):
         return texts, ""

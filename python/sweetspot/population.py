@@ -1,4 +1,4 @@
-"""Random paths on which sizings are judged against the kernel's own."""
+"""Random paths on which sizings are compared with the kernel's own."""
 
 from __future__ import annotations
 
@@ -30,24 +30,23 @@ def gauntlet(
 
     Args:
         population: ``drawn``, ``sizes``, ``long``, ``changes``, ``transfers`` or ``again``.
-        seed: The population's: the same paths for ever.
-        paths: How many of them, or which.
-        seeds: How many seeds each path is run under.
-        sizings: What is judged.
-        congestions: Congestion controls; each sizing is run with each.
+        seed: The population's seed; the same seed always gives the same paths.
+        paths: Number of paths, or a range of their numbers.
+        seeds: Number of seeds per path.
+        sizings: The sizings to compare with the kernel's.
+        congestions: Congestion controls; every sizing runs with each.
         congestion_fixed: Whether sizings must not switch the congestion control.
-        duration: How long each transfer is measured, such as ``"20s"``; by default as long as is
-            usual in the population.
+        duration: Measured time of each transfer, such as ``"20s"``; by default the population's.
         executor: As in :func:`sweep`.
         progress: As in :func:`sweep`.
-        journal: As in :func:`sweep`: a gauntlet that was killed goes on from there.
+        journal: As in :func:`sweep`: a killed gauntlet resumes from it.
 
     Returns:
         What ``sweetspot-research gauntlet --json`` prints.
 
     Raises:
-        ValueError: if there is no such population, sizing or congestion control, or the journal
-            is of another version.
+        ValueError: There is no such population, sizing or congestion control, or the journal is from
+            another version.
     """
     if isinstance(paths, int):
         paths = range(paths)
@@ -66,7 +65,7 @@ def gauntlet(
 
 
 def run_point(point: Point, engine: str) -> tuple[int, _core.Outcome]:
-    """One run, on a worker; what controllers decided, often thousands of times, stays there."""
+    """One run, on a worker. The controllers' events, often thousands, stay there."""
     index, text, overrides, seed = point
     outcome = _core.run(_core.Scenario(text, overrides), engine, seed)
     return index, outcome.without_events()

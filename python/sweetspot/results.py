@@ -1,4 +1,4 @@
-"""The page of results, and what limits a captured connection."""
+"""The page of results, and the diagnosis of captured connections."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ def report(
     svg: str | os.PathLike[str] | None = None,
     theme: Literal["screen", "print"] = "screen",
 ) -> list[Path]:
-    """Draws results on one self-contained page, as ``sweetspot report`` does; two are compared.
+    """Charts results on one self-contained page, as ``sweetspot report`` does; it compares two results.
 
     Args:
-        results: Files that the program wrote, or names with what they stand for: files, outcomes, lists
-            of outcomes.
-        out: The page.
-        svg: A directory into which every picture is written, too.
-        theme: Colours: for a screen, or white for paper.
+        results: Files that the program wrote, or a dictionary of names and results: files, outcomes,
+            lists of outcomes.
+        out: File name of the page.
+        svg: A directory for the pictures as SVG files, if given.
+        theme: Colours: for a screen, or with a white background for paper.
 
     Returns:
-        The files that were written, the page first.
+        The written files, with the page first.
 
     Raises:
         OSError: A file cannot be read or written.
-        ValueError: A file is no result; or pictures are asked for and there is nothing to draw.
+        ValueError: A file contains no result, or ``svg`` is given and there is nothing to draw.
 
     ::
 
@@ -72,15 +72,15 @@ def _content(result: Result) -> bytes:
 
 
 def diagnose(capture: str | os.PathLike[str] | bytes, flows: int = 20) -> Diagnosis:
-    """What limits the connections of a capture, why, and what to do about it: ``sweetspot diagnose``.
+    """The limit of each connection in a capture, its cause and the fix: ``sweetspot diagnose``.
 
     Args:
-        capture: A file of tcpdump or Wireshark (pcap or pcapng, compressed by gzip or not), or its bytes.
-        flows: The most flows that are told of, those with most payload.
+        capture: A file from tcpdump or Wireshark (pcap or pcapng, plain or compressed with gzip), or its bytes.
+        flows: Maximum number of reported flows; those with the most payload come first.
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: It is no capture, or compressed by zstd.
+        ValueError: The file is not a capture, or is compressed with zstd.
     """
     content = capture if isinstance(capture, bytes) else Path(capture).read_bytes()
     if content.startswith(ZSTD):

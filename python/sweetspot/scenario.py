@@ -20,7 +20,7 @@ Value = Union[str, Quantity]
 
 
 class Hop(TypedDict, total=False):
-    """One hop of a chain of routers, or what differs on the way back: the keys of ``[path]`` that a hop has."""
+    """One hop of a chain of routers, or its backward direction: the keys of ``[path]`` for a hop."""
 
     rate: Value
     buffer: Value
@@ -139,7 +139,7 @@ class Transfer(Tcp, total=False):
 
 
 class Scenario(_core.Scenario):
-    """A scenario that was read and found sound; immutable, picklable.
+    """A valid scenario; immutable and picklable.
 
     The constructor takes the tables of docs/scenario.md as keywords::
 
@@ -154,7 +154,7 @@ class Scenario(_core.Scenario):
     A quantity is a text with its unit or a number times a unit.
 
     Raises:
-        ScenarioError: names the key, the line, and what is allowed.
+        ScenarioError: Names the key, the line, and the valid values.
     """
 
     def __new__(
@@ -212,7 +212,7 @@ class Scenario(_core.Scenario):
 
 
 def assignable(value: object) -> str:
-    """A value as ``--set`` takes it."""
+    """A value in the form of ``--set``."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, tuple)):
@@ -221,7 +221,7 @@ def assignable(value: object) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Tables, lists and texts only: what TOML knows."""
+    """Only tables, lists and texts, as in TOML."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

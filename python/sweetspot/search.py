@@ -10,7 +10,7 @@ from . import _core
 
 @dataclass(frozen=True)
 class Trial:
-    """A window that was tried."""
+    """A trial of one window."""
 
     window_packets: int
     goodput_bps: float
@@ -19,14 +19,14 @@ class Trial:
 
 @dataclass(frozen=True)
 class Mft:
-    """The Maximum Feasible Throughput, and how it was found."""
+    """The Maximum Feasible Throughput, and the trials that found it."""
 
     window_packets: int
     """The window at which the transfer is fastest."""
     mft_bps: float
-    """Its goodput there, mean over the seeds."""
+    """The goodput with that window, as the mean over the seeds."""
     trials: tuple[Trial, ...]
-    """Every window tried, the smallest first."""
+    """All trials, the smallest window first."""
 
 
 def mft(
@@ -35,13 +35,13 @@ def mft(
     tolerance: float = 0.005,
     workers: int | None = None,
 ) -> Mft:
-    """Searches the window at which the first transfer of ``scenario`` is fastest: ``sweetspot sweep --find-best``.
+    """Finds the window at which the first transfer of ``scenario`` is fastest: ``sweetspot sweep --find-best``.
 
     Args:
         scenario: What to run.
-        seeds: How many to average over, from the scenario's own on.
-        tolerance: Largest distance from the best window, as a share of it.
-        workers: Threads; by default one per core. The result does not depend on it.
+        seeds: Number of seeds to average over, starting with the scenario's own.
+        tolerance: Maximum relative distance from the best window.
+        workers: Number of threads; by default one per core. The result does not depend on it.
 
     Raises:
         EngineError: The scenario has no transfer, or cannot be simulated.

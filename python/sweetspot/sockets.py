@@ -9,7 +9,7 @@
 >>> activity
 'idle'
 
-On systems other than Linux nothing is sized, and a ``RuntimeWarning`` says so.
+On systems other than Linux, the library sizes nothing, and a ``RuntimeWarning`` says so.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ __all__ = ["SizedSocket", "SocketReport", "size_pools", "sized"]
 
 
 class HasDescriptor(Protocol):
-    """A socket, also one of ``ssl``."""
+    """A socket, or an ``ssl`` socket."""
 
     def fileno(self) -> int: ...
 
 
 class SizedSocket:
-    """A socket whose window is sized until this object is closed; a context manager. It never closes the socket."""
+    """Sizes the window of a socket until it is closed; a context manager. Closing it does not close the socket."""
 
     def __init__(
         self,
@@ -56,11 +56,11 @@ class SizedSocket:
 
     @property
     def invitation(self) -> bytes | None:
-        """The invitation for the peer, of 24 bytes, if this end invites; ``None`` where nothing is sized."""
+        """The 24-byte invitation for the peer, if this end invites; ``None`` if the library sizes nothing."""
         return self._live.made() if self._live else None
 
     def report(self) -> SocketReport | None:
-        """The socket's state when it was last sampled; ``None`` if it is closed, or nothing is sized here."""
+        """The state of the socket at its last sample; ``None`` if it is closed, or if the library sizes nothing."""
         return self._live.report() if self._live else None
 
     def close(self) -> None:
@@ -96,14 +96,15 @@ def sized(
             a descriptor.
         sizing: ``sobas:live``, ``less-than-best-effort``, ``drs``, ``heffner``, ``heffner:twice``, ``fixed:SIZE`` such as
             ``fixed:300kB``, or ``kernel`` to watch only.
-        uploads: Whether data sent are paced when a standing queue forms.
+        uploads: Whether to pace sent data when a standing queue forms.
         unlock_buffers: Turn the kernel's autotuning on again if the program turned it off by setting ``SO_RCVBUF``.
-        invite: The peer's program sizes its end, too: make an invitation, ``.invitation``, and pass it on to the peer.
-        invitation: The invitation that the peer made.
+        invite: Create an invitation, ``.invitation``, for a peer whose program sizes its end, too.
+            Pass it on to the peer.
+        invitation: The invitation from the peer.
 
     Raises:
-        ValueError: The sizing is unknown, the invitation is none, or the connection has no socket.
-        OSError: The socket is closed, attached already, or not a TCP connection.
+        ValueError: The sizing is unknown, the invitation is invalid, or the connection has no socket.
+        OSError: The socket is closed, already attached, or not a TCP connection.
     """
     return SizedSocket(
         connection,

@@ -25,7 +25,7 @@ Point = tuple[int, str, list[str], int]
 """Index, scenario's text, overrides, seed."""
 
 Runner = Callable[[Point, str], tuple[int, _core.Outcome]]
-"""Runs a point by an engine, on a worker."""
+"""Runs a point on an engine, on a worker."""
 
 TRANSFER_NUMBERS = (
     "goodput_bps",
@@ -37,7 +37,7 @@ TRANSFER_NUMBERS = (
     "window_final_bytes",
 )
 CHANCES = 3
-"""How often a pool of processes is set up anew after one of them died."""
+"""Maximum number of times that a pool of processes is restarted after one of them died."""
 
 BOTTLENECK_NUMBERS = ("utilisation", "loss_rate", "queue_mean_packets", "queue_delay_mean_s")
 
@@ -53,35 +53,34 @@ def sweep(
 ) -> pa.Table:
     """Runs every combination of values with every seed and returns one table.
 
-    All variants see the same seeds, so that they differ by what was varied and not by chance
+    All variants use the same seeds, so they differ only by the varied keys and not by chance
     (common random numbers).
 
     Args:
-        scenario: What stays.
-        over: For each key (as ``--set`` takes it) its values: a list, or a text as ``sweetspot
-            sweep --over`` takes it, ``"50pkt,100pkt"`` or ``"50pkt..2000pkt:log:12"``; such a
-            range may also stand in a list.
-        seeds: How many, from the scenario's own on, or which.
+        scenario: The scenario to vary.
+        over: The values of each key (as in ``--set``): a list, or a text as in ``sweetspot sweep
+            --over``, such as ``"50pkt,100pkt"`` or ``"50pkt..2000pkt:log:12"``. A list may contain
+            such ranges, too.
+        seeds: Number of seeds, starting with the scenario's own, or the seeds themselves.
         engine: As in :func:`run`.
         executor: Any ``concurrent.futures.Executor``: ``dask.distributed.Client.get_executor()``,
-            ``mpi4py.futures.MPIPoolExecutor()``, a pool of Ray. By default a process per core.
-        progress: Called with (done, all) after every run.
-        journal: A file in which each finished run is written down. A sweep that was interrupted
-            or killed goes on where it was when it is called again with the same file; more
-            values and seeds may then be added.
+            ``mpi4py.futures.MPIPoolExecutor()``, a Ray pool. By default, a process per core.
+        progress: Called after each run with the numbers of finished runs and of all runs.
+        journal: A file that stores each finished run. An interrupted or killed sweep resumes if it is
+            called again with the same file; you may add values and seeds then.
 
     Returns:
         A ``pyarrow.Table``, a row per combination, seed and transfer, in that order: the varied
         keys as text, ``seed``, ``transfer``, the transfer's numbers (bit/s, s, bytes, shares), the
-        bottleneck's with ``bottleneck_`` before their names. A key whose values are numbers has
-        a column of them, too, to sort and plot by; its unit ends its name, as in
-        ``path.buffer_packets``, ``path.rate_bps``, ``path.loss_number``. It is null where the
-        value is a word such as ``sobas``. pandas and polars take the columns without a copy.
+        bottleneck's with ``bottleneck_`` before their names. A key with numeric values also has a column
+        of numbers, to sort and plot by. The name of that column ends in its unit, as in ``path.buffer_packets``, ``path.rate_bps``,
+        ``path.loss_number``; it is null if the value is a word such as ``sobas``. pandas and polars
+        use the columns without a copy.
 
     Raises:
-        ScenarioError: before anything runs, if any combination is no scenario.
-        EngineError: if the engine cannot run one.
-        ValueError: if there are no values, a range cannot be, or the journal is of another version.
+        ScenarioError: A combination is not a valid scenario; nothing has run then.
+        EngineError: The engine cannot run one of them.
+        ValueError: There are no values, a range is invalid, or the journal is from another version.
     """
     points, variants, scenarios = _points(scenario, over, seeds)
     outcomes = run_points(points, scenarios, run_point, engine, executor, progress, journal)
@@ -128,7 +127,7 @@ def run_points(
 
 
 class _Worker(SpawnProcess):
-    """A process that does not run the caller's script again, which may have no main guard."""
+    """A process that does not rerun the caller's script, which may have no main guard."""
 
     def start(self) -> None:
         script = sys.modules["__main__"]
@@ -144,7 +143,7 @@ class _Workers(SpawnContext):
 
 
 def _on_processes(work: Callable[[Executor], None]) -> None:
-    """A process per core. One that dies breaks the whole pool: a new one goes on where it was."""
+    """A process per core. If one dies, the whole pool breaks, and a new pool continues from there."""
     for chance in range(CHANCES):
         pool = ProcessPoolExecutor(os.cpu_count(), mp_context=_Workers())
         try:
@@ -181,7 +180,7 @@ def run_point(point: Point, engine: str) -> tuple[int, _core.Outcome]:
 
 
 def _values(key: str, some: str | Iterable[object]) -> list[str]:
-    """The values of one key as ``--set`` takes them, ranges spelt out."""
+    """The values of one key as for ``--set``, with ranges expanded."""
     if isinstance(some, str):
         return _core.sweep_values(key, some)
     values: list[str] = []
@@ -196,7 +195,7 @@ def _values(key: str, some: str | Iterable[object]) -> list[str]:
 def _points(
     scenario: Scenario, over: Mapping[str, str | Iterable[object]], seeds: int | Sequence[int]
 ) -> tuple[list[Point], list[tuple[str, ...]], list[Scenario]]:
-    """Every run, and for each its values and its scenario."""
+    """All runs, each with its values and its scenario."""
     values = {key: _values(key, some) for key, some in over.items()}
     empty = [key for key, some in values.items() if not some]
     if empty:

@@ -1,7 +1,7 @@
-"""The types of what the package returns as tables: what the program prints with ``--json``.
+"""The types of the package's results, which are the same as the program's ``--json``.
 
-Rates are bit/s (``_bps``), times seconds (``_s``), sizes bytes (``_bytes``); shares and rates of loss are between
-0 and 1; what is not known is ``None``. docs/formats.md says what each member means.
+Rates are in bit/s (``_bps``), times in seconds (``_s``) and sizes in bytes (``_bytes``); shares and loss rates are
+between 0 and 1; unknown values are ``None``. docs/formats.md describes each member.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Quantiles(TypedDict):
 
 
 class RunMeasured(TypedDict):
-    """What one path gave, mean over its seeds."""
+    """The results on one path, as means over its seeds."""
 
     goodput_bps: float
     delay_s: float
@@ -50,7 +50,7 @@ ClassSummary = TypedDict(
 
 
 class PathComparison(TypedDict):
-    """A path, run with a sizing and with the kernel's own."""
+    """The results on a path with a sizing and with the kernel's own."""
 
     path: int
     classes: list[str]
@@ -61,7 +61,7 @@ class PathComparison(TypedDict):
 
 
 class VariantResult(TypedDict):
-    """A sizing with a congestion control, over all paths."""
+    """The results of a sizing with a congestion control, over all paths."""
 
     sizing: str
     congestion: str
@@ -84,7 +84,7 @@ class GauntletReport(TypedDict):
 
 
 class Formula(TypedDict):
-    """A formula with the numbers put in."""
+    """A formula with its numbers."""
 
     what: str
     rule: str
@@ -118,7 +118,7 @@ class AddedDelay(TypedDict):
 
 
 class FillsPath(TypedDict):
-    """What fills a path on which loss limits one connection."""
+    """Ways to fill a path on which loss limits one connection."""
 
     loss_rate: float
     connections: int
@@ -126,7 +126,7 @@ class FillsPath(TypedDict):
 
 
 class WindowSettings(TypedDict):
-    """The settings of a kernel that allow a window."""
+    """Kernel settings that allow a window."""
 
     kernel: str
     tcp_rmem_max_bytes: int
@@ -217,7 +217,7 @@ class HostAdvice(TypedDict):
 
 
 class BufferRange(TypedDict):
-    """The buffers that give nine tenths of the best."""
+    """The buffers with at least nine tenths of the best rate."""
 
     low_packets: float
     high_packets: Optional[float]
@@ -226,7 +226,7 @@ class BufferRange(TypedDict):
 
 
 class BufferChoice(TypedDict):
-    """A buffer and what it gives."""
+    """A buffer and its effects."""
 
     source: Literal["formula", "simulation"]
     packets: float
@@ -244,14 +244,14 @@ class BufferChoice(TypedDict):
 
 
 class TransferSizes(TypedDict):
-    """The transfers that a buffer is judged by."""
+    """The transfers by which a buffer is judged."""
 
     short: int
     bulk: int
 
 
 class OutsideRange(TypedDict):
-    """A quantity outside the range that the model was fitted on."""
+    """A quantity outside the range to which the model was fitted."""
 
     quantity: str
     given: float
@@ -327,7 +327,7 @@ class ApplicationTime(TypedDict):
 
 
 class RetransmissionFacts(TypedDict):
-    """What was retransmitted, by cause."""
+    """Retransmissions, by cause."""
 
     fast: int
     timeout: int
@@ -385,7 +385,7 @@ class Facts(TypedDict):
 
 
 class Found(TypedDict):
-    """A quantity of a path, the interval that it lies in, and how it was found."""
+    """A quantity of a path, with its interval and method."""
 
     value: float
     low: float
@@ -394,7 +394,7 @@ class Found(TypedDict):
 
 
 class Untold(TypedDict):
-    """Why a quantity of a path is not known."""
+    """The reason why a quantity of a path is unknown."""
 
     unknown: str
 
@@ -411,7 +411,7 @@ class Path(TypedDict):
 
 
 class Flow(TypedDict):
-    """What is said of the data that one end of a connection sent."""
+    """The diagnosis of the data that one end of a connection sent."""
 
     source: str
     destination: str

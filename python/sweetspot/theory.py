@@ -2,8 +2,8 @@
 
 Every argument is a number in base units (bytes, bit/s, seconds), a text with its unit, or an array;
 arrays broadcast as in NumPy. Scalars give a float, arrays an array of their common shape; several
-results come as a tuple. An argument outside a formula's domain is a ``ValueError`` that names it
-(and the element): no function ever answers NaN.
+results come as a tuple. An argument outside a formula's domain raises a ``ValueError`` that names it
+(and the element); no function ever returns NaN.
 
 >>> import numpy as np
 >>> from sweetspot import theory

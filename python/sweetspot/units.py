@@ -1,4 +1,4 @@
-"""Numbers with units, as scenarios take them.
+"""Numbers with units, for scenarios.
 
 >>> from sweetspot.units import Mbit_s, pkt
 >>> str(50 * Mbit_s), str(1.5 * Mbit_s), str(625 * pkt)
@@ -25,7 +25,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit that numbers are multiplied with: ``50 * Mbit_s``."""
+    """A unit to multiply numbers by: ``50 * Mbit_s``."""
 
     symbol: str
 
