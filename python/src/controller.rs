@@ -25,7 +25,7 @@ pub struct PyControllerConfig {
     packet: u64,
     /// The largest window that the host lets a connection advertise, bytes.
     max_window: u64,
-    /// Bytes that the transfer will move, where that is known beforehand.
+    /// Bytes that the transfer will move, if known beforehand.
     size: Option<u64>,
 }
 
@@ -47,13 +47,13 @@ impl Failure {
     }
 }
 
-/// Carries every call over to a Python object. After the first exception it makes none.
+/// Passes every call on to a Python object, until the first exception.
 pub(crate) struct Bridge {
     object: Py<PyAny>,
     failure: Failure,
     needs: Needs,
     phase: SizingPhase,
-    /// When the object wants to be called.
+    /// The time at which the object wants to be called.
     due: Option<Time>,
     outputs: VecDeque<Output>,
 }

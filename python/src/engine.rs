@@ -11,10 +11,9 @@ use crate::controller::{Bridge, Failure};
 use crate::outcome::Outcome;
 use crate::scenario::{EngineError, Scenario};
 
-/// Runs a scenario and returns its outcome. The GIL is released meanwhile.
-///
-/// ``controllers`` gives transfers, in the order of the file, a controller written in Python;
-/// ``None`` in it leaves the scenario's own.
+/// Runs a scenario and returns its outcome. The GIL is released meanwhile. ``controllers`` has a
+/// controller written in Python for each transfer, in the order of the file; ``None`` keeps the
+/// scenario's own.
 #[pyfunction]
 #[pyo3(signature = (scenario, engine = "sim", seed = None, controllers = Vec::new()))]
 pub fn run(
@@ -91,7 +90,7 @@ fn seconds(py: Python<'_>) -> PyResult<f64> {
     py.import("time")?.call_method0("perf_counter")?.extract()
 }
 
-/// Runs with controllers written in Python; what one of them raises is raised again.
+/// Runs with controllers written in Python, and raises the exception of any of them.
 fn steered(
     py: Python<'_>,
     scenario: &sweetspot_scenario::Scenario,

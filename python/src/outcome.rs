@@ -23,7 +23,7 @@ pub struct CrossOutcome(scenario::CrossOutcome);
 #[derive(Debug)]
 pub struct BottleneckOutcome(scenario::BottleneckOutcome);
 
-/// Something a controller did.
+/// An action of a controller.
 #[pyclass(frozen, module = "sweetspot._core")]
 #[derive(Debug)]
 pub struct ControllerEvent(scenario::ControllerEvent);
@@ -49,13 +49,13 @@ numbers!(TransferOutcome {
     rtt_p99_s: f64,
     /// Packets lost over packets sent.
     loss_rate: f64,
-    /// Packets sent again.
+    /// Retransmitted packets.
     retransmitted_packets: u64,
     /// Retransmission timeouts.
     timeouts: u64,
     /// The window advertised at the end, bytes of payload.
     window_final_bytes: u64,
-    /// From its start to the last ACK, seconds, where it has an end and reached it in time.
+    /// Time from its start to the last ACK, seconds, if it has a size and finished in time.
     completion_s: Option<f64>,
     /// How the window was sized.
     sizing: String,
@@ -74,11 +74,11 @@ numbers!(CrossOutcome {
     goodput_bps: f64,
     /// The part of it in the direction of the measured transfers' data, bit/s.
     forward_goodput_bps: Option<f64>,
-    /// The part of it that goes against the measured transfers' data, bit/s.
+    /// The part of it in the opposite direction, bit/s.
     reverse_goodput_bps: Option<f64>,
     /// Packets lost over packets sent.
     loss_rate: f64,
-    /// Packets sent again.
+    /// Retransmitted packets.
     retransmitted_packets: u64,
     /// Retransmission timeouts.
     timeouts: u64,
@@ -97,22 +97,22 @@ numbers!(BottleneckOutcome {
     loss_rate: f64,
     /// Packets waiting, averaged over time.
     queue_mean_packets: f64,
-    /// The most that waited.
+    /// Maximum number of packets that waited.
     queue_max_packets: u64,
-    /// Time that what waits takes to send, averaged over time, seconds.
+    /// Queueing delay, averaged over time, seconds.
     queue_delay_mean_s: f64,
 });
 
 numbers!(ControllerEvent {
-    /// When, seconds since the start of the run.
+    /// Time of the event, seconds since the start of the run.
     at_s: f64,
     /// The event.
     kind: String,
-    /// The window it set, bytes, where it set one.
+    /// The window that it set, bytes, if any.
     window_bytes: Option<u64>,
-    /// The rate it saw, bit/s, where it saw one.
+    /// The rate that it measured, bit/s, if any.
     rate_bps: Option<f64>,
-    /// The round-trip time that went with it, seconds.
+    /// The round-trip time that it measured, seconds.
     rtt_s: Option<f64>,
 });
 
@@ -133,7 +133,7 @@ impl Outcome {
         &self.0.scenario
     }
 
-    /// Which engine ran it.
+    /// The engine that ran it.
     #[getter]
     fn engine(&self) -> &str {
         &self.0.engine
@@ -169,7 +169,7 @@ impl Outcome {
         BottleneckOutcome(self.0.bottleneck.clone())
     }
 
-    /// Events that the engine worked off.
+    /// Events that the engine processed.
     #[getter]
     fn events(&self) -> u64 {
         self.0.events
@@ -181,19 +181,19 @@ impl Outcome {
         self.0.packets_forwarded
     }
 
-    /// How long the run took, seconds: the only member that differs between two runs of one seed.
+    /// Duration of the run, seconds: the only member that differs between two runs with the same seed.
     #[getter]
     fn wall_s(&self) -> f64 {
         self.0.wall_s
     }
 
-    /// The object that ``sweetspot run --json`` prints, byte for byte but for ``wall_s``.
+    /// The object that ``sweetspot run --json`` prints, byte for byte except for ``wall_s``.
     fn to_json(&self) -> PyResult<String> {
         serde_json::to_string_pretty(&self.0)
             .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))
     }
 
-    /// An outcome from what ``to_json`` or the command line wrote.
+    /// An outcome from the JSON that ``to_json`` or the command line wrote.
     #[staticmethod]
     fn from_json(text: &str) -> PyResult<Outcome> {
         serde_json::from_str(text).map(Outcome).map_err(|error| {

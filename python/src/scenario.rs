@@ -16,9 +16,7 @@ create_exception!(
     "An engine cannot run a scenario: says what it cannot do."
 );
 
-/// A scenario that was read and found sound.
-///
-/// It is immutable and pickles as its text, so that it travels to any worker.
+/// A valid scenario. It is immutable and pickles as its text, so it can be sent to any worker.
 #[pyclass(frozen, module = "sweetspot._core", subclass)]
 #[derive(Debug)]
 pub struct Scenario {
@@ -43,7 +41,7 @@ impl Scenario {
         Scenario::read(text, overrides)
     }
 
-    /// The TOML it was read from, without the overrides.
+    /// The TOML text that it was read from, without the overrides.
     #[getter]
     fn text(&self) -> &str {
         &self.text
@@ -55,7 +53,7 @@ impl Scenario {
         self.overrides.clone()
     }
 
-    /// A description for people.
+    /// A human-readable description.
     #[getter]
     fn title(&self) -> &str {
         &self.inner.title
@@ -67,7 +65,7 @@ impl Scenario {
         self.inner.seed
     }
 
-    /// How many transfers are measured.
+    /// The number of measured transfers.
     #[getter]
     fn transfers(&self) -> usize {
         self.inner.transfers.len()

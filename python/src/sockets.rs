@@ -8,7 +8,7 @@ use sweetspot_socket::{
     AttachError, Autotuning, BothEnds, Options, Report, SizedSocket, SocketError,
 };
 
-/// A socket that is sized until it is closed.
+/// Sizes a socket until it is closed.
 #[pyclass(frozen, module = "sweetspot._core")]
 #[derive(Debug)]
 pub struct LiveSocket {
@@ -23,7 +23,7 @@ pub struct LiveSocket {
 pub struct SocketReport {
     /// ``connecting``, ``active`` or ``idle``.
     activity: &'static str,
-    /// Whether most data are sent, not received.
+    /// Whether the socket sends more data than it receives.
     is_sender: bool,
     /// Payload received, bytes.
     received: u64,
@@ -49,7 +49,7 @@ pub struct SocketReport {
     reason: Option<String>,
     /// The limiting factor of the last seconds, as ``sweetspot diagnose`` names it.
     limited_by: &'static str,
-    /// The receive buffer in bytes, if the program set it, so that the kernel does not autotune it.
+    /// The receive buffer in bytes, if the program set it, which turns the kernel's autotuning off.
     locked_buffer: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-"""The native part of the package; ``sweetspot`` shows it."""
+"""The native part of the package; ``sweetspot`` re-exports it."""
 
 from typing import Any, final
 
