@@ -91,7 +91,7 @@ fn result(reports: &[GauntletReport]) -> String {
         let words = report.variants.iter().find_map(|result| verdict(report, result))?.join(" ");
         Some(format!("on the paths of `{}`, {words} ", report.population.name()))
     });
-    format!("{}Each section begins with its own.", first.unwrap_or_default())
+    format!("{}Each section begins with its own result.", first.unwrap_or_default())
 }
 
 /// File name of a report's picture.

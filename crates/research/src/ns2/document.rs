@@ -99,8 +99,8 @@ pub fn document<E: Engine + Sync>(
         "# Agreement with ns-2\n\n{ABSTRACT}\
          Written by `sweetspot-research reproduce ns2` on {made}; do not edit. Every case that ns-2.35 ran \
          (`crates/research/data/ns2.csv`) runs here, too, with the same number of seeds, and the means are \
-         compared. Random numbers are not ns-2's, so where the outcome depends on when a random \
-         burst comes, two runs differ as two seeds of ns-2 do.\n\n",
+         compared. Random numbers differ from ns-2's. If the outcome depends on the time of a random \
+         burst, two runs differ as two seeds of ns-2 do.\n\n",
     );
     text.push_str(NOTES);
     summary(&mut text, &comparisons);
@@ -163,7 +163,7 @@ fn maximum_table<E: Engine + Sync>(
     let _ = writeln!(
         text,
         "## Maximum Feasible Throughput\n\nThe best of the windows that ns-2 ran, Mbit/s at S \
-         in packets, and what the bracketing search finds when it may choose the windows itself. \
+         in packets, and the result of the bracketing search, which chooses the windows itself. \
          Target for elephants and pareto: MFT and S within {:.0} %.\n",
         MAX_FOR_MAXIMUM * 100.0
     );
@@ -222,8 +222,8 @@ fn name(setting: &Ns2Setting) -> String {
 fn full_tables(text: &mut String, comparisons: &[Ns2Comparison]) {
     let _ = writeln!(
         text,
-        "## Every case\n\nGoodput in Mbit/s; loss of all packets at the bottleneck in %; queue in \
-         packets waiting, mean; ns-2 first, then here.\n"
+        "## Every case\n\nGoodput in Mbit/s; loss of all packets at the bottleneck in %; queue as the mean \
+         number of waiting packets; ns-2 first, then this simulator.\n"
     );
     let mut titled = None;
     let mut table: Option<MarkdownTable> = None;

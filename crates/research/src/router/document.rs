@@ -119,9 +119,9 @@ fn forms(rows: &[RunRow]) -> Result<String, StudyError> {
         let _ = writeln!(text, "\n{}: no fit: {error}.", name(row));
     }
     text.push_str(
-        "\na and b are those of the form that Gamma calls for. Cutoff, a, b and f with the 95 % \
-         interval of 200 bootstrap samples of the seeds; \"better\" is Williams' test at 5 %, \"of \
-         samples\" the share of those samples in which it says the same.\n",
+        "\na and b belong to the form that Gamma calls for. Cutoff, a, b and f with the 95 % \
+         interval of 200 bootstrap samples of the seeds; \"better\" is Williams' test at 5 %, \"of samples\" the \
+         share of those samples with the same result.\n",
     );
     Ok(text)
 }
@@ -188,8 +188,8 @@ fn table_2(rows: &[RunRow]) -> Result<String, StudyError> {
     }
     Ok(format!(
         "{table}\nPackets. \"tied\": buffers whose median throughput is within two standard errors of \
-         the best; the paper takes the smallest of the best. \"None seen\": the largest buffer tried is \
-         among the best, so that there is no maximum to compare. Analysis with the 95 % interval of the \
+         the best; the paper takes the smallest of the best. \"None seen\": the largest buffer tried is among \
+         the best, so there is no maximum to compare. Analysis with the 95 % interval of the \
          bootstrap.\n"
     ))
 }
@@ -217,8 +217,8 @@ fn optima(rows: &[RunRow]) -> Result<String, StudyError> {
         ]);
     }
     Ok(format!(
-        "{table}\nA dash: fewer than 30 flows at every buffer. \"Unbounded\": by the formula throughput \
-         grows with the buffer without end; the share is that of the bootstrap's samples which say so.\n"
+        "{table}\nA dash: fewer than 30 flows at every buffer. \"Unbounded\": by the formula, throughput grows \
+         with the buffer without end; the share is the fraction of bootstrap samples with this result.\n"
     ))
 }
 
@@ -274,9 +274,9 @@ fn section_6b(grid: &Grid) -> String {
         table.row(&cells);
     }
     format!(
-        "R2 of PL / of EX, and which of the two fits better by Williams' test at 5 %, with the share of the \
-         bootstrap's samples that say so; \"neither\": the test leaves it open. The link of 50 Mbit/s and \
-         60 ms of Table I, a hundred inputs, half as many users again as fill it, buffers from two packets \
+        "R2 of PL / of EX, and which of the two fits better by Williams' test at 5 %, with the share of \
+         bootstrap samples with the same result; \"neither\": the test is not significant. The link of 50 Mbit/s and \
+         60 ms of Table I, a hundred inputs, one and a half times the users that fill it, buffers from two packets \
          to twice C T_o.\n\n{table}\n"
     )
 }

@@ -122,7 +122,7 @@ impl Regression {
             "{} random links, two seeds each (`sweetspot-research bench router`, the table \
              `crates/research/data/router_situations.csv`): 2 to 150 Mbit/s, 20 to 200 ms, C T_o of 16 to 1050 \
              packets, Gamma from 1/20 to 18.5, tail index from 1.15 to 2.2, transfers of 30 to 300 kB on \
-             average, closed-loop users who offer 0.7 to 4 times the rate, a hundred inputs or 20 Gamma; nine \
+             average, closed-loop users that offer 0.7 to 4 times the rate, a hundred inputs or 20 Gamma; nine \
              buffers from two packets to four times C T_o. {} of them could not be described (too few \
              buffers with loss). Each parameter is regressed on ln Gamma, the tail index, ln of the flows \
              active per packet of C T_o, ln C T_o, the load (use of the link with ample buffer) and ln of the \
@@ -224,10 +224,11 @@ impl Regression {
             row(&mut table, whom, "20 packets", twenty);
         }
         format!(
-            "What `advise router` chooses from the regression over all other links, by the simulation of the \
-             link left out: median throughput over that with the best buffer tried. Bulk: transfers of more \
-             than eight times the mean, the best of the buffers up to C T_o; at full load more only moves \
-             rate from short transfers to bulk.\n\n{table}\n"
+            "The buffer that `advise router` chooses from the regression over all other links, judged by a \
+             simulation of the omitted link: median throughput divided by the median with the best \
+             buffer tried. Bulk: transfers of more \
+             than eight times the mean, the best of the buffers up to C T_o; at full load, a larger buffer only \
+             moves rate from short transfers to bulk transfers.\n\n{table}\n"
         )
     }
 }

@@ -55,8 +55,8 @@ pub fn document(outcomes: &BTreeMap<String, RunOutcome>, facts: &str, notes: &st
     text += &never_slower(outcomes, &ways);
     text += &second_transfers(outcomes, &ways);
     text += "\n## Runs\n\n\
-        *Queue* is the median of the bottleneck's after 3 s; *answer* the time to an answer of a second,\n\
-        interactive connection after 3 s; *trust* the emulator's certificate.\n\n\
+        *Queue* is the median of the bottleneck's queue after 3 s, *answer* the response time of a second,\n\
+        interactive connection after 3 s, and *trust* the emulator's certificate.\n\n\
         | run | program | goodput Mbit/s | retransmitted | drops | of these after 3 s | queue ms | answer ms: median | p99 | tuner's CPU | trust |\n\
         |---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|\n";
     for plan in plans() {

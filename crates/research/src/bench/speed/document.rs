@@ -220,8 +220,8 @@ fn curve(text: &mut String, f: &SpeedResults) {
 fn schedulers(text: &mut String, f: &SpeedResults) {
     text.push_str(
         "\n## Schedulers\n\n\
-         The same outcome on each, to the byte; ns per packet. The simulator takes the wheel where there \
-         is cross traffic, else the heap.\n\n\
+         The same outcome on each, to the byte; ns per packet. The simulator uses the wheel if there is cross \
+         traffic, otherwise the heap.\n\n\
          | case | timing wheel | heap with four children | the standard library's heap |\n\
          |---|--:|--:|--:|\n",
     );
