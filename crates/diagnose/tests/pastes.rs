@@ -336,3 +336,63 @@ fn a_receiver_that_hangs_is_the_limit() {
         assert!(words.contains("11.8 MB wait unread"), "{words}");
     }
 }
+
+/// A receive queue that has used up its buffer closes the window, and so does a window that ss leaves out, because it is zero, where it
+/// shows another connection's.
+#[test]
+fn a_closed_window_is_named_however_ss_shows_it() {
+    let hung = |memory: &str| {
+        format!(
+            "ESTAB 90000 0 192.0.2.7:44182 192.0.2.1:443\n\t {memory}cubic rto:204 rtt:10/5 mss:1448 cwnd:10 bytes_acked:79 \
+             bytes_received:90000 lastsnd:4000 lastrcv:4000 lastack:4000 rcv_rtt:10 minrtt:10\n"
+        )
+    };
+    let other = "ESTAB 0 0 192.0.2.7:44184 192.0.2.1:443\n\t cubic rto:204 rtt:10/5 mss:1448 cwnd:10 bytes_acked:79 \
+                 bytes_received:90000 lastsnd:4000 lastrcv:4000 lastack:4000 rcv_rtt:10 minrtt:10 rcv_wnd:64256\n";
+    let is_closed = |paste: &str| {
+        let flows = flows(paste);
+        let flow = flows.iter().find(|flow| flow.destination.port() == 44182).unwrap();
+        assert_eq!(flow.verdict.class, Class::ReceiverApplication, "{flow:?}");
+        flow.verdict.words.contains("90 kB wait unread, and its window is closed")
+    };
+    assert!(is_closed(&hung("skmem:(r144128,rb142848,t0,tb69120,f3328,w0,o0,bl0,d5) ")));
+    assert!(is_closed(&(hung("") + other)));
+    let half = "skmem:(r70000,rb142848,t0,tb69120,f3328,w0,o0,bl0,d0) ";
+    assert!(!is_closed(&hung(half)) && !is_closed(&hung("")));
+}
+
+/// Without `-o` there is no timer, and without a window of another connection none is missing. Only the persist timer backs off while
+/// nothing is in flight.
+#[test]
+fn a_sender_that_probes_a_closed_window_is_recognised_without_its_timer() {
+    let reading = |second: u64| {
+        format!(
+            "170000000{second}.0\nESTAB 0 273672 192.0.2.1:443 192.0.2.7:44182\n\t cubic rto:220 backoff:4 rtt:20/17 mss:1448 cwnd:73 \
+             bytes_acked:89985 lastsnd:6000 lastrcv:6000 lastack:3000 busy:{}ms rwnd_limited:{}ms notsent:273672 minrtt:10\n",
+            6000 + 1000 * second,
+            5900 + 1000 * second
+        )
+    };
+    let [flow] = &flows(&(reading(1) + &reading(2)))[..] else { panic!() };
+    assert_eq!(flow.verdict.class, Class::ReceiverApplication, "{flow:?}");
+}
+
+/// Pieces of 60 kB in a buffer of 120 kB: at the last rate sample nothing waited, and since then a few segments do.
+#[test]
+fn a_fresh_rate_sample_counts_although_more_was_written_since() {
+    let reading = |second: u64, since_ack: u64| {
+        format!(
+            "170000000{second}.0\nESTAB 0 240000 192.0.2.1:443 192.0.2.7:44182\n\t \
+             skmem:(r0,rb131072,t0,tb120000,f3928,w300000,o0,bl0,d0) cubic rto:260 rtt:41/1 mss:1448 cwnd:150 ssthresh:140 \
+             bytes_acked:{} lastsnd:4 lastack:{since_ack} delivered:{} app_limited busy:{}ms unacked:150 notsent:8688 minrtt:40\n",
+            3_620_000 * second,
+            2500 * second,
+            1000 * second
+        )
+    };
+    let class = |since_ack| {
+        let log: String = (1..8).map(|second| reading(second, since_ack)).collect();
+        flows(&log)[0].verdict.class
+    };
+    assert_eq!([class(28), class(261)], [Class::SenderWindow, Class::Transport]);
+}

@@ -15,7 +15,10 @@ pub struct Account {
     pub has_busy: bool,
     /// Whether it has the peer's window (`snd_wnd`, Linux 5.4); ss leaves it out while it is zero.
     pub has_peer_window: bool,
-    /// Whether the persist timer runs: the peer's window is closed (RFC 9293, section 3.8.6.1).
+    /// Whether it has the window that this end advertises (`rcv_wnd`, Linux 6.2), likewise.
+    pub has_window: bool,
+    /// Whether the persist timer runs: the peer's window is closed (RFC 9293, section 3.8.6.1). Only that timer backs off while nothing
+    /// is in flight.
     pub persists: bool,
     /// The time since the last acknowledgement (`lastack`).
     pub since_ack: Duration,
@@ -36,7 +39,8 @@ pub fn account(line: &str, timer: Option<&str>, at: Time, queues: [Bytes; 2]) ->
         sample: words.sample(at, queues),
         has_busy: words.number("busy").is_some(),
         has_peer_window: words.number("snd_wnd").is_some(),
-        persists: timer.is_some_and(|timer| timer.contains("persist")),
+        has_window: words.number("rcv_wnd").is_some(),
+        persists: timer.is_some_and(|timer| timer.contains("persist")) || words.probes_window(),
         since_ack: words.time("lastack"),
         idle_for: words.idle_for(),
         backoff: words.small("backoff").into(),
@@ -79,6 +83,23 @@ impl<'a> Words<'a> {
     fn idle_for(&self) -> Option<Duration> {
         let since = self.time("lastsnd").min(self.time("lastrcv"));
         (since > self.millis("rto")).then_some(since)
+    }
+
+    /// Whether the last rate sample, to which `app_limited` belongs, is about as new as the unsent bytes.
+    fn has_fresh_rate(&self) -> bool {
+        self.time("lastack") <= self.millis("rto")
+    }
+
+    fn probes_window(&self) -> bool {
+        self.count("backoff") > 0 && self.count("unacked") == 0 && self.count("notsent") > 0
+    }
+
+    /// The window that this end advertises. It is closed once the receive queue has used up the buffer (`__tcp_select_window`).
+    fn window(&self) -> Option<Bytes> {
+        let [used, size] = ["r", "rb"].map(|name| self.socket_memory(name));
+        let is_used_up = used.zip(size).is_some_and(|(used, size)| used >= size);
+        let closed = is_used_up.then_some(Bytes::ZERO);
+        self.number("rcv_wnd").map(Bytes::new).or(closed)
     }
 
     /// One number of `skmem:(r0,rb131072,t0,tb87040,f0,w4096,o0,bl0,d0)`.
@@ -151,8 +172,7 @@ impl<'a> Words<'a> {
             rtt: self.millis("rtt"),
             rtt_min: self.millis("minrtt"),
             pacing_limit: pacing_limit(&self.0),
-            // The flag belongs to the last rate sample; unsent bytes are newer.
-            starved: self.0.contains(&"app_limited") && not_sent < mss,
+            starved: self.0.contains(&"app_limited") && (not_sent < mss || self.has_fresh_rate()),
             queued: self.socket_memory("w").unwrap_or(queued),
             in_device: self.socket_memory("t").unwrap_or_default(),
             // ss prints it with -m alone. A buffer of unknown size is never full.
@@ -169,7 +189,7 @@ impl<'a> Words<'a> {
             last_arrival: Some(Duration::from_millis(self.count("lastrcv"))),
             // ss does not print it.
             tick: Duration::ZERO,
-            window: self.number("rcv_wnd").map(Bytes::new),
+            window: self.window(),
             unread,
             out_of_order: self.count("rcv_ooopack"),
         }

@@ -95,8 +95,9 @@ pub fn read(text: &str) -> Result<Recorded, RecordingError> {
     if collected.is_empty() && not_understood.is_empty() {
         return Err(RecordingError::Alien);
     }
-    let shows_windows = |c: &Collected| c.accounts.iter().any(|account| account.has_peer_window);
-    let shows_windows = collected.iter().any(shows_windows);
+    let shows = |has: fn(&Account) -> bool| collected.iter().any(|c| c.accounts.iter().any(has));
+    let shows_windows =
+        [shows(|account| account.has_window), shows(|account| account.has_peer_window)];
     let has_time = now.is_some();
     let receives = |account: &Account| account.sample.received > account.sample.acked;
     let only_received = collected.iter().all(|c| c.accounts.last().is_some_and(receives));
@@ -111,8 +112,9 @@ pub fn read(text: &str) -> Result<Recorded, RecordingError> {
     Ok(Recorded { recordings, not_understood })
 }
 
-/// The samples of a connection, with the times that its readings leave open; `None` if they say nothing of any time.
-fn recording(collected: Collected, has_time: bool, shows_windows: bool) -> Option<Recording> {
+/// The samples of a connection, with the times that its readings leave open; `None` if they say nothing of any time. ss of this
+/// version `shows` the windows of this end and of its peer, unless they are zero.
+fn recording(collected: Collected, has_time: bool, shows: [bool; 2]) -> Option<Recording> {
     let Collected { ends, mut accounts } = collected;
     if !has_time {
         // Without a time the last reading has the most: totals over the connection's life.
@@ -120,9 +122,12 @@ fn recording(collected: Collected, has_time: bool, shows_windows: bool) -> Optio
     }
     let has_busy = accounts.iter().all(|account| account.has_busy);
     for account in &mut accounts {
-        let leaves_out_zero = shows_windows && !account.has_peer_window;
-        if account.persists || leaves_out_zero {
+        let [shows_own, shows_peer] = shows;
+        if account.persists || (shows_peer && !account.has_peer_window) {
             account.sample.peer_window = Some(Bytes::ZERO);
+        }
+        if shows_own && !account.has_window {
+            account.sample.window = Some(Bytes::ZERO);
         }
     }
     if let [only] = &accounts[..] {
@@ -210,6 +215,9 @@ fn idle_since(ends: [SocketAddr; 2], only: &Account) -> Option<Recording> {
 
 /// The totals of one reading as a recording of the connection's life: the time in which it had data under way.
 fn life(ends: [SocketAddr; 2], sample: Sample) -> Option<Recording> {
+    // The last rate sample shows nothing of the whole life, but unsent bytes show that the program had more.
+    let starved = sample.starved && sample.not_sent < sample.mss;
+    let sample = Sample { starved, ..sample };
     let begun = Sample {
         at: Time::ZERO,
         acked: Bytes::ZERO,
