@@ -6,6 +6,7 @@ use sweetspot_measure::Finding;
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::{PathEstimate, UnknownPath};
+use crate::quantities::in_rate;
 
 /// Hosts have links of this rate or more to their routers.
 const MIN_ACCESS: Rate = Rate::from_mbit_per_second(1000);
@@ -50,6 +51,11 @@ impl PathEstimate {
         }
     }
 
+    /// The part of a full packet that is payload.
+    fn payload_share(&self) -> f64 {
+        self.segment_bytes as f64 / (self.segment_bytes + self.header_bytes).max(1) as f64
+    }
+
     fn written(&self, title: &str, rate: Rate, rtt: Duration) -> String {
         let packet =
             (self.segment_bytes + self.header_bytes).clamp(*PACKETS.start(), *PACKETS.end());
@@ -62,7 +68,8 @@ impl PathEstimate {
             let _ = writeln!(text, "{words}");
         };
         line(format_args!("title = \"{title}\"\nwarmup = \"5s\"\nduration = \"20s\"\n\n[path]"));
-        line(format_args!("# {}", how(&self.capacity_bps)));
+        let payload = in_rate(rate.scaled(self.payload_share()));
+        line(format_args!("# {} ({payload} without them)", how(&self.capacity_bps)));
         line(format_args!("rate = \"{}bit/s\"", rate.bits_per_second()));
         line(format_args!("# {}", how(&self.rtt_s)));
         line(format_args!("rtt = \"{}us\"", rtt.as_micros()));
