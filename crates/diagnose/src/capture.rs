@@ -34,9 +34,11 @@ impl Classifier {
     }
 }
 
-/// How the time of `stream` divides, the evidence, and the class of each piece of its time. The connection began at `begun`.
-pub fn judge(stream: &Stream, begun: Time, lasted: Duration) -> (Limits, Evidence, Classifier) {
-    let mut evidence = evidence(stream, begun, lasted);
+/// How the time of the stream that `side` sent divides, the evidence, and the class of each piece of its time.
+pub fn judge(connection: &Connection, side: usize) -> (Limits, Evidence, Classifier) {
+    let stream = &connection.streams[side];
+    let mut evidence = evidence(stream, connection.begun, connection.lasted());
+    evidence.doubts_rtt_min = connection.handshake.offers[0].is_none() && is_never_empty(stream);
     let whole = Whole::new(stream, &evidence);
     if let Some(window) = whole.filled {
         (evidence.window, evidence.window_round) = (Some(window), evidence.flight_round);
@@ -65,7 +67,10 @@ pub fn judge(stream: &Stream, begun: Time, lasted: Duration) -> (Limits, Evidenc
              say how far",
         );
     }
-    // The reason for the part of the time that is unknown.
+    // The reason for the larger part of the time that is unknown.
+    if whole.may_fill && held(Hold::Flat) > held(Hold::Unseen) {
+        evidence.unknown_because = evidence.unknown_because.or(UNSCALED);
+    }
     if held(Hold::Unseen) > Duration::ZERO && stream.counts().unseen > 0 {
         evidence.unknown_because = evidence.unknown_because.or(MISSING);
     }
@@ -91,6 +96,11 @@ const MISSING: Option<&str> = Some(
     "the capture misses packets, so that its pauses prove nothing (a display filter, or drops)",
 );
 
+/// Why a flight that does not grow says nothing.
+const UNSCALED: Option<&str> = Some(
+    "the handshake is not in the capture, and without the scale of its windows they may be full or not",
+);
+
 /// The path's capacity as trains of acknowledgements show it. A capacity below the mean delivery rate spans pauses and shows
 /// nothing.
 fn capacity(stream: &Stream, goodput: Rate) -> Option<Rate> {
@@ -101,7 +111,8 @@ fn capacity(stream: &Stream, goodput: Rate) -> Option<Rate> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Whole {
     capacity: Option<Rate>,
-    window_known: bool,
+    /// Whether a queue may have stood all the time, so that none can be seen.
+    never_empty: bool,
     /// Whether how far the sender is from the capture is unknown.
     blind: bool,
     /// Whether trains show the path's capacity and not the sender's rate.
@@ -114,25 +125,28 @@ struct Whole {
     filled: Option<Bytes>,
     /// Whether less is under way than any send buffer holds.
     small: bool,
-    /// Whether the window had room for another segment all the time, whatever its scale is.
-    roomy: bool,
+    /// Whether flights may or may not fill the window, as its scale is unknown.
+    may_fill: bool,
 }
 
 impl Whole {
     fn new(stream: &Stream, evidence: &Evidence) -> Whole {
+        let window_known = stream.counts().window_known;
+        let filled = filled_window(stream);
+        // The least of Linux holds two packets (SOCK_MIN_SNDBUF).
+        let small = stream.flight().is_some_and(|flight| flight < Bytes::new(2 * stream.mss()));
         Whole {
             capacity: evidence.capacity,
-            window_known: stream.counts().window_known,
+            never_empty: evidence.doubts_rtt_min,
             blind: stream.is_blind(),
             // In a smaller flight every train of acknowledgements reaches over a pause.
             trains_tell: stream.flight().unwrap_or(stream.largest_flight())
                 >= Bytes::new(10 * stream.mss()),
             evenly: evidence.even,
             paced: evidence.paced,
-            filled: filled_window(stream),
-            // The least of Linux holds two packets (SOCK_MIN_SNDBUF).
-            small: stream.flight().is_some_and(|flight| flight < Bytes::new(2 * stream.mss())),
-            roomy: has_room(stream),
+            filled,
+            small,
+            may_fill: !window_known && filled.is_none() && !small && !has_room(stream),
         }
     }
 }
@@ -163,7 +177,7 @@ fn has_room(stream: &Stream) -> bool {
 /// fits, where the handshake is missing.
 fn min_windows(stream: &Stream) -> Option<(u64, u64)> {
     const LARGEST_SCALE: u32 = 14;
-    // A histogram's quantile is 2 % off.
+    // Flights seen from afar are too large by the data that is about to be acknowledged.
     const BLUR: f64 = 1.05;
     let windows = &stream.counts().windows;
     let vantage = stream.round_trips().vantage();
@@ -171,8 +185,8 @@ fn min_windows(stream: &Stream) -> Option<(u64, u64)> {
         return None;
     }
     let (low, high) = (windows.quantile(0.1)?, windows.quantile(0.9)?);
-    let largest = stream.largest_flight().get() as f64;
-    let scale = (0..=LARGEST_SCALE).find(|scale| (high << scale) as f64 * BLUR >= largest)?;
+    let (most, flight) = (windows.largest()?, stream.largest_flight().get() as f64);
+    let scale = (0..=LARGEST_SCALE).find(|scale| (most << scale) as f64 * BLUR >= flight)?;
     Some((low << scale, high << scale))
 }
 
@@ -202,6 +216,8 @@ fn class(account: &Account, whole: &Whole) -> Class {
         whole.capacity.is_some_and(|capacity| account.rate as f64 >= capacity.as_f64() * share)
     };
     let full = account.queue && reaches(FULL);
+    // A growing window has nothing left to gain at the capacity, with a queue or without.
+    let has_grown = full || (whole.never_empty && whole.trains_tell && reaches(FULL));
     match account.hold {
         Hold::Opening => Class::Opportunity,
         Hold::Pausing | Hold::Growing | Hold::Flat if whole.evenly && reaches(FULL) => {
@@ -225,21 +241,22 @@ fn class(account: &Account, whole: &Whole) -> Class {
         Hold::WindowShut => Class::ReceiverApplication,
         Hold::WindowFull if full => Class::Bandwidth,
         Hold::WindowFull => Class::ReceiverWindow,
-        Hold::Doubling if full => Class::Bandwidth,
+        Hold::Doubling if has_grown => Class::Bandwidth,
         Hold::Doubling => Class::Opportunity,
         Hold::AfterLoss | Hold::TakenBack if full || reaches(QUITE_FULL) => Class::Bandwidth,
         Hold::AfterLoss => Class::Congestion,
         Hold::TakenBack => Class::ReceiverApplication,
-        Hold::Growing if full => Class::Bandwidth,
+        Hold::Growing if has_grown => Class::Bandwidth,
         Hold::Growing => Class::Transport,
+        // It may fill the window, which then sets the rate, and unread data delay acknowledgements as a queue does.
+        Hold::Flat if whole.may_fill => Class::Unknown,
         // A paced sender at capacity has no queue; one held by its buffer sends bursts, faster
         // than its average.
         Hold::Flat if whole.trains_tell && reaches(FULL) => Class::Bandwidth,
         Hold::Flat if account.queue && reaches(NEARLY_FULL) => Class::Bandwidth,
         Hold::Flat if whole.filled.is_some() => Class::ReceiverWindow,
         Hold::Flat if whole.small => Class::Application,
-        Hold::Flat if whole.window_known || whole.roomy => Class::SenderWindow,
-        Hold::Flat => Class::Unknown,
+        Hold::Flat => Class::SenderWindow,
     }
 }
 
@@ -372,10 +389,9 @@ pub fn flows(connection: &Connection) -> Vec<Flow> {
 
 fn flow(connection: &Connection, side: usize) -> Flow {
     let stream = &connection.streams[side];
-    let (limits, mut evidence, classifier) = judge(stream, connection.begun, connection.lasted());
+    let (limits, mut evidence, classifier) = judge(connection, side);
     evidence.scale = connection.handshake.scale(1 - side);
     let offers = connection.handshake.offers;
-    evidence.doubts_rtt_min = offers[0].is_none() && is_never_empty(stream);
     let agreed = offers.iter().flatten().all(|offer| offer.scale.is_some());
     evidence.unscaled = evidence.scale.is_some() && !agreed;
     let sack = offers[0].zip(offers[1]).map(|(opener, opened)| opener.sack && opened.sack);

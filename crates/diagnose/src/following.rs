@@ -81,8 +81,7 @@ impl Following {
         let (limits, evidence) = match before.filter(|_| quiet) {
             Some(before) => (before.limits, None),
             None => {
-                let (limits, evidence, _) =
-                    capture::judge(stream, connection.begun, connection.lasted());
+                let (limits, evidence, _) = capture::judge(connection, side);
                 (limits, Some(evidence))
             }
         };

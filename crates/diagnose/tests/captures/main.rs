@@ -2,5 +2,6 @@
 
 mod captured;
 mod field;
+mod midway;
 mod reader;
 mod receiver;

@@ -91,7 +91,9 @@ impl Stream {
         let known = self.round_trips.up.min().and(self.round_trips.min());
         let base = known.unwrap_or(took);
         let paused = self.last_sent.is_none_or(|last| segment.time.since(last) > base / 2);
-        if paused {
+        // Without the handshake, an answer at once shows that the sender is near, even if it has sent nothing for longer than that.
+        let is_near = known.is_none() && took <= AT_ONCE;
+        if paused && !is_near {
             return;
         }
         self.round_trips.up.add(took);

@@ -1,0 +1,51 @@
+//! Captures that begin in mid-connection and never see the path empty.
+
+use sweetspot_diagnose::{Class, Flow};
+use sweetspot_trace::packet::{Options, Segment, Timestamps};
+
+use crate::captured::{Captured, back, sent};
+
+const MSS: u32 = 1448;
+/// The time of a segment at the bottleneck, microseconds: about 12 Mbit/s.
+const SPACING: u64 = 1000;
+/// The time until the sender answers.
+const ANSWER: u64 = 50;
+
+/// Both ends' clocks show milliseconds, and each echoes the other's latest.
+fn clock(us: u64) -> Options {
+    let (value, mut options) = ((us / 1000) as u32, Options::default());
+    options.timestamps = Some(Timestamps { value, echo: value });
+    options
+}
+
+/// At its sender: a segment is acknowledged each `SPACING`, and releases the next one after `ANSWER`; every 200th releases two. There
+/// are at least 200 segments under way, on a path that takes fewer.
+fn bulk() -> Flow {
+    let mut captured = Captured::default();
+    let mut take = |us: u64, segment: Segment| captured.take(us, segment);
+    let mut next = 200_u32;
+    for n in 0..6000_u64 {
+        let now = n * SPACING;
+        let options = clock(now);
+        take(now, Segment { options, ..back(1 + n as u32 * MSS, 1) });
+        for _ in 0..1 + u32::from(n % 200 == 199) {
+            take(now + ANSWER, Segment { seq: 1 + next * MSS, payload: MSS, options, ..sent() });
+            next += 1;
+        }
+    }
+    captured.flow()
+}
+
+#[test]
+fn a_window_that_grows_at_the_capacity_is_not_the_limit() {
+    let flow = bulk();
+    assert_eq!(flow.verdict.class, Class::Bandwidth, "{}", flow.verdict.words);
+    assert!(!flow.verdict.words.contains("would do"), "{}", flow.verdict.words);
+    assert!(!flow.fix.contains("A window of"), "{}", flow.fix);
+}
+
+#[test]
+fn a_sender_that_answers_at_once_is_at_the_capture() {
+    // After 50 us, although a millisecond after its segment before: no path to it is longer.
+    assert_eq!(bulk().facts.map(|facts| facts.vantage), Some("sender"));
+}
