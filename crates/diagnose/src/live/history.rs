@@ -41,6 +41,8 @@ pub const STEADY: u32 = 12;
 const LATE: Duration = Duration::from_millis(20);
 /// Less than this share of the window may lie unread without a meaning.
 const LITTLE: f64 = 1.0 / 16.0;
+/// A writer often leaves its buffer free if one sample in this number found it so.
+const OFTEN_FREE: u64 = 4;
 /// A reader is often late if one sample in this number found it late.
 const OFTEN_LATE: u32 = 4;
 
@@ -194,6 +196,8 @@ pub struct ConnectionHistory {
     pub withdrawn: Bytes,
     /// The send buffer was full at its present size: only a writer that blocks fills it.
     pub buffer_was_full: bool,
+    /// Of each of the latest samples of a sender, the newest in the lowest bit, whether at least half of the send buffer was free.
+    pub half_free: u16,
     /// The largest flight.
     pub largest_flight: Bytes,
     /// Of each of the latest samples, the newest in the lowest bit, whether the flight had drained although the send buffer was full:
@@ -294,7 +298,14 @@ impl ConnectionHistory {
         let now = &step.sample;
         let is_filled = self.buffer_was_full && now.queued >= now.send_buffer.scaled(BUFFER_FULL);
         let is_full = is_filled || (step.last.stops_polling_writer() && now.stops_polling_writer());
-        is_full && !now.holds_enough()
+        is_full && !now.holds_enough() && !self.leaves_buffer_free()
+    }
+
+    /// Whether the writer often leaves half of the send buffer free. The buffer stops none that does: the kernel wakes it when a third is
+    /// free (sk_stream_is_writeable).
+    fn leaves_buffer_free(&self) -> bool {
+        let samples = self.sent_samples.min(u16::BITS.into());
+        OFTEN_FREE * u64::from(self.half_free.count_ones()) >= samples
     }
 
     /// Whether a queue stands at the sample: not one of bursts that a full send buffer cut short, which drains between them.
@@ -374,6 +385,8 @@ impl ConnectionHistory {
         self.min_receiver_rtt = known.chain(self.min_receiver_rtt).min();
         match side {
             Side::Sender => {
+                let is_free = now.queued < now.send_buffer / 2;
+                self.half_free = self.half_free << 1 | u16::from(is_free);
                 self.see_bursts(step);
                 if self.saturates(step) {
                     self.see_capacity(rate, step.time);

@@ -130,6 +130,33 @@ fn each_circumstance_of_a_sender_has_its_class() {
     }
 }
 
+/// The kernel wakes a writer that its buffer stops when a third of it is free. 64 kB each 30 ms at an RTT of 45 ms leave 45 % to 85 %
+/// of a buffer of 150 kB in use, as measured.
+#[test]
+fn a_writer_that_leaves_its_buffer_free_is_not_stopped_by_it() {
+    let class = |used: [u64; 4]| {
+        let mut live = Live::default();
+        for n in 0..=40_u64 {
+            live.handle(Sample {
+                at: Time::ZERO + Duration::from_millis(100) * n,
+                busy: Duration::from_millis(100) * n,
+                acked: Bytes::new(218_750 * n),
+                delivered: 219 * n,
+                under_way: 40,
+                congestion_window: 180,
+                not_sent: Bytes::ZERO,
+                queued: Bytes::new(1500 * used[n as usize % 4]),
+                send_buffer: Bytes::new(150_000),
+                starved: true,
+                ..bulk()
+            });
+        }
+        live.limits().dominant()
+    };
+    assert_eq!(class([85, 45, 85, 85]), Class::Application);
+    assert_eq!(class([85, 67, 85, 85]), Class::SenderWindow);
+}
+
 #[test]
 fn losses_before_it_was_watched_are_not_what_limits() {
     // The threshold that they left is there, but nothing was sent again since.
