@@ -218,7 +218,7 @@ impl ConnectionHistory {
     pub fn seems_to_queue(&self, step: &Step) -> bool {
         let rtt = step.sample.receiver_rtt;
         let min = self.min_receiver_rtt.unwrap_or(Duration::ZERO);
-        let standing = min.scaled(QUEUE_AFTER_LOSS) + Duration::from_millis(1);
+        let standing = min.scaled(QUEUE) + Duration::from_millis(1);
         let much = step.rate(Side::Receiver) * rtt >= step.sample.mss * MUCH;
         let shows = rtt.saturating_sub(min) >= shortest_pause(step) * 2;
         let tells = step.sample.timestamps && self.steady > 0 && !self.within_host;

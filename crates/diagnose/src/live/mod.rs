@@ -258,7 +258,9 @@ impl Live {
     /// shortest one counts.
     pub fn path_rtt(&self) -> Option<Duration> {
         match self.side {
-            Side::Receiver if self.history.steady < STEADY => self.rtt_min_of(Side::Receiver),
+            Side::Receiver if self.history.steady < STEADY || !self.last?.timestamps => {
+                self.rtt_min_of(Side::Receiver)
+            }
             _ => self.rtt(),
         }
     }

@@ -205,7 +205,7 @@ impl Live {
             unknown_because: Some(unknown_because(direction)),
             ..Evidence::default()
         };
-        account_for_rate(direction, &mut limits, &mut evidence);
+        account_for_rate(direction, last.timestamps, &mut limits, &mut evidence);
         Period { direction, limits, evidence, ended: last.at }
     }
 }
@@ -220,14 +220,22 @@ fn reader(direction: Side, limits: &Limits) -> Reader {
 }
 
 /// Settles limits by all of the evidence, where single intervals do not show as much.
-fn account_for_rate(direction: Side, limits: &mut Limits, evidence: &mut Evidence) {
+fn account_for_rate(
+    direction: Side,
+    has_timestamps: bool,
+    limits: &mut Limits,
+    evidence: &mut Evidence,
+) {
     match direction {
         Side::Sender => account_for_window(limits, evidence),
         Side::Receiver => {
             account_for_losses(limits, evidence);
-            // The estimate of a receiver that a program feeds is the time between its writes.
+            // The estimate of a receiver that a program feeds is the time between its writes. Without timestamps it is the time in
+            // which a window arrives.
             let by_program = limits.dominant() == Class::Application;
-            if by_program && evidence.arrivals == Arrivals::Pausing {
+            let by_window = limits.dominant() == Class::ReceiverWindow;
+            let in_pauses = by_program && evidence.arrivals == Arrivals::Pausing;
+            if in_pauses || (!has_timestamps && !by_window) {
                 evidence.rtt = None;
             }
         }

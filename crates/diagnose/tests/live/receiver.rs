@@ -333,3 +333,31 @@ fn a_download_that_ended_is_a_receivers_until_a_request_waits() {
     assert_eq!(still(receiver()), Side::Receiver);
     assert_eq!(still(Sample { under_way: 1, ..receiver() }), Side::Sender);
 }
+
+/// A queue of 10 ms over 72 ms is more than 72 x 0.1 + 1, and more than two of the kernel's ticks of 4 ms. Twelve readings prove it.
+#[test]
+fn a_queue_of_a_tenth_of_the_round_trip_shows_the_capacity() {
+    let judged = |rtt: u64, timestamps: bool| {
+        let mut live = Live::default();
+        for n in 0..=ENOUGH_INTERVALS {
+            live.handle(Sample {
+                at: Time::ZERO + Duration::from_millis(100) * n,
+                received: Bytes::new(350_000 * n),
+                receiver_rtt: Duration::from_millis(rtt),
+                rtt_min: Duration::from_millis(72),
+                tick: Duration::from_millis(4),
+                window: Some(Bytes::new(5_000_000)),
+                timestamps,
+                ..receiver()
+            });
+        }
+        live
+    };
+    assert_eq!(judged(82, true).limits().share(Class::Bandwidth), 1.0);
+    assert_eq!(judged(80, true).limits().share(Class::Unknown), 1.0);
+    // Without timestamps it is the time in which a window arrived, which no round trip is.
+    let untimed = judged(82, false);
+    assert_eq!(untimed.limits().share(Class::Unknown), 1.0);
+    assert_eq!(untimed.evidence().rtt, None);
+    assert_eq!(untimed.path_rtt(), Some(Duration::from_millis(72)));
+}
