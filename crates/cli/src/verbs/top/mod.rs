@@ -39,7 +39,9 @@ The members of --json are listed in docs/formats.md, under \"Connections\".";
 
 /// The end of the help: the words that `?` shows, too.
 fn after_help() -> String {
-    format!("Keys and columns:\n{HELP}\n\n{EXAMPLES}")
+    // Indented lines are kept as they are.
+    let rows: Vec<_> = HELP.lines().map(|line| format!("  {line}").trim_end().to_owned()).collect();
+    format!("Keys and columns:\n{}\n\n{EXAMPLES}", rows.join("\n"))
 }
 
 /// Show this host's TCP connections and the limit of each
@@ -147,6 +149,23 @@ fn print(mut host: Readings, arguments: &TopArguments) -> Ending {
         };
         if !out_while_read(format_args!("{text}"))? || arguments.once {
             return Ok(ExitCode::SUCCESS);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Command;
+    use sweetspot_program::fold_help::with_folded_help;
+
+    use super::*;
+
+    #[test]
+    fn each_key_has_a_line_of_the_help() {
+        let help = with_folded_help(Command::new("top").after_help(after_help()));
+        let help = help.get_after_help().map(ToString::to_string).unwrap();
+        for key in HELP.lines() {
+            assert!(help.lines().any(|line| line.trim() == key.trim()), "{key}: {help}");
         }
     }
 }
