@@ -26,7 +26,6 @@ pub fn outweighs_queue(class: Class) -> bool {
 
 fn class(step: &Step, history: &ConnectionHistory) -> Class {
     let (last, now) = (&step.last, &step.sample);
-    let window = now.window.unwrap_or(Bytes::ZERO);
     if leaves_unread(last.unread.min(now.unread), step) {
         return Class::ReceiverApplication;
     }
@@ -36,12 +35,9 @@ fn class(step: &Step, history: &ConnectionHistory) -> Class {
     if history.queues_at_receiver(step) {
         return Class::Bandwidth;
     }
-    // A sender waits for room for a whole segment; two may be missing.
     let min = history.min_receiver_rtt.unwrap_or(Duration::ZERO);
     let lately = history.arrivals.rate();
-    let bound = lately * min;
-    let filled = bound.saturating_add(now.mss * 2) >= window || bound >= window.scaled(FULL);
-    if window > Bytes::ZERO && filled {
+    if fills(lately * min, step) || fills_as_estimated(lately * now.receiver_rtt, step) {
         // A window that the reader keeps small is its doing.
         let late = history.reads_late();
         return if late { Class::ReceiverApplication } else { Class::ReceiverWindow };
@@ -62,4 +58,18 @@ fn class(step: &Step, history: &ConnectionHistory) -> Class {
     } else {
         Class::Unknown
     }
+}
+
+/// Whether the arrivals of a round trip fill the window. A sender waits for room for a whole segment; two may be missing.
+fn fills(arrivals: Bytes, step: &Step) -> bool {
+    let (window, mss) = (step.sample.window.unwrap_or(Bytes::ZERO), step.sample.mss);
+    let is_full = arrivals.saturating_add(mss * 2) >= window || arrivals >= window.scaled(FULL);
+    window > Bytes::ZERO && is_full
+}
+
+/// The same by the receiver's own estimate of the round trip, which contains the sender's pauses. Behind a program's pauses the kernel
+/// keeps a window of twice as much or more (tcp_rcv_space_adjust), so that it is not full. More than a window is no round trip's.
+fn fills_as_estimated(arrivals: Bytes, step: &Step) -> bool {
+    let window = step.sample.window.unwrap_or(Bytes::ZERO);
+    step.sample.timestamps && fills(arrivals, step) && arrivals.scaled(FULL) <= window
 }

@@ -361,3 +361,30 @@ fn a_queue_of_a_tenth_of_the_round_trip_shows_the_capacity() {
     assert_eq!(untimed.evidence().rtt, None);
     assert_eq!(untimed.path_rtt(), Some(Duration::from_millis(72)));
 }
+
+/// 34,752 bytes each 70 ms are 496 kB/s. Others' queue is 40 ms of that, and an empty path of 30 ms would hold 15 kB. The kernel would open
+/// an autotuned window to twice as much.
+#[test]
+fn a_small_window_is_full_behind_a_queue_of_others() {
+    let class = |window: u64, timestamps: bool| {
+        let mut live = Live::default();
+        for n in 0..=40_u64 {
+            live.handle(Sample {
+                at: Time::ZERO + Duration::from_millis(100) * n,
+                received: Bytes::new(49_646 * n),
+                receiver_rtt: Duration::from_millis(70),
+                rtt_min: Duration::from_millis(30),
+                last_arrival: Some(Duration::from_millis(n * 8 % 32)),
+                window: Some(Bytes::new(window)),
+                mss: Bytes::new(1448),
+                timestamps,
+                ..receiver()
+            });
+        }
+        live.limits().dominant()
+    };
+    assert_eq!(class(34_752, true), Class::ReceiverWindow);
+    assert_eq!(class(69_504, true), Class::Unknown);
+    // Without timestamps the estimate is the time in which a window arrives, whatever that is.
+    assert_eq!(class(34_752, false), Class::Unknown);
+}
