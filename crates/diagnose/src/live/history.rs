@@ -42,7 +42,7 @@ const LATE: Duration = Duration::from_millis(20);
 /// Less than this share of the window may lie unread without a meaning.
 const LITTLE: f64 = 1.0 / 16.0;
 /// A writer often leaves its buffer free if one sample in this number found it so.
-const OFTEN_FREE: u64 = 4;
+const OFTEN_FREE: u64 = 8;
 /// A reader is often late if one sample in this number found it late.
 const OFTEN_LATE: u32 = 4;
 
