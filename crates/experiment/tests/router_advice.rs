@@ -72,12 +72,17 @@ fn law_flows_that_just_persist_use_95_percent_of_a_link_with_the_square_roots_bu
 
 #[test]
 fn a_link_in_the_simulator_has_the_load_asked_for() {
-    for (rate, input, load) in [("100Mbit/s", "1Gbit/s", 0.5), ("50Mbit/s", "50Mbit/s", 0.9)] {
+    for (rate, input, load) in [
+        ("50Mbit/s", "5Mbit/s", 0.2),
+        ("100Mbit/s", "1Gbit/s", 0.5),
+        ("50Mbit/s", "50Mbit/s", 0.9),
+        ("100Mbit/s", "1Gbit/s", 0.95),
+    ] {
         let q = RouterQuestion { load: Some(load), ..question(rate, input) };
         let trial = BufferTrial::new(&advise(&q).unwrap(), Effort::Quick).unwrap();
-        // The largest buffer is ample.
+        // The largest buffer is ample. The last users of the search were not tried themselves.
         let used = trial.run(&runner()).unwrap().buffers.last().unwrap().used;
-        assert!((used - load).abs() < 0.06, "{rate}, {load}: {used}");
+        assert!((used - load).abs() < 0.025, "{rate}, {load}: {used}");
     }
 }
 

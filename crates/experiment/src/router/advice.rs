@@ -13,14 +13,16 @@ use crate::StudyError;
 const TAIL: f64 = 1.5;
 /// Half as many users again as just fill the link: it shall be busy even when they lose packets.
 const CROWD: f64 = 1.5;
-/// The same for a link with room: its transfers lose packets and queue, too (measured at loads of 0.3 to 0.7, C_out / C_in of 0.1 and 1).
-const ROOMY_CROWD: f64 = 1.13;
 /// The paper's servers.
 const INPUTS: u64 = 20;
 
 /// The simulation of a link with the advised buffer and with others.
 #[derive(Debug)]
-pub struct BufferTrial(Verification);
+pub struct BufferTrial {
+    plan: Verification,
+    /// The share of the link that its users are to use.
+    load: Option<f64>,
+}
 
 impl BufferTrial {
     /// The simulation of the link of `advice`.
@@ -30,12 +32,16 @@ impl BufferTrial {
     pub fn new(advice: &RouterAdvice, effort: Effort) -> Result<BufferTrial, StudyError> {
         let link = link(advice)?;
         let advised = advice.recommended.buffer.get();
-        Ok(BufferTrial(plan(&link, advice.question.flows, advised, effort)?))
+        let flows = advice.question.flows;
+        // Users that fill the link and given flows are counted, not measured.
+        let load = advice.question.load.filter(|load| *load < 1.0 && flows.is_none());
+        let flows = flows.or(load.map(|load| (link.users as f64 * load) as u64));
+        Ok(BufferTrial { plan: plan(&link, flows, advised, effort)?, load })
     }
 
     /// How many simulations it takes.
     pub fn runs(&self) -> usize {
-        self.0.runs()
+        self.plan.runs() + self.load.map_or(0, |_| self.plan.pilots())
     }
 
     /// The results.
@@ -43,7 +49,10 @@ impl BufferTrial {
     /// # Errors
     /// If the engine cannot run the link.
     pub fn run(&self, runner: &Runner<'_>) -> Result<Simulated, StudyError> {
-        let plan = &self.0;
+        let plan = &match self.load {
+            Some(load) => self.plan.with_load(load, runner)?,
+            None => self.plan.clone(),
+        };
         let measured = plan.run(runner)?;
         let buffers = measured.iter().map(|m| simulated(m, plan));
         Ok(Simulated {
@@ -77,17 +86,11 @@ fn link(advice: &RouterAdvice) -> Result<SimulatedLink, StudyError> {
     // Flows too short to fill the link end no more transfers than they can.
     let load = q.load.unwrap_or(1.0).min(advice.offered);
     let users = match q.flows {
-        None => link.users_for(crowd(load) * load)?,
+        None => link.users_for(CROWD)?,
         Some(flows) => flows + thinking(&link, load),
     };
     let needed = libm::ceil(2.0 * link.gamma()) as u64;
     Ok(SimulatedLink { users, inputs: q.inputs.unwrap_or(needed.max(INPUTS)), ..link })
-}
-
-/// The users over those that would use `load` of the link if their transfers lost nothing and never queued. Both grow steeply towards a
-/// full link; the exponent is fitted to loads of 0.8 to 0.95.
-fn crowd(load: f64) -> f64 {
-    ROOMY_CROWD + (CROWD - ROOMY_CROWD) * load.powi(8)
 }
 
 /// The number of thinking users: as many transfers end in a think time.

@@ -19,7 +19,7 @@ pub enum Effort {
 }
 
 /// The simulation of a [`SimulatedLink`].
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Verification {
     /// The simulated link: the real one, or one slow enough for the work allowed, with users in proportion.
     pub link: SimulatedLink,
@@ -68,6 +68,8 @@ const NEAR: f64 = 0.3;
 /// Least room for a choice of buffers, in packets per round trip, and least crowd for an average.
 const SMALLEST_BDP: f64 = 8.0;
 const FEWEST: f64 = 8.0;
+/// Numbers of users to try for a load: the last one's load is within a percent or two of it.
+const PILOTS: usize = 4;
 
 impl Effort {
     fn plan(self) -> Plan {
@@ -142,11 +144,52 @@ impl Verification {
         self.buffers.len() * self.seeds as usize
     }
 
+    /// How many simulations it takes to find the users for a load.
+    pub(super) fn pilots(&self) -> usize {
+        PILOTS * self.seeds as usize
+    }
+
+    /// The same link with as many of its users as use `load` of it if its buffer is ample.
+    pub(super) fn with_load(
+        &self,
+        load: f64,
+        runner: &Runner<'_>,
+    ) -> Result<Verification, StudyError> {
+        let ample = &self.buffers[self.buffers.len() - 1..];
+        let with =
+            |users| Verification { link: SimulatedLink { users, ..self.link }, ..self.clone() };
+        let used = |users| {
+            let scenario = with(users).link.scenario(self.warmup, self.seconds)?;
+            Ok(measure(runner, &scenario, ample, self.seeds)?[0].utilisation)
+        };
+        Ok(with(users_at(load, self.link.users, used)?))
+    }
+
     /// The link with each buffer.
     pub(super) fn run(&self, runner: &Runner<'_>) -> Result<Vec<BufferMeasured>, StudyError> {
         let scenario = self.link.scenario(self.warmup, self.seconds)?;
         measure(runner, &scenario, &self.buffers, self.seeds)
     }
+}
+
+/// The number of users, up to `most`, that use `load` of a link, by the secant method: `used` measures what a number of users does.
+fn users_at(
+    load: f64,
+    most: u64,
+    used: impl Fn(u64) -> Result<f64, StudyError>,
+) -> Result<u64, StudyError> {
+    // No users use nothing.
+    let (mut before, mut users) = ((0.0, 0.0), libm::round(most as f64 * load).max(1.0));
+    for _ in 0..PILOTS {
+        let now = (users, used(users as u64)?);
+        let slope = (now.1 - before.1) / (now.0 - before.0);
+        let next = libm::round(now.0 + (load - now.1) / slope);
+        if slope.is_nan() || slope <= 0.0 || next == users {
+            break;
+        }
+        (before, users) = (now, next.clamp(1.0, most as f64));
+    }
+    Ok(users as u64)
 }
 
 /// Whether `flows` on a link of `bdp` packets, `scale` of the real one, are enough for an average.
@@ -177,6 +220,20 @@ mod tests {
     use sweetspot_units::{Bytes, Duration, Rate};
 
     use super::*;
+
+    #[test]
+    fn the_users_found_use_the_load_asked_for() {
+        // 150 users fill the link; fewer use U / (U + 50) of 4/3 of it, as their transfers take longer the more there are.
+        let used = |users: u64| Ok((users as f64 / (users as f64 + 50.0) * 4.0 / 3.0).min(1.0));
+        for load in [0.1, 0.5, 0.9] {
+            let users = users_at(load, 150, used).unwrap();
+            // A user more or less is half a percent.
+            assert!((used(users).unwrap() - load).abs() < 0.01, "{load}: {users}");
+        }
+        // More than all of them are never needed, and users that use nothing tell nothing.
+        assert_eq!(users_at(1.0, 150, |_| Ok(0.9)).unwrap(), 150);
+        assert_eq!(users_at(0.5, 150, |_| Ok(0.0)).unwrap(), 75);
+    }
 
     #[test]
     fn slow_links_are_run_as_they_are_and_fast_ones_in_part() {
