@@ -118,8 +118,8 @@ pub struct RouterAdvice {
     pub size_mean: Bytes,
     /// Share of the link that the flows use if nothing is lost or queued; above 1 they fill it.
     pub offered: f64,
-    /// Whether closed forms would give the loss and the rates of an assumed number of flows, or of a full link where it has room, so that
-    /// they give none.
+    /// Whether closed forms would give the loss and the rates of flows that persist where flows come and go, or of a full link where it
+    /// has room, so that they give none.
     pub assumes_shares: bool,
     /// Whether a quarter more flows would get a larger buffer by formula, as their assumed size is smaller.
     pub grows_with_flows: bool,

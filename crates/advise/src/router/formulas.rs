@@ -86,11 +86,10 @@ fn shared(model: &LinkModel, buffer: Packets) -> Option<Formula> {
     }
     Some(Formula {
         what: "loss",
-        rule: "the lower p of R = s / (T (D + M p)), eq. (2), and R = 1.22 m / (T sqrt(p)), eq. (3)",
+        rule: "R = 1.22 m / (T sqrt(p)), eq. (3)",
         numbers: format!(
-            "R = {}, s = {}: {}",
+            "R = {}: p = {}",
             effect.map_or(Rate::ZERO, |effect| model.flow(effect.used)),
-            model.mean.size(),
             percent(effect.and_then(|effect| effect.loss))
         ),
         source: PAPER,

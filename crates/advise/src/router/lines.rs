@@ -108,12 +108,6 @@ impl RouterAdvice {
             None if self.is_rough_for_bulk() => {
                 "; in the simulator, bulk transfers may be several times as fast"
             }
-            None if self.lacks_bulk_rate() && self.unsimulated.is_some() => {
-                "; they do not predict the rate of bulk transfers"
-            }
-            None if self.lacks_bulk_rate() => {
-                "; they do not predict the rate of bulk transfers, which --verify sim measures"
-            }
             None => "",
         };
         format!("{}{errors}", self.source_words())
@@ -124,12 +118,6 @@ impl RouterAdvice {
         let q = &self.question;
         let is_measured = q.parameters.loss_a.is_some() || q.measurement.is_some();
         !is_measured && self.recommended.bulk.is_some() && self.basis != Basis::SquareRoot
-    }
-
-    /// Whether only the rate of bulk transfers is not predicted.
-    pub(super) fn lacks_bulk_rate(&self) -> bool {
-        let r = &self.recommended;
-        self.source().is_none() && r.short.is_some() && r.bulk.is_none()
     }
 
     fn queue(&self) -> String {
@@ -146,10 +134,13 @@ impl RouterAdvice {
 
     fn loss(&self) -> String {
         match self.recommended {
-            BufferChoice { loss: None, .. } if self.assumes_shares => match self.question.flows {
-                None => "not predicted: it depends on the number of flows (--flows)".to_owned(),
-                Some(_) => "not predicted: closed forms only know a full link".to_owned(),
-            },
+            BufferChoice { loss: None, .. } if self.assumes_shares => {
+                match self.question.has_room() {
+                    true => "not predicted: closed forms only know a full link".to_owned(),
+                    false => "not predicted: closed forms only know flows in congestion avoidance"
+                        .to_owned(),
+                }
+            }
             BufferChoice { loss: None, used: Some(_), mean_delay: None, .. } => {
                 "not predicted: only bursts queue".to_owned()
             }

@@ -66,6 +66,11 @@ impl RouterQuestion {
         self.measurement.is_some() || given.iter().any(Option::is_some)
     }
 
+    /// Whether the link is not full in its busy times.
+    pub(super) fn has_room(&self) -> bool {
+        self.load.is_some_and(|load| load < 1.0)
+    }
+
     /// The mean size of a transfer, as far as it is known.
     pub fn mean_size(&self) -> Option<Bytes> {
         self.size_mean.or_else(|| match &self.mix {

@@ -2,6 +2,7 @@
 
 use sweetspot_statistics::roots;
 use sweetspot_theory::Packets;
+use sweetspot_theory::reno::classify::{self, FlowModel};
 use sweetspot_theory::reno::l_model;
 use sweetspot_theory::reno::s_model::ShortFlow;
 use sweetspot_theory::router::capacity_ratio::{CapacityRatio, Form};
@@ -141,18 +142,33 @@ impl LinkModel {
         !self.traffic.outside().is_empty()
     }
 
-    /// Whether the loss is measured or the regression's. Closed forms only know the loss at which all flows have the same rate, whatever
-    /// the buffer: that rate is a bulk transfer's only if all flows persist.
-    pub(super) fn knows_loss(&self) -> bool {
+    /// Whether the loss is measured or the regression's.
+    fn knows_loss(&self) -> bool {
         !self.is_outside() || matches!(self.origins[0], Origin::Given | Origin::Fitted)
     }
 
-    /// Whether closed forms would divide the link among an assumed number of flows, or slow flows down by the loss and the queue of a
-    /// full link where the link has room: loss, queue and rates would follow from the assumption.
+    /// Whether closed forms would give loss, queue and rates of a full link where they do not hold: for a number of flows that is assumed,
+    /// on a link with room, or for flows that come and go.
     pub(super) fn assumes_shares(&self) -> bool {
-        let has_room = self.traffic.load < HEAVY_LOAD;
         let is_shared = self.fed() > 1.0 && self.is_full();
-        is_shared && (self.assumes_flows || has_room) && !self.knows_loss()
+        is_shared && !self.knows_loss() && !(self.divides_link() && self.follows_l_model())
+    }
+
+    /// Whether the flows share a link that is full, and their number is given.
+    pub(super) fn divides_link(&self) -> bool {
+        !self.assumes_flows && self.traffic.load >= HEAVY_LOAD
+    }
+
+    // Router-buffer §IV: eq. (3) holds for flows with five congestion events or more. Others lose more in slow start, which overflows the
+    // buffer, and eq. (2) cannot be solved for that loss: slow start makes up most of their time.
+    /// Whether half of the flows are in congestion avoidance for most of their time with any buffer up to 2 C T.
+    fn follows_l_model(&self) -> bool {
+        let delay = self.link.worst_delay(self.link.bdp()).scaled(2.0 * self.link.delay_slope());
+        let flow = self.flow(ALMOST_FULL * self.traffic.load);
+        let loss = l_model::loss_at(self.mean.mss(), flow, self.link.propagation() + delay);
+        let [median, _] = medians(self.mean.size(), self.traffic.tail_index);
+        let events = median.as_f64() / self.mean.mss().as_f64() * loss.get();
+        classify::model(events as usize) == FlowModel::L
     }
 
     /// Whether the flows can use as much of the link as its load says.
@@ -251,17 +267,12 @@ impl LinkModel {
         Some(Effect { used, delay: Some(delay.scaled(share)), loss: Some(loss * share) })
     }
 
-    /// The effect of a buffer of mean `delay` with which the flows use `used` of the link, `flow` each: by eqs. (2) and (3) the loss
-    /// at which they have that rate.
+    /// The effect of a buffer of mean `delay` with which flows use `used` of the link, `flow` each: by eq. (3) the loss at
+    /// which they have that rate.
     fn shared(&self, used: f64, flow: Rate, delay: Duration) -> Effect {
-        let mean = &self.mean;
-        // No more of a queue than leaves slow start that rate.
-        let longest = mean.size() / flow / mean.slow_start_rtts();
-        let delay = delay.min(longest.saturating_sub(self.link.propagation()));
         let rtt = self.link.propagation() + delay;
-        let long = l_model::loss_at(mean.mss(), flow, rtt).get();
-        let loss = mean.loss_at(flow, rtt).get().min(long);
-        // Beyond that the models do not hold.
+        let loss = l_model::loss_at(self.mean.mss(), flow, rtt).get();
+        // Beyond that the model does not hold.
         let loss = Some(loss).filter(|loss| *loss <= OVERLOAD_LOSS);
         Effect { used, delay: Some(delay), loss }
     }

@@ -289,16 +289,13 @@ struct BufferEvaluation<'a> {
     model: &'a LinkModel,
     short: ShortFlow,
     bulk: ShortFlow,
-    predicts_bulk: bool,
     input_rate: Rate,
 }
 
 impl<'a> BufferEvaluation<'a> {
     fn new(model: &'a LinkModel, q: &RouterQuestion) -> Result<BufferEvaluation<'a>, AdviceError> {
         let (short, bulk) = (model.short_flow(q)?, model.bulk_flow(q)?);
-        let persistence = size::persistence(q, model.mean.size(), model.link.bdp());
-        let predicts_bulk = model.knows_loss() || persistence == Some(1.0);
-        Ok(BufferEvaluation { model, short, bulk, predicts_bulk, input_rate: q.input_rate })
+        Ok(BufferEvaluation { model, short, bulk, input_rate: q.input_rate })
     }
 
     /// The M/M/1/B loses so little that eq. (2) would take bulk transfers for short ones.
@@ -330,7 +327,7 @@ impl<'a> BufferEvaluation<'a> {
     fn packets(&self, name: &'static str, buffer: Packets) -> Result<BufferChoice, AdviceError> {
         let link = &self.model.link;
         let effect = self.model.effect(buffer);
-        let shared = effect.filter(|_| !self.model.assumes_shares());
+        let shared = effect.filter(|_| self.model.divides_link() || !self.model.assumes_shares());
         let flow = shared.map(|effect| self.model.flow(effect.used));
         let queued = effect.filter(|effect| !effect.is_calm());
         // No transfer is faster than the links that it crosses.
@@ -352,7 +349,7 @@ impl<'a> BufferEvaluation<'a> {
             // By eq. (2) the time of a transfer is concave in its size, so that one of up to the mean size is no faster than the mean
             // flow (Jensen).
             short: rate(&self.short).map(|rate| flow.map_or(rate, |flow| rate.min(flow))),
-            bulk: rate(&self.bulk).filter(|_| self.predicts_bulk),
+            bulk: rate(&self.bulk),
             errors: None,
         })
     }

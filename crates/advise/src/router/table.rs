@@ -77,14 +77,6 @@ impl RouterAdvice {
                 "full, mean: queueing delay, ms. short, bulk: Mbit/s, a flow's equal share. -: not predicted."
                     .to_owned()
             }
-            (true, None) if self.lacks_bulk_rate() => {
-                let is_share = self.recommended.short == self.recommended.flow;
-                let of = match is_share {
-                    true => ", a flow's share".to_owned(),
-                    false => format!(" of a transfer of {small}"),
-                };
-                format!("full, mean: queueing delay, ms. short: Mbit/s{of}. -: not predicted.")
-            }
             (true, None) => format!(
                 "full, mean: queueing delay, ms. short, bulk: Mbit/s of a transfer of {small} and of one of {large}. -: not predicted."
             ),

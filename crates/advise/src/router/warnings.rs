@@ -59,12 +59,12 @@ impl RouterAdvice {
     /// The remark that flows have too few packets in flight whatever the buffer.
     fn overload(&self) -> Option<String> {
         let rule = self.rules.iter().find(|rule| rule.name == "BDP")?;
+        let is_counted = self.question.flows.is_some() && !self.question.has_room();
         let loss = match self.source() {
             Some(simulated) => simulated.loss_with_rule(),
             None if self.basis == Basis::NothingQueues => None,
-            None if self.assumes_shares => return None,
             // Pipe and buffer hold C T each.
-            None if self.is_closed_form() && self.question.flows.is_some() => {
+            None if self.is_closed_form() && is_counted => {
                 let in_flight = 2.0 * rule.buffer.get() / self.flows as f64;
                 return (in_flight < PACKETS_IN_FLIGHT).then(|| {
                     "Warning: the link is overloaded. Even a buffer of C x T leaves the flows fewer than four packets each in \

@@ -3,13 +3,14 @@
 use sweetspot_advise::router::{Basis, Favour, Mix, RouterQuestion, advise};
 use sweetspot_units::{Bytes, Rate};
 
-use crate::{poisson, question};
+use crate::{lasting, poisson, question};
 
 #[test]
 fn few_flows_on_a_fast_link_get_its_product_over_their_root() {
     let fast = |flows| RouterQuestion {
         rate: "100Gbit/s".parse().unwrap(),
         flows: Some(flows),
+        size_mean: Some(Bytes::new(30_000_000_000)),
         ..question("400Gbit/s")
     };
     // 750 MB / sqrt(1000) = 23.72 MB; with four times the flows half of it.
@@ -54,20 +55,37 @@ fn law_outside_of_the_regressions_range_the_buffer_is_a_closed_forms() {
 }
 
 #[test]
-fn closed_forms_predict_bulk_transfers_only_where_all_flows_persist() {
-    // Outside of the regression's range, the loss follows from the flows' equal rates, whatever the buffer.
+fn closed_forms_predict_loss_and_rates_only_of_flows_in_congestion_avoidance() {
+    // Eq. (3) is about flows with five congestion events or more. Transfers of 80 kB, 53 packets, have none.
     let advice = advise(&RouterQuestion { flows: Some(1111), ..question("10Gbit/s") }).unwrap();
-    assert!(advice.is_closed_form() && advice.recommended.short.is_some());
-    let all = || advice.rules.iter().chain([&advice.recommended]);
-    assert!(all().all(|choice| choice.bulk.is_none()), "{advice:?}");
-    assert!(advice.json()["bulk_bps"].is_null());
+    assert!(advice.is_closed_form());
+    let mut all = advice.rules.iter().chain([&advice.recommended]);
+    assert!(
+        all.all(|b| (b.loss, b.mean_delay, b.short, b.bulk) == (None, None, None, None)),
+        "{advice:?}"
+    );
+    assert!(advice.json()["loss"].is_null() && advice.json()["bulk_bps"].is_null());
     let text = advice.answer(80).replace("\n        ", " ");
-    assert!(text.contains("they do not predict the rate of bulk transfers"), "{text}");
+    assert!(text.contains("only know flows in congestion avoidance"), "{text}");
+    // Whoever the buffer serves: (1.22 m / (R T))^2 with 2.45 Mbit/s, 12.25 packets in 60 ms, and half of 150 or 250 packets of queue.
+    for favour in [Favour::Throughput, Favour::Short] {
+        let r = advise(&RouterQuestion { favour, ..lasting() }).unwrap().recommended;
+        let rtt = 0.060 + r.buffer.get() / 2.0 * 12e-6;
+        let loss = (1.22 / (2.45e6 * rtt / 12e3)).powi(2);
+        assert!((r.loss.unwrap() / loss - 1.0).abs() < 1e-3, "{r:?}");
+    }
     // One flow has the link to itself, whatever its size; 98 % of 1 Gbit/s.
     let alone = advise(&RouterQuestion { flows: Some(1), ..question("10Gbit/s") }).unwrap();
-    assert_eq!(alone.recommended.bulk, Some(Rate::from_mbit_per_second(980)));
-    let text = alone.text(false, 80).replace('\n', " ");
-    assert!(text.contains("Mbit/s, a flow's equal share") && !text.contains(" GB"), "{text}");
+    assert_eq!(alone.recommended.flow, Some(Rate::from_mbit_per_second(980)));
+    // Its window of up to 10,000 packets loses (1.22 / 9800)^2 with a buffer of 2 C T. Half of the transfers have 0.529 of the mean size or more,
+    // which makes five losses with 0.92 TB: 1500 B x 5 x (9800 / 1.22)^2 / 0.529.
+    assert_eq!(alone.recommended.loss, None);
+    for (gigabytes, is_known) in [(900, false), (930, true)] {
+        let size_mean = Some(Bytes::new(gigabytes * 1_000_000_000));
+        let q = RouterQuestion { flows: Some(1), size_mean, ..question("10Gbit/s") };
+        let r = advise(&q).unwrap().recommended;
+        assert_eq!((r.loss.is_some(), r.bulk.is_some()), (is_known, is_known), "{gigabytes}");
+    }
     // A measured loss tells bulk transfers apart.
     let measured = RouterQuestion { parameters: poisson(), ..question("10Gbit/s") };
     assert!(advise(&measured).unwrap().recommended.bulk.is_some());
@@ -85,7 +103,7 @@ fn closed_forms_predict_no_loss_of_flows_that_nobody_counted_or_of_a_link_with_r
         assert!(advice.rules.iter().all(|rule| rule.loss.is_none()), "{advice:?}");
         assert_eq!(advice.warnings(), Vec::<String>::new());
         let answer = advice.answer(80);
-        assert!(answer.contains("loss    not predicted: it depends on the number"), "{answer}");
+        assert!(answer.contains("loss    not predicted: closed forms only know"), "{answer}");
         (advice.json(), r.buffer)
     };
     let half = RouterQuestion { load: Some(0.5), ..question("10Gbit/s") };

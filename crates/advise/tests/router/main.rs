@@ -156,6 +156,7 @@ fn a_loss_too_small_to_matter_is_a_bound() {
     let q = RouterQuestion {
         rate: "50Mbit/s".parse().unwrap(),
         flows: Some(1),
+        size_mean: Some(Bytes::new(10_000_000_000)),
         ..question("500Mbit/s")
     };
     let advice = advise(&q).unwrap();
@@ -330,13 +331,14 @@ fn a_buffer_that_overloads_its_flows_is_warned_of() {
     assert!(advice.warnings().iter().any(|warning| warning.contains("this buffer loses")));
 }
 
-/// 20 flows share 2 C T = 100 packets, five each: more than the four that an overload leaves them with C T, but their loss is too
+/// 20 flows that persist share 2 C T = 100 packets, five each: more than the four that an overload leaves them with C T, but their loss is too
 /// high for any closed form.
 #[test]
 fn a_loss_too_high_for_closed_forms_is_warned_of() {
     let few = RouterQuestion {
         rate: Rate::from_mbit_per_second(10),
         flows: Some(20),
+        size_mean: Some(Bytes::new(1_000_000_000)),
         ..question("1Gbit/s")
     };
     let answer = advise(&few).unwrap().answer(80).replace("\n  ", " ");

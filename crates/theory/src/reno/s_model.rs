@@ -75,15 +75,6 @@ impl ShortFlow {
         let rtts = self.slow_start_rtts() as f64 + lost;
         Ok(Rate::from_f64(self.size.as_f64() * 8.0 / (rtt.as_secs_f64() * rtts)))
     }
-
-    // The same solved for p = (s / (R T) - D) / (v M).
-    /// The loss at which the average throughput is `rate`; zero if slow start alone takes it no faster.
-    pub fn loss_at(&self, rate: Rate, rtt: Duration) -> Probability {
-        let rtts = self.size.as_f64() * 8.0 / (rate.as_f64() * rtt.as_secs_f64());
-        let lost = rtts - self.slow_start_rtts() as f64;
-        Probability::new((lost / (self.rtts_per_loss * self.segments() as f64)).clamp(0.0, 1.0))
-            .unwrap_or(Probability::ZERO)
-    }
 }
 
 #[cfg(test)]
@@ -113,15 +104,6 @@ mod tests {
         let slow = flow(30).with_rtts_per_loss(2.0).unwrap();
         // 5 + 2 * 3 = 11 RTTs of 60 ms.
         assert_eq!(slow.throughput(t, p).unwrap(), Rate::from_f64(360_000.0 / 0.66));
-    }
-
-    #[test]
-    fn law_the_loss_at_a_rate_gives_that_rate() {
-        let t = Duration::from_millis(60);
-        // 0.75 Mbit/s is the rate at 10 %, and 1.2 Mbit/s that without loss.
-        let at = |rate: f64| flow(30).loss_at(Rate::from_f64(rate), t).get();
-        assert!((at(0.75e6) - 0.1).abs() < 1e-9);
-        assert_eq!((at(1.2e6), at(1e9), at(0.0)), (0.0, 0.0, 1.0));
     }
 
     #[test]
