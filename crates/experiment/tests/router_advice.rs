@@ -46,6 +46,23 @@ fn the_advised_buffer_is_among_those_tried_and_counts_in_the_links_own_packets()
     }
 }
 
+#[test]
+fn a_devices_buffer_is_tried_however_large() {
+    // C T are 100 packets: almost as many, and ten times as many.
+    for packets in [96, 1000] {
+        let available = Some(Bytes::new(1500 * packets));
+        let advice =
+            advise(&RouterQuestion { available, ..question("20Mbit/s", "200Mbit/s") }).unwrap();
+        let tried = BufferTrial::new(&advice, Effort::Quick).unwrap().run(&runner()).unwrap();
+        assert!(
+            tried.buffers.iter().any(|tried| tried.buffer.get() == packets as f64),
+            "{tried:?}"
+        );
+        let device = &advice.decided_by(tried).json()["available"];
+        assert!(device["loss"].is_f64() && device["short_bps"].is_u64(), "{device}");
+    }
+}
+
 /// The sizes from which flows count as persistent: 50 times the larger of 200 packets and M / log2(M) = 2 C T / n, with C T of 250
 /// packets. For 8 flows M is 574.
 #[test]

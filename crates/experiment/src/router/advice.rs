@@ -36,7 +36,8 @@ impl BufferTrial {
         // Users that fill the link and given flows are counted, not measured.
         let load = advice.question.load.filter(|load| *load < 1.0 && flows.is_none());
         let flows = flows.or(load.map(|load| (link.users as f64 * load) as u64));
-        Ok(BufferTrial { plan: plan(&link, flows, advised, effort)?, load })
+        let device = advice.available.as_ref().map(|device| device.buffer.get());
+        Ok(BufferTrial { plan: plan(&link, flows, advised, device, effort)?, load })
     }
 
     /// How many simulations it takes.

@@ -101,8 +101,8 @@ impl Plan {
     }
 }
 
-/// Plans to simulate `link` with buffers from two packets to four times C T_o, including `advised` packets. `flows` are active at a
-/// time, if that is known: thinking users are no flows.
+/// Plans to simulate `link` with buffers from two packets to four times C T_o, including `advised` packets and those that the `device`
+/// has. `flows` are active at a time, if that is known: thinking users are no flows.
 ///
 /// # Errors
 /// If nothing can queue at the link, or the part of it that can be simulated is too small.
@@ -110,6 +110,7 @@ pub(super) fn plan(
     link: &SimulatedLink,
     flows: Option<u64>,
     advised: f64,
+    device: Option<f64>,
     effort: Effort,
 ) -> Result<Verification, StudyError> {
     let ratio = CapacityRatio::new(link.rate, link.input_rate)?;
@@ -123,19 +124,26 @@ pub(super) fn plan(
     let finished = link.scaled(scale);
     let flows = flows.map_or(finished.users as f64, |flows| flows as f64 * scale);
     suffices(finished.bdp(), flows, scale)?;
-    let own = libm::round(advised * scale).max(2.0) as u64;
+    let own = in_small(advised, scale);
+    let device = device.map(|buffer| in_small(buffer, scale));
     let mut buffers = ladder(((4.0 * finished.bdp()) as u64).max(40), plan.buffers - 1);
-    let rule = libm::round(finished.bdp()).max(2.0) as u64;
+    let rule = in_small(finished.bdp(), 1.0);
     // A buffer of the ladder that is nearly one of these would say the same twice.
     let near = |a: u64, b: u64| libm::log2(a as f64 / b as f64).abs() <= NEAR;
-    buffers.retain(|buffer| !near(*buffer, own) && !near(*buffer, rule));
-    buffers.extend([own, rule]);
+    let wanted: Vec<u64> = [own, rule].into_iter().chain(device).collect();
+    buffers.retain(|buffer| !wanted.iter().any(|other| near(*buffer, *other)));
+    buffers.extend(wanted);
     buffers.sort_unstable();
     buffers.dedup();
     let index = |of: u64| buffers.partition_point(|buffer| *buffer < of);
     let (advised, rule) = (index(own), index(rule));
     let seeds = plan.seeds;
     Ok(Verification { link: finished, scale, warmup, seconds, seeds, advised, rule, buffers })
+}
+
+/// `buffer` packets at a link `scale` times as fast.
+fn in_small(buffer: f64, scale: f64) -> u64 {
+    libm::round(buffer * scale).max(2.0) as u64
 }
 
 impl Verification {
