@@ -2,13 +2,13 @@
 
 use sweetspot_theory::Packets;
 use sweetspot_theory::router::traffic::Outside;
-use sweetspot_units::Significant;
+use sweetspot_units::{Duration, Significant};
 
 use super::plan::bursts;
 use super::table::printed;
 use super::{Basis, BufferChoice, Favour, RouterAdvice};
 use crate::formula::explained;
-use crate::text::{list, wrap};
+use crate::text::{list, three_digits, wrap};
 
 pub(super) const SOURCES: &str = "Sources: Prasad, Dovrolis, Thottan, \"Router Buffer Sizing for TCP Traffic \
     and the Role of the Output/Input Capacity Ratio\"; Villamizar and Song 1994; Appenzeller, \
@@ -176,9 +176,12 @@ impl RouterAdvice {
                 "The buffer lies {}: the nearer a link is to overload, the more of a larger buffer is delay and not rate.",
                 self.ends_words(&whom)
             ),
-            Basis::RangeLow if self.decided().is_some_and(|_| self.is_moved()) => format!(
-                "In the simulator it is the smallest buffer with which {whom} keep 90 % of their best rate."
-            ),
+            Basis::RangeLow if self.decided().is_some_and(|_| self.is_moved()) => {
+                let words = format!(
+                    "In the simulator it is the smallest buffer with which {whom} keep 90 % of their best rate."
+                );
+                return [Some(words), self.best_words()].into_iter().flatten().collect();
+            }
             Basis::RangeLow => {
                 let words = format!(
                     "By formula it is the smallest buffer with which {whom} keep 90 % of their best rate."
@@ -202,6 +205,18 @@ impl RouterAdvice {
                 "In the simulator, no buffer up to C x T makes {whom} significantly faster."
             ),
         }]
+    }
+
+    /// The buffer with the best rate, and its cost.
+    fn best_words(&self) -> Option<String> {
+        let best = self.decided()?.fastest(self.question.favour)?;
+        let full = best.buffer.in_bytes(self.question.packet) / self.question.rate;
+        Some(format!(
+            "{:.0} packets give that rate, with a loss of {} and up to {} of queue.",
+            best.buffer.get(),
+            self.percent(best.loss),
+            Duration::from_secs_f64(three_digits(full.as_secs_f64()))
+        ))
     }
 
     /// The formula's buffer and the rule's, between which the recommended one lies.

@@ -133,19 +133,24 @@ impl Simulated {
         let (low, high) = (&self.buffers[above.saturating_sub(1)], &self.buffers[above]);
         let way = |b: f64| libm::log(b / low.buffer.get());
         let share = if above == 0 { 1.0 } else { way(inside.get()) / way(high.buffer.get()) };
-        let mix = |one: f64, other: f64| one + (other - one) * share;
+        let line = |one: f64, other: f64| one + (other - one) * share;
+        // Loss and delay are powers of the buffer (router-buffer §VI).
+        let power = |one: f64, other: f64| match one > 0.0 && other > 0.0 {
+            true => one * libm::pow(other / one, share),
+            false => line(one, other),
+        };
         let rate = |one: &SimulatedRate, other: &SimulatedRate| SimulatedRate {
-            rate: Rate::from_f64(mix(one.rate.as_f64(), other.rate.as_f64())),
+            rate: Rate::from_f64(line(one.rate.as_f64(), other.rate.as_f64())),
             error: one.error.max(other.error),
             flows: one.flows.min(other.flows),
         };
         let delays = [low, high].map(|tried| tried.mean_delay.as_secs_f64());
         Some(SimulatedBuffer {
             buffer,
-            flows: mix(low.flows, high.flows),
-            loss: mix(low.loss, high.loss),
-            mean_delay: Duration::from_secs_f64(mix(delays[0], delays[1])),
-            used: mix(low.used, high.used),
+            flows: line(low.flows, high.flows),
+            loss: power(low.loss, high.loss),
+            mean_delay: Duration::from_secs_f64(power(delays[0], delays[1])),
+            used: line(low.used, high.used),
             short: rate(&low.short, &high.short),
             bulk: rate(&low.bulk, &high.bulk),
         })
@@ -163,9 +168,7 @@ impl Simulated {
     /// The buffers around the best one up to C T that keep 90 % of its rate, the smallest interpolated; `None` if too few transfers
     /// finished to tell.
     pub(super) fn keeping(&self, favour: Favour) -> Option<BufferRange> {
-        let counted = (0..=self.rule).filter(|i| self.counts(*i, favour));
-        let best =
-            counted.max_by(|a, b| self.rate(*a, favour).total_cmp(&self.rate(*b, favour)))?;
+        let best = self.best(favour)?;
         let enough = SHARE * self.rate(best, favour);
         let keeps = |i: &usize| self.counts(*i, favour) && self.rate(*i, favour) >= enough;
         let first = (0..=best).rev().take_while(keeps).last()?;
@@ -182,6 +185,17 @@ impl Simulated {
         };
         let is_last = last + 1 == self.buffers.len();
         Some(BufferRange { low, high: (!is_last).then(|| self.buffers[last].buffer) })
+    }
+
+    /// The index of the buffer up to C T with the best rate.
+    fn best(&self, favour: Favour) -> Option<usize> {
+        let counted = (0..=self.rule).filter(|i| self.counts(*i, favour));
+        counted.max_by(|a, b| self.rate(*a, favour).total_cmp(&self.rate(*b, favour)))
+    }
+
+    /// The buffer up to C T with the best rate.
+    pub(super) fn fastest(&self, favour: Favour) -> Option<&SimulatedBuffer> {
+        self.buffers.get(self.best(favour)?)
     }
 
     /// Whether the simulated link has enough of the real one's flows to stand for it.
