@@ -15,6 +15,16 @@ pub enum AdviceError {
         /// The reason, and the values allowed.
         why: &'static str,
     },
+    /// A quantity that no formula covers.
+    #[error("{what} {given} is too small: {why}")]
+    TooSmall {
+        /// The quantity.
+        what: &'static str,
+        /// Its value.
+        given: Bytes,
+        /// The smallest value, and the advice instead.
+        why: &'static str,
+    },
     /// TCP's initial window already fills or overflows the path, and no window to recommend is smaller.
     #[error(
         "no window makes a transfer on this path faster: {room} is {}, less than the ten packets ({initial}) with which \

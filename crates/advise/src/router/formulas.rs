@@ -52,7 +52,7 @@ pub(super) fn formulas(
     }));
     match model.is_closed_form() {
         true => all.extend(shared(model, buffer)),
-        false => all.extend(loss(r, buffer)),
+        false => all.extend(loss(r, model, buffer)),
     }
     all
 }
@@ -124,7 +124,8 @@ fn best_buffer(r: &Router, bdp: Packets, buffer: Packets) -> Formula {
     Formula { what: "best buffer", rule, numbers, source: PAPER }
 }
 
-fn loss(r: &Router, buffer: Packets) -> Option<Formula> {
+/// The loss form's loss, and as much of it as leaves the flows the rate with which they use the link.
+fn loss(r: &Router, model: &LinkModel, buffer: Packets) -> Option<Formula> {
     let loss = r.loss.loss(buffer).ok()?;
     let [a, b] = [r.loss.a(), r.loss.b()].map(Significant::<4>);
     let (rule, numbers) = match r.loss.form() {
@@ -132,5 +133,10 @@ fn loss(r: &Router, buffer: Packets) -> Option<Formula> {
         Form::Exponential => ("p = a e^-bB, eq. (14)", format!("{a} x e^-{b}x{:.1}", buffer.get())),
     };
     let numbers = format!("{numbers} = {}", percent(Some(loss.get())));
+    let used =
+        model.effect(buffer).and_then(|effect| effect.loss).filter(|used| *used < loss.get());
+    let numbers = used.map_or(numbers.clone(), |used| {
+        format!("{numbers}; flows that use so much of the link lose only {}", percent(Some(used)))
+    });
     Some(Formula { what: "loss", rule, numbers, source: PAPER })
 }

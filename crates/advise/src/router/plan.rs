@@ -146,7 +146,9 @@ fn check(q: &RouterQuestion) -> Result<(), AdviceError> {
     // Three duplicate ACKs show a loss (RFC 5681).
     let in_flight = q.rate * q.rtt;
     let why = "the formulas need four packets in flight; a packet for each input is buffer enough";
-    possible(in_flight >= q.packet * 4, "rate x RTT of", in_flight, why)?;
+    if in_flight < q.packet * 4 {
+        return Err(AdviceError::TooSmall { what: "rate x RTT of", given: in_flight, why });
+    }
     Ok(())
 }
 

@@ -455,7 +455,10 @@ fn links_of_a_few_packets_are_refused_and_nothing_exceeds_the_link() {
         ..question("100Mbit/s")
     };
     let refused = advise(&link("1kbit/s", "2s")).unwrap_err().to_string();
-    assert!(refused.contains("250 B") && refused.contains("four packets"), "{refused}");
+    assert!(
+        refused.contains("250 B is too small") && refused.contains("four packets"),
+        "{refused}"
+    );
     assert!(refused.contains("a packet for each input"), "{refused}");
     let small = advise(&link("1Mbit/s", "48ms")).unwrap();
     let max = Rate::from_mbit_per_second(1);

@@ -117,7 +117,7 @@ pub fn run(arguments: AdviseArguments) -> Ending {
     };
     ending.map_err(|error| match error.downcast_ref() {
         // An option's value, as if clap had refused it.
-        Some(AdviceError::Impossible { .. }) => {
+        Some(AdviceError::Impossible { .. } | AdviceError::TooSmall { .. }) => {
             UsageError::new(option_hints::of(error.as_ref(), Asker::Other)).into()
         }
         _ => error,
