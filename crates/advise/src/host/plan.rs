@@ -27,10 +27,12 @@ pub struct HostQuestion {
 impl HostQuestion {
     /// The largest packet that both devices and the path take, as far as they are known.
     pub fn mtu(&self) -> Bytes {
-        let of = |host: &Snapshot| host.device.as_ref().and_then(|device| device.mtu);
-        let ends = [of(&self.here), self.peer.as_ref().and_then(of)];
-        let all = [self.path_mtu].into_iter().chain(ends).flatten();
+        let all = [self.path_mtu, device_mtu(&self.here), self.peer_mtu()].into_iter().flatten();
         all.filter(|mtu| SENSIBLE_MTU.contains(&mtu.get())).min().unwrap_or(COMMON_MTU)
+    }
+
+    fn peer_mtu(&self) -> Option<Bytes> {
+        self.peer.as_ref().and_then(device_mtu)
     }
 }
 
@@ -63,6 +65,10 @@ pub struct HostAdvice {
     pub is_written: bool,
 }
 
+fn device_mtu(host: &Snapshot) -> Option<Bytes> {
+    host.device.as_ref().and_then(|device| device.mtu)
+}
+
 /// Answers `question`.
 ///
 /// # Errors
@@ -72,9 +78,10 @@ pub fn advise(question: &HostQuestion) -> Result<HostAdvice, AdviceError> {
     possible(q.connections > 0, "connections", q.connections, "it must be 1 or more")?;
     let asked = q.here.asked_receive_buffer;
     possible(asked != Some(Bytes::ZERO), "rcvbuf", "0 B", "it must be 1 B or more")?;
-    if let Some(mtu) = q.path_mtu {
+    for (name, mtu) in [("path_mtu", q.path_mtu), ("peer_mtu", q.peer_mtu())] {
+        let mtu = mtu.unwrap_or(COMMON_MTU);
         let why = "it must lie between 576B and 65535B";
-        possible(SENSIBLE_MTU.contains(&mtu.get()), "path_mtu", mtu, why)?;
+        possible(SENSIBLE_MTU.contains(&mtu.get()), name, mtu, why)?;
     }
     let target = q.path.map(|path| target(q, path)).transpose()?;
     let mut findings = check::all(&q.here, PathEnd::Here, target.as_ref());

@@ -353,6 +353,10 @@ fn packets_that_the_path_does_not_take_are_found() {
     assert_eq!(ask(1500).unwrap().findings[0].what, "MTU of eth0");
     assert!(ask(9000).unwrap().findings.is_empty());
     assert!(ask(100).unwrap_err().to_string().contains("path_mtu 100 B"));
+    let device = Device { mtu: Some(Bytes::new(100)), ..device() };
+    let peer = Some(Snapshot { device: Some(device), ..host("") });
+    let q = HostQuestion { here: host(""), peer, path: None, path_mtu: None, connections: 1 };
+    assert!(advise(&q).unwrap_err().to_string().contains("peer_mtu 100 B"));
 }
 
 /// 10 Gbit/s x 80 ms are 100 MB; (MTU - 52) / MTU of them are payload.
