@@ -73,6 +73,9 @@ impl RouterAdvice {
                      or too few finished."
                 )
             }
+            (true, None) if self.recommended.short.is_none() => {
+                "full, mean: queueing delay, ms. -: not predicted.".to_owned()
+            }
             (true, None) if self.persists() => {
                 "full, mean: queueing delay, ms. short, bulk: Mbit/s, a flow's equal share. -: not predicted."
                     .to_owned()

@@ -80,6 +80,8 @@ fn closed_forms_predict_loss_and_rates_only_of_flows_in_congestion_avoidance() {
     // Its window of up to 10,000 packets loses (1.22 / 9800)^2 with a buffer of 2 C T. Half of the transfers have 0.529 of the mean size or more,
     // which makes five losses with 0.92 TB: 1500 B x 5 x (9800 / 1.22)^2 / 0.529.
     assert_eq!(alone.recommended.loss, None);
+    let text = alone.text(false, 80);
+    assert!(text.contains("ms. -: not predicted.") && !text.contains("equal share"), "{text}");
     for (gigabytes, is_known) in [(900, false), (930, true)] {
         let size_mean = Some(Bytes::new(gigabytes * 1_000_000_000));
         let q = RouterQuestion { flows: Some(1), size_mean, ..question("10Gbit/s") };
