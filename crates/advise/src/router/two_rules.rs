@@ -26,6 +26,16 @@ pub(super) fn between(other: Packets, one: Packets, share: f64) -> Result<Packet
     Packets::new(one.get() * libm::pow(other.get() / one.get(), share))
 }
 
+/// The rates of `one` and `other` for `favour` as the table prints them, equal if chance explains the difference.
+fn compared(one: &BufferChoice, other: &BufferChoice, favour: Favour) -> Option<(f64, f64)> {
+    let (rate, own) = one.rate(favour).zip(other.rate(favour))?;
+    // A difference within twice its standard error is chance.
+    let chance = 2.0 * libm::hypot(one.error(favour).as_f64(), other.error(favour).as_f64());
+    let differ = libm::fabs(rate.as_f64() - own.as_f64()) > chance;
+    let rate = if differ { rate } else { own };
+    Some((printed(rate, one.source), printed(own, other.source)))
+}
+
 /// The larger of two buffers.
 pub(super) fn larger(one: Packets, other: Packets) -> Packets {
     if one > other { one } else { other }
@@ -224,22 +234,14 @@ impl RouterAdvice {
         let r = &self.recommended;
         let (whom, favour) = (self.class(), self.question.favour);
         let less = self.cost_of_less(larger);
-        let of = |choice: &BufferChoice| Some((choice.rate(favour)?, choice.error(favour)));
         // Closed forms give rates too roughly to compare.
         let is_rough = self.is_closed_form() && self.source().is_none();
-        let rates = of(larger).zip(of(r)).filter(|_| !is_rough);
+        let rates = compared(larger, r, favour).filter(|_| !is_rough);
         let delay = format!(
             "when full it delays all traffic by {} instead of {}",
             larger.full_delay(),
             r.full_delay()
         );
-        let rates = rates.map(|((rate, error), (own, own_error))| {
-            // A difference within twice its standard error is chance.
-            let chance = 2.0 * libm::hypot(error.as_f64(), own_error.as_f64());
-            let differ = libm::fabs(rate.as_f64() - own.as_f64()) > chance;
-            let rate = if differ { rate } else { own };
-            (printed(rate, larger.source), printed(own, r.source))
-        });
         match rates {
             Some((rate, own)) if rate > own => {
                 format!("{whom} get {rate} instead of {own} Mbit/s, but {delay}")
@@ -255,11 +257,8 @@ impl RouterAdvice {
     /// The advice to configure less than `larger`, and the cost to bulk transfers.
     fn cost_of_less(&self, larger: &BufferChoice) -> String {
         let r = &self.recommended;
-        let rates = larger.bulk.zip(r.bulk);
-        let rates =
-            rates.map(|(large, own)| [printed(large, larger.source), printed(own, r.source)]);
-        match rates {
-            Some([large, own]) if own < large => {
+        match compared(larger, r, Favour::Throughput) {
+            Some((large, own)) if own < large => {
                 format!("configure less, although bulk transfers fall from {large} to {own} Mbit/s")
             }
             Some(_) => "configure less".to_owned(),

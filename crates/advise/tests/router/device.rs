@@ -1,7 +1,7 @@
 //! The verdict about the buffer that the device has.
 
 use sweetspot_advise::router::{Favour, Parameters, RouterQuestion, Simulated, advise};
-use sweetspot_units::Bytes;
+use sweetspot_units::{Bytes, Rate};
 
 use crate::simulation::simulated;
 use crate::{lasting, poisson, question};
@@ -100,4 +100,19 @@ fn without_bulk() -> Simulated {
     let mut table = simulated([1, 1, 1]);
     table.buffers.iter_mut().for_each(|buffer| buffer.bulk.flows = 1);
     Simulated { scale: 0.1, ..table }
+}
+
+#[test]
+fn a_cost_to_bulk_transfers_that_may_be_chance_is_not_named() {
+    let available = Some(Bytes::new(800 * 1500));
+    let q = RouterQuestion { available, favour: Favour::Short, ..question("10Gbit/s") };
+    let words = |kbit: u64| {
+        let mut table = simulated([4, 4, 4]);
+        table.buffers[1].bulk.rate = Rate::from_bits_per_second(kbit * 1000);
+        advise(&q).unwrap().decided_by(table).answer(200)
+    };
+    // Each rate has a standard error of 0.1 Mbit/s.
+    assert!(words(4100).contains("; configure less\n"), "{}", words(4100));
+    let large = words(8000).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(large.contains("bulk transfers fall from 8 to 5.7"), "{large}");
 }
