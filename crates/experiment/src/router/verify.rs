@@ -170,7 +170,7 @@ impl Verification {
             let scenario = with(users).link.scenario(self.warmup, self.seconds)?;
             Ok(measure(runner, &scenario, ample, self.seeds)?[0].utilisation)
         };
-        Ok(with(users_at(load, self.link.users, used)?))
+        Ok(with(users_at(load, self.link.users_for(load)?, self.link.users, used)?))
     }
 
     /// The link with each buffer.
@@ -180,24 +180,27 @@ impl Verification {
     }
 }
 
-/// The number of users, up to `most`, that use `load` of a link, by the secant method: `used` measures what a number of users does.
+/// The number of users that use `load` of a link, by the rule of false position, beginning with `first`: `used` measures what a number
+/// of users does. It is known that none use nothing, and `most` fill the link.
 fn users_at(
     load: f64,
+    first: u64,
     most: u64,
     used: impl Fn(u64) -> Result<f64, StudyError>,
 ) -> Result<u64, StudyError> {
-    // No users use nothing.
-    let (mut before, mut users) = ((0.0, 0.0), libm::round(most as f64 * load).max(1.0));
+    let (mut below, mut above) = ((0.0, 0.0), (most as f64, 1.0));
+    let mut users = first.clamp(1, most);
     for _ in 0..PILOTS {
-        let now = (users, used(users as u64)?);
-        let slope = (now.1 - before.1) / (now.0 - before.0);
-        let next = libm::round(now.0 + (load - now.1) / slope);
-        if slope.is_nan() || slope <= 0.0 || next == users {
+        let tried = (users as f64, used(users)?);
+        *(if tried.1 < load { &mut below } else { &mut above }) = tried;
+        let way = (load - below.1) / (above.1 - below.1);
+        let next = libm::round(below.0 + way * (above.0 - below.0)).max(1.0) as u64;
+        if next == users {
             break;
         }
-        (before, users) = (now, next.clamp(1.0, most as f64));
+        users = next;
     }
-    Ok(users as u64)
+    Ok(users)
 }
 
 /// Whether `flows` on a link of `bdp` packets, `scale` of the real one, are enough for an average.
@@ -231,16 +234,22 @@ mod tests {
 
     #[test]
     fn the_users_found_use_the_load_asked_for() {
-        // 150 users fill the link; fewer use U / (U + 50) of 4/3 of it, as their transfers take longer the more there are.
-        let used = |users: u64| Ok((users as f64 / (users as f64 + 50.0) * 4.0 / 3.0).min(1.0));
-        for load in [0.1, 0.5, 0.9] {
-            let users = users_at(load, 150, used).unwrap();
-            // A user more or less is half a percent.
-            assert!((used(users).unwrap() - load).abs() < 0.01, "{load}: {users}");
+        // 150 users fill the link; fewer use U / (U + 50) of 4/3 of it, as their transfers take longer the more there are. Or 80 fill it.
+        let slower = |users: u64| (users as f64 / (users as f64 + 50.0) * 4.0 / 3.0).min(1.0);
+        let full = |users: u64| (users as f64 / 80.0).min(1.0);
+        for used in [slower, full] {
+            for load in [0.1, 0.5, 0.9, 0.95] {
+                let first = (100.0 * load) as u64;
+                let users = users_at(load, first, 150, |users| Ok(used(users))).unwrap();
+                // A user more or less is up to 2.6 %.
+                assert!((used(users) - load).abs() < 0.026, "{load}: {users}");
+            }
         }
-        // More than all of them are never needed, and users that use nothing tell nothing.
-        assert_eq!(users_at(1.0, 150, |_| Ok(0.9)).unwrap(), 150);
-        assert_eq!(users_at(0.5, 150, |_| Ok(0.0)).unwrap(), 75);
+        // Whatever is measured, there are 1 to 150.
+        for measured in [0.0, 0.5, 1.0] {
+            let users = users_at(0.5, 50, 150, |_| Ok(measured)).unwrap();
+            assert!((1..=150).contains(&users), "{measured}: {users}");
+        }
     }
 
     #[test]
