@@ -168,6 +168,10 @@ fn the_overview_names_only_verbs_and_every_page_has_its_sections() -> Tested {
         assert!(program.contains(word), "{word}: {program}");
     }
     let emulate = std::fs::read_to_string(directory.path().join("man1/sweetspot-emulate.1"))?;
+    let send = std::fs::read_to_string(directory.path().join("man1/sweetspot-send.1"))?;
+    let (_, environment) = send.split_once(".SH ENVIRONMENT").ok_or("a section")?;
+    let (environment, _) = environment.split_once(".SH").ok_or("the next section")?;
+    assert!(environment.contains("SWEETSPOT_TICKET"), "{environment}");
     assert!(emulate.contains("\\fB127\\fR") && emulate.contains("that of COMMAND"), "{emulate}");
     for section in ["EXIT STATUS", "ENVIRONMENT", "FILES", "EXAMPLES"] {
         assert!(overview.replace('"', "").contains(&format!(".SH {section}")), "{section}");

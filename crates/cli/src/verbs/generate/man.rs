@@ -118,7 +118,7 @@ fn write_pages(
     let help = Help::of(command);
     let mut rest = Roff::new();
     exit_status(&mut rest, &help, verb);
-    environment(&mut rest, command, verb);
+    environment(&mut rest, command, &help, verb);
     files(&mut rest, verb);
     notes(&mut rest, &help.notes);
     if !help.examples.is_empty() {
@@ -214,6 +214,7 @@ fn optional(option: &clap::Arg) -> Vec<Inline> {
 struct Help {
     examples: Vec<String>,
     exit_codes: Option<String>,
+    environment: Option<String>,
     /// The other paragraphs.
     notes: Vec<String>,
 }
@@ -232,6 +233,8 @@ impl Help {
                 help.examples.extend(lines());
             } else if let Some(codes) = paragraph.strip_prefix("Exit codes: ") {
                 help.exit_codes = Some(codes.split_whitespace().collect::<Vec<_>>().join(" "));
+            } else if let Some(variables) = paragraph.strip_prefix("Environment: ") {
+                help.environment = Some(variables.replace('\n', " "));
             } else {
                 help.notes.push(paragraph.to_owned());
             }
@@ -316,8 +319,9 @@ fn exit_status(page: &mut Roff, help: &Help, verb: &[String]) {
     }
 }
 
-fn environment(page: &mut Roff, command: &clap::Command, verb: &[String]) {
+fn environment(page: &mut Roff, command: &clap::Command, help: &Help, verb: &[String]) {
     page.control("SH", ["ENVIRONMENT"]);
+    page.text(help.environment.iter().map(roman).collect::<Vec<_>>());
     let mut entry = |name: String, meaning: String| {
         page.control("TP", []);
         page.text([bold(name)]);
