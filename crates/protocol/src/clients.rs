@@ -123,6 +123,9 @@ pub enum ClientError {
     /// The directory is missing.
     #[error("dir= is missing")]
     NoDirectory,
+    /// The directory is relative, and a service's working directory is not its operator's.
+    #[error("dir={}: expected an absolute path, such as dir=/srv/in", .0.display())]
+    RelativeDirectory(PathBuf),
     /// The quota is not a size.
     #[error("{0}")]
     Quota(#[from] UnitError),
@@ -301,6 +304,9 @@ fn client(words: &[String]) -> Result<Client, ClientError> {
         }
     }
     let directory = directory.ok_or(ClientError::NoDirectory)?;
+    if !directory.has_root() {
+        return Err(ClientError::RelativeDirectory(directory));
+    }
     let credential = credential.parse()?;
     Ok(Client { credential, name: name.clone(), directory, quota, rights, expires, once })
 }
@@ -372,6 +378,7 @@ mod tests {
         for (text, words) in [
             (format!("\n{key} alice"), "line 2: dir= is missing"),
             (format!("{key}x alice dir=/a"), "line 1: this is not a key"),
+            (format!("{key} alice dir=in/a"), "dir=in/a: expected an absolute path"),
             (format!("{key} al/ice dir=/a"), "\"al/ice\" is not a name"),
             (format!("{key} alice dir=/a rights=all"), "unknown right"),
             (format!("{key} alice dir=/a qouta=1GB"), "unknown option"),
