@@ -83,7 +83,7 @@ const WRONG: &[(&str, &str)] = &[
     ("receive --code host/1-crisp-lemon", "codes look like"),
     ("serve keys", "`serve key`"),
     ("serve invite --clients /dev/null --dir /dev/null --to h ann", "that is a file"),
-    ("serve invite --clients /dev/null --dir / --to [::]:99 ann", "no client can reach that"),
+    ("serve invite --clients /dev/null --dir / --to [::]:99 ann", "other hosts can reach"),
     ("sweep @elephants --over path.rtt=10ms,20ms --set path.buffer=5", "path.buffer = 5"),
     ("demo --sizing bdp3", "needs measurements"),
     ("report x --out -", "the page goes to a file"),

@@ -26,6 +26,10 @@ Examples:
   sweetspot receive sweetspot1:... mine
       the whole directory that a service keeps for you, with its ticket
 
+Progress lines end with the state of the window: measuring the path, holding the
+window at the capacity, trying another window or rate, or open (left to
+congestion control).
+
 Environment: SWEETSPOT_TICKET holds the ticket, out of other users' sight.
 
 Exit codes: 0 everything arrived; 23 some files did not, and each is named; 1

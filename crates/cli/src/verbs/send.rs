@@ -35,6 +35,10 @@ Examples:
 Keeps permission bits (less the receiving umask; not set-ID and sticky bits),
 times, symbolic and hard links, and holes.
 
+Progress lines end with the state of the window: measuring the path, holding the
+window at the capacity, trying another window or rate, or open (left to
+congestion control).
+
 Environment: SWEETSPOT_TICKET holds the ticket, out of other users' sight.
 
 Exit codes: 0 everything arrived; 23 some files did not, and each is named; 1
@@ -74,7 +78,7 @@ pub struct SendArguments {
     /// Without a ticket: address and port to listen on [default: a free port of every address]
     #[arg(long, value_name = "ADDR:PORT", value_parser = listening)]
     listen: Option<SocketAddr>,
-    /// Without a ticket: host name or address in the printed ticket, and its port if another one leads here
+    /// Without a ticket: host name or address in the printed ticket, and its port unless that is the one of --listen
     #[arg(long, value_name = "HOST[:PORT]", value_hint = clap::ValueHint::Hostname)]
     advertise: Option<String>,
     /// Without a ticket: print a short code to read out instead; one wrong attempt invalidates it

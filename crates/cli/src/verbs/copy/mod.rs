@@ -52,6 +52,10 @@ The far end needs ssh and sweetspot. Data takes its own connections:
 from this host or, if a firewall blocks those, from the far end. If neither end
 can connect, data goes through ssh.
 
+Progress lines end with the state of the window: measuring the path, holding the
+window at the capacity, trying another window or rate, or open (left to
+congestion control).
+
 Exit codes: 0 everything arrived; 23 some files did not, and each is named; 1
 the copy failed; 2 the command line is wrong.")]
 pub struct CopyArguments {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use sweetspot_linux::{clock, file};
 use sweetspot_protocol::clients::{Client, ClientError, Clients, Credential, Rights, check_name};
-use sweetspot_protocol::{DEFAULT_PORT, Ticket, TicketHost, TicketProof};
+use sweetspot_protocol::{DEFAULT_PORT, Ticket, TicketProof};
 use sweetspot_transfer::{draw_code, draw_secret};
 use sweetspot_units::{Bytes, Duration};
 
@@ -77,10 +77,6 @@ pub fn run(arguments: ServeInviteArguments) -> Ending {
     }
     if directory.exists() && !directory.is_dir() {
         let wrong = format!("--dir {}: that is a file; name a directory", directory.shown());
-        return Err(UsageError::new(wrong).into());
-    }
-    if matches!(&host, TicketHost::Address(ip) if ip.is_unspecified()) {
-        let wrong = format!("--to {}: no client can reach that; name this host", arguments.to);
         return Err(UsageError::new(wrong).into());
     }
     let (mut file, before) = open_alone(&arguments.clients)?;

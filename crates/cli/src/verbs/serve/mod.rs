@@ -56,6 +56,10 @@ Examples:
       serves each client in the file from its own directory;
       `sweetspot serve invite` adds a line
 
+Progress lines end with the state of the window: measuring the path, holding the
+window at the capacity, trying another window or rate, or open (left to
+congestion control).
+
 Environment: STATE_DIRECTORY or XDG_STATE_HOME sets the default of --state;
 LISTEN_FDS, which systemd sets for a socket unit, replaces --listen.
 
@@ -92,13 +96,14 @@ pub struct ServeArguments {
     /// Address and port to listen on, TCP and UDP; port 0 picks a free one
     #[arg(long, value_name = "ADDR:PORT", default_value = "[::]:7411", value_parser = listening)]
     listen: SocketAddr,
-    /// Host name or address in the ticket, if senders reach this host at another address
+    /// Host name or address in the ticket, if senders reach this host at another address, and its port unless that is the one of
+    /// --listen
     #[arg(long, value_name = "HOST[:PORT]", value_hint = clap::ValueHint::Hostname)]
     advertise: Option<String>,
     /// Exit after one transfer; dry runs, and refusals before anything was written, do not count
     #[arg(long)]
     once: bool,
-    /// How long the ticket is valid; running transfers go on after that
+    /// How long the ticket is valid; after that, running transfers go on, and the server admits no others
     #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = lifetime)]
     lifetime: Duration,
     /// Overwrite existing files
@@ -393,7 +398,7 @@ pub fn advertise(text: Option<&str>) -> Result<Option<(TicketHost, Option<u16>)>
 /// The value of `option`: `HOST`, `HOST:PORT`, `[v6 address]:PORT` or a bare v6 address.
 pub fn advertised(option: &str, text: &str) -> Result<(TicketHost, Option<u16>), UsageError> {
     let whole = TicketHost::parse(text).map(|host| (host, None));
-    whole
+    let (host, port) = whole
         .or_else(|| {
             let (host, port) = text.rsplit_once(':')?;
             Some((TicketHost::parse(host)?, Some(port.parse().ok().filter(|port| *port != 0)?)))
@@ -403,7 +408,12 @@ pub fn advertised(option: &str, text: &str) -> Result<(TicketHost, Option<u16>),
             UsageError::new(format!(
                 "{option} \"{text}\": expected a host; write it like {example}"
             ))
-        })
+        })?;
+    if matches!(&host, TicketHost::Address(ip) if ip.is_unspecified()) {
+        let wrong = "expected an address that other hosts can reach; name this host";
+        return Err(UsageError::new(format!("{option} {text}: {wrong}")));
+    }
+    Ok((host, port))
 }
 
 #[cfg(test)]
@@ -430,7 +440,7 @@ mod tests {
         assert_eq!(port("192.0.2.7:9000"), Some(("192.0.2.7".into(), Some(9000))));
         assert_eq!(port("2001:db8::7"), Some(("[2001:db8::7]".into(), None)));
         assert_eq!(port("[2001:db8::7]:9000"), Some(("[2001:db8::7]".into(), Some(9000))));
-        for wrong in ["", "a b", "host:0", "host:99999", "host:"] {
+        for wrong in ["", "a b", "host:0", "host:99999", "host:", "0.0.0.0", "[::]:9000"] {
             assert_eq!(port(wrong), None, "{wrong}");
         }
     }
