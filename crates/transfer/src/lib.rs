@@ -73,6 +73,7 @@ mod wire;
 pub use ends::client::{first_reachable, receive, send};
 pub use ends::measure::{Measured, TcpFacts, measure, measure_one_sided};
 pub use ends::server::{Server, ServerObserver};
+pub use error::for_peer::NO_PARENT;
 pub use error::{ClientsFileError, Result, TransferError};
 pub use files::incoming::{Asked, Delete, NamedThings, Nameless};
 pub use files::source::Sources;

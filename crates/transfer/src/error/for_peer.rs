@@ -8,6 +8,9 @@ use sweetspot_protocol::Printable;
 
 use super::TransferError;
 
+/// A receiver's words for a target without a parent directory; [`TransferError::NoParent`] has the paths.
+pub const NO_PARENT: &str = "the target's parent directory does not exist; create it first";
+
 impl TransferError {
     /// The words for the peer: they reveal neither paths of this host nor other files on it.
     pub(crate) fn for_peer(&self) -> String {
@@ -23,6 +26,7 @@ impl TransferError {
             }
             E::Pattern { .. } => "the command line at the other end is wrong".into(),
             E::Directory { source, .. } => because("the receiver cannot use its directory", source),
+            E::NoParent(..) => NO_PARENT.into(),
             E::Target { reason, .. } => (*reason).into(),
             E::Write { path, source, .. } => {
                 because(&format!("{} cannot be written there", Printable(&name(path))), source)
@@ -161,6 +165,7 @@ mod tests {
             E::State { path: path(), source: source() },
             E::NoAnswer { address: text(), source: source() },
             E::Congestion { name: "bbr".into(), by_peer: false, source: source(), hint: text() },
+            E::NoParent(path(), path()),
             E::Target { path: path(), reason: "too long" },
             E::System { what: "reading", source: source() },
         ]

@@ -99,6 +99,9 @@ pub enum TransferError {
         /// Why, and the next step.
         reason: &'static str,
     },
+    /// The target's parent directory is missing: the target, and that directory.
+    #[error("{}: its parent directory {} does not exist; create it first", Printable(.0), Printable(.1))]
+    NoParent(PathBuf, PathBuf),
     /// Writing the content failed.
     #[error("{}: {}; {next}", Printable(.path), system(.source))]
     Write {

@@ -9,8 +9,9 @@ use sweetspot_linux::clock;
 use sweetspot_protocol::{Role, VERSION};
 use sweetspot_sizing::Sizing;
 use sweetspot_transfer::{
-    Asked, Contact, Delete, EndsAfter, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server,
-    ServerObserver, Sources, Target, TransferError, TransferObserver, receive, send,
+    Asked, Contact, Delete, EndsAfter, NO_PARENT, Purpose, ReceiveOptions, SendOptions,
+    ServeOptions, Server, ServerObserver, Sources, Target, TransferError, TransferObserver,
+    receive, send,
 };
 use sweetspot_units::{Duration, Rate};
 
@@ -55,7 +56,13 @@ impl Job {
         host: &str,
         role: Role,
     ) -> Box<dyn std::error::Error> {
+        let at = |path: &Path| PathBuf::from(format!("{host}:{}", path.display()));
         match error.downcast::<TransferError>().map(|error| *error) {
+            // The far end keeps its paths to itself; this one was typed here.
+            Ok(TransferError::Refused(reason)) if reason.raw() == NO_PARENT => {
+                let parent = self.target.parent().unwrap_or(&self.target);
+                TransferError::NoParent(at(&self.target), at(parent)).into()
+            }
             Ok(TransferError::Refused(reason)) if role == Role::Receiver => {
                 format!("{host}:{}: {reason}", self.target.display()).into()
             }

@@ -32,7 +32,7 @@ impl Destination {
         let (parent, name) = split(path);
         let there = std::fs::metadata(&parent);
         if there.is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
-            return Err(target_error(path, NO_PARENT));
+            return Err(TransferError::NoParent(path.clone(), parent));
         }
         let takes_name = offer.one_file && !path.as_os_str().as_bytes().ends_with(b"/");
         let top = match name {
@@ -40,7 +40,7 @@ impl Destination {
             None => return into(path, view),
             Some(name) if takes_name => Top::Named(name),
             Some(name) if parent.join(OsStr::from_bytes(&name)).symlink_metadata().is_ok() => {
-                return Err(target_error(path, NOT_A_DIRECTORY));
+                return Err(TransferError::Target { path: path.clone(), reason: NOT_A_DIRECTORY });
             }
             // Nothing is made: its contents would all be new.
             Some(name) if offer.dry_run => Top::Below(name),
@@ -56,13 +56,8 @@ impl Destination {
     }
 }
 
-const NO_PARENT: &str = "the target's parent directory does not exist; create it first";
 const NOT_A_DIRECTORY: &str = "the target exists and is not a directory, which more than a single file needs; it was left \
                                unchanged; remove it, or name another target";
-
-fn target_error(path: &Path, reason: &'static str) -> TransferError {
-    TransferError::Target { path: path.to_owned(), reason }
-}
 
 /// Everything goes into the directory at `path`, under the sender's names.
 fn into(path: &Path, view: &View) -> Result<Destination> {
@@ -152,7 +147,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         for one_file in [true, false] {
             let refused = place(scratch.path(), "no/such/new", one_file, false).unwrap_err();
-            assert!(refused.contains("/no/such/new: the target's parent"), "{refused}");
+            assert!(refused.ends_with("/no/such does not exist; create it first"), "{refused}");
         }
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
     }
