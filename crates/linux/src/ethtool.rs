@@ -171,13 +171,7 @@ pub fn turn_offloads_off(device: &str) -> io::Result<()> {
 /// can be. The device is looked up in the calling thread's network namespace.
 pub fn keep_only(device: &str, wanted: &[&str]) -> io::Result<()> {
     let names = feature_names(device)?;
-    let mut now = GetFeatures {
-        command: GET_FEATURES,
-        words: MAX_FEATURE_WORDS as u32,
-        features: Default::default(),
-    };
-    // SAFETY: GET_FEATURES writes a `struct ethtool_gfeatures` of at most the given number of words.
-    unsafe { command(device, &mut now) }?;
+    let now = features(device)?;
     let mut chosen =
         SetFeatures { command: SET_FEATURES, words: now.words, choices: Default::default() };
     for (choice, features) in chosen.choices.iter_mut().zip(&now.features) {
@@ -188,6 +182,24 @@ pub fn keep_only(device: &str, wanted: &[&str]) -> io::Result<()> {
     }
     // SAFETY: SET_FEATURES reads a `struct ethtool_sfeatures` of as many words as the kernel said that it has.
     unsafe { command(device, &mut chosen) }
+}
+
+/// Whether `device` takes buffers of UDP datagrams that are to be split further on (`tx-udp-segmentation`).
+pub(crate) fn takes_unsplit_datagrams(device: &str) -> io::Result<bool> {
+    let features = features(device)?.features;
+    let bit = feature_names(device)?.iter().position(|name| name == "tx-udp-segmentation");
+    Ok(bit.is_some_and(|bit| features[bit / 32].active & 1 << (bit % 32) != 0))
+}
+
+fn features(device: &str) -> io::Result<GetFeatures> {
+    let mut now = GetFeatures {
+        command: GET_FEATURES,
+        words: MAX_FEATURE_WORDS as u32,
+        features: Default::default(),
+    };
+    // SAFETY: GET_FEATURES writes a `struct ethtool_gfeatures` of at most the given number of words.
+    unsafe { command(device, &mut now) }?;
+    Ok(now)
 }
 
 /// The names of the features of `device`, by their numbers.

@@ -7,8 +7,9 @@ use std::net::IpAddr;
 use netlink_packet_core::NLM_F_DUMP;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
-use netlink_packet_route::link::{LinkFlags, LinkMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 
+use crate::ethtool::takes_unsplit_datagrams;
 use crate::route::RouteNetlink;
 
 /// The addresses of all network devices that are up, in the kernel's order, without loopback and link-local ones.
@@ -33,6 +34,40 @@ pub fn addresses() -> io::Result<Vec<IpAddr>> {
         }
     })?;
     Ok(addresses)
+}
+
+/// Whether a buffer of datagrams (`UDP_SEGMENT`, udp(7)) that is sent from `local` leaves this host as single packets. A virtual
+/// device may hand it on whole: then all of them arrive at the same time, whatever the path's rate.
+pub(crate) fn splits_datagrams(local: IpAddr) -> io::Result<bool> {
+    let mut netlink = RouteNetlink::new()?;
+    let mut device = None;
+    let all = RouteNetlinkMessage::GetAddress(AddressMessage::default());
+    netlink.ask(all, NLM_F_DUMP, &mut |answer| {
+        if let RouteNetlinkMessage::NewAddress(message) = answer
+            && own_address(&message) == Some(local)
+        {
+            device = Some(message.header.index);
+        }
+    })?;
+    let (mut name, mut is_virtual) = (None, false);
+    let links = RouteNetlinkMessage::GetLink(LinkMessage::default());
+    netlink.ask(links, NLM_F_DUMP, &mut |answer| {
+        if let RouteNetlinkMessage::NewLink(link) = answer
+            && Some(link.header.index) == device
+        {
+            is_virtual = link.header.flags.contains(LinkFlags::Loopback);
+            for attribute in link.attributes {
+                match attribute {
+                    LinkAttribute::IfName(own) => name = Some(own),
+                    // The kind of a virtual device; hardware has none.
+                    LinkAttribute::LinkInfo(_) => is_virtual = true,
+                    _ => {}
+                }
+            }
+        }
+    })?;
+    let Some(name) = name else { return Ok(false) };
+    Ok(!is_virtual || !takes_unsplit_datagrams(&name)?)
 }
 
 /// The address of this end: on a point-to-point device the other attribute has the peer's (`IFA_LOCAL`,
@@ -61,6 +96,13 @@ fn is_reachable(address: &IpAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn loopback_hands_datagrams_on_whole_and_a_foreign_address_has_no_device() {
+        assert!(!splits_datagrams(std::net::Ipv4Addr::LOCALHOST.into()).unwrap());
+        // Of a network for documentation (RFC 5737).
+        assert!(!splits_datagrams([192, 0, 2, 1].into()).unwrap());
+    }
 
     #[test]
     fn loopback_is_not_among_the_addresses() {

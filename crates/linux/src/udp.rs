@@ -6,16 +6,21 @@ use std::mem;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr;
+use std::sync::OnceLock;
 
 use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, sendmmsg};
 use socket2::{Domain, Protocol, SockAddr, SockAddrStorage, Socket, Type};
 use sweetspot_units::{Duration, Time};
 
-use crate::{clock, sockopt};
+use crate::{clock, interfaces, sockopt};
 
 /// A non-blocking UDP socket that reports when the kernel received each datagram.
 #[derive(Debug)]
-pub struct Udp(UdpSocket);
+pub struct Udp {
+    socket: UdpSocket,
+    /// Whether bursts are sent as one buffer that the kernel splits; known from the first burst on.
+    splits: OnceLock<bool>,
+}
 
 /// The metadata of a received datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +37,10 @@ pub struct ReceivedDatagram {
 const SOCKET_BUFFER_BYTES: usize = 1 << 20;
 /// The most datagrams in one call of sendmmsg(2).
 const SENDMMSG_BATCH: usize = 64;
+/// The most datagrams in one buffer (UDP_MAX_SEGMENTS, linux/udp.h, before Linux 6.9), and its most bytes with IPv6's and UDP's
+/// headers.
+const MAX_SEGMENTS: usize = 64;
+const MAX_SEGMENTED_BYTES: usize = u16::MAX as usize - 48;
 
 impl Udp {
     /// A socket bound to `address`, which it may share with other sockets of this user. A
@@ -52,7 +61,7 @@ impl Udp {
         sockopt::set(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
         socket.set_recv_buffer_size(SOCKET_BUFFER_BYTES)?;
         socket.set_send_buffer_size(SOCKET_BUFFER_BYTES)?;
-        Ok(Udp(socket.into()))
+        Ok(Udp { socket: socket.into(), splits: OnceLock::new() })
     }
 
     /// A socket on any free port, of the same IP version as `like`.
@@ -71,17 +80,17 @@ impl Udp {
 
     /// Connects the socket: from now on it receives from `peer` only and sends there.
     pub fn connect(&self, peer: SocketAddr) -> io::Result<()> {
-        self.0.connect(peer)
+        self.socket.connect(peer)
     }
 
     /// The bound address.
     pub fn local_address(&self) -> io::Result<SocketAddr> {
-        self.0.local_addr()
+        self.socket.local_addr()
     }
 
     /// Sends one datagram to the connected peer. If the send queue is full it is lost, as in the network.
     pub fn send(&self, datagram: &[u8]) -> io::Result<()> {
-        match self.0.send(datagram) {
+        match self.socket.send(datagram) {
             Err(e) if !passes(&e) => Err(e),
             _ => Ok(()),
         }
@@ -115,7 +124,7 @@ impl Udp {
         header.msg_control = control.as_mut_ptr().cast();
         header.msg_controllen = mem::size_of_val(&control) as _;
         // SAFETY: `header` points to three buffers that outlive the call, with their lengths.
-        let n = unsafe { libc::recvmsg(self.0.as_raw_fd(), &mut header, libc::MSG_TRUNC) };
+        let n = unsafe { libc::recvmsg(self.socket.as_raw_fd(), &mut header, libc::MSG_TRUNC) };
         let length = usize::try_from(n).map_err(|_| io::Error::last_os_error())?;
         // SAFETY: the kernel wrote an address of that length.
         let from = unsafe { SockAddr::new(name, header.msg_namelen) };
@@ -127,7 +136,66 @@ impl Udp {
     }
 
     /// Sends datagrams back to back to the connected peer. Returns how many the kernel took.
+    ///
+    /// As single sends, they would let this host's other packets in between: after each one the kernel handles what arrived, and
+    /// answers an ACK with segments. So the kernel gets them as one buffer, where it splits that itself.
     pub fn send_burst(&self, datagrams: &[Vec<u8>]) -> io::Result<usize> {
+        let splits = || {
+            let local = self.local_address()?.ip().to_canonical();
+            interfaces::splits_datagrams(local)
+        };
+        if *self.splits.get_or_init(|| splits().unwrap_or(false))
+            && let Ok(sent) = self.send_split(datagrams)
+        {
+            return Ok(sent);
+        }
+        self.send_singly(datagrams)
+    }
+
+    /// Sends datagrams of one length as few buffers. The error means that this kernel or path does not, and that none was sent.
+    fn send_split(&self, datagrams: &[Vec<u8>]) -> io::Result<usize> {
+        let length = datagrams.first().map_or(0, Vec::len);
+        if length == 0 || datagrams.iter().any(|datagram| datagram.len() != length) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut sent = 0;
+        for batch in datagrams.chunks((MAX_SEGMENTED_BYTES / length).clamp(1, MAX_SEGMENTS)) {
+            match self.send_segments(&batch.concat(), length as u16) {
+                Ok(()) => sent += batch.len(),
+                Err(error) if sent == 0 && !passes(&error) => return Err(error),
+                // The rest of the burst would no longer be back to back.
+                Err(_) => break,
+            }
+        }
+        Ok(sent)
+    }
+
+    /// Sends `whole` as datagrams of `length` bytes each.
+    fn send_segments(&self, whole: &[u8], length: u16) -> io::Result<()> {
+        let mut part =
+            libc::iovec { iov_base: whole.as_ptr().cast_mut().cast(), iov_len: whole.len() };
+        // Room for one length and its header; u64 for their alignment.
+        let mut control = [0u64; 3];
+        // SAFETY: msghdr is plain data for which zeros are a value.
+        let mut header: libc::msghdr = unsafe { mem::zeroed() };
+        header.msg_iov = &mut part;
+        header.msg_iovlen = 1;
+        header.msg_control = control.as_mut_ptr().cast();
+        header.msg_controllen = mem::size_of_val(&control) as _;
+        // SAFETY: the control buffer holds one header and two bytes, and is aligned for the header.
+        unsafe {
+            let message = libc::CMSG_FIRSTHDR(&header);
+            (*message).cmsg_level = libc::SOL_UDP;
+            (*message).cmsg_type = libc::UDP_SEGMENT;
+            (*message).cmsg_len = libc::CMSG_LEN(mem::size_of_val(&length) as u32) as _;
+            libc::CMSG_DATA(message).cast::<u16>().write_unaligned(length);
+        }
+        // SAFETY: `header` points to two buffers that outlive the call, with their lengths; the kernel only reads them.
+        let sent = unsafe { libc::sendmsg(self.socket.as_raw_fd(), &header, 0) };
+        usize::try_from(sent).map(|_| ()).map_err(|_| io::Error::last_os_error())
+    }
+
+    fn send_singly(&self, datagrams: &[Vec<u8>]) -> io::Result<usize> {
         let mut sent = 0;
         while sent < datagrams.len() {
             let batch = &datagrams[sent..(sent + SENDMMSG_BATCH).min(datagrams.len())];
@@ -137,7 +205,8 @@ impl Udp {
             let headers = parts.iter().zip(&mut controls);
             let mut headers: Vec<_> =
                 headers.map(|(part, none)| MMsgHdr::new(part, none)).collect();
-            match sendmmsg(&self.0, &mut headers, SendFlags::empty()).map_err(io::Error::from) {
+            match sendmmsg(&self.socket, &mut headers, SendFlags::empty()).map_err(io::Error::from)
+            {
                 Ok(0) => break,
                 Ok(n) => sent += n,
                 // The rest of the burst would no longer be back to back.
@@ -151,7 +220,7 @@ impl Udp {
 
 impl AsFd for Udp {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
-        self.0.as_fd()
+        self.socket.as_fd()
     }
 }
 
@@ -261,6 +330,21 @@ mod tests {
         for datagram in &burst {
             assert_eq!(&received(&far).0, datagram);
         }
+    }
+
+    #[test]
+    fn buffers_arrive_as_the_datagrams_of_which_they_were_made() {
+        let (near, far) = (Udp::bind_shared(LOCAL).unwrap(), Udp::bind_shared(LOCAL).unwrap());
+        near.connect(far.local_address().unwrap()).unwrap();
+        // More than a buffer holds, by number and by bytes.
+        for length in [100, 1472] {
+            let burst: Vec<Vec<u8>> = (0..100u8).map(|n| vec![n; length]).collect();
+            assert_eq!(near.send_split(&burst).unwrap(), 100);
+            for datagram in &burst {
+                assert_eq!(&received(&far).0, datagram);
+            }
+        }
+        assert!(near.send_split(&[vec![0; 9], vec![0; 8]]).is_err(), "two lengths");
     }
 
     #[test]
