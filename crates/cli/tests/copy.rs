@@ -285,7 +285,7 @@ fn what_is_wrong_with_the_far_end_is_said_in_one_line() {
     let nowhere = ssh.far("no/such/directory/x");
     failed(
         ssh.copy("", &[source, &nowhere, "--retry-for", "1ms"]),
-        &["no/such/directory/x", "parent directory does not exist"],
+        &["no/such/directory/x: its parent", "no/such/directory does not exist"],
     );
     let nothing = ssh.far("nothing");
     let here = ssh.path("here").display().to_string();
@@ -323,6 +323,32 @@ fn a_dry_run_writes_nothing() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("would copy") && said.contains("two"), "{said}");
     assert_eq!(fs::read_dir(ssh.path("there")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_dry_run_names_the_same_entries_whichever_end_sends() {
+    let Some(ssh) = Ssh::new() else { return };
+    let here = format!("{}/", ssh.tree().display());
+    let new = ssh.path("new").display().to_string();
+    let listed = |source: &str, target: &str| {
+        let output = ssh.copy("", &["-n", source, target]);
+        succeeded(&output);
+        let mut lines: Vec<String> =
+            String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    // Below `tree/`, not below the directories in which the two ends run.
+    let names = [
+        "a (directory)",
+        "a/b (directory)",
+        "a/b/two (3 B)",
+        "a/one (300 kB)",
+        "link (symbolic link)",
+    ];
+    let expected = names.map(|name| format!("would copy {name}"));
+    assert_eq!(listed(&here, &ssh.far("new")), expected);
+    assert_eq!(listed(&ssh.far("tree/"), &new), expected);
 }
 
 #[test]

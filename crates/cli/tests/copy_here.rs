@@ -168,6 +168,14 @@ fn a_dry_run_that_compares_contents_lists_those_that_differ() {
     let counts = serde_json::json!({ "written": 0, "unchanged": 1, "updated": 0, "failed": 0, "deleted": 0 });
     assert_eq!((&told["files"], &told["dry_run"]), (&counts, &true.into()), "{told}");
     assert_eq!(told["would_move"].as_array().map(Vec::len), Some(2), "{told}");
+    let changes = told["would_change"].as_array().unwrap();
+    let change = |path: &str| changes.iter().find(|change| change["path"] == path).unwrap();
+    for (path, bytes) in [("src/f", 3), ("src/longer", 4)] {
+        let expected = serde_json::json!({ "path": path, "kind": "file", "bytes": bytes });
+        assert_eq!(change(path), &expected, "{told}");
+    }
+    // Nothing was written, so no hash was compared.
+    assert_eq!((changes.len(), &told["hash_ok"]), (2, &serde_json::Value::Null), "{told}");
     // f has 3 B and longer 4 B.
     let would = serde_json::json!({ "write": 2, "update": 0, "delete": 0, "bytes": 7 });
     assert_eq!(told["would"], would, "{told}");
@@ -237,7 +245,7 @@ fn faults_name_the_file_the_reason_and_what_copy_can_do() {
     copy(dir, &tree)
         .ends(1, &["file: the target exists and is not a directory", "or name another target"]);
     let nowhere = copy(dir, &["src", "no/such/place"]);
-    nowhere.ends(1, &["no/such/place: the target's parent directory does not exist"]);
+    nowhere.ends(1, &["no/such/place: its parent directory no/such does not exist"]);
     let list = copy(dir, &["--files-from", "list", "src/", "there"]);
     list.ends(2, &["list: ../outside: it is not below the source"]);
     for ended in [copy(dir, &tree), nowhere, list] {
@@ -483,7 +491,7 @@ fn a_dry_run_lists_links_and_new_directories() {
     let arguments = ["src/", "there"];
     let dry = |options: &[&str]| copy(dir, &[&["-n"], options, &arguments].concat()).stdout;
     let lines = |names: &[&str]| {
-        names.iter().map(|name| format!("would copy src/{name}\n")).collect::<String>()
+        names.iter().map(|name| format!("would copy {name}\n")).collect::<String>()
     };
     let all = ["empty (directory)", "hard (hard link)", "soft (symbolic link)"];
     assert_eq!(dry(&[]), lines(&all));
@@ -573,4 +581,24 @@ fn a_result_that_standard_output_does_not_take_is_a_failure() {
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("cannot write to standard output"), "{said}");
     assert_eq!(read(scratch.path().join("there/src/f")), "1");
+}
+
+/// Two names of one file, and a directory: two entries of `src` lose bits.
+#[test]
+fn special_bits_of_modes_are_counted_and_not_kept() {
+    let scratch = source(&[("tool", "1"), ("plain", "2")]);
+    let source = scratch.path().join("src");
+    fs::hard_link(source.join("tool"), source.join("same")).unwrap();
+    fs::create_dir(source.join("shared")).unwrap();
+    fs::set_permissions(source.join("tool"), fs::Permissions::from_mode(0o4755)).unwrap();
+    fs::set_permissions(source.join("shared"), fs::Permissions::from_mode(0o2755)).unwrap();
+    let line = "set-user-ID, set-group-ID or sticky bits of 2 entries are not kept";
+    copy(scratch.path(), &["src", "there"]).ends(0, &[line]);
+    let mode = |name| fs::metadata(scratch.path().join(name)).unwrap().permissions().mode();
+    assert_eq!(mode("there/src/tool") & 0o7000, 0);
+    let json = copy(scratch.path(), &["--json", "src", "there"]);
+    let told: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(told["special_bits_dropped"], 2, "{told}");
+    let quiet = copy(scratch.path(), &["-q", "src", "there"]);
+    assert!(!quiet.stderr.contains("sticky"), "{quiet:?}");
 }

@@ -216,7 +216,7 @@ impl ControlLoop {
                 let least = self.kernel_minimum.map_or(least, |minimum| minimum.min(least));
                 (Some([least, median, high]), RttSource::Kernel)
             }
-            (None, None) => (None, RttSource::Nobody),
+            (None, None) => (None, RttSource::Unmeasured),
         };
         let none = ProbeSummary { fallback: true, ..ProbeSummary::default() };
         let probes = self.driver.prober().map_or(none, |prober| prober.counts().into());

@@ -89,5 +89,5 @@ pub use sender_help::SenderRequest;
 pub use tune_summary::TuneSummary;
 
 pub use stream_count::{HeldDown, LossWatch, SenderSample, StreamCount, loss_limited_rate};
-pub use transfer_summary::{DryRunCounts, OwnAccount, TransferSummary};
+pub use transfer_summary::{DryRunCounts, DryRunEntry, DryRunKind, OwnAccount, TransferSummary};
 pub use upload::{BufferAdvice, PaceStep, PacedUpload, SendBufferSample, buffer_for};

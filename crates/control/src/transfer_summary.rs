@@ -14,6 +14,9 @@ pub struct TransferSummary {
     pub role: Role,
     /// The other end's address.
     pub peer: String,
+    /// The client's name at a service; only the service knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
     /// The name at the receiver of the file or directory, or how many there are.
     pub name: PeerText,
     /// The sizing that was used, as `--sizing` spells it.
@@ -49,8 +52,9 @@ pub struct TransferSummary {
     pub window_final_bytes: Option<u64>,
     /// BLAKE3 of the content, hexadecimal, if it was one file.
     pub hash: Option<PeerText>,
-    /// Whether both ends computed the same hashes. Always true: a file with a different hash counts as failed.
-    pub hash_ok: bool,
+    /// Whether both ends computed the same hash of each file that was written; otherwise it counts as failed. `None` if none
+    /// was written.
+    pub hash_ok: Option<bool>,
     /// Limits of either host that held the transfer back. Each names its sysctl.
     pub limits: Vec<PeerText>,
     /// How the receiver's window was limited. `None` if it was left to the kernel.
@@ -68,9 +72,12 @@ pub struct TransferSummary {
     /// Whether this was a dry run, which moves nothing.
     #[serde(default, skip_serializing_if = "is_false")]
     pub dry_run: bool,
-    /// The files that would have been moved, in a dry run.
+    /// In a dry run, the entries that would be written or updated, one line of text each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub would_move: Vec<String>,
+    /// The same entries for programs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub would_change: Vec<DryRunEntry>,
     /// Their counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub would: Option<DryRunCounts>,
@@ -80,6 +87,9 @@ pub struct TransferSummary {
     /// Pipes, sockets and devices at the sender, which were not moved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<String>,
+    /// How many files and directories lost their set-user-ID, set-group-ID or sticky bits.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub special_bits_dropped: u64,
     /// Content that an interrupted transfer had left at the receiver, and that was used, bytes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub resumed_bytes: u64,
@@ -113,6 +123,33 @@ impl DryRunCounts {
     }
 }
 
+/// An entry that a dry run would write or update.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DryRunEntry {
+    /// Its name in the transfer.
+    pub path: String,
+    /// The change.
+    pub kind: DryRunKind,
+    /// Content of a file that would be written, bytes; `None` for anything else, and for standard input.
+    pub bytes: Option<u64>,
+}
+
+/// The change of one entry in a dry run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DryRunKind {
+    /// A file would be written.
+    File,
+    /// A directory would be made.
+    Directory,
+    /// A symbolic link would be made or changed.
+    Symlink,
+    /// A file would get another name.
+    HardLink,
+    /// Only mode, owner or extended attributes would change.
+    Attributes,
+}
+
 fn is_zero(value: &u64) -> bool {
     *value == 0
 }
@@ -141,6 +178,7 @@ impl TransferSummary {
         TransferSummary {
             role: end.role,
             peer: end.peer.to_string(),
+            client: None,
             name: end.name.clone(),
             sizing: end.sizing.to_owned(),
             congestion,
@@ -157,7 +195,7 @@ impl TransferSummary {
             probes: receiver.probes,
             window_final_bytes: receiver.window_final_bytes,
             hash: receiver.hash,
-            hash_ok: true,
+            hash_ok: (receiver.files.written > 0).then_some(true),
             limits: [receiver.limits, sender_limits].concat(),
             clamp_method: receiver.clamp_method,
             cpu_seconds: end.cpu.as_secs_f64(),
@@ -167,9 +205,11 @@ impl TransferSummary {
             failures: end.failures.to_vec(),
             dry_run: false,
             would_move: Vec::new(),
+            would_change: Vec::new(),
             would: None,
             deleted: Vec::new(),
             skipped: Vec::new(),
+            special_bits_dropped: 0,
             resumed_bytes: receiver.resumed_bytes,
             present_bytes: 0,
             grown: Vec::new(),

@@ -9,8 +9,8 @@ pub enum RttSource {
     Probes,
     /// The receiving kernel (`tcpi_rcv_rtt`): probes were off, the sizing does not use them, or UDP was blocked.
     Kernel,
-    /// Nobody: the transfer was too short.
-    Nobody,
+    /// Neither: the transfer was too short.
+    Unmeasured,
 }
 
 /// How many periodic probes were sent, answered and lost.

@@ -110,7 +110,7 @@ pub struct Entry {
     pub path: RelativePath,
     /// Its kind.
     pub kind: EntryKind,
-    /// The permission bits (0o777).
+    /// Permission, set-user-ID, set-group-ID and sticky bits (0o7777). A receiver sets permissions only.
     pub mode: u32,
     /// Time of the last change: seconds since 1970, and nanoseconds of the second.
     pub modified: (i64, u32),
@@ -119,6 +119,11 @@ pub struct Entry {
     /// Extended attributes: names and values.
     #[serde(deserialize_with = "at_most::<MAX_ATTRIBUTES, _, _>")]
     pub attributes: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// Whether `entry` has a set-user-ID, set-group-ID or sticky bit. A further name of a file adds none.
+pub fn has_special_bits(entry: &Entry) -> bool {
+    entry.mode & 0o7000 != 0 && !matches!(entry.kind, EntryKind::HardLink { .. })
 }
 
 /// The user and the group that own an entry, as its sender knows them.

@@ -1,8 +1,10 @@
+use std::ffi::OsStr;
 use std::net::SocketAddr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use sweetspot_control::series::SeriesRecord;
-use sweetspot_protocol::PeerText;
+use sweetspot_protocol::{PeerText, RelativePath};
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -47,12 +49,23 @@ pub trait FileLog: Send + Sync {
 /// The result for one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileRecord<'a> {
-    /// Its path: below the target at a receiver, as named on the command line at a sender.
+    /// Its path below the directory that this end shares: the target, or a client's directory.
     pub path: &'a Path,
     /// Its length, if that is known.
     pub size: Option<Bytes>,
     /// Its hash and whether it was written, or why it was not moved.
     pub outcome: Result<(blake3::Hash, bool), &'a str>,
+}
+
+impl<'a> FileRecord<'a> {
+    pub(crate) fn new(
+        path: &'a RelativePath,
+        size: Option<u64>,
+        outcome: Result<(blake3::Hash, bool), &'a str>,
+    ) -> FileRecord<'a> {
+        let path = Path::new(OsStr::from_bytes(path.as_bytes()));
+        FileRecord { path, size: size.map(Bytes::new), outcome }
+    }
 }
 
 /// The parameters that both ends agreed on before the content.

@@ -109,8 +109,30 @@ fn a_client_sends_into_its_directory_and_fetches_from_it_and_it_is_written_down(
         assert_eq!((&line["client"], &line["direction"]), (&"alice".into(), &direction.into()));
         assert_eq!((&line["bytes"], &line["blake3"]), (&300_000.into(), &hash.as_str().into()));
         assert!(line["peer"].as_str().unwrap().starts_with("127.0.0.1:"));
+        assert_eq!(line["path"], "f", "both below the client's directory");
     }
     assert_eq!(files.len(), 2);
+}
+
+#[test]
+fn the_json_of_a_service_names_the_client_of_each_transfer() {
+    let mut program = Command::new(SWEETSPOT);
+    program.env("SWEETSPOT_JSON", "true");
+    let service = Service::start_by(program, "KEY alice dir=DIR\n");
+    let ((first, _), (second, _)) = (file(1000), file(2000));
+    assert_eq!(service.send(first.path(), "f", &service.serve.ticket).code, Some(0));
+    // Without the right to overwrite.
+    assert_ne!(service.send(second.path(), "f", &service.serve.ticket).code, Some(0));
+    let printed = service.serve.interrupt().stdout;
+    let objects: Vec<serde_json::Value> =
+        printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [moved, refused] = &objects[..] else { panic!("{printed}") };
+    assert_eq!((&moved["bytes"], moved.get("error")), (&1000.into(), None), "{printed}");
+    assert!(refused["error"].as_str().unwrap().contains("exists"), "{printed}");
+    for object in [moved, refused] {
+        assert_eq!(object["client"], "alice");
+        assert!(object["peer"].as_str().unwrap().starts_with("127.0.0.1:"), "{printed}");
+    }
 }
 
 #[test]

@@ -262,9 +262,9 @@ impl<'a> Receiving<'a> {
     ) -> Result<TransferSummary> {
         let (counts, failures, content, _) = self.files.summary();
         let moved_nothing = self.files.moved_nothing();
-        let would_move = self.files.would_move();
+        let dry_run = self.files.take_dry_run();
         let reason = TransferError::first_of(&failures, counts.failed);
-        if let Some(reason) = reason.filter(|_| moved_nothing && would_move.is_empty()) {
+        if let Some(reason) = reason.filter(|_| moved_nothing && dry_run.is_empty()) {
             return Err(TransferError::NothingMoved(reason));
         }
         let end = OwnAccount {
@@ -279,10 +279,11 @@ impl<'a> Receiving<'a> {
             failures: &failures,
         };
         let mut summary = TransferSummary::new(end, summary, closing);
-        summary.dry_run = self.offer.dry_run;
-        summary.would_move = would_move;
-        summary.would = self.files.would(deleted.len());
         summary.deleted = deleted;
+        if self.offer.dry_run {
+            dry_run.conclude(&mut summary);
+        }
+        summary.special_bits_dropped = self.files.special_bits();
         summary.skipped = self.files.skipped_names();
         Ok(summary)
     }

@@ -9,13 +9,16 @@ pub(crate) struct BoundedLines {
 }
 
 impl BoundedLines {
-    pub fn add(&mut self, line: String) {
+    /// Adds a line, or counts it if it does not fit. Returns whether it fits.
+    pub fn add(&mut self, line: String) -> bool {
         self.bytes += line.len() + size_of::<String>();
-        if self.bytes <= MAX_WOULD_MOVE_BYTES {
+        let fits = self.bytes <= MAX_WOULD_MOVE_BYTES;
+        if fits {
             self.lines.push(line);
         } else {
             self.left_out += 1;
         }
+        fits
     }
 
     pub fn into_lines(mut self) -> Vec<String> {
@@ -34,7 +37,8 @@ mod tests {
     fn a_dry_run_counts_what_it_does_not_list() {
         let mut would_move = BoundedLines::default();
         // Two lines fit, a third does not.
-        (0..3).for_each(|_| would_move.add("x".repeat(MAX_WOULD_MOVE_BYTES * 2 / 5)));
+        let fit = (0..3).map(|_| would_move.add("x".repeat(MAX_WOULD_MOVE_BYTES * 2 / 5)));
+        assert_eq!(fit.collect::<Vec<_>>(), [true, true, false]);
         let lines = would_move.into_lines();
         assert_eq!((lines.len(), lines[2].as_str()), (3, "and 1 more"));
     }

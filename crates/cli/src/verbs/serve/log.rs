@@ -123,7 +123,12 @@ impl ServiceLog {
         self.write("transfer interrupted", number, &transfer, about);
     }
 
-    pub fn ended(&self, number: u64, result: &Result<TransferSummary, TransferError>) {
+    /// A transfer ended. Returns its client's name and address, unless it never began.
+    pub fn ended(
+        &self,
+        number: u64,
+        result: &Result<TransferSummary, TransferError>,
+    ) -> Option<(Option<String>, SocketAddr)> {
         let mut transfer = None;
         self.change(|state| {
             transfer = state.running.remove(&number);
@@ -144,7 +149,7 @@ impl ServiceLog {
                 *counts.by_peer.entry(label).or_default() += summary.bytes;
             }
         });
-        let Some(transfer) = transfer else { return };
+        let transfer = transfer?;
         let about = match result {
             Ok(summary) => json!({
                 "bytes": summary.bytes,
@@ -157,6 +162,7 @@ impl ServiceLog {
             Err(error) => json!({ "error": error.to_string() }),
         };
         self.write("transfer ends", number, &transfer, about);
+        Some((transfer.client, transfer.peer))
     }
 
     pub fn refused(&self, peer: SocketAddr, error: &TransferError) {

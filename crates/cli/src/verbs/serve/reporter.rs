@@ -84,14 +84,15 @@ impl ServerObserver for ServerReporter {
     }
 
     fn ended(&self, number: u64, result: &Result<TransferSummary, TransferError>) {
-        self.log.ended(number, result);
+        let began = self.log.ended(number, result);
         match result {
             Ok(outcome) => {
-                self.reporter.outcome(outcome);
+                let client = began.and_then(|(client, _)| client);
+                self.reporter.outcome(&TransferSummary { client, ..outcome.clone() });
             }
             Err(error) => {
                 self.print(&error.to_string());
-                self.reporter.failure(error);
+                self.reporter.failure_of(error, began);
             }
         }
     }

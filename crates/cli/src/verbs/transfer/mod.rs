@@ -33,7 +33,7 @@ use sweetspot_program::values::congestion;
 pub use values::{sizing, sizing_of_path, streams, waiting_time};
 pub use watching::PathState;
 use watching::Watching;
-use words::{in_words, skipped};
+use words::{in_words, skipped, special_bits};
 
 /// Arguments for a path that is known beforehand.
 #[derive(Debug, clap::Args)]
@@ -166,7 +166,7 @@ pub struct ContactArguments {
     /// Read the ticket from this file (`-`: standard input), where other users cannot see it
     #[arg(long, value_name = "FILE", conflicts_with = "code")]
     ticket_file: Option<PathBuf>,
-    /// Host and spoken code instead of a ticket, such as example.org/42-crisp-lemon-orbit
+    /// Host and spoken code instead of a ticket, such as example.org/42-crisp-lemon-orbit; without PORT, 7411
     #[arg(long, value_name = "HOST[:PORT]/CODE")]
     code: Option<CodeAddress>,
     /// Private key that identifies you to a service [default:
@@ -385,6 +385,9 @@ impl TransferReporter {
         if let Some(line) = skipped(&outcome.skipped).filter(|_| !self.quiet) {
             self.print(&line);
         }
+        if let Some(line) = special_bits(outcome.special_bits_dropped).filter(|_| !self.quiet) {
+            self.print(&line);
+        }
         for name in outcome.grown.iter().filter(|_| !self.quiet) {
             self.print(&format!(
                 "{name} grew during the transfer and arrived with its length at the start"
@@ -428,6 +431,15 @@ impl TransferReporter {
     pub fn failure(&self, error: &(dyn Error + 'static)) {
         if self.json {
             self.json(&serde_json::json!({ "error": option_hints::of(error, self.screen.asker) }));
+        }
+    }
+
+    /// Prints the failure of a server's transfer as JSON, if wanted, with the client's name and address if it `began`.
+    pub fn failure_of(&self, error: &TransferError, began: Option<(Option<String>, SocketAddr)>) {
+        let Some((client, peer)) = began else { return self.failure(error) };
+        if self.json {
+            let error = self.hinted(error);
+            self.json(&serde_json::json!({ "error": error, "client": client, "peer": peer }));
         }
     }
 

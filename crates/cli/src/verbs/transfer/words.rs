@@ -121,6 +121,13 @@ pub fn skipped(names: &[String]) -> Option<String> {
     (!names.is_empty()).then(|| format!("skipped pipes, sockets and devices: {which}{more}"))
 }
 
+/// How many entries lost bits of their modes, in one line; `None` if none did.
+pub fn special_bits(entries: u64) -> Option<String> {
+    let which = counted(entries, "entry");
+    (entries > 0)
+        .then(|| format!("set-user-ID, set-group-ID or sticky bits of {which} are not kept"))
+}
+
 #[cfg(test)]
 mod tests {
     use sweetspot_control::OwnAccount;
@@ -153,7 +160,7 @@ mod tests {
             resumed_bytes: 0,
             streams: 1,
             rtt_s: None,
-            rtt_source: RttSource::Nobody,
+            rtt_source: RttSource::Unmeasured,
             probes: ProbeSummary::default(),
             window_final_bytes: None,
             clamp_method: None,
@@ -193,6 +200,13 @@ mod tests {
         assert!(by_kernel.ends_with(", minimum RTT 300 us"), "{by_kernel}");
         let by_probes = in_words(&measured(RttSource::Probes), false, None);
         assert!(by_probes.ends_with(", median RTT 4 ms"), "{by_probes}");
+    }
+
+    #[test]
+    fn dropped_bits_are_counted_in_one_line() {
+        assert_eq!(special_bits(0), None);
+        let line = "set-user-ID, set-group-ID or sticky bits of 2 entries are not kept";
+        assert_eq!(special_bits(2).as_deref(), Some(line));
     }
 
     #[test]

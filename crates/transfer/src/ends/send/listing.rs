@@ -1,5 +1,6 @@
 //! Lists the files to the receiver, with the beginnings of the first ones.
 
+use sweetspot_control::DryRunKind;
 use sweetspot_linux::clock;
 use sweetspot_linux::tcp::Info;
 use sweetspot_protocol::frame::MAX_RECORD_BYTES;
@@ -10,7 +11,6 @@ use super::Sending;
 use crate::files::file_reader;
 use crate::files::outgoing::Unanswered;
 use crate::files::source::{Listed, SourceFile, SourceList};
-use crate::files::would_move::{DIRECTORY, HARD_LINK, SYMLINK};
 use crate::limits::MAX_EARLY_CONTENT;
 use crate::lock::lock;
 use crate::{Result, TransferError};
@@ -27,16 +27,17 @@ impl Sending<'_> {
                     left_out = left_out.saturating_add(1);
                     self.files.left_out(reason);
                 }
-                Listed::Entry(entry, file, root) => {
+                Listed::Entry(entry, file) => {
                     if entry.kind == EntryKind::Special {
                         self.files.skipped(&entry.path);
                     }
+                    self.files.note_special_bits(&entry);
                     count += 1;
                     let is_file = !matches!(entry.kind, EntryKind::Directory | EntryKind::Special);
                     files += u32::from(is_file);
                     bytes += file.as_ref().and_then(SourceFile::size).unwrap_or(0);
                     let kind = kind_in_dry_run(&entry.kind).filter(|_| self.options.dry_run);
-                    let name = kind.map(|kind| (root.shown(&entry.path), kind));
+                    let name = kind.map(|kind| (entry.path.clone(), kind));
                     entries.push(entry);
                     unanswered.push(Unanswered { file, is_file, name });
                 }
@@ -115,12 +116,12 @@ impl Sending<'_> {
     }
 }
 
-/// The word for something without content that a dry run may list.
-fn kind_in_dry_run(kind: &EntryKind) -> Option<&'static str> {
+/// The kind of something without content that a dry run may list.
+fn kind_in_dry_run(kind: &EntryKind) -> Option<DryRunKind> {
     match kind {
-        EntryKind::Directory => Some(DIRECTORY),
-        EntryKind::Symlink { .. } => Some(SYMLINK),
-        EntryKind::HardLink { .. } => Some(HARD_LINK),
+        EntryKind::Directory => Some(DryRunKind::Directory),
+        EntryKind::Symlink { .. } => Some(DryRunKind::Symlink),
+        EntryKind::HardLink { .. } => Some(DryRunKind::HardLink),
         EntryKind::File { .. } | EntryKind::Stream | EntryKind::Special => None,
     }
 }

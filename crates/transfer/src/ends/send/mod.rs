@@ -306,11 +306,12 @@ impl Sending<'_> {
             failures: &failures,
         };
         let mut summary = TransferSummary::new(end, summary, closing);
-        summary.dry_run = self.options.dry_run;
-        summary.would_move = self.files.would_move();
         summary.deleted = self.files.deleted_names();
-        summary.would = self.files.would(summary.deleted.len());
+        if self.options.dry_run {
+            self.files.take_dry_run().conclude(&mut summary);
+        }
         summary.skipped = self.files.skipped_names();
+        summary.special_bits_dropped = self.files.special_bits();
         summary.present_bytes = self.files.present().get();
         summary.grown = self.files.grown_names();
         Ok(summary)

@@ -1,11 +1,9 @@
 //! The changes that a transfer would make, for a dry run.
 
-use std::fmt::Display;
-
 use rustix::fs::{FileType, Stat};
+use sweetspot_control::DryRunKind;
 use sweetspot_protocol::RelativePath;
 use sweetspot_protocol::record::{Answer, Entry, EntryKind};
-use sweetspot_units::Bytes;
 
 use super::IncomingFiles;
 use super::existing::followed;
@@ -15,7 +13,6 @@ use super::state::Fate;
 use crate::TransferError;
 use crate::files::target::status::FileStatus;
 use crate::files::target::{self, TargetDirectory};
-use crate::files::would_move::{ATTRIBUTES, DIRECTORY, HARD_LINK, SYMLINK};
 use crate::lock::lock;
 
 impl IncomingFiles {
@@ -32,15 +29,15 @@ impl IncomingFiles {
         match &entry.kind {
             EntryKind::File { size, .. } => {
                 let size = *size;
-                self.dry_run_file(target, number, entry, size, there.as_ref())
+                self.dry_run_file(target, number, entry, Some(size), there.as_ref())
             }
-            EntryKind::Stream => self.dry_run_file(target, number, entry, 0, there.as_ref()),
+            EntryKind::Stream => self.dry_run_file(target, number, entry, None, there.as_ref()),
             EntryKind::Directory => self.dry_run_directory(target, &entry, there.as_ref()),
             EntryKind::Symlink { target: to } => {
                 let same = there.as_ref().is_some_and(|stat| {
                     target.may_tell(stat) && target.is_symlink_to(&entry.path, to)
                 });
-                self.dry_run_link(target, &entry.path, same, there.as_ref(), SYMLINK)
+                self.dry_run_link(target, &entry.path, same, there.as_ref(), DryRunKind::Symlink)
             }
             EntryKind::HardLink { to } => {
                 let first = {
@@ -52,7 +49,7 @@ impl IncomingFiles {
                 let same = there.as_ref().is_some_and(|stat| {
                     target.may_tell(stat) && first.as_ref().map(inode) == Some(inode(stat))
                 });
-                self.dry_run_link(target, &entry.path, same, there.as_ref(), HARD_LINK)
+                self.dry_run_link(target, &entry.path, same, there.as_ref(), DryRunKind::HardLink)
             }
             EntryKind::Special => Ok((Answer::Nothing, None)),
         }
@@ -63,7 +60,7 @@ impl IncomingFiles {
         target: &TargetDirectory,
         number: u32,
         entry: Entry,
-        size: u64,
+        size: Option<u64>,
         there: Option<&Stat>,
     ) -> Planned {
         self.check_directory(target, &entry.path, there)?;
@@ -71,7 +68,7 @@ impl IncomingFiles {
             return Ok(self.is_there(Fate::Unchanged));
         }
         let shown = there.filter(|stat| target.may_tell(stat));
-        if let Some(stat) = shown.filter(|stat| is_same(stat, size, entry.modified))
+        if let Some(stat) = shown.filter(|stat| is_same(stat, size.unwrap_or(0), entry.modified))
             && !self.policy.checksum
         {
             lock(&self.state).whole.insert(number);
@@ -84,8 +81,11 @@ impl IncomingFiles {
             });
         }
         let regular = shown.is_some_and(|stat| target::is(stat, FileType::RegularFile));
-        if regular && self.policy.checksum && there.is_some_and(|s| s.st_size as u64 == size) {
-            let mut file = IncomingFile::new(number, entry, Some(size));
+        if regular
+            && self.policy.checksum
+            && there.is_some_and(|s| s.st_size as u64 == size.unwrap_or(0))
+        {
+            let mut file = IncomingFile::new(number, entry, Some(size.unwrap_or(0)));
             file.compare_only = true;
             lock(&self.state).may_open(&file)?;
             let compared = self.basis(target, &file)?;
@@ -96,7 +96,7 @@ impl IncomingFiles {
         if there.is_some() && !self.policy.replace {
             return Err(TransferError::Exists(entry.path.to_string().into()));
         }
-        Ok(self.would_write(&entry.path, Bytes::new(size), size))
+        Ok(self.would_write(&entry.path, DryRunKind::File, size))
     }
 
     fn dry_run_directory(
@@ -107,10 +107,10 @@ impl IncomingFiles {
     ) -> Planned {
         let owner = entry.owner.as_ref().map(|owner| (owner.user, owner.group));
         match there {
-            None => Ok(self.would_write(&entry.path, DIRECTORY, 0)),
+            None => Ok(self.would_write(&entry.path, DryRunKind::Directory, None)),
             Some(stat) if !target::is(stat, FileType::Directory) => {
                 self.check_not_directory(target, &entry.path, there)?;
-                Ok(self.would_write(&entry.path, DIRECTORY, 0))
+                Ok(self.would_write(&entry.path, DryRunKind::Directory, None))
             }
             Some(stat)
                 if self.policy.replace && target::directory_differs(stat, entry.mode, owner) =>
@@ -128,7 +128,7 @@ impl IncomingFiles {
         path: &RelativePath,
         same: bool,
         there: Option<&Stat>,
-        kind: &str,
+        kind: DryRunKind,
     ) -> Planned {
         if same || there.is_some() && self.policy.leave {
             return Ok(self.is_there(Fate::Unchanged));
@@ -137,7 +137,7 @@ impl IncomingFiles {
             return Err(TransferError::Exists(path.to_string().into()));
         }
         self.check_directory(target, path, there)?;
-        Ok(self.would_write(path, kind, 0))
+        Ok(self.would_write(path, kind, None))
     }
 
     fn is_there<T>(&self, fate: Fate) -> (Answer, Option<T>) {
@@ -148,23 +148,24 @@ impl IncomingFiles {
     fn would_write<T>(
         &self,
         path: &RelativePath,
-        what: impl Display,
-        bytes: u64,
+        kind: DryRunKind,
+        bytes: Option<u64>,
     ) -> (Answer, Option<T>) {
-        self.note_would_write(path, what, bytes);
+        self.note_would_write(path, kind, bytes);
         (Answer::All, None)
     }
 
-    pub(super) fn note_would_write(&self, path: &RelativePath, what: impl Display, bytes: u64) {
-        let mut state = lock(&self.state);
-        state.would_move.add(format!("{path} ({what})"));
-        state.would.note_write(bytes);
+    pub(super) fn note_would_write(
+        &self,
+        path: &RelativePath,
+        kind: DryRunKind,
+        bytes: Option<u64>,
+    ) {
+        lock(&self.state).dry_run.write(&self.sent_as(path), kind, bytes);
     }
 
     fn would_update<T>(&self, path: &RelativePath) -> (Answer, Option<T>) {
-        let mut state = lock(&self.state);
-        state.would_move.add(format!("{path} ({ATTRIBUTES})"));
-        state.would.update += 1;
+        lock(&self.state).dry_run.update(&self.sent_as(path));
         (Answer::Attributes, None)
     }
 }

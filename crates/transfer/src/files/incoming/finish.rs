@@ -1,15 +1,12 @@
 //! The end of a file: verifies it, gives it its name, and closes it.
 
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::Arc;
 
+use sweetspot_control::DryRunKind;
 use sweetspot_protocol::hash_tree::PIECE_BYTES;
 use sweetspot_protocol::record::FileResult;
-use sweetspot_units::Bytes;
 
 use super::file::IncomingFile;
 use super::kept::shortened;
@@ -54,8 +51,7 @@ impl IncomingFiles {
         let sent = lock(&file.content).progress.hash_sent();
         match sent {
             Some(_) if self.policy.dry_run => {
-                let size = file.size.unwrap_or(0);
-                self.note_would_write(&file.path, Bytes::new(size), size);
+                self.note_would_write(&file.path, DryRunKind::File, file.size);
                 // Another hash than its own tells the sender.
                 self.close(file, Ok((here.unwrap_or(UNKNOWN_HASH), Fate::Written)));
             }
@@ -186,8 +182,7 @@ impl IncomingFiles {
 
     pub(super) fn log(&self, file: &IncomingFile, outcome: Result<(blake3::Hash, bool), &str>) {
         if let Some(log) = &self.bounds.log {
-            let path = Path::new(OsStr::from_bytes(file.path.as_bytes()));
-            log.file(&FileRecord { path, size: file.size.map(Bytes::new), outcome });
+            log.file(&FileRecord::new(&file.path, file.size, outcome));
         }
     }
 }

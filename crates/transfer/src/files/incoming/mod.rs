@@ -23,7 +23,6 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
-use sweetspot_control::DryRunCounts;
 use sweetspot_protocol::record::{FileResult, Record};
 use sweetspot_protocol::{DirectoryStatus, FileCounts, RelativePath};
 use sweetspot_units::Bytes;
@@ -33,6 +32,7 @@ use crate::files::provenance::View;
 use crate::files::quota::{Quota, room_on_disk};
 use crate::files::target::{self, TargetDirectory};
 use crate::files::temp_file::Keep;
+use crate::files::would_move::DryRunList;
 use crate::lock::lock;
 use crate::observer::FileLog;
 use crate::wire::channel::Channel;
@@ -319,15 +319,14 @@ impl IncomingFiles {
         lock(&self.state).attributes_left_out
     }
 
-    /// The list of files that would have been written.
-    pub fn would_move(&self) -> Vec<String> {
-        std::mem::take(&mut lock(&self.state).would_move).into_lines()
+    /// The list of a dry run.
+    pub fn take_dry_run(&self) -> DryRunList {
+        std::mem::take(&mut lock(&self.state).dry_run)
     }
 
-    /// Their counts, with this many names to delete; `None` outside a dry run.
-    pub fn would(&self, deleted: usize) -> Option<DryRunCounts> {
-        let counts = DryRunCounts { delete: deleted as u64, ..lock(&self.state).would };
-        self.policy.dry_run.then_some(counts)
+    /// How many files and directories came with set-user-ID, set-group-ID or sticky bits.
+    pub fn special_bits(&self) -> u64 {
+        lock(&self.state).special_bits
     }
 
     /// How many files had which fate, the failures in words, the content that came, and the hash of the only file.

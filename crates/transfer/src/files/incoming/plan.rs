@@ -4,7 +4,7 @@ use std::io;
 
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
-use sweetspot_protocol::record::{Answer, Entry, EntryKind, Owner, Record};
+use sweetspot_protocol::record::{Answer, Entry, EntryKind, Owner, Record, has_special_bits};
 use sweetspot_protocol::{ProtocolError, RelativePath};
 
 use super::existing::Compared;
@@ -52,6 +52,17 @@ impl IncomingFiles {
         if full { Err(ProtocolError::OutOfOrder { what, when }.into()) } else { Ok(()) }
     }
 
+    /// The name in the transfer of an entry that is to be at `path`; a single file that gets a name here has that one.
+    pub(super) fn sent_as(&self, path: &RelativePath) -> RelativePath {
+        match &self.destination {
+            Destination::Directory { top: Top::Below(name), .. } => {
+                RelativePath::new(path.as_bytes().get(name.len() + 1..).unwrap_or_default()).ok()
+            }
+            _ => None,
+        }
+        .unwrap_or_else(|| path.clone())
+    }
+
     /// The name here of an entry that was sent as `path`, for messages.
     fn placed(&self, path: &RelativePath) -> RelativePath {
         let placed = match &self.destination {
@@ -93,6 +104,7 @@ impl IncomingFiles {
             self.skip(&entry.path, &sent_as);
             return Ok((Answer::Nothing, None));
         }
+        lock(&self.state).special_bits += u64::from(has_special_bits(&entry));
         self.note_listed(&entry.path);
         self.check_dotfile(target, &entry.path, top.is_chosen())?;
         if top.is_chosen() && entry.path.depth() == 0 {

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use sweetspot_control::DryRunCounts;
 use sweetspot_protocol::record::FileResult;
 use sweetspot_protocol::{FileCounts, RelativePath};
 use sweetspot_units::Bytes;
@@ -14,6 +13,7 @@ use super::name_list::NameList;
 use super::prune::Pruning;
 use crate::files::bounded_lines::BoundedLines;
 use crate::files::failures::Failures;
+use crate::files::would_move::DryRunList;
 use crate::limits::MAX_OPEN_BYTES;
 use crate::{Result, TransferError};
 
@@ -67,10 +67,11 @@ pub(super) struct IncomingState {
     pub small_files: SmallFiles,
     /// Whether extended attributes came that this end did not ask for.
     pub attributes_left_out: bool,
-    pub would_move: BoundedLines,
-    pub would: DryRunCounts,
+    pub dry_run: DryRunList,
     /// Pipes, sockets and devices that the sender has.
     pub skipped: BoundedLines,
+    /// Files and directories with set-user-ID, set-group-ID or sticky bits, which this end does not set.
+    pub special_bits: u64,
     pub pruning: Pruning,
 }
 

@@ -1,17 +1,15 @@
 //! The receiver's answers, hashes and results.
 
-use std::path::Path;
-
 use crossbeam_channel::Sender;
+use sweetspot_control::DryRunKind;
 use sweetspot_protocol::hash_tree::{PieceHash, pieces};
 use sweetspot_protocol::record::{Answer, FileResult};
-use sweetspot_protocol::{PeerText, Printable, ProtocolError};
+use sweetspot_protocol::{PeerText, ProtocolError};
 use sweetspot_units::Bytes;
 
 use super::{OutgoingFiles, OutgoingState, Stage, Unanswered, Want};
 use crate::files::arriving_hashes::ArrivingHashes;
 use crate::files::source::SourceFile;
-use crate::files::would_move::ATTRIBUTES;
 use crate::limits::MAX_UNCONFIRMED;
 use crate::lock::lock;
 use crate::{Result, TransferError};
@@ -51,22 +49,15 @@ impl OutgoingFiles {
         state.next_answer += 1;
         let early = state.early.remove(&entry).filter(|_| answer == Answer::All);
         if self.dry_run && matches!(answer, Answer::All | Answer::Attributes) {
-            let (path, what) = match (&file, name) {
-                (Some(file), _) => {
-                    (file.shown(), file.size().map(|size| Bytes::new(size).to_string()))
-                }
-                (None, Some((path, kind))) => (path, Some(kind.to_owned())),
+            let (path, kind, size) = match (&file, name) {
+                (Some(file), _) => (file.path().clone(), DryRunKind::File, file.size()),
+                (None, Some((path, kind))) => (path, kind, None),
                 (None, None) => return Err(ProtocolError::NoEntry(entry).into()),
             };
-            let only = (answer == Answer::Attributes).then(|| ATTRIBUTES.to_owned());
-            match only {
-                Some(_) => state.would.update += 1,
-                None => {
-                    let size = file.as_ref().and_then(SourceFile::size);
-                    state.would.note_write(size.unwrap_or(0));
-                }
+            match answer {
+                Answer::Attributes => state.dry_run.update(&path),
+                _ => state.dry_run.write(&path, kind, size),
             }
-            state.would_move.push(would_move(&path, only.or(what)));
             state.unresolved -= 1;
             return Ok(None);
         }
@@ -136,9 +127,7 @@ impl OutgoingFiles {
                     if self.dry_run && sent.hash != received =>
                 {
                     if let Some((path, size)) = sent.named {
-                        let line = would_move(&path, Some(Bytes::new(size).to_string()));
-                        state.would_move.push(line);
-                        state.would.note_write(size);
+                        state.dry_run.write(&path, DryRunKind::File, Some(size));
                     }
                 }
                 (Ok(received), Some(Stage::Sent(sent))) if sent.hash != received => {
@@ -172,13 +161,9 @@ impl OutgoingFiles {
     /// The receiver deleted this, or would, and could not delete that.
     pub fn deleted(&self, names: &[PeerText], failures: &[PeerText]) {
         let mut state = lock(&self.state);
-        names.iter().for_each(|name| state.deleted.add(name.to_string()));
+        for name in names {
+            state.deleted.add(name.to_string());
+        }
         failures.iter().for_each(|failure| state.failures.add(failure.to_string()));
     }
-}
-
-/// The line of something that a dry run would move.
-fn would_move(path: &Path, what: Option<String>) -> String {
-    let what = what.map_or(String::new(), |what| format!(" ({what})"));
-    format!("{}{what}", Printable(path))
 }

@@ -3,10 +3,10 @@
 mod answers;
 
 use std::collections::{HashMap, VecDeque};
-use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex};
 
-use sweetspot_control::DryRunCounts;
+use sweetspot_control::DryRunKind;
+use sweetspot_protocol::record::{Entry, has_special_bits};
 use sweetspot_protocol::{FileCounts, Printable, RelativePath};
 use sweetspot_units::{Bytes, Rate, Time};
 
@@ -15,6 +15,7 @@ use crate::files::bounded_lines::BoundedLines;
 use crate::files::failures::Failures;
 use crate::files::packing::Meter;
 use crate::files::source::{SourceFile, Undelivered};
+use crate::files::would_move::DryRunList;
 use crate::limits::{MAX_AHEAD, MAX_UNCONFIRMED};
 use crate::lock::lock;
 use crate::observer::{FileLog, FileRecord};
@@ -43,7 +44,7 @@ enum Stage {
 struct Sent {
     hash: [u8; 32],
     /// Path and length, for an observer or a dry run.
-    named: Option<(PathBuf, u64)>,
+    named: Option<(RelativePath, u64)>,
 }
 
 #[derive(Default)]
@@ -78,8 +79,9 @@ struct OutgoingState {
     /// Files that grew while they were read.
     grown: BoundedLines,
     refused: bool,
-    would_move: Vec<String>,
-    would: DryRunCounts,
+    /// Files and directories with set-user-ID, set-group-ID or sticky bits.
+    special_bits: u64,
+    dry_run: DryRunList,
     /// Names that the receiver deleted, or would delete.
     deleted: BoundedLines,
     over: bool,
@@ -93,7 +95,7 @@ pub(crate) struct Unanswered {
     /// Whether it is a file or a link, which both ends count.
     pub is_file: bool,
     /// Its path and kind for a dry run, if it has no content.
-    pub name: Option<(PathBuf, &'static str)>,
+    pub name: Option<(RelativePath, DryRunKind)>,
 }
 
 /// A file that the receiver wants.
@@ -117,19 +119,13 @@ impl OutgoingFiles {
     fn log(&self, sent: Sent, outcome: Result<(), &str>) {
         if let (Some(log), Some((path, size))) = (&self.log, sent.named) {
             let outcome = outcome.map(|()| (blake3::Hash::from_bytes(sent.hash), true));
-            log.file(&FileRecord { path: &path, size: Some(Bytes::new(size)), outcome });
+            log.file(&FileRecord::new(&path, Some(size), outcome));
         }
     }
 
-    /// The list of files that would have been sent.
-    pub fn would_move(&self) -> Vec<String> {
-        std::mem::take(&mut lock(&self.state).would_move)
-    }
-
-    /// Their counts, with this many names to delete; `None` outside a dry run.
-    pub fn would(&self, deleted: usize) -> Option<DryRunCounts> {
-        let counts = DryRunCounts { delete: deleted as u64, ..lock(&self.state).would };
-        self.dry_run.then_some(counts)
+    /// The list of a dry run.
+    pub fn take_dry_run(&self) -> DryRunList {
+        std::mem::take(&mut lock(&self.state).dry_run)
     }
 
     /// Notes entries that are about to be listed, waiting while the receiver is far behind. Returns false if the
@@ -164,7 +160,7 @@ impl OutgoingFiles {
 
     /// All of a file is about to be handed over; the receiver's result will follow.
     pub fn sent(&self, entry: u32, file: &SourceFile, size: u64, hash: [u8; 32]) {
-        let named = (self.dry_run || self.log.is_some()).then(|| (file.shown(), size));
+        let named = (self.dry_run || self.log.is_some()).then(|| (file.path().clone(), size));
         if let Some(stage @ Stage::Wanted) = lock(&self.state).wanted.get_mut(&entry) {
             *stage = Stage::Sent(Sent { hash, named });
         }
@@ -174,8 +170,7 @@ impl OutgoingFiles {
     pub fn withhold(&self, entry: u32, file: &SourceFile, why: &Undelivered) {
         let reason = why.here(&file.shown());
         if let Some(log) = &self.log {
-            let (path, size) = (file.shown(), file.size().map(Bytes::new));
-            log.file(&FileRecord { path: &path, size, outcome: Err(&reason) });
+            log.file(&FileRecord::new(file.path(), file.size(), Err(&reason)));
         }
         let mut state = lock(&self.state);
         state.failures.add(reason);
@@ -192,6 +187,16 @@ impl OutgoingFiles {
     /// A pipe, a socket or a device was listed, which is not moved.
     pub fn skipped(&self, path: &RelativePath) {
         lock(&self.state).skipped.add(path.to_string());
+    }
+
+    /// Counts the special bits of a listed entry, which no receiver sets.
+    pub fn note_special_bits(&self, entry: &Entry) {
+        lock(&self.state).special_bits += u64::from(has_special_bits(entry));
+    }
+
+    /// How many files and directories had such bits.
+    pub fn special_bits(&self) -> u64 {
+        lock(&self.state).special_bits
     }
 
     /// A file grew while it was read, and was sent with its listed length.
@@ -287,7 +292,7 @@ impl OutgoingFiles {
             return Err(TransferError::Unconfirmed(unconfirmed));
         }
         counts.failed = counts.failed.max(state.failures.count);
-        let moves_nothing = counts.present() == 0 && state.would_move.is_empty();
+        let moves_nothing = counts.present() == 0 && state.dry_run.is_empty();
         let failures = &state.failures.lines;
         match TransferError::first_of(failures, counts.failed).filter(|_| moves_nothing) {
             Some(reason) if state.refused => Err(TransferError::Refused(reason.as_str().into())),
@@ -349,7 +354,7 @@ mod tests {
         let sources = Sources { paths: vec![dir.path().join("f")], ..Sources::default() };
         let mut file = None;
         let take = |item| {
-            if let Listed::Entry(_, listed, _) = item {
+            if let Listed::Entry(_, listed) = item {
                 file = listed;
             }
             Ok(())

@@ -12,7 +12,6 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
@@ -23,7 +22,7 @@ use sweetspot_units::Bytes;
 use crate::files::accounts::Accounts;
 use crate::{Result, TransferError};
 pub(crate) use patterns::Patterns;
-pub(crate) use root::{SourceFile, SourceRoot, Undelivered};
+pub(crate) use root::{SourceFile, Undelivered};
 pub(crate) use snapshot::{Growth, Snapshot};
 use walk::Walk;
 
@@ -93,8 +92,8 @@ struct SourcePath {
 
 /// An entry, or the reason why there is none.
 pub(crate) enum Listed {
-    /// With its content, if it has any, and the named path that it comes from.
-    Entry(Entry, Option<SourceFile>, Arc<SourceRoot>),
+    /// With its content, if it has any.
+    Entry(Entry, Option<SourceFile>),
     LeftOut(String),
 }
 
@@ -346,7 +345,7 @@ mod tests {
         let (mut files, mut left_out) = (Vec::new(), Vec::new());
         let take = |item| {
             match item {
-                Listed::Entry(entry, Some(_), _) => files.push(entry.path.to_string()),
+                Listed::Entry(entry, Some(_)) => files.push(entry.path.to_string()),
                 Listed::Entry(..) => {}
                 Listed::LeftOut(why) => left_out.push(why),
             }

@@ -140,6 +140,11 @@ impl SourceFile {
         self.listed.map(|listed| listed.size)
     }
 
+    /// Its name in the transfer.
+    pub fn path(&self) -> &RelativePath {
+        &self.path
+    }
+
     pub fn shown(&self) -> PathBuf {
         self.root.shown(&self.path)
     }

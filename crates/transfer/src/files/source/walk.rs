@@ -104,7 +104,7 @@ impl<'a> Walk<'a> {
         let (modified, attributes) = ((0, 0), Vec::new());
         let entry =
             Entry { path, kind: EntryKind::Stream, mode: 0o644, modified, owner: None, attributes };
-        self.emit(&root, entry, Some(file))
+        self.emit(entry, Some(file))
     }
 
     /// One of the names of `--files-from`, with the directories that lead to it.
@@ -149,7 +149,7 @@ impl<'a> Walk<'a> {
         if self.list.exclude.is_match_or_below(path.as_bytes(), is_directory) {
             return Ok(());
         }
-        directories.into_iter().try_for_each(|directory| self.emit(root, directory, None))?;
+        directories.into_iter().try_for_each(|directory| self.emit(directory, None))?;
         let name = path.split().1.to_vec();
         let place = EntryPlace { root, directory: parent.as_fd(), name: OsStr::from_bytes(&name) };
         match self.node(place, path, &stat)? {
@@ -230,9 +230,7 @@ impl<'a> Walk<'a> {
             Err(error) => return self.left_out(&root.shown(&path), &error).map(|()| None),
         };
         if target::special(&stat).is_some() {
-            return self
-                .emit(root, self.entry(path, EntryKind::Special, &stat), None)
-                .map(|()| None);
+            return self.emit(self.entry(path, EntryKind::Special, &stat), None).map(|()| None);
         }
         let Some(path) = self.node(place, path, &stat)? else { return Ok(None) };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -262,7 +260,7 @@ impl<'a> Walk<'a> {
             FileType::RegularFile => return self.file(place, path, stat).map(|()| None),
             FileType::Directory => {
                 let entry = self.entry(path.clone(), EntryKind::Directory, stat);
-                self.emit(place.root, entry, None)?;
+                self.emit(entry, None)?;
                 return Ok(Some(path));
             }
             FileType::Symlink => {
@@ -277,7 +275,7 @@ impl<'a> Walk<'a> {
                         return self.left_out(&path, &error.into()).map(|()| None);
                     }
                 };
-                return self.emit(place.root, entry, None).map(|()| None);
+                return self.emit(entry, None).map(|()| None);
             }
             // In a directory it would be skipped; here the user named it.
             _ => target::special(stat).unwrap_or("device"),
@@ -325,26 +323,21 @@ impl<'a> Walk<'a> {
                 (self.take)(Listed::LeftOut(format!("{}: {what}", Printable(&path))))?;
             }
         }
-        self.emit(place.root, entry, file)
+        self.emit(entry, file)
     }
 
     fn entry(&self, path: RelativePath, kind: EntryKind, stat: &Stat) -> Entry {
-        let (mode, modified) = (stat.st_mode & 0o777, (stat.st_mtime, stat.st_mtime_nsec as u32));
+        let (mode, modified) = (stat.st_mode & 0o7777, (stat.st_mtime, stat.st_mtime_nsec as u32));
         let accounts = self.list.owners.as_ref();
         let owner = accounts.map(|all| Box::new(all.owner(stat.st_uid, stat.st_gid)));
         Entry { path, kind, mode, modified, owner, attributes: Vec::new() }
     }
 
-    fn emit(
-        &mut self,
-        root: &Arc<SourceRoot>,
-        entry: Entry,
-        file: Option<SourceFile>,
-    ) -> Result<()> {
+    fn emit(&mut self, entry: Entry, file: Option<SourceFile>) -> Result<()> {
         self.next = self.next.checked_add(1).ok_or_else(|| {
             TransferError::NothingToSend("there are more than 4 billion files".into())
         })?;
-        (self.take)(Listed::Entry(entry, file, Arc::clone(root)))
+        (self.take)(Listed::Entry(entry, file))
     }
 
     fn left_out(&mut self, path: &Path, error: &io::Error) -> Result<()> {

@@ -57,7 +57,7 @@ fn arrive(there: &str, kind: &EntryKind, policy: Policy) -> (Vec<String>, bool, 
     assert!(there != "directory" || fs::read(directory.join("x/kept")).is_ok());
     let names = fs::read_dir(directory).unwrap().count();
     assert_eq!(names, 1 + usize::from(after.is_some()), "nothing else is left there");
-    let arrives = if policy.dry_run { !sender.files.would_move().is_empty() } else { changed };
+    let arrives = if policy.dry_run { !sender.files.take_dry_run().is_empty() } else { changed };
     let kind = after.map(|stat| FileType::from_raw_mode(stat.st_mode));
     let place = format!("{}/", directory.display());
     let failures = sender.files.summary().1.iter().map(|line| line.replace(&place, "")).collect();
