@@ -97,6 +97,9 @@ impl TempFile {
 
     /// Whether a later transfer can resume it, so that it stays when it is dropped.
     pub fn is_of_use(&self) -> bool {
+        if self.done.load(Ordering::Acquire) {
+            return false;
+        }
         let resumable = match self.keep {
             Keep::Never => false,
             Keep::Always => true,

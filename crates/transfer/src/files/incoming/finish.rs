@@ -106,7 +106,6 @@ impl IncomingFiles {
         if large || file.sparse {
             self.settle_room(&mut lock(&file.content), 0);
         }
-        lock(&file.content).close();
         let finished = self.replacing(target, &file.path, || {
             target.finish(&temp_file, &file.path, self.policy.replace, || *hash)
         });

@@ -317,3 +317,18 @@ fn runs_of_holes_are_counted_over_all_files() {
     sender.job(Job::Holes(2, 0, 1));
     assert!(is_open(2), "what was given up counts no longer");
 }
+
+/// A file whose name is a directory that is not empty cannot be finished. What a later transfer can resume stays, and so does its room.
+#[test]
+fn a_file_that_cannot_get_its_name_keeps_its_room() {
+    let scratch = tempfile::tempdir().unwrap();
+    let quotas = QuotaTable::default();
+    let mut sender = Sender::new(&quotas, scratch.path(), false);
+    sender.list("d", EntryKind::File { size: 7 * PIECE_BYTES, sparse: false });
+    fs::create_dir_all(scratch.path().join("d/e")).unwrap();
+    sender.send(0, 0, 1, 7, true);
+    let held = on_disk(scratch.path(), &mut HashSet::new());
+    assert!(held > 7 * PIECE_BYTES, "{held} bytes");
+    let quota = quotas.of(scratch.path(), Bytes::new(QUOTA)).unwrap();
+    assert!(quota.used().get() >= 7 * PIECE_BYTES, "{}", quota.used());
+}
