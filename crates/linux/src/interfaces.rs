@@ -36,8 +36,8 @@ pub fn addresses() -> io::Result<Vec<IpAddr>> {
     Ok(addresses)
 }
 
-/// Whether a buffer of datagrams (`UDP_SEGMENT`, udp(7)) that is sent from `local` leaves this host as single packets. A virtual
-/// device may hand it on whole: then all of them arrive at the same time, whatever the path's rate.
+/// Whether this kernel splits a buffer of datagrams (`UDP_SEGMENT`, udp(7)) that is sent from `local`. A device that takes it whole may
+/// be virtual, as in a guest, and hand it on whole: then all of them arrive at the same time, whatever the path's rate.
 pub(crate) fn splits_datagrams(local: IpAddr) -> io::Result<bool> {
     let mut netlink = RouteNetlink::new()?;
     let mut device = None;
@@ -49,25 +49,19 @@ pub(crate) fn splits_datagrams(local: IpAddr) -> io::Result<bool> {
             device = Some(message.header.index);
         }
     })?;
-    let (mut name, mut is_virtual) = (None, false);
+    let mut name = None;
     let links = RouteNetlinkMessage::GetLink(LinkMessage::default());
     netlink.ask(links, NLM_F_DUMP, &mut |answer| {
         if let RouteNetlinkMessage::NewLink(link) = answer
             && Some(link.header.index) == device
         {
-            is_virtual = link.header.flags.contains(LinkFlags::Loopback);
-            for attribute in link.attributes {
-                match attribute {
-                    LinkAttribute::IfName(own) => name = Some(own),
-                    // The kind of a virtual device; hardware has none.
-                    LinkAttribute::LinkInfo(_) => is_virtual = true,
-                    _ => {}
-                }
-            }
+            name = link.attributes.into_iter().find_map(|attribute| match attribute {
+                LinkAttribute::IfName(own) => Some(own),
+                _ => None,
+            });
         }
     })?;
-    let Some(name) = name else { return Ok(false) };
-    Ok(!is_virtual || !takes_unsplit_datagrams(&name)?)
+    name.map_or(Ok(false), |name| Ok(!takes_unsplit_datagrams(&name)?))
 }
 
 /// The address of this end: on a point-to-point device the other attribute has the peer's (`IFA_LOCAL`,
