@@ -52,9 +52,8 @@ pub struct TransferSummary {
     pub window_final_bytes: Option<u64>,
     /// BLAKE3 of the content, hexadecimal, if it was one file.
     pub hash: Option<PeerText>,
-    /// Whether both ends computed the same hash of each file that was written; otherwise it counts as failed. `None` if none
-    /// was written.
-    pub hash_ok: Option<bool>,
+    /// True: both ends computed the same hash of each file that was written; otherwise it counts as failed.
+    pub hash_ok: bool,
     /// Limits of either host that held the transfer back. Each names its sysctl.
     pub limits: Vec<PeerText>,
     /// How the receiver's window was limited. `None` if it was left to the kernel.
@@ -195,7 +194,7 @@ impl TransferSummary {
             probes: receiver.probes,
             window_final_bytes: receiver.window_final_bytes,
             hash: receiver.hash,
-            hash_ok: (receiver.files.written > 0).then_some(true),
+            hash_ok: true,
             limits: [receiver.limits, sender_limits].concat(),
             clamp_method: receiver.clamp_method,
             cpu_seconds: end.cpu.as_secs_f64(),

@@ -37,7 +37,7 @@ fn both_ends_report_the_same_transfer() {
     assert_eq!((near.role, far.role), (Role::Sender, Role::Receiver));
     assert_eq!(near.hash, Some(blake3::hash(&content).to_hex().as_str().into()));
     assert_eq!(near.bytes, 3_000_001);
-    assert!(near.hash_ok == Some(true) && near.goodput_bps > 0.0);
+    assert!(near.hash_ok && near.goodput_bps > 0.0);
     assert_eq!(near.sizing, "fixed:1MB");
     assert_eq!(near.congestion.as_ref().map(PeerText::raw), Some("reno"));
     // Both ends report the counts of either end.
