@@ -318,7 +318,7 @@ fn runs_of_holes_are_counted_over_all_files() {
     assert!(is_open(2), "what was given up counts no longer");
 }
 
-/// A file whose name is a directory that is not empty cannot be finished. What a later transfer can resume stays, and so does its room.
+/// A directory that is not empty keeps its name. A later transfer can resume the file that needs that name, so it stays, and keeps its room.
 #[test]
 fn a_file_that_cannot_get_its_name_keeps_its_room() {
     let scratch = tempfile::tempdir().unwrap();
