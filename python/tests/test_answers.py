@@ -190,7 +190,7 @@ def test_reports_compare_what_is_named(tmp_path: pathlib.Path) -> None:
 def test_a_file_that_is_no_result_is_named(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "other.json"
     file.write_text("{}")
-    with pytest.raises(ValueError, match="other.json: it is JSON, but not a result"):
+    with pytest.raises(ValueError, match="other.json: it is JSON that no report shows"):
         ss.report([file], out=tmp_path / "page.html")
 
 
