@@ -43,9 +43,9 @@ pub struct Fastest {
     pub place: usize,
     /// Its mean over seeds, bit/s.
     pub goodput_bps: f64,
-    /// The indices of the others with the same mean.
-    pub equal: Vec<usize>,
-    /// The others that chance may have made slower, with their means in bit/s.
+    /// The indices of the others within 0.5 %.
+    pub alike: Vec<usize>,
+    /// The others beyond that, which chance may have made slower, with their means in bit/s.
     pub unsure: Vec<(usize, f64)>,
     /// All that are as fast as it, itself included, with their means in bit/s: within 0.5 %, or within 2 % and chance.
     pub level: Vec<(usize, f64)>,
@@ -72,20 +72,21 @@ impl Fastest {
         if highest <= 0.0 {
             return None;
         }
-        let is_equal = |mean: f64| highest - mean <= highest * ROUNDING;
-        let mut all_equal = means().filter(|(_, mean)| is_equal(*mean));
-        let (place, goodput_bps) = all_equal.next()?;
-        let equal = all_equal.map(|(place, _)| place).collect();
+        let within = |mean: f64, share: f64| highest - mean <= highest * share;
+        let (place, goodput_bps) = means().find(|(_, mean)| within(*mean, ROUNDING))?;
+        let is_alike =
+            |(other, mean): &(usize, f64)| *other != place && within(*mean, INDIFFERENCE);
+        let alike = means().filter(is_alike).map(|(place, _)| place).collect();
         let is_unsure = |(other, mean): &(usize, f64)| {
             let pairs = rates[place].iter().zip(&rates[*other]);
             let slower: Vec<f64> = pairs.map(|(best, rate)| best - rate).collect();
-            !is_equal(*mean)
+            !within(*mean, INDIFFERENCE)
                 && mean_interval(&slower).is_some_and(|(_, half)| highest - mean <= half)
         };
         let unsure = means().filter(is_unsure).collect();
         let is_level = |(other, _): &(usize, f64)| is_as_fast(&rates[*other], &rates[place]);
         let level = means().filter(is_level).collect();
-        Some(Fastest { place, goodput_bps, equal, unsure, level, seeds: rates[place].len() })
+        Some(Fastest { place, goodput_bps, alike, unsure, level, seeds: rates[place].len() })
     }
 
     /// The best point with its mean, bit/s, and the reason: of those that are as fast as the fastest, the smallest window or the
@@ -134,11 +135,11 @@ impl Fastest {
     pub fn others_in_words(&self, name: impl Fn(usize) -> String) -> Vec<String> {
         /// More names than this make no sentence.
         const MAX_NAMES: usize = 3;
-        let mut clauses = match self.equal.len() {
+        let mut clauses = match self.alike.len() {
             0 => Vec::new(),
             n if n > MAX_NAMES => vec![format!("{n} others are as fast")],
             _ => {
-                let names: Vec<String> = self.equal.iter().map(|other| name(*other)).collect();
+                let names: Vec<String> = self.alike.iter().map(|other| name(*other)).collect();
                 vec![format!("as fast: {}", names.join(", "))]
             }
         };
@@ -167,19 +168,22 @@ impl Fastest {
 mod tests {
     use super::*;
 
-    /// The place of the fastest, those equal to it, and those that chance may have made slower.
+    /// The place of the fastest, those within 0.5 %, and those that chance may have made slower.
     fn places(rates: &[&[f64]]) -> Option<(usize, Vec<usize>, Vec<usize>)> {
         let rates: Vec<Vec<f64>> = rates.iter().map(|rates| rates.to_vec()).collect();
         Fastest::by_rates(&rates).map(|fastest| {
             let unsure = fastest.unsure.iter().map(|(place, _)| *place).collect();
-            (fastest.place, fastest.equal, unsure)
+            (fastest.place, fastest.alike, unsure)
         })
     }
 
     #[test]
-    fn with_one_seed_only_equal_rates_tie_and_the_first_is_named() {
+    fn rates_within_half_a_percent_tie_and_the_first_of_equal_ones_is_named() {
         assert_eq!(places(&[&[10.0], &[100.0], &[100.0]]), Some((1, vec![2], vec![])));
-        assert_eq!(places(&[&[10.0], &[99.9], &[100.0]]), Some((2, vec![], vec![])));
+        assert_eq!(places(&[&[99.4], &[99.6], &[100.0]]), Some((2, vec![1], vec![])));
+        // However sure: the difference is 0.1 under every seed.
+        let rates: [&[f64]; 2] = [&[99.9, 99.9], &[100.0, 100.0]];
+        assert_eq!(places(&rates), Some((1, vec![0], vec![])));
         assert_eq!(places(&[&[], &[]]), None);
     }
 
@@ -204,10 +208,10 @@ mod tests {
 
     #[test]
     fn few_others_are_named_and_many_counted() {
-        let words = |equal: &[usize], unsure: &[(usize, f64)]| {
-            let (equal, unsure) = (equal.to_vec(), unsure.to_vec());
+        let words = |alike: &[usize], unsure: &[(usize, f64)]| {
+            let (alike, unsure) = (alike.to_vec(), unsure.to_vec());
             let fastest =
-                Fastest { place: 0, goodput_bps: 9e6, equal, unsure, level: vec![], seeds: 2 };
+                Fastest { place: 0, goodput_bps: 9e6, alike, unsure, level: vec![], seeds: 2 };
             fastest.others_in_words(|place| format!("{place}pkt")).join("; ")
         };
         assert_eq!(words(&[], &[]), "");

@@ -110,14 +110,14 @@ fn level_words(found: &Mft) -> String {
     if let [(from, to)] = runs.as_slice()
         && from == to
     {
-        return format!("no other window tried is within {percent} % of the highest rate{beyond}");
+        return format!("No other window tried is within {percent} % of the highest rate{beyond}.");
     }
     let words = |(from, to): &(u64, u64)| match from == to {
         true => from.to_string(),
         false => format!("{from} to {to}"),
     };
     let all = runs.iter().map(words).collect::<Vec<_>>().join(", ");
-    format!("windows tried within {percent} % of the highest rate, in packets: {all}{beyond}")
+    format!("Windows tried within {percent} % of the highest rate, in packets: {all}{beyond}.")
 }
 
 /// The smallest window as fast as the best, and the best one where that is larger.
@@ -135,11 +135,11 @@ fn headline(found: &Mft, seeds: u64) -> Vec<String> {
         let (window, rate, rtt, best_bps) = show(best);
         let gain = (best_bps / smallest_bps - 1.0) * 100.0;
         let within = match gain > 0.5 {
-            true => format!("that {seeds} seeds cannot tell from the fastest"),
+            true => format!("whose rate {seeds} seeds cannot tell from the highest"),
             false => "within 0.5 % of the highest rate".to_owned(),
         };
         lines.push(format!(
-            "This is the smallest window {within}: {window} packets, {rate} (+{gain:.2} %), RTT {rtt}."
+            "It is the smallest window {within}. The highest rate is {rate} (+{gain:.2} %), with {window} packets at an RTT of {rtt}."
         ));
     }
     lines
@@ -186,15 +186,15 @@ const BETWEEN_BARS: usize = 2;
 const LONGEST_BAR: usize = 24;
 
 fn print_for_people(scenario: &Scenario, found: &Mft, seeds: u64) {
-    let title = &scenario.title;
+    let title = print::title(&scenario.title);
     for (i, line) in headline(found, seeds).iter().enumerate() {
         let title = if i == 0 { format!("{title}: ") } else { String::new() };
         print::wrapped(&format!("{title}{line}"), "");
     }
     print::wrapped(&level_words(found), "");
-    out!("windows in packets of {}", scenario.path.packet);
+    out!("Windows are in packets of {}.", scenario.path.packet);
     if seeds == 1 {
-        out!("one seed; use --seeds 8 to see the effect of chance");
+        out!("One seed: --seeds 8 separates differences from chance.");
     }
     let has_spread = seeds > 1;
     let numbers = if has_spread { NUMBERS + SPREAD } else { NUMBERS };
@@ -275,7 +275,7 @@ mod tests {
         let several = found(&[(115, 30e6), (162, 38.55e6), (483, 38.56e6), (700, 38e6)], 483);
         let expected = [
             "38.55 Mbit/s with a window of 162 packets, RTT 1.62 s",
-            "This is the smallest window within 0.5 % of the highest rate: 483 packets, 38.56 Mbit/s (+0.03 %), RTT 4.83 s.",
+            "It is the smallest window within 0.5 % of the highest rate. The highest rate is 38.56 Mbit/s (+0.03 %), with 483 packets at an RTT of 4.83 s.",
         ];
         assert_eq!(headline(&several, 1), expected);
         let json = json(&elephants(&[]), &several, 1);
@@ -331,14 +331,14 @@ mod tests {
         let several =
             found(&[(1, 98.0), (2, 99.0), (3, 97.0), (4, 100.0), (5, 50.0), (6, 98.5)], 4);
         let words = level_words(&several);
-        assert_eq!(words, "windows tried within 2 % of the highest rate, in packets: 1 to 2, 4, 6");
+        assert_eq!(words, "Windows tried within 2 % of the highest rate, in packets: 1 to 2, 4, 6.");
         let cliff = level_words(&found(&[(1, 99e6), (2, 100e6), (3, 60e6), (4, 70e6)], 2));
         assert!(
-            cliff.ends_with("in packets: 1 to 2; beyond them, 3 gives 60.00 Mbit/s"),
+            cliff.ends_with("in packets: 1 to 2; beyond them, 3 gives 60.00 Mbit/s."),
             "{cliff}"
         );
         assert_eq!(plateau(&several), (4, 4));
         let alone = found(&[(1, 50.0), (2, 100.0)], 2);
-        assert_eq!(level_words(&alone), "no other window tried is within 2 % of the highest rate");
+        assert_eq!(level_words(&alone), "No other window tried is within 2 % of the highest rate.");
     }
 }

@@ -36,6 +36,10 @@ the shortest RTT. As fast: slower by at most 0.5 %, or by at most 2 % and by no
 more than chance explains.
 `sweetspot sweep @` lists the scenarios that come with the program.
 
+With --find-best, the JSON has the recommended window, the smallest as fast as
+any, in smallest_window_packets. window_packets is the fastest one, and mft_bps
+its rate: the maximum feasible throughput.
+
 Examples:
   sweetspot sweep @elephants --over path.buffer=100pkt,313pkt,625pkt
   sweetspot sweep @elephants --over path.buffer=50pkt..2000pkt:log:12 \\
@@ -62,7 +66,7 @@ pub struct SweepArguments {
     /// Seeds per combination, starting with the scenario's; the table shows mean and 95 % confidence
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seeds)]
     seeds: u64,
-    /// How to run them: sim, packet by packet; theory, by closed forms; lab, on this machine's kernel, one run at a time
+    /// How to run them: sim, packet by packet; theory, by closed forms; lab, on this machine's kernel (root, or user namespaces), one run at a time
     #[arg(long, value_enum, default_value_t = EngineName::Sim)]
     engine: EngineName,
     /// Write the results: FILE.csv or FILE.parquet, one row per run and transfer; FILE.json, whole
