@@ -23,7 +23,7 @@ const RATE_TOLERANCE: f64 = 0.01;
 /// the lateness of two packets more than the rate.
 pub(crate) const MIN_BACKLOGGED_TIME: Duration = Duration::from_millis(500);
 
-/// This share of the arrivals may have been seen too late for the queue to be judged with them.
+/// This share of the arrivals may have been seen too late, by more than [`UNNOTICED_LATENESS`], for the queue to be judged with them.
 const MAX_STALE_SHARE: f64 = 1e-3;
 
 /// Whether an emulation can be trusted, and the reasons against it. Serialised, `trust` is null if there was nothing to judge.
@@ -146,9 +146,11 @@ fn judge(
         let reason = format!("the rate was off by {percent:+.2} % while backlogged");
         object(error.abs() > RATE_TOLERANCE, reason);
     }
-    let stale = counters.stale_stamps as f64 > MAX_STALE_SHARE * counters.packets_in as f64;
-    let stalest = counters.stalest;
-    object(stale, format!("{} arrivals were seen up to {stalest} too late", counters.stale_stamps));
+    let (stale, stalest) = (counters.stale_stamps, counters.stalest);
+    let many = stale as f64 > MAX_STALE_SHARE * counters.packets_in as f64;
+    let (arrivals, were) = if stale == 1 { ("arrival", "was") } else { ("arrivals", "were") };
+    let reason = format!("{stale} {arrivals} {were} seen up to {stalest} too late");
+    object(many && stalest > UNNOTICED_LATENESS, reason);
     object(!counters.conserved(), "packets in do not equal packets out, dropped and held".into());
 }
 
@@ -256,10 +258,14 @@ mod tests {
 
     #[test]
     fn arrivals_seen_too_late_to_count_are_not_trusted() {
-        let stale =
-            |stale_stamps| DirectionCounters { stale_stamps, ..late(10_000, Duration::ZERO) };
-        assert!(verdict(PATH, stale(10)).trust);
-        assert!(objection(PATH, stale(11)).contains("11 arrivals were seen"));
+        let stale = |stale_stamps, micros| DirectionCounters {
+            stale_stamps,
+            stalest: Duration::from_micros(micros),
+            ..late(10_000, Duration::ZERO)
+        };
+        assert!(verdict(PATH, stale(10, 110)).trust);
+        assert!(verdict(PATH, stale(11, 90)).trust);
+        assert!(objection(PATH, stale(11, 110)).contains("11 arrivals were seen"));
     }
 
     #[test]

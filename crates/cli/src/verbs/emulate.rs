@@ -45,7 +45,8 @@ The certificate says TRUST if all of this held, in each direction:
   - latest release: within the time in which the full buffer drains; up to 1 ms
     is always accepted
   - rate while the bottleneck was backlogged: within 1 %
-  - this machine lost no packet, and saw at most one in 1000 too late
+  - this machine lost no packet, and saw at most one in 1000 too late; up to
+    0.1 ms is always accepted
 The exit code does not depend on it; for scripts, --certificate writes
 \"verdict\": {\"trust\": true, \"reasons\": []}; trust is null if nothing crossed.
 
@@ -285,7 +286,11 @@ fn test_machine(arguments: &EmulateArguments) -> Fallible<u8> {
         return Ok(0);
     }
     match found.highest {
-        Some(rate) => out!("Highest rate emulated accurately: {rate}"),
+        Some(rate) => {
+            let tries = found.trials.iter().filter(|trial| trial.rate == rate).count();
+            let tried = if tries > 1 { format!(" (at try {tries})") } else { String::new() };
+            out!("Highest rate emulated accurately: {rate}{tried}");
+        }
         None => out!("No rate was emulated accurately; is the machine busy?"),
     }
     if let Some(limit) = found.limit() {
