@@ -114,10 +114,12 @@ fn conclusion(hero: (&VariantOutcome, Duration), others: &[(&VariantOutcome, Dur
     let of_hero = name(hero.0);
     let first = match better.as_slice() {
         [] => {
-            format!("No other variant beat {of_hero} in time or RTT without losing in the other.")
+            format!(
+                "No other variant was better than {of_hero} in time or RTT without being worse in the other."
+            )
         }
         better => format!(
-            "Better than {of_hero} here, in time or RTT without losing in the other: {}.",
+            "Better than {of_hero} here, in time or RTT without being worse in the other: {}.",
             better.join(", ")
         ),
     };

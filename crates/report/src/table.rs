@@ -4,7 +4,7 @@ use crate::outcome::{DemoOutcome, VariantOutcome};
 use crate::wrap::wrapped;
 
 /// The meaning of the columns of [`table`] that their heads do not tell.
-pub const TABLE_LEGEND: &str = "retx: retransmitted segments, and their share of all. share: of the path's payload capacity. drops: by the bottleneck's full buffer. 90 % \
+pub const TABLE_LEGEND: &str = "retx: retransmitted segments, and their share of all. share: of the path's payload capacity. drops: by the bottleneck's full buffer. RTT: the median, and the 99th percentile. 90 % \
     at s: when goodput over half a second first reached 90 % of that capacity; -: never. Each variant made one transfer. trust: whether the emulation was accurate.";
 
 /// The outcome as a text table of at most 80 columns. A row says if its variant failed or cannot be

@@ -68,10 +68,16 @@ fn line(svg: &mut String, (plot, curve): (&Plot, &Curve), frame: &PlotFrame) {
                 marker(curve, (frame.x.at(x), frame.y.clamped(y))),
                 escape(&format!("{}, {}", curve.label, curve.origin.name())),
                 number((y * 100.0).round() / 100.0),
-                number(x),
+                escape(&place_name(plot, x)),
             );
         }
     }
+}
+
+/// A place on the x axis by its name, if it has one.
+fn place_name(plot: &Plot, x: f64) -> String {
+    let name = plot.x.names.get((x - 1.0).max(0.0) as usize);
+    name.cloned().unwrap_or_else(|| number(x))
 }
 
 /// Whether the points of `curve` get a mark each, if they are few.

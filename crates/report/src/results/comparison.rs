@@ -323,6 +323,7 @@ fn about(a: &Side<'_>, b: &Side<'_>, cases: &[Case<'_>]) -> String {
             "{how} There is none, so the files are compared as a whole; for pairs, run both with the same seeds."
         ),
         (_, 0) => how,
+        (_, 1) => format!("{how} 1 transfer has no partner."),
         (_, left) => format!("{how} {left} transfers have no partner."),
     }
 }

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::iter;
 
 use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, Table};
-use sweetspot_units::Duration;
+use sweetspot_units::{Bytes, Duration};
 
 use super::sheet::{DISTRIBUTION, Sheet, distribution, picture_title, spread_out};
 use crate::outcome::{DemoOutcome, VariantOutcome};
@@ -187,10 +187,38 @@ fn round_trips(all: &[TransferRows<'_>]) -> Plot {
 }
 
 /// Each picture with a level that the path sets, if all series are of one path.
-/// The name of an event: a larger window than `before` is no new limit, as in the output of `run`.
-fn step(event: &str, before: Option<f64>, window: Option<f64>) -> &str {
-    let is_raised = before.zip(window).is_some_and(|(before, window)| window > before);
-    if event == "limited" && is_raised { "raised" } else { event }
+/// An event of a transfer, or several in a row that raise its window.
+#[derive(Debug, PartialEq)]
+struct Moment {
+    t_s: f64,
+    words: String,
+}
+
+/// The events among `rows`. Several limits in a row that only grow are one event, as in the output of `run`.
+fn moments(rows: &[&SeriesRow]) -> Vec<Moment> {
+    let events: Vec<(&str, &SeriesRow)> =
+        rows.iter().filter_map(|row| Some((row.event.as_deref()?, *row))).collect();
+    let rises = |a: &(&str, &SeriesRow), b: &(&str, &SeriesRow)| {
+        let windows = a.1.window_bytes.zip(b.1.window_bytes);
+        (a.0, b.0) == ("limited", "limited") && windows.is_some_and(|(a, b)| a <= b)
+    };
+    let moment = |run: &[(&str, &SeriesRow)]| {
+        let ((kind, first), (_, last)) = (*run.first()?, *run.last()?);
+        let bytes =
+            |row: &SeriesRow| row.window_bytes.map(|window| Bytes::from_f64(window).to_string());
+        let words = match (run.len(), bytes(first), bytes(last)) {
+            (1, Some(window), _) => format!("{:.2} s: {kind}, {window}", first.t_s),
+            (many @ 2.., Some(from), Some(to)) => {
+                format!(
+                    "{:.2} to {:.2} s: raised {many} times, {from} to {to}",
+                    first.t_s, last.t_s
+                )
+            }
+            _ => format!("{:.2} s: {kind}", first.t_s),
+        };
+        Some(Moment { t_s: first.t_s, words })
+    };
+    events.chunk_by(rises).filter_map(moment).collect()
 }
 
 #[derive(Debug)]
@@ -207,14 +235,8 @@ impl OverTime {
         let mut window =
             quantity(all, "advertised window, kB", |row| row.window_bytes.map(|w| w / 1e3));
         for (group, (_, rows)) in all.iter().enumerate() {
-            let mut before = None;
-            for row in rows {
-                if let Some(event) = &row.event {
-                    let words =
-                        format!("{:.2} s: {}", row.t_s, step(event, before, row.window_bytes));
-                    window.mark(words, group, MarkPosition::Moment(row.t_s));
-                    before = row.window_bytes.or(before);
-                }
+            for Moment { t_s, words } in moments(rows) {
+                window.mark(words, group, MarkPosition::Moment(t_s));
             }
         }
         OverTime {
@@ -308,11 +330,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_smaller_window_is_a_new_limit() {
-        assert_eq!(step("limited", None, Some(9.0)), "limited");
-        assert_eq!(step("limited", Some(9.0), Some(10.0)), "raised");
-        assert_eq!(step("limited", Some(9.0), Some(8.0)), "limited");
-        assert_eq!(step("holding", Some(9.0), Some(10.0)), "holding");
+    fn limits_that_only_grow_are_one_moment() {
+        let row = |t_s, event: &str, window: Option<f64>| SeriesRow {
+            t_s,
+            event: Some(event.to_owned()),
+            window_bytes: window,
+            ..SeriesRow::default()
+        };
+        let rows = [
+            row(1.0, "limited", Some(2000.0)),
+            row(2.0, "limited", Some(3000.0)),
+            row(3.0, "limited", Some(1000.0)),
+            row(4.0, "holding", None),
+        ];
+        let found = moments(&rows.iter().collect::<Vec<_>>());
+        let words: Vec<&str> = found.iter().map(|moment| moment.words.as_str()).collect();
+        let raised = "1.00 to 2.00 s: raised 2 times, 2 kB to 3 kB";
+        assert_eq!(words, [raised, "3.00 s: limited, 1 kB", "4.00 s: holding"]);
     }
 
     #[test]
