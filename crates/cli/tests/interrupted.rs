@@ -102,7 +102,7 @@ fn an_interrupted_measurement_prints_its_results_so_far_or_says_where_they_are()
     server.wait()?;
     let Some((once, watched)) = once?.zip(watched?) else { return Ok(()) };
     let said = String::from_utf8_lossy(&once.stderr);
-    assert!(said.contains("interrupted; this step ends first"), "{said}");
+    assert!(said.contains("interrupted; after this step, the results"), "{said}");
     assert_eq!(once.status.code(), Some(130), "{said}");
     let card = String::from_utf8_lossy(&once.stdout);
     assert!(card.starts_with("Path to 127.0.0.1:"), "{card}");

@@ -52,7 +52,7 @@ pub fn capacity<'a>(
     let coalesced = busy.iter().filter(|d| d.coalesced).count() * 2 > busy.len();
     let capacity = match (all.iter().map(|(_, d)| d.rate_out).max(), busy.is_empty()) {
         (None, _) if streams.clone().into_iter().next().is_none() => {
-            Finding::unknown("no packet trains were sent")
+            Finding::unknown("the measurement ended before the packet trains")
         }
         (None, _) => Finding::unknown("too few packets of the trains arrived"),
         (Some(max), true) => Finding::unknown(format!(

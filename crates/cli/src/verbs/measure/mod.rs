@@ -205,7 +205,7 @@ fn watched(arguments: &MeasureArguments, interval: Duration, file: &Path) -> End
     }
     let common = &arguments.common;
     if common.server().is_some() {
-        return Err(format!("--watch: {NO_RATE}").into());
+        return Err(UsageError::new(format!("--watch: {NO_RATE}")).into());
     }
     let contact = common.contact()?;
     let directions = arguments.direction.directions();
@@ -311,7 +311,7 @@ impl SharedArguments {
                 ControlFlow::Continue(())
             })
         };
-        let words = "sweetspot: interrupted; this step ends first, then the results so far follow (Ctrl-C again: none)";
+        let words = "sweetspot: interrupted; after this step, the results so far follow (press Ctrl-C again to quit without them)";
         progress::until_stopped(work, || {
             if !self.quiet {
                 err!("{words}");

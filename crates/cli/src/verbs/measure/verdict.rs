@@ -24,7 +24,7 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
     let idle = measured.report.round_trip.median.value();
     let mut lines = Vec::new();
     let mut message = None;
-    let mut remedy = None;
+    let (mut remedy, mut simulated) = (None, None);
     for (place, direction) in measured.report.directions.iter().enumerate() {
         let carried = direction.load.as_ref().and_then(|load| load.goodput.value());
         let rate = match (carried, direction.capacity.value()) {
@@ -48,13 +48,14 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
             line += "; for a window in this direction: --direction up";
         }
         if place == 0 {
-            line += &at_a_window(outlook, carried);
+            simulated = at_a_window(outlook, direction.direction.name(), carried);
             if loaded.is_some_and(|loaded| is_worth_a_window(outlook, carried, loaded)) {
                 remedy = Some("sweetspot tune");
             }
         }
         lines.push(line);
     }
+    lines.extend(simulated);
     if lines.is_empty() {
         // One-sided.
         let idle = idle.map_or("RTT unknown".to_owned(), |idle| ms(idle.as_secs_f64()));
@@ -65,46 +66,38 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
     Verdict { message, lines, remedy }
 }
 
-/// The effect of a window of the right size, as the end of a sentence, or the reason why it is unknown.
-fn at_a_window(outlook: &Outlook, measured: Option<Rate>) -> String {
+/// Simulated TCP with a window of the right size, or the reason why it is unknown.
+fn at_a_window(outlook: &Outlook, way: &str, measured: Option<Rate>) -> Option<String> {
     if outlook.is_upper_bound {
-        return "; random loss was not measured, and the rate of a window depends on it".to_owned();
+        let why = "random loss was not measured, and the rate of a window depends on it";
+        return Some(format!("No window was simulated: {why}."));
     }
-    let Some((window, held)) = outlook.window_bytes.zip(outlook.window.as_ref()) else {
-        return String::new();
-    };
+    let (window, held) = outlook.window_bytes.zip(outlook.window.as_ref())?;
     let window = Bytes::new(window);
-    let (name, rate, rtt) = (held.congestion, known_rate(held, outlook), ms(held.rtt_s));
+    let (name, rate, rtt) = (held.congestion, ranged(held, outlook), ms(held.rtt_s));
     let kernel = outlook.congestion.iter().find(|free| free.congestion == name);
     let free = kernel.map(|free| (Significant::<3>(free.goodput_bps / 1e6), ms(free.rtt_s)));
     let mut words = match (is_slower(held, measured), free) {
         (true, Some((free, _))) if kernel.is_some_and(|kernel| is_slower(kernel, measured)) => {
             format!(
-                "; simulated: {name} is slower with any window, {rate} with {window}, {free} Mbit/s with the kernel's"
+                "{name} is slower with any window: {rate} with {window}, {free} Mbit/s with the kernel's."
             )
         }
-        (true, _) => format!("; simulated: {name} with a window of {window} is slower, {rate}"),
+        (true, _) => format!("{name} with a window of {window} is slower: {rate}."),
         (false, free) => {
-            let with =
-                format!("; simulated: {name} with a window of {window} reaches {rate}, {rtt}");
-            let free = free.map(|(rate, rtt)| format!("; with the kernel's {rate} Mbit/s, {rtt}"));
-            with + &free.unwrap_or_default()
+            let with = format!("with a window of {window}, {name} reaches {rate} at {rtt}");
+            let free = free
+                .map(|(rate, rtt)| format!("; with the kernel's window, {rate} Mbit/s at {rtt}"));
+            format!("{with}{}.", free.unwrap_or_default())
         }
     };
+    if held.goodput_low_bps < SLOWER * held.goodput_bps {
+        words += " The lower end is for random loss just below what the measurement can detect.";
+    }
     if !outlook.assumed.is_empty() {
-        words += &format!(" (assumed, not measured: {})", outlook.assumed.join("; "));
+        words += &format!(" Assumed, not measured: {}.", outlook.assumed.join("; "));
     }
-    words
-}
-
-/// The rate with its interval. Random loss explains a lower end that is well below the mean: few packets bound it badly.
-fn known_rate(held: &Expected, outlook: &Outlook) -> String {
-    let (mean, low) = (held.goodput_bps, held.goodput_low_bps);
-    if outlook.is_upper_bound || low >= SLOWER * mean {
-        return ranged(held, outlook);
-    }
-    let [mean, low] = [mean, low].map(|bps| Significant::<3>(bps / 1e6));
-    format!("{mean} Mbit/s ({low} at the most random loss that the measurement allows)")
+    Some(format!("simulated {way}: {words}"))
 }
 
 /// Whether a window keeps the measured rate and removes more than [`WORTH`] from the round trip under load.
@@ -179,11 +172,12 @@ mod tests {
     fn without_a_measured_loss_no_window_is_promised() {
         let measured = Some(Rate::from_mbit_per_second(20));
         let known = outlook([20.0, 20.0, 20.0]);
-        assert!(at_a_window(&known, measured).contains("window of 250 kB"));
+        let words = |outlook: &Outlook| at_a_window(outlook, "down", measured).unwrap();
+        assert!(words(&known).contains("window of 250 kB"));
         assert!(is_worth_a_window(&known, measured, Duration::from_millis(80)));
 
         let unknown = Outlook { is_upper_bound: true, ..known };
-        let words = at_a_window(&unknown, measured);
+        let words = words(&unknown);
         assert!(words.contains("random loss was not measured"), "{words}");
         assert!(!words.contains("window of"), "{words}");
         assert!(!is_worth_a_window(&unknown, measured, Duration::from_millis(80)));
@@ -199,11 +193,16 @@ mod tests {
             let window = Some(Expected { goodput_low_bps: low * 1e6, ..free });
             Outlook { window, ..outlook }
         };
-        // 15 is less than nine tenths of 20.
-        let words = at_a_window(&at_least(15.0), Some(slow));
-        assert!(words.contains("(15 at the most random loss"), "{words}");
-        assert!(at_a_window(&at_least(19.0), Some(slow)).contains("(19 to 20)"));
-        let words = at_a_window(&at_least(20.0), Some(fast));
+        let words =
+            |low: f64, measured| at_a_window(&at_least(low), "down", Some(measured)).unwrap();
+        // 15 is less than nine tenths of 20, and 19 is not.
+        assert!(
+            words(15.0, slow).contains("(15 to 20)") && words(15.0, slow).contains("random loss")
+        );
+        assert!(
+            words(19.0, slow).contains("(19 to 20)") && !words(19.0, slow).contains("random loss")
+        );
+        let words = words(20.0, fast);
         assert!(words.contains("is slower with any window"), "{words}");
     }
 
