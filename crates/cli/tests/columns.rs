@@ -77,7 +77,7 @@ fn prose_has_80_columns_where_there_is_no_terminal() {
     let mut run = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
     let output = run.args(["run", "@elephants", "--engine", "theory"]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(text.contains("assumed:") && text.contains("mean queueing delay"), "{text}");
+    assert!(text.contains("assumed:") && text.contains("bottleneck: "), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 

@@ -39,6 +39,11 @@ pub fn be_quiet() {
     QUIET.store(true, Ordering::Relaxed);
 }
 
+/// The title of a scenario, or a word for none.
+pub fn title(title: &str) -> &str {
+    if title.is_empty() { "Untitled scenario" } else { title }
+}
+
 /// Whether notes and progress are left out.
 pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)

@@ -14,7 +14,7 @@ use crate::usage_error::UsageError;
 /// A scenario file and overrides of its keys.
 #[derive(Debug, clap::Args)]
 pub struct ScenarioFile {
-    /// A TOML file (man sweetspot-scenario), or @NAME of a scenario that comes with the program, such as @elephants
+    /// A TOML file (man sweetspot-scenario; `-`: standard input), or @NAME of a scenario that comes with the program, such as @elephants
     #[arg(value_name = "SCENARIO")]
     path: PathBuf,
     /// Override a key of the scenario, such as path.buffer=625pkt or transfer.0.sizing=sobas

@@ -35,7 +35,7 @@ Examples:
   sweetspot demo --sizing sobas,kernel+bbr,fixed:2MB+reno --out /tmp/mine
   sweetspot demo --json | python3 -m json.tool | less")]
 pub struct DemoArguments {
-    /// Path to emulate: rate=, rtt=, buffer= and the other keys of `emulate --path`, or a named path such as @lte
+    /// Path to emulate; the data flow up, so up.rate= limits them: rate=, rtt=, buffer= and the other keys of `emulate --path`, or a named path such as @lte
     #[arg(long, value_name = "SPEC|@NAME", default_value = DEMO_PATH)]
     path: WrittenPath,
     /// Move this file instead of incompressible data generated from the path's seed
@@ -45,7 +45,7 @@ pub struct DemoArguments {
     #[arg(long, value_name = "SIZE", default_value = "200MB")]
     size: Bytes,
     /// Variants to compare: SIZING (on cubic) or SIZING+CONGESTION, separated by commas; SIZING is kernel (autotuning),
-    /// bdp (rate x RTT, told in advance), sobas, sobas:paper (as published), fixed:SIZE or max [default:
+    /// bdp (rate x RTT, told in advance), sobas (measures the path, and holds the window that just fills it), sobas:paper (as published), fixed:SIZE or max [default:
     /// kernel+cubic,kernel+bbr,bdp,sobas:paper,sobas]
     #[arg(long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true)]
     #[arg(value_parser = values::variant())]

@@ -37,8 +37,8 @@ pub struct UiArguments {
     json: bool,
 }
 
-const WITHOUT_WEBASSEMBLY: &str = "this program was built without WebAssembly, so the server simulates \
-    for the page; to change that: rustup target add wasm32-unknown-unknown, then build again";
+const WITHOUT_WEBASSEMBLY: &str =
+    "the server simulates for the page, because this program was built without WebAssembly";
 
 pub fn run(arguments: UiArguments) -> Ending {
     for path in &arguments.watch {

@@ -31,7 +31,8 @@ Examples:
   sweetspot run @
 
 `sweetspot run @` lists the scenarios that come with the program; `man
-sweetspot-scenario` describes the file.
+sweetspot-scenario` describes the file, its sizings among them. One of those is
+sobas: it measures the path, and holds the window that just fills it.
 
 Exit codes: 0 the run is complete; 1 it failed, or no transfer moved data in the
 measured time; 2 the command line is wrong; 3 no closed form covers the scenario
@@ -40,7 +41,7 @@ pub struct RunArguments {
     /// A TOML file (man sweetspot-scenario; `-`: standard input), or @NAME of a scenario that comes with the program, such as
     /// @elephants
     scenario: PathBuf,
-    /// How to run it: sim, packet by packet; theory, by closed forms; lab, on this machine's kernel
+    /// How to run it: sim, packet by packet; theory, by closed forms; lab, on this machine's kernel (root, or user namespaces)
     #[arg(long, value_enum, default_value_t = EngineName::Sim)]
     engine: EngineName,
     /// Use this seed instead of the scenario's

@@ -9,10 +9,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Significant, grouped};
 
 /// Prints the outcome.
 pub fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
-    let title = match outcome.scenario.as_str() {
-        "" => "Untitled scenario",
-        title => title,
-    };
+    let title = print::title(&outcome.scenario);
     wrapped(&format!("{title} ({} engine, seed {})", outcome.engine, outcome.seed), "");
     let all = &outcome.transfers;
     let shown = if all.len() > MAX_DETAILED { MAX_DETAILED } else { all.len() };
@@ -155,7 +152,10 @@ fn before(scenario: &Scenario, outcome: &Outcome) -> String {
     match first {
         Some(Duration::ZERO) if outcome.derivation.is_none() => String::new(),
         Some(start) if start >= scenario.warmup + scenario.duration => String::new(),
-        _ => format!(" ({:.1} % before)", outcome.bottleneck.utilisation_before * 100.0),
+        _ => format!(
+            " ({:.1} % before the first transfer)",
+            outcome.bottleneck.utilisation_before * 100.0
+        ),
     }
 }
 
@@ -262,9 +262,11 @@ mod tests {
             before(&scenario, &outcome)
         };
         assert_eq!(before(&[], &Simulator), "");
-        assert!(before(&["transfer.start=1s"], &Simulator).ends_with(" % before)"));
+        assert!(
+            before(&["transfer.start=1s"], &Simulator).ends_with(" % before the first transfer)")
+        );
         // 10 x 0.4 of 10 Mbit/s.
-        assert_eq!(before(&[], &Theory), " (40.0 % before)");
+        assert_eq!(before(&[], &Theory), " (40.0 % before the first transfer)");
     }
 
     #[test]
