@@ -38,7 +38,11 @@ pub fn dispersion(stream: &StreamRecord) -> Option<Dispersion> {
 }
 
 /// The same of what arrived behind the first `passed` packets.
+///
+/// The first packet of a stream does not count if others suffice: hosts that it wakes up handle it later than the ones behind it, in
+/// every stream alike.
 pub(crate) fn dispersion_behind(stream: &StreamRecord, passed: usize) -> Option<Dispersion> {
+    let passed = passed.max(usize::from(stream.arrivals.len() > MIN_PACKETS));
     let arrivals = stream.arrivals.get(passed..)?;
     if arrivals.len() < MIN_PACKETS {
         return None;
@@ -152,6 +156,16 @@ mod tests {
             received: at(1000 + received(i)),
         });
         StreamRecord { sent: n as u32, size: Bytes::new(1250), arrivals: arrivals.collect() }
+    }
+
+    #[test]
+    fn the_first_packet_of_a_stream_may_be_late() {
+        // A packet every 100 us is 100 Mbit/s; the first waits 40 us for a host that sleeps.
+        let late = |n| dispersion(&stream(n, |i| if i == 0 { 40 } else { i * 100 })).unwrap();
+        assert_eq!(late(6).rate_out, Rate::from_mbit_per_second(100));
+        assert_eq!(late(6).packets, 5);
+        // Of four packets, all are needed.
+        assert_eq!(late(4).packets, 4);
     }
 
     #[test]

@@ -331,7 +331,10 @@ mod tests {
         let several =
             found(&[(1, 98.0), (2, 99.0), (3, 97.0), (4, 100.0), (5, 50.0), (6, 98.5)], 4);
         let words = level_words(&several);
-        assert_eq!(words, "Windows tried within 2 % of the highest rate, in packets: 1 to 2, 4, 6.");
+        assert_eq!(
+            words,
+            "Windows tried within 2 % of the highest rate, in packets: 1 to 2, 4, 6."
+        );
         let cliff = level_words(&found(&[(1, 99e6), (2, 100e6), (3, 60e6), (4, 70e6)], 2));
         assert!(
             cliff.ends_with("in packets: 1 to 2; beyond them, 3 gives 60.00 Mbit/s."),
