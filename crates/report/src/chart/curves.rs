@@ -1,6 +1,7 @@
 use std::fmt::Write;
 
 use sweetspot_experiment::plot::{Axis, Curve, Origin, Plot, QuantileBox};
+use sweetspot_units::Significant;
 
 use super::axes::PlotFrame;
 use super::marks;
@@ -188,7 +189,7 @@ fn beyond(svg: &mut String, plot: &Plot, frame: &PlotFrame) {
     let points = || plot.curves.iter().flat_map(|curve| curve.points.iter().copied());
     let right = frame.x.at(frame.x.domain.1) - 4.0;
     let mut say = |y: f64, arrow: char, (value, axis): (f64, &Axis)| {
-        let text = number((value * 100.0).round() / 100.0) + axis.unit();
+        let text = format!("{}{}", Significant::<4>(value), axis.unit());
         let _ = write!(
             svg,
             r#"<text class="outside" x="{right:.1}" y="{y:.1}" text-anchor="end">{arrow} to {text}</text>"#
@@ -196,7 +197,12 @@ fn beyond(svg: &mut String, plot: &Plot, frame: &PlotFrame) {
     };
     let highest = points().map(|p| p.1).fold(f64::NEG_INFINITY, f64::max);
     if highest > frame.y.domain.1 {
-        say(frame.y.at(frame.y.domain.1) + 11.0, '▲', (highest, &plot.y));
+        // Below the ticks of events.
+        say(
+            frame.y.at(frame.y.domain.1) + 11.0 + marks::moments_height(plot),
+            '▲',
+            (highest, &plot.y),
+        );
     }
     let lowest = points().map(|p| p.1).fold(f64::INFINITY, f64::min);
     if lowest < frame.y.domain.0 {

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use sweetspot_experiment::plot::{Curve, MarkPosition, Plot, PublishedMark};
@@ -84,6 +84,14 @@ fn height(curve: &Curve, frame: &PlotFrame, x: f64) -> Option<f64> {
 /// Length of an event's tick, and the most events that one tick names.
 const TICK: f64 = 6.0;
 const NAMED_EVENTS: usize = 4;
+
+/// The height of the rows of ticks for events.
+pub(super) fn moments_height(plot: &Plot) -> f64 {
+    let of_moment =
+        |mark: &PublishedMark| matches!(mark.place, MarkPosition::Moment(_)).then_some(mark.group);
+    let rows: BTreeSet<usize> = plot.marks.iter().filter_map(of_moment).collect();
+    rows.len() as f64 * (TICK + 1.0)
+}
 
 /// Events as ticks along the top edge, a row for each group: thousands of them hide no curve.
 fn moments(svg: &mut String, plot: &Plot, frame: &PlotFrame) {
