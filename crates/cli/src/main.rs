@@ -40,7 +40,10 @@ Examples:
   sweetspot copy dataset me@nas.example.org:archive/
   sweetspot tune run -- curl -O https://example.org/dataset.tar
   sweetspot advise window --rate 10Gbit/s --rtt 80ms
-  sweetspot top")]
+  sweetspot top
+
+`sweetspot COMMAND --help` describes a command with its options and examples;
+`sweetspot generate man DIR` writes the man pages, sweetspot(7) among them.")]
 struct CommandLine {
     #[command(subcommand)]
     verb: Verb,

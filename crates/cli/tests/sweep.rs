@@ -353,10 +353,14 @@ fn closed_forms_that_do_not_cover_a_sweep_end_it_as_they_end_a_run() -> Tested {
         assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
         assert!(stderr(&output).ends_with("; --engine sim runs it\n"), "{}", stderr(&output));
     }
-    // The message begins with the combination at fault.
+    // The message begins with the combination at fault, and the others have their rows.
     let over = "transfer.0.sizing=fixed:50pkt,fixed:100000pkt";
     let sweep = ["sweep", "@elephants", "--engine", "theory", "--over", over];
-    let words = stderr(&sweetspot(directory.path(), &sweep).output()?);
+    let output = sweetspot(directory.path(), &sweep).output()?;
+    assert_eq!(output.status.code(), Some(3));
+    let rows = String::from_utf8(output.stdout.clone())?;
+    assert!(rows.contains("fixed:50pkt") && !rows.contains("fixed:100000pkt"), "{rows}");
+    let words = stderr(&output);
     assert!(
         words.starts_with("sweetspot: transfer.0.sizing=fixed:100000pkt: not covered"),
         "{words}"

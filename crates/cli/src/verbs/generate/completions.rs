@@ -10,6 +10,9 @@ use crate::verbs::Ending;
 Examples:
   sweetspot generate completions bash > \\
       ~/.local/share/bash-completion/completions/sweetspot
+  sweetspot generate completions zsh > \\
+      ~/.zfunc/_sweetspot
+      (with fpath+=(~/.zfunc) before compinit in ~/.zshrc)
   sweetspot generate completions fish > \\
       ~/.config/fish/completions/sweetspot.fish")]
 pub struct GenerateCompletionsArguments {

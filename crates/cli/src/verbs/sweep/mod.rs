@@ -10,6 +10,7 @@ use sweetspot_report::{
     SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, TableFormat, sweep_columns, sweep_table,
 };
 use sweetspot_scenario::Engine;
+use sweetspot_theory::engine::Theory;
 use sweetspot_units::{Duration, Rate};
 
 use super::run::{self, NOT_COVERED};
@@ -48,7 +49,7 @@ Examples:
   sweetspot sweep @elephants --find-best --set path.buffer=313pkt --seeds 4
 
 Exit codes: 0 every run is complete; 1 one failed; 2 the command line is wrong;
-3 no closed form covers a combination (--engine theory).")]
+3 no closed form covers a combination, which is then left out (--engine theory).")]
 pub struct SweepArguments {
     #[command(flatten)]
     file: ScenarioFile,
@@ -143,7 +144,12 @@ fn run_all(arguments: &SweepArguments) -> Ending {
         over,
         seeds: arguments.seeds,
     };
-    let variants = sweep.variants().map_err(|error| blame(arguments, &error))?;
+    let all = sweep.variants().map_err(|error| blame(arguments, &error))?;
+    let count = all.len();
+    let variants = match arguments.engine {
+        EngineName::Theory => covered(&sweep, all)?,
+        EngineName::Sim | EngineName::Lab => all,
+    };
     whole_file::has_place("--out", arguments.out.as_deref())?;
     if let Some(out) = &arguments.out {
         for output in [out, &journal_of(out)] {
@@ -186,7 +192,27 @@ fn run_all(arguments: &SweepArguments) -> Ending {
     if let (Some(out), Some(format)) = (&arguments.out, format) {
         write(out, format, arguments, &sweep, &variants, &points)?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if variants.len() < count { ExitCode::from(NOT_COVERED) } else { ExitCode::SUCCESS })
+}
+
+/// The variants that closed forms cover. Names the others; if no variant is left, fails with the first reason.
+fn covered(sweep: &Sweep, variants: Vec<SweepVariant>) -> Fallible<Vec<SweepVariant>> {
+    let (mut covered, mut errors) = (Vec::new(), Vec::new());
+    for variant in variants {
+        match sweep.run(std::slice::from_ref(&variant), &Theory, Workers::ONE) {
+            Err(error @ StudyError::PointNotCovered { .. }) => errors.push(error),
+            // Another error is for the sweep itself.
+            _ => covered.push(variant),
+        }
+    }
+    let mut errors = errors.into_iter();
+    if covered.is_empty()
+        && let Some(first) = errors.next()
+    {
+        return Err(first.into());
+    }
+    errors.for_each(|error| err!("sweetspot: {error}; it is left out, and --engine sim runs it"));
+    Ok(covered)
 }
 
 fn wrong_over(error: impl std::fmt::Display) -> UsageError {
