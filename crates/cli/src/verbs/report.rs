@@ -22,7 +22,10 @@ Examples:
   sweetspot report before.json after.json --out both.html
   sweetspot report run.parquet other-run.parquet
   sweetspot report demo-out/outcome.json --svg pictures
-  sweetspot report sweep.json --theme print --svg pictures")]
+  sweetspot report sweep.json --theme print --svg pictures
+
+Exit codes: 0 the page is written; 1 a file could not be read or written; 2 the
+command line is wrong.")]
 pub struct ReportArguments {
     /// Files of run --out or --series (curves only, without the path's rate, buffer and title), sweep --out (JSON, CSV or
     /// Parquet), demo (outcome.json), send or serve --series; `-` reads JSON from standard input; two files of runs or

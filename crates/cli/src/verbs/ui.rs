@@ -23,7 +23,10 @@ Examples:
       shows a transfer while it runs
   sweetspot ui --watch tune.jsonl --watch sweep.parquet.journal
       shows the actions of tune --events tune.jsonl and the progress of
-      sweep --out sweep.parquet")]
+      sweep --out sweep.parquet
+
+Exit codes: 0 a signal ended it; 1 it could not start; 2 the command line is
+wrong.")]
 pub struct UiArguments {
     /// A file that a running program writes (send --series, serve --series, tune --events), or
     /// the journal beside sweep --out; it need not exist yet
