@@ -62,6 +62,17 @@ fn read(path: PathBuf) -> String {
     fs::read_to_string(path).unwrap()
 }
 
+/// The second reader would get nothing, and overwrite the file with nothing.
+#[test]
+fn standard_input_is_used_once() {
+    let scratch = source(&[("a.txt", "precious")]);
+    for list in ["-", "/dev/stdin"] {
+        let ended = copy(scratch.path(), &["--files-from", list, "-", "src/a.txt"]);
+        ended.ends(2, &["standard input can be used only once"]);
+        assert_eq!(read(scratch.path().join("src/a.txt")), "precious");
+    }
+}
+
 #[test]
 fn neither_a_file_nor_a_link_takes_the_place_of_a_pipe_a_socket_or_a_device() {
     let scratch = source(&[("f", "1"), ("whole", "2")]);

@@ -12,7 +12,7 @@ use super::Ending;
 use super::serve::{self, LogOptions, listening};
 use super::transfer::{
     ConnectionArguments, ContactArguments, OutputArguments, PathArguments, TransferReporter,
-    files_from, is_ticket, sizing_of_path,
+    files_from, is_ticket, one_standard_input, sizing_of_path,
 };
 use crate::option_hints::Asker;
 use sweetspot_program::print::Shown;
@@ -168,6 +168,9 @@ pub fn run(mut arguments: SendArguments) -> Ending {
     if named.is_some() {
         arguments.paths.pop();
     }
+    let lists = [arguments.contact.ticket_file(), arguments.choice.files_from.as_deref()];
+    let sources = arguments.paths.iter().map(Path::new);
+    one_standard_input(sources.chain(lists.into_iter().flatten()))?;
     let contact = arguments.contact.contact(named.as_deref())?;
     if arguments.paths.iter().any(|path| path.is_empty()) {
         let wrong = "an argument is empty: expected SOURCE... and a ticket; is a variable unset?";

@@ -68,6 +68,21 @@ fn what_is_no_ticket_is_said() {
 }
 
 #[test]
+fn standard_input_holds_one_of_content_list_and_ticket() {
+    for arguments in [
+        &["-", "--ticket-file", "-"][..],
+        &["src", "--ticket-file", "-", "--files-from", "-"],
+        &["-", "--files-from", "-", "--offer"],
+    ] {
+        let mut command = Command::new(SWEETSPOT);
+        command.arg("send").args(arguments).stdin(Stdio::null());
+        let ended = run(command);
+        ended.failed_saying(&["standard input can be used only once"]);
+        assert_eq!(ended.code, Some(2));
+    }
+}
+
+#[test]
 fn a_receiver_that_is_not_there_is_said() {
     let serve = Serve::start(&[]);
     let ticket = serve.ticket.clone();

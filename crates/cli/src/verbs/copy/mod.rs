@@ -25,7 +25,7 @@ use route::{Route, copy_with};
 
 use super::Ending;
 use super::send::ChoiceArguments;
-use super::transfer::{ConnectionArguments, OutputArguments, sizing};
+use super::transfer::{ConnectionArguments, OutputArguments, one_standard_input, sizing};
 use crate::option_hints::Asker;
 use sweetspot_program::usage_error::{self, UsageError};
 
@@ -134,6 +134,8 @@ pub fn run(arguments: CopyArguments) -> Ending {
         let wrong = "`copy` does not write to standard output: use `send --offer` and `receive TICKET -`, or name the file ./-";
         return Ok(usage_error::said(wrong));
     }
+    let sources = paths.iter().filter(|_| host.is_none()).map(PathBuf::as_path);
+    one_standard_input(sources.chain(arguments.choice.files_from.as_deref()))?;
     let (far, target) = match (host, destination) {
         (Some(_), Operand::There { .. }) => {
             return Err(UsageError::new(

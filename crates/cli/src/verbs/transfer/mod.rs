@@ -176,6 +176,11 @@ pub struct ContactArguments {
 }
 
 impl ContactArguments {
+    /// The file that holds the ticket.
+    pub fn ticket_file(&self) -> Option<&Path> {
+        self.ticket_file.as_deref()
+    }
+
     /// Whether an option or the environment names the peer, in place of a ticket as an argument.
     pub fn names_peer(&self) -> bool {
         self.code.is_some()
@@ -202,6 +207,16 @@ impl ContactArguments {
             TicketProof::Secret { .. } => None,
         };
         Ok(Some(Contact::Ticket(Box::new(ticket), own)))
+    }
+}
+
+/// Rejects standard input in more than one of `places`: only the first reader would get its content.
+pub fn one_standard_input<'a>(places: impl Iterator<Item = &'a Path>) -> Result<(), UsageError> {
+    let is_standard_input =
+        |place: &&Path| [Path::new("-"), Path::new("/dev/stdin")].contains(place);
+    match places.filter(is_standard_input).count() {
+        0 | 1 => Ok(()),
+        _ => Err(UsageError::new("standard input can be used only once; name a file instead")),
     }
 }
 
