@@ -21,7 +21,7 @@ const BAR_COLUMNS: usize = 23;
 const SILENCE_S: f64 = 5.0;
 /// The width of a terminal that does not say it, as `indicatif` draws there.
 const UNKNOWN_COLUMNS: usize = 80;
-/// The longest name before a bar: with it, rate and time left fit into 60 columns.
+/// The longest name before a bar: with it, rate and state fit into 60 columns.
 const NAME_COLUMNS: usize = 14;
 /// Share of the newest row in the running average of the rate: with 20 rows per second an average
 /// over about a second.
@@ -105,6 +105,7 @@ impl TransferProgress {
             true => vec![format!("no data for {silent_s:.0} s")],
             false => describe(&known, size, self.files, Rate::from_f64(rate)),
         };
+        let state = row.phase.as_deref().filter(|_| silent_s < SILENCE_S);
         match &mut self.shown {
             Shown::Bar(bar) => {
                 let name = bar.prefix().chars().count();
@@ -113,11 +114,11 @@ impl TransferProgress {
                 if size.is_some() {
                     bar.set_style(style(BAR));
                     bar.set_position(row.bytes);
-                    bar.set_message(whole_parts(&facts, room(BAR_COLUMNS)));
+                    bar.set_message(fitted(&facts, state, room(BAR_COLUMNS)));
                 } else {
                     bar.set_style(style(NO_BAR));
                     let moved = [vec![Bytes::new(row.bytes).to_string()], facts].concat();
-                    bar.set_message(whole_parts(&moved, room(GAP.len())));
+                    bar.set_message(fitted(&moved, state, room(GAP.len())));
                 }
                 None
             }
@@ -127,7 +128,8 @@ impl TransferProgress {
                     Some(size) => format!("{:.0} %", 100.0 * row.bytes as f64 / size.as_f64()),
                     None => Bytes::new(row.bytes).to_string(),
                 };
-                Some(format!("{}: {done}  {}", self.name, facts.join(GAP)))
+                let line = fitted(&facts, state, usize::MAX);
+                Some(format!("{}: {done}  {line}", self.name))
             }
             Shown::Lines { .. } => None,
         }
@@ -158,7 +160,18 @@ fn shortened(name: &str) -> String {
     format!("…{end}")
 }
 
-/// Rate, time left, files, window, round trip and phase, as far as they are known, the most important first.
+/// As many whole `facts` as fit into `columns`, and the state of the window behind them, in place of the last ones.
+fn fitted(facts: &[String], state: Option<&str>, columns: usize) -> String {
+    let end = state.map(|state| format!("{GAP}{state}")).unwrap_or_default();
+    let room = columns.saturating_sub(end.chars().count());
+    // The most important fact comes first.
+    match whole_parts(facts, room) {
+        line if line.is_empty() => whole_parts(facts, columns),
+        line => line + &end,
+    }
+}
+
+/// Rate, time left, files, window and round trip, as far as they are known, the most important first.
 fn describe(
     row: &SeriesRow,
     size: Option<Bytes>,
@@ -185,7 +198,6 @@ fn describe(
     facts.extend(window.map(|window| format!("window {}", Bytes::new(window))));
     let rtt = row.rtt_s.map(|rtt| Duration::from_micros((rtt * 1e6) as u64));
     facts.extend(rtt.map(|rtt| format!("rtt {rtt}")));
-    facts.extend(row.phase.clone());
     facts
 }
 
@@ -218,7 +230,7 @@ mod tests {
         let size = Some(Bytes::new(100_000_000));
         let facts = describe(&row(1.0), size, Some((3, Some(7))), Rate::from_mbit_per_second(100));
         let all = "100 Mbit/s  eta 6s  3 of 7 files  window 1.25 MB  rtt 100.5 ms  holding";
-        assert_eq!(facts.join(GAP), all);
+        assert_eq!(fitted(&facts, Some("holding"), 200), all);
     }
 
     /// 25 MB of 26 MB at 100 Mbit/s: 80 ms are left.
@@ -236,7 +248,7 @@ mod tests {
     fn a_window_that_was_not_sampled_yet_is_left_out() {
         let first = SeriesRow { window_bytes: Some(0), ..row(1.0) };
         let facts = describe(&first, None, None, Rate::from_mbit_per_second(100));
-        assert_eq!(facts.join(GAP), "100 Mbit/s  rtt 100.5 ms  holding");
+        assert_eq!(facts.join(GAP), "100 Mbit/s  rtt 100.5 ms");
     }
 
     /// A bar on a terminal of `width` columns.
@@ -274,12 +286,12 @@ mod tests {
             let line = drawn(width, columns);
             assert_eq!(line, format!("…026-11.tar.gz [===>        ]  25 %  {facts}"));
         };
-        of(60, || Some(60), "100 Mbit/s  eta 6s");
-        of(80, || Some(80), "100 Mbit/s  eta 6s  window 1.25 MB");
+        of(60, || Some(60), "100 Mbit/s  holding");
+        of(80, || Some(80), "100 Mbit/s  eta 6s  window 1.25 MB  holding");
         let all = "100 Mbit/s  eta 6s  window 1.25 MB  rtt 100.5 ms  holding";
         of(120, || Some(120), all);
         // A terminal that does not say its width counts as one of 80 columns.
-        of(80, || None, "100 Mbit/s  eta 6s  window 1.25 MB");
+        of(80, || None, "100 Mbit/s  eta 6s  window 1.25 MB  holding");
         // A width that is not known, or has changed since, breaks no line either.
         let line = drawn(60, || None);
         assert_eq!(line.chars().count(), 60, "{line}");
