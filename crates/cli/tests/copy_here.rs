@@ -83,9 +83,10 @@ fn neither_a_file_nor_a_link_takes_the_place_of_a_pipe_a_socket_or_a_device() {
     fs::create_dir_all(&there).unwrap();
     let names = ["f", "link", "whole-too"];
     names.iter().for_each(|name| mkfifo(&there.join(name)));
-    // Names of links come with the counts alone.
-    let said = ["src/f is a pipe", "src/link is a pipe", "and 1 more that were not moved"];
-    copy(dir, &["src", "there"]).ends(23, &said);
+    let said = ["src/f is a pipe", "src/link is a pipe", "src/whole-too is a pipe"];
+    let ended = copy(dir, &["src", "there"]);
+    ended.ends(23, &said);
+    assert!(!ended.stderr.contains("more"), "{ended:?}");
     assert_eq!(read(there.join("whole")), "2");
     copy(dir, &["-n", "src/f", "there/src"]).ends(1, &["f is a pipe and was left unchanged"]);
     for name in names {
@@ -108,6 +109,25 @@ fn neither_a_file_nor_a_link_takes_the_place_of_a_pipe_a_socket_or_a_device() {
         assert!(kind.is_char_device());
     } else {
         sweetspot_testing::skipped("a device is tested as root only");
+    }
+}
+
+/// Two files and a further name of the second, each with a directory in its place.
+#[test]
+fn each_failure_is_named_where_everything_fails() {
+    let scratch = source(&[("a", "1"), ("b", "22")]);
+    let (dir, source) = (scratch.path(), scratch.path().join("src"));
+    fs::hard_link(source.join("b"), source.join("c")).unwrap();
+    for name in ["a", "b", "c"] {
+        fs::create_dir_all(dir.join("there").join(name).join("full")).unwrap();
+    }
+    let ended = copy(dir, &["--json", "src/", "there"]);
+    ended.ends(1, &["nothing was transferred: 3 failed"]);
+    let told: serde_json::Value = serde_json::from_str(ended.stdout.trim()).unwrap();
+    assert_eq!((told["failed"].as_u64(), told["failures"].as_array().unwrap().len()), (Some(3), 3));
+    for name in ["a", "b", "c"] {
+        let named = |line: &&str| line.starts_with(&format!("sweetspot: there/{name}"));
+        assert_eq!(ended.stderr.lines().filter(named).count(), 1, "{name} in {ended:?}");
     }
 }
 

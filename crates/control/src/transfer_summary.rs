@@ -68,6 +68,9 @@ pub struct TransferSummary {
     pub reconnects: u32,
     /// Why files were not moved, one line each; the first hundred.
     pub failures: Vec<String>,
+    /// Whether the receiver refused any of them; only the sender knows.
+    #[serde(skip)]
+    pub some_refused: bool,
     /// Whether this was a dry run, which moves nothing.
     #[serde(default, skip_serializing_if = "is_false")]
     pub dry_run: bool,
@@ -202,6 +205,7 @@ impl TransferSummary {
             streams: receiver.streams,
             reconnects: end.reconnects,
             failures: end.failures.to_vec(),
+            some_refused: false,
             dry_run: false,
             would_move: Vec::new(),
             would_change: Vec::new(),

@@ -44,6 +44,7 @@ fn the_names_in_a_transfers_summary_are_those_that_programs_know() {
         retransmitted_segments: 0,
         limits: Vec::new(),
         saved_bytes: 0,
+        unlisted: 0,
     };
     let summary = TransferSummary::new(own, receiver, Some(sender));
     // 1000 bytes in a second are 8000 bits per second.

@@ -111,6 +111,7 @@ impl Raw {
             retransmitted_segments: 0,
             limits: vec![],
             saved_bytes: 0,
+            unlisted: 0,
         })
     }
 

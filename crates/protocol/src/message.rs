@@ -282,6 +282,9 @@ pub struct SenderSummary {
     /// Bytes of content that compression kept off the path.
     #[serde(default)]
     pub saved_bytes: u64,
+    /// Entries that the sender could not read, so that it never listed them.
+    #[serde(default)]
+    pub unlisted: u64,
 }
 
 /// The body of a frame is not a message. Holds the JSON reader's reason.

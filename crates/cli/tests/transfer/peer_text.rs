@@ -95,6 +95,7 @@ const SENDER: [(&str, Step); 8] = [
             retransmitted_segments: 0,
             limits: vec![text()],
             saved_bytes: 0,
+            unlisted: 0,
         }));
     }),
     ("a message of an unknown kind", |raw| {

@@ -218,6 +218,7 @@ mod tests {
             retransmitted_segments: 0,
             limits: vec![],
             saved_bytes: 0,
+            unlisted: 0,
         })
     }
 

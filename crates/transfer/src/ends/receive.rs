@@ -260,13 +260,15 @@ impl<'a> Receiving<'a> {
         closing: Option<SenderSummary>,
         cpu: Duration,
     ) -> Result<TransferSummary> {
-        let (counts, failures, content, _) = self.files.summary();
+        let (counts, mut failures, content, _) = self.files.summary();
         let moved_nothing = self.files.moved_nothing();
         let dry_run = self.files.take_dry_run();
-        let reason = TransferError::first_of(&failures, counts.failed);
-        if let Some(reason) = reason.filter(|_| moved_nothing && dry_run.is_empty()) {
-            return Err(TransferError::NothingMoved(reason));
+        if moved_nothing && dry_run.is_empty() {
+            let count = counts.failed;
+            return Err(TransferError::NothingMoved { failures, count, by_peer: false });
         }
+        let unlisted = closing.as_ref().map_or(0, |closing| closing.unlisted);
+        failures.extend(left_out_there(unlisted));
         let end = OwnAccount {
             role: Role::Receiver,
             peer: self.channel.peer(),
@@ -279,6 +281,7 @@ impl<'a> Receiving<'a> {
             failures: &failures,
         };
         let mut summary = TransferSummary::new(end, summary, closing);
+        summary.files.failed = summary.files.failed.saturating_add(unlisted);
         summary.deleted = deleted;
         if self.offer.dry_run {
             dry_run.conclude(&mut summary);
@@ -393,4 +396,14 @@ impl<'a> Receiving<'a> {
             )
         })
     }
+}
+
+/// The line about entries that the sender could not read; their paths are the sender's own.
+fn left_out_there(count: u64) -> Option<String> {
+    let entries = if count == 1 { "entry" } else { "entries" };
+    (count > 0).then(|| {
+        format!(
+            "the sender left out {count} {entries} that it could not read; its messages name them"
+        )
+    })
 }

@@ -451,12 +451,14 @@ impl Server {
             && !self.connection_table.is_closing()
             && match &ended.result {
                 Ok(summary) => {
-                    summary.dry_run || summary.files.failed > 0 && (sends || !ended.wrote)
+                    // No other receiver mends a failure of the sender.
+                    let is_mendable = if sends { summary.some_refused } else { !ended.wrote };
+                    summary.dry_run || summary.files.failed > 0 && is_mendable
                 }
                 Err(error) if sends => error.is_peers_doing(),
                 Err(error) if error.is_of_the_path() => false,
                 // Its reader may have ended: nothing more can be written there.
-                Err(TransferError::NothingMoved(_)) if self.work.writes_to_output() => false,
+                Err(TransferError::NothingMoved { .. }) if self.work.writes_to_output() => false,
                 Err(error) if !ended.wrote => !error.is_fault(),
                 Err(error) => error.is_peers_doing() && !self.work.writes_to_output(),
             }

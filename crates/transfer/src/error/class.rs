@@ -3,16 +3,24 @@
 use super::TransferError;
 
 impl TransferError {
-    /// Whether the peer needs no message: it gave its own reason, or it is gone.
-    pub fn is_peers_doing(&self) -> bool {
+    /// Whether the peer refused the transfer, or everything in it.
+    pub fn is_refusal(&self) -> bool {
         matches!(
             self,
-            TransferError::PeerGone { .. }
-                | TransferError::Silent { .. }
-                | TransferError::TooSlow(_)
-                | TransferError::PeerFailed(_)
-                | TransferError::Refused(_)
+            TransferError::Refused(_) | TransferError::NothingMoved { by_peer: true, .. }
         )
+    }
+
+    /// Whether the peer needs no message: it gave its own reason, or it is gone.
+    pub fn is_peers_doing(&self) -> bool {
+        self.is_refusal()
+            || matches!(
+                self,
+                TransferError::PeerGone { .. }
+                    | TransferError::Silent { .. }
+                    | TransferError::TooSlow(_)
+                    | TransferError::PeerFailed(_)
+            )
     }
 
     /// Whether this end failed or the peer broke the protocol: no other name or option would mend that.

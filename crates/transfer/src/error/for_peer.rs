@@ -21,8 +21,8 @@ impl TransferError {
             }
             E::NothingToSend(_) => "the sender has nothing to send".into(),
             E::SameName(_) => "several of the sender's files have the same name".into(),
-            E::NothingMoved(_) => {
-                "nothing could be moved; the messages at the other end say why".into()
+            E::NothingMoved { .. } => {
+                "nothing could be transferred; the messages at the other end say why".into()
             }
             E::Pattern { .. } => "the command line at the other end is wrong".into(),
             E::Directory { source, .. } => because("the receiver cannot use its directory", source),
@@ -148,7 +148,7 @@ mod tests {
             E::Exists(path()),
             E::InUse(path()),
             E::NotADirectory(path()),
-            E::NothingMoved(text()),
+            E::NothingMoved { failures: vec![text()], count: 1, by_peer: false },
             E::IsDirectory(path()),
             E::Special { path: path(), what: "device" },
             E::Dotfile(path()),

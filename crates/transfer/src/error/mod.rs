@@ -54,6 +54,16 @@ pub(crate) fn system(error: &io::Error) -> String {
     number.and_then(|number| text.strip_suffix(&number)).unwrap_or(&text).to_owned()
 }
 
+fn nothing_moved(failures: &[String], count: u64) -> String {
+    let first = failures.first().map_or("nothing was transferred", String::as_str);
+    match count {
+        0 | 1 => Printable(first).to_string(),
+        _ => {
+            format!("nothing was transferred; the first of {count} failures: {}", Printable(first))
+        }
+    }
+}
+
 /// Why a transfer or a server failed. The message is one line that names the thing, the reason and the next step.
 ///
 /// Of a file that is transferred, a variant holds the name that both ends know, relative to the receiver's directory and escaped for
@@ -128,14 +138,14 @@ pub enum TransferError {
     NotAskedFor(String),
     /// A name begins with a dot, in a directory that no transfer of this process made.
     #[error(
-        "{} was refused: a name that begins with a dot may configure programs", Printable(.0)
+        "{}: a name that begins with a dot may configure programs", Printable(.0)
     )]
     Dotfile(PathBuf),
     /// A symbolic link leads out of the directory.
-    #[error("{} was refused: it is a symbolic link that leads out of the receiver's directory; send the file itself", Printable(.0))]
+    #[error("{}: a symbolic link that leads out of the receiver's directory; send the file itself", Printable(.0))]
     LeadsOut(PathBuf),
     /// A further name of a file that the sender did not bring.
-    #[error("{} was refused: it is a hard link to a file that did not arrive; send it by itself", Printable(.0))]
+    #[error("{}: a hard link to a file that did not arrive; send it by itself", Printable(.0))]
     ForeignLink(PathBuf),
     /// Owners were asked for, where this process may not set them.
     #[error(
@@ -148,9 +158,16 @@ pub enum TransferError {
     /// The receiver ended without confirming this many files.
     #[error("the receiver did not confirm {0} of the files; start the transfer again")]
     Unconfirmed(usize),
-    /// Nothing was moved at all. Holds the first reason.
-    #[error("{}", Printable(.0))]
-    NothingMoved(String),
+    /// Nothing was transferred at all.
+    #[error("{}", nothing_moved(.failures, *.count))]
+    NothingMoved {
+        /// The reasons, one line each; the first hundred.
+        failures: Vec<String>,
+        /// How many entries failed.
+        count: u64,
+        /// Whether the peer refused some of them.
+        by_peer: bool,
+    },
     /// A device, a pipe or a socket has that name; or the user of this end named a symbolic link.
     #[error("{} is a {what} and was left unchanged; name another file or directory", Printable(.path))]
     Special {
@@ -462,15 +479,6 @@ impl TransferError {
         }
         let line = self.to_string();
         line.strip_suffix(RESUME).map_or(line.clone(), str::to_owned)
-    }
-
-    /// The reason why a transfer moved nothing: the first of its `failures`, and their number.
-    pub(crate) fn first_of(failures: &[String], count: u64) -> Option<String> {
-        let first = failures.first()?;
-        Some(match count {
-            0 | 1 => first.clone(),
-            _ => format!("nothing was moved; the first of {count} failures: {first}"),
-        })
     }
 
     /// For `map_err`: a system call for `what` failed.

@@ -191,7 +191,7 @@ impl Job {
             let ticket = server.ticket();
             let contact = ticket.clone().into();
             let moved = self.move_over(&contact, Role::Receiver, Duration::ZERO, false, reporter);
-            let is_refused = matches!(moved, Err(TransferError::Refused(_)));
+            let is_refused = moved.as_ref().is_err_and(TransferError::is_refusal);
             // Both ends are here: the receiver's own words name the file and the reason, and come a moment later.
             let deadline = clock::now() + OWN_WORDS_TIMEOUT;
             while is_refused && !served.is_finished() && clock::now() < deadline {
@@ -199,8 +199,8 @@ impl Job {
             }
             server.stop();
             match (moved, served.join()) {
-                (Err(TransferError::Refused(_)), Ok(Err(own)))
-                    if !matches!(own, TransferError::Interrupted) =>
+                (Err(_), Ok(Err(own)))
+                    if is_refused && !matches!(own, TransferError::Interrupted) =>
                 {
                     Err(own.into())
                 }

@@ -91,7 +91,8 @@ impl ServerObserver for ServerReporter {
                 self.reporter.outcome(&TransferSummary { client, ..outcome.clone() });
             }
             Err(error) => {
-                self.print(&error.to_string());
+                let counted = self.reporter.all_failed(error);
+                self.print(&counted.unwrap_or_else(|| error.to_string()));
                 self.reporter.failure_of(error, began);
             }
         }

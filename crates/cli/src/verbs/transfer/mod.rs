@@ -390,13 +390,7 @@ impl TransferReporter {
             let outcome = self.of_the_path(outcome);
             self.print(&in_words(&outcome, self.leaves_existing, self.rate_limit));
         }
-        for failure in &outcome.failures {
-            self.print(failure);
-        }
-        let named = outcome.failures.len() as u64;
-        if outcome.files.failed > named {
-            self.print(&format!("and {} more that were not moved", outcome.files.failed - named));
-        }
+        self.failed_entries(&outcome.failures, outcome.files.failed);
         if let Some(line) = skipped(&outcome.skipped).filter(|_| !self.quiet) {
             self.print(&line);
         }
@@ -414,6 +408,27 @@ impl TransferReporter {
         printed
     }
 
+    /// Names entries that failed, and counts the rest of `count`.
+    fn failed_entries(&self, lines: &[String], count: u64) {
+        lines.iter().for_each(|line| self.print(line));
+        match count.saturating_sub(lines.len() as u64) {
+            0 => {}
+            1 => self.print("and 1 more that was not transferred"),
+            more => self.print(&format!("and {more} more that were not transferred")),
+        }
+    }
+
+    /// If `error` says that several entries failed and nothing else came, names them and returns their count in words.
+    pub fn all_failed(&self, error: &(dyn Error + 'static)) -> Option<String> {
+        match error.downcast_ref() {
+            Some(TransferError::NothingMoved { failures, count, .. }) if *count > 1 => {
+                self.failed_entries(failures, *count);
+                Some(format!("nothing was transferred: {count} failed"))
+            }
+            _ => None,
+        }
+    }
+
     /// Reports how a transfer ended, as the end of a verb.
     pub fn finish(&self, result: Fallible<TransferSummary>) -> Ending {
         match result {
@@ -424,7 +439,10 @@ impl TransferReporter {
             }
             Err(error) => {
                 self.failure(error.as_ref());
-                Err(self.classed(error))
+                match self.all_failed(error.as_ref()) {
+                    Some(counted) => Err(counted.into()),
+                    None => Err(self.classed(error)),
+                }
             }
         }
     }
@@ -445,7 +463,7 @@ impl TransferReporter {
     /// Prints the failure of a transfer as JSON, if wanted.
     pub fn failure(&self, error: &(dyn Error + 'static)) {
         if self.json {
-            self.json(&serde_json::json!({ "error": option_hints::of(error, self.screen.asker) }));
+            self.json(&self.error_object(error));
         }
     }
 
@@ -453,9 +471,23 @@ impl TransferReporter {
     pub fn failure_of(&self, error: &TransferError, began: Option<(Option<String>, SocketAddr)>) {
         let Some((client, peer)) = began else { return self.failure(error) };
         if self.json {
-            let error = self.hinted(error);
-            self.json(&serde_json::json!({ "error": error, "client": client, "peer": peer }));
+            let mut object = self.error_object(error);
+            object["client"] = client.into();
+            object["peer"] = peer.to_string().into();
+            self.json(&object);
         }
+    }
+
+    /// The error, and the reasons one by one where everything failed.
+    fn error_object(&self, error: &(dyn Error + 'static)) -> serde_json::Value {
+        let asker = self.screen.asker;
+        let mut object = serde_json::json!({ "error": option_hints::of(error, asker) });
+        if let Some(TransferError::NothingMoved { failures, count, .. }) = error.downcast_ref() {
+            let lines = failures.iter().map(|line| with_options(line, asker).into_owned());
+            object["failures"] = lines.collect();
+            object["failed"] = (*count).into();
+        }
+        object
     }
 
     /// Prints an object. Returns false, and says why, if standard output did not take it.

@@ -55,6 +55,7 @@ impl Sending<'_> {
             retransmitted_segments: retransmitted,
             limits: limits.into_iter().map(String::into).collect(),
             saved_bytes: self.files.saved().get(),
+            unlisted: self.files.unlisted(),
         })
     }
 

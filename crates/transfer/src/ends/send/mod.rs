@@ -314,6 +314,7 @@ impl Sending<'_> {
         summary.special_bits_dropped = self.files.special_bits();
         summary.present_bytes = self.files.present().get();
         summary.grown = self.files.grown_names();
+        summary.some_refused = self.files.some_refused();
         Ok(summary)
     }
 

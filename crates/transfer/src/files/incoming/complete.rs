@@ -1,8 +1,9 @@
 //! The end of a transfer at its receiver: further names, directories, and all of it on the disk.
 
+use sweetspot_protocol::record::FileResult;
 use sweetspot_protocol::{DirectoryStatus, ProtocolError, RelativePath};
 
-use super::kept::LateDirectory;
+use super::kept::{LateDirectory, shortened};
 use super::name_list::Announced;
 use super::state::{Fate, SmallFiles};
 use super::{Destination, IncomingFiles};
@@ -47,7 +48,7 @@ impl IncomingFiles {
             }
             match made {
                 Ok(new) => lock(&self.state).count(Fate::of_link(new)),
-                Err(error) => self.note_failure(&path.to_string(), &error.to_string()),
+                Err(error) => self.note_late_failure(number, &path, &error),
             }
         }
         self.prune(target);
@@ -59,7 +60,7 @@ impl IncomingFiles {
                 Ok(true) if !new => lock(&self.state).count(Fate::Updated),
                 Ok(_) => {}
                 Err(error) => {
-                    self.note_failure(&path.to_string(), &target::failed(&path, error).to_string());
+                    self.note_late_failure(number, &path, &target::failed(&path, error));
                 }
             }
         }
@@ -74,6 +75,13 @@ impl IncomingFiles {
             _ => target.sync(),
         };
         synced.map_err(TransferError::system("writing to disk"))
+    }
+
+    /// An entry failed after its answer: its result tells the sender.
+    fn note_late_failure(&self, entry: u32, path: &RelativePath, error: &TransferError) {
+        self.note_failure(&path.to_string(), &error.to_string());
+        let outcome = Err(shortened(error.for_peer()).into());
+        lock(&self.state).results.push(FileResult { entry, outcome });
     }
 
     /// Gives the directory itself the sender's time, and if a transfer of this process made it, also the mode and owner. An

@@ -74,6 +74,8 @@ struct OutgoingState {
     files: u64,
     totals: Option<(u64, Bytes)>,
     failures: Failures,
+    /// How many of them the receiver never heard of.
+    unlisted: u64,
     /// Pipes, sockets and devices.
     skipped: BoundedLines,
     /// Files that grew while they were read.
@@ -181,7 +183,9 @@ impl OutgoingFiles {
 
     /// Something cannot be sent, for this reason.
     pub fn left_out(&self, reason: String) {
-        lock(&self.state).failures.add(reason);
+        let mut state = lock(&self.state);
+        state.unlisted += 1;
+        state.failures.add(reason);
     }
 
     /// A pipe, a socket or a device was listed, which is not moved.
@@ -293,12 +297,27 @@ impl OutgoingFiles {
         }
         counts.failed = counts.failed.max(state.failures.count);
         let moves_nothing = counts.present() == 0 && state.dry_run.is_empty();
-        let failures = &state.failures.lines;
-        match TransferError::first_of(failures, counts.failed).filter(|_| moves_nothing) {
-            Some(reason) if state.refused => Err(TransferError::Refused(reason.as_str().into())),
-            Some(reason) => Err(TransferError::NothingMoved(reason)),
-            None => Ok(failures.clone()),
+        let failures = state.failures.lines.clone();
+        match failures.as_slice() {
+            [reason] if moves_nothing && state.refused && counts.failed == 1 => {
+                Err(TransferError::Refused(reason.as_str().into()))
+            }
+            [_, ..] if moves_nothing => {
+                let (count, by_peer) = (counts.failed, state.refused);
+                Err(TransferError::NothingMoved { failures, count, by_peer })
+            }
+            _ => Ok(failures),
         }
+    }
+
+    /// Whether the receiver refused anything.
+    pub fn some_refused(&self) -> bool {
+        lock(&self.state).refused
+    }
+
+    /// How many entries were never listed, because this end could not read them.
+    pub fn unlisted(&self) -> u64 {
+        lock(&self.state).unlisted
     }
 
     /// Whether nothing more of a file is wanted.
