@@ -50,7 +50,13 @@ const HINTS: &[Hint] = &[
     (
         "begins with a dot may configure programs",
         "allow such names with --dotfiles at the receiver (for a client: rights=dotfiles)",
-        &[A::Send, A::Offer, A::Receive, A::Serve],
+        &[A::Send, A::Offer],
+    ),
+    ("begins with a dot may configure programs", "allow such names with --dotfiles", &[A::Receive]),
+    (
+        "begins with a dot may configure programs",
+        "allow such names with --dotfiles (for a client: rights=dotfiles)",
+        &[A::Serve],
     ),
     ("choose another name", "choose another name with --name NAME", &[A::Send, A::Offer]),
     ("choose another name", "choose another name with `send --name NAME`", &[A::Serve]),
@@ -69,7 +75,16 @@ const HINTS: &[Hint] = &[
     ("several sources are named", "the second under another --name", &[A::Send, A::Offer]),
     ("several sources are named", "the second to another DESTINATION", &[A::Copy]),
     ("\" is not a valid pattern", "see --exclude", &[A::Copy, A::Send, A::Offer]),
-    ("standard output takes one file", "`serve --dir DIRECTORY`", &[A::Send, A::Serve]),
+    (
+        "standard output takes one file",
+        "pack them with `tar c SOURCE | sweetspot send -`, or receive with `serve --dir DIRECTORY`",
+        &[A::Send],
+    ),
+    (
+        "standard output takes one file",
+        "receive a directory with `serve --dir DIRECTORY`",
+        &[A::Serve],
+    ),
     ("standard output takes one file", "name a directory as TARGET", &[A::Receive]),
     ("standard output takes one file", "give `receive` a directory as TARGET", &[A::Offer]),
     (
@@ -85,8 +100,8 @@ const HINTS: &[Hint] = &[
     ),
     ("takes one transfer, which has begun", "serve without --once takes more", &[A::Serve]),
     (
-        "needs to know the path's rate",
-        "--path-rate and --path-rtt give them",
+        "give them, or use fixed:SIZE",
+        "give them with --path-rate and --path-rtt, or use fixed:SIZE",
         &[A::Send, A::Offer, A::Serve],
     ),
     ("this is not a ticket", "or give HOST:PORT of a TCP server", &[A::Measure]),

@@ -44,7 +44,7 @@ pub enum SizingError {
     Zero,
     /// `bdp` without a path.
     #[error(
-        "sizing bdp needs to know the path's rate and round-trip time; use fixed:SIZE, or sobas, which finds them"
+        "sizing bdp needs to know the path's rate and round-trip time; give them, or use fixed:SIZE, or sobas, which finds them"
     )]
     PathUnknown,
     /// A static scheme that lacks a quantity.

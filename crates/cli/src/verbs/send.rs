@@ -37,7 +37,8 @@ times, symbolic and hard links, and holes.
 
 Progress lines end with the state of the window: measuring the path, holding the
 window at the capacity, trying another window or rate, or open (left to
-congestion control).
+congestion control). sobas (socket buffer auto-sizing) limits the window only
+where it has measured that this costs no rate.
 
 Environment: SWEETSPOT_TICKET holds the ticket, out of other users' sight.
 
@@ -55,8 +56,7 @@ pub struct SendArguments {
     name: Option<String>,
     #[command(flatten)]
     choice: ChoiceArguments,
-    /// How the receiver should size the window: kernel, fixed:SIZE, max, bdp, sobas or sobas:paper [default: the receiver's
-    /// choice, else sobas]
+    /// How the receiver should size the window: sobas (limit it once a measurement shows that this costs no rate), sobas:paper (the published algorithm), kernel (leave it to autotuning), fixed:SIZE, max (the largest that the kernel allows), bdp (--path-rate times --path-rtt) [default: the receiver's choice, else sobas]
     #[arg(long, value_parser = sizing_of_path(), hide_possible_values = true)]
     sizing: Option<Sizing>,
     #[command(flatten)]
@@ -107,7 +107,8 @@ pub struct ChoiceArguments {
     /// `cache/` only directories
     #[arg(long, value_name = "PATTERN", value_parser = pattern)]
     pub exclude: Vec<String>,
-    /// Send only the paths listed in this file, one path below the source per line (`-`: standard input)
+    /// Send only the paths listed in this file, one path below the source per line (`-`: standard input). A source NAME
+    /// arrives as NAME/PATH, `NAME/` as PATH; rsync always copies to PATH
     #[arg(long, value_name = "FILE")]
     pub files_from: Option<PathBuf>,
     /// Compare contents instead of lengths and times, and send only the pieces that differ
@@ -253,5 +254,8 @@ fn send_to(contact: &Contact, options: &SendOptions, reporter: &TransferReporter
     if let Ok(outcome) = &sent {
         reporter.would("send", outcome);
     }
-    reporter.finish(sent.map_err(Into::into))
+    reporter.finish(sent.map_err(|error| match error.for_a_stream() {
+        Some(line) if !is_repeatable => line.into(),
+        _ => error.into(),
+    }))
 }

@@ -126,7 +126,7 @@ impl ClientWork {
                 let config = self.sending(client, log);
                 (
                     config.map(Arc::new).map(Task::Send),
-                    "there is no directory for you yet; ask the operator to create it",
+                    "nothing has been sent to your directory yet; send something first, or ask the operator",
                 )
             }
         };

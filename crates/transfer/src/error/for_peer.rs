@@ -29,6 +29,11 @@ impl TransferError {
             E::NoParent(..) => NO_PARENT.into(),
             E::Target { reason, .. } => (*reason).into(),
             E::Write { path, source, .. } => {
+                let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+                if let (io::ErrorKind::NotFound, Some(parent)) = (source.kind(), parent) {
+                    let parent = Printable(&name(parent)).to_string();
+                    return format!("there is no directory {parent} there; choose another name");
+                }
                 because(&format!("{} cannot be written there", Printable(&name(path))), source)
             }
             E::Exists(path) => E::Exists(name(path)).to_string(),
@@ -72,6 +77,7 @@ impl TransferError {
             | E::WrongTicket(_)
             | E::WrongCode(_)
             | E::UnknownKey { .. }
+            | E::WrongLine(_)
             | E::NoRight { .. }
             | E::UsedUp(_)
             | E::InTurn(_)

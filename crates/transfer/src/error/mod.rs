@@ -226,6 +226,9 @@ pub enum TransferError {
         /// Its key.
         key: PublicKey,
     },
+    /// The line of the peer's key in the clients file is wrong. Holds the peer's address.
+    #[error("{0} was turned away: its line in the clients file has a mistake")]
+    WrongLine(String),
     /// A client without the right to its request.
     #[error("{peer} was turned away: {name} has no right to {what}")]
     NoRight {
@@ -481,22 +484,10 @@ impl TransferError {
         line.strip_suffix(RESUME).map_or(line.clone(), str::to_owned)
     }
 
-    /// For `map_err`: a system call for `what` failed.
-    pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> TransferError {
-        move |source| TransferError::System { what, source }
-    }
-
-    /// The error for a failed write to `path`.
-    pub(crate) fn write(path: PathBuf, source: io::Error) -> TransferError {
-        let next = match source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                "free some space, or choose another directory"
-            }
-            io::ErrorKind::FileTooLarge => "raise the limit on file sizes (ulimit -f)",
-            io::ErrorKind::PermissionDenied => "choose a directory that you may write to",
-            io::ErrorKind::BrokenPipe => "the program that read standard output has ended",
-            _ => "check the disk, or choose another directory",
-        };
-        TransferError::Write { path, source, next }
+    /// The message for a sender of a stream, if it advises to start again: the stream cannot resume.
+    pub fn for_a_stream(&self) -> Option<String> {
+        let line = self.to_string();
+        let what = line.strip_suffix(RESUME)?;
+        Some(format!("{what}; start again, with standard input from its beginning"))
     }
 }

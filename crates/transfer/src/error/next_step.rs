@@ -1,6 +1,9 @@
 //! The next step after a system error.
 
 use std::io;
+use std::path::PathBuf;
+
+use super::TransferError;
 
 /// The next step for a file that cannot be read.
 pub(super) fn readable(error: &io::Error) -> &'static str {
@@ -40,5 +43,27 @@ pub(super) fn writable(error: &io::Error) -> &'static str {
         io::ErrorKind::NotFound => "create it first",
         io::ErrorKind::NotADirectory => "name a directory",
         _ => "name a directory that you may write to",
+    }
+}
+
+impl TransferError {
+    /// For `map_err`: a system call for `what` failed.
+    pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> TransferError {
+        move |source| TransferError::System { what, source }
+    }
+
+    /// The error for a failed write to `path`.
+    pub(crate) fn write(path: PathBuf, source: io::Error) -> TransferError {
+        let next = match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                "free some space, or choose another directory"
+            }
+            io::ErrorKind::FileTooLarge => "raise the limit on file sizes (ulimit -f)",
+            io::ErrorKind::PermissionDenied => "choose a directory that you may write to",
+            io::ErrorKind::NotFound => "create its directory first, or choose another name",
+            io::ErrorKind::BrokenPipe => "the program that read standard output has ended",
+            _ => "check the disk, or choose another directory",
+        };
+        TransferError::Write { path, source, next }
     }
 }
