@@ -79,11 +79,13 @@ pub struct Rights {
 /// A fault in a file of clients.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "line {line}: {reason}; a line is KEY NAME dir=DIRECTORY [quota=SIZE] [rights=read,write,overwrite,dotfiles] [expires=TIME] [once]"
+    "line {line}: {reason}; a line is KEY NAME dir=/ABSOLUTE/DIR [quota=SIZE] [rights=read,write,overwrite,dotfiles] [expires=TIME] [once]"
 )]
 pub struct ClientsError {
     /// The line, from 1.
     pub line: usize,
+    /// The public key in it, if it begins with one.
+    pub key: Option<PublicKey>,
     /// The fault.
     #[source]
     pub reason: ClientError,
@@ -256,7 +258,10 @@ impl Clients {
                     }
                 }
             });
-            errors.extend(read.err().map(|reason| ClientsError { line: i + 1, reason }));
+            errors.extend(read.err().map(|reason| {
+                let key = first_word(line).and_then(|word| word.parse().ok());
+                ClientsError { line: i + 1, key, reason }
+            }));
         }
         (Clients { list }, errors)
     }
@@ -277,6 +282,10 @@ fn read_line(line: &[u8]) -> Result<Option<Client>, ClientError> {
     let line = std::str::from_utf8(line).map_err(|_| ClientError::NotUtf8)?;
     let words = words(line)?;
     if words.is_empty() { Ok(None) } else { client(&words).map(Some) }
+}
+
+fn first_word(line: &[u8]) -> Option<&str> {
+    line.utf8_chunks().next()?.valid().split_whitespace().next()
 }
 
 /// Refuses a client's name that could not stand in a line.

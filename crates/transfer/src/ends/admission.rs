@@ -175,7 +175,11 @@ impl Admission {
         match channel.peer_key().zip(proved(None)) {
             Some((key, session)) => {
                 let client = self.clients.by_key(key);
-                Ok((session, client.ok_or(TransferError::UnknownKey { peer, key })?))
+                match client {
+                    Some(client) => Ok((session, client)),
+                    None if self.clients.is_faulty(key) => Err(TransferError::WrongLine(peer)),
+                    None => Err(TransferError::UnknownKey { peer, key }),
+                }
             }
             None => Err(TransferError::WrongTicket(peer)),
         }
@@ -211,6 +215,9 @@ fn refusal(error: &TransferError) -> String {
         }
         TransferError::UnknownKey { key, .. } => {
             return format!("unknown key; ask the operator to add it to the clients file: {key}");
+        }
+        TransferError::WrongLine(_) => {
+            "your line in the clients file has a mistake; ask the operator to fix it"
         }
         TransferError::NoRight { what, .. } => {
             return format!("you have no right to {what}; ask the operator for it");

@@ -27,7 +27,7 @@ pub(crate) struct ClientTable {
 enum Source {
     /// The holder of the one ticket, or of the one code.
     One(Arc<Client>),
-    File(ClientsFile),
+    File(Box<ClientsFile>),
 }
 
 /// The one try of a code, taken by one connection.
@@ -66,7 +66,7 @@ impl ClientTable {
     /// A table of the clients in the file at `path`; usage is stored in `uses`.
     pub fn of_file(path: &Path, uses: PathBuf) -> Result<ClientTable> {
         let uses = Uses::load(uses)?;
-        Ok(ClientTable::new(Source::File(ClientsFile::open(path)?), uses))
+        Ok(ClientTable::new(Source::File(Box::new(ClientsFile::open(path)?)), uses))
     }
 
     fn new(source: Source, uses: Uses) -> ClientTable {
@@ -126,6 +126,11 @@ impl ClientTable {
     /// The client that holds the private key of `key`.
     pub fn by_key(&self, key: PublicKey) -> Option<Arc<Client>> {
         self.clients().into_iter().find(|client| client.credential == Credential::Key(key))
+    }
+
+    /// Whether the file has this key in a line with a mistake.
+    pub fn is_faulty(&self, key: PublicKey) -> bool {
+        matches!(&self.source, Source::File(file) if file.is_faulty(key))
     }
 
     /// The client with the secret that `proved` accepts, and the value that it returns.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use sweetspot_linux::clock;
+use sweetspot_protocol::PublicKey;
 use sweetspot_protocol::clients::{Client, Clients, ClientsError, Credential};
 use sweetspot_units::Time;
 
@@ -26,6 +27,8 @@ struct Known {
     /// The version in force.
     version: Version,
     clients: Vec<Arc<Client>>,
+    /// The keys in lines with mistakes.
+    faulty: Vec<PublicKey>,
     /// A version that looks half-written, and when it was first seen.
     unfinished: Option<(Version, Time)>,
     /// The fault of the newest version.
@@ -43,8 +46,8 @@ impl ClientsFile {
         let wrong = |reason| TransferError::Clients { path: path.to_owned(), reason };
         let (file, version) = open(path).map_err(wrong)?;
         let (clients, errors) = parse(&file, &read(&file).map_err(wrong)?).map_err(wrong)?;
-        let known =
-            Known { version, clients, unfinished: None, complaint: None, unheard: Vec::new() };
+        let (faulty, unheard) = (keys(&errors), Vec::new());
+        let known = Known { version, clients, faulty, unfinished: None, complaint: None, unheard };
         let file = ClientsFile { path: path.to_owned(), known: Mutex::new(known) };
         file.complain(&mut lock(&file.known), in_words(&errors));
         Ok(file)
@@ -58,6 +61,11 @@ impl ClientsFile {
             self.complain(&mut known, Some(complaint));
         }
         known.clients.clone()
+    }
+
+    /// Whether a line with this key has a mistake.
+    pub fn is_faulty(&self, key: PublicKey) -> bool {
+        lock(&self.known).faulty.contains(&key)
     }
 
     /// The problems found since the last call: each once, until the file changes.
@@ -83,6 +91,7 @@ impl ClientsFile {
         }
         let (clients, errors) = parse(&file, &text)?;
         (known.version, known.clients, known.unfinished) = (version, clients, None);
+        known.faulty = keys(&errors);
         self.complain(known, in_words(&errors));
         Ok(())
     }
@@ -133,13 +142,20 @@ fn parse(file: &File, text: &[u8]) -> Result<Parsed, ClientsFileError> {
     Ok((clients.list.into_iter().map(Arc::new).collect(), errors))
 }
 
+fn keys(errors: &[ClientsError]) -> Vec<PublicKey> {
+    errors.iter().filter_map(|error| error.key).collect()
+}
+
 /// The wrong lines, the first of them in full.
 fn in_words(errors: &[ClientsError]) -> Option<String> {
     let (first, more) = errors.split_first()?;
-    Some(match more.len() {
-        0 => format!("{first}; this line admits no client"),
-        1 => format!("{first}; this line and another wrong one admit no client"),
-        more => format!("{first}; this line and {more} other wrong ones admit no client"),
+    let numbers: Vec<String> = more.iter().map(|error| error.line.to_string()).collect();
+    Some(match numbers.as_slice() {
+        [] => format!("{first}; this line admits no client"),
+        [one] => format!("{first}; this line and line {one}, which is wrong, too, admit no client"),
+        _ => {
+            format!("{first}; this line and the wrong lines {} admit no client", numbers.join(", "))
+        }
     })
 }
 
@@ -149,7 +165,6 @@ pub(crate) mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use sweetspot_protocol::PublicKey;
 
     /// A directory with a file of clients.
     pub(crate) struct Scratch(pub tempfile::TempDir);
@@ -219,6 +234,23 @@ pub(crate) mod tests {
         assert_eq!((names(&file).len(), file.take_complaints().len()), (2, 0));
         // At the start, too.
         assert_eq!(scratch.open().take_complaints().len(), 1);
+    }
+
+    /// Lines 1 and 3 lack a directory; line 2 is right, and line 4 has no key.
+    #[test]
+    fn every_wrong_line_is_numbered_and_its_key_known() {
+        let scratch = Scratch::new(&format!(
+            "{} alice\n{}{} carol\nnonsense\n",
+            PublicKey([1; 32]),
+            line(2, "bob"),
+            PublicKey([3; 32])
+        ));
+        let file = scratch.open();
+        let complaints = file.take_complaints();
+        assert!(complaints[0].contains("line 1: dir= is missing"), "{complaints:?}");
+        assert!(complaints[0].contains("the wrong lines 3, 4 admit"), "{complaints:?}");
+        let faulty = [1, 2, 3, 4].map(|key| file.is_faulty(PublicKey([key; 32])));
+        assert_eq!(faulty, [true, false, true, false]);
     }
 
     #[test]
