@@ -307,3 +307,54 @@ fn a_partial_file_that_somebody_prepared_gets_no_content() {
     assert_ne!(fs::metadata(&finished).unwrap().ino(), inode);
     assert!(fs::read(&finished).unwrap() == content);
 }
+
+/// A pipe among the sources is left out: neither end takes the rest for everything.
+#[test]
+fn what_the_sender_leaves_out_the_receiver_misses_too() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (file, pipe) = (scratch.path().join("f"), scratch.path().join("pipe"));
+    fs::write(&file, "content").unwrap();
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let serve = Serve::start(&["--once"]);
+    let mut command = Command::new(SWEETSPOT);
+    command.arg("send").args([&file, &pipe]).arg(&serve.ticket);
+    assert_eq!(run(command).code, Some(23));
+    let served = serve.wait();
+    assert_eq!(served.code, Some(23), "{served:?}");
+    assert!(served.stderr.contains("the sender left out 1 entry"), "{served:?}");
+
+    // No other receiver gets it either: the offer ends.
+    let mut command = Command::new(SWEETSPOT);
+    command.arg("send").args([&pipe, &file]).args(["--listen", "127.0.0.1:0"]);
+    let offer = Serve::spawn(tempfile::tempdir().unwrap(), scratch.path(), command);
+    let mut command = Command::new(SWEETSPOT);
+    command.args(["receive", &offer.ticket, "."]).current_dir(&offer.directory);
+    command.arg("--force");
+    let received = run(command);
+    assert_eq!(received.code, Some(23), "{received:?}");
+    assert_eq!(offer.wait().code, Some(23));
+}
+
+/// The second transfer finds in place what the first one made.
+#[test]
+fn dot_files_that_are_there_already_are_unchanged() {
+    let scratch = tempfile::tempdir().unwrap();
+    let source = scratch.path().join("src");
+    fs::create_dir_all(source.join(".git")).unwrap();
+    fs::write(source.join(".hidden"), "1").unwrap();
+    fs::write(source.join(".git/config"), "22").unwrap();
+    let serve = Serve::start(&[]);
+    for _ in 0..2 {
+        let sent = send(&source, &serve.ticket, &[]);
+        assert_eq!(sent.code, Some(0), "{sent:?}");
+    }
+    let again = Serve::start_in(tempfile::tempdir().unwrap(), &serve.directory, &[]);
+    let sent = send(&source, &again.ticket, &[]);
+    assert_eq!(sent.code, Some(0), "a directory of another process: {sent:?}");
+    fs::write(source.join(".hidden"), "changed").unwrap();
+    let sent = send(&source, &again.ticket, &[]);
+    // `.git/config` is still the same.
+    assert_eq!(sent.code, Some(23), "{sent:?}");
+    assert!(sent.stderr.contains("src/.hidden: a name that begins with a dot"), "{sent:?}");
+    assert_eq!(fs::read(serve.directory.join("src/.hidden")).unwrap(), b"1");
+}

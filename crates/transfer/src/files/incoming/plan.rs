@@ -1,6 +1,7 @@
 //! Decides which content of each entry to ask for.
 
 use std::io;
+use std::sync::atomic::Ordering;
 
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
@@ -10,7 +11,7 @@ use sweetspot_protocol::{ProtocolError, RelativePath};
 use super::existing::Compared;
 use super::kept::{LateDirectory, shortened};
 use super::name_list::Announced;
-use super::plan_file::{Planned, announced};
+use super::plan_file::{Planned, announced, is_same};
 use super::state::Fate;
 use super::{Answers, Destination, IncomingFiles, Top, exists_or};
 use crate::files::quota::room_of;
@@ -106,7 +107,9 @@ impl IncomingFiles {
         }
         lock(&self.state).special_bits += u64::from(has_special_bits(&entry));
         self.note_listed(&entry.path);
-        self.check_dotfile(target, &entry.path, top.is_chosen())?;
+        if let Err(error) = self.check_dotfile(target, &entry.path, top.is_chosen()) {
+            return self.plan_unchanged(target, number, &entry).ok_or(error);
+        }
         if top.is_chosen() && entry.path.depth() == 0 {
             // Where a name of this end's user leads to a device, that is meant, not the link.
             self.check_special(target, &entry.path, target.followed_status(&entry.path).as_ref())?;
@@ -165,6 +168,35 @@ impl IncomingFiles {
             }
         }
         Ok(())
+    }
+
+    /// The answer to an entry that is there as it was announced: nothing is written, so that its name needs no permission.
+    fn plan_unchanged(
+        &self,
+        target: &TargetDirectory,
+        number: u32,
+        entry: &Entry,
+    ) -> Option<(Answer, Option<Compared>)> {
+        let there = target.status(&entry.path).ok().flatten();
+        let there = there.filter(|stat| target.may_tell(stat))?;
+        match &entry.kind {
+            EntryKind::File { size, .. } => {
+                let is_same = !self.policy.checksum && is_same(&there, *size, entry.modified);
+                is_same.then_some(())?;
+                self.remember(number, entry).ok()?;
+                self.unchanged.fetch_add(*size, Ordering::Relaxed);
+                let mut state = lock(&self.state);
+                state.whole.insert(number);
+                state.count(Fate::Unchanged);
+            }
+            EntryKind::Symlink { target: to } => {
+                target.is_symlink_to(&entry.path, to).then_some(())?;
+                lock(&self.state).count(Fate::Unchanged);
+            }
+            EntryKind::Directory => target::is(&there, FileType::Directory).then_some(())?,
+            EntryKind::HardLink { .. } | EntryKind::Stream | EntryKind::Special => return None,
+        }
+        Some((Answer::Nothing, None))
     }
 
     /// Refuses a symbolic link that leads out of the directory.
