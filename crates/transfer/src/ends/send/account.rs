@@ -9,9 +9,11 @@ use sweetspot_linux::clock;
 use sweetspot_linux::event_fd::wait_readable;
 use sweetspot_linux::tcp::{Info, options};
 use sweetspot_protocol::{Message, SenderSummary};
+use sweetspot_sizing::CongestionChoice;
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::Sending;
+use super::steering::LastControl;
 use crate::control::limit_watch::LimitWatch;
 use crate::control::sender_link::{self, LinkState, SenderLink};
 use crate::limits::BUSY_INTERVAL;
@@ -66,6 +68,7 @@ impl Sending<'_> {
         let mut busy_at = begin + BUSY_INTERVAL;
         let mut limits = LimitWatch::new(begin);
         let mut stall = StallWatch::new(begin, self.files.so_far());
+        let mut congestion = CongestionChoice::Own;
         while !self.over.is_set() {
             if wait_readable(&[self.event_fd.as_fd()], due).is_err() {
                 return;
@@ -88,6 +91,10 @@ impl Sending<'_> {
             let goodput = bytes.saturating_sub(last.1) / now.since(last.0);
             last = (now, bytes);
             let control = lock(&self.last_control).clone();
+            let before = std::mem::replace(&mut congestion, control.congestion);
+            if let Some(note) = switched(before, &control).filter(|_| !self.is_congestion_named()) {
+                observer.note(&note);
+            }
             observer.line(&SeriesRecord::Row(SeriesRow {
                 t_s: now.since(self.start).as_secs_f64(),
                 bytes: bytes.get(),
@@ -117,5 +124,38 @@ impl Sending<'_> {
                 let _ = self.channel.say_soon(&Message::Busy);
             }
         }
+    }
+}
+
+/// The switch of the congestion control that the receiver asks for, if it differs from `before`.
+fn switched(before: CongestionChoice, control: &LastControl) -> Option<String> {
+    let to = match control.congestion {
+        CongestionChoice::Own => "back to the sender's own congestion control",
+        CongestionChoice::Reno => "to reno",
+        CongestionChoice::Bbr => "to bbr",
+    };
+    let state = control.phase.as_deref().unwrap_or("unknown");
+    (control.congestion != before)
+        .then(|| format!("the receiver's sizing asks to switch {to}; state of the window: {state}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_switch_of_the_congestion_control_is_told_once_with_its_state() {
+        let control = |congestion| LastControl {
+            congestion,
+            phase: Some("paced".into()),
+            ..LastControl::default()
+        };
+        let (own, bbr) = (CongestionChoice::Own, CongestionChoice::Bbr);
+        assert_eq!(switched(own, &control(own)), None);
+        assert_eq!(switched(bbr, &control(bbr)), None);
+        let said = switched(own, &control(bbr)).unwrap();
+        assert_eq!(said, "the receiver's sizing asks to switch to bbr; state of the window: paced");
+        let back = switched(bbr, &control(own)).unwrap();
+        assert!(back.contains("switch back to the sender's own"), "{back}");
     }
 }
