@@ -282,7 +282,7 @@ pub struct SenderSummary {
     /// Bytes of content that compression kept off the path.
     #[serde(default)]
     pub saved_bytes: u64,
-    /// Entries that the sender could not read, so that it never listed them.
+    /// Entries that the sender could not send, and never listed.
     #[serde(default)]
     pub unlisted: u64,
 }

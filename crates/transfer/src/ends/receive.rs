@@ -22,7 +22,7 @@ use crate::ends::receive_config::ReceiveConfig;
 use crate::ends::work::Ended;
 use crate::files::incoming::{Deletion, EntryQueue, IncomingFiles, Job};
 use crate::files::target::Target;
-use crate::limits::PARTING_TIMEOUT;
+use crate::limits::{MAX_FAILURE_LINES, PARTING_TIMEOUT};
 use crate::lock::lock;
 use crate::observer::{Agreed, TransferObserver};
 use crate::wire::channel::Channel;
@@ -268,7 +268,9 @@ impl<'a> Receiving<'a> {
             return Err(TransferError::NothingMoved { failures, count, by_peer: false });
         }
         let unlisted = closing.as_ref().map_or(0, |closing| closing.unlisted);
-        failures.extend(left_out_there(unlisted));
+        if failures.len() < MAX_FAILURE_LINES {
+            failures.extend(left_out_there(unlisted));
+        }
         let end = OwnAccount {
             role: Role::Receiver,
             peer: self.channel.peer(),
@@ -398,12 +400,12 @@ impl<'a> Receiving<'a> {
     }
 }
 
-/// The line about entries that the sender could not read; their paths are the sender's own.
+/// The line about entries that the sender could not send; their paths are the sender's own.
 fn left_out_there(count: u64) -> Option<String> {
     let entries = if count == 1 { "entry" } else { "entries" };
     (count > 0).then(|| {
         format!(
-            "the sender left out {count} {entries} that it could not read; its messages name them"
+            "the sender left out {count} {entries} that it could not send; its messages name them"
         )
     })
 }

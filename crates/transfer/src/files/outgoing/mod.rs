@@ -315,7 +315,7 @@ impl OutgoingFiles {
         lock(&self.state).refused
     }
 
-    /// How many entries were never listed, because this end could not read them.
+    /// How many entries were never listed, because this end cannot send them.
     pub fn unlisted(&self) -> u64 {
         lock(&self.state).unlisted
     }
