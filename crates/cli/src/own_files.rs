@@ -24,6 +24,19 @@ pub fn config_directory() -> Result<PathBuf, String> {
     own("XDG_CONFIG_HOME", ".config")
 }
 
+/// The user's identity in `path`, which must exist, or in its usual place, where it is made if it is missing.
+#[cfg(target_os = "linux")]
+pub fn existing_identity(path: Option<&Path>) -> Result<Identity, Box<dyn std::error::Error>> {
+    if let Some(path) = path.filter(|path| !path.exists()) {
+        let path = path.shown();
+        return Err(format!(
+            "--identity {path}: there is no such file; `sweetspot serve key --identity {path}` creates it"
+        )
+        .into());
+    }
+    own_identity(path)
+}
+
 /// The user's identity, from `path` or its usual place. Made if it is missing; the directory of `path` is not.
 #[cfg(target_os = "linux")]
 pub fn own_identity(path: Option<&Path>) -> Result<Identity, Box<dyn std::error::Error>> {

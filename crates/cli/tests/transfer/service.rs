@@ -196,10 +196,17 @@ fn a_service_is_who_its_state_says_and_strangers_stay_strangers() {
     let again = Identity::load_or_make(&service.scratch.join("state/identity.pem")).unwrap();
     assert_eq!(again.public_key().0, before);
     let (file, _) = file(10);
-    let mut command = Command::new(SWEETSPOT);
-    command.arg("send").arg(file.path()).arg(&service.serve.ticket);
-    command.arg("--identity").arg(service.scratch.join("stranger.pem"));
-    run(command).failed_saying(&["unknown key", "sweetspot-key1:"]);
+    let stranger = service.scratch.join("stranger.pem");
+    let send = || {
+        let mut command = Command::new(SWEETSPOT);
+        command.arg("send").arg(file.path()).arg(&service.serve.ticket);
+        command.arg("--identity").arg(&stranger);
+        run(command)
+    };
+    send().failed_saying(&["stranger.pem: there is no such file", "`sweetspot serve key"]);
+    assert!(!stranger.exists());
+    Identity::load_or_make(&stranger).unwrap();
+    send().failed_saying(&["unknown key", "sweetspot-key1:"]);
 }
 
 #[test]
@@ -220,6 +227,9 @@ fn who_is_taken_out_of_the_file_is_refused_and_its_transfer_is_ended() {
     let (file, _) = file(10);
     let ended = service.send(file.path(), "g", &service.serve.ticket);
     ended.failed_saying(&["unknown key"]);
+    service.edit("KEY alice directory=DIR\n");
+    let ended = service.send(file.path(), "g", &service.serve.ticket);
+    ended.failed_saying(&["your line in the clients file has a mistake"]);
 }
 
 #[test]
@@ -258,6 +268,17 @@ fn a_spoken_code_admits_whoever_was_told_it_and_one_wrong_try_ends_it() {
     send(&format!("{start}-zzz"), "h").failed_saying(&["the code is wrong", "invalidated it"]);
     send(&code, "h").failed_saying(&["no such code"]);
     assert_eq!(names(&service.scratch.join("guest")), ["f"]);
+}
+
+/// The service ignores such a line, too.
+#[test]
+fn a_wrong_line_does_not_keep_others_from_being_invited() {
+    let service = Service::start("KEY alice directory=DIR\n");
+    let invited = service.invite(&[]);
+    assert_eq!(invited.code, Some(0), "{invited:?}");
+    assert!(invited.stderr.contains("line 1: unknown option"), "{invited:?}");
+    let (file, _) = file(10);
+    assert_eq!(service.send(file.path(), "f", invited.stdout.trim()).code, Some(0));
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Shared by the verbs that move files: arguments, tickets, and progress.
 
+mod failures;
 mod progress;
 pub mod values;
 mod watching;
 mod words;
 
-use std::error::Error;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{IsTerminal, LineWriter};
@@ -20,12 +20,12 @@ use sweetspot_control::TransferSummary;
 use sweetspot_linux::signals;
 use sweetspot_protocol::{CodeAddress, Ticket, TicketError, TicketProof};
 use sweetspot_sizing::KnownPath;
-use sweetspot_transfer::{Contact, TransferError, TransferObserver};
+use sweetspot_transfer::{Contact, TransferObserver};
 use sweetspot_units::{Duration, Rate, Time};
 
-use super::{Ending, Fallible};
-use crate::option_hints::{self, Asker, with_options};
-use crate::own_files::own_identity;
+use super::Fallible;
+use crate::option_hints::{Asker, with_options};
+use crate::own_files::existing_identity;
 use sweetspot_program::print::{Shown, system, try_out};
 use sweetspot_program::text_file;
 use sweetspot_program::usage_error::UsageError;
@@ -64,7 +64,8 @@ impl PathArguments {
 /// Arguments for the connections of a transfer.
 #[derive(Debug, clap::Args)]
 pub struct ConnectionArguments {
-    /// Congestion control at the sending host [default: the one that its user names, else its system's]
+    /// Congestion control at the sending host, which sobas then keeps [default: the sender's choice, else that host's
+    /// default; sobas may switch the latter to bbr]
     #[arg(long, value_name = "NAME", value_parser = congestion(), hide_possible_values = true)]
     pub congestion: Option<String>,
     /// Connections to use [default: one; more if one cannot fill the path]
@@ -89,7 +90,7 @@ pub struct TrustArguments {
 /// Arguments for the output about a transfer.
 #[derive(Debug, clap::Args)]
 pub struct OutputArguments {
-    /// Print one JSON object after each transfer, and before it one with the ticket, where a ticket is printed
+    /// Print one JSON object after each transfer; a program that prints a ticket or code first prints an object with that
     #[arg(long)]
     pub json: bool,
     /// Print only results and errors
@@ -169,7 +170,7 @@ pub struct ContactArguments {
     /// Host and spoken code instead of a ticket, such as example.org/42-crisp-lemon-orbit; without PORT, 7411
     #[arg(long, value_name = "HOST[:PORT]/CODE")]
     code: Option<CodeAddress>,
-    /// Private key that identifies you to a service [default:
+    /// Private key that identifies you to a service, from `serve key` [default:
     /// ~/.config/sweetspot/identity.pem]
     #[arg(long, value_name = "FILE")]
     identity: Option<PathBuf>,
@@ -203,7 +204,7 @@ impl ContactArguments {
             return Ok(None);
         };
         let own = match ticket.proof {
-            TicketProof::OwnKey => Some(own_identity(self.identity.as_deref())?),
+            TicketProof::OwnKey => Some(existing_identity(self.identity.as_deref())?),
             TicketProof::Secret { .. } => None,
         };
         Ok(Some(Contact::Ticket(Box::new(ticket), own)))
@@ -406,88 +407,6 @@ impl TransferReporter {
             self.print(&limit.to_string());
         }
         printed
-    }
-
-    /// Names entries that failed, and counts the rest of `count`.
-    fn failed_entries(&self, lines: &[String], count: u64) {
-        lines.iter().for_each(|line| self.print(line));
-        match count.saturating_sub(lines.len() as u64) {
-            0 => {}
-            1 => self.print("and 1 more that was not transferred"),
-            more => self.print(&format!("and {more} more that were not transferred")),
-        }
-    }
-
-    /// If `error` says that several entries failed and nothing else came, names them and returns their count in words.
-    pub fn all_failed(&self, error: &(dyn Error + 'static)) -> Option<String> {
-        match error.downcast_ref() {
-            Some(TransferError::NothingMoved { failures, count, .. }) if *count > 1 => {
-                self.failed_entries(failures, *count);
-                Some(format!("nothing was transferred: {count} failed"))
-            }
-            _ => None,
-        }
-    }
-
-    /// Reports how a transfer ended, as the end of a verb.
-    pub fn finish(&self, result: Fallible<TransferSummary>) -> Ending {
-        match result {
-            Ok(outcome) => {
-                let printed = self.outcome(&outcome);
-                let unsaid = !printed && outcome.failures.is_empty();
-                Ok(if unsaid { ExitCode::FAILURE } else { ending(&outcome) })
-            }
-            Err(error) => {
-                self.failure(error.as_ref());
-                match self.all_failed(error.as_ref()) {
-                    Some(counted) => Err(counted.into()),
-                    None => Err(self.classed(error)),
-                }
-            }
-        }
-    }
-
-    /// The words of `error`, with the option that mends it.
-    pub fn hinted(&self, error: &TransferError) -> String {
-        option_hints::of(error, self.screen.asker)
-    }
-
-    /// `error`, as wrong usage if an argument is at fault.
-    pub fn classed(&self, error: Box<dyn Error>) -> Box<dyn Error> {
-        match error.downcast_ref::<TransferError>() {
-            Some(wrong) if wrong.is_wrong_usage() => UsageError::new(self.hinted(wrong)).into(),
-            _ => error,
-        }
-    }
-
-    /// Prints the failure of a transfer as JSON, if wanted.
-    pub fn failure(&self, error: &(dyn Error + 'static)) {
-        if self.json {
-            self.json(&self.error_object(error));
-        }
-    }
-
-    /// Prints the failure of a server's transfer as JSON, if wanted, with the client's name and address if it `began`.
-    pub fn failure_of(&self, error: &TransferError, began: Option<(Option<String>, SocketAddr)>) {
-        let Some((client, peer)) = began else { return self.failure(error) };
-        if self.json {
-            let mut object = self.error_object(error);
-            object["client"] = client.into();
-            object["peer"] = peer.to_string().into();
-            self.json(&object);
-        }
-    }
-
-    /// The error, and the reasons one by one where everything failed.
-    fn error_object(&self, error: &(dyn Error + 'static)) -> serde_json::Value {
-        let asker = self.screen.asker;
-        let mut object = serde_json::json!({ "error": option_hints::of(error, asker) });
-        if let Some(TransferError::NothingMoved { failures, count, .. }) = error.downcast_ref() {
-            let lines = failures.iter().map(|line| with_options(line, asker).into_owned());
-            object["failures"] = lines.collect();
-            object["failed"] = (*count).into();
-        }
-        object
     }
 
     /// Prints an object. Returns false, and says why, if standard output did not take it.
