@@ -80,9 +80,11 @@ pub fn run(arguments: ServeInviteArguments) -> Ending {
         return Err(UsageError::new(wrong).into());
     }
     let (mut file, before) = open_alone(&arguments.clients)?;
-    let there: Clients = before.parse().map_err(|error| {
-        unusable(&arguments.clients, &format!("{error}; mend that line; nobody was invited"))
-    })?;
+    // The service ignores wrong lines, too.
+    let (there, wrong) = Clients::read(before.as_bytes());
+    for error in wrong {
+        note!("{}: {error}; fix that line: it admits no client", arguments.clients.shown());
+    }
     if there.list.iter().any(|client| client.name == arguments.name) {
         let (name, file) = (&arguments.name, arguments.clients.shown());
         err!("sweetspot: {name} already has a line in {file}, which stays valid");
