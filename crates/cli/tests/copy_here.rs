@@ -306,6 +306,9 @@ fn a_directory_is_neither_copied_into_itself_nor_deleted_by_its_copy() {
     copy(dir, &["src", "src"]).ends(2, &["the destination is the source"]);
     copy(dir, &["src/", "src"]).ends(2, &["src/ and src are the same directory"]);
     copy(dir, &["--delete", "src/", "."]).ends(2, &["--delete would remove it"]);
+    for to in ["src/f", "src", "src/../src/"] {
+        copy(dir, &["src/f", to]).ends(2, &["src/f and its destination are the same file"]);
+    }
     assert_eq!(read(dir.join("src/f")), "1");
     assert!(!dir.join("src/src").exists() && !dir.join("src/new").exists());
     // An excluded name may lie in the source.

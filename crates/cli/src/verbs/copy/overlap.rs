@@ -14,7 +14,13 @@ pub fn hazard(sources: &Sources, target: &Path, deletes: bool) -> Option<String>
     }
     let into = real(target);
     sources.paths.iter().find_map(|path| {
-        let from = fs::canonicalize(path).ok().filter(|from| from.is_dir())?;
+        let from = fs::canonicalize(path).ok()?;
+        if !from.is_dir() {
+            let into = if into.is_dir() { into.join(path.file_name()?) } else { into.clone() };
+            let is_same = fs::canonicalize(into).is_ok_and(|into| into == from);
+            return is_same
+                .then(|| format!("{} and its destination are the same file", path.shown()));
+        }
         let is_contents = NamedThings::stands_for_contents(path);
         let (path, target) = (path.shown(), target.shown());
         if into == from && is_contents {
