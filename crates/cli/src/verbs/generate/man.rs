@@ -6,6 +6,7 @@ use std::time::UNIX_EPOCH;
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
 
+use super::help_text::Help;
 use super::scenario_page;
 use crate::settings;
 use crate::verbs::Ending;
@@ -119,7 +120,7 @@ fn write_pages(
     let mut rest = Roff::new();
     exit_status(&mut rest, &help, verb);
     environment(&mut rest, command, &help, verb);
-    files(&mut rest, verb);
+    files(&mut rest, verb, help.files.as_deref());
     notes(&mut rest, &help.notes);
     if !help.examples.is_empty() {
         rest.control("SH", ["EXAMPLES"]);
@@ -151,12 +152,14 @@ fn related(program: &clap::Command, verb: &[String]) -> Vec<String> {
     match verb {
         [] => all.iter().map(page).collect(),
         [verb] => {
+            let inner: Vec<String> = program.find_subcommand(verb).map(names).unwrap_or_default();
+            let inner = inner.iter().map(|inner| format!("sweetspot-{verb}-{inner}"));
             let place = |name: &str| all.iter().position(|other| other == name);
             let groups = crate::GROUPS
                 .iter()
                 .filter_map(|(_, first, last)| Some(&all[place(first)?..=place(last)?]));
             let own = groups.into_iter().find(|group| group.contains(verb)).unwrap_or_default();
-            own.iter().filter(|other| *other != verb).map(page).collect()
+            inner.chain(own.iter().filter(|other| *other != verb).map(page)).collect()
         }
         [parent, verb, ..] => {
             let siblings: Vec<String> =
@@ -207,40 +210,6 @@ fn optional(option: &clap::Arg) -> Vec<Inline> {
     }
     parts.push(roman("]"));
     parts
-}
-
-/// The text below the options in a verb's help.
-#[derive(Default)]
-struct Help {
-    examples: Vec<String>,
-    exit_codes: Option<String>,
-    environment: Option<String>,
-    /// The other paragraphs.
-    notes: Vec<String>,
-}
-
-impl Help {
-    fn of(command: &clap::Command) -> Help {
-        let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-        let mut help = Help::default();
-        let mut in_examples = false;
-        for paragraph in text.split("\n\n").filter(|paragraph| !paragraph.is_empty()) {
-            let examples = paragraph.strip_prefix("Examples:\n");
-            // A list of examples goes on while lines are indented.
-            in_examples = examples.is_some() || in_examples && paragraph.starts_with("  ");
-            let lines = || examples.unwrap_or(paragraph).lines().map(str::to_owned);
-            if in_examples {
-                help.examples.extend(lines());
-            } else if let Some(codes) = paragraph.strip_prefix("Exit codes: ") {
-                help.exit_codes = Some(codes.split_whitespace().collect::<Vec<_>>().join(" "));
-            } else if let Some(variables) = paragraph.strip_prefix("Environment: ") {
-                help.environment = Some(variables.replace('\n', " "));
-            } else {
-                help.notes.push(paragraph.to_owned());
-            }
-        }
-        help
-    }
 }
 
 /// An exit code, and the verbs that may end with it; none stands for all.
@@ -350,8 +319,14 @@ fn environment(page: &mut Roff, command: &clap::Command, help: &Help, verb: &[St
     entry("NO_COLOR".to_owned(), "If set and not empty, disables colours.".to_owned());
 }
 
-fn files(page: &mut Roff, verb: &[String]) {
+/// The verb's own file, if its help names one, and the configuration.
+fn files(page: &mut Roff, verb: &[String], own: Option<&str>) {
     page.control("SH", ["FILES"]);
+    if let Some((path, purpose)) = own.and_then(|own| own.split_once(' ')) {
+        page.control("TP", []);
+        page.text([bold(path)]);
+        page.text([roman(purpose)]);
+    }
     page.control("TP", []);
     page.text([bold("~/.config/sweetspot/config.toml")]);
     let table = match verb {

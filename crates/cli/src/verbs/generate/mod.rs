@@ -1,6 +1,7 @@
 //! Files that a package installs beside the program.
 
 mod completions;
+mod help_text;
 mod man;
 mod scenario_page;
 

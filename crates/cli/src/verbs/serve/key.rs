@@ -10,7 +10,8 @@ use crate::verbs::Ending;
 Examples:
   sweetspot serve key
       prints the key to enter into the clients file of a
-      `sweetspot serve --clients`; the ticket that it prints then admits you
+      `sweetspot serve --clients`; the ticket that the service prints
+      then admits you
 
 Files: ~/.config/sweetspot/identity.pem holds the private key (XDG_CONFIG_HOME
 names another directory).")]
