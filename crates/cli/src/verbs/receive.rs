@@ -19,8 +19,8 @@ Examples:
       receives the files that `sweetspot send` offers, into this directory
   sweetspot receive sweetspot1:... photos
       into the directory photos, or, a single file, under that name
-  sweetspot receive sweetspot1:... - | tar t
-      to standard output
+  sweetspot receive sweetspot1:... - | tar x
+      to standard output, from `tar c photos | sweetspot send - --offer`
   sweetspot receive --code example.org/42-crisp-lemon-orbit
       with a spoken code instead of a ticket
   sweetspot receive sweetspot1:... mine
@@ -28,7 +28,8 @@ Examples:
 
 Progress lines end with the state of the window: measuring the path, holding the
 window at the capacity, trying another window or rate, or open (left to
-congestion control).
+congestion control). sobas (socket buffer auto-sizing) limits the window only
+where it has measured that this costs no rate.
 
 Environment: SWEETSPOT_TICKET holds the ticket, out of other users' sight.
 
@@ -37,7 +38,7 @@ the transfer failed; 2 the command line is wrong.")]
 pub struct ReceiveArguments {
     /// Ticket that `sweetspot send` or a service printed; leave it out with --ticket-file, --code or SWEETSPOT_TICKET
     ticket: Option<OsString>,
-    /// Destination, or `-` for standard output. A directory NAME arrives as TARGET/NAME; contents alone, of NAME/ or from a
+    /// Destination, or `-` for standard output, which takes a single file or stream. A directory NAME arrives as TARGET/NAME; contents alone, of NAME/ or from a
     /// service, arrive in TARGET; a single file becomes TARGET,
     /// unless that is a directory or ends with `/`. A missing TARGET is created, but not its parent [default: .]
     target: Option<PathBuf>,
@@ -48,7 +49,7 @@ pub struct ReceiveArguments {
     force: bool,
     #[command(flatten)]
     trust: TrustArguments,
-    /// How to size the window: kernel, fixed:SIZE, max, sobas or sobas:paper [default: the sender's request, else sobas]
+    /// How to size the window: sobas (limit it once a measurement shows that this costs no rate), sobas:paper (the published algorithm), kernel (leave it to autotuning), fixed:SIZE, max (the largest that the kernel allows) [default: the sender's request, else sobas]
     #[arg(long, value_parser = sizing(), hide_possible_values = true)]
     sizing: Option<Sizing>,
     #[command(flatten)]

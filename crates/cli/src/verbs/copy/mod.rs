@@ -42,6 +42,8 @@ Examples:
       the contents of that directory, into the directory here
   sweetspot copy --dry-run --checksum src/ host:src
       lists the files that are missing there or have other contents
+  sweetspot copy photos /mnt/backup
+      a directory to another one on this host
 
 Keeps permission bits (less the receiving umask; not set-ID and sticky bits),
 times, symbolic and hard links, and holes. After an interruption,
@@ -54,15 +56,17 @@ can connect, data goes through ssh.
 
 Progress lines end with the state of the window: measuring the path, holding the
 window at the capacity, trying another window or rate, or open (left to
-congestion control).
+congestion control). sobas (socket buffer auto-sizing) limits the window only
+where it has measured that this costs no rate.
 
 Exit codes: 0 everything arrived; 23 some files did not, and each is named; 1
 the copy failed; 2 the command line is wrong.")]
 pub struct CopyArguments {
-    /// Sources, then the destination: PATH, HOST:PATH or USER@HOST:PATH; `-` as a source is standard input. A directory NAME arrives as DESTINATION/NAME,
-    /// `NAME/` puts its contents into DESTINATION, and a single file becomes DESTINATION, unless that is a directory or
-    /// ends with `/`. A missing DESTINATION is created, but not its parent
-    #[arg(required = true, num_args = 1.., value_name = "PATH")]
+    /// Sources, then the destination: PATH, HOST:PATH or USER@HOST:PATH; a relative PATH at HOST starts in the home
+    /// directory there. A directory NAME arrives as DESTINATION/NAME, `NAME/` puts its contents into DESTINATION, and a
+    /// single file becomes DESTINATION, unless that is a directory or ends with `/`. A missing DESTINATION is created, but
+    /// not its parent. `-` as a source is standard input, which arrives in a directory as `stdin`
+    #[arg(required = true, num_args = 1.., value_name = "SOURCE|DESTINATION")]
     operands: Vec<OsString>,
     #[command(flatten)]
     choice: ChoiceArguments,
@@ -103,7 +107,7 @@ pub struct CopyArguments {
     /// How to connect: auto, direct (to the far end), reverse (from it), ssh (through ssh)
     #[arg(long, value_name = "WAY", default_value = "auto")]
     via: Route,
-    /// How to size the window: kernel, fixed:SIZE, max, sobas or sobas:paper [default: sobas]
+    /// How to size the window: sobas (limit it once a measurement shows that this costs no rate), sobas:paper (the published algorithm), kernel (leave it to autotuning), fixed:SIZE, max (the largest that the kernel allows) [default: sobas]
     #[arg(long, value_parser = sizing(), hide_possible_values = true)]
     sizing: Option<Sizing>,
     #[command(flatten)]

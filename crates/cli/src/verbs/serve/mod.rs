@@ -15,7 +15,7 @@ use listenfd::ListenFd;
 use sweetspot_control::policy::loopback;
 use sweetspot_linux::signals::{self, ProcessEvent, Signal, Supervisor};
 use sweetspot_linux::{clock, file, process};
-use sweetspot_protocol::{DEFAULT_PORT, SpokenCode, Ticket, TicketHost};
+use sweetspot_protocol::{DEFAULT_PORT, SpokenCode, Ticket, TicketHost, TicketProof};
 use sweetspot_sizing::Sizing;
 use sweetspot_transfer::{
     EndsAfter, Identity, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server,
@@ -48,7 +48,7 @@ Examples:
   sweetspot serve --dir incoming --listen 192.0.2.7:9000 --once --json
       receives one transfer, then prints the outcome as JSON
   sweetspot serve --stdout | tar x
-      writes one sender's data to standard output
+      writes to standard output, from `tar c photos | sweetspot send - TICKET`
   sweetspot serve --dir incoming --spoken-code
       prints a code to say on the telephone, for one transfer
   sweetspot serve --clients /etc/sweetspot/clients \\
@@ -58,7 +58,8 @@ Examples:
 
 Progress lines end with the state of the window: measuring the path, holding the
 window at the capacity, trying another window or rate, or open (left to
-congestion control).
+congestion control). sobas (socket buffer auto-sizing) limits the window only
+where it has measured that this costs no rate.
 
 Environment: STATE_DIRECTORY or XDG_STATE_HOME sets the default of --state;
 LISTEN_FDS, which systemd sets for a socket unit, replaces --listen.
@@ -70,12 +71,12 @@ pub struct ServeArguments {
     /// Directory for received files; created if missing. Each start makes a new key, so its ticket stops working when the program exits
     #[arg(long, value_name = "DIR", group = "purpose")]
     dir: Option<PathBuf>,
-    /// Write one sender's data to standard output; the ticket goes to standard error
+    /// Write a single file or stream of one sender to standard output; the ticket goes to standard error
     #[arg(long, group = "purpose", conflicts_with_all = ["dir", "json", "force", "dotfiles", "xattrs"])]
     stdout: bool,
-    /// Serve the clients in this file, one per line: `KEY NAME dir=DIRECTORY [quota=SIZE]
-    /// [rights=read,write,overwrite,dotfiles] [expires=2027-01-31T18:00:00Z] [once]`. `sweetspot serve key` prints KEY; without
-    /// rights=, a client may write. DIRECTORY is created, but not its parent.
+    /// Serve the clients in this file, one per line: `KEY NAME dir=/ABSOLUTE/DIR [quota=SIZE]
+    /// [rights=read,write,overwrite,dotfiles] [expires=2027-01-31T18:00:00Z] [once]`. `sweetspot serve key` prints KEY;
+    /// `serve invite` writes secret:... or code:... in its place. Without rights=, a client may write. DIR is created, but not its parent.
     /// Changes take effect within a second; an invalid line is ignored
     #[arg(long, value_name = "FILE", group = "purpose", conflicts_with_all = ["dir", "stdout", "force", "dotfiles", "once", "lifetime", "spoken_code"])]
     clients: Option<PathBuf>,
@@ -111,8 +112,7 @@ pub struct ServeArguments {
     force: bool,
     #[command(flatten)]
     trust: TrustArguments,
-    /// How to size the window, whatever the sender requests: kernel, fixed:SIZE, max, bdp, sobas or sobas:paper [default: the
-    /// sender's request, else sobas]
+    /// How to size the window, whatever the sender requests: sobas (limit it once a measurement shows that this costs no rate), sobas:paper (the published algorithm), kernel (leave it to autotuning), fixed:SIZE, max (the largest that the kernel allows), bdp (--path-rate times --path-rtt) [default: the sender's request, else sobas]
     #[arg(long, value_parser = sizing_of_path(), hide_possible_values = true)]
     sizing: Option<Sizing>,
     #[command(flatten)]
@@ -203,7 +203,11 @@ pub fn serve(options: ServeOptions, reporter: TransferReporter, log: &LogOptions
         err!("{invitation}");
     } else if reporter.prints_json() {
         let name = if greeting.code.is_some() { "code" } else { "ticket" };
-        out!("{}", serde_json::json!({ name: invitation }));
+        let mut object = serde_json::json!({ name: invitation });
+        if let TicketProof::Secret { expires, .. } = server.ticket().proof {
+            object["expires_unix_s"] = (expires.as_nanos() / 1_000_000_000).into();
+        }
+        out!("{object}");
     } else {
         out!("{invitation}");
     }
