@@ -17,8 +17,10 @@ pub enum Asker {
     Offer,
     /// `receive`
     Receive,
-    /// `serve`
+    /// `serve --dir` and `serve --stdout`
     Serve,
+    /// `serve --clients`
+    Service,
     /// `measure`
     Measure,
     /// Any other verb
@@ -28,7 +30,7 @@ pub enum Asker {
 use Asker as A;
 
 /// The verbs that move files.
-const MOVERS: &[Asker] = &[A::Copy, A::Send, A::Offer, A::Receive, A::Serve];
+const MOVERS: &[Asker] = &[A::Copy, A::Send, A::Offer, A::Receive, A::Serve, A::Service];
 
 /// Words of a fault, its option, and the verbs for which that is the option. A hint that begins with the first of the words takes
 /// their place; any other one follows the line.
@@ -38,7 +40,17 @@ const HINTS: &[Hint] = &[
     (
         "already exists and was left unchanged",
         "start serve with --force to overwrite it (for a client: rights=overwrite), or send under another --name",
-        &[A::Send, A::Serve],
+        &[A::Send],
+    ),
+    (
+        "already exists and was left unchanged",
+        "start serve with --force to overwrite it, or send it with another `send --name`",
+        &[A::Serve],
+    ),
+    (
+        "already exists and was left unchanged",
+        "a client with rights=overwrite may overwrite it",
+        &[A::Service],
     ),
     (
         "already exists and was left unchanged",
@@ -53,13 +65,14 @@ const HINTS: &[Hint] = &[
         &[A::Send, A::Offer],
     ),
     ("begins with a dot may configure programs", "allow such names with --dotfiles", &[A::Receive]),
+    ("begins with a dot may configure programs", "allow such names with --dotfiles", &[A::Serve]),
     (
         "begins with a dot may configure programs",
-        "allow such names with --dotfiles (for a client: rights=dotfiles)",
-        &[A::Serve],
+        "a client with rights=dotfiles may send such names",
+        &[A::Service],
     ),
     ("choose another name", "choose another name with --name NAME", &[A::Send, A::Offer]),
-    ("choose another name", "choose another name with `send --name NAME`", &[A::Serve]),
+    ("choose another name", "choose another name with `send --name NAME`", &[A::Serve, A::Service]),
     ("choose another name", "choose another DESTINATION", &[A::Copy]),
     ("choose another name", "choose another TARGET", &[A::Receive]),
     (
@@ -70,7 +83,7 @@ const HINTS: &[Hint] = &[
     (
         "send it under another name",
         "send it under another name with `send --name NAME`",
-        &[A::Serve],
+        &[A::Serve, A::Service],
     ),
     ("several sources are named", "the second under another --name", &[A::Send, A::Offer]),
     ("several sources are named", "the second to another DESTINATION", &[A::Copy]),
@@ -90,19 +103,19 @@ const HINTS: &[Hint] = &[
     (
         "choose another address or port",
         "choose another address or port with --listen ADDR:PORT",
-        &[A::Send, A::Offer, A::Serve],
+        &[A::Send, A::Offer, A::Serve, A::Service],
     ),
     ("choose another address or port", "choose another port with --port PORT", &[A::Copy]),
     (
         "ticket has expired",
         "--lifetime of `serve` or `serve invite` sets how long one is valid",
-        &[A::Send, A::Serve],
+        &[A::Send, A::Serve, A::Service],
     ),
     ("takes one transfer, which has begun", "serve without --once takes more", &[A::Serve]),
     (
         "give them, or use fixed:SIZE",
         "give them with --path-rate and --path-rtt, or use fixed:SIZE",
-        &[A::Send, A::Offer, A::Serve],
+        &[A::Send, A::Offer, A::Serve, A::Service],
     ),
     ("this is not a ticket", "or give HOST:PORT of a TCP server", &[A::Measure]),
     ("attributes were left out", "start the receiver with --xattrs", MOVERS),
@@ -164,6 +177,8 @@ mod tests {
             (E::SameName(path()), A::Copy, "DESTINATION"),
             (E::IsDirectory(path()), A::Receive, "TARGET"),
             (E::Dotfile(path()), A::Serve, "--dotfiles"),
+            (E::Dotfile(path()), A::Service, "rights=dotfiles"),
+            (E::Exists(path()), A::Service, "rights=overwrite"),
             (E::OneOutput, A::Serve, "--dir"),
             (E::OneOutput, A::Receive, "TARGET"),
             (E::Pattern { pattern: "[".into(), reason: "it is open".into() }, A::Copy, "--exclude"),
@@ -196,7 +211,7 @@ mod tests {
                     A::Copy => "copy",
                     A::Send | A::Offer => "send",
                     A::Receive => "receive",
-                    A::Serve => "serve",
+                    A::Serve | A::Service => "serve",
                     A::Measure | A::Other => continue,
                 };
                 let words = || hint.split([' ', ',', ';', '`', '(', ')', ':']);

@@ -155,7 +155,8 @@ pub fn run(mut arguments: ServeArguments) -> Ending {
         Some(ServiceVerb::Invite(arguments)) => return invite::run(arguments),
         None => {}
     }
-    let reporter = arguments.output.reporter(Asker::Serve)?;
+    let asker = if arguments.clients.is_some() { Asker::Service } else { Asker::Serve };
+    let reporter = arguments.output.reporter(asker)?;
     if let Some(dir) = &arguments.dir {
         file::make_directory(dir).map_err(|error| {
             let next = match error.kind() {
