@@ -417,3 +417,14 @@ fn a_server_of_another_protocol_is_named_as_one() {
     receive.args(["receive", "--code", &code, "--retry-for", "0s"]);
     run(receive).failed_saying(&["does not use TLS", "is the port right?"]);
 }
+
+#[test]
+fn a_name_in_a_directory_that_is_missing_names_the_directory() {
+    let serve = Serve::start(&["--once"]);
+    let (file, _) = file(10);
+    let mut command = Command::new(SWEETSPOT);
+    command.args(["send", "-", &serve.ticket, "--name", "foo/bar"]).stdin(file.reopen().unwrap());
+    run(command).failed_saying(&["there is no directory foo there", "--name"]);
+    let served = serve.wait_for_try();
+    assert!(served.stderr.contains("create its directory first"), "{served:?}");
+}

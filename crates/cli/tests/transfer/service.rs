@@ -1,12 +1,13 @@
 //! `sweetspot serve --clients`: rights, expiry and the audit log.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use sweetspot_protocol::{Ticket, TicketProof};
 use sweetspot_transfer::Identity;
 
 use crate::running::{Ended, SWEETSPOT, Serve, eventually, file, names, run, signal};
@@ -310,4 +311,20 @@ fn a_key_is_not_put_into_a_directory_that_is_not_there() {
     command.args(["serve", "key", "--identity"]).arg(&path);
     run(command).failed_saying(&["there is no directory", "no-such", "create it"]);
     assert!(!scratch.path().join("no-such").exists());
+}
+
+#[test]
+fn a_ticket_in_json_comes_with_its_expiry() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut command = Command::new(SWEETSPOT);
+    command.args(["serve", "--json", "--listen", "127.0.0.1:0", "--dir"]).arg(scratch.path());
+    let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    signal(&child, "INT");
+    child.wait().unwrap();
+    let told: serde_json::Value = serde_json::from_str(&line).unwrap();
+    let ticket: Ticket = told["ticket"].as_str().unwrap().parse().unwrap();
+    let TicketProof::Secret { expires, .. } = ticket.proof else { panic!("a secret") };
+    assert_eq!(told["expires_unix_s"], expires.as_nanos() / 1_000_000_000);
 }

@@ -67,3 +67,23 @@ impl TransferError {
         TransferError::Write { path, source, next }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stream cannot be read from the middle: only advice to resume changes.
+    #[test]
+    fn a_stream_starts_again_from_its_beginning() {
+        let peer = || "192.0.2.1:5".to_owned();
+        for error in [TransferError::Interrupted, TransferError::TooSlow(peer())] {
+            let line = error.for_a_stream().unwrap();
+            assert!(
+                line.ends_with("; start again, with standard input from its beginning"),
+                "{line}"
+            );
+            assert!(!line.contains("resume"), "{line}");
+        }
+        assert_eq!(TransferError::Taken(peer()).for_a_stream(), None);
+    }
+}
