@@ -351,6 +351,11 @@ fn dot_files_that_are_there_already_are_unchanged() {
     let again = Serve::start_in(tempfile::tempdir().unwrap(), &serve.directory, &[]);
     let sent = send(&source, &again.ticket, &[]);
     assert_eq!(sent.code, Some(0), "a directory of another process: {sent:?}");
+    fs::hard_link(source.join(".hidden"), source.join("visible")).unwrap();
+    let sent = send(&source, &again.ticket, &[]);
+    assert_eq!(sent.code, Some(23), "no further name for it: {sent:?}");
+    assert!(!serve.directory.join("src/visible").exists());
+    fs::remove_file(source.join("visible")).unwrap();
     fs::write(source.join(".hidden"), "changed").unwrap();
     let sent = send(&source, &again.ticket, &[]);
     // `.git/config` is still the same.

@@ -185,9 +185,8 @@ impl IncomingFiles {
                 is_same.then_some(())?;
                 self.remember(number, entry).ok()?;
                 self.unchanged.fetch_add(*size, Ordering::Relaxed);
-                let mut state = lock(&self.state);
-                state.whole.insert(number);
-                state.count(Fate::Unchanged);
+                // Not whole: a further name would lead others to a file that they may not write.
+                lock(&self.state).count(Fate::Unchanged);
             }
             EntryKind::Symlink { target: to } => {
                 target.is_symlink_to(&entry.path, to).then_some(())?;
