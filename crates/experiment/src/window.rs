@@ -3,7 +3,9 @@
 
 use std::ops::RangeInclusive;
 
-use sweetspot_advise::window::{CrossKind, CrossShare, TriedWindow, TriedWindows, WindowQuestion};
+use sweetspot_advise::window::{
+    CrossKind, CrossShare, TriedWindow, TriedWindows, WindowQuestion, advise,
+};
 use sweetspot_scenario::{Engine, Outcome, Scenario, TransferOutcome};
 use sweetspot_sizing::Sizing;
 use sweetspot_statistics::{mean, squared_error};
@@ -19,6 +21,10 @@ const MEASURED_ROUND_TRIPS: u64 = 200;
 /// but within these times.
 const MIN_MEASURED: Duration = Duration::from_secs(10);
 const MAX_MEASURED: Duration = Duration::from_secs(40);
+/// Where losses decide, a run measures this many of them,
+const MEASURED_LOSSES: f64 = 10.0;
+/// but no longer than this: rarer losses decide less.
+const MAX_FOR_LOSSES: Duration = Duration::from_secs(120);
 /// Time for cross traffic and slow start to settle.
 const SETTLING_TIME: Duration = Duration::from_secs(10);
 
@@ -30,12 +36,26 @@ pub fn runs(count: usize) -> usize {
 /// The data packets of these simulations, of cross traffic too: a measure of their work that is the same on every machine.
 pub fn packets(question: &WindowQuestion, count: usize) -> f64 {
     let seconds = (SETTLING_TIME + duration(question)).as_secs_f64();
-    let per_second = question.rate.as_f64() / 8.0 / question.mtu.as_f64();
-    per_second * seconds * runs(count) as f64
+    packets_per_second(question) * seconds * runs(count) as f64
+}
+
+/// The packets that the link carries: with cross traffic it may be full, and without it, loss may limit the transfer.
+fn packets_per_second(question: &WindowQuestion) -> f64 {
+    let alone = || advise(question).ok()?.recommended.rate;
+    let rate = question.cross.map_or_else(alone, |_| None).unwrap_or(question.rate);
+    rate.as_f64() / 8.0 / question.mtu.as_f64()
 }
 
 fn duration(question: &WindowQuestion) -> Duration {
-    (question.rtt * MEASURED_ROUND_TRIPS).clamp(MIN_MEASURED, MAX_MEASURED)
+    let round_trips = (question.rtt * MEASURED_ROUND_TRIPS).clamp(MIN_MEASURED, MAX_MEASURED);
+    match question.loss.filter(|loss| loss.get() > 0.0) {
+        None => round_trips,
+        Some(loss) => {
+            let seconds = MEASURED_LOSSES / (loss.get() * packets_per_second(question));
+            let seconds = seconds.min(MAX_FOR_LOSSES.as_secs_f64());
+            round_trips.max(Duration::from_secs_f64(seconds))
+        }
+    }
 }
 
 /// Hosts as Linux has them, with its 52 bytes of headers, and a drop-tail buffer in bytes.

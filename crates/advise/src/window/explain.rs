@@ -2,15 +2,15 @@
 
 use sweetspot_theory::host::send_buffer;
 use sweetspot_theory::path::saturation;
-use sweetspot_units::Bytes;
+use sweetspot_units::{Bytes, Rate};
 
-use super::lossy::{allowed_by_loss as rate_allowed, first_timeout};
 use super::situation::Situation;
-use super::{LossResponse, WindowQuestion};
+use super::{FillsPath, LossResponse, WindowQuestion};
 use crate::text::percent;
 use crate::{AdviceError, Formula};
 
-pub(super) fn formulas(s: &Situation, window: Bytes) -> Result<Vec<Formula>, AdviceError> {
+/// The formulas of the situation, with the rates of `window` under loss unless a simulation replaces them.
+pub(super) fn formulas(s: &Situation, window: Option<Bytes>) -> Result<Vec<Formula>, AdviceError> {
     let (a, t, b) = (s.left.capacity(), s.left.minimum_rtt(), s.bare.buffer());
     let spot = saturation::sweet_spot(&s.left);
     let mut all = vec![Formula {
@@ -50,30 +50,25 @@ pub(super) fn formulas(s: &Situation, window: Bytes) -> Result<Vec<Formula>, Adv
         numbers: format!("A T_e = {}, B = {b}: {}", spot.low, s.sawtooth()),
         source,
     });
-    all.extend(allowed_by_loss(s)?);
-    if let (Some(rate), Some(p)) = (s.bounded_by_loss(window)?, s.question.loss) {
-        let congestion = s.question.congestion;
-        all.push(Formula {
-            what: "rate with loss and this window",
-            rule: "R = E[packets] / E[seconds] from one random loss to the next, W <= min(S, A T_e + B)",
-            numbers: format!("p = {}, S = {window}, {congestion}: {rate}", p.get()),
-            source: "after Ott, Kemperman, Mathis 1996; windows by RFC 5681 and RFC 9438",
-        });
-    }
-    if let (Some(fills), Some(p)) = (s.fills_path()?, s.question.loss) {
-        all.push(Formula {
-            what: "to fill the path",
-            rule: "the loss p at which R = A; n = A / R at the present loss, rounded up",
-            numbers: format!(
-                "A = {a}: p = {}; at p = {} n = {}",
-                percent(Some(fills.loss)),
-                p.get(),
-                fills.connections
-            ),
-            source: "as above; losses are assumed not to depend on the load",
-        });
+    if let Some(window) = window {
+        all.extend(under_loss(s, window)?);
     }
     Ok(all)
+}
+
+/// The ways to fill the path if one connection carries `one`.
+pub(super) fn to_fill(fills: &FillsPath, one: Rate) -> Formula {
+    let n = fills.connections;
+    let numbers = match fills.loss {
+        Some(_) => format!("R = {one}: p = {}, n = {n}", percent(fills.loss)),
+        None => format!("R = {one}: n = {n}"),
+    };
+    Formula {
+        what: "to fill 95 % of the path",
+        rule: "the loss p at which R = 0.95 A; n = 0.95 A / R at the present loss, rounded up",
+        numbers,
+        source: "as above; losses are assumed not to depend on the load",
+    }
 }
 
 /// The packets of a window of `payload`, and the memory that it takes at both ends.
@@ -108,29 +103,20 @@ pub(super) fn memory(q: &WindowQuestion, payload: Bytes) -> [Formula; 3] {
     ]
 }
 
-/// The rate that loss allows each congestion control; the question's comes first.
-fn allowed_by_loss(s: &Situation) -> Result<Vec<Formula>, AdviceError> {
-    let Some(p) = s.question.loss else { return Ok(Vec::new()) };
-    let cubic = (
-        LossResponse::Cubic,
-        "rate that loss allows cubic",
-        "R = m / (T/W + t), W = max(sqrt(3/2p), 1.054 (T/p)^0.75), t as reno's",
-        "RFC 9438, section 5.1: losses at equal distances, no largest window",
-    );
-    let reno = (
-        LossResponse::Reno,
-        "rate that loss allows reno",
-        "R = m / (T/W + t), W = sqrt(3/2p), t = T_0 min(1, 3 sqrt(3p/8)) p (1 + 32 p^2)",
-        "Padhye, Firoiu, Towsley, Kurose 1998, b = 1: as above",
-    );
-    let mut both = [cubic, reno];
-    both.sort_by_key(|(congestion, ..)| *congestion != s.question.congestion);
+/// The rate of `window` under loss with each congestion control; the question's comes first.
+fn under_loss(s: &Situation, window: Bytes) -> Result<Vec<Formula>, AdviceError> {
+    let Some(p) = s.loss() else { return Ok(Vec::new()) };
+    let mut both = [LossResponse::Cubic, LossResponse::Reno];
+    both.sort_by_key(|congestion| *congestion != s.question.congestion);
     let mut formulas = Vec::new();
-    for (congestion, what, rule, source) in both {
-        let Some(max) = rate_allowed(&s.question, congestion)? else { continue };
-        let (rtt, timeout) = (s.question.rtt, first_timeout(&s.question));
-        let numbers = format!("p = {}, T = {rtt}, T_0 = {timeout}: {max}", p.get());
-        formulas.push(Formula { what, rule, numbers, source });
+    for congestion in both {
+        let Some(rate) = s.bounded_by_loss(congestion, window)? else { continue };
+        formulas.push(Formula {
+            what: "rate with loss and this window",
+            rule: "R = E[packets] / E[seconds] from one random loss to the next, W <= min(S, A T_e + B)",
+            numbers: format!("p = {}, S = {window}, {congestion}: {rate}", p.get()),
+            source: "after Ott, Kemperman, Mathis 1996; windows by RFC 5681 and RFC 9438",
+        });
     }
     Ok(formulas)
 }

@@ -3,7 +3,7 @@
 use sweetspot_theory::host::send_buffer::LARGEST_SEGMENT;
 use sweetspot_units::{Bytes, Duration, Percent, Rate};
 
-use super::lossy::ENOUGH;
+use super::lossy::{ENOUGH, FILLED};
 use super::show::{rate, size};
 use super::{CrossKind, TriedWindows, WindowAdvice};
 use crate::limit::LARGEST_WINDOW;
@@ -20,33 +20,18 @@ impl WindowAdvice {
             true => format!("tcp_rmem[2] {}", s.tcp_rmem_max.get()),
             false => format!("SO_RCVBUF {}", s.so_rcvbuf.get()),
         };
-        let settings =
-            format!("{receiver} (receiver), tcp_wmem[2] {} (sender)", s.tcp_wmem_max.get());
-        let hold = size(self.recommended.window);
-        let [window, expected, risk, why] = if self.loss_limited {
-            [
-                match self.peaks_overflow {
-                    true => format!("{hold} {}", self.per_connection()),
-                    false => format!("{hold} or more {}", self.per_connection()),
-                },
-                format!(
-                    "{}{} with {}: {}",
-                    rate(self.recommended.rate),
-                    self.each(),
-                    self.question.congestion,
-                    match self.gains_by_twice() {
-                        Some(_) => "loss limits it, and the window its peaks",
-                        None => "loss, not the window, limits it",
-                    }
-                ),
-                match self.peaks_overflow {
-                    true => format!("larger peaks overflow the buffer; {}", self.twice_in_words()),
-                    false => self.around_in_words(),
-                },
-                self.fills_in_words(),
-            ]
-        } else {
-            [format!("{hold} {}", self.per_connection()), self.expected(), self.risk(), self.why()]
+        let sender = s.tcp_wmem_max.get();
+        let whose = match s.autotuning_reaches() {
+            true => "both limit every connection of their host",
+            false => "tcp_wmem limits every connection of its host",
+        };
+        let settings = format!("{receiver} (receiver), tcp_wmem[2] {sender} (sender); {whose}");
+        let [window, expected, risk, why] = match self.loss_limited {
+            true if self.simulated.is_some() => {
+                [self.held(), self.expected(), self.risk(), self.fills_in_words()]
+            }
+            true => self.with_loss(),
+            false => [self.held(), self.expected(), self.risk(), self.why()],
         };
         let last = if self.loss_limited { "fix" } else { "why" };
         let lines = [
@@ -57,6 +42,35 @@ impl WindowAdvice {
             (last, why),
         ];
         lines.map(|(name, words)| labelled(LABEL, name, &words, width)).concat()
+    }
+
+    fn held(&self) -> String {
+        format!("{} {}", size(self.recommended.window), self.per_connection())
+    }
+
+    /// Window, rate, risk and remedy where loss limits the transfer, by closed form.
+    fn with_loss(&self) -> [String; 4] {
+        let window = match self.peaks_overflow {
+            true => self.held(),
+            false => {
+                format!("{} or more {}", size(self.recommended.window), self.per_connection())
+            }
+        };
+        let expected = format!(
+            "{}{} on the wire with {}: {}",
+            rate(self.recommended.rate),
+            self.each(),
+            self.question.congestion,
+            match self.gains_by_twice() {
+                Some(_) => "loss limits it, and the window its peaks",
+                None => "loss, not the window, limits it",
+            }
+        );
+        let risk = match self.peaks_overflow {
+            true => format!("larger peaks overflow the buffer; {}", self.twice_in_words()),
+            false => self.around_in_words(),
+        };
+        [window, expected, risk, self.fills_in_words()]
     }
 
     fn per_connection(&self) -> String {
@@ -111,16 +125,17 @@ impl WindowAdvice {
             Duration::ZERO => "no queue".to_owned(),
             delay => format!("{delay} queue"),
         };
+        let whose = format!(" on the wire, simulated{}", self.by_whom());
         match &self.simulated {
             // Not half: the nearest window that was tried.
             Some(simulated) => match simulated.near_half() {
-                None => format!("{full} simulated, {queue}; no smaller window was simulated"),
+                None => format!("{full}{whose}, {queue}; no smaller window was simulated"),
                 Some(tried) => {
-                    format!("{full} simulated, {queue}; {} gives {}", tried.window, tried.rate)
+                    format!("{full}{whose}, {queue}; {} gives {}", tried.window, tried.rate)
                 }
             },
             None => format!(
-                "{full}{}{}, {queue}; half the window: {}",
+                "{full}{} on the wire{}, {queue}; half the window: {}",
                 self.each(),
                 self.by_whom(),
                 rate(self.wrong_by_two[0].rate)
@@ -152,6 +167,9 @@ impl WindowAdvice {
             (None, _) if double.window > Some(LARGEST_WINDOW) => {
                 "TCP has no window twice as large".to_owned()
             }
+            (None, _) if self.question.buffer.is_none() => {
+                "twice the window may overflow the buffer; give --buffer to simulate it".to_owned()
+            }
             (None, _) => {
                 "twice the window overflows the buffer; no closed form gives its rate".to_owned()
             }
@@ -165,12 +183,13 @@ impl WindowAdvice {
     /// The ways to fill a path that loss keeps one connection from filling.
     fn fills_in_words(&self) -> String {
         let Some(fills) = &self.fills_path else { return String::new() };
-        let bbr = if fills.bbr { ", BBR," } else { "" };
-        format!(
-            "to fill the path: a loss of {}{bbr} or {} connections",
-            percent(Some(fills.loss)),
-            fills.connections
-        )
+        let loss = fills.loss.map(|loss| format!("a loss of {}", percent(Some(loss))));
+        let bbr = fills.bbr.then(|| "BBR".to_owned());
+        let others: Vec<String> = loss.into_iter().chain(bbr).collect();
+        let others = others.join(", ");
+        let or = if others.is_empty() { "" } else { " or " };
+        let (share, n) = (Percent(FILLED), fills.connections);
+        format!("to fill {share} of the path: {others}{or}{n} connections")
     }
 
     /// The rates with half the window and with twice the window, where loss is the limit.
@@ -227,7 +246,11 @@ impl WindowAdvice {
         let is_mice = self.question.cross.is_some_and(|cross| cross.kind == CrossKind::Mice);
         match self.recommended.window {
             Some(window) if window > self.sweet_spot.high => {
-                let why = if is_mice { ", in which mice never give way" } else { "" };
+                let why = match self.question.loss {
+                    _ if is_mice => ", in which mice never give way",
+                    Some(loss) if loss.get() > 0.0 => ", which stalls recoveries",
+                    _ => "",
+                };
                 format!("; more than the closed form's sweet spot{why}: {}", self.sweet_spot.high)
             }
             Some(window) if window < self.sweet_spot.low => {
@@ -278,6 +301,6 @@ fn beyond(simulated: &TriedWindows) -> String {
                 last.window, last.delay
             )
         }
-        _ => "no larger window was simulated".to_owned(),
+        _ => "none: path and buffer hold no more".to_owned(),
     }
 }

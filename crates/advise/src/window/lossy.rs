@@ -1,6 +1,5 @@
 //! A transfer limited by random loss: a sufficient window, and ways to fill the path.
 
-use sweetspot_statistics::roots;
 use sweetspot_theory::reno::bounded::Bounds;
 use sweetspot_theory::reno::pftk::Flow;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
@@ -13,18 +12,21 @@ use crate::AdviceError;
 const SMALLEST_VARIANCE: Duration = Duration::from_millis(200);
 /// The share of an unlimited window's rate that a window must carry to suffice.
 pub(super) const ENOUGH: f64 = 0.99;
-/// The ratio to which that window is sought.
+/// The ratio to which such a window or loss is sought.
 const PRECISION: f64 = 1.01;
 /// Less loss than any link has.
 const LEAST_LOSS: f64 = 1e-18;
 /// draft-ietf-ccwg-bbr, section 2.7, BBR.LossThresh: BBR slows down above a loss of 2 % in a round trip.
 const TOLERATED_BY_BBR: f64 = 0.02;
 
-/// The ways to fill a path on which loss limits one connection.
+/// The share of the free rate below which loss limits a transfer, and which the remedies restore.
+pub(super) const FILLED: f64 = 0.95;
+
+/// The ways to fill [`FILLED`] of a path on which loss limits one connection.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FillsPath {
-    /// The largest loss with which one connection fills it.
-    pub loss: f64,
+    /// The largest loss with which one connection fills it; `None` if none is known.
+    pub loss: Option<f64>,
     /// Connections that fill it at the present loss.
     pub connections: u64,
     /// Whether BBR, which tolerates some loss, fills it.
@@ -33,27 +35,56 @@ pub struct FillsPath {
 
 impl Situation {
     /// The rate with `window` under random loss, in the room that other traffic leaves; `None` without loss.
-    pub(super) fn bounded_by_loss(&self, window: Bytes) -> Result<Option<Rate>, AdviceError> {
-        let q = &self.question;
-        let Some(loss) = q.loss.filter(|loss| loss.get() > 0.0) else { return Ok(None) };
-        let flow = Flow::new(q.mtu, self.left.minimum_rtt(), first_timeout(q), loss)?;
+    pub(super) fn bounded_by_loss(
+        &self,
+        congestion: LossResponse,
+        window: Bytes,
+    ) -> Result<Option<Rate>, AdviceError> {
+        let Some(loss) = self.loss() else { return Ok(None) };
         // Where loss is the limit, an unknown buffer counts as one that never overflows: the peaks are rare.
-        let buffer = match q.buffer {
-            None if self.loss_limited() => MOST_HELD,
+        let buffer = match self.question.buffer {
+            None if self.loss_limited => MOST_HELD,
             _ => self.left.buffer(),
         };
-        let capacity = self.left.capacity();
-        let bounds = Bounds { capacity, buffer, window };
-        Ok(Some(flow.with_segments_per_ack(1)?.bounded(q.congestion, &bounds)))
+        self.bounded(congestion, loss, buffer, window).map(Some)
     }
 
-    /// Whether loss keeps the transfer below its window's rate.
-    pub(super) fn loss_limited(&self) -> bool {
-        self.lossy.is_some_and(|max| max < self.left.capacity())
+    /// The loss, if there is any.
+    pub(super) fn loss(&self) -> Option<Probability> {
+        self.question.loss.filter(|loss| loss.get() > 0.0)
+    }
+
+    fn bounded(
+        &self,
+        congestion: LossResponse,
+        loss: Probability,
+        buffer: Bytes,
+        window: Bytes,
+    ) -> Result<Rate, AdviceError> {
+        let q = &self.question;
+        let flow = Flow::new(q.mtu, self.left.minimum_rtt(), first_timeout(q), loss)?;
+        let bounds = Bounds { capacity: self.left.capacity(), buffer, window };
+        // Linux counts acknowledged segments (tcp_cong_avoid_ai), so a delayed ACK counts twice.
+        Ok(flow.with_segments_per_ack(1)?.bounded(congestion, &bounds))
+    }
+
+    /// The rate that the best window carries under `loss`. An unknown buffer allows no window that could overflow it.
+    pub(super) fn best_under(&self, loss: Probability) -> Result<Rate, AdviceError> {
+        let q = &self.question;
+        let buffer = if q.buffer.is_some() { self.left.buffer() } else { MOST_HELD };
+        let rate = |window| self.bounded(q.congestion, loss, buffer, window);
+        Ok(rate(self.sweet_spot().high)?.max(rate(self.above_every_window())?))
+    }
+
+    /// Whether loss keeps even the best window below [`FILLED`] of the free rate.
+    pub(super) fn limited_by_loss(&self) -> Result<bool, AdviceError> {
+        let Some(loss) = self.loss() else { return Ok(false) };
+        Ok(self.best_under(loss)? < self.left.capacity().scaled(FILLED))
     }
 
     fn under_loss(&self, window: Bytes) -> Rate {
-        self.bounded_by_loss(window).ok().flatten().unwrap_or(Rate::ZERO)
+        let rate = self.bounded_by_loss(self.question.congestion, window);
+        rate.ok().flatten().unwrap_or(Rate::ZERO)
     }
 
     /// Whether a flow that loss limits is faster by a percent if its window never overflows the buffer.
@@ -64,9 +95,10 @@ impl Situation {
             && self.under_loss(self.sweet_spot().high) > free.scaled(1.01)
     }
 
-    /// The smallest window, to a percent, that carries almost the rate that loss allows an unlimited one.
+    /// The smallest window, to a percent, that carries almost the rate that loss allows the best one.
     pub(super) fn smallest_for_the_loss(&self) -> Bytes {
-        let largest = self.above_every_window();
+        let [high, above] = [self.sweet_spot().high, self.above_every_window()];
+        let largest = if self.under_loss(high) > self.under_loss(above) { high } else { above };
         let enough = self.under_loss(largest).scaled(ENOUGH);
         // Whatever the window, no more than one is in flight per round trip.
         let (mut small, mut large) = ((enough * self.left.minimum_rtt()).min(largest), largest);
@@ -77,39 +109,36 @@ impl Situation {
         large
     }
 
-    /// The ways to fill the path; `None` if loss does not limit the transfer.
-    pub(super) fn fills_path(&self) -> Result<Option<FillsPath>, AdviceError> {
-        let q = &self.question;
-        let Some(loss) = q.loss.filter(|_| self.loss_limited()) else { return Ok(None) };
-        let available = self.left.capacity();
+    /// The ways to fill the path if one connection carries `one`; `None` if that is enough, or if there is no loss.
+    ///
+    /// The closed form gives the loss at which its own rate, `now`, rises by the factor that `one` lacks.
+    pub(super) fn fills_path(
+        &self,
+        one: Rate,
+        now: Rate,
+    ) -> Result<Option<FillsPath>, AdviceError> {
+        let Some(loss) = self.loss() else { return Ok(None) };
+        let target = self.left.capacity().scaled(FILLED);
+        if one >= target {
+            return Ok(None);
+        }
+        let wanted = now.scaled(target.as_f64() / one.as_f64().max(1.0));
         let fills = |log: f64| {
             let loss = Probability::new(libm::exp(log)).filter(|loss| loss.get() > 0.0);
-            let allowed = allowed_by_loss(&WindowQuestion { loss, ..*q }, q.congestion);
-            allowed.is_ok_and(|rate| rate.is_none_or(|rate| rate >= available))
+            loss.is_none_or(|loss| self.best_under(loss).is_ok_and(|rate| rate >= wanted))
         };
-        let [none, now] = [LEAST_LOSS, loss.get()].map(libm::log);
-        let log = if fills(none) && none < now { roots::between(none, now, fills) } else { none };
-        let one = self.under_loss(self.above_every_window()).bits_per_second().max(1);
+        let [mut small, mut large] = [LEAST_LOSS, loss.get()].map(libm::log);
+        let is_known = small < large && fills(small);
+        while is_known && large - small > libm::log(PRECISION) {
+            let middle = f64::midpoint(small, large);
+            if fills(middle) { small = middle } else { large = middle }
+        }
         Ok(Some(FillsPath {
-            loss: libm::exp(log),
-            connections: available.bits_per_second().div_ceil(one).max(2),
+            loss: is_known.then(|| libm::exp(small)),
+            connections: target.bits_per_second().div_ceil(one.bits_per_second().max(1)).max(2),
             bbr: loss.get() <= TOLERATED_BY_BBR,
         }))
     }
-}
-
-/// The rate that loss alone allows `congestion`; `None` without loss.
-pub(super) fn allowed_by_loss(
-    q: &WindowQuestion,
-    congestion: LossResponse,
-) -> Result<Option<Rate>, AdviceError> {
-    let Some(loss) = q.loss.filter(|loss| loss.get() > 0.0) else { return Ok(None) };
-    // Linux counts acknowledged segments (tcp_cong_avoid_ai), so a delayed ACK counts twice.
-    let flow = Flow::new(q.mtu, q.rtt, first_timeout(q), loss)?.with_segments_per_ack(1)?;
-    Ok(Some(match congestion {
-        LossResponse::Cubic => flow.cubic(),
-        LossResponse::Reno => flow.approximate(),
-    }))
 }
 
 pub(super) fn first_timeout(q: &WindowQuestion) -> Duration {

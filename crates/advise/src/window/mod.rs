@@ -223,6 +223,11 @@ fn advise_one(s: &Situation, connections: u64) -> Result<WindowAdvice, AdviceErr
         let rate = possible.map(|w| s.rate_at(w)).transpose()?.flatten();
         Ok(WindowChoice { name, rule, window: w.map(|w| q.payload(w)), rate, is_simulated: false })
     };
+    let recommended = at("hold", "recommended", Some(window))?;
+    let fills_path = match recommended.rate.filter(|_| s.loss_limited) {
+        Some(one) => s.fills_path(one, one)?,
+        None => None,
+    };
     let products = s.six_bdps()?;
     let names = [
         ("bdp1", "C x T_m"),
@@ -238,7 +243,7 @@ fn advise_one(s: &Situation, connections: u64) -> Result<WindowAdvice, AdviceErr
         question: *q,
         connections,
         sweet_spot,
-        recommended: at("hold", "recommended", Some(window))?,
+        recommended,
         wrong_by_two: [
             at("half", "half that", Some(window / 2))?,
             at("double", "twice that", Some(window.saturating_add(window)))?,
@@ -249,13 +254,13 @@ fn advise_one(s: &Situation, connections: u64) -> Result<WindowAdvice, AdviceErr
         ],
         bdps,
         added_delay: [s.added_delay(window), s.added_delay(window.saturating_add(window))],
-        loss_limited: s.loss_limited(),
-        peaks_overflow: s.loss_limited() && s.peaks_overflow(),
-        fills_path: s.fills_path()?,
+        loss_limited: s.loss_limited,
+        peaks_overflow: s.loss_limited && s.peaks_overflow(),
+        fills_path,
         settings: WindowSettings::for_window(q.payload(window), q.mss(), q.kernel)?,
         warnings: Vec::new(),
         assumptions: s.assumptions(connections),
-        formulas: explain::formulas(s, window)?,
+        formulas: explain::formulas(s, Some(window))?,
         simulated: None,
     })
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use sweetspot_units::{Bytes, Rate};
 
-use super::explain::memory;
+use super::explain::{memory, to_fill};
 use super::{TriedWindows, WindowAdvice, WindowChoice};
 use crate::formula::{Formula, explained};
 use crate::text::{list, row, table, wrap};
@@ -38,7 +38,10 @@ impl WindowAdvice {
     /// The formulas of the path, and of the settings for the recommended window.
     fn all_formulas(&self) -> Vec<Formula> {
         let settings = self.recommended.window.map(|window| memory(&self.question, window));
-        self.formulas.iter().cloned().chain(settings.into_iter().flatten()).collect()
+        let fills = self.fills_path.zip(self.recommended.rate);
+        let fills = fills.map(|(fills, one)| to_fill(&fills, one));
+        let all = self.formulas.iter().cloned().chain(fills);
+        all.chain(settings.into_iter().flatten()).collect()
     }
 
     /// The windows by closed form: all of them, or those that were not simulated.
@@ -67,10 +70,6 @@ impl WindowAdvice {
         let head = ["payload, bytes", "rate", "+- %", "queueing", "loss", "", "windows"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
         for tried in &simulated.windows {
-            let all = self.ends.iter().chain(&self.bdps);
-            let names = all.filter(|choice| choice.window == Some(tried.window));
-            let names: Vec<&str> =
-                names.map(|choice| choice.name.trim_start_matches("sweet_spot_")).collect();
             let error = tried.rate_error.as_f64() / tried.rate.as_f64().max(1.0);
             rows.push(row([
                 &tried.window.get(),
@@ -83,7 +82,7 @@ impl WindowAdvice {
                     true => "as fast",
                     false => "",
                 },
-                &names.join(" "),
+                &self.names_at(tried.window),
             ]));
         }
         let head = format!(
@@ -92,6 +91,20 @@ impl WindowAdvice {
             simulated.seeds
         );
         format!("{}{}", wrap(&head, width, 0), table(0, &rows))
+    }
+
+    /// The names of `window`; three products in a row and more as their first and last.
+    fn names_at(&self, window: Bytes) -> String {
+        let is_it = |choice: &&WindowChoice| choice.window == Some(window);
+        let ends = self.ends.iter().filter(is_it);
+        let ends = ends.map(|choice| choice.name.trim_start_matches("sweet_spot_").to_owned());
+        let in_a_row = self.bdps.chunk_by(|one, next| one.window == next.window);
+        let products = in_a_row.filter(|run| run.iter().any(|choice| is_it(&choice)));
+        let products = products.map(|run| match run {
+            [first, _, .., last] => format!("{}-{}", first.name, last.name),
+            _ => run.iter().map(|choice| choice.name).collect::<Vec<_>>().join(" "),
+        });
+        ends.chain(products).collect::<Vec<_>>().join(" ")
     }
 
     fn settings_text(&self, width: usize) -> String {

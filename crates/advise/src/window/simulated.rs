@@ -1,8 +1,9 @@
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::situation::Situation;
-use super::{WindowAdvice, WindowChoice, WindowSettings};
+use super::{WindowAdvice, WindowChoice, WindowSettings, explain};
 use crate::AdviceError;
+use crate::limit::LARGEST_WINDOW;
 
 /// Results of several windows in the simulator.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,8 +35,6 @@ pub struct TriedWindow {
 const WINDOW_STEPS: usize = 12;
 /// How far a window of about half or twice the size is from it, in doublings.
 const ABOUT: f64 = 0.5;
-/// The largest window to try, as a multiple of the largest that overflows nothing.
-const BEYOND_EDGE: f64 = 1.2;
 
 impl TriedWindows {
     /// The recommended window, the smallest that is as fast as the fastest: its queue is the shortest. `None` if no window moved data.
@@ -62,16 +61,21 @@ impl TriedWindows {
 }
 
 impl WindowAdvice {
-    /// The windows to try in a simulator, smallest first: from half of the smallest that fills the path, or TCP's initial window, to
-    /// more than the largest that overflows nothing. The windows with a name in this range are among them; the others lie between, in
-    /// about equal ratios. `None` if closed forms suffice (no cross traffic, or loss decides), the buffer
-    /// is unknown, or several connections share the path.
+    /// The windows to try in a simulator, smallest first: from half of the smallest that fills the path or suffices under its loss, or
+    /// TCP's initial window, to more than path and buffer hold. The windows with a name are among them; the others lie between, in
+    /// about equal ratios. `None` if closed forms suffice (neither cross traffic nor loss), the buffer is unknown, or several
+    /// connections share the path.
     pub fn windows_to_try(&self) -> Option<Vec<Bytes>> {
         let q = &self.question;
-        q.cross.and(q.buffer).filter(|_| !self.loss_limited && self.connections == 1)?;
-        let largest = Situation::new(q).ok()?.largest_to_try();
-        let from = (self.sweet_spot.low / 2).max(q.payload(q.initial_window())).as_f64();
-        let ratio = q.payload(largest).as_f64() * BEYOND_EDGE / from;
+        let situation = Situation::new(q).ok()?;
+        let is_open = q.cross.is_some() || situation.loss().is_some();
+        q.buffer.filter(|_| is_open && self.connections == 1)?;
+        let suffices = self.recommended.window?.min(self.sweet_spot.low);
+        let from = (suffices / 2).max(q.payload(q.initial_window())).as_f64();
+        // During a recovery, what follows a loss takes receive window as well: twice what is in flight never limits it.
+        let windows = if situation.loss().is_some() { 2 } else { 1 };
+        let largest = q.payload(situation.above_every_window() * windows).min(LARGEST_WINDOW);
+        let ratio = largest.as_f64() / from;
         let at = |i: usize| from * libm::pow(ratio, i as f64 / (WINDOW_STEPS - 1) as f64);
         let mut grid: Vec<Bytes> = (0..WINDOW_STEPS).map(|i| Bytes::from_f64(at(i))).collect();
         let (first, last) = (*grid.first()?, *grid.last()?);
@@ -124,6 +128,16 @@ impl WindowAdvice {
             [choice("half", "about half that", half), choice("double", "about twice that", double)];
         self.added_delay = [hold.delay, double.unwrap_or(hold).delay];
         let q = &self.question;
+        let situation = Situation::new(q)?;
+        // Beside cross traffic, a lower rate may be its doing.
+        let lossy = situation.loss().filter(|_| q.cross.is_none() || self.loss_limited);
+        self.fills_path = match lossy {
+            Some(loss) => situation.fills_path(hold.rate, situation.best_under(loss)?)?,
+            None => None,
+        };
+        self.loss_limited = self.fills_path.is_some();
+        self.peaks_overflow = false;
+        self.formulas = explain::formulas(&situation, None)?;
         self.settings = WindowSettings::for_window(hold.window, q.mss(), q.kernel)?;
         for named in self.ends.iter_mut().chain(&mut self.bdps) {
             if let Some(tried) = named.window.and_then(|window| simulated.exactly(window)) {

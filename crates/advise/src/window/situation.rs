@@ -7,7 +7,7 @@ use sweetspot_theory::path::{Path, unresponsive};
 use sweetspot_theory::reno::bounded::{Overflowing, overflowing};
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::lossy::{allowed_by_loss, first_timeout};
+use super::lossy::first_timeout;
 use super::{CrossKind, CrossShare, LossResponse, WindowQuestion};
 use crate::AdviceError;
 use crate::limit::{LARGEST_WINDOW, with_margin};
@@ -20,8 +20,8 @@ pub(super) struct Situation {
     /// The path beside unresponsive cross traffic: A, T_e, and the transfer's share A/C of B.
     pub left: Path,
     pub elephants: Option<Elephants>,
-    /// The rate that loss alone allows.
-    pub lossy: Option<Rate>,
+    /// Whether loss, not the window, limits the transfer.
+    pub loss_limited: bool,
 }
 
 impl Situation {
@@ -39,14 +39,15 @@ impl Situation {
             }
             _ => None,
         };
-        let lossy = allowed_by_loss(q, q.congestion)?;
-        Ok(Situation { question: *q, bare, left, elephants, lossy })
+        let mut new = Situation { question: *q, bare, left, elephants, loss_limited: false };
+        new.loss_limited = new.limited_by_loss()?;
+        Ok(new)
     }
 
     /// The expected rate with `window`; `None` where no closed form is known.
     pub(super) fn rate_at(&self, window: Bytes) -> Result<Option<Rate>, AdviceError> {
-        let bounded = self.bounded_by_loss(window)?;
-        if bounded.is_some() && self.loss_limited() {
+        let bounded = self.bounded_by_loss(self.question.congestion, window)?;
+        if bounded.is_some() && self.loss_limited {
             // Loss keeps the window below the BDP: no queue, with or without cross traffic.
             return Ok(bounded);
         }
@@ -88,11 +89,14 @@ impl Situation {
 
     pub(super) fn recommended(&self) -> Bytes {
         let spot = self.sweet_spot();
-        let window = match (self.loss_limited(), self.elephants) {
-            // SOBAS §VI: on a path that loses anyway, a window can only take; unless the peaks overflow a small buffer.
-            (true, _) if !self.peaks_overflow() => self.smallest_for_the_loss(),
-            (true, _) | (false, Some(_)) => spot.high,
-            (false, None) => self.clear_of_the_edges(spot),
+        let window = match (self.loss(), self.elephants) {
+            // SOBAS §VI: on a path that loses anyway, a window can only take.
+            (Some(_), _) if self.loss_limited => self.smallest_for_the_loss(),
+            (_, Some(_)) => spot.high,
+            (Some(_), None) => {
+                self.clear_of_the_edges(spot).max(self.smallest_for_the_loss().min(spot.high))
+            }
+            (None, None) => self.clear_of_the_edges(spot),
         };
         window.max(self.question.initial_window())
     }
@@ -121,7 +125,7 @@ impl Situation {
         let known = self.elephants.is_none()
             && !matches!(self.question.cross, Some(CrossShare { kind: CrossKind::Mice, .. }));
         let mut all = six_bdps::six_bdps(&state)?.all().map(Some);
-        if !known && !self.loss_limited() {
+        if !known && !self.loss_limited {
             // BTC against traffic that reacts is not known in closed form.
             all[4] = None;
         }
@@ -137,7 +141,7 @@ impl Situation {
             state.average_rtt = cubic.mean_rtt;
         }
         state.largest_window = self.above_every_window() - self.question.mtu;
-        let max = self.bounded_by_loss(self.above_every_window())?;
+        let max = self.bounded_by_loss(self.question.congestion, self.above_every_window())?;
         if let Some(max) = max.filter(|max| *max < state.bulk_transfer_capacity) {
             // Too slow to queue.
             state.bulk_transfer_capacity = max;
@@ -153,7 +157,7 @@ impl Situation {
 
     /// The queueing delay that `window` adds: its excess over the BDP, up to the buffer.
     pub(super) fn added_delay(&self, window: Bytes) -> Duration {
-        if self.loss_limited() {
+        if self.loss_limited {
             return Duration::ZERO;
         }
         let full = self.bare.buffer() / self.bare.capacity();
@@ -185,7 +189,7 @@ impl Situation {
             );
         }
         match self.question.cross.map(|c| c.kind) {
-            None if self.question.buffer.is_some() && !self.loss_limited() => all.push(
+            None if self.question.buffer.is_some() && !self.loss_limited => all.push(
                 "The margin above rate x RTT keeps the link busy while a segment waits for a delayed ACK (RFC 1122): 5 %, two packets, \
                  or half of a shallow buffer."
                     .to_owned(),
@@ -207,10 +211,12 @@ impl Situation {
                     .to_owned(),
             ),
         }
-        if self.lossy.is_some() {
+        if self.loss().is_some() {
             all.push(format!(
                 "Losses are random. The response is that of {} ({}), in a window bounded by path, buffer and hosts, with PFTK's \
-                 timeouts, the first after {}. The window grows per acknowledged segment, as in Linux, not per ACK.",
+                 timeouts, the first after {}. The window grows per acknowledged segment, as in Linux, not per ACK. A sender \
+                 without pacing sends a burst after each recovery. A buffer of less than 0.7 windows may lose some of it, \
+                 which lowers the rate; only a simulation counts that.",
                 self.question.congestion,
                 self.question.congestion.standard(),
                 first_timeout(&self.question)

@@ -104,15 +104,16 @@ proptest! {
         for advice in all {
             let (json, text) = (advice.json(), advice.text(true, 80));
             let number = |value: &serde_json::Value| value.as_u64();
-            let lines: Vec<&str> = text.lines().take(5).collect();
+            let folded = text.replace("\n          ", " ");
+            let lines: Vec<&str> = folded.lines().take(5).collect();
             let window = Bytes::new(number(&json["recommended_bytes"]).unwrap());
             prop_assert!(lines[0].starts_with(&format!("window    {window} ")), "{}", text);
             let rate = number(&json["expected_bps"]["recommended"]).map(Rate::from_bits_per_second);
             let rate = rate.map_or("not known".to_owned(), |rate| rate.to_string());
-            prop_assert!(lines[2].starts_with(&format!("rate      {rate}")), "{} {}", rate, text);
+            prop_assert!(lines[2].replace("at most ", "").starts_with(&format!("rate      {rate}")), "{} {}", rate, text);
             let settings = &json["settings"];
             let wmem = format!("tcp_wmem[2] {} (sender)", settings["tcp_wmem_max_bytes"]);
-            prop_assert!(lines[1].ends_with(&wmem), "{}", text);
+            prop_assert!(lines[1].contains(&wmem), "{}", text);
             let receiver = ["tcp_rmem_max_bytes", "so_rcvbuf_bytes"].map(|name| settings[name].to_string());
             prop_assert!(receiver.iter().any(|n| lines[1].contains(&format!(" {n} (receiver)"))), "{}", text);
             let row = |line: &&str| line.starts_with("  hold ") || line.contains(" hold");

@@ -33,18 +33,54 @@ pub fn tried(kb: u64, kbit: u64, as_fast: bool) -> TriedWindow {
 fn windows_are_tried_only_where_others_share_a_path_of_known_buffer() {
     let shared = shared();
     let windows = advise(&shared).unwrap().windows_to_try().unwrap();
-    // From half of A T_e = 187.5 kB to a fifth beyond the edge of equation 8, 812.5 kB, both with 52 B of headers in 1500.
+    // From half of A T_e = 187.5 kB to C T_m + B = 1250 kB and two packets, all with 52 B of headers in 1500.
     assert!(windows.first().unwrap().get().abs_diff(90_500) <= 1, "{windows:?}");
-    assert!(windows.last().unwrap().get().abs_diff(941_200) <= 1, "{windows:?}");
+    assert!(windows.last().unwrap().get().abs_diff(1_209_563) <= 1, "{windows:?}");
     assert!(windows.windows(2).all(|pair| pair[0] < pair[1]));
-    let lossy = Some("1e-3".parse().unwrap());
     for other in [
         WindowQuestion { cross: None, ..shared },
         WindowQuestion { buffer: None, ..shared },
-        WindowQuestion { loss: lossy, ..shared },
+        WindowQuestion { loss: Some("0".parse().unwrap()), cross: None, ..shared },
     ] {
         assert_eq!(advise(&other).unwrap().windows_to_try(), None, "{other:?}");
     }
+    // Alone with loss, up to twice C T_m + B: segments after a lost one take receive window.
+    let lossy = Some("1e-5".parse().unwrap());
+    let alone = WindowQuestion { cross: None, loss: lossy, ..shared };
+    let windows = advise(&alone).unwrap().windows_to_try().unwrap();
+    assert!(windows.last().unwrap().get().abs_diff(2 * 1_209_563) <= 1, "{windows:?}");
+}
+
+/// A simulation may find loss to limit where the closed form does not. The remedies then follow from its rate.
+#[test]
+fn the_remedies_for_loss_are_those_of_the_rate_simulated() {
+    let q = WindowQuestion {
+        buffer: Some(Bytes::new(250_000)),
+        loss: Some("1e-5".parse().unwrap()),
+        ..question("100Mbit/s", "40ms")
+    };
+    let closed = advise(&q).unwrap();
+    assert!(!closed.loss_limited);
+    let with = |kbit| {
+        let windows = vec![tried(300, kbit / 2, false), tried(600, kbit, true)];
+        closed.clone().decided_by(TriedWindows { windows, seeds: 8 }).unwrap()
+    };
+    // 95 Mbit/s are three times 40 and twice 94.
+    for (kbit, connections) in [(40_000, 3), (94_000, 2)] {
+        let advice = with(kbit);
+        assert!(advice.loss_limited);
+        let fills = advice.fills_path.unwrap();
+        assert_eq!(fills.connections, connections);
+        assert!(fills.loss.is_none_or(|loss| loss < 1e-5), "{fills:?}");
+        let text = advice.text(true, 80);
+        assert!(text.contains(" on the wire, simulated with cubic, "), "{text}");
+        assert!(text.contains(&format!("BBR or {connections} connections")), "{text}");
+        // One model in one answer.
+        assert!(!text.contains("rate with loss and this window"), "{text}");
+    }
+    let enough = with(96_000);
+    assert!(!enough.loss_limited && enough.fills_path.is_none());
+    assert_eq!(line_names(&enough.text(false, 80)), FIVE);
 }
 
 /// One source for each table: what has a simulated neighbour is simulated, the rest stands apart.
@@ -200,5 +236,5 @@ fn of_windows_that_are_as_fast_the_smallest_is_recommended_and_the_first_slower_
     let risk = "risk      none up to 1.2 MB, the largest simulated: as fast, 20 ms queue";
     assert!(all.contains(risk), "{all}");
     let last = text([false, false, false, true]);
-    assert!(last.contains("risk      no larger window was simulated"), "{last}");
+    assert!(last.contains("risk      none: path and buffer hold no more"), "{last}");
 }
