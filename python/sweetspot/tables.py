@@ -118,9 +118,9 @@ class AddedDelay(TypedDict):
 
 
 class FillsPath(TypedDict):
-    """Ways to fill a path on which loss limits one connection."""
+    """Ways to fill 95 % of a path on which loss limits one connection."""
 
-    loss_rate: float
+    loss_rate: Optional[float]
     connections: int
     bbr: bool
 

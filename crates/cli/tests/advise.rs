@@ -48,6 +48,8 @@ fn a_scenario_with_cross_traffic_is_said_to_be_advised_on_without_it() -> Tested
         let notes = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{notes}");
         assert_eq!(notes.contains("cross traffic is left out"), is_said, "{notes}");
+        // 20 windows of 22 packets of 1000 B per 100 ms are 35.2 of 50 Mbit/s.
+        assert_eq!(notes.contains("add --cross elephants:70%"), is_said, "{notes}");
         if options.contains("--json") {
             let advice: serde_json::Value = serde_json::from_slice(&output.stdout)?;
             let warnings = advice["warnings"].as_array().ok_or("no warnings")?;
@@ -110,8 +112,8 @@ fn jitter_counts_in_the_round_trip_and_what_no_formula_knows_is_named() -> Teste
     let base = "rate=100Mbit/s rtt=40ms buffer=125kB";
     let cases = [
         ("", 506_800, vec![]),
-        (" jitter=30ms", 1_267_000, vec!["add 60 ms to the RTT of 40 ms"]),
-        (" jitter=30ms jitter_order=free", 886_900, vec!["add 30 ms to the RTT"]),
+        (" jitter=30ms", 1_267_000, vec!["jitter adds 60 ms to the RTT of 40 ms"]),
+        (" jitter=30ms jitter_order=free", 886_900, vec!["jitter adds 30 ms to the RTT"]),
         (" queue=codel", 506_800, vec!["its queue discipline counts as drop-tail"]),
         (" reorder=1% reorder_by=5ms", 506_800, vec!["its reordering is left out"]),
     ];
@@ -126,6 +128,27 @@ fn jitter_counts_in_the_round_trip_and_what_no_formula_knows_is_named() -> Teste
         let advice: serde_json::Value = serde_json::from_slice(&output.stdout)?;
         assert_eq!(advice["recommended_bytes"], window, "{more}");
     }
+    Ok(())
+}
+
+#[test]
+fn a_policed_path_is_refused_and_a_scenario_may_come_from_standard_input() -> Tested {
+    let path = "rate=100Mbit/s rtt=40ms buffer=250kB policer=50Mbit/s policer_burst=100kB";
+    let mut run = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+    let output = run.args(["advise", "window", "--path", path]).output()?;
+    let notes = String::from_utf8_lossy(&output.stderr).replace('\n', " ");
+    assert_eq!(output.status.code(), Some(2), "{notes}");
+    assert!(notes.contains("policer drops packets"), "{notes}");
+    assert!(notes.contains("sweetspot sweep"), "{notes}");
+    let scenario = tempfile::NamedTempFile::new()?;
+    let text = "title = \"x\"\nduration = \"10s\"\n[path]\nrate = \"100Mbit/s\"\nrtt = \"40ms\"\n\
+                buffer = \"250kB\"\n[[transfer]]\ncongestion = \"cubic\"\n";
+    std::fs::write(scenario.path(), text)?;
+    let mut run = sweetspot("advise window --json --path -");
+    let output = run.stdin(std::fs::File::open(scenario.path())?).output()?;
+    let advice: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    // 500 kB and 5 % more, 1448 of 1500 B each, whatever the scenario's packets.
+    assert!(advice["recommended_bytes"].as_u64() > Some(450_000), "{advice}");
     Ok(())
 }
 

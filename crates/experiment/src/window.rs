@@ -71,21 +71,31 @@ fn scenario(question: &WindowQuestion) -> Result<Scenario, StudyError> {
         question.mtu.get(),
         question.loss.unwrap_or(Probability::ZERO).get(),
     );
-    let cross = question.cross.map_or(String::new(), |cross| cross_traffic(question, cross));
+    let cross = question.cross.map(|cross| cross_traffic(question, cross).0);
+    let cross = cross.map_or(String::new(), |cross| format!("[[cross]]\n{cross}\n"));
     let congestion = question.congestion;
     let text =
         format!("{path}{cross}[[transfer]]\ncongestion = \"{congestion}\"\nsizing = \"max\"\n");
     Ok(Scenario::parse(&text)?)
 }
 
-fn cross_traffic(question: &WindowQuestion, CrossShare { kind, share }: CrossShare) -> String {
+/// The section of a scenario for this cross traffic, and the traffic in words.
+fn cross_traffic(
+    question: &WindowQuestion,
+    CrossShare { kind, share }: CrossShare,
+) -> (String, String) {
     let bits = question.rate.as_f64() * share.get();
     let packet = question.mtu.as_f64();
+    let rtts = round_trips(question);
     match kind {
         CrossKind::Udp => {
             let rate = bits / UDP_SOURCES as f64;
-            format!(
-                "[[cross]]\nkind = \"pareto\"\ncount = {UDP_SOURCES}\nrate = \"{rate:.0}bit/s\"\n\n"
+            let (mean, packet) = (Rate::from_f64(rate), question.mtu);
+            (
+                format!("kind = \"pareto\"\ncount = {UDP_SOURCES}\nrate = \"{rate:.0}bit/s\"\n"),
+                format!(
+                    "{UDP_SOURCES} UDP sources of {mean} each, packets of {packet} with Pareto gaps"
+                ),
             )
         }
         CrossKind::Elephants => {
@@ -93,21 +103,26 @@ fn cross_traffic(question: &WindowQuestion, CrossShare { kind, share }: CrossSha
             let packets = bits / 8.0 * question.rtt.as_secs_f64() / packet;
             let count = (packets / MIN_ELEPHANT).clamp(1.0, ELEPHANT_COUNT).round();
             let window = (packets / count).round().max(1.0);
-            format!(
-                "[[cross]]\nkind = \"elephants\"\ncount = {count}\nwindow = \"{window}pkt\"\n{}\n",
-                round_trips(question)
+            (
+                format!("kind = \"elephants\"\ncount = {count}\nwindow = \"{window}pkt\"\n{rtts}"),
+                format!(
+                    "{count} elephants with a window of {window} packets each, {RTTS_IN_WORDS}"
+                ),
             )
         }
         CrossKind::Mice => {
-            let mean = (MOUSE.0 + MOUSE.1) as f64 / 2.0;
+            let (from, to) = MOUSE;
+            let mean = (from + to) as f64 / 2.0;
             // A second of sleep, and a slow start from two packets.
             let cycle = 1.0 + libm::log2(mean / 2.0 + 1.0) * question.rtt.as_secs_f64();
             let count = (bits * cycle / (mean * packet * 8.0)).round().max(1.0);
-            format!(
-                "[[cross]]\nkind = \"mice\"\ncount = {count}\npackets = [{}, {}]\nsleep = [\"0.9s\", \"1.1s\"]\n{}\n",
-                MOUSE.0,
-                MOUSE.1,
-                round_trips(question)
+            (
+                format!(
+                    "kind = \"mice\"\ncount = {count}\npackets = [{from}, {to}]\nsleep = [\"0.9s\", \"1.1s\"]\n{rtts}"
+                ),
+                format!(
+                    "{count} mice that each send {from} to {to} packets and sleep for about a second, {RTTS_IN_WORDS}"
+                ),
             )
         }
     }
@@ -119,6 +134,7 @@ fn round_trips(question: &WindowQuestion) -> String {
     format!("rtt = [\"{:.0}us\", \"{:.0}us\"]\n", at(0.8), at(1.2))
 }
 
+const RTTS_IN_WORDS: &str = "at 0.8 to 1.2 times the RTT";
 const UDP_SOURCES: u64 = 10;
 const ELEPHANT_COUNT: f64 = 20.0;
 const MIN_ELEPHANT: f64 = 2.0;
@@ -158,7 +174,8 @@ pub fn try_windows<E: Engine + Sync + ?Sized>(
     for (place, _) in level {
         tried[place].as_fast = true;
     }
-    Ok(TriedWindows { windows: tried, seeds: count as u64 })
+    let cross = question.cross.map(|cross| cross_traffic(question, cross).1);
+    Ok(TriedWindows { windows: tried, seeds: count as u64, cross })
 }
 
 fn tried(

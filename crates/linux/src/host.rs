@@ -73,6 +73,11 @@ pub fn default_device() -> Option<NetworkDevice> {
     Some(device(name))
 }
 
+/// The device through which packets to `host` leave: the loopback device for this host's own addresses. Sends nothing.
+pub fn device_to(host: IpAddr) -> io::Result<NetworkDevice> {
+    RouteNetlink::new()?.device_to(host).map(|name| device(&name))
+}
+
 /// The largest packet that the kernel would send to `host` now: the device's MTU, or the smaller one that path MTU
 /// discovery found (RFC 1191, RFC 8201). Sends nothing.
 pub fn path_mtu(host: IpAddr) -> io::Result<Bytes> {

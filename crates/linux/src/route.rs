@@ -168,6 +168,34 @@ impl RouteNetlink {
         Ok(self.link(link)?.header.index)
     }
 
+    /// The name of the device through which packets to `host` leave now. Sends nothing on the network.
+    pub fn device_to(&mut self, host: IpAddr) -> io::Result<String> {
+        let mut route = RouteMessage::default();
+        let (family, bits, destination) = match host {
+            IpAddr::V4(address) => (AddressFamily::Inet, 32, RouteAddress::Inet(address)),
+            IpAddr::V6(address) => (AddressFamily::Inet6, 128, RouteAddress::Inet6(address)),
+        };
+        route.header.address_family = family;
+        route.header.destination_prefix_length = bits;
+        route.attributes = vec![RouteAttribute::Destination(destination)];
+        let mut found = None;
+        self.ask(RouteNetlinkMessage::GetRoute(route), 0, &mut |answer| {
+            if let RouteNetlinkMessage::NewRoute(route) = answer {
+                found = route.attributes.into_iter().find_map(|attribute| match attribute {
+                    RouteAttribute::Oif(index) => Some(index),
+                    _ => None,
+                });
+            }
+        })?;
+        let mut link = LinkMessage::default();
+        link.header.index = found.ok_or(io::ErrorKind::InvalidData)?;
+        let name = self.link(link)?.attributes.into_iter().find_map(|attribute| match attribute {
+            LinkAttribute::IfName(name) => Some(name),
+            _ => None,
+        });
+        name.ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
     /// How many packets the device dropped that it was to send.
     pub fn dropped(&mut self, index: u32) -> io::Result<u64> {
         let mut link = LinkMessage::default();

@@ -23,9 +23,9 @@ const SYSCTL_NAMES: [&str; 15] = [
     "net.ipv4.tcp_window_scaling",
 ];
 
-/// The settings, memory, device and listening sockets of this host and network namespace; nothing is changed, and what
+/// The settings, memory, device to `peer` or of the default route, and listening sockets of this host and network namespace; nothing is changed, and what
 /// cannot be read is left out.
-pub fn settings() -> Snapshot {
+pub fn settings(peer: Option<IpAddr>) -> Snapshot {
     let mut sysctls = Sysctls::default();
     for name in SYSCTL_NAMES {
         if let Some(value) = host::sysctl(name) {
@@ -37,7 +37,7 @@ pub fn settings() -> Snapshot {
         sysctls,
         memory: host::memory(),
         page: host::page(),
-        device: host::default_device().map(device),
+        device: peer.map_or_else(host::default_device, |peer| host::device_to(peer).ok()).map(device),
         asked_receive_buffer: None,
         listeners: listeners(),
     }

@@ -210,7 +210,7 @@ fn simulated_json(simulated: &TriedWindows) -> Value {
             "loss_rate": tried.loss,
         })
     });
-    json!({"seeds": simulated.seeds, "windows": windows.collect::<Vec<_>>()})
+    json!({"seeds": simulated.seeds, "cross": simulated.cross, "windows": windows.collect::<Vec<_>>()})
 }
 
 pub(super) fn rate(rate: Option<Rate>) -> String {

@@ -12,6 +12,8 @@ pub struct TriedWindows {
     pub windows: Vec<TriedWindow>,
     /// Number of seeds per window.
     pub seeds: u64,
+    /// The cross traffic of the simulation, in words: its number of flows and their sizes.
+    pub cross: Option<String>,
 }
 
 /// Result of a transfer with one window.
@@ -144,6 +146,12 @@ impl WindowAdvice {
                 (named.rate, named.is_simulated) = (Some(tried.rate), true);
             }
         }
+        self.assumptions.extend(
+            simulated
+                .cross
+                .as_ref()
+                .map(|cross| format!("The simulated cross traffic is {cross}.")),
+        );
         self.assumptions.push(format!(
             "The windows in the simulated table were run packet by packet, with {} as in Linux and {} seeds each. The other rates \
              are closed forms.",

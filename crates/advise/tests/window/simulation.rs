@@ -14,7 +14,7 @@ fn simulated(q: &WindowQuestion) -> WindowAdvice {
         ..tried(1, 1000 + 7 * i as u64, i > 1)
     };
     let windows = windows.iter().enumerate().map(of).collect();
-    advice.decided_by(TriedWindows { windows, seeds: 8 }).unwrap()
+    advice.decided_by(TriedWindows { windows, seeds: 8, cross: None }).unwrap()
 }
 
 /// A simulated window.
@@ -63,7 +63,7 @@ fn the_remedies_for_loss_are_those_of_the_rate_simulated() {
     assert!(!closed.loss_limited);
     let with = |kbit| {
         let windows = vec![tried(300, kbit / 2, false), tried(600, kbit, true)];
-        closed.clone().decided_by(TriedWindows { windows, seeds: 8 }).unwrap()
+        closed.clone().decided_by(TriedWindows { windows, seeds: 8, cross: None }).unwrap()
     };
     // 95 Mbit/s are three times 40 and twice 94.
     for (kbit, connections) in [(40_000, 3), (94_000, 2)] {
@@ -138,8 +138,10 @@ fn a_window_of_about_twice_the_size_is_not_one_a_little_larger() {
     // 1.7 is within half a doubling of 2, 1.3 is not.
     for (larger, has_twice) in [(1020, true), (780, false)] {
         let windows = [tried(600, 29_000, true), tried(larger, 29_100, true)].to_vec();
-        let advice =
-            advise(&shared()).unwrap().decided_by(TriedWindows { windows, seeds: 8 }).unwrap();
+        let advice = advise(&shared())
+            .unwrap()
+            .decided_by(TriedWindows { windows, seeds: 8, cross: None })
+            .unwrap();
         assert_eq!(!advice.json()["expected_bps"]["double"].is_null(), has_twice, "{larger}");
     }
 }
@@ -152,7 +154,10 @@ fn what_was_simulated_decides_window_rate_delay_and_settings() {
     };
     let windows =
         vec![tried(300, 20, 20), tried(600, 29, 70), tried(800, 24, 40), tried(1200, 22, 25)];
-    let advice = advise(&shared()).unwrap().decided_by(TriedWindows { windows, seeds: 8 }).unwrap();
+    let advice = advise(&shared())
+        .unwrap()
+        .decided_by(TriedWindows { windows, seeds: 8, cross: None })
+        .unwrap();
     let json = advice.json();
     assert_eq!(json["recommended_bytes"], 600_000);
     assert_eq!(json["expected_bps"]["recommended"], 29_000_000);
@@ -181,7 +186,8 @@ fn the_smallest_window_tried_is_not_compared_with_itself() {
     };
     // Half of 44 kB is nearest to 44 kB itself, and twice 44 kB to 80 kB.
     let windows = [44, 80, 150].map(|kb| tried(kb, 814, true)).to_vec();
-    let advice = advise(&q).unwrap().decided_by(TriedWindows { windows, seeds: 8 }).unwrap();
+    let advice =
+        advise(&q).unwrap().decided_by(TriedWindows { windows, seeds: 8, cross: None }).unwrap();
     let text = advice.text(false, 80);
     let said = text.replace("\n          ", " ");
     assert!(said.contains("20 ms queue; no smaller window was simulated"), "{text}");
@@ -204,7 +210,8 @@ fn the_formulas_and_the_reason_are_those_of_the_window_simulated() {
     assert_eq!((closed.sweet_spot.low.get(), closed.sweet_spot.high.get()), (422_333, 489_907));
     for (kb, place) in [(600, "more"), (300, "less")] {
         let windows = vec![tried(kb, 40_000, true)];
-        let advice = closed.clone().decided_by(TriedWindows { windows, seeds: 8 }).unwrap();
+        let advice =
+            closed.clone().decided_by(TriedWindows { windows, seeds: 8, cross: None }).unwrap();
         let text = advice.text(true, 80);
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let why = format!("{place} than the closed form's sweet spot");
@@ -221,7 +228,7 @@ fn of_windows_that_are_as_fast_the_smallest_is_recommended_and_the_first_slower_
     let text = |marks: [bool; 4]| {
         let windows = [(300, 25_800), (600, 28_900), (800, 29_000), (1200, 28_500)];
         let windows = windows.iter().zip(marks).map(|((kb, kbit), is)| tried(*kb, *kbit, is));
-        let simulated = TriedWindows { windows: windows.collect(), seeds: 8 };
+        let simulated = TriedWindows { windows: windows.collect(), seeds: 8, cross: None };
         advise(&shared()).unwrap().decided_by(simulated).unwrap().text(false, 80)
     };
     let some = text([false, true, true, false]);

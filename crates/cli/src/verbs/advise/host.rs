@@ -57,7 +57,7 @@ pub struct AdviseHostArguments {
 }
 
 pub fn run(a: AdviseHostArguments) -> Ending {
-    let here = Snapshot { asked_receive_buffer: a.rcvbuf, ..settings() };
+    let here = Snapshot { asked_receive_buffer: a.rcvbuf, ..settings(a.peer) };
     let mut peer = match &a.peer_sysctl {
         None => None,
         Some(file) => {

@@ -2,6 +2,7 @@
 
 #[cfg(target_os = "linux")]
 mod host;
+mod path;
 mod router;
 mod window;
 
@@ -140,6 +141,7 @@ fn kernel(named: Option<Kernel>) -> Result<Kernel, Box<dyn std::error::Error>> {
 }
 
 fn read(path: &Path) -> Result<String, Box<dyn std::error::Error>> {
-    std::fs::read_to_string(path)
-        .map_err(|e| format!("{}: {e}; name a file that can be read", path.shown()).into())
+    std::fs::read_to_string(path).map_err(|e| {
+        format!("{}: {}; name a file that can be read", path.shown(), print::system(&e)).into()
+    })
 }

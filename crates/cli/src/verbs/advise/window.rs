@@ -1,25 +1,22 @@
-use std::path::Path;
+use std::cell::Cell;
 use std::process::ExitCode;
 
-use clap::ValueEnum;
 use sweetspot_advise::window::{
     COMMON_MTU, CrossShare, LossResponse, WindowAdvice, WindowQuestion, advise,
 };
 use sweetspot_advise::{AdviceError, Kernel};
 use sweetspot_experiment::Workers;
 use sweetspot_experiment::window::{SEEDS, packets, runs, try_windows};
-use sweetspot_path::{DirectionSpec, PathError, PathSpec, QueueDiscipline};
-use sweetspot_scenario::Way;
 use sweetspot_sim::Simulator;
 use sweetspot_units::{BufferSize, Bytes, Duration, Probability, Rate};
 
+use super::path::{Toward, left_out, read_path};
 use super::{Detail, OutputOptions, Verify};
 use crate::verbs::Ending;
-use sweetspot_program::path_option;
 use sweetspot_program::print;
 use sweetspot_program::progress::{self, CountingEngine};
 use sweetspot_program::scenario_file::Parallel;
-use sweetspot_program::usage_error::{self, UsageError};
+use sweetspot_program::usage_error;
 use sweetspot_program::values;
 
 #[derive(Debug, clap::Args)]
@@ -68,7 +65,7 @@ pub struct AdviseWindowArguments {
     /// Kernel version of the receiver, if it differs from this one
     #[arg(long, value_name = "6.18")]
     kernel: Option<Kernel>,
-    /// Whether to simulate windows if no closed form gives the best one (cross traffic and a known buffer) [default: sim
+    /// Whether to simulate windows if no closed form gives the best one (cross traffic or loss, and a known buffer) [default: sim
     /// up to 300 million packets, about a minute on two cores]
     #[arg(long, value_name = "sim|none")]
     verify: Option<Verify>,
@@ -78,97 +75,30 @@ pub struct AdviseWindowArguments {
     output: OutputOptions,
 }
 
-/// A direction of a path: forward or backward in a scenario.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Toward {
-    Up,
-    Down,
-}
-
-const LEFT_OUT: &str =
-    "the scenario's cross traffic is left out; give its share, such as --cross udp:30%";
-
-/// The warning about properties of a path that no formula here knows.
-fn left_out(direction: &DirectionSpec) -> Option<String> {
-    let properties = [
-        (direction.queue != QueueDiscipline::DropTail, "its queue discipline counts as drop-tail"),
-        (direction.policer.is_some(), "its policer counts as a link of that rate"),
-        (direction.loss_burst > 1, "its losses count as single ones"),
-        (direction.reorder > Probability::ZERO, "its reordering is left out"),
-    ];
-    let all: Vec<&str> =
-        properties.into_iter().filter_map(|(is_set, words)| is_set.then_some(words)).collect();
-    (!all.is_empty()).then(|| format!("the formulas simplify this path: {}", all.join("; ")))
-}
-
-/// The time that jitter and aggregation add to the RTT. Packets wait behind one that is delayed longest, unless they overtake it.
-fn variation(direction: &DirectionSpec) -> Duration {
-    let share = if direction.jitter_reorders { 0.5 } else { 1.0 };
-    direction.jitter.scaled(share) + direction.aggregation
-}
-
-/// The bottleneck in the direction of the data, and the RTT.
-#[derive(Debug, Clone, Copy)]
-struct PathFacts {
-    direction: DirectionSpec,
-    /// Without queues, but with jitter and aggregation.
-    rtt: Duration,
-    mtu: Bytes,
-    /// Whether a scenario has cross traffic, which a path does not.
-    is_shared: bool,
-}
-
-/// The path as written or named, or the path of a scenario, for data in one direction.
-fn read_path(text: &str, toward: Option<Toward>) -> Result<PathFacts, Box<dyn std::error::Error>> {
-    let ([up, down], rtt, mtu, is_shared) = if path_option::is_scenario(text) {
-        let scenario = sweetspot_program::scenario_file::read(Path::new(text), &[], None)?;
-        let (path, is_shared) = (scenario.path, !scenario.cross.is_empty());
-        let backward = path.hops_of(Way::Backward).iter().min_by_key(|hop| hop.lasting_rate());
-        let ways = [*path.narrow(), backward.copied().unwrap_or(*path.narrow())];
-        (ways, path.rtt, path.packet, is_shared)
-    } else {
-        let wrong = |error: PathError| UsageError::new(path_option::wrong_path(&error));
-        let path: PathSpec = text.parse().map_err(wrong)?;
-        ([path.up, path.down], path.rtt(), path.mtu, false)
-    };
-    let [rate, other] = [up, down].map(|direction| direction.lasting_rate());
-    if toward.is_none() && rate != other {
-        note!(
-            "sweetspot: this is for data from near to far ({rate}); for the other direction ({other}), add --direction down"
-        );
-    }
-    let varied = variation(&up) + variation(&down);
-    if varied > Duration::ZERO {
-        note!("sweetspot: jitter and aggregation add {varied} to the RTT of {rtt}");
-    }
-    let direction = if toward == Some(Toward::Down) { down } else { up };
-    Ok(PathFacts { direction, rtt: rtt + varied, mtu, is_shared })
-}
-
 /// The largest simulation without --verify: half a minute at 10 million packets a second on one core (docs/results/speed.md).
 /// Packets, not time, so that every machine gives the same answer.
 const MAX_UNASKED_PACKETS: f64 = 300e6;
 
 pub fn run(a: AdviseWindowArguments) -> Ending {
     let path = a.path.as_deref().map(|path| read_path(path, a.direction)).transpose()?;
-    let is_left_out = a.cross.is_none() && path.is_some_and(|path| path.is_shared);
-    let of_path = path.and_then(|path| left_out(&path.direction));
-    let warnings: Vec<String> =
-        is_left_out.then(|| LEFT_OUT.to_owned()).into_iter().chain(of_path).collect();
+    let cross = path.as_ref().and_then(|path| path.cross.clone()).filter(|_| a.cross.is_none());
+    let of_path = path.as_ref().and_then(|path| left_out(&path.direction));
+    let warnings: Vec<String> = cross.into_iter().chain(of_path).collect();
     for warning in &warnings {
         err!("sweetspot: {warning}");
     }
-    let mtu = a.mtu.or(path.map(|path| path.mtu)).unwrap_or(COMMON_MTU);
-    let rate = a.rate.or(path.map(|path| path.direction.lasting_rate()));
-    let rtt = a.rtt.or(path.map(|path| path.rtt));
+    let mtu = a.mtu.or(path.as_ref().map(|path| path.mtu)).unwrap_or(COMMON_MTU);
+    let rate = a.rate.or(path.as_ref().map(|path| path.direction.lasting_rate()));
+    let rtt = a.rtt.or(path.as_ref().map(|path| path.rtt));
     let Some((rate, rtt)) = rate.zip(rtt) else {
         return Ok(usage_error::said("give --rate and --rtt, or --path; try '--help'"));
     };
     let buffer = a.buffer.map(|size| size.on(rate, rtt));
     let buffer = buffer.map(|buffer| buffer.in_bytes(mtu));
     // A scenario's buffer counts packets of the scenario.
-    let buffer = buffer.or(path.map(|path| path.direction.buffer.in_bytes(path.mtu)));
-    let loss = path.map(|path| path.direction.loss).filter(|loss| *loss > Probability::ZERO);
+    let buffer = buffer.or(path.as_ref().map(|path| path.direction.buffer.in_bytes(path.mtu)));
+    let loss =
+        path.as_ref().map(|path| path.direction.loss).filter(|loss| *loss > Probability::ZERO);
     let question = WindowQuestion {
         rate,
         rtt,
@@ -219,7 +149,7 @@ fn verified(
     };
     let work = packets(&question, windows.len());
     if verify.is_none() && work > MAX_UNASKED_PACKETS {
-        let words = closed_form_alone(work);
+        let words = closed_form_alone(work, question.cross.is_some());
         err!("sweetspot: {words}");
         advice.warnings.push(words);
         return Ok(advice);
@@ -231,26 +161,28 @@ fn verified(
         let done = counting.done();
         err!("sweetspot: interrupted after {done} of {total} simulations; this is the closed form");
     };
-    let recommended = (advice.recommended.window, advice.recommended.rate);
-    let work = || {
-        // An interruption after this line leaves the closed form.
-        if let (Some(window), Some(rate)) = recommended {
+    // Before the first bar is drawn, and where an interruption already leaves the closed form.
+    let announcement = Cell::new(advice.recommended.window.zip(advice.recommended.rate));
+    let done = || {
+        if let Some((window, rate)) = announcement.take() {
             note!(
                 "sweetspot: by closed form {window}, {rate}; simulating {} windows",
                 windows.len()
             );
         }
-        try_windows(&counting, &question, &windows, SEEDS, workers)
+        counting.done()
     };
-    let tried = progress::while_it_runs(work, || counting.done(), total, interrupted);
+    let work = || try_windows(&counting, &question, &windows, SEEDS, workers);
+    let tried = progress::while_it_runs(work, done, total, interrupted);
     Ok(advice.decided_by(tried?)?)
 }
 
-/// The warning about a closed form that may recommend a window at the edge of an overflow.
-fn closed_form_alone(work: f64) -> String {
+/// The warning about a closed form, which may recommend a window at the edge of an overflow, or one that stalls recoveries.
+fn closed_form_alone(work: f64, is_shared: bool) -> String {
+    let safer = if is_shared { "a slightly smaller window" } else { "twice the window" };
     format!(
         "closed form only, as a simulation would take {:.0} million packets, more than the limit of {:.0} million (--verify sim \
-         lifts it); the rate may be too high, and a slightly smaller window is safer",
+         lifts it); the rate may be too high, and {safer} is safer",
         work / 1e6,
         MAX_UNASKED_PACKETS / 1e6
     )
