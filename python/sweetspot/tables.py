@@ -107,6 +107,7 @@ class TriedWindows(TypedDict):
     """The windows that the simulator tried."""
 
     seeds: int
+    cross: Optional[str]
     windows: list[TriedWindow]
 
 

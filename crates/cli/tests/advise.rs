@@ -266,6 +266,8 @@ fn a_file_of_sysctls_has_a_name_that_the_system_reads_or_is_printed() -> Tested 
     let told = String::from_utf8(output.stderr)?;
     assert_eq!(output.status.code(), Some(2), "{told}");
     assert!(told.contains("write sysctls.conf, or - to print them"), "{told}");
+    let both = sweetspot("advise host --write - --json").output()?;
+    assert_eq!(both.status.code(), Some(2));
     let printed = sweetspot("advise host --rate 100Gbit/s --rtt 200ms --write -").output()?;
     let text = String::from_utf8(printed.stdout)?;
     let is_line = |line: &str| line.starts_with("# ") || line.contains(" = ");

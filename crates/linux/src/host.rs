@@ -7,6 +7,7 @@ use std::path::Path;
 
 use sweetspot_units::{Bytes, Rate};
 
+use crate::route::RouteNetlink;
 use crate::{ethtool, qdisc, sockopt};
 
 /// A network device.
@@ -134,6 +135,17 @@ fn text(path: impl AsRef<Path>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Linux routes its own addresses through the loopback device, which every namespace has.
+    #[test]
+    fn the_device_to_an_own_address_is_the_loopback_device() {
+        let to = |address: &str| device_to(address.parse().unwrap());
+        assert_eq!(to("127.0.0.1").unwrap().name, "lo");
+        // 192.0.2.0/24 is for documentation (RFC 5737): with a default route it leaves through that route's device.
+        if let Some(default) = default_device() {
+            assert_eq!(to("192.0.2.1").unwrap().name, default.name);
+        }
+    }
 
     #[test]
     fn every_host_has_a_kernel_memory_and_pages() {

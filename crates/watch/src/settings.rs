@@ -1,5 +1,7 @@
 //! This host's settings, in the form that `advise` needs.
 
+use std::net::IpAddr;
+
 use sweetspot_advise::host::{Device, Listener, Snapshot, Sysctls};
 use sweetspot_linux::diag::{Detail, Diag, TcpState};
 use sweetspot_linux::host;
@@ -37,7 +39,9 @@ pub fn settings(peer: Option<IpAddr>) -> Snapshot {
         sysctls,
         memory: host::memory(),
         page: host::page(),
-        device: peer.map_or_else(host::default_device, |peer| host::device_to(peer).ok()).map(device),
+        device: peer
+            .map_or_else(host::default_device, |peer| host::device_to(peer).ok())
+            .map(device),
         asked_receive_buffer: None,
         listeners: listeners(),
     }

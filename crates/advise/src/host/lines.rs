@@ -56,7 +56,12 @@ impl HostAdvice {
     /// them.
     fn gain_words(&self) -> Option<String> {
         let gains = self.directions.iter().filter_map(|d| Some((d.name, self.gain_in(d)?)));
-        let gains: Vec<String> = gains.map(|(name, gain)| format!("{gain} {name}")).collect();
+        let gains: Vec<String> = gains
+            .map(|(name, (gain, finding))| match finding.command.starts_with(IN_PROGRAM) {
+                true => format!("{gain} {name} (in the program)"),
+                false => format!("{gain} {name}"),
+            })
+            .collect();
         if !gains.is_empty() {
             return Some(format!("up to {}, where only these settings limit", gains.join(", ")));
         }
@@ -75,13 +80,14 @@ impl HostAdvice {
         }
     }
 
-    /// The rate that the commands gain in `direction`.
-    fn gain_in(&self, direction: &HostDirection) -> Option<Rate> {
+    /// The rate that commands, or a change to the program in question, gain in `direction`, and the finding with that change.
+    fn gain_in(&self, direction: &HostDirection) -> Option<(Rate, &Finding)> {
         let cap = direction.cap.as_ref()?;
-        let mut mended = self.findings.iter().filter(|f| f.is_in_set());
-        mended.find(|f| f.what == cap.what && f.end == cap.end)?;
+        let mut mended =
+            self.findings.iter().filter(|f| f.is_in_set() || f.command.starts_with(IN_PROGRAM));
+        let finding = mended.find(|f| f.what == cap.what && f.end == cap.end)?;
         let gain = self.target.as_ref()?.rate().saturating_sub(direction.rate);
-        (gain > Rate::ZERO).then_some(gain)
+        (gain > Rate::ZERO).then_some((gain, finding))
     }
 
     /// The effect of the SO_RCVBUF that the program sets.
@@ -151,13 +157,14 @@ impl HostAdvice {
     fn count(&self) -> String {
         let by_hand = self.findings.iter().filter(|f| !f.is_in_set()).count();
         let by_hand = match by_hand {
-            0 => "",
-            1 => ", one of them by hand",
-            _ => ", some of them by hand",
+            0 => String::new(),
+            n => format!(" ({n} by hand)"),
         };
         let lasts = match self.of_sysctl_file().next() {
             Some(_) if self.is_written => "; the file written keeps the sysctls of this host",
-            Some(_) => ", until the next boot; --write FILE keeps the sysctls of this host",
+            Some(_) => {
+                "; they last until the next boot; --write FILE keeps the sysctls of this host"
+            }
             None => "",
         };
         match self.findings.len() {

@@ -104,7 +104,8 @@ pub fn advise(question: &HostQuestion) -> Result<HostAdvice, AdviceError> {
 }
 
 /// The packets of IPv4 paths; a loopback device's are larger.
-const SENSIBLE_MTU: core::ops::RangeInclusive<u64> = 576..=65_535;
+const LARGEST_PACKET: Bytes = Bytes::new(65_535);
+const SENSIBLE_MTU: core::ops::RangeInclusive<u64> = 576..=LARGEST_PACKET.get();
 
 /// No window depends on the kernel.
 const ANY_KERNEL: Kernel = Kernel { major: 6, minor: 18 };
@@ -156,7 +157,8 @@ fn references(q: &HostQuestion, target: &PathTarget) -> Vec<PublishedSettings> {
 /// A finding if the device's packets do not fit the path, or are smaller than the path and the peer take.
 fn mtu_unlike(q: &HostQuestion, path: Bytes) -> Option<Finding> {
     let device = q.here.device.as_ref()?;
-    let ours = device.mtu.filter(|ours| *ours != path)?;
+    // RFC 791: no IP packet is longer than this, though Linux's loopback device takes one byte more.
+    let ours = device.mtu.map(|ours| ours.min(LARGEST_PACKET)).filter(|ours| *ours != path)?;
     let (now, takes) = (ours.get(), path.get());
     let knows_peer = q.peer.as_ref().is_some_and(|peer| peer.device.is_some());
     let (why, condition) = match ours > path {

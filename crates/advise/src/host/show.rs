@@ -238,9 +238,14 @@ impl HostAdvice {
 
     /// The changes to this host's sysctls as a file for /etc/sysctl.d.
     pub fn sysctl_file(&self) -> String {
-        let mut out = String::from("# Written by sweetspot advise host.\n");
+        let path = self.question.path.map(|(rate, rtt)| format!(", for {rate} x {rtt}"));
+        let mut out = format!("# Written by sweetspot advise host{}.\n", path.unwrap_or_default());
+        if self.of_sysctl_file().next().is_none() {
+            out.push_str("# No sysctl of this host needs a change.\n");
+        }
         for f in self.of_sysctl_file() {
-            out.push_str(&wrap(&format!("# {}", f.why), 78, 0).replace('\n', "\n# "));
+            let was = format!("# Was {}: {}", f.now, f.why);
+            out.push_str(&wrap(&was, 78, 0).replace('\n', "\n# "));
             out.truncate(out.trim_end_matches("# ").len());
             out.push_str(&format!("{} = {}\n", f.what, f.wanted));
         }

@@ -250,6 +250,26 @@ fn the_file_holds_what_the_findings_say_and_reads_back() {
     assert_eq!(file.number("net.ipv4.tcp_sack"), Some(1));
     // Half of the memory is window, the kernel doubles the request: the payload of 100 MB.
     assert_eq!(file.number("net.core.rmem_max"), Some(96_533_333));
+    // The comments tell the old values from the new ones.
+    let text = advice.sysctl_file();
+    assert!(
+        text.starts_with("# Written by sweetspot advise host, for 10 Gbit/s x 80 ms.\n"),
+        "{text}"
+    );
+    assert!(text.contains("# Was 212992: ") && text.contains("# Was 0: "), "{text}");
+    let same = ask(host(&text)).sysctl_file();
+    assert!(same.ends_with("\n# No sysctl of this host needs a change.\n"), "{same}");
+}
+
+/// Linux's loopback device takes 65,536 B, IP 65,535 (RFC 791): its path is no larger than the device.
+#[test]
+fn the_loopback_device_needs_no_other_mtu() {
+    let lo = Device { name: "lo".to_owned(), mtu: Some(Bytes::new(65_536)), ..device() };
+    let here = Snapshot { device: Some(lo), ..host("net.ipv4.tcp_mtu_probing = 0\n") };
+    let path_mtu = Some(Bytes::new(65_535));
+    let question = HostQuestion { here, peer: None, path: path(), path_mtu, connections: 1 };
+    let found = advise(&question).unwrap().findings;
+    assert!(found.iter().all(|f| !f.what.contains("mtu") && !f.what.contains("MTU")), "{found:?}");
 }
 
 #[test]
@@ -312,6 +332,10 @@ fn a_program_that_sets_its_buffer_is_told_what_that_costs() {
     // Doubled by the kernel, half of it is window: 1 MB over 80 ms = 100 Mbit/s, with headers 103.6.
     assert_eq!(f.what, "SO_RCVBUF of the program");
     assert_eq!(f.gain, Some(Rate::from_f64(10e9 - carried(1_000_000))));
+    // The gain of the whole answer has it, and where it is.
+    let gain = format!("{} receiving (in the program)", f.gain.unwrap());
+    let answer = advice.answer(80).replace("\n          ", " ");
+    assert!(answer.contains(&gain), "{answer}");
     // rmem_max cuts it first.
     let cut = host("net.core.rmem_max = 212992\n");
     let advice = ask(Snapshot { asked_receive_buffer: asked, ..cut });

@@ -13,7 +13,8 @@ use sweetspot_watch::settings;
 use super::{Detail, OutputOptions};
 use crate::ends;
 use crate::verbs::Ending;
-use sweetspot_program::print::Shown;
+use sweetspot_program::print::{Shown, system};
+use sweetspot_program::usage_error::UsageError;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -57,6 +58,12 @@ pub struct AdviseHostArguments {
 }
 
 pub fn run(a: AdviseHostArguments) -> Ending {
+    if a.output.json && a.write.as_deref() == Some(Path::new("-")) {
+        return Err(UsageError::new(
+            "--write - prints a file of sysctls, --json the whole advice; leave one of them out, or name a file".to_owned(),
+        )
+        .into());
+    }
     let here = Snapshot { asked_receive_buffer: a.rcvbuf, ..settings(a.peer) };
     let mut peer = match &a.peer_sysctl {
         None => None,
@@ -72,7 +79,8 @@ pub fn run(a: AdviseHostArguments) -> Ending {
     let path_mtu = match a.peer {
         None => a.path_mtu,
         Some(address) => Some(host::path_mtu(address).map_err(|error| {
-            format!("--peer {address}: {error}; name an address that this host has a route to")
+            let why = system(&error);
+            format!("--peer {address}: {why}; name an address that this host has a route to")
         })?),
     };
     let path = a.rate.zip(a.rtt);
@@ -115,10 +123,11 @@ fn write(file: &Path, advice: &HostAdvice) -> Result<(), Box<dyn std::error::Err
         ErrorKind::AlreadyExists => {
             format!("{} exists and was left unchanged; remove it or name another", file.shown())
         }
-        _ => format!("{}: {error}; name a file that can be written", file.shown()),
+        _ => format!("{}: {}; name a file that can be written", file.shown(), system(&error)),
     })?;
-    new.write_all(advice.sysctl_file().as_bytes())
-        .map_err(|error| format!("{}: {error}; free some space or name another", file.shown()))?;
+    new.write_all(advice.sysctl_file().as_bytes()).map_err(|error| {
+        format!("{}: {}; free some space or name another", file.shown(), system(&error))
+    })?;
     let left = match advice.findings.len() - count {
         0 => String::new(),
         1 => "; one change is no sysctl of this host and is not in it".to_owned(),
