@@ -99,9 +99,6 @@ pub struct RouterLink {
     packet: String,
 }
 
-/// How long a flow of the mix counts as short, before the loss is known: one in a thousand.
-const ASSUMED_LOSS: f64 = 1e-3;
-
 /// The report of ``sweetspot advise router --verify none``, in words and as JSON.
 #[pyfunction]
 pub fn advise_router(link: RouterLink) -> PyResult<(String, String)> {
@@ -113,7 +110,7 @@ pub fn advise_router(link: RouterLink) -> PyResult<(String, String)> {
     let packet = value("packet", &link.packet)?;
     let favour = match &link.favour {
         Some(favour) => value("favour", favour)?,
-        None => mix.usual_favour(ASSUMED_LOSS, packet),
+        None => mix.usual_favour(packet),
     };
     let question = RouterQuestion {
         rate: value("rate", &link.rate)?,

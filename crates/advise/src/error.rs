@@ -49,6 +49,9 @@ pub enum AdviceError {
         /// An example of a correct text.
         example: &'static str,
     },
+    /// A mix file without a size.
+    #[error("the file has no transfer sizes; write one per line, such as 80kB")]
+    NoSizes,
     /// A line of a file that cannot be read.
     #[error("line {line} of the {file} file, \"{given}\": {why}")]
     Line {

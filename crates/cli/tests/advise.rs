@@ -209,8 +209,7 @@ fn advice_about_a_router_is_short_with_quiet() {
         let output = run.args(options.split_whitespace()).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(text.starts_with("buffer ") && text.lines().count() <= 12, "{text}");
-        let few =
-            text.contains("Warning: 20 flows of 80 kB on average use 3.6 % of the link at most");
+        let few = text.contains("Warning: 20 flows of 80 kB on average use 3.6 % of the link,");
         assert_eq!(few, flows.contains("--mix short"), "{text}");
     }
 }

@@ -179,9 +179,14 @@ impl BufferChoice {
     /// The buffer on a link where nothing queues.
     pub(super) fn without_queue(self) -> BufferChoice {
         let mean_delay = Some(Duration::ZERO);
+        BufferChoice { mean_delay, loss: Some(0.0), ..self.unpredicted() }
+    }
+
+    /// The buffer without its numbers.
+    fn unpredicted(self) -> BufferChoice {
         BufferChoice {
-            mean_delay,
-            loss: Some(0.0),
+            mean_delay: None,
+            loss: None,
             used: None,
             flow: None,
             short: None,
@@ -214,9 +219,15 @@ impl RouterAdvice {
         self.simulated.as_ref().filter(|_| is_simulated)
     }
 
-    /// `choice` with numbers of the same source as the recommended buffer's.
+    /// `choice` with numbers of the same source as the recommended buffer's. A part of a link has no buffer of a rule with sqrt(n): in
+    /// proportion, it would be too small.
     pub(super) fn shown(&self, choice: &BufferChoice) -> BufferChoice {
-        self.source().map_or(choice.clone(), |simulated| choice.simulated(simulated))
+        let Some(simulated) = self.source() else { return choice.clone() };
+        let by_root = matches!(choice.name, "BDP/sqrt(n)" | "Cubic" | "BBR");
+        match by_root && !simulated.decides() {
+            true => BufferChoice { source: Source::Simulation, ..choice.clone().unpredicted() },
+            false => choice.simulated(simulated),
+        }
     }
 
     /// The buffers that keep 90 % of throughput, by the source of the answer: for latency of the best, otherwise of the recommended

@@ -92,8 +92,8 @@ impl RouterAdvice {
     fn given_in_words(&self) -> &'static str {
         let p = &self.question.parameters;
         match (p.loss_a, p.loss_b) {
-            (Some(_), None) => ", with the a given",
-            (None, Some(_)) => ", with the b given",
+            (Some(_), None) => ", with your a",
+            (None, Some(_)) => ", with your b",
             _ => "",
         }
     }
@@ -101,7 +101,8 @@ impl RouterAdvice {
     /// The source, and how far its numbers can be trusted.
     fn source_line(&self) -> String {
         let errors = match self.recommended.errors {
-            Some(_) => "; +-: standard errors, other numbers to two digits",
+            Some(_) if self.has_errors() => "; +-: standard errors",
+            Some(_) => "",
             None if self.assumes_shares && self.unsimulated.is_none() => {
                 "; --verify sim measures loss and rates"
             }
@@ -111,6 +112,12 @@ impl RouterAdvice {
             None => "",
         };
         format!("{}{errors}", self.source_words())
+    }
+
+    /// Whether the answer has a median, which is printed with its standard error.
+    fn has_errors(&self) -> bool {
+        let r = &self.recommended;
+        r.short.is_some() || r.bulk.is_some()
     }
 
     /// Whether the rate of bulk transfers is a formula's, of a loss that was not measured. Flows that persist have their share.
@@ -172,7 +179,7 @@ impl RouterAdvice {
     fn use_of_link(&self) -> String {
         match self.recommended.used {
             Some(used) if self.recommended.mean_delay.is_none() && !self.assumes_shares => {
-                format!("{:.1} % of the link at most", used * 100.0)
+                format!("about {:.1} % of the link", used * 100.0)
             }
             Some(used) => format!("{:.1} % of the link", used * 100.0),
             None => "not predicted: below C T / sqrt(n) the link idles at times".to_owned(),

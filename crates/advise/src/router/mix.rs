@@ -30,6 +30,8 @@ pub enum Favour {
     Latency,
 }
 
+/// The loss at which a flow of a mix counts as long, before the loss is known.
+pub(super) const ASSUMED_LOSS: f64 = 1e-3;
 /// The paper's short flow: 30 packets (router-buffer §VII-C).
 const PAPERS_SHORT_FLOW: u64 = 30;
 
@@ -59,18 +61,18 @@ impl Mix {
             sizes.push(size);
         }
         if sizes.is_empty() {
-            return Err(AdviceError::NotThat {
-                given: text.chars().take(60).collect(),
-                wanted: "a list of transfer sizes",
-                example: "one size per line: 80kB",
-            });
+            return Err(AdviceError::NoSizes);
         }
         sizes.sort_unstable();
         Ok(Mix::Sizes(sizes))
     }
 
     /// The default for this mix.
-    pub fn usual_favour(&self, loss: f64, packet: Bytes) -> Favour {
+    pub fn usual_favour(&self, packet: Bytes) -> Favour {
+        self.favour_at(ASSUMED_LOSS, packet)
+    }
+
+    fn favour_at(&self, loss: f64, packet: Bytes) -> Favour {
         match self {
             Mix::Short => Favour::Short,
             Mix::Bulk => Favour::Throughput,
@@ -85,7 +87,7 @@ impl Mix {
         let Mix::Sizes(sizes) = self else { return if *self == Mix::Bulk { 1.0 } else { 0.0 } };
         let bytes = |long_only: bool| -> f64 {
             let counted = sizes.iter().filter(|s| !long_only || is_long(**s, loss, packet));
-            counted.map(|s| s.as_f64()).sum()
+            counted.map(|s| s.as_f64()).fold(0.0, |sum, size| sum + size)
         };
         bytes(true) / bytes(false)
     }
@@ -165,9 +167,9 @@ mod tests {
         // At 1 %: 5 losses are 450 segments (4.5 rounds to 5 from 450 on); 15 MB has 10,000.
         let mix = Mix::from_sizes("10kB\n80kB\n15MB\n").unwrap();
         assert!((mix.long_share(0.01, PACKET) - 15_000_000.0 / 15_090_000.0).abs() < 1e-12);
-        assert_eq!(mix.usual_favour(0.01, PACKET), Favour::Throughput);
+        assert_eq!(mix.favour_at(0.01, PACKET), Favour::Throughput);
         // At one in a million no flow is long: all complete in slow start.
-        assert_eq!(mix.usual_favour(1e-6, PACKET), Favour::Short);
+        assert_eq!(mix.favour_at(1e-6, PACKET), Favour::Short);
         // The short ones at 1 % are 10 and 80 kB: 7 segments is their lower median.
         assert_eq!(mix.short_flow(0.01, PACKET).unwrap().segments(), 7);
     }

@@ -2,11 +2,12 @@
 
 use sweetspot_theory::Packets;
 use sweetspot_theory::router::traffic::Outside;
-use sweetspot_units::{Duration, Significant};
+use sweetspot_units::{Duration, Percent, Significant};
 
+use super::mix::ASSUMED_LOSS;
 use super::plan::bursts;
 use super::table::printed;
-use super::{Basis, BufferChoice, Favour, RouterAdvice};
+use super::{Basis, BufferChoice, Favour, Mix, RouterAdvice};
 use crate::formula::explained;
 use crate::text::{list, three_digits, wrap};
 
@@ -70,6 +71,7 @@ impl RouterAdvice {
             q.rate, q.input_rate, self.gamma
         );
         let mut all = self.why();
+        all.extend(self.mix_words());
         if self.basis == Basis::NothingQueues {
             return all;
         }
@@ -119,6 +121,19 @@ impl RouterAdvice {
                 best.buffer.get(),
                 best.full_delay()
             ),
+        })
+    }
+
+    /// The share of a file's bytes that decides whom the buffer serves.
+    fn mix_words(&self) -> Option<String> {
+        let q = &self.question;
+        matches!(q.mix, Mix::Sizes(_)).then(|| {
+            format!(
+                "{} of the file's bytes are in transfers that would have five losses or more at a loss of {} %; above 50 %, bulk \
+                 transfers count, or else short ones (--favour).",
+                Percent(q.mix.long_share(ASSUMED_LOSS, q.packet)),
+                ASSUMED_LOSS * 100.0
+            )
         })
     }
 
@@ -197,7 +212,7 @@ impl RouterAdvice {
                     .to_owned()
             }
             Basis::BandwidthDelay => {
-                "The formula asks for C x T or more, and more than C x T serves bulk transfers at the cost of short ones."
+                "The formula asks for C x T or more, but more than C x T mostly adds delay."
                     .to_owned()
             }
             Basis::SquareRoot | Basis::BetweenRules => return self.persistent_why(),
@@ -303,6 +318,10 @@ impl RouterAdvice {
             return Some(format!("Up to {:.0} packets they keep it.", range.high?.get()));
         }
         let low = range.low.get();
+        // Then it only says that no buffer tried is worse.
+        if range.high.is_none() && low >= self.recommended.buffer.get() {
+            return None;
+        }
         let buffers = match range.high {
             Some(high) => format!("Between {low:.0} and {:.0} packets", high.get()),
             None => format!("From {low:.0} packets on"),

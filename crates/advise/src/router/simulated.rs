@@ -213,11 +213,21 @@ impl Simulated {
         let enough = SHARE * self.at(recommended)?.of(favour).known()?.as_f64();
         let keeps = |i: &usize| self.counts(*i, favour) && self.rate(*i, favour) >= enough;
         let above = self.buffers.partition_point(|tried| tried.buffer <= recommended);
-        let buffer = |i: usize| self.buffers[i].buffer;
-        let low = (0..above).rev().take_while(keeps).last().map_or(recommended, buffer);
-        let kept = (above..self.buffers.len()).take_while(keeps).count();
-        let is_last = above + kept == self.buffers.len();
-        let high = if kept == 0 { recommended } else { buffer(above + kept - 1) };
+        let first = (0..above).rev().take_while(keeps).last();
+        let last = above + (above..self.buffers.len()).take_while(keeps).count();
+        let is_last = last == self.buffers.len();
+        // The rate falls between the outermost buffer that keeps it and the next one tried.
+        let edge = |kept: Option<usize>, lost: Option<usize>| {
+            let kept = kept.map_or(recommended, |i| self.buffers[i].buffer);
+            let Some(lost) = lost.filter(|i| self.counts(*i, favour)) else { return kept };
+            let lost = self.buffers[lost].buffer;
+            let [more, less] = [kept, lost]
+                .map(|buffer| self.at(buffer).map_or(0.0, |at| at.of(favour).rate.as_f64()));
+            let way = ((enough - less) / (more - less)).clamp(0.0, 1.0);
+            two_rules::between(kept, lost, way).unwrap_or(kept)
+        };
+        let low = edge(first, first.unwrap_or(above).checked_sub(1));
+        let high = edge((last > above).then(|| last - 1), (!is_last).then_some(last));
         Some(BufferRange { low, high: (!is_last).then_some(high) })
     }
 

@@ -88,9 +88,12 @@ impl RouterAdvice {
         let mut all = vec![columns];
         let flows = if self.flows == 1 { "flow" } else { "flows" };
         let assumed = match (self.question.flows, self.source()) {
-            (None, Some(_)) => ", assumed by the rules",
-            (None, None) => ", assumed",
-            (Some(_), _) => "",
+            (None, Some(_)) => {
+                let simulated = two_digits(self.recommended.flows as f64);
+                format!(", assumed by the rules (simulated: about {simulated})")
+            }
+            (None, None) => ", assumed".to_owned(),
+            (Some(_), _) => String::new(),
         };
         all.extend(self.rules.iter().filter_map(|rule| match rule.name {
             "L-model" => Some("L-model: best for long flows (Prasad et al., eq. 11).".to_owned()),

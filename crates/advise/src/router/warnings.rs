@@ -1,9 +1,13 @@
 //! Remarks that may change the decision, and are therefore printed even with `--quiet`.
 
 use super::simulated::{OVERLOAD_LOSS, PACKETS_IN_FLIGHT};
-use super::{Basis, RouterAdvice};
-use crate::text::{percent, wrap};
+use super::{Basis, BufferChoice, Favour, RouterAdvice};
+use crate::text::{percent, two_digits, wrap};
 use sweetspot_theory::router::loss_form::LossForm;
+use sweetspot_units::Rate;
+
+/// A share of the link worth a warning.
+const NOTABLE: f64 = 0.05;
 
 impl RouterAdvice {
     /// All warnings, each begins with "Warning:".
@@ -28,7 +32,15 @@ impl RouterAdvice {
                 .to_owned()
         });
         let overload = self.overload().or_else(|| self.losses()).or_else(|| self.many_losses());
-        let all = [overload, self.too_few_flows(), self.unused(), part, unsimulated, neither];
+        let all = [
+            overload,
+            self.too_few_flows(),
+            self.idle(),
+            self.unused(),
+            part,
+            unsimulated,
+            neither,
+        ];
         all.into_iter().flatten().collect()
     }
 
@@ -98,39 +110,75 @@ impl RouterAdvice {
         ))
     }
 
-    /// The remark that the recommended buffer, which has half of an overload's loss or more, leaves its flows so few packets in flight that
-    /// half of them do not show a loss by three duplicate ACKs.
+    /// The remark that the recommended buffer has half of an overload's loss or more, so that half of the flows have too few packets in
+    /// flight to show a loss by three duplicate ACKs.
     fn many_losses(&self) -> Option<String> {
+        let loss = self.recommended.loss.filter(|loss| *loss > OVERLOAD_LOSS / 2.0)?;
+        // Reno's mean window, as for OVERLOAD_LOSS.
+        let in_flight = libm::sqrt(1.5 / loss);
+        Some(format!(
+            "Warning: this buffer loses {} of the packets, which leaves a flow about {in_flight:.0} in flight, so many losses \
+             end in timeouts. A larger buffer would lose less.",
+            self.percent(loss)
+        ))
+    }
+
+    /// The remark that another buffer of the table uses more of the link and, but for chance, is no worse for short transfers.
+    fn idle(&self) -> Option<String> {
         let r = &self.recommended;
-        let loss = r.loss.filter(|loss| *loss > OVERLOAD_LOSS / 2.0)?;
-        let held = r.flow? * (self.question.rtt + r.mean_delay?);
-        let in_flight = held.as_f64() / self.question.packet.as_f64();
-        (in_flight < 2.0 * PACKETS_IN_FLIGHT).then(|| {
-            format!(
-                "Warning: this buffer loses {} of the packets, and flows have about {in_flight:.0} in flight on average, so many losses \
-                 end in timeouts. A larger buffer would lose less.",
-                self.percent(loss)
-            )
-        })
+        let (used, own) = (r.used?, r.short?);
+        let is_full =
+            self.question.load.is_none_or(|load| load >= 1.0) && self.too_few_flows().is_none();
+        let serves_short = self.decided().is_some() && self.question.favour == Favour::Short;
+        let no_worse = |row: &BufferChoice| {
+            let chance =
+                libm::hypot(row.error(Favour::Short).as_f64(), r.error(Favour::Short).as_f64());
+            let rate = row.short.map_or(0.0, Rate::as_f64);
+            rate + 2.0 * chance >= own.as_f64()
+                && row.used.is_some_and(|more| more > used + NOTABLE)
+        };
+        let rows = self.rows();
+        let fuller = rows.iter().filter(|row| is_full && serves_short && no_worse(row));
+        let fuller = fuller.min_by(|one, other| one.buffer.get().total_cmp(&other.buffer.get()))?;
+        Some(format!(
+            "Warning: this buffer leaves {:.0} % of the link idle. With {:.0} packets short transfers are as fast, but for chance, and \
+             {:.0} % are idle.",
+            (1.0 - used) * 100.0,
+            fuller.buffer.get(),
+            (1.0 - fuller.used.unwrap_or(1.0)) * 100.0
+        ))
     }
 
     /// The remark that the flows given cannot fill the link.
     fn too_few_flows(&self) -> Option<String> {
         let q = &self.question;
         let n = q.flows.filter(|_| self.offered <= 1.0 && self.basis != Basis::NothingQueues)?;
-        let flows = if n == 1 { "flow" } else { "flows" };
-        Some(if n as f64 <= self.gamma {
-            format!(
-                "Warning: {n} {flows} of {} or less cannot exceed {}, so nothing queues. The buffer is for times with \
+        let flows = |n: u64| if n == 1 { "flow" } else { "flows" };
+        if n as f64 <= self.gamma {
+            return Some(format!(
+                "Warning: {n} {} of {} or less cannot exceed {}, so nothing queues. The buffer is for times with \
                  more flows.",
-                q.input_rate, q.rate
-            )
-        } else {
-            format!(
-                "Warning: {n} {flows} of {} on average use {:.1} % of the link at most, so only bursts queue. The buffer is for times with more flows.",
-                self.size_mean,
-                self.offered * 100.0
-            )
-        })
+                flows(n),
+                q.input_rate,
+                q.rate
+            ));
+        }
+        let r = &self.recommended;
+        let (who, used) = match (self.source(), r.used) {
+            // Users who come and go keep about as many flows active as were asked for.
+            (Some(_), Some(used)) => {
+                (format!("about {} {}", two_digits(r.flows as f64), flows(r.flows)), used)
+            }
+            _ => (format!("{n} {}", flows(n)), self.offered),
+        };
+        let asked = match self.source() {
+            Some(_) if r.flows != n => format!(" ({n} asked for)"),
+            _ => String::new(),
+        };
+        Some(format!(
+            "Warning: {who} of {} on average{asked} use {:.1} % of the link, so only bursts queue. The buffer is for times with more flows.",
+            self.size_mean,
+            used * 100.0
+        ))
     }
 }

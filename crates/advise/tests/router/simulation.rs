@@ -175,6 +175,26 @@ fn the_range_is_that_of_the_table_shown() {
     assert!(found.contains("Up to 5000 packets they keep it."), "{found}");
 }
 
+/// Short transfers have 0.8, 1 and 0.8 Mbit/s: 90 % of the best are halfway, by ratio, to either neighbour of the recommended buffer,
+/// not at the last one tried before the rate falls below.
+#[test]
+fn the_range_of_a_rate_is_interpolated_at_both_ends() {
+    let q = RouterQuestion { favour: Favour::Short, parameters: poisson(), ..question("10Gbit/s") };
+    let advice = advise(&q).unwrap();
+    let own = advice.recommended.buffer.get();
+    let mut table = simulated([2, 4, 6]);
+    for (buffer, kbit) in table.buffers.iter_mut().zip([800, 1000, 800]) {
+        buffer.short.rate = Rate::from_bits_per_second(kbit * 1000);
+    }
+    table.buffers[1].buffer = advice.recommended.buffer;
+    table.buffers[0].buffer = Packets::new(2.0).unwrap();
+    let decided = advice.decided_by(table);
+    let json = decided.json();
+    let end = |name: &str| json["range_90_percent"][name].as_f64().unwrap();
+    assert!((end("low_packets") / (2.0 * own).sqrt() - 1.0).abs() < 1e-6, "{json}");
+    assert!((end("high_packets") / (5000.0 * own).sqrt() - 1.0).abs() < 1e-6, "{json}");
+}
+
 #[test]
 fn a_link_on_which_flows_have_less_than_four_packets_is_named_overloaded() {
     let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
@@ -198,6 +218,24 @@ fn rows(text: &str, head: &str) -> Vec<Vec<String>> {
     table.map(|line| line.split_whitespace().map(str::to_owned).collect()).collect()
 }
 
+/// 10 Gbit/s of short transfers, whose buffers use 60 to 95 % of the link and give 1 Mbit/s +- 0.1 each.
+#[test]
+fn a_link_left_idle_for_short_transfers_that_gain_nothing_is_warned_of() {
+    let q = RouterQuestion { favour: Favour::Short, parameters: poisson(), ..question("10Gbit/s") };
+    let warned = |used: [f64; 3], load| {
+        let mut table = Simulated { advised: 0, ..simulated([2, 4, 6]) };
+        for (buffer, used) in table.buffers.iter_mut().zip(used) {
+            buffer.used = used;
+        }
+        let advice = advise(&RouterQuestion { load, ..q.clone() }).unwrap().decided_by(table);
+        advice.warnings().iter().any(|warning| warning.contains("% of the link idle"))
+    };
+    assert!(warned([0.6, 0.8, 0.95], None));
+    assert!(!warned([0.95, 0.96, 0.97], None));
+    // A link that is to be idle at times.
+    assert!(!warned([0.6, 0.8, 0.95], Some(0.7)));
+}
+
 #[test]
 fn law_all_numbers_of_an_answer_are_the_simulations_if_there_was_one() {
     let q = RouterQuestion {
@@ -216,12 +254,17 @@ fn law_all_numbers_of_an_answer_are_the_simulations_if_there_was_one() {
             (json["source"].as_str(), json["loss"].as_f64()),
             (Some("simulation"), Some(0.01))
         );
-        let choices = json["rules"].as_object().unwrap().values().chain([&json["available"]]);
-        for choice in choices {
+        let rules = json["rules"].as_object().unwrap().iter();
+        let device = ("device".to_owned(), json["available"].clone());
+        let choices = rules.map(|(name, rule)| (name.clone(), rule.clone())).chain([device]);
+        for (name, choice) in choices {
             assert_eq!(choice["source"], "simulation", "{choice}");
             // 10,000 packets were not tried.
             let is_tried = (100.0 - 0.5 / scale..=5000.0 + 0.5 / scale)
                 .contains(&choice["packets"].as_f64().unwrap());
+            // A tenth of the link and of the flows would need 3.2 times that share of buffer.
+            let is_tried = is_tried
+                && (scale == 1.0 || !["BDP/sqrt(n)", "Cubic", "BBR"].contains(&name.as_str()));
             assert_eq!(choice["loss"].as_f64(), is_tried.then_some(0.01), "{choice}");
             assert_eq!(choice["short_bps"].as_f64(), is_tried.then_some(1e6), "{choice}");
         }

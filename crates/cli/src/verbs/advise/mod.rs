@@ -45,7 +45,7 @@ enum About {
     /// keeps the link almost full. Short transfers get less, as losses cost them less and a queue costs them more.
     ///
     /// A formula gives a first buffer: a regression over simulated links, or closed forms for links unlike those. Unless you give
-    /// measurements (--fit), a simulation then checks the buffer, and all numbers in the answer are the simulation's. Its transfers are
+    /// measurements (--fit, --loss-a), a simulation then checks the buffer, and all numbers in the answer are the simulation's. Its transfers are
     /// random, so another simulation differs by about twice the standard error.
     ///
     /// With --flows, the mean size (--size-mean) decides: flows of 50 times the size that just fills the link persist. In between, the

@@ -23,7 +23,7 @@ use sweetspot_program::values;
 Examples:
   sweetspot advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s
   sweetspot advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s \\
-      --mix short --flows 200
+      --mix short --load 70%
   sweetspot advise router --rate 50Mbit/s --rtt 60ms --input-rate 500Mbit/s \\
       --verify sim
   sweetspot advise router --rate 50Mbit/s --rtt 60ms --input-rate 500Mbit/s \\
@@ -124,9 +124,6 @@ fn share(text: &str) -> Result<f64, UnitError> {
     }
 }
 
-/// How long a flow of the mix counts as short, before the loss is known: one in a thousand.
-const ASSUMED_LOSS: f64 = 1e-3;
-
 pub fn run(a: AdviseRouterArguments) -> Ending {
     let mix = match a.mix.as_str() {
         "short" => Mix::Short,
@@ -155,7 +152,7 @@ pub fn run(a: AdviseRouterArguments) -> Ending {
         flows: a.flows,
         load: a.load,
         size_mean: a.size_mean,
-        favour: a.favour.unwrap_or_else(|| mix.usual_favour(ASSUMED_LOSS, a.packet)),
+        favour: a.favour.unwrap_or_else(|| mix.usual_favour(a.packet)),
         mix,
         available: a.available.map(|buffer| match buffer {
             Volume::Bytes(bytes) => bytes,
