@@ -172,6 +172,11 @@ fn the_overview_names_only_verbs_and_every_page_has_its_sections() -> Tested {
     let (_, environment) = send.split_once(".SH ENVIRONMENT").ok_or("a section")?;
     let (environment, _) = environment.split_once(".SH").ok_or("the next section")?;
     assert!(environment.contains("SWEETSPOT_TICKET"), "{environment}");
+    // A verb without options has no defaults for them; the verbs below it do.
+    let advise = std::fs::read_to_string(directory.path().join("man1/sweetspot-advise.1"))?;
+    let window = std::fs::read_to_string(directory.path().join("man1/sweetspot-advise-window.1"))?;
+    let variable = |page: &str| page.contains("_OPTION\\fR");
+    assert!(!variable(&advise) && variable(&window), "{advise}");
     assert!(emulate.contains("\\fB127\\fR") && emulate.contains("that of COMMAND"), "{emulate}");
     for section in ["EXIT STATUS", "ENVIRONMENT", "FILES", "EXAMPLES"] {
         assert!(overview.replace('"', "").contains(&format!(".SH {section}")), "{section}");

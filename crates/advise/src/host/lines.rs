@@ -161,10 +161,8 @@ impl HostAdvice {
             n => format!(" ({n} by hand)"),
         };
         let lasts = match self.of_sysctl_file().next() {
-            Some(_) if self.is_written => "; the file written keeps the sysctls of this host",
-            Some(_) => {
-                "; they last until the next boot; --write FILE keeps the sysctls of this host"
-            }
+            Some(_) if self.is_written => "; the file written keeps this host's sysctls",
+            Some(_) => "; they last until the next boot; --write FILE keeps this host's sysctls",
             None => "",
         };
         match self.findings.len() {

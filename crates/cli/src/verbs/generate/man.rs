@@ -120,7 +120,7 @@ fn write_pages(
     let mut rest = Roff::new();
     exit_status(&mut rest, &help, verb);
     environment(&mut rest, command, &help, verb);
-    files(&mut rest, verb, help.files.as_deref());
+    files(&mut rest, command, verb, help.files.as_deref());
     notes(&mut rest, &help.notes);
     if !help.examples.is_empty() {
         rest.control("SH", ["EXAMPLES"]);
@@ -288,6 +288,11 @@ fn exit_status(page: &mut Roff, help: &Help, verb: &[String]) {
     }
 }
 
+/// Whether the verb has options of its own; one that only has verbs has none.
+fn has_options(command: &clap::Command) -> bool {
+    command.get_opts().any(|option| !option.is_global_set() && option.get_id() != "help")
+}
+
 fn environment(page: &mut Roff, command: &clap::Command, help: &Help, verb: &[String]) {
     page.control("SH", ["ENVIRONMENT"]);
     page.text(help.environment.iter().map(roman).collect::<Vec<_>>());
@@ -303,12 +308,14 @@ fn environment(page: &mut Roff, command: &clap::Command, help: &Help, verb: &[St
     }
     let own = match verb {
         // A variable names its verb.
-        [] => settings::variable(&["VERB".to_owned()], "OPTION"),
-        verb => settings::variable(verb, "OPTION"),
+        [] => Some(settings::variable(&["VERB".to_owned()], "OPTION")),
+        verb => has_options(command).then(|| settings::variable(verb, "OPTION")),
     };
     let options =
         "The default of an option; write hyphens as underscores. Flags take true or false.";
-    entry(own, options.to_owned());
+    if let Some(own) = own {
+        entry(own, options.to_owned());
+    }
     for common in settings::COMMON {
         entry(settings::variable(&[], common), format!("The default of --{common} of every verb."));
     }
@@ -320,7 +327,7 @@ fn environment(page: &mut Roff, command: &clap::Command, help: &Help, verb: &[St
 }
 
 /// The verb's own file, if its help names one, and the configuration.
-fn files(page: &mut Roff, verb: &[String], own: Option<&str>) {
+fn files(page: &mut Roff, command: &clap::Command, verb: &[String], own: Option<&str>) {
     page.control("SH", ["FILES"]);
     if let Some((path, purpose)) = own.and_then(|own| own.split_once(' ')) {
         page.control("TP", []);
@@ -329,13 +336,14 @@ fn files(page: &mut Roff, verb: &[String], own: Option<&str>) {
     }
     page.control("TP", []);
     page.text([bold("~/.config/sweetspot/config.toml")]);
-    let table = match verb {
-        [] => "a table for each verb".to_owned(),
-        verb => format!("its table [{}]", verb.join(".")),
+    let defaults = match verb {
+        [] => "Defaults of options, in a table for each verb.".to_owned(),
+        verb if has_options(command) => {
+            format!("Defaults of options, in its table [{}].", verb.join("."))
+        }
+        _ => "Defaults of the options of every verb.".to_owned(),
     };
-    page.text([roman(format!(
-        "Defaults of options, in {table}. XDG_CONFIG_HOME names another directory."
-    ))]);
+    page.text([roman(format!("{defaults} XDG_CONFIG_HOME names another directory."))]);
 }
 
 /// The paragraphs, if there are any: prose for the reader's width, lists as they are.
