@@ -124,7 +124,7 @@ impl RouterAdvice {
         })
     }
 
-    /// The share of a file's bytes that decides whom the buffer serves.
+    /// The share of a file's bytes that decides between short and bulk transfers.
     fn mix_words(&self) -> Option<String> {
         let q = &self.question;
         matches!(q.mix, Mix::Sizes(_)).then(|| {

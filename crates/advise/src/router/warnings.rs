@@ -165,7 +165,7 @@ impl RouterAdvice {
         }
         let r = &self.recommended;
         let (who, used) = match (self.source(), r.used) {
-            // Users who come and go keep about as many flows active as were asked for.
+            // Simulated users start and end flows: the number asked for is an aim.
             (Some(_), Some(used)) => {
                 (format!("about {} {}", two_digits(r.flows as f64), flows(r.flows)), used)
             }

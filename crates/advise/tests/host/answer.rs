@@ -181,8 +181,16 @@ fn the_count_of_changes_knows_the_file_that_was_written() {
     assert!(advice.answer(80).contains("until the next boot; --write FILE keeps"));
     advice.is_written = true;
     let text = advice.answer(80);
-    assert!(
-        text.contains("changes   1; the file written keeps the sysctls of this host"),
-        "{text}"
-    );
+    assert!(text.contains("changes   1; the file written keeps this host's sysctls"), "{text}");
+}
+
+/// Linux's loopback device takes 65,536 B, IP 65,535 (RFC 791): its path is no larger than the device.
+#[test]
+fn the_loopback_device_needs_no_other_mtu() {
+    let lo = Device { name: "lo".to_owned(), mtu: Some(Bytes::new(65_536)), ..device() };
+    let here = Snapshot { device: Some(lo), ..host("net.ipv4.tcp_mtu_probing = 0\n") };
+    let path_mtu = Some(Bytes::new(65_535));
+    let question = HostQuestion { here, peer: None, path: path(), path_mtu, connections: 1 };
+    let found = advise(&question).unwrap().findings;
+    assert!(found.iter().all(|f| !f.what.contains("mtu") && !f.what.contains("MTU")), "{found:?}");
 }

@@ -261,17 +261,6 @@ fn the_file_holds_what_the_findings_say_and_reads_back() {
     assert!(same.ends_with("\n# No sysctl of this host needs a change.\n"), "{same}");
 }
 
-/// Linux's loopback device takes 65,536 B, IP 65,535 (RFC 791): its path is no larger than the device.
-#[test]
-fn the_loopback_device_needs_no_other_mtu() {
-    let lo = Device { name: "lo".to_owned(), mtu: Some(Bytes::new(65_536)), ..device() };
-    let here = Snapshot { device: Some(lo), ..host("net.ipv4.tcp_mtu_probing = 0\n") };
-    let path_mtu = Some(Bytes::new(65_535));
-    let question = HostQuestion { here, peer: None, path: path(), path_mtu, connections: 1 };
-    let found = advise(&question).unwrap().findings;
-    assert!(found.iter().all(|f| !f.what.contains("mtu") && !f.what.contains("MTU")), "{found:?}");
-}
-
 #[test]
 fn findings_in_json_have_the_promised_keys() {
     let json = ask(host("net.core.rmem_max = 212992\n")).json();

@@ -218,7 +218,7 @@ fn rows(text: &str, head: &str) -> Vec<Vec<String>> {
     table.map(|line| line.split_whitespace().map(str::to_owned).collect()).collect()
 }
 
-/// 10 Gbit/s of short transfers, whose buffers use 60 to 95 % of the link and give 1 Mbit/s +- 0.1 each.
+/// The buffers use 60 to 95 % of the link, and with each, short transfers have 1 +- 0.1 Mbit/s.
 #[test]
 fn a_link_left_idle_for_short_transfers_that_gain_nothing_is_warned_of() {
     let q = RouterQuestion { favour: Favour::Short, parameters: poisson(), ..question("10Gbit/s") };

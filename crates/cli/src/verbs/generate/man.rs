@@ -306,15 +306,13 @@ fn environment(page: &mut Roff, command: &clap::Command, help: &Help, verb: &[St
             entry(name.to_string_lossy().into(), format!("The default of --{long}."));
         }
     }
-    let own = match verb {
+    if verb.is_empty() || has_options(command) {
         // A variable names its verb.
-        [] => Some(settings::variable(&["VERB".to_owned()], "OPTION")),
-        verb => has_options(command).then(|| settings::variable(verb, "OPTION")),
-    };
-    let options =
-        "The default of an option; write hyphens as underscores. Flags take true or false.";
-    if let Some(own) = own {
-        entry(own, options.to_owned());
+        let any = ["VERB".to_owned()];
+        let own = settings::variable(if verb.is_empty() { &any } else { verb }, "OPTION");
+        let words =
+            "The default of an option; write hyphens as underscores. Flags take true or false.";
+        entry(own, words.to_owned());
     }
     for common in settings::COMMON {
         entry(settings::variable(&[], common), format!("The default of --{common} of every verb."));
@@ -336,14 +334,14 @@ fn files(page: &mut Roff, command: &clap::Command, verb: &[String], own: Option<
     }
     page.control("TP", []);
     page.text([bold("~/.config/sweetspot/config.toml")]);
-    let defaults = match verb {
-        [] => "Defaults of options, in a table for each verb.".to_owned(),
-        verb if has_options(command) => {
-            format!("Defaults of options, in its table [{}].", verb.join("."))
-        }
-        _ => "Defaults of the options of every verb.".to_owned(),
+    let table = match verb {
+        [] => ", in a table for each verb".to_owned(),
+        verb if has_options(command) => format!(", in its table [{}]", verb.join(".")),
+        _ => " of every verb".to_owned(),
     };
-    page.text([roman(format!("{defaults} XDG_CONFIG_HOME names another directory."))]);
+    page.text([roman(format!(
+        "Defaults of options{table}. XDG_CONFIG_HOME names another directory."
+    ))]);
 }
 
 /// The paragraphs, if there are any: prose for the reader's width, lists as they are.
