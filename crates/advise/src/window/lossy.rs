@@ -70,10 +70,13 @@ impl Situation {
 
     /// The rate that the best window carries under `loss`. An unknown buffer allows no window that could overflow it.
     pub(super) fn best_under(&self, loss: Probability) -> Result<Rate, AdviceError> {
-        let q = &self.question;
-        let buffer = if q.buffer.is_some() { self.left.buffer() } else { MOST_HELD };
-        let rate = |window| self.bounded(q.congestion, loss, buffer, window);
-        Ok(rate(self.sweet_spot().high)?.max(rate(self.above_every_window())?))
+        let congestion = self.question.congestion;
+        let above = self.above_every_window();
+        if self.question.buffer.is_none() {
+            return self.bounded(congestion, loss, MOST_HELD, above);
+        }
+        let rate = |window| self.bounded(congestion, loss, self.left.buffer(), window);
+        Ok(rate(self.sweet_spot().high)?.max(rate(above)?))
     }
 
     /// Whether loss keeps even the best window below [`FILLED`] of the free rate.
@@ -98,8 +101,9 @@ impl Situation {
     /// The smallest window, to a percent, that carries almost the rate that loss allows the best one.
     pub(super) fn smallest_for_the_loss(&self) -> Bytes {
         let [high, above] = [self.sweet_spot().high, self.above_every_window()];
-        let largest = if self.under_loss(high) > self.under_loss(above) { high } else { above };
-        let enough = self.under_loss(largest).scaled(ENOUGH);
+        let [at_high, at_above] = [high, above].map(|window| self.under_loss(window));
+        let largest = if at_high > at_above { high } else { above };
+        let enough = at_high.max(at_above).scaled(ENOUGH);
         // Whatever the window, no more than one is in flight per round trip.
         let (mut small, mut large) = ((enough * self.left.minimum_rtt()).min(largest), largest);
         while large > small.scaled(PRECISION).max(small + self.question.mtu) {

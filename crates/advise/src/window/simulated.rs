@@ -69,14 +69,13 @@ impl WindowAdvice {
     /// connections share the path.
     pub fn windows_to_try(&self) -> Option<Vec<Bytes>> {
         let q = &self.question;
-        let situation = Situation::new(q).ok()?;
-        let is_open = q.cross.is_some() || situation.loss().is_some();
-        q.buffer.filter(|_| is_open && self.connections == 1)?;
+        let is_lossy = q.loss.is_some_and(|loss| loss.get() > 0.0);
+        q.buffer.filter(|_| (is_lossy || q.cross.is_some()) && self.connections == 1)?;
         let suffices = self.recommended.window?.min(self.sweet_spot.low);
         let from = (suffices / 2).max(q.payload(q.initial_window())).as_f64();
-        // During a recovery, what follows a loss takes receive window as well: twice what is in flight never limits it.
-        let windows = if situation.loss().is_some() { 2 } else { 1 };
-        let largest = q.payload(situation.above_every_window() * windows).min(LARGEST_WINDOW);
+        // During a recovery, the segments after a lost one take receive window, too: twice the largest flight never limits it.
+        let flights = if is_lossy { 2 } else { 1 };
+        let largest = (self.bdps.last()?.window? * flights).min(LARGEST_WINDOW);
         let ratio = largest.as_f64() / from;
         let at = |i: usize| from * libm::pow(ratio, i as f64 / (WINDOW_STEPS - 1) as f64);
         let mut grid: Vec<Bytes> = (0..WINDOW_STEPS).map(|i| Bytes::from_f64(at(i))).collect();
