@@ -145,7 +145,7 @@ impl WindowAdvice {
 
     fn risk(&self) -> String {
         if let Some(simulated) = &self.simulated {
-            return beyond(simulated);
+            return self.beyond(simulated);
         }
         let twice = self.twice_in_words();
         let [_, double] = &self.wrong_by_two;
@@ -241,6 +241,33 @@ impl WindowAdvice {
         format!("{full}{}; with the buffer, {}", self.margin_in_words(), spot.high)
     }
 
+    /// The effect of a larger window: the first beyond all that are as fast, or the largest.
+    fn beyond(&self, simulated: &TriedWindows) -> String {
+        let place = simulated.windows.iter().rposition(|tried| tried.as_fast);
+        let slower = place.and_then(|place| simulated.windows.get(place + 1));
+        let hold = simulated.hold().map(|hold| hold.window);
+        match (slower, simulated.windows.last()) {
+            (Some(tried), _) => {
+                format!(
+                    "a larger one is slower: {} gives {}, {} queue",
+                    tried.window, tried.rate, tried.delay
+                )
+            }
+            (None, Some(last)) if hold != Some(last.window) => {
+                format!(
+                    "none up to {}, the largest simulated: as fast, {} queue",
+                    last.window, last.delay
+                )
+            }
+            _ => match self.question.cross.map(|cross| cross.kind) {
+                Some(CrossKind::Elephants | CrossKind::Mice) => {
+                    "a larger one takes from the other flows; none was simulated".to_owned()
+                }
+                _ => "none: path and buffer hold no more".to_owned(),
+            },
+        }
+    }
+
     /// The reason why the window lies outside of the closed form's sweet spot, if it does.
     fn beyond_the_spot(&self) -> String {
         let is_mice = self.question.cross.is_some_and(|cross| cross.kind == CrossKind::Mice);
@@ -280,27 +307,5 @@ fn simulated_why(simulated: &TriedWindows) -> String {
         _ => format!(
             "the smallest of {as_fast} as fast as the best of {tried} simulated, {seeds} runs each"
         ),
-    }
-}
-
-/// The effect of a larger window: the first beyond all that are as fast, or the largest.
-fn beyond(simulated: &TriedWindows) -> String {
-    let place = simulated.windows.iter().rposition(|tried| tried.as_fast);
-    let slower = place.and_then(|place| simulated.windows.get(place + 1));
-    let hold = simulated.hold().map(|hold| hold.window);
-    match (slower, simulated.windows.last()) {
-        (Some(tried), _) => {
-            format!(
-                "a larger one is slower: {} gives {}, {} queue",
-                tried.window, tried.rate, tried.delay
-            )
-        }
-        (None, Some(last)) if hold != Some(last.window) => {
-            format!(
-                "none up to {}, the largest simulated: as fast, {} queue",
-                last.window, last.delay
-            )
-        }
-        _ => "none: path and buffer hold no more".to_owned(),
     }
 }

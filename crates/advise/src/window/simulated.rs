@@ -1,7 +1,7 @@
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::situation::Situation;
-use super::{WindowAdvice, WindowChoice, WindowSettings, explain};
+use super::{CrossKind, WindowAdvice, WindowChoice, WindowSettings, explain};
 use crate::AdviceError;
 use crate::limit::LARGEST_WINDOW;
 
@@ -38,6 +38,9 @@ const WINDOW_STEPS: usize = 12;
 /// How far a window of about half or twice the size is from it, in doublings.
 const ABOUT: f64 = 0.5;
 
+/// The largest window to try beside flows that react, as a multiple of the largest that overflows nothing.
+const BEYOND_EDGE: f64 = 1.2;
+
 impl TriedWindows {
     /// The recommended window, the smallest that is as fast as the fastest: its queue is the shortest. `None` if no window moved data.
     pub fn hold(&self) -> Option<&TriedWindow> {
@@ -64,8 +67,8 @@ impl TriedWindows {
 
 impl WindowAdvice {
     /// The windows to try in a simulator, smallest first: from half of the smallest that fills the path or suffices under its loss, or
-    /// TCP's initial window, to more than path and buffer hold. The windows with a name are among them; the others lie between, in
-    /// about equal ratios. `None` if closed forms suffice (neither cross traffic nor loss), the buffer is unknown, or several
+    /// TCP's initial window, to more than path and buffer hold, or beside flows that react, to more than overflows nothing. The windows
+    /// with a name in this range are among them; the others lie between, in about equal ratios. `None` if closed forms suffice (neither cross traffic nor loss), the buffer is unknown, or several
     /// connections share the path.
     pub fn windows_to_try(&self) -> Option<Vec<Bytes>> {
         let q = &self.question;
@@ -75,7 +78,16 @@ impl WindowAdvice {
         let from = (suffices / 2).max(q.payload(q.initial_window())).as_f64();
         // During a recovery, the segments after a lost one take receive window, too: twice the largest flight never limits it.
         let flights = if is_lossy { 2 } else { 1 };
-        let largest = (self.bdps.last()?.window? * flights).min(LARGEST_WINDOW);
+        let unlimited = self.bdps.last()?.window? * flights;
+        // Elephants and mice give way to more than this, at their own cost.
+        let polite = match q.cross.map(|cross| cross.kind) {
+            None | Some(CrossKind::Udp) => unlimited,
+            Some(CrossKind::Elephants) => self.sweet_spot.high.scaled(BEYOND_EDGE),
+            Some(CrossKind::Mice) => {
+                self.sweet_spot.high.max(self.bdps.first()?.window?).scaled(BEYOND_EDGE)
+            }
+        };
+        let largest = unlimited.min(polite).min(LARGEST_WINDOW);
         let ratio = largest.as_f64() / from;
         let at = |i: usize| from * libm::pow(ratio, i as f64 / (WINDOW_STEPS - 1) as f64);
         let mut grid: Vec<Bytes> = (0..WINDOW_STEPS).map(|i| Bytes::from_f64(at(i))).collect();
