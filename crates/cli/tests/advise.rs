@@ -132,6 +132,19 @@ fn jitter_counts_in_the_round_trip_and_what_no_formula_knows_is_named() -> Teste
 }
 
 #[test]
+fn a_missing_file_is_named_without_the_number_of_the_error() -> Tested {
+    for (question, words) in [
+        ("advise window --path missing.toml", "missing.toml: No such file or directory; "),
+        ("advise host --peer-sysctl missing", "missing: No such file or directory; "),
+    ] {
+        let output = sweetspot(question).output()?;
+        let notes = String::from_utf8_lossy(&output.stderr).replace('\n', " ");
+        assert!(!output.status.success() && notes.contains(words), "{notes}");
+    }
+    Ok(())
+}
+
+#[test]
 fn a_policed_path_is_refused_and_a_scenario_may_come_from_standard_input() -> Tested {
     let path = "rate=100Mbit/s rtt=40ms buffer=250kB policer=50Mbit/s policer_burst=100kB";
     let mut run = Command::new(env!("CARGO_BIN_EXE_sweetspot"));

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::bundled;
-use crate::print::Shown;
+use crate::print::{Shown, system};
 use sweetspot_scenario::with_files;
 
 /// Largest file read, bytes: hand-written files are smaller, and a device may never end.
@@ -16,7 +16,8 @@ const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// The text of a file that is to be `what`; an error names the file, the reason and what to do.
 pub fn read(path: &Path, what: &str) -> Result<String, String> {
-    let bytes = bytes(path).map_err(|e| format!("{}: {e}; name {what}", path.shown()))?;
+    let bytes =
+        bytes(path).map_err(|e| format!("{}: {}; name {what}", path.shown(), system(&e)))?;
     String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
