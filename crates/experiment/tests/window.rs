@@ -1,7 +1,7 @@
 //! Windows tried in the simulator where closed forms are not sure of the best one.
 
 use sweetspot_advise::window::{
-    CrossKind, CrossShare, LossResponse, TriedWindow, TriedWindows, WindowQuestion,
+    CrossKind, CrossShare, LossResponse, TriedWindow, TriedWindows, WindowQuestion, advise,
 };
 use sweetspot_experiment::Workers;
 use sweetspot_experiment::window::{SEEDS, packets, try_windows};
@@ -118,4 +118,34 @@ fn the_work_of_advice_is_the_packets_that_the_path_carries_in_all_runs() {
     // Above 200 ms a run measures 40 s.
     let far = WindowQuestion { rtt: Duration::from_secs(1), ..question };
     assert_eq!(packets(&far, 1), 6250.0 * 50.0 * 8.0);
+}
+
+#[test]
+fn where_loss_limits_the_rate_a_run_measures_ten_losses() {
+    let loss = Some(Probability::new(1e-3).expect("a share"));
+    let question = WindowQuestion { loss, ..question(None, 625_000) };
+    let rate = advise(&question).expect("a path").recommended.rate.expect("a rate");
+    // After 10 s to settle, 10 losses at one packet of 1000 B in a thousand: 10,000 packets.
+    let expected = (rate.as_f64() / 8000.0 * 10.0 + 10_000.0) * 8.0;
+    assert!((packets(&question, 1) / expected - 1.0).abs() < 1e-6, "{expected}");
+}
+
+/// 100 Mbit/s x 40 ms are 500 kB. After a loss, segments in flight fill a window of that size. The sender then waits for the recovery and
+/// sends 0.7 windows at once, 350 kB, more than the buffer of 250 kB holds. Twice what path and buffer hold never makes it wait.
+#[test]
+fn a_window_that_just_fills_a_lossy_path_bursts_into_its_buffer() {
+    let question = WindowQuestion {
+        rate: Rate::from_mbit_per_second(100),
+        rtt: Duration::from_millis(40),
+        loss: Some(Probability::new(1e-5).expect("a share")),
+        mtu: Bytes::new(1500),
+        ..question(None, 250_000)
+    };
+    let windows = [506_800, 1_450_000].map(Bytes::new);
+    let tried = try_windows(&Simulator, &question, &windows, SEEDS, Workers::new(2));
+    let tried = tried.expect("a path that can be run");
+    assert_eq!(hold(&tried).window, windows[1]);
+    let [just, twice] = [&tried.windows[0], &tried.windows[1]];
+    assert!(just.loss > 5.0 * 1e-5 && twice.loss < 5.0 * 1e-5, "{tried:?}");
+    assert!(just.rate.as_f64() < 0.9 * twice.rate.as_f64(), "{tried:?}");
 }
