@@ -23,7 +23,8 @@ pub struct HostPath {
 #[pyfunction]
 pub fn advise_host(path: HostPath) -> PyResult<(String, String, String)> {
     let asked_receive_buffer = optional("rcvbuf", path.rcvbuf.as_ref())?;
-    let here = Snapshot { asked_receive_buffer, ..sweetspot_watch::settings() };
+    let address = path.peer.as_ref().map(|text| value("peer", text)).transpose()?;
+    let here = Snapshot { asked_receive_buffer, ..sweetspot_watch::settings(address) };
     let kernel = optional("peer_kernel", path.peer_kernel.as_ref())?;
     let peer = path.peer_sysctl.map(|text| Snapshot::of_peer(&text, kernel, &here));
     let mut peer = peer.transpose().map_err(bad)?;
@@ -31,10 +32,10 @@ pub fn advise_host(path: HostPath) -> PyResult<(String, String, String)> {
         let device = Device { name: "its device".to_owned(), mtu: Some(mtu), ..Device::default() };
         peer.get_or_insert_default().device = Some(device);
     }
-    let path_mtu = match &path.peer {
+    let path_mtu = match address {
         None => optional("path_mtu", path.path_mtu.as_ref())?,
         Some(address) => {
-            let mtu = sweetspot_linux::host::path_mtu(value("peer", address)?);
+            let mtu = sweetspot_linux::host::path_mtu(address);
             Some(mtu.map_err(|error| bad(format!("peer: {address}: {error}")))?)
         }
     };

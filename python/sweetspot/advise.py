@@ -65,7 +65,7 @@ def window(
         mtu: Size of the largest packet.
         kernel: The receiver's kernel, such as ``"6.18"``; by default this host's.
         simulate: Whether to try windows in the simulator if no closed form gives the best one (cross
-            traffic and a known buffer). On a fast path, this takes long.
+            traffic or loss, and a known buffer). On a fast path, this takes long.
         workers: Number of threads for the simulation; by default one per core.
         congestion: The sender's congestion control, which decides the rate at a given loss:
             ``"cubic"`` or ``"reno"``.
