@@ -5,8 +5,9 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::evidence::Nagle;
 use crate::explained::explains;
+use crate::flow::OnFullPath;
 use crate::limits::OFTEN;
-use crate::path::{PathEstimate, Replay};
+use crate::path::PathEstimate;
 use crate::remarks::{beside, remarks};
 use crate::{Class, Evidence, Facts, Failure, Flow, Limits, Reader, Seen, Stall};
 
@@ -32,6 +33,21 @@ impl Classifier {
     pub(crate) fn class(&self, account: &Account) -> Class {
         if self.known { class(account, &self.whole) } else { Class::Unknown }
     }
+
+    /// The same on a path that the stream and others fill together.
+    pub(crate) fn on_full_path(mut self) -> Classifier {
+        self.whole.shares_full_path = true;
+        self
+    }
+
+    /// How the time of `stream` divides.
+    pub(crate) fn limits(&self, stream: &Stream) -> Limits {
+        let mut limits = Limits::default();
+        for (account, time) in stream.accounts().iter() {
+            limits.add(self.class(&account), time);
+        }
+        limits
+    }
 }
 
 /// How the time of the stream that `side` sent divides, the evidence, and the class of each piece of its time.
@@ -43,10 +59,7 @@ pub fn judge(connection: &Connection, side: usize) -> (Limits, Evidence, Classif
     if let Some(window) = whole.filled {
         (evidence.window, evidence.window_round) = (Some(window), evidence.flight_round);
     }
-    let mut limits = Limits::default();
-    for (account, time) in stream.accounts().iter() {
-        limits.add(class(&account, &whole), time);
-    }
+    let mut limits = Classifier { whole, known: true }.limits(stream);
     evidence.reader = reader(stream, &limits);
     let held = |hold: Hold| stream.accounts().held(&[hold]);
     if held(Hold::Granted) > held(Hold::Waiting) {
@@ -127,6 +140,8 @@ struct Whole {
     small: bool,
     /// Whether flights may or may not fill the window, as its scale is unknown.
     may_fill: bool,
+    /// Whether it and other connections fill the path together, so that its own rate shows no capacity.
+    shares_full_path: bool,
 }
 
 impl Whole {
@@ -147,6 +162,7 @@ impl Whole {
             filled,
             small,
             may_fill: !window_known && filled.is_none() && !small && !has_room(stream),
+            shares_full_path: false,
         }
     }
 }
@@ -218,6 +234,7 @@ fn class(account: &Account, whole: &Whole) -> Class {
     let full = account.queue && reaches(FULL);
     // A growing window has nothing left to gain at the capacity, with a queue or without.
     let has_grown = full || (whole.never_empty && whole.trains_tell && reaches(FULL));
+    let fills_with_others = whole.shares_full_path && (account.queue || whole.never_empty);
     match account.hold {
         Hold::Opening => Class::Opportunity,
         Hold::Pausing | Hold::Growing | Hold::Flat if whole.evenly && reaches(FULL) => {
@@ -244,12 +261,14 @@ fn class(account: &Account, whole: &Whole) -> Class {
         Hold::Doubling if has_grown => Class::Bandwidth,
         Hold::Doubling => Class::Opportunity,
         Hold::AfterLoss | Hold::TakenBack if full || reaches(QUITE_FULL) => Class::Bandwidth,
+        Hold::AfterLoss | Hold::Growing if fills_with_others => Class::Bandwidth,
         Hold::AfterLoss => Class::Congestion,
         Hold::TakenBack => Class::ReceiverApplication,
         Hold::Growing if has_grown => Class::Bandwidth,
         Hold::Growing => Class::Transport,
         // It may fill the window, which then sets the rate, and unread data delay acknowledgements as a queue does.
         Hold::Flat if whole.may_fill => Class::Unknown,
+        Hold::Flat if fills_with_others => Class::Bandwidth,
         // A paced sender at capacity has no queue; one held by its buffer sends bursts, faster
         // than its average.
         Hold::Flat if whole.trains_tell && reaches(FULL) => Class::Bandwidth,
@@ -399,9 +418,12 @@ fn flow(connection: &Connection, side: usize) -> Flow {
     evidence.doubts_capacity = path.capacity_bps.value().is_none();
     let mut flow = Flow::new(connection.ends[side], connection.ends[1 - side], limits, &evidence);
     flow.facts = Some(Facts::new(stream, evidence.scale, sack));
-    let held = [flow.verdict.share_of_time, limits.family_share(Class::Application)];
-    flow.replay = Some(Replay::new(flow.verdict.cause, held, &evidence, &path));
     flow.path = Some(path);
+    flow.replay();
+    flow.on_full_path = Some(OnFullPath {
+        limits: classifier.on_full_path().limits(stream),
+        deliveries: stream.deliveries().clone(),
+    });
     flow.remarks = remarks(connection, side);
     flow.remarks.extend(beside(stream, flow.verdict.cause, &evidence));
     if let Some(window) = filled_window(stream) {

@@ -12,6 +12,14 @@ use crate::{Arrivals, Class, Evidence, HostBuffer, Reader, WindowClamp};
 pub fn fix(class: Class, e: &Evidence) -> String {
     let words = match class {
         Class::Opportunity => return opportunity_fix(e),
+        Class::Congestion if e.doubts_rtt_min => {
+            "Capture again from before the connection begins: if a queue stands all the time, the losses are its overflow. \
+             Otherwise find where packets are lost."
+        }
+        Class::Congestion if standing(e).is_some() => {
+            "Find what fills the bottleneck's queue, because its overflow loses packets: other traffic, or bursts of this \
+             connection. To shorten them, pace the sender (SO_MAX_PACING_RATE, bbr, or sweetspot send)."
+        }
         Class::Congestion => {
             "Find where packets are lost. If a buffer is too small for bursts, pace the sender (SO_MAX_PACING_RATE, bbr, \
              or sweetspot send). If losses are random, repair the link."
@@ -213,8 +221,9 @@ fn bandwidth_fix(e: &Evidence) -> String {
     }
     match e.sweet_spot() {
         Some(window) if standing(e).is_some() => format!(
-            "Only a faster path would help. A window of {window} on the receiver, the capacity times the RTT without the queue, keeps the rate \
-             and empties the queue (sweetspot tune)."
+            "Only a faster path would help. A window of {window} on the receiver, the {} times the RTT without the queue, keeps the rate \
+             and empties the queue (sweetspot tune).",
+            if e.shared.is_some() { "connection's rate" } else { "capacity" }
         ),
         _ if standing(e).is_some() => "Only a faster path would help. An AQM at the bottleneck (fq_codel) would keep its queue \
                                        short."

@@ -1,6 +1,7 @@
 use std::net::SocketAddr;
 
 use serde::Serialize;
+use sweetspot_trace::flow::Deliveries;
 use sweetspot_units::{Duration, Rate, Time};
 
 use crate::capture::Classifier;
@@ -61,6 +62,9 @@ pub struct Flow {
     pub span: Option<(Time, Time)>,
     #[serde(skip)]
     pub(crate) evidence: Evidence,
+    /// How its time divides if other connections turn out to fill the path with it.
+    #[serde(skip)]
+    pub(crate) on_full_path: Option<OnFullPath>,
     /// When it was seen in the capture.
     #[serde(skip)]
     pub seen: Option<Seen>,
@@ -94,6 +98,23 @@ pub struct Seen {
     pub(crate) classifier: Classifier,
 }
 
+impl Seen {
+    /// The same on a path that it and others fill together.
+    pub(crate) fn on_full_path(mut self) -> Seen {
+        self.classifier = self.classifier.on_full_path();
+        self
+    }
+}
+
+/// What applies to a flow only if others and it fill a path together.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct OnFullPath {
+    /// How its time divides then.
+    pub limits: Limits,
+    /// When its data was delivered; the sum with the others' shows whether they fill the path.
+    pub deliveries: Deliveries,
+}
+
 /// Shares of the time in which the sender had nothing to send.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ApplicationTime {
@@ -103,6 +124,17 @@ pub struct ApplicationTime {
     pub waiting_for_peer: f64,
     /// Nobody had anything to send.
     pub idle: f64,
+}
+
+impl ApplicationTime {
+    fn of(limits: &Limits) -> ApplicationTime {
+        let share = |class| rounded(limits.share(class));
+        ApplicationTime {
+            own: share(Class::Application),
+            waiting_for_peer: share(Class::WaitingForPeer),
+            idle: share(Class::Idle),
+        }
+    }
 }
 
 impl Flow {
@@ -131,6 +163,23 @@ impl Flow {
         })
     }
 
+    /// Draws the conclusions from its limits and its evidence anew.
+    pub(crate) fn conclude(&mut self) {
+        self.verdict = LimitVerdict::new(&self.limits, &self.evidence);
+        self.application_time = ApplicationTime::of(&self.limits);
+        self.expected_gain_bps = self.verdict.gain.map(Rate::as_f64);
+        self.fix.clone_from(&self.verdict.fix);
+        self.replay();
+    }
+
+    /// Finds out how to run it again on its path, if that is known.
+    pub(crate) fn replay(&mut self) {
+        let programs = self.limits.family_share(Class::Application);
+        let held = [self.verdict.share_of_time, programs];
+        let replay = |path| Replay::new(self.verdict.cause, held, &self.evidence, path);
+        self.replay = self.path.as_ref().map(replay);
+    }
+
     /// Takes its fix from `other`, the data in the other direction, if that is what it answers: messages that Nagle's algorithm holds.
     pub(crate) fn answers_late_messages(&mut self, other: &Flow) {
         let answers =
@@ -150,16 +199,11 @@ impl Flow {
         evidence: &Evidence,
     ) -> Flow {
         let verdict = LimitVerdict::new(&limits, evidence);
-        let share = |class| rounded(limits.share(class));
         Flow {
             source,
             destination,
             limits,
-            application_time: ApplicationTime {
-                own: share(Class::Application),
-                waiting_for_peer: share(Class::WaitingForPeer),
-                idle: share(Class::Idle),
-            },
+            application_time: ApplicationTime::of(&limits),
             rtt_min_s: evidence.rtt_min.map(Duration::as_secs_f64),
             rtt_median_s: evidence.rtt.map(Duration::as_secs_f64),
             goodput_bps: evidence.goodput.as_f64(),
@@ -174,6 +218,7 @@ impl Flow {
             shared_path: None,
             span: None,
             evidence: *evidence,
+            on_full_path: None,
             seen: None,
             facts: None,
             path: None,

@@ -1,13 +1,13 @@
 //! Connections of a growing capture: the activity of each since the last sample.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use serde::Serialize;
-use sweetspot_trace::flow::{Connection, Table};
+use sweetspot_trace::flow::{Connection, Deliveries, Table};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use crate::{Class, LimitVerdict, Limits, capture};
+use crate::{Class, Evidence, LimitVerdict, Limits, capture, shared};
 
 /// A connection since the last sample.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -53,9 +53,15 @@ impl Following {
         let since = self.last.replace(now);
         let time = since.map_or(Duration::ZERO, |since| now.since(since));
         let mut seen = HashMap::new();
+        let together = together(table);
+        let fills = |connection: &Connection, evidence: &Evidence| {
+            let together = together.get(&hosts(connection, main_side(connection)));
+            let span = [connection.begun, connection.last];
+            together.is_some_and(|together| shared::fills_path(span, evidence, together))
+        };
         let mut flows: Vec<RecentFlow> = table
             .iter()
-            .map(|connection| self.recent(connection, since, time, &mut seen))
+            .map(|connection| self.recent(connection, since, time, &fills, &mut seen))
             .collect();
         self.before = seen;
         flows.sort_by(|a, b| {
@@ -69,10 +75,11 @@ impl Following {
         connection: &Connection,
         since: Option<Time>,
         time: Duration,
+        fills_with_others: &dyn Fn(&Connection, &Evidence) -> bool,
         seen: &mut HashMap<Key, Earlier>,
     ) -> RecentFlow {
         let acked = |side: usize| connection.streams[side].counts().acked;
-        let side = usize::from(acked(1) > acked(0));
+        let side = main_side(connection);
         let stream = &connection.streams[side];
         let key = (connection.ends, connection.begun, side);
         let before = self.before.get(&key);
@@ -81,7 +88,11 @@ impl Following {
         let (limits, evidence) = match before.filter(|_| quiet) {
             Some(before) => (before.limits, None),
             None => {
-                let (limits, evidence, _) = capture::judge(connection, side);
+                let (mut limits, mut evidence, classifier) = capture::judge(connection, side);
+                if fills_with_others(connection, &evidence) {
+                    limits = classifier.on_full_path().limits(stream);
+                    evidence.capacity = Some(evidence.goodput);
+                }
                 (limits, Some(evidence))
             }
         };
@@ -106,4 +117,27 @@ impl Following {
             share_of_time: crate::limits::rounded(shown.share(limited_by)),
         }
     }
+}
+
+/// The stream of a connection that delivered more.
+fn main_side(connection: &Connection) -> usize {
+    let acked = |side: usize| connection.streams[side].counts().acked;
+    usize::from(acked(1) > acked(0))
+}
+
+/// The hosts of the stream that `side` sent: the sender's, and the receiver's.
+fn hosts(connection: &Connection, side: usize) -> [IpAddr; 2] {
+    [side, 1 - side].map(|side| connection.ends[side].ip())
+}
+
+/// The deliveries between hosts that have several connections.
+fn together(table: &Table) -> HashMap<[IpAddr; 2], Deliveries> {
+    let mut series: HashMap<_, Vec<&Deliveries>> = HashMap::new();
+    for connection in table.iter() {
+        let side = main_side(connection);
+        let deliveries = connection.streams[side].deliveries();
+        series.entry(hosts(connection, side)).or_default().push(deliveries);
+    }
+    series.retain(|_, series| series.len() > 1);
+    shared::sums(series)
 }

@@ -148,10 +148,10 @@ impl Reading {
             remarks.push("no connection in it carries data; capture while one does".to_owned());
         }
         rank(&mut self.kept);
-        self.left_out += self.kept.len().saturating_sub(self.max) as u64;
-        self.kept.truncate(self.max);
         let mut flows: Vec<Flow> = self.kept.into_iter().map(|(_, flow)| flow).collect();
         name_shared_paths(&mut flows);
+        self.left_out += flows.len().saturating_sub(self.max) as u64;
+        flows.truncate(self.max);
         DiagnosisReport {
             flows,
             flows_left_out: self.left_out,

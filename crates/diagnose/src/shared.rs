@@ -1,25 +1,79 @@
 //! Parallel connections between the same hosts: each has only a share of the path's capacity.
 
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use sweetspot_trace::flow::Deliveries;
+use sweetspot_units::Time;
+
 use crate::evidence::SharedPath;
 use crate::explained::BLUR;
-use crate::{Class, Flow, LimitVerdict};
+use crate::live::{QUEUE, QUEUE_AFTER_LOSS};
+use crate::{Class, Evidence, Flow, Seen};
 
 /// Names the rate of all flows together in the verdict on each flow that shared a full path: flows between the same two hosts at the
 /// same time share one, if the others carried more than the measurement's tolerance.
+///
+/// They filled it if one alone showed that, or if a queue stood and the sum of their rates was constant: it was then the rate of the
+/// bottleneck, and losses were its buffer's overflow. The rate of each single flow varies and shows no capacity.
 pub fn name_shared_paths(flows: &mut [Flow]) {
+    let together = together(flows);
     let shared: Vec<Option<SharedPath>> = flows.iter().map(|flow| shared(flow, flows)).collect();
     for (flow, shared) in flows.iter_mut().zip(shared).filter(|(_, shared)| shared.is_some()) {
-        flow.evidence.shared = shared;
-        flow.shared_path = shared;
-        flow.verdict = LimitVerdict::new(&flow.limits, &flow.evidence);
+        let span = flow.span.map(|(begun, ended)| [begun, ended]);
+        let both = span.zip(together.get(&hosts(flow)));
+        if both.is_some_and(|(span, together)| fills_path(span, &flow.evidence, together)) {
+            share_full_path(flow);
+        }
+        if flow.verdict.class == Class::Bandwidth {
+            flow.evidence.shared = shared;
+            flow.shared_path = shared;
+            flow.conclude();
+        }
     }
 }
 
+/// The deliveries of all flows between the same hosts.
+fn together(flows: &[Flow]) -> HashMap<[IpAddr; 2], Deliveries> {
+    let mut series: HashMap<_, Vec<&Deliveries>> = HashMap::new();
+    for flow in flows {
+        let deliveries = flow.on_full_path.iter().map(|on_full_path| &on_full_path.deliveries);
+        series.entry(hosts(flow)).or_default().extend(deliveries);
+    }
+    sums(series)
+}
+
+/// The sum of each list of deliveries.
+pub fn sums(series: HashMap<[IpAddr; 2], Vec<&Deliveries>>) -> HashMap<[IpAddr; 2], Deliveries> {
+    let sum = |series: Vec<_>| Deliveries::together(series.into_iter());
+    series.into_iter().map(|(hosts, series)| (hosts, sum(series))).collect()
+}
+
+/// Whether a flow and those beside it, which delivered `together`, filled the path during `span`, which it lasted.
+pub fn fills_path(span: [Time; 2], flow: &Evidence, together: &Deliveries) -> bool {
+    let Some((min, rtt)) = flow.rtt_min.zip(flow.rtt) else { return false };
+    // The shortest RTT of a path that was never seen empty has a part of the queue.
+    let standing = if flow.doubts_rtt_min { QUEUE } else { QUEUE_AFTER_LOSS };
+    rtt > min.scaled(standing) && together.constant_rate(span, rtt).is_some()
+}
+
+/// Gives the time that `flow` spent behind the queue to the path, which carries no more for it than it did.
+fn share_full_path(flow: &mut Flow) {
+    let Some(on_full_path) = flow.on_full_path.take() else { return };
+    flow.limits = on_full_path.limits;
+    flow.seen = flow.seen.map(Seen::on_full_path);
+    flow.evidence.capacity = Some(flow.evidence.goodput);
+    flow.conclude();
+}
+
+fn hosts(flow: &Flow) -> [IpAddr; 2] {
+    [flow.source, flow.destination].map(|end| end.ip())
+}
+
 fn shared(flow: &Flow, flows: &[Flow]) -> Option<SharedPath> {
-    let (begun, ended) = flow.span.filter(|_| flow.verdict.class == Class::Bandwidth)?;
+    let (begun, ended) = flow.span?;
     let time = ended.since(begun).as_secs_f64();
     let ends = |flow: &Flow| [flow.source, flow.destination];
-    let hosts = |flow: &Flow| ends(flow).map(|end| end.ip());
     let parts = flows.iter().filter_map(|other| {
         let is_beside = hosts(other) == hosts(flow) && ends(other) != ends(flow);
         let (since, until) = other.span.filter(|_| is_beside)?;
@@ -29,4 +83,77 @@ fn shared(flow: &Flow, flows: &[Flow]) -> Option<SharedPath> {
     });
     let (others, rest) = parts.fold((0, 0.0), |(n, sum), part| (n + 1, sum + part));
     (others > 0).then_some(SharedPath { others, together_bps: flow.goodput_bps + rest })
+}
+
+#[cfg(test)]
+mod tests {
+    use sweetspot_units::{Bytes, Duration, Rate};
+
+    use super::*;
+    use crate::Limits;
+    use crate::flow::OnFullPath;
+
+    const SECONDS: u64 = 10;
+
+    /// A flow of 10 s that losses held, as its own rate shows, at an RTT of `rtt` ms, 40 ms without queues. In the seconds of its
+    /// `turn` it delivers 900 kB, in the others `low` kB.
+    fn held_by_losses(port: u16, turn: u64, low: u64, rtt: u64) -> Flow {
+        let at = |ms: u64| Time::ZERO + Duration::from_millis(ms);
+        let lasted = Duration::from_secs(SECONDS);
+        let mut deliveries = Deliveries::default();
+        for ms in (0..SECONDS * 1000).step_by(100) {
+            let kilobytes = if ms / 1000 % 2 == turn { 900 } else { low };
+            deliveries.add(at(ms), kilobytes * 100);
+        }
+        let bytes = Bytes::new((900 + low) * 1000 * SECONDS / 2);
+        let evidence = Evidence {
+            goodput: bytes / lasted,
+            rtt_min: Some(Duration::from_millis(40)),
+            rtt: Some(Duration::from_millis(rtt)),
+            retransmitted: Some(20),
+            bytes,
+            lasted,
+            ..Evidence::default()
+        };
+        let ends = [([192, 0, 2, 1], port).into(), ([192, 0, 2, 2], 80).into()];
+        let limits = Limits::only(Class::Congestion, lasted);
+        let mut flow = Flow::new(ends[0], ends[1], limits, &evidence);
+        flow.span = Some((at(0), at(SECONDS * 1000)));
+        let limits = Limits::only(Class::Bandwidth, lasted);
+        flow.on_full_path = Some(OnFullPath { limits, deliveries });
+        flow
+    }
+
+    fn named(mut flows: [Flow; 2]) -> [Class; 2] {
+        name_shared_paths(&mut flows);
+        flows.map(|flow| flow.verdict.class)
+    }
+
+    /// 900 and 100 kB in turn are 1 MB, 8 Mbit/s, in each second.
+    #[test]
+    fn flows_that_take_turns_at_a_constant_sum_behind_a_queue_fill_the_path() {
+        let mut flows = [0, 1].map(|turn| held_by_losses(1 + turn as u16, turn, 100, 80));
+        name_shared_paths(&mut flows);
+        for flow in &flows {
+            let words = &flow.verdict.words;
+            assert_eq!(flow.verdict.class, Class::Bandwidth, "{words}");
+            assert!(words.contains("1 other connection (together 8.0 Mbit/s)"), "{words}");
+            assert!(!flow.fix.contains("repair"), "{}", flow.fix);
+            // 4 Mbit/s for 40 ms.
+            assert!(flow.fix.contains("20 kB"), "{}", flow.fix);
+        }
+    }
+
+    #[test]
+    fn losses_without_a_queue_or_without_a_constant_sum_are_no_full_path() {
+        let in_turn = |rtt| [0, 1].map(|turn| held_by_losses(1 + turn as u16, turn, 100, rtt));
+        assert_eq!(named(in_turn(42)), [Class::Congestion; 2]);
+        // Both are fast in the same seconds: the sum is 1.8 MB and 0.2 MB.
+        let at_once = [1, 2].map(|port| held_by_losses(port, 0, 100, 80));
+        assert_eq!(named(at_once), [Class::Congestion; 2]);
+        // One carries almost nothing.
+        let [one, mut other] = in_turn(80);
+        other.goodput_bps = Rate::from_bits_per_second(1000).as_f64();
+        assert_eq!(named([one, other])[0], Class::Congestion);
+    }
 }

@@ -332,9 +332,9 @@ const STARTING: f64 = 1.25;
 
 /// How far above its least a round trip stands where a queue does: small buffers fill before a
 /// loss as well, so that after one it takes more.
-const QUEUE: f64 = 1.1;
+pub(crate) const QUEUE: f64 = 1.1;
 /// That ratio after a loss.
-const QUEUE_AFTER_LOSS: f64 = 1.25;
+pub(crate) const QUEUE_AFTER_LOSS: f64 = 1.25;
 
 impl Sample {
     /// Bytes sent and not acknowledged: those `sent` less those `again` and those `acked`. No more than `segments` of `mss` hold.

@@ -6,6 +6,7 @@ use super::Stream;
 use crate::Histogram;
 use crate::flow::accounts::{Accounts, Span};
 use crate::flow::counts::Counts;
+use crate::flow::deliveries::Deliveries;
 use crate::flow::losses::Retransmissions;
 use crate::flow::round_trips::RoundTrips;
 use crate::flow::rounds::Held;
@@ -119,6 +120,11 @@ impl Stream {
     /// The rates of trains of acknowledgements in bits per second, weighted with their bytes.
     pub fn train_rates(&self) -> &Histogram {
         self.trains.rates()
+    }
+
+    /// How much was acknowledged when.
+    pub fn deliveries(&self) -> &Deliveries {
+        &self.deliveries
     }
 
     /// The rate at which the path delivers what waits at its bottleneck, if trains showed it.

@@ -107,7 +107,9 @@ impl Stream {
         self.move_edge(&ack, advanced);
         if advanced {
             self.rounds.answered(&view);
-            self.counts.acked += ack.ack.min(self.next) - self.una;
+            let acked = ack.ack.min(self.next) - self.una;
+            self.counts.acked += acked;
+            self.deliveries.add(now, acked);
             self.una = ack.ack.min(self.next);
             while self.sizes.front().is_some_and(|(end, _)| *end <= self.una) {
                 let Some((_, bytes)) = self.sizes.pop_front() else { break };

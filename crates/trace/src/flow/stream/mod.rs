@@ -16,6 +16,7 @@ use super::accounts::Hold;
 use super::ack::Ack;
 use super::counts::Counts;
 use super::credit::Credit;
+use super::deliveries::Deliveries;
 use super::distance::Distance;
 use super::holes::Holes;
 use super::losses::Losses;
@@ -67,6 +68,7 @@ pub struct Stream {
     round_trips: RoundTrips,
     rounds: Rounds,
     trains: Trains,
+    deliveries: Deliveries,
     spacing: Spacing,
     acks: VecDeque<Underway>,
     silences: Silences,
