@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use sweetspot_trace::flow::Deliveries;
-use sweetspot_units::Time;
+use sweetspot_units::{Rate, Time};
 
 use crate::evidence::SharedPath;
 use crate::explained::BLUR;
@@ -23,7 +23,7 @@ pub fn name_shared_paths(flows: &mut [Flow]) {
         let span = flow.span.map(|(begun, ended)| [begun, ended]);
         let both = span.zip(together.get(&hosts(flow)));
         if both.is_some_and(|(span, together)| fills_path(span, &flow.evidence, together)) {
-            share_full_path(flow);
+            share_full_path(flow, shared);
         }
         if flow.verdict.class == Class::Bandwidth {
             flow.evidence.shared = shared;
@@ -58,8 +58,11 @@ pub fn fills_path(span: [Time; 2], flow: &Evidence, together: &Deliveries) -> bo
 }
 
 /// Gives the time that `flow` spent behind the queue to the path, which carries no more for it than it did.
-fn share_full_path(flow: &mut Flow) {
-    let Some(on_full_path) = flow.on_full_path.take() else { return };
+fn share_full_path(flow: &mut Flow, shared: Option<SharedPath>) {
+    let Some((on_full_path, shared)) = flow.on_full_path.take().zip(shared) else { return };
+    if let Some(path) = &mut flow.path {
+        path.share(Rate::from_f64(shared.together_bps));
+    }
     flow.limits = on_full_path.limits;
     flow.seen = flow.seen.map(Seen::on_full_path);
     flow.evidence.capacity = Some(flow.evidence.goodput);

@@ -43,9 +43,9 @@ pub struct PathEstimate {
     pub rtt_s: Finding<Duration>,
     /// The size of the bottleneck's buffer.
     pub buffer_bytes: Finding<Bytes>,
-    /// The longest queue that was seen: the buffer holds as much or more.
+    /// How long data waited in its queue.
     #[serde(skip)]
-    pub queued: Bytes,
+    pub waits: Waits,
     /// The share of packets lost for other reasons than a full queue.
     pub loss: Finding<Probability>,
     /// Payload of a full segment.
@@ -54,7 +54,30 @@ pub struct PathEstimate {
     pub header_bytes: u64,
 }
 
+/// How long data waited in the bottleneck's queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Waits {
+    /// The longest, a hundredth left out.
+    longest: Duration,
+    /// The median just before a loss at a full queue, if there was one.
+    full: Option<Duration>,
+}
+
 impl PathEstimate {
+    /// The longest queue that was seen: the buffer holds as much or more.
+    pub fn queued(&self) -> Bytes {
+        self.capacity_bps.value().map_or(Bytes::ZERO, |capacity| capacity * self.waits.longest)
+    }
+
+    /// Takes `together`, the payload per second of all connections on the path while they filled it, for its capacity.
+    pub(crate) fn share(&mut self, together: Rate) {
+        let packet = self.segment_bytes + self.header_bytes;
+        let rate = together.scaled(packet as f64 / self.segment_bytes as f64);
+        let how = "the rate of all connections between these hosts together, which filled the path, with their headers";
+        self.capacity_bps = Finding::known(rate, rate, rate, how);
+        self.buffer_bytes = buffer(Some(rate), self.waits, packet);
+    }
+
     /// The path that `stream` took, which delivered `goodput`; over IPv6 if `ipv6`.
     pub fn new(stream: &Stream, goodput: Rate, ipv6: bool) -> PathEstimate {
         let clock = if stream.counts().timestamps { TIMESTAMPS } else { 0 };
@@ -63,8 +86,8 @@ impl PathEstimate {
         let capacity = seen.capacity(goodput);
         PathEstimate {
             rtt_s: seen.round_trip(),
-            buffer_bytes: seen.buffer(capacity.value()),
-            queued: capacity.value().map_or(Bytes::ZERO, |capacity| capacity * seen.queue),
+            buffer_bytes: buffer(capacity.value(), seen.waits, seen.mss + header),
+            waits: seen.waits,
             loss: seen.loss(),
             capacity_bps: capacity,
             segment_bytes: seen.mss,
@@ -79,13 +102,10 @@ struct PathEvidence<'a> {
     mss: u64,
     header: u64,
     base: Option<Duration>,
-    /// The longest that data waited in a queue, a hundredth left out.
-    queue: Duration,
+    waits: Waits,
     /// Loss events, and the number that occurred at a full queue.
     losses: u64,
     at_full: u64,
-    /// The queue that stood before the latter, in the median.
-    full: Duration,
 }
 
 impl<'a> PathEvidence<'a> {
@@ -113,10 +133,9 @@ impl<'a> PathEvidence<'a> {
             mss,
             header,
             base,
-            queue,
+            waits: Waits { longest: queue, full: middle.map(|(wait, _)| *wait) },
             losses: stream.retransmissions().events,
             at_full,
-            full: middle.map_or(Duration::ZERO, |(wait, _)| *wait),
         }
     }
 
@@ -150,7 +169,8 @@ impl<'a> PathEvidence<'a> {
         let quantile = |share| rates.quantile(share).unwrap_or(0) as f64;
         let steady = quantile(0.9) <= quantile(0.25) * STEADY;
         let segment = Bytes::new(self.mss) / rate;
-        let waited = self.queue >= segment * 2 && (steady || self.queue >= segment * QUEUE);
+        let queue = self.waits.longest;
+        let waited = queue >= segment * 2 && (steady || queue >= segment * QUEUE);
         if !waited && self.stream.round_trips().vantage() == Vantage::Receiver {
             return Finding::unknown(
                 "seen from the receiver data did not wait on the way, or it does not show",
@@ -193,26 +213,6 @@ impl<'a> PathEvidence<'a> {
         Finding::known(base, base, low, "the shortest round trip")
     }
 
-    /// Whether a queue stood that is no burst's alone.
-    fn queued(&self, capacity: Rate) -> bool {
-        self.queue > Bytes::new(BURST * (self.mss + self.header)) / capacity
-    }
-
-    fn buffer(&self, capacity: Option<Rate>) -> Finding<Bytes> {
-        let Some(capacity) = capacity else {
-            return Finding::unknown("it shows only where the capacity does");
-        };
-        let seen = capacity * self.queue;
-        if self.at_full == 0 || !self.queued(capacity) {
-            return Finding::unknown(format!(
-                "nothing was lost at a full queue; it holds {seen} or more"
-            ));
-        }
-        let held = capacity * self.full;
-        let how = "how long data waited just before what was lost, at the capacity";
-        Finding::known(held, held.scaled(0.8), seen.max(held), how)
-    }
-
     fn loss(&self) -> Finding<Probability> {
         let segments = self.stream.counts().bytes / self.mss.max(1);
         if segments == 0 {
@@ -232,4 +232,21 @@ impl<'a> PathEvidence<'a> {
             _ => Finding::unknown("the counts contradict one another"),
         }
     }
+}
+
+/// The size of the bottleneck's buffer, from its `capacity` and how long packets of up to `packet` bytes waited in it.
+fn buffer(capacity: Option<Rate>, waits: Waits, packet: u64) -> Finding<Bytes> {
+    let Some(capacity) = capacity else {
+        return Finding::unknown("it shows only where the capacity does");
+    };
+    let seen = capacity * waits.longest;
+    let is_burst = waits.longest <= Bytes::new(BURST * packet) / capacity;
+    let Some(full) = waits.full.filter(|_| !is_burst) else {
+        return Finding::unknown(format!(
+            "nothing was lost at a full queue; it holds {seen} or more"
+        ));
+    };
+    let held = capacity * full;
+    let how = "how long data waited just before what was lost, at the capacity";
+    Finding::known(held, held.scaled(0.8), seen.max(held), how)
 }

@@ -141,6 +141,7 @@ mod tests {
     use sweetspot_measure::Finding;
 
     use super::*;
+    use crate::path::Waits;
 
     #[test]
     fn only_what_is_missing_of_a_path_is_named() {
@@ -148,7 +149,7 @@ mod tests {
             capacity_bps: Finding::unknown("there were pauses"),
             rtt_s: Finding::unknown("nothing was acknowledged"),
             buffer_bytes: Finding::unknown("it shows only where the capacity does"),
-            queued: Bytes::ZERO,
+            waits: Waits::default(),
             loss: Finding::unknown("no full segment was sent"),
             segment_bytes: 1448,
             header_bytes: 52,

@@ -41,12 +41,12 @@ impl PathEstimate {
             Some(bytes) => (bytes, how(&self.buffer_bytes)),
             None => {
                 let (words, product) = (how(&self.buffer_bytes), rate * rtt);
-                let assumed = if self.queued > product {
+                let assumed = if self.queued() > product {
                     "the longest queue"
                 } else {
                     "a bandwidth-delay product"
                 };
-                (product.max(self.queued), format!("assumed to be {assumed}; {words}"))
+                (product.max(self.queued()), format!("assumed to be {assumed}; {words}"))
             }
         }
     }
