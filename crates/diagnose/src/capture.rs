@@ -61,6 +61,8 @@ pub fn judge(connection: &Connection, side: usize) -> (Limits, Evidence, Classif
     }
     let mut limits = Classifier { whole, known: true }.limits(stream);
     evidence.reader = reader(stream, &limits);
+    let closed_for = stream.closed_since().map(|since| connection.last.since(since));
+    evidence.note_hang(closed_for, limits.time(Class::ReceiverApplication));
     let held = |hold: Hold| stream.accounts().held(&[hold]);
     if held(Hold::Granted) > held(Hold::Waiting) {
         let granted = Evidence { granted: Some(stream.granted_flight()), ..evidence };

@@ -146,6 +146,8 @@ pub struct Evidence {
     pub unread: Option<Bytes>,
     /// Whether the receiver's window is closed at the end.
     pub is_closed: bool,
+    /// For how long the receiving program has read nothing at the end, if that is most of the time in which it was the limit.
+    pub hangs_for: Option<Duration>,
     /// How long the flow was seen.
     pub lasted: Duration,
     /// Payload in all.
@@ -172,7 +174,16 @@ pub struct Evidence {
     pub unknown_because: Option<&'static str>,
 }
 
+/// A program that reads at all seldom pauses for longer.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
 impl Evidence {
+    /// Notes that the receiving program, which was the limit for the time `limited`, has read nothing for the time `unread_for`.
+    pub(crate) fn note_hang(&mut self, unread_for: Option<Duration>, limited: Duration) {
+        let hangs = |time: &Duration| *time >= LONGEST_PAUSE && *time * 2 >= limited;
+        self.hangs_for = unread_for.filter(hangs);
+    }
+
     /// The window at which the connection would be as fast with no queue: the path's capacity times the shortest round trip.
     /// Until a standing queue shows the capacity, it is unknown: losses or a program may set the rate.
     /// So is the round trip of a path that was never seen empty.

@@ -3,6 +3,7 @@
 use sweetspot_units::{Bytes, Duration};
 
 use crate::evidence::Failure;
+use crate::live::QUEUE_AFTER_LOSS;
 use crate::quantities::ms;
 use crate::recorded::ONE_INTERVAL;
 use crate::words::{has_nagle, standing};
@@ -16,7 +17,7 @@ pub fn fix(class: Class, e: &Evidence) -> String {
             "Capture again from before the connection begins: if a queue stands all the time, the losses are its overflow. \
              Otherwise find where packets are lost."
         }
-        Class::Congestion if standing(e).is_some() => {
+        Class::Congestion if queues_after_loss(e) => {
             "Find what fills the bottleneck's queue, because its overflow loses packets: other traffic, or bursts of this \
              connection. To shorten them, pace the sender (SO_MAX_PACING_RATE, bbr, or sweetspot send)."
         }
@@ -35,6 +36,9 @@ pub fn fix(class: Class, e: &Evidence) -> String {
                 return clamp.fix().to_owned();
             }
             return receiver_window_fix(e);
+        }
+        Class::ReceiverApplication if e.hangs_for.is_some() => {
+            "On the receiver: find out why the program hangs (its stack trace, strace -p PID)."
         }
         Class::ReceiverApplication => {
             "On the receiver: make the program read faster (check its disk and CPU, or read in a separate thread)."
@@ -74,6 +78,11 @@ pub fn fix(class: Class, e: &Evidence) -> String {
         Class::Unknown => unknown_fix(e),
     };
     words.to_owned()
+}
+
+/// Whether the RTT stands far above its minimum, so that losses may be a queue's overflow.
+fn queues_after_loss(e: &Evidence) -> bool {
+    e.rtt_min.zip(e.rtt).is_some_and(|(min, rtt)| rtt > min.scaled(QUEUE_AFTER_LOSS))
 }
 
 /// The handshake takes a round trip, and slow start one for each doubling, whatever the capacity.

@@ -351,10 +351,16 @@ fn receiver_window(percent: f64, e: &Evidence) -> String {
 }
 
 fn receiver_application(percent: f64, e: &Evidence) -> String {
+    let by_reader = format!("{percent} % of the time limited by the receiving application: ");
     if let Some(unread) = e.unread.filter(|_| e.bytes == Bytes::ZERO) {
         let closed = if e.is_closed { ", and its window is closed" } else { "" };
+        let hangs =
+            e.hangs_for.map_or(String::new(), |time| format!("it read nothing for {time}: "));
+        return format!("{by_reader}{hangs}{unread} wait unread{closed}.");
+    }
+    if let Some(time) = e.hangs_for {
         return format!(
-            "{percent} % of the time limited by the receiving application: {unread} wait unread{closed}."
+            "{by_reader}it reads nothing. Its window has been closed for {time} and still is."
         );
     }
     // A window of nothing is only named where one was advertised.
@@ -367,10 +373,7 @@ fn receiver_application(percent: f64, e: &Evidence) -> String {
     };
     let closes = if shrank.is_empty() { ", so its window closed" } else { " and closed" };
     let closed = times(closes, e.zero_windows);
-    format!(
-        "{percent} % of the time limited by the receiving application: it reads more slowly than \
-         data arrives{shrank}{closed}."
-    )
+    format!("{by_reader}it reads more slowly than data arrives{shrank}{closed}.")
 }
 
 /// The causes of evenly spaced data, which look the same in a capture.

@@ -125,16 +125,20 @@ pub struct WindowsSeen {
     /// How often it closed.
     pub closed: u64,
     latest: Option<Bytes>,
+    /// Since when it has been closed.
+    pub closed_since: Option<Time>,
 }
 
 impl WindowsSeen {
-    pub fn add(&mut self, window: Bytes) {
+    pub fn add(&mut self, window: Bytes, at: Time) {
         if window < self.largest {
             self.shrunk_to = Some(self.shrunk_to.map_or(window, |min| min.min(window)));
         }
         self.largest = self.largest.max(window);
         let closes = window == Bytes::ZERO && self.latest != Some(window);
         self.closed += u64::from(closes);
+        let since = self.closed_since.unwrap_or(at);
+        self.closed_since = (window == Bytes::ZERO).then_some(since);
         self.latest = Some(window);
     }
 }
@@ -270,10 +274,10 @@ impl ConnectionHistory {
     /// The windows that both ends advertise in a sample, the first one, too.
     pub fn see_windows(&mut self, now: &Sample) {
         if let Some(window) = now.window {
-            self.own_windows.add(window);
+            self.own_windows.add(window, now.at);
         }
         let Some(window) = now.peer_window else { return };
-        self.peer_windows.add(window);
+        self.peer_windows.add(window, now.at);
         if now.exceeds_window() {
             self.withdrawn = now.acked.saturating_add(now.outstanding.unwrap_or_default());
         }

@@ -206,6 +206,10 @@ impl Live {
             ..Evidence::default()
         };
         account_for_rate(direction, last.timestamps, &mut limits, &mut evidence);
+        let keeps_all = bytes == Bytes::ZERO && last.unread > Bytes::ZERO;
+        let waits = (direction == Side::Receiver && keeps_all).then_some(lasted);
+        let closed_for = windows.closed_since.map(|since| last.at.since(since));
+        evidence.note_hang(closed_for.or(waits), limits.time(Class::ReceiverApplication));
         Period { direction, limits, evidence, ended: last.at }
     }
 }

@@ -78,6 +78,26 @@ fn a_window_that_unread_data_close_is_not_answered_by_a_buffer() {
     assert!(!fix.contains("SO_RCVBUF") && !fix.contains("rmem"), "{fix}");
 }
 
+/// A program that stops reading behind the first flight: the window is closed from 100.2 ms on, and the last of four probes is answered
+/// at 20.05 s.
+#[test]
+fn a_program_that_hangs_is_not_called_slow() {
+    let mut captured = Captured::default();
+    captured.take(0, Segment { seq: 1, payload: MSS, ..sent() });
+    captured.take(1, Segment { seq: 1 + MSS, payload: MSS, ..sent() });
+    captured.take(RTT, back(1 + MSS, 1));
+    captured.take(2 * RTT + 200, Segment { window: 0, ..back(1 + 2 * MSS, 1) });
+    for probe in 1..=4 {
+        let at = probe * 5_000_000;
+        captured.take(at, Segment { seq: 2 * MSS, ..sent() });
+        captured.take(at + RTT, Segment { window: 0, ..back(1 + 2 * MSS, 1) });
+    }
+    let Flow { verdict, fix, .. } = captured.flow();
+    assert_eq!(verdict.class, Class::ReceiverApplication, "{}", verdict.words);
+    assert!(verdict.words.contains("closed for 19.95 s and still is"), "{}", verdict.words);
+    assert!(fix.contains("hangs") && !fix.contains("faster"), "{fix}");
+}
+
 /// Without the beginning, the window may have been larger before.
 #[test]
 fn without_the_beginning_both_causes_of_a_small_window_are_named() {

@@ -1,6 +1,6 @@
 //! The findings on a stream.
 
-use sweetspot_units::{Bytes, Duration, Rate};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::Stream;
 use crate::Histogram;
@@ -63,6 +63,11 @@ impl Stream {
     /// How long the receiver's window was shut.
     pub fn shut(&self) -> Duration {
         self.rounds.shut
+    }
+
+    /// Since when the receiver's window has been closed, if it is.
+    pub fn closed_since(&self) -> Option<Time> {
+        self.closed_since
     }
 
     /// Rounds that a full window held: the window, and how long a round took, in the mean.

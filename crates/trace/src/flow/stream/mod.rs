@@ -58,6 +58,8 @@ pub struct Stream {
     edge: Option<u64>,
     edge_is_of_syn: bool,
     window: Option<u64>,
+    /// Since when the receiver's window has been closed.
+    closed_since: Option<Time>,
     mss: Option<u64>,
     mss_offered: bool,
     /// The most payload of a segment behind which there was more at hand.
