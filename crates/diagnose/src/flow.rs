@@ -156,11 +156,28 @@ impl Flow {
 
     /// The shares of its time in words. What a live receiver does not know is the sender's or the path's.
     pub fn time(&self) -> String {
-        let by_receiver = self.evidence.is_sampled && !self.counts_retransmissions;
         self.limits.words_as(|class| match class {
-            Class::Unknown if by_receiver => SENDER_OR_PATH,
+            Class::Unknown if self.is_by_receiver() => SENDER_OR_PATH,
             class => class.words(),
         })
+    }
+
+    /// Notes how much of a live connection's data was delivered when. A receiver knows neither the sender nor the path: if the path is
+    /// full, what it cannot tell, and the losses, are the path's.
+    #[must_use]
+    pub fn with_deliveries(mut self, deliveries: &Deliveries) -> Flow {
+        let mut limits = self.limits;
+        if self.is_by_receiver() {
+            limits.reassign(Class::Unknown, Class::Bandwidth);
+            limits.reassign(Class::Congestion, Class::Bandwidth);
+        }
+        self.on_full_path = Some(OnFullPath { limits, deliveries: deliveries.clone() });
+        self
+    }
+
+    /// Whether only the kernel of its receiver was asked.
+    fn is_by_receiver(&self) -> bool {
+        self.evidence.is_sampled && !self.counts_retransmissions
     }
 
     /// Draws the conclusions from its limits and its evidence anew.

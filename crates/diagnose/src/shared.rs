@@ -74,15 +74,20 @@ fn hosts(flow: &Flow) -> [IpAddr; 2] {
 }
 
 fn shared(flow: &Flow, flows: &[Flow]) -> Option<SharedPath> {
-    let (begun, ended) = flow.span?;
-    let time = ended.since(begun).as_secs_f64();
+    // Flows of one reading have no times, but all of them were under way at that moment.
+    let overlap = |other: &Flow| match (flow.span, other.span) {
+        (Some((begun, ended)), Some((since, until))) => {
+            let both = until.min(ended).since(begun.max(since));
+            both.as_secs_f64() / ended.since(begun).as_secs_f64()
+        }
+        (None, None) if flow.goodput_is_while_sending && other.goodput_is_while_sending => 1.0,
+        _ => 0.0,
+    };
     let ends = |flow: &Flow| [flow.source, flow.destination];
     let parts = flows.iter().filter_map(|other| {
         let is_beside = hosts(other) == hosts(flow) && ends(other) != ends(flow);
-        let (since, until) = other.span.filter(|_| is_beside)?;
-        let both = until.min(ended).since(begun.max(since)).as_secs_f64();
-        let part = other.goodput_bps * both / time;
-        (both > 0.0 && part > (1.0 - BLUR) * flow.goodput_bps).then_some(part)
+        let part = other.goodput_bps * overlap(other);
+        (is_beside && part > (1.0 - BLUR) * flow.goodput_bps).then_some(part)
     });
     let (others, rest) = parts.fold((0, 0.0), |(n, sum), part| (n + 1, sum + part));
     (others > 0).then_some(SharedPath { others, together_bps: flow.goodput_bps + rest })

@@ -157,6 +157,7 @@ impl ConnectionList {
         };
         let other = other.map(|row| &row.connection);
         diagnosis(&teller.connection, other, &row.period(), pid, is_own_namespace)
+            .with_deliveries(teller.live().deliveries())
     }
 
     /// The other end of the connection of `row`, if it is in this list, too.

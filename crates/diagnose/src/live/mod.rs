@@ -14,6 +14,7 @@ use std::cmp::Ordering;
 use std::net::IpAddr;
 
 use sweetspot_trace::Histogram;
+use sweetspot_trace::flow::Deliveries;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use self::history::{ConnectionHistory, STEADY};
@@ -144,6 +145,7 @@ pub struct Live {
     /// Whether the latest sample proved the queue of the time before it.
     proves: bool,
     recent: Limits,
+    deliveries: Deliveries,
     history: ConnectionHistory,
     /// Round trips while data went, in microseconds.
     round_trips: Histogram,
@@ -176,6 +178,7 @@ impl Live {
             let received = sample.received.saturating_sub(last.received);
             let moving = larger_side(sent, received).or_else(|| sample.waiting_side());
             self.side = moving.unwrap_or(self.side);
+            self.deliveries.add(sample.at, sent.max(received).get());
             let step = Step { last, sample, time };
             self.history.learn(&step, self.side);
             let sending = sending::divide(&step, &self.history);
@@ -275,6 +278,11 @@ impl Live {
             Side::Sender => self.last.map(|s| s.rtt_min).filter(|t| *t > Duration::ZERO),
             Side::Receiver => self.history.min_receiver_rtt,
         }
+    }
+
+    /// How much was delivered when.
+    pub fn deliveries(&self) -> &Deliveries {
+        &self.deliveries
     }
 
     /// The evidence for a verdict on the whole time.

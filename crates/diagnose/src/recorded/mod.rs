@@ -74,7 +74,8 @@ impl Recording {
             Side::Sender => (local, remote),
             Side::Receiver => (remote, local),
         };
-        let mut flow = Flow::new(source, destination, limits, &evidence);
+        let flow = Flow::new(source, destination, limits, &evidence);
+        let mut flow = flow.with_deliveries(live.deliveries());
         flow.span = Some(period.span()).filter(|_| !self.is_one_reading);
         (flow, direction)
     }

@@ -1,5 +1,8 @@
 //! Diagnoses live connections by sampling them for a while.
 
+use std::collections::HashSet;
+use std::net::{IpAddr, SocketAddr};
+
 use sweetspot_diagnose::live::{Live, SAMPLE_INTERVAL, Side};
 use sweetspot_diagnose::report::{DiagnosisReport, rank};
 use sweetspot_diagnose::{Flow, name_shared_paths};
@@ -28,7 +31,7 @@ pub fn watch(
         (None, LiveTarget::Process(pid)) => NamespaceConnections::of_process(*pid)?,
         (None, LiveTarget::End(_)) => NamespaceConnections::own()?,
     };
-    let meant = find(&mut host, target)?;
+    let (meant, beside) = find(&mut host, target)?;
     let mut remarks = Vec::new();
     if meant.len() > MAX_WATCHED {
         remarks.push(format!(
@@ -36,8 +39,9 @@ pub fn watch(
             meant.len()
         ));
     }
+    let (meant_count, all) = (meant.len().min(MAX_WATCHED), meant.into_iter().chain(beside));
     let mut watched: Vec<WatchedConnection> =
-        meant.into_iter().take(MAX_WATCHED).map(WatchedConnection::new).collect();
+        all.take(MAX_WATCHED).map(WatchedConnection::new).collect();
     let mut interruption = Interruption::hold()?;
     let mut interrupted = None;
     let begun = clock::now();
@@ -47,7 +51,7 @@ pub fn watch(
         for each in watched.iter_mut().filter(|each| !each.over) {
             each.sample(&mut host, now)?;
         }
-        if now >= end || watched.iter().all(|each| each.over) {
+        if now >= end || watched[..meant_count].iter().all(|each| each.over) {
             break;
         }
         due = (due + SAMPLE_INTERVAL).max(now);
@@ -58,9 +62,9 @@ pub fn watch(
             break;
         }
     }
-    let over = watched.iter().filter(|each| each.over).count();
+    let over = watched[..meant_count].iter().filter(|each| each.over).count();
     if over > 0 {
-        remarks.push(ended(over, watched.len()));
+        remarks.push(ended(over, meant_count));
     }
     let mut owners = Owners::default();
     owners.learn(watched.iter().map(|each| each.connection.inode), clock::now());
@@ -69,6 +73,13 @@ pub fn watch(
     rank(&mut flows);
     let mut flows: Vec<Flow> = flows.into_iter().map(|(_, flow)| flow).collect();
     name_shared_paths(&mut flows);
+    let is_meant = |flow: &Flow| {
+        let ends = |each: &WatchedConnection| [each.connection.local, each.connection.remote];
+        let flow = [flow.source, flow.destination];
+        let is = |ends: [SocketAddr; 2]| ends == flow || [ends[1], ends[0]] == flow;
+        watched[..meant_count].iter().any(|each| is(ends(each)))
+    };
+    flows.retain(is_meant);
     let left_out = flows.len().saturating_sub(max);
     flows.truncate(max);
     let report = DiagnosisReport {
@@ -132,17 +143,19 @@ impl WatchedConnection {
         let other = others.find(|other| (other.local, other.remote) == ends);
         let pid = |end: &DiagConnection| owners.of(end.inode).map(|owner| owner.pid);
         let period = self.live.period();
-        let flow = diagnosis(&self.connection, other, &period, pid, is_own);
+        let flow = diagnosis(&self.connection, other, &period, pid, is_own)
+            .with_deliveries(self.live.deliveries());
         (period.evidence.bytes.get(), flow)
     }
 }
 
-/// The connections of `target`.
+/// The connections of `target`, and the others between the same two hosts, with which they share a path.
 fn find(
     host: &mut NamespaceConnections,
     target: &LiveTarget,
-) -> Result<Vec<DiagConnection>, String> {
+) -> Result<(Vec<DiagConnection>, Vec<DiagConnection>), String> {
     let mut all = host.read(Detail::NONE).map_err(|e| e.to_string())?;
+    let mut beside = all.clone();
     match target {
         LiveTarget::End(ends) => {
             all.retain(|c| ends.contains(c.local) || ends.contains(c.remote));
@@ -167,7 +180,16 @@ fn find(
             }
         }
     }
-    Ok(all)
+    let cookies: HashSet<u64> = all.iter().map(|c| c.cookie).collect();
+    let paths: HashSet<[IpAddr; 2]> = all.iter().filter_map(path).collect();
+    beside.retain(|c| !cookies.contains(&c.cookie) && path(c).is_some_and(|p| paths.contains(&p)));
+    Ok((all, beside))
+}
+
+/// The hosts between which a connection's path lies; none within a host.
+fn path(connection: &DiagConnection) -> Option<[IpAddr; 2]> {
+    let [local, remote] = [connection.local.ip(), connection.remote.ip()];
+    (local != remote && !local.is_loopback()).then_some([local, remote])
 }
 
 fn sockets(pid: u32) -> Result<Vec<u64>, String> {
