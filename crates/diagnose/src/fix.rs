@@ -6,7 +6,7 @@ use crate::evidence::Failure;
 use crate::live::QUEUE_AFTER_LOSS;
 use crate::quantities::ms;
 use crate::recorded::ONE_INTERVAL;
-use crate::words::{has_nagle, standing};
+use crate::words::{drops_without_queue, has_nagle, standing};
 use crate::{Arrivals, Class, Evidence, HostBuffer, Reader, WindowClamp};
 
 /// The remedy, as a sentence.
@@ -14,8 +14,8 @@ pub fn fix(class: Class, e: &Evidence) -> String {
     let words = match class {
         Class::Opportunity => return opportunity_fix(e),
         Class::Congestion if e.doubts_rtt_min => {
-            "Capture again from before the connection begins: if a queue stands all the time, the losses are its overflow. \
-             Otherwise find where packets are lost."
+            "Capture again from before the connection begins: if the RTT is far longer than the handshake's, the losses are a \
+             queue's overflow. Otherwise find where packets are lost."
         }
         Class::Congestion if queues_after_loss(e) => {
             "Find what fills the bottleneck's queue, because its overflow loses packets: other traffic, or bursts of this \
@@ -218,6 +218,11 @@ fn receiver_window_fix(e: &Evidence) -> String {
 }
 
 fn bandwidth_fix(e: &Evidence) -> String {
+    if !e.paced && drops_without_queue(e) {
+        return "If the rate is a policer's, ask the provider for more, or pace the sender just below it to avoid the losses \
+                (SO_MAX_PACING_RATE, sweetspot send). Otherwise only a faster path would help."
+            .to_owned();
+    }
     if e.paced || (e.even && standing(e).is_none()) {
         return "Only a faster path would help. If a shaper on the sender's own device (tc qdisc show) or the sending program \
                 sets the rate, raise it there."

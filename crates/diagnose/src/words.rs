@@ -47,9 +47,10 @@ pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Option<Rate>)
             e.bytes, e.lasted
         ),
         Class::Congestion => format!(
-            "{percent} % of the time limited by the congestion window after losses: {}.{}",
+            "{percent} % of the time limited by the congestion window after losses: {}.{}{}",
             losses(e),
-            e.stall.map_or(String::new(), |stall| pause(&stall))
+            e.stall.map_or(String::new(), |stall| pause(&stall)),
+            if e.doubts_rtt_min { NEVER_EMPTY } else { "" }
         ),
         Class::Transport => format!(
             "{percent} % of the time limited by a congestion window that grows slowly, without \
@@ -376,6 +377,9 @@ fn receiver_application(percent: f64, e: &Evidence) -> String {
     format!("{by_reader}it reads more slowly than data arrives{shrank}{closed}.")
 }
 
+/// Loss events from which on a cause, and not chance, loses packets.
+const OFTEN_LOST: u64 = 5;
+
 /// The causes of evenly spaced data, which look the same in a capture.
 const SPACED_BY: &str =
     "Either a link or a shaper before the capture point spaces them, or the sender itself does";
@@ -410,12 +414,22 @@ fn bandwidth(percent: f64, e: &Evidence) -> String {
         };
     } else if e.model_based {
         words += ", as measured by bbr, which paces its data: there is no standing queue";
+    } else if drops_without_queue(e) {
+        words += &format!(
+            ": {}, although no queue stands. A policer drops packets like this, and so does a very small buffer",
+            losses(e)
+        );
     } else if e.even {
         words += &format!(
             ": its segments are evenly spaced, and no queue is visible. {SPACED_BY} (SO_MAX_PACING_RATE)"
         );
     }
     words + "."
+}
+
+/// Whether packets are lost again and again at the capacity although no queue stands, as a policer drops them.
+pub fn drops_without_queue(e: &Evidence) -> bool {
+    e.loss_events >= OFTEN_LOST && standing(e).is_none() && !e.model_based && !e.in_device
 }
 
 /// Why a growing congestion window may not be the limit.
