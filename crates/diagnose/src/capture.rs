@@ -7,7 +7,8 @@ use crate::evidence::Nagle;
 use crate::explained::explains;
 use crate::flow::OnFullPath;
 use crate::limits::OFTEN;
-use crate::path::PathEstimate;
+use crate::live::QUEUE;
+use crate::path::{PathEstimate, loses_elsewhere};
 use crate::remarks::{beside, remarks};
 use crate::{Class, Evidence, Facts, Failure, Flow, Limits, Reader, Seen, Stall};
 
@@ -54,8 +55,9 @@ impl Classifier {
 pub fn judge(connection: &Connection, side: usize) -> (Limits, Evidence, Classifier) {
     let stream = &connection.streams[side];
     let mut evidence = evidence(stream, connection.begun, connection.lasted());
-    evidence.doubts_rtt_min = connection.handshake.offers[0].is_none() && is_never_empty(stream);
-    let whole = Whole::new(stream, &evidence);
+    let begins_midway = connection.handshake.offers[0].is_none();
+    evidence.doubts_rtt_min = begins_midway && is_never_empty(stream);
+    let whole = Whole { begins_midway, ..Whole::new(stream, &evidence) };
     if let Some(window) = whole.filled {
         (evidence.window, evidence.window_round) = (Some(window), evidence.flight_round);
     }
@@ -126,6 +128,10 @@ fn capacity(stream: &Stream, goodput: Rate) -> Option<Rate> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Whole {
     capacity: Option<Rate>,
+    /// Whether the shortest round trip was not known from the beginning, so that single rounds may hide a queue.
+    begins_midway: bool,
+    /// Whether a tenth of the round trips or more stood above the shortest, so that a queue grew and drained.
+    swings: bool,
     /// Whether a queue may have stood all the time, so that none can be seen.
     never_empty: bool,
     /// Whether how far the sender is from the capture is unknown.
@@ -154,6 +160,8 @@ impl Whole {
         let small = stream.flight().is_some_and(|flight| flight < Bytes::new(2 * stream.mss()));
         Whole {
             capacity: evidence.capacity,
+            begins_midway: false,
+            swings: swings(stream),
             never_empty: evidence.doubts_rtt_min,
             blind: stream.is_blind(),
             // In a smaller flight every train of acknowledgements reaches over a pause.
@@ -223,6 +231,11 @@ fn comes_evenly(stream: &Stream) -> bool {
     unseen && rates.total() >= SEGMENTS * stream.mss() && quantile(0.9) <= quantile(0.25) * EVENLY
 }
 
+fn swings(stream: &Stream) -> bool {
+    let trips = stream.round_trips();
+    trips.min().zip(trips.quantile(0.9)).is_some_and(|(min, long)| long > min.scaled(QUEUE))
+}
+
 /// Whether the pieces keep a pace, and no time passes beside it.
 fn is_paced(stream: &Stream, goodput: Rate) -> bool {
     stream.pace().is_some_and(|pace| goodput >= pace.scaled(FULL))
@@ -236,7 +249,7 @@ fn class(account: &Account, whole: &Whole) -> Class {
     let full = account.queue && reaches(FULL);
     // A growing window has nothing left to gain at the capacity, with a queue or without.
     let has_grown = full || (whole.never_empty && whole.trains_tell && reaches(FULL));
-    let fills_with_others = whole.shares_full_path && (account.queue || whole.never_empty);
+    let fills_with_others = whole.shares_full_path && (account.queue || whole.begins_midway);
     match account.hold {
         Hold::Opening => Class::Opportunity,
         Hold::Pausing | Hold::Growing | Hold::Flat if whole.evenly && reaches(FULL) => {
@@ -275,8 +288,10 @@ fn class(account: &Account, whole: &Whole) -> Class {
         // than its average.
         Hold::Flat if whole.trains_tell && reaches(FULL) => Class::Bandwidth,
         Hold::Flat if account.queue && reaches(NEARLY_FULL) => Class::Bandwidth,
-        Hold::Flat if whole.filled.is_some() => Class::ReceiverWindow,
         Hold::Flat if whole.small => Class::Application,
+        // One held by a window or a buffer alone has a constant round trip. Its losses may have been before the capture.
+        Hold::Flat if whole.begins_midway && whole.swings => Class::Unknown,
+        Hold::Flat if whole.filled.is_some() => Class::ReceiverWindow,
         Hold::Flat => Class::SenderWindow,
     }
 }
@@ -312,6 +327,7 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
         segments: counts.data_segments,
         retransmitted: Some(retransmissions.segments()),
         loss_events: retransmissions.events,
+        loses_elsewhere: loses_elsewhere(stream),
         timeouts: retransmissions.timeouts,
         zero_windows: counts.zero_windows,
         lasted,

@@ -138,6 +138,8 @@ pub struct Evidence {
     pub retransmitted: Option<u64>,
     /// Separate loss events.
     pub loss_events: u64,
+    /// Most losses came while the queue was not full, so that it did not cause them.
+    pub loses_elsewhere: bool,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Times the receiver closed its window.

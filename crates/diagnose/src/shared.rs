@@ -53,8 +53,11 @@ pub fn sums(series: HashMap<[IpAddr; 2], Vec<&Deliveries>>) -> HashMap<[IpAddr; 
 pub fn fills_path(span: [Time; 2], flow: &Evidence, together: &Deliveries) -> bool {
     let Some((min, rtt)) = flow.rtt_min.zip(flow.rtt) else { return false };
     // The shortest RTT of a path that was never seen empty has a part of the queue.
-    let standing = if flow.doubts_rtt_min { QUEUE } else { QUEUE_AFTER_LOSS };
-    rtt > min.scaled(standing) && together.constant_rate(span, rtt).is_some()
+    let queues = match flow.doubts_rtt_min {
+        true => rtt > min.scaled(QUEUE),
+        false => rtt > min.scaled(QUEUE_AFTER_LOSS) && !flow.loses_elsewhere,
+    };
+    queues && together.constant_rate(span, rtt).is_some()
 }
 
 /// Gives the time that `flow` spent behind the queue to the path, which carries no more for it than it did.

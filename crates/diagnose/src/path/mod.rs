@@ -96,6 +96,12 @@ impl PathEstimate {
     }
 }
 
+/// Whether most losses of `stream` came while no queue was full.
+pub(crate) fn loses_elsewhere(stream: &Stream) -> bool {
+    let seen = PathEvidence::new(stream, 0);
+    2 * seen.at_full < seen.losses
+}
+
 /// The evidence for the findings.
 struct PathEvidence<'a> {
     stream: &'a Stream,

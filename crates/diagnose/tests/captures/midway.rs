@@ -49,3 +49,29 @@ fn a_sender_that_answers_at_once_is_at_the_capture() {
     // After 50 us, although a millisecond after its segment before: no path to it is longer.
     assert_eq!(bulk().facts.map(|facts| facts.vantage), Some("sender"));
 }
+
+/// 30 full segments per round trip, which takes `rtt` ms of the round. The windows have room for more at any scale.
+fn level(rtt: impl Fn(u64) -> u64) -> Flow {
+    const FLIGHT: u32 = 30;
+    let mut captured = Captured::default();
+    let (mut now, mut next) = (0, 0);
+    for round in 0..200 {
+        let options = clock(now);
+        for _ in 0..FLIGHT {
+            captured.take(now, Segment { seq: 1 + next * MSS, payload: MSS, options, ..sent() });
+            next += 1;
+        }
+        now += rtt(round) * 1000;
+        captured.take(now, Segment { options: clock(now), ..back(1 + next * MSS, 1) });
+        now += ANSWER;
+    }
+    captured.flow()
+}
+
+#[test]
+fn a_level_flight_whose_round_trip_swings_is_no_send_buffers() {
+    let constant = level(|_| 50).verdict;
+    assert_eq!(constant.class, Class::SenderWindow, "{}", constant.words);
+    let swinging = level(|round| if round / 20 % 2 == 0 { 50 } else { 80 }).verdict;
+    assert_ne!(swinging.class, Class::SenderWindow, "{}", swinging.words);
+}

@@ -8,8 +8,9 @@ const SHORTEST: Duration = Duration::from_millis(100);
 const INTERVALS: u64 = 64;
 /// Intervals from which on their rates show more than chance.
 const ENOUGH: usize = 4;
-/// Intervals with this share of the rate that a quarter of them exceed have the same rate.
-const SAME: f64 = 0.85;
+/// Intervals with this share of the rate that a quarter of them exceed have the same rate: what a repair acknowledges late is the
+/// flight of a round trip, an eighth of an interval, which one of them lacks and another has.
+const SAME: f64 = 0.75;
 
 /// Payload acknowledged in consecutive intervals. Interval boundaries are multiples of the width since the clock's zero, so that the
 /// series of several streams can be added.
