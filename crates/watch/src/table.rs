@@ -294,7 +294,7 @@ pub fn limited_by(period: &Period) -> String {
 
 /// The same in 20 characters at most, as of [`ConnectionRow::limited_by_briefly`].
 pub fn limited_by_briefly(period: &Period) -> String {
-    limited_by_in(period, briefly)
+    limited_by_in(period, limit_briefly)
 }
 
 fn limited_by_in(period: &Period, words: fn(Class) -> &'static str) -> String {
@@ -313,8 +313,8 @@ fn limited_by_in(period: &Period, words: fn(Class) -> &'static str) -> String {
     }
 }
 
-/// The limit in 14 characters at most: "100 % " precedes it.
-fn briefly(class: Class) -> &'static str {
+/// The name of a limit in 14 characters at most: "100 % " precedes it.
+pub fn limit_briefly(class: Class) -> &'static str {
     match class {
         Class::Congestion => "losses",
         Class::Transport => "cwnd growing",

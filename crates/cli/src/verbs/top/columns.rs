@@ -10,6 +10,7 @@ use sweetspot_diagnose::live::Side;
 use sweetspot_linux::diag::TcpState;
 use sweetspot_units::{Bytes, Duration, Rate};
 
+use super::TopArguments;
 use super::order::SortOrder;
 use sweetspot_watch::ConnectionRow;
 
@@ -70,9 +71,7 @@ const RIGHT: bool = true;
 
 /// Heading of the column that may show names.
 pub const PEER_HEADING: &str = "peer";
-/// Heading of the last column.
-const LIMIT_HEADING: &str = "limited by";
-/// The same where the limit is of more than one interval, as long as `OBSERVATION`.
+/// Heading of the last column, with the time that the limit is of: as long as `OBSERVATION`.
 pub const WATCHED_LIMIT_HEADING: &str = "limited by (10 s)";
 /// The width of that column, enough for "100 % receiver's wnd".
 pub const LIMIT_WIDTH: u16 = 20;
@@ -158,7 +157,10 @@ pub fn fitting(
     }
     const NARROW_ALL: &[TableColumn] = &NARROW;
     let others = shown.iter().copied().filter(|c| !["", "program"].contains(&c.heading));
-    let narrow: Vec<&TableColumn> = NARROW_ALL.iter().chain(others).collect();
+    // Connections to one peer mostly have one program, and differ in the port.
+    let first: &TableColumn = if are_parallel { const { &LOCAL } } else { &NARROW_ALL[0] };
+    let others = others.filter(|c| c.heading != LOCAL.heading);
+    let narrow: Vec<&TableColumn> = [first, &NARROW_ALL[1]].into_iter().chain(others).collect();
     let lacks_peer = !shown.iter().any(|c| c.heading == PEER_HEADING);
     if lacks_peer && needed(&narrow) <= width { narrow } else { shown }
 }
@@ -190,16 +192,18 @@ pub fn text(
     rows: &[&ConnectionRow],
     all: usize,
     width: u16,
-    order: SortOrder,
+    TopArguments { sort, interval, .. }: &TopArguments,
     none: Option<String>,
 ) -> String {
+    let order = *sort;
     let columns = fitting(width, false, order, are_parallel(rows));
     let line = |cells: &dyn Fn(&TableColumn) -> String, limit: &str| {
         let mut line: String = columns.iter().map(|c| fit(c, &cells(c))).collect();
         line += limit;
         line.chars().take(width.into()).collect::<String>()
     };
-    let mut lines = vec![line(&|column| column.heading_in(order), LIMIT_HEADING)];
+    let limit = format!("limited by ({interval})");
+    let mut lines = vec![line(&|column| column.heading_in(order), &limit)];
     lines.extend(
         rows.iter().map(|row| line(&|column| (column.text)(row), &row.limited_by_briefly())),
     );

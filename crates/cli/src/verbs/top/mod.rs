@@ -13,6 +13,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use sweetspot_diagnose::Class;
 use sweetspot_diagnose::live::ENOUGH_INTERVALS;
 use sweetspot_linux::clock;
 use sweetspot_units::Duration;
@@ -24,7 +25,7 @@ use self::view::HELP;
 use super::Ending;
 use sweetspot_program::print::out_while_read;
 use sweetspot_program::usage_error::UsageError;
-use sweetspot_watch::{ConnectionList, NamespaceConnections};
+use sweetspot_watch::{ConnectionList, NamespaceConnections, limit_briefly};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,13 +36,40 @@ Examples:
   sweetspot top --record monday.log --interval 100ms
   sweetspot diagnose --tcpinfo monday.log
 
-The members of --json are listed in docs/formats.md, under \"Connections\".";
+Members of --json:
+  time               when the connections were read (UTC)
+  connections_total  all connections that match the filter
+  connections        the first --rows of them, each with:
+    local, remote, state, congestion, pid, program, uid
+    side               the end on this host: sender or receiver
+    goodput_bps        payload per second in the last interval
+    rtt_s, rtt_min_s   round trips
+    window_bytes       the receiver's window
+    cwnd_bytes         the congestion window
+    sweet_spot_bytes   the smallest window at full rate
+    bytes, retransmitted_segments
+    limited_by, limited_by_words
+                       the class as diagnose names it, and words
+    limits             each class's share of the time";
+
+/// The names of limits in the table, which has no room for those of diagnose.
+fn short_names() -> String {
+    let names = Class::ALL.map(|class| (limit_briefly(class), class));
+    let shortened = names.iter().filter(|(short, class)| *short != class.words());
+    let lines: Vec<String> =
+        shortened.map(|(short, class)| format!("  {short:<15} {class}")).collect();
+    lines.join("\n")
+}
 
 /// The end of the help: the words that `?` shows, too.
 fn after_help() -> String {
     // Indented lines are kept as they are.
     let rows: Vec<_> = HELP.lines().map(|line| format!("  {line}").trim_end().to_owned()).collect();
-    format!("Keys and columns:\n{}\n\n{EXAMPLES}", rows.join("\n"))
+    let names = short_names();
+    format!(
+        "Keys and columns:\n{}\n\nLimits in the table, and their names in diagnose:\n{names}\n\n{EXAMPLES}",
+        rows.join("\n")
+    )
 }
 
 /// Show this host's TCP connections and the limit of each
@@ -144,7 +172,7 @@ fn print(mut host: Readings, arguments: &TopArguments) -> Ending {
             true => serde_json::to_string(&json::document(&rows, all))?,
             false => {
                 let none = columns::nothing(all, table.rows().count(), &arguments.filter);
-                columns::text(&rows, all, width, arguments.sort, none)
+                columns::text(&rows, all, width, arguments, none)
             }
         };
         if !out_while_read(format_args!("{text}"))? || arguments.once {

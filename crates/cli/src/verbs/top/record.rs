@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use sweetspot_diagnose::recorded;
 use sweetspot_linux::diag::DiagConnection;
-use sweetspot_program::print::Shown;
+use sweetspot_program::print::{Shown, system};
 use sweetspot_units::Time;
 use sweetspot_watch::sample;
 
@@ -26,7 +26,7 @@ impl Recording {
                 io::ErrorKind::AlreadyExists => "name a new file, or remove that one",
                 _ => "name a file that can be written",
             };
-            format!("--record {}: {error}; {step}", path.shown())
+            format!("--record {}: {}; {step}", path.shown(), system(&error))
         })?;
         Ok(Recording { path: path.to_owned(), file: BufWriter::new(file) })
     }
@@ -34,7 +34,7 @@ impl Recording {
     /// Adds the reading of `connections` at `now`, so that the file has it whatever comes.
     pub fn write(&mut self, now: Time, connections: &[DiagConnection]) -> Result<(), String> {
         self.try_write(now, connections)
-            .map_err(|error| format!("--record {}: {error}", self.path.shown()))
+            .map_err(|error| format!("--record {}: {}", self.path.shown(), system(&error)))
     }
 
     fn try_write(&mut self, now: Time, connections: &[DiagConnection]) -> io::Result<()> {

@@ -70,7 +70,7 @@ cwnd        congestion window; retrans: retransmissions
 past        the last ten readings, on wide screens
 local       local port, if a peer has several connections
 sweet spot  smallest window at full rate; - while unknown
-limited by  over the last 10 s, as diagnose names it;
+limited by  over the last 10 s, or with --once the interval;
             red: losses, or an end that stalls; green: at
             capacity; yellow: a window or an application";
 
