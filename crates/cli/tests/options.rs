@@ -214,7 +214,7 @@ fn no_verb_overwrites_what_it_reads() {
 const UNUSABLE: &[(&str, &str)] = &[
     ("serve --clients .", ".: Is a directory; name a file that can be read"),
     ("serve invite --clients . --dir d --to host ann", ".: Is a directory; name a file"),
-    ("diagnose --tcpinfo .", "cannot read .: Is a directory (os error 21); name a file"),
+    ("diagnose --tcpinfo .", "cannot read .: Is a directory; name a file"),
     ("diagnose --tcpinfo empty", "empty: it is empty; was anything logged?"),
     ("diagnose .", "there is no capture in .; name a directory"),
     ("advise host --peer-sysctl empty", "--peer-sysctl empty: "),

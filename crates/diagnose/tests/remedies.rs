@@ -152,3 +152,23 @@ fn the_remedy_of_a_small_buffer_never_lowers_the_host_s_setting() {
     // 1 Gbit/s at 50 ms take 12.5 MB of buffer, more than the default.
     assert!(fix(Some(1000), None).contains("is at least 12.5 MB"), "{}", fix(Some(1000), None));
 }
+
+/// At an RTT of 40 ms, 42 show no queue and 80 a full one, which drops packets itself.
+#[test]
+fn a_policer_is_named_where_losses_come_without_a_queue() {
+    let mut evidence = held_by_window();
+    (evidence.retransmitted, evidence.loss_events, evidence.segments) = (Some(600), 26, 9000);
+    evidence.rtt_min = Some(Duration::from_millis(40));
+    for (rtt, is_policer) in [(42, true), (80, false)] {
+        evidence.rtt = Some(Duration::from_millis(rtt));
+        evidence.capacity = Some(evidence.goodput);
+        let LimitVerdict { words, fix, .. } = verdict(Class::Bandwidth, &evidence);
+        assert_eq!(
+            [&words, &fix].map(|text| text.contains("policer")),
+            [is_policer; 2],
+            "{words} {fix}"
+        );
+        let fix = verdict(Class::Congestion, &evidence).fix;
+        assert_eq!(fix.contains("repair the link"), is_policer, "{fix}");
+    }
+}

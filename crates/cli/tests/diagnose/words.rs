@@ -68,7 +68,7 @@ fn the_help_of_top_and_diagnose_names_the_time_they_judge() -> Tested {
     assert!(top.contains("over the last 10 seconds"), "{top}");
     let diagnose = stdout(&sweetspot(&["diagnose", "--help"])?);
     assert!(diagnose.contains("watched from outside"), "{diagnose}");
-    assert!(diagnose.contains("[default: 10 s"), "{diagnose}");
+    assert!(diagnose.contains("[default: 10s"), "{diagnose}");
     Ok(())
 }
 

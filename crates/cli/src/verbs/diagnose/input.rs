@@ -14,7 +14,7 @@ use flate2::read::MultiGzDecoder;
 use ruzstd::decoding::errors::FrameDecoderError;
 use ruzstd::decoding::{BlockDecodingStrategy, StreamingDecoder};
 use sweetspot_diagnose::recorded;
-use sweetspot_program::print::Shown;
+use sweetspot_program::print::{Shown, system};
 use sweetspot_trace::file::{MAX_ZSTD_WINDOW, ZSTD_MAGIC, large_zstd_window};
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -76,11 +76,13 @@ impl Input {
     /// The content, decompressed where the first bytes say that it is compressed.
     pub fn open(&self) -> Result<Box<dyn Read>, String> {
         let name = &self.name;
-        let file = File::open(&self.path)
-            .map_err(|error| format!("cannot open {name}: {error}; name a file that is there"))?;
+        let file = File::open(&self.path).map_err(|error| {
+            format!("cannot open {name}: {}; name a file that is there", system(&error))
+        })?;
         let mut file = BufReader::new(file);
-        let head =
-            file.fill_buf().map_err(|error| format!("cannot read {name}: {error}; {READABLE}"))?;
+        let head = file
+            .fill_buf()
+            .map_err(|error| format!("cannot read {name}: {}; {READABLE}", system(&error)))?;
         if head.starts_with(&GZIP) {
             Ok(Box::new(MultiGzDecoder::new(file)))
         } else if head.starts_with(&ZSTD_MAGIC) {
@@ -98,7 +100,7 @@ impl Input {
         match read {
             // The beginning is enough to tell a text from a capture.
             Err(error) if error.kind() != ErrorKind::UnexpectedEof => {
-                Err(format!("cannot read {}: {error}; {READABLE}", self.name))
+                Err(format!("cannot read {}: {}; {READABLE}", self.name, system(&error)))
             }
             _ => Ok(head),
         }
@@ -134,7 +136,7 @@ pub fn words(error: &io::Error) -> String {
     if error.kind() == ErrorKind::UnexpectedEof {
         return "its compressed content was cut off; compress or copy it again".to_owned();
     }
-    format!("{error}; {READABLE}")
+    format!("{}; {READABLE}", system(error))
 }
 
 /// Standard input, copied to a file without a name: it vanishes with this process.

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
-use sweetspot_diagnose::Flow;
 use sweetspot_diagnose::joined::Joining;
 use sweetspot_diagnose::report::{DiagnosisReport, segments};
+use sweetspot_diagnose::{Flow, counted};
 use sweetspot_trace::packet::{Dissector, Segment};
 
 use super::capture;
@@ -32,6 +32,15 @@ pub fn read(first: &Input, second: &Input, max: usize) -> Result<DiagnosisReport
             }
             Err(why) => flow.remarks.push(format!("the captures cannot be joined: {why}")),
         }
+    }
+    let is_in_first = |flow: &&Flow| report.flows.iter().any(|first| key(first) == key(flow));
+    let only_second = other.flows.iter().filter(|flow| !is_in_first(flow)).count() as u64;
+    if only_second > 0 {
+        report.remarks.push(format!(
+            "{} only in {}, and not shown; diagnose it alone",
+            counted(only_second, "flow is", "flows are"),
+            second.name()
+        ));
     }
     if report.flows.iter().all(|flow| flow.joined.is_none()) {
         report.remarks.push(format!(

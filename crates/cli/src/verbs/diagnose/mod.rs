@@ -75,7 +75,7 @@ Classes in JSON (class, cause, limits), and their names in the text:
   receiver_application  receiver's application: it leaves data unread
   sender_window         sender's buffer
   bandwidth             path at capacity
-  application           application: the sender's has nothing to send
+  application           application: the sending one has nothing to send
   waiting_for_peer      waiting for the peer: its next request or answer
   idle                  idle: neither side has anything to send
   pacing                pacing: SO_MAX_PACING_RATE
@@ -111,7 +111,7 @@ pub struct DiagnoseArguments {
     /// captures come into; a table each second gives the limit of each connection
     #[arg(long, value_name = "DEVICE|FILE|DIRECTORY", conflicts_with_all = ["target", "file", "tcpinfo", "html", "scenario"])]
     follow: Option<PathBuf>,
-    /// Observation time [default: 10 s; unlimited with --follow]
+    /// Observation time [default: 10s; unlimited with --follow]
     #[arg(long = "for", value_name = "TIME")]
     watch_for: Option<Duration>,
     /// Network namespace (ip-netns(8)) [default: the process's, or this one]
@@ -271,7 +271,19 @@ fn both(
     if arguments.html.is_some() || arguments.scenario.is_some() {
         return Err("--html and --scenario are of one capture; name the one near the sender".into());
     }
+    if is_same_file(first, second) {
+        return Err(format!(
+            "--file: {} was given twice; name two captures of the same connections",
+            first.name()
+        ));
+    }
     joined::read(first, second, arguments.flows)
+}
+
+/// Whether two inputs are one file, whatever its names.
+fn is_same_file(first: &Input, second: &Input) -> bool {
+    let [first, second] = [first, second].map(|input| input.path().canonicalize().ok());
+    first.is_some() && first == second
 }
 
 /// All captures of a directory.
