@@ -155,13 +155,14 @@ struct Whole {
 impl Whole {
     fn new(stream: &Stream, evidence: &Evidence) -> Whole {
         let window_known = stream.counts().window_known;
+        let swings = |(min, long): (Duration, Duration)| long > min.scaled(QUEUE);
         let filled = filled_window(stream);
         // The least of Linux holds two packets (SOCK_MIN_SNDBUF).
         let small = stream.flight().is_some_and(|flight| flight < Bytes::new(2 * stream.mss()));
         Whole {
             capacity: evidence.capacity,
             begins_midway: false,
-            swings: swings(stream),
+            swings: evidence.rtt_min.zip(stream.round_trips().quantile(0.9)).is_some_and(swings),
             never_empty: evidence.doubts_rtt_min,
             blind: stream.is_blind(),
             // In a smaller flight every train of acknowledgements reaches over a pause.
@@ -229,11 +230,6 @@ fn comes_evenly(stream: &Stream) -> bool {
     let unseen = stream.round_trips().vantage() == Vantage::Receiver && !stream.counts().timestamps;
     let quantile = |share| rates.quantile(share).unwrap_or(0) as f64;
     unseen && rates.total() >= SEGMENTS * stream.mss() && quantile(0.9) <= quantile(0.25) * EVENLY
-}
-
-fn swings(stream: &Stream) -> bool {
-    let trips = stream.round_trips();
-    trips.min().zip(trips.quantile(0.9)).is_some_and(|(min, long)| long > min.scaled(QUEUE))
 }
 
 /// Whether the pieces keep a pace, and no time passes beside it.
@@ -384,7 +380,16 @@ fn best(stream: &Stream) -> Option<Rate> {
 fn stall(stream: &Stream, begun: Time) -> Option<Stall> {
     let Silence { since, lasted, repeats, ended, beyond } = stream.silence()?;
     let unheard = stream.counts().acks == 0;
-    Some(Stall { after: since.since(begun), lasted, repeats, ended, beyond, unheard })
+    // Any repair takes a round trip, and its timer another.
+    let repair = stream.round_trips().median().unwrap_or_default() * 2;
+    (!ended || lasted > repair).then_some(Stall {
+        after: since.since(begun),
+        lasted,
+        repeats,
+        ended,
+        beyond,
+        unheard,
+    })
 }
 
 /// Why a capture that shows only one side of it says nothing. A sender that repeats itself tells

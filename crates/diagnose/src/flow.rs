@@ -106,7 +106,7 @@ impl Seen {
     }
 }
 
-/// What applies to a flow only if others and it fill a path together.
+/// The view of a flow that fills its path together with others.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OnFullPath {
     /// How its time divides then.

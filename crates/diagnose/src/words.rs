@@ -1,12 +1,15 @@
 //! Verdicts as sentences: the limit, the evidence, the gain.
 
+mod receiver;
+
 use sweetspot_units::{Bytes, Duration, Rate};
 
+use self::receiver::{receiver_application, receiver_window};
 use crate::evidence::{Failure, Nagle, Stall};
 use crate::explained::allowed;
 use crate::gain::{outruns_losses, usual_rtt};
 use crate::quantities::{counted, in_bytes, in_rate, ms, times};
-use crate::{Arrivals, Class, Evidence, Reader, SharedPath, WindowClamp, percent};
+use crate::{Arrivals, Class, Evidence, Reader, SharedPath, percent};
 
 /// Whether a family's share, as printed, is larger than its leading class's.
 pub fn is_shared([family, own]: [f64; 2]) -> bool {
@@ -327,54 +330,6 @@ fn never_established(e: &Evidence) -> String {
             e.segments, e.lasted
         ),
     }
-}
-
-fn receiver_window(percent: f64, e: &Evidence) -> String {
-    let mut words = format!("{percent} % of the time limited by the receiver's window");
-    if let Some(((window, rtt), rate)) =
-        e.window.zip(e.window_round.or(e.rtt)).zip(allowed(Class::ReceiverWindow, e))
-    {
-        let mean = if e.largest_window == Some(window) { "" } else { " on average" };
-        words += &format!(": {}{mean} at {} allow {}", in_bytes(window), ms(rtt), in_rate(rate));
-    }
-    words += ".";
-    if let Some(clamp) = WindowClamp::binding(e) {
-        words += &clamp.words();
-    } else if e.scale == Some(0) && !e.unscaled {
-        words += " The window scale was 0: the program set a small SO_RCVBUF before connect or \
-                  listen, or a device on the path removed the option.";
-    } else if e.reader == Reader::Late {
-        words += " Its program often reads late, and unread data keeps the window small.";
-    } else if e.is_sampled && e.reader == Reader::Unknown {
-        words += " Either its buffer is small, or its program reads slowly.";
-    }
-    words
-}
-
-fn receiver_application(percent: f64, e: &Evidence) -> String {
-    let by_reader = format!("{percent} % of the time limited by the receiving application: ");
-    if let Some(unread) = e.unread.filter(|_| e.bytes == Bytes::ZERO) {
-        let closed = if e.is_closed { ", and its window is closed" } else { "" };
-        let hangs =
-            e.hangs_for.map_or(String::new(), |time| format!("it read nothing for {time}: "));
-        return format!("{by_reader}{hangs}{unread} wait unread{closed}.");
-    }
-    if let Some(time) = e.hangs_for {
-        return format!(
-            "{by_reader}it reads nothing. Its window has been closed for {time} and still is."
-        );
-    }
-    // A window of nothing is only named where one was advertised.
-    let shrank = e.min_window.filter(|min| *min > Bytes::ZERO || e.zero_windows > 0);
-    let shrank = match (shrank, e.largest_window) {
-        (Some(min), Some(largest)) if min < largest => {
-            format!(", so its window shrank to {} (largest: {})", in_bytes(min), in_bytes(largest))
-        }
-        _ => String::new(),
-    };
-    let closes = if shrank.is_empty() { ", so its window closed" } else { " and closed" };
-    let closed = times(closes, e.zero_windows);
-    format!("{by_reader}it reads more slowly than data arrives{shrank}{closed}.")
 }
 
 /// Loss events from which on a cause, and not chance, loses packets.

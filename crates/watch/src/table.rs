@@ -337,7 +337,7 @@ mod tests {
     #[test]
     fn what_limits_is_never_cut_in_a_table() {
         for class in Class::ALL {
-            assert!(briefly(class).chars().count() <= 14, "{class}");
+            assert!(limit_briefly(class).chars().count() <= 14, "{class}");
         }
     }
 

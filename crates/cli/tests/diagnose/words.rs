@@ -96,6 +96,18 @@ fn standard_input_is_called_by_its_name() -> Tested {
 }
 
 #[test]
+fn one_capture_given_twice_is_refused_and_top_heads_its_interval() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let file = dir.path().join("one.pcap");
+    std::fs::write(&file, sweetspot_trace::file::file_header(2000))?;
+    let file = file.to_str().ok_or("a path")?;
+    refused(&["--file", file, "--file", file], 1, "was given twice")?;
+    let table = stdout(&sweetspot(&["top", "--once", "--interval", "300ms"])?);
+    assert!(table.contains("limited by (300 ms)"), "{table}");
+    Ok(())
+}
+
+#[test]
 fn a_process_without_connections_is_named() -> Tested {
     let mut idle = std::process::Command::new("sleep").arg("60").spawn()?;
     let result = refused(&[&idle.id().to_string()], 1, "have no TCP connection");

@@ -52,7 +52,7 @@ Members of --json:
                        the class as diagnose names it, and words
     limits             each class's share of the time";
 
-/// The names of limits in the table, which has no room for those of diagnose.
+/// The short names of limits in the table, each with its name in diagnose.
 fn short_names() -> String {
     let names = Class::ALL.map(|class| (limit_briefly(class), class));
     let shortened = names.iter().filter(|(short, class)| *short != class.words());
