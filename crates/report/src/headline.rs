@@ -111,7 +111,7 @@ fn conclusion(hero: (&VariantOutcome, Duration), others: &[(&VariantOutcome, Dur
             _ => {}
         }
     }
-    let of_hero = name(hero.0);
+    let of_hero = within_sentence(hero.0);
     let first = match better.as_slice() {
         [] => {
             format!(

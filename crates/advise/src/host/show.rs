@@ -92,10 +92,13 @@ impl HostAdvice {
         else {
             return String::new();
         };
-        let mut words =
-            "  The advised buffers let one connection fill this path. The published ones are a compromise for all \
-             paths of a class"
-                .to_owned();
+        let whom = match target.shares {
+            1 => "one connection".to_owned(),
+            n => format!("{n} connections"),
+        };
+        let mut words = format!(
+            "  The advised buffers let {whom} fill this path. The published ones are a compromise for all paths of a class"
+        );
         if let Some(esnet) = self.references.first() {
             let one = target.carried(kernel.era().window(esnet.autotuning_max, None));
             words += &if one < path {

@@ -26,6 +26,11 @@ Examples:
   sweetspot receive sweetspot1:... mine
       the whole directory that a service keeps for you, with its ticket
 
+It connects to the address in the ticket, which this host must reach.
+Connections are encrypted and authenticated (TLS 1.3). Anyone who has a
+ticket can use it, so keep it secret; only a service (serve --clients) asks for
+a key as well.
+
 Progress lines end with the state of the window: measuring the path, holding the
 window at the capacity, trying another window or rate, or open (left to
 congestion control). sobas (socket buffer auto-sizing) limits the window only
@@ -38,7 +43,8 @@ the transfer failed; 2 the command line is wrong.")]
 pub struct ReceiveArguments {
     /// Ticket that `sweetspot send` or a service printed; leave it out with --ticket-file, --code or SWEETSPOT_TICKET
     ticket: Option<OsString>,
-    /// Destination, or `-` for standard output, which takes a single file or stream. A directory NAME arrives as TARGET/NAME; contents alone, of NAME/ or from a
+    /// Destination, or `-` for standard output, which takes a single file or stream. A directory NAME arrives as
+    /// TARGET/NAME; contents alone, of NAME/ or from a
     /// service, arrive in TARGET; a single file becomes TARGET,
     /// unless that is a directory or ends with `/`. A missing TARGET is created, but not its parent [default: .]
     target: Option<PathBuf>,

@@ -30,10 +30,15 @@ Examples:
   tar c src | sweetspot send - sweetspot1:... --name src.tar
       sends standard input
   sweetspot send photos --offer
-      waits for `sweetspot receive` with the ticket that it prints
+      waits up to a day for `sweetspot receive` with the ticket that it prints,
+      also after a transfer that did not bring everything; Ctrl-C ends it
 
 Keeps permission bits (less the receiving umask; not set-ID and sticky bits),
 times, symbolic and hard links, and holes.
+
+Connections are encrypted and authenticated (TLS 1.3). Anyone who has a
+ticket can use it, so keep it secret; only a service (serve --clients) asks for
+a key as well.
 
 Progress lines end with the state of the window: measuring the path, holding the
 window at the capacity, trying another window or rate, or open (left to

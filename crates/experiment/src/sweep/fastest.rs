@@ -134,7 +134,7 @@ impl Fastest {
     /// Up to two clauses that name the others that may be as fast, with the name of each point.
     pub fn others_in_words(&self, name: impl Fn(usize) -> String) -> Vec<String> {
         /// More names than this make no sentence.
-        const MAX_NAMES: usize = 3;
+        const MAX_NAMES: usize = 5;
         let mut clauses = match self.alike.len() {
             0 => Vec::new(),
             n if n > MAX_NAMES => vec![format!("{n} others are as fast")],
@@ -216,15 +216,15 @@ mod tests {
         };
         assert_eq!(words(&[], &[]), "");
         assert_eq!(words(&[1, 2], &[]), "as fast: 1pkt, 2pkt");
-        assert_eq!(words(&[1, 2, 3, 4, 5], &[]), "5 others are as fast");
-        let unsure = [(1, 8e6), (2, 7.5e6), (3, 8.25e6), (4, 8e6)];
+        assert_eq!(words(&[1, 2, 3, 4, 5, 6], &[]), "6 others are as fast");
+        let unsure = [(1, 8e6), (2, 7.5e6), (3, 8.25e6), (4, 8e6), (5, 8e6), (6, 8e6)];
         assert_eq!(
             words(&[], &unsure[..2]),
             "2 seeds cannot tell it from 1pkt (8 Mbit/s), 2pkt (7.5 Mbit/s)"
         );
         assert_eq!(
             words(&[], &unsure),
-            "2 seeds cannot tell it from 4 others (7.5 Mbit/s to 8.25 Mbit/s)"
+            "2 seeds cannot tell it from 6 others (7.5 Mbit/s to 8.25 Mbit/s)"
         );
     }
 

@@ -40,10 +40,13 @@ pub(super) fn check(
     }
     let share = target.rate().scaled(pressure.as_f64() / all.as_f64());
     let wanted = all.get().div_ceil(page.get());
+    let (who, need) = match target.connections {
+        1 => ("1 connection".to_owned(), "needs"),
+        n => (format!("{n} connections"), "need"),
+    };
     let why = format!(
-        "{} connections with a window of {} need up to {all}; above {pressure} the kernel shrinks \
-         their buffers",
-        target.connections, target.window
+        "{who} with a window of {} {need} up to {all}; above {pressure} the kernel shrinks buffers",
+        target.window
     );
     if all > Bytes::new(memory.get() / 2) {
         let why = format!("{why}. That is more than half of the host's {memory}: use fewer");

@@ -50,9 +50,9 @@ times, symbolic and hard links, and holes. After an interruption,
 .sweetspot-….part files stay beside their targets; the same command resumes
 from them.
 
-The far end needs ssh and sweetspot. Data takes its own connections:
-from this host or, if a firewall blocks those, from the far end. If neither end
-can connect, data goes through ssh.
+The far end needs ssh and sweetspot. Data takes its own connections, encrypted
+by TLS 1.3 and authenticated over ssh: from this host or, if a firewall blocks
+those, from the far end. If neither end can connect, data goes through ssh.
 
 Progress lines end with the state of the window: measuring the path, holding the
 window at the capacity, trying another window or rate, or open (left to

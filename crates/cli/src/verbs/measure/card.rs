@@ -54,7 +54,10 @@ fn rates(directions: &[DirectionReport]) {
         each("  as delay", &|d| of(&d.buffer.delay, false)),
         each("queue discipline", &discipline),
         each("random loss", &loss),
-        each("reordered", &|d| format!("{} of {}", d.reordering.reordered, d.reordering.arrived)),
+        each("reordered", &|d| match d.reordering.arrived {
+            0 => UNKNOWN.to_owned(),
+            arrived => format!("{} of {arrived}", d.reordering.reordered),
+        }),
         each("jitter", &|d| of(&d.jitter, false)),
     ];
     if directions.iter().any(|d| d.loss.burst.value().is_some()) {

@@ -56,6 +56,8 @@ Examples:
 Ctrl-C ends the measurement after its present step, which can take 15 seconds,
 and prints the results so far. A second one ends it at once, without results.
 
+Environment: SWEETSPOT_TICKET holds the ticket, out of other users' sight.
+
 Exit codes: 0 the measurement is complete, or its budget is spent; 1 it failed;
 2 the command line is wrong; or 128 + n if signal n ended it early.";
 

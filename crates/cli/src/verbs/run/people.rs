@@ -59,7 +59,13 @@ pub fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
                 events => format!("{} events, ", grouped(events)),
             };
             let forwarded = grouped(outcome.packets_forwarded);
-            wrapped(&format!("{events}{forwarded} packets forwarded, {:.3} s", outcome.wall_s), "");
+            wrapped(
+                &format!(
+                    "{events}{forwarded} packets forwarded, computed in {:.3} s",
+                    outcome.wall_s
+                ),
+                "",
+            );
         }
     }
 }

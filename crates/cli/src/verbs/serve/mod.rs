@@ -56,6 +56,10 @@ Examples:
       serves each client in the file from its own directory;
       `sweetspot serve invite` adds a line
 
+Connections are encrypted and authenticated (TLS 1.3). Anyone who has a
+ticket can use it, so keep it secret; only a service (serve --clients) asks for
+a key as well.
+
 Progress lines end with the state of the window: measuring the path, holding the
 window at the capacity, trying another window or rate, or open (left to
 congestion control). sobas (socket buffer auto-sizing) limits the window only

@@ -33,8 +33,8 @@ Every combination of the values runs under the same seeds, on all cores. With
 continues after an interruption, and you may remove the journal after a complete
 sweep. The lines below the table name the fastest
 combination or, of those that are as fast, the one with the smallest window or
-the shortest RTT. As fast: slower by at most 0.5 %, or by at most 2 % and by no
-more than chance explains.
+with an RTT that is shorter by more than 0.5 %. As fast: slower by at most
+0.5 %, or by at most 2 % and by no more than chance explains.
 `sweetspot sweep @` lists the scenarios that come with the program.
 
 With --find-best, the JSON has the recommended window, the smallest as fast as

@@ -64,8 +64,8 @@ impl PathArguments {
 /// Arguments for the connections of a transfer.
 #[derive(Debug, clap::Args)]
 pub struct ConnectionArguments {
-    /// Congestion control at the sending host, which sobas then keeps [default: the sender's choice, else that host's
-    /// default; sobas may switch the latter to bbr]
+    /// Congestion control at the sending host, which sobas then keeps [default: the sending host's, which sobas may switch to
+    /// bbr]
     #[arg(long, value_name = "NAME", value_parser = congestion(), hide_possible_values = true)]
     pub congestion: Option<String>,
     /// Connections to use [default: one; more if one cannot fill the path]
@@ -90,7 +90,7 @@ pub struct TrustArguments {
 /// Arguments for the output about a transfer.
 #[derive(Debug, clap::Args)]
 pub struct OutputArguments {
-    /// Print one JSON object after each transfer; a program that prints a ticket or code first prints an object with that
+    /// Print the outcome of each transfer as a JSON object; a ticket or code comes first, as an object of its own
     #[arg(long)]
     pub json: bool,
     /// Print only results and errors
