@@ -22,7 +22,7 @@ const TOLERATED_BY_BBR: f64 = 0.02;
 /// The share of the free rate below which loss limits a transfer, and which the remedies restore.
 pub(super) const FILLED: f64 = 0.95;
 
-/// The ways to fill [`FILLED`] of a path on which loss limits one connection.
+/// The ways to fill 95 % of a path on which loss limits one connection.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FillsPath {
     /// The largest loss with which one connection fills it; `None` if none is known.
@@ -79,7 +79,7 @@ impl Situation {
         Ok(rate(self.sweet_spot().high)?.max(rate(above)?))
     }
 
-    /// Whether loss keeps even the best window below [`FILLED`] of the free rate.
+    /// Whether loss keeps even the best window below `FILLED` of the free rate.
     pub(super) fn limited_by_loss(&self) -> Result<bool, AdviceError> {
         let Some(loss) = self.loss() else { return Ok(false) };
         Ok(self.best_under(loss)? < self.left.capacity().scaled(FILLED))
