@@ -177,7 +177,7 @@ pub fn until_stopped<T: Send>(
     std::thread::scope(|scope| {
         let worker = scope.spawn(|| work(&is_stopped));
         while !worker.is_finished() {
-            match interruption.code_by(clock::now() + POLL_INTERVAL) {
+            match interruption.wait_patiently_until(clock::now() + POLL_INTERVAL) {
                 Ok(Some(code)) => match stopping.take() {
                     Some(stopping) => {
                         is_stopped.store(true, Ordering::Relaxed);

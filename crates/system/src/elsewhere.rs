@@ -57,7 +57,7 @@ impl Interruption {
     }
 
     /// The same.
-    pub fn code_by(&mut self, due: Time) -> io::Result<Option<u8>> {
+    pub fn wait_patiently_until(&mut self, due: Time) -> io::Result<Option<u8>> {
         self.wait_until(due)
     }
 }

@@ -33,8 +33,20 @@ impl Interruption {
         Ok(code)
     }
 
-    /// Like [`Interruption::wait_until`], for work that may take its time to end: the caller ends the program.
-    pub fn code_by(&mut self, due: Time) -> io::Result<Option<u8>> {
+    /// Like [`Interruption::wait_until`], for work that may take its time to end after the interrupt key (SIGINT): then the caller
+    /// ends the program.
+    pub fn wait_patiently_until(&mut self, due: Time) -> io::Result<Option<u8>> {
+        let code = self.code_by(due)?;
+        match code {
+            Some(code) if code != signals::Signal::INTERRUPT.exit_code() => {
+                signals::end_within(signals::CLEANING_TIME, code);
+            }
+            _ => {}
+        }
+        Ok(code)
+    }
+
+    fn code_by(&mut self, due: Time) -> io::Result<Option<u8>> {
         Ok(match self.0.next_event_by(due)? {
             Some(ProcessEvent::Signal(signal) | ProcessEvent::TerminalSignal(signal)) => {
                 Some(signal.exit_code())
