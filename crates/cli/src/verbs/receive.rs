@@ -6,14 +6,16 @@ use sweetspot_transfer::{Asked, ReceiveOptions, Target, receive};
 
 use super::Ending;
 use super::transfer::{
-    ConnectionArguments, ContactArguments, OutputArguments, TrustArguments, is_ticket, sizing,
+    ConnectionArguments, ContactArguments, OutputArguments, TrustArguments, is_ticket,
+    progress_help, sizing, ticket_help,
 };
 use crate::option_hints::Asker;
 use sweetspot_program::usage_error::{self, UsageError};
 
 /// `sweetspot receive` as typed.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(after_help = concat!(
+    "\
 Examples:
   sweetspot receive sweetspot1:...
       receives the files that `sweetspot send` offers, into this directory
@@ -26,27 +28,22 @@ Examples:
   sweetspot receive sweetspot1:... mine
       the whole directory that a service keeps for you, with its ticket
 
-It connects to the address in the ticket, which this host must reach.
-Connections are encrypted and authenticated (TLS 1.3). Anyone who has a
-ticket can use it, so keep it secret; only a service (serve --clients) asks for
-a key as well.
-
-Progress lines end with the state of the window: measuring the path, holding the
-window at the capacity, trying another window or rate, or open (left to
-congestion control). sobas (socket buffer auto-sizing) limits the window only
-where it has measured that this costs no rate.
-
+It connects to the address in the ticket, which this host must reach.\n",
+    ticket_help!(),
+    "\n\n",
+    progress_help!(),
+    "\n\n\
 Environment: SWEETSPOT_TICKET holds the ticket, out of other users' sight.
 
 Exit codes: 0 everything arrived; 23 some files did not, and each is named; 1
-the transfer failed; 2 the command line is wrong.")]
+the transfer failed; 2 the command line is wrong."
+))]
 pub struct ReceiveArguments {
     /// Ticket that `sweetspot send` or a service printed; leave it out with --ticket-file, --code or SWEETSPOT_TICKET
     ticket: Option<OsString>,
     /// Destination, or `-` for standard output, which takes a single file or stream. A directory NAME arrives as
-    /// TARGET/NAME; contents alone, of NAME/ or from a
-    /// service, arrive in TARGET; a single file becomes TARGET,
-    /// unless that is a directory or ends with `/`. A missing TARGET is created, but not its parent [default: .]
+    /// TARGET/NAME; contents alone, of NAME/ or from a service, arrive in TARGET; a single file becomes TARGET, unless that is
+    /// a directory or ends with `/`. A missing TARGET is created, but not its parent [default: .]
     target: Option<PathBuf>,
     #[command(flatten)]
     contact: ContactArguments,

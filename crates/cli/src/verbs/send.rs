@@ -12,7 +12,7 @@ use super::Ending;
 use super::serve::{self, LogOptions, listening};
 use super::transfer::{
     ConnectionArguments, ContactArguments, OutputArguments, PathArguments, TransferReporter,
-    files_from, is_ticket, one_standard_input, sizing_of_path,
+    files_from, is_ticket, one_standard_input, progress_help, sizing_of_path, ticket_help,
 };
 use crate::option_hints::Asker;
 use sweetspot_program::print::Shown;
@@ -21,7 +21,8 @@ use sweetspot_program::usage_error::{self, UsageError};
 /// `sweetspot send` as typed.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "sweetspot send [OPTIONS] SOURCE... [TICKET]")]
-#[command(after_help = "\
+#[command(after_help = concat!(
+    "\
 Examples:
   sweetspot send results.tar sweetspot1:...
       sends the file to the receiver that printed this ticket
@@ -34,21 +35,16 @@ Examples:
       also after a transfer that did not bring everything; Ctrl-C ends it
 
 Keeps permission bits (less the receiving umask; not set-ID and sticky bits),
-times, symbolic and hard links, and holes.
-
-Connections are encrypted and authenticated (TLS 1.3). Anyone who has a
-ticket can use it, so keep it secret; only a service (serve --clients) asks for
-a key as well.
-
-Progress lines end with the state of the window: measuring the path, holding the
-window at the capacity, trying another window or rate, or open (left to
-congestion control). sobas (socket buffer auto-sizing) limits the window only
-where it has measured that this costs no rate.
-
+times, symbolic and hard links, and holes.\n\n",
+    ticket_help!(),
+    "\n\n",
+    progress_help!(),
+    "\n\n\
 Environment: SWEETSPOT_TICKET holds the ticket, out of other users' sight.
 
 Exit codes: 0 everything arrived; 23 some files did not, and each is named; 1
-the transfer failed; 2 the command line is wrong.")]
+the transfer failed; 2 the command line is wrong."
+))]
 pub struct SendArguments {
     /// Files and directories to send, `-` for standard input, and at the end the ticket that `sweetspot serve` or
     /// `serve invite` printed. A directory NAME arrives as NAME, `NAME/` sends its contents

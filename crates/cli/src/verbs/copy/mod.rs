@@ -25,14 +25,17 @@ use route::{Route, copy_with};
 
 use super::Ending;
 use super::send::ChoiceArguments;
-use super::transfer::{ConnectionArguments, OutputArguments, one_standard_input, sizing};
+use super::transfer::{
+    ConnectionArguments, OutputArguments, one_standard_input, progress_help, sizing,
+};
 use crate::option_hints::Asker;
 use sweetspot_program::usage_error::{self, UsageError};
 
 /// `sweetspot copy` as typed.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "sweetspot copy [OPTIONS] SOURCE... DESTINATION")]
-#[command(after_help = "\
+#[command(after_help = concat!(
+    "\
 Examples:
   sweetspot copy results.tar backup.example.org:
       a file into the home directory there
@@ -52,15 +55,12 @@ from them.
 
 The far end needs ssh and sweetspot. Data takes its own connections, encrypted
 by TLS 1.3 and authenticated over ssh: from this host or, if a firewall blocks
-those, from the far end. If neither end can connect, data goes through ssh.
-
-Progress lines end with the state of the window: measuring the path, holding the
-window at the capacity, trying another window or rate, or open (left to
-congestion control). sobas (socket buffer auto-sizing) limits the window only
-where it has measured that this costs no rate.
-
+those, from the far end. If neither end can connect, data goes through ssh.\n\n",
+    progress_help!(),
+    "\n\n\
 Exit codes: 0 everything arrived; 23 some files did not, and each is named; 1
-the copy failed; 2 the command line is wrong.")]
+the copy failed; 2 the command line is wrong."
+))]
 pub struct CopyArguments {
     /// Sources, then the destination: PATH, HOST:PATH or USER@HOST:PATH; a relative PATH at HOST starts in the home
     /// directory there. A directory NAME arrives as DESTINATION/NAME, `NAME/` puts its contents into DESTINATION, and a

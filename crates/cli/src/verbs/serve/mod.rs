@@ -25,7 +25,7 @@ use sweetspot_units::Duration;
 
 use super::transfer::{
     ConnectionArguments, OutputArguments, PathArguments, TransferReporter, TrustArguments, ending,
-    sizing_of_path, waiting_time,
+    progress_help, sizing_of_path, ticket_help, waiting_time,
 };
 use super::{Ending, Fallible};
 use crate::ends::has_port;
@@ -41,7 +41,8 @@ use sweetspot_program::usage_error::UsageError;
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(group = clap::ArgGroup::new("purpose").required(true))]
-#[command(after_help = "\
+#[command(after_help = concat!(
+    "\
 Examples:
   sweetspot serve --dir incoming
       listens on port 7411 and prints a ticket; give it to the sender
@@ -56,21 +57,18 @@ Examples:
       serves each client in the file from its own directory;
       `sweetspot serve invite` adds a line
 
-Connections are encrypted and authenticated (TLS 1.3). Anyone who has a
-ticket can use it, so keep it secret; only a service (serve --clients) asks for
-a key as well.
-
-Progress lines end with the state of the window: measuring the path, holding the
-window at the capacity, trying another window or rate, or open (left to
-congestion control). sobas (socket buffer auto-sizing) limits the window only
-where it has measured that this costs no rate.
-
+",
+    ticket_help!(),
+    "\n\n",
+    progress_help!(),
+    "\n\n\
 Environment: STATE_DIRECTORY or XDG_STATE_HOME sets the default of --state;
 LISTEN_FDS, which systemd sets for a socket unit, replaces --listen.
 
 Exit codes: 0 everything arrived, or SIGTERM ended a server of many transfers;
 23 some files did not arrive, and each is named; 1 the transfer failed; 2 the
-command line is wrong; 128+N signal N ended it.")]
+command line is wrong; 128+N signal N ended it."
+))]
 pub struct ServeArguments {
     /// Directory for received files; created if missing. Each start makes a new key, so its ticket stops working when the program exits
     #[arg(long, value_name = "DIR", group = "purpose")]

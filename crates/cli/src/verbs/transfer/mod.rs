@@ -1,6 +1,7 @@
 //! Shared by the verbs that move files: arguments, tickets, and progress.
 
 mod failures;
+mod help;
 mod progress;
 pub mod values;
 mod watching;
@@ -26,6 +27,7 @@ use sweetspot_units::{Duration, Rate, Time};
 use super::Fallible;
 use crate::option_hints::{Asker, with_options};
 use crate::own_files::existing_identity;
+pub(crate) use help::{progress_help, ticket_help};
 use sweetspot_program::print::{Shown, system, try_out};
 use sweetspot_program::text_file;
 use sweetspot_program::usage_error::UsageError;
