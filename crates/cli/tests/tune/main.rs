@@ -10,5 +10,6 @@ mod forbidden;
 mod inside;
 mod killed;
 mod laws;
+mod requirements;
 mod unprivileged;
 mod upload;

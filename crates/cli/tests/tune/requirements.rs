@@ -1,0 +1,125 @@
+//! Hosts that lack a requirement of `tune --via bpf`: sweetspot names it and uses pidfd.
+
+use std::process::Command;
+
+use sweetspot_kernel::probe;
+
+use crate::inside::{possible, sweetspot};
+
+/// Runs a command by each way on a host without something: `prepare` takes it away in a mount namespace. Only `--via bpf` fails,
+/// and only `--verbose` gives the reason for pidfd.
+fn without(prepare: &str, name: &str) {
+    if !possible() {
+        return;
+    }
+    let run = |options: &str| {
+        let script =
+            format!("{prepare} exec $WRAP $SWEETSPOT tune run {options} -- sh -c 'echo it runs'");
+        let output = Command::new("unshare")
+            .args(["--mount", "sh", "-c", &script])
+            .env("SWEETSPOT", env!("CARGO_BIN_EXE_sweetspot"))
+            .output()
+            .unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let (code, _, said) = run("--via bpf");
+    assert_eq!((code, said.lines().count()), (Some(1), 1), "{said}");
+    assert!(said.contains(&format!("cannot tune via bpf: {name}: ")), "{said}");
+    for silent in ["", "--via auto"] {
+        assert_eq!(run(silent), (Some(0), "it runs".to_owned(), String::new()), "{silent}");
+    }
+    let (code, ran, said) = run("--verbose");
+    assert_eq!((code, ran.as_str(), said.lines().count()), (Some(0), "it runs", 1), "{said}");
+    assert!(said.contains(name) && said.ends_with("tuning via pidfd"), "{said}");
+}
+
+/// Holds as root and as anybody.
+#[test]
+fn a_default_that_cannot_be_had_is_no_complaint() {
+    let missing = probe::examine().into_iter().find(|finding| !finding.there);
+    let run = |options: &[&str]| {
+        sweetspot(&[&["tune", "run"], options, &["--", "echo", "it runs"]].concat())
+    };
+    for silent in [&[][..], &["--via", "auto"], &["--via", "pidfd"]] {
+        assert_eq!(run(silent), (Some(0), "it runs".to_owned(), String::new()), "{silent:?}");
+    }
+    let (_, _, named) = run(&["--via", "pidfd", "--verbose"]);
+    assert_eq!(named.trim(), "sweetspot: tuning via pidfd");
+    let Some(missing) = missing else { return };
+    let (code, ran, said) = run(&["-v"]);
+    assert_eq!((code, ran.as_str()), (Some(0), "it runs"), "{said}");
+    assert!(said.lines().count() == 1 && said.ends_with("; tuning via pidfd"), "{said}");
+    let (code, ran, said) = run(&["--via", "bpf"]);
+    assert_eq!((code, ran.as_str(), said.lines().count()), (Some(1), "", 1), "{said}");
+    let (_, doctor, _) = sweetspot(&["tune", "doctor"]);
+    let line = |line: &str| line.starts_with("missing") && line.contains(missing.name);
+    assert!(doctor.lines().any(line), "{doctor}");
+}
+
+#[test]
+fn a_host_with_version_1_of_cgroups_alone_is_tuned_via_pidfd() {
+    without("umount -l $(findmnt -nt cgroup2 -o TARGET | head -1);", "cgroup v2");
+}
+
+#[test]
+fn a_kernel_that_does_not_describe_itself_is_tuned_via_pidfd() {
+    without("mount -t tmpfs none /sys/kernel/btf;", "BTF");
+}
+
+#[test]
+fn a_kernel_that_is_locked_down_is_tuned_via_pidfd() {
+    let lockdown = "mount -t tmpfs none /sys/kernel/security; \
+                    echo 'none integrity [confidentiality]' > /sys/kernel/security/lockdown;";
+    without(lockdown, "lockdown");
+}
+
+#[test]
+fn without_the_rights_a_command_is_tuned_via_pidfd() {
+    without("WRAP='setpriv --inh-caps=-all --bounding-set=-all';", "rights");
+}
+
+#[test]
+fn the_doctor_names_what_is_there_and_what_is_missing() {
+    let complete = probe::examine().iter().all(|finding| finding.there);
+    let (code, words, _) = sweetspot(&["tune", "doctor"]);
+    assert_eq!(code, Some(i32::from(!complete)));
+    assert!(words.lines().any(|line| line.contains("cgroup v2")), "{words}");
+    // Every check has its line, also those that a missing requirement leaves out.
+    for name in probe::LAST_CHECKS {
+        assert!(words.lines().any(|line| line[8..].starts_with(name)), "{name}: {words}");
+    }
+    let (_, quiet, _) = sweetspot(&["tune", "doctor", "-q"]);
+    assert_eq!(quiet, words, "its findings are its result");
+    assert!(words.lines().all(|line| line.chars().count() <= 80), "{words}");
+    let (_, json, _) = sweetspot(&["tune", "doctor", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["bpf"], complete);
+    let findings = json["findings"].as_array().unwrap();
+    assert!(findings.len() >= 6);
+    assert!(findings.iter().all(|f| f["name"].is_string()));
+    // A check that a missing requirement leaves out is neither there nor missing.
+    for finding in findings {
+        let is_last = probe::LAST_CHECKS.iter().any(|name| finding["name"] == *name);
+        assert!(finding["there"].is_boolean() || is_last && finding["there"].is_null());
+    }
+    assert!(probe::LAST_CHECKS.iter().all(|name| findings.iter().any(|f| f["name"] == *name)));
+}
+
+#[test]
+fn what_cannot_be_done_is_said_in_one_line() {
+    let (code, _, said) = sweetspot(&["tune", "run", "--via", "pigeon", "--", "true"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("expected auto, bpf or pidfd"), "{said}");
+    if !possible() {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let policy = scratch.path().join("policy.toml");
+    std::fs::write(&policy, "[[rule]]\ngoal = \"throughput\"\n").unwrap();
+    let daemon = ["tune", "daemon", "--via", "bpf", "--policy", policy.to_str().unwrap()];
+    let (code, _, said) = sweetspot(&[&daemon[..], &["--cgroup", "no/such/cgroup"]].concat());
+    assert_eq!((code, said.lines().count()), (Some(1), 1), "{said}");
+    let named = said.contains("no cgroup /") && said.contains("/no/such/cgroup; name one like");
+    assert!(named, "{said}");
+}
