@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use netlink_packet_core::NLM_F_DUMP;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
-use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::link::{LinkFlags, LinkMessage};
 
 use crate::ethtool::takes_unsplit_datagrams;
 use crate::route::RouteNetlink;
@@ -49,19 +49,8 @@ pub(crate) fn splits_datagrams(local: IpAddr) -> io::Result<bool> {
             device = Some(message.header.index);
         }
     })?;
-    let mut name = None;
-    let links = RouteNetlinkMessage::GetLink(LinkMessage::default());
-    netlink.ask(links, NLM_F_DUMP, &mut |answer| {
-        if let RouteNetlinkMessage::NewLink(link) = answer
-            && Some(link.header.index) == device
-        {
-            name = link.attributes.into_iter().find_map(|attribute| match attribute {
-                LinkAttribute::IfName(own) => Some(own),
-                _ => None,
-            });
-        }
-    })?;
-    name.map_or(Ok(false), |name| Ok(!takes_unsplit_datagrams(&name)?))
+    let Some(device) = device else { return Ok(false) };
+    Ok(!takes_unsplit_datagrams(&netlink.name_of(device)?)?)
 }
 
 /// The address of this end: on a point-to-point device the other attribute has the peer's (`IFA_LOCAL`,

@@ -187,8 +187,13 @@ impl RouteNetlink {
                 });
             }
         })?;
+        self.name_of(found.ok_or(io::ErrorKind::InvalidData)?)
+    }
+
+    /// The name of the device with this number.
+    pub fn name_of(&mut self, index: u32) -> io::Result<String> {
         let mut link = LinkMessage::default();
-        link.header.index = found.ok_or(io::ErrorKind::InvalidData)?;
+        link.header.index = index;
         let name = self.link(link)?.attributes.into_iter().find_map(|attribute| match attribute {
             LinkAttribute::IfName(name) => Some(name),
             _ => None,
