@@ -78,9 +78,9 @@ impl Following {
         fills_with_others: &dyn Fn(&Connection, &Evidence) -> bool,
         seen: &mut HashMap<Key, Earlier>,
     ) -> RecentFlow {
-        let acked = |side: usize| connection.streams[side].counts().acked;
         let side = main_side(connection);
         let stream = &connection.streams[side];
+        let acked = stream.counts().acked;
         let key = (connection.ends, connection.begun, side);
         let before = self.before.get(&key);
         // No packet passed since the last sample: its limit is unchanged.
@@ -103,15 +103,15 @@ impl Following {
             Some(evidence) if before.is_none() => LimitVerdict::new(&limits, &evidence).cause,
             _ => shown.leading(shown.dominant()),
         };
-        let carried = Bytes::new(acked(side) - before.map_or(0, |b| b.acked.min(acked(side))));
+        let carried = Bytes::new(acked - before.map_or(0, |b| b.acked.min(acked)));
         let rate = if time > Duration::ZERO { carried / time } else { Rate::ZERO };
-        seen.insert(key, Earlier { acked: acked(side), limits });
+        seen.insert(key, Earlier { acked, limits });
         RecentFlow {
             source: connection.ends[side],
             destination: connection.ends[1 - side],
             goodput_bps: rate.as_f64(),
             rtt_s: stream.round_trips().latest().map(Duration::as_secs_f64),
-            bytes: acked(side),
+            bytes: acked,
             retransmitted_segments: stream.retransmissions().segments(),
             limited_by,
             share_of_time: crate::limits::rounded(shown.share(limited_by)),

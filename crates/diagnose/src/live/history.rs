@@ -124,7 +124,6 @@ pub struct WindowsSeen {
     pub shrunk_to: Option<Bytes>,
     /// How often it closed.
     pub closed: u64,
-    latest: Option<Bytes>,
     /// Since when it has been closed.
     pub closed_since: Option<Time>,
 }
@@ -135,11 +134,9 @@ impl WindowsSeen {
             self.shrunk_to = Some(self.shrunk_to.map_or(window, |min| min.min(window)));
         }
         self.largest = self.largest.max(window);
-        let closes = window == Bytes::ZERO && self.latest != Some(window);
-        self.closed += u64::from(closes);
-        let since = self.closed_since.unwrap_or(at);
-        self.closed_since = (window == Bytes::ZERO).then_some(since);
-        self.latest = Some(window);
+        let is_closed = window == Bytes::ZERO;
+        self.closed += u64::from(is_closed && self.closed_since.is_none());
+        self.closed_since = is_closed.then(|| self.closed_since.unwrap_or(at));
     }
 }
 

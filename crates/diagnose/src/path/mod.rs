@@ -71,11 +71,20 @@ impl PathEstimate {
 
     /// Takes `together`, the payload per second of all connections on the path while they filled it, for its capacity.
     pub(crate) fn share(&mut self, together: Rate) {
-        let packet = self.segment_bytes + self.header_bytes;
-        let rate = together.scaled(packet as f64 / self.segment_bytes as f64);
+        let rate = together.scaled(1.0 / self.payload_share());
         let how = "the rate of all connections between these hosts together, which filled the path, with their headers";
         self.capacity_bps = Finding::known(rate, rate, rate, how);
-        self.buffer_bytes = buffer(Some(rate), self.waits, packet);
+        self.buffer_bytes = buffer(Some(rate), self.waits, self.packet_bytes());
+    }
+
+    /// The size of a full packet.
+    fn packet_bytes(&self) -> u64 {
+        self.segment_bytes + self.header_bytes
+    }
+
+    /// The part of a full packet that is payload.
+    fn payload_share(&self) -> f64 {
+        self.segment_bytes as f64 / self.packet_bytes().max(1) as f64
     }
 
     /// The path that `stream` took, which delivered `goodput`; over IPv6 if `ipv6`.

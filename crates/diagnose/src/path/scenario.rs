@@ -51,14 +51,8 @@ impl PathEstimate {
         }
     }
 
-    /// The part of a full packet that is payload.
-    fn payload_share(&self) -> f64 {
-        self.segment_bytes as f64 / (self.segment_bytes + self.header_bytes).max(1) as f64
-    }
-
     fn written(&self, title: &str, rate: Rate, rtt: Duration) -> String {
-        let packet =
-            (self.segment_bytes + self.header_bytes).clamp(*PACKETS.start(), *PACKETS.end());
+        let packet = self.packet_bytes().clamp(*PACKETS.start(), *PACKETS.end());
         let (buffer, buffer_how) = self.depth(rate, rtt);
         let loss = self.loss.value().map_or(0.0, |loss| loss.get());
         let access = rate.scaled(10.0).max(MIN_ACCESS);
