@@ -48,7 +48,7 @@ fn packets_per_second(question: &WindowQuestion) -> f64 {
 
 fn duration(question: &WindowQuestion) -> Duration {
     let round_trips = (question.rtt * MEASURED_ROUND_TRIPS).clamp(MIN_MEASURED, MAX_MEASURED);
-    match question.loss.filter(|loss| loss.get() > 0.0) {
+    match question.random_loss() {
         None => round_trips,
         Some(loss) => {
             let seconds = MEASURED_LOSSES / (loss.get() * packets_per_second(question));

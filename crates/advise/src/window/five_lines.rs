@@ -93,8 +93,8 @@ impl WindowAdvice {
 
     /// The congestion control, where losses make it count.
     fn by_whom(&self) -> String {
-        match self.question.loss {
-            Some(loss) if loss.get() > 0.0 => format!(" with {}", self.question.congestion),
+        match self.question.random_loss() {
+            Some(_) => format!(" with {}", self.question.congestion),
             _ => String::new(),
         }
     }
@@ -273,9 +273,9 @@ impl WindowAdvice {
         let is_mice = self.question.cross.is_some_and(|cross| cross.kind == CrossKind::Mice);
         match self.recommended.window {
             Some(window) if window > self.sweet_spot.high => {
-                let why = match self.question.loss {
+                let why = match self.question.random_loss() {
                     _ if is_mice => ", in which mice never give way",
-                    Some(loss) if loss.get() > 0.0 => ", which stalls recoveries",
+                    Some(_) => ", which stalls recoveries",
                     _ => "",
                 };
                 format!("; more than the closed form's sweet spot{why}: {}", self.sweet_spot.high)

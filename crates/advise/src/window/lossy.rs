@@ -51,7 +51,7 @@ impl Situation {
 
     /// The loss, if there is any.
     pub(super) fn loss(&self) -> Option<Probability> {
-        self.question.loss.filter(|loss| loss.get() > 0.0)
+        self.question.random_loss()
     }
 
     fn bounded(

@@ -61,6 +61,11 @@ impl WindowQuestion {
         self.mtu * INITIAL_WINDOW_PACKETS
     }
 
+    /// The share of packets lost at random; `None` if it is unknown or zero.
+    pub fn random_loss(&self) -> Option<Probability> {
+        self.loss.filter(|loss| loss.get() > 0.0)
+    }
+
     /// The payload in a full packet, as a share of it.
     pub fn payload_share(&self) -> f64 {
         (self.mtu - HEADER_BYTES).as_f64() / self.mtu.as_f64()

@@ -72,7 +72,7 @@ impl WindowAdvice {
     /// connections share the path.
     pub fn windows_to_try(&self) -> Option<Vec<Bytes>> {
         let q = &self.question;
-        let is_lossy = q.loss.is_some_and(|loss| loss.get() > 0.0);
+        let is_lossy = q.random_loss().is_some();
         q.buffer.filter(|_| (is_lossy || q.cross.is_some()) && self.connections == 1)?;
         let suffices = self.recommended.window?.min(self.sweet_spot.low);
         let from = (suffices / 2).max(q.payload(q.initial_window())).as_f64();
