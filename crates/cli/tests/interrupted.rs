@@ -107,6 +107,8 @@ fn an_interrupted_measurement_prints_its_results_so_far_or_says_where_they_are()
     let card = String::from_utf8_lossy(&once.stdout);
     assert!(card.starts_with("Path to 127.0.0.1:"), "{card}");
     assert!(card.contains("the measurement was interrupted"), "{card}");
+    let heading = card.lines().next().unwrap_or_default();
+    assert!(heading.ends_with(" and interrupted: the results so far"), "{card}");
     says_so(&watched, &series);
     Ok(())
 }

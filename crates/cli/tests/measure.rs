@@ -125,8 +125,11 @@ fn a_watched_path_is_a_line_per_measurement_and_a_scenario_that_changes() -> Tes
     let lines = fs::read_to_string(&series)?;
     let samples: Vec<Value> = lines.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
     assert_eq!(samples.len(), 2);
-    for sample in &samples {
-        assert!(sample["time"].is_string() && findings_are_whole(sample) >= 5, "{sample}");
+    let said = String::from_utf8(output.stderr)?;
+    for (n, sample) in samples.iter().enumerate() {
+        let time = sample["time"].as_str().ok_or("no time")?;
+        assert!(findings_are_whole(sample) >= 5, "{sample}");
+        assert!(said.contains(&format!("{}, {time}: down: ", n + 1)), "{said}");
     }
     let text = fs::read_to_string(&file)?;
     // The comment on each measurement's time agrees with its result.

@@ -43,6 +43,23 @@ pub fn has_place(option: &str, path: Option<&Path>) -> Result<(), String> {
     }
 }
 
+/// Whether the name of `path`, the file of `option`, has none of another format's suffixes: none at all, or one of
+/// `suffixes`. `expected` says what to give.
+pub fn has_format(
+    option: &str,
+    path: Option<&Path>,
+    suffixes: &[&str],
+    expected: &str,
+) -> Result<(), UsageError> {
+    let Some(path) = path else { return Ok(()) };
+    match path.extension() {
+        Some(suffix) if !suffixes.iter().any(|one| suffix == *one) => {
+            Err(UsageError::new(format!("{option} {}: expected {expected}", path.shown())))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Makes the directory `path` and those above it, if they are missing. `option` names it in the error.
 pub fn make_directory(option: &str, path: &Path) -> Result<(), String> {
     fs::create_dir_all(path).map_err(|error| match error.kind() {

@@ -35,7 +35,8 @@ Examples:
   sweetspot demo --sizing sobas,kernel+bbr,fixed:2MB+reno --out /tmp/mine
   sweetspot demo --json | python3 -m json.tool | less
 
-Exit codes: 0 every variant ran; 1 one failed; 2 the command line is wrong.")]
+Exit codes: 0 every variant ran; 1 one failed; 2 the command line is wrong;
+128 + n signal n ended it.")]
 pub struct DemoArguments {
     /// Path to emulate; the data flow up, so up.rate= limits them: rate=, rtt=, buffer= and the other keys of `emulate --path`, or a named path such as @lte
     #[arg(long, value_name = "SPEC|@NAME", default_value = DEMO_PATH)]

@@ -1,4 +1,3 @@
-use std::ffi::OsStr;
 use std::panic;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -81,12 +80,8 @@ fn refuse_other_suffix(out: &Path) -> Result<(), UsageError> {
             "--out -: the page goes to a file; name one, such as report.html",
         ));
     }
-    let is_html = |suffix: &OsStr| suffix == "html" || suffix == "htm";
-    if out.extension().is_none_or(is_html) {
-        return Ok(());
-    }
-    let words = "expected FILE.html; for pictures, give --svg DIR or --png DIR";
-    Err(UsageError::new(format!("--out {}: {words}", out.shown())))
+    let expected = "FILE.html; for pictures, give --svg DIR or --png DIR";
+    whole_file::has_format("--out", Some(out), &["html", "htm"], expected)
 }
 
 /// The content of every file, by name, and remarks on versions.

@@ -7,9 +7,14 @@ use sweetspot_units::Time;
 
 use super::Ending;
 use sweetspot_program::print::Shown;
+use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::whole_file;
 
 /// Try out a path on a local page, and watch running programs there
+///
+/// On the page, set a path's rate, RTT and buffer, its cross traffic and a window; it simulates a transfer, and draws the
+/// goodput over the window, the queue and the RTT. A second page diagnoses captures and the output of `ss -ti` that you drop or
+/// paste there. With --watch, the first page also draws the files of running programs as they grow.
 ///
 /// The server listens on the loopback address only, and answers only requests with the token in the
 /// page's address. The page loads nothing from elsewhere.
@@ -47,10 +52,11 @@ pub fn run(arguments: UiArguments) -> Ending {
     for path in &arguments.watch {
         whole_file::has_place("--watch", Some(path))?;
     }
+    let watched: Vec<WatchedFile> = arguments.watch.iter().map(WatchedFile::new).collect();
+    watched.iter().try_for_each(has_lines_of_json)?;
     // From here on signals wait to be asked for, on this thread and those it starts.
     let mut interruption = Interruption::hold()?;
     let names: Vec<String> = arguments.watch.iter().map(|path| path.shown().to_string()).collect();
-    let watched = arguments.watch.into_iter().map(WatchedFile::new).collect();
     let server = PageServer::start(arguments.port, watched)?;
     if server.simulates() {
         note!("sweetspot: {WITHOUT_WEBASSEMBLY}");
@@ -69,5 +75,22 @@ pub fn run(arguments: UiArguments) -> Ending {
         if interruption.wait_until(Time::MAX)?.is_some() {
             return Ok(ExitCode::SUCCESS);
         }
+    }
+}
+
+/// Refuses a file whose lines the page could not show; one that is missing or empty may still get some.
+fn has_lines_of_json(watched: &WatchedFile) -> Result<(), UsageError> {
+    let path = watched.path().shown();
+    let refused = |why: String| Err(UsageError::new(format!("--watch {path}: {why}")));
+    let text = match watched.lines(0) {
+        Err(error) => return refused(format!("{error}; name a file that you may read")),
+        Ok(lines) => lines.text,
+    };
+    let first = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    match first.is_empty() || serde_json::from_slice::<serde_json::Value>(first).is_ok_and(|line| line.is_object()) {
+        true => Ok(()),
+        false => refused(
+            "its first line is no JSON object; name a file of --series, tune --events or sweep --out's journal".to_owned(),
+        ),
     }
 }

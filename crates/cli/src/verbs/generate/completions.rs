@@ -7,6 +7,8 @@ use crate::verbs::Ending;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+Create the directory with mkdir -p if it is missing.
+
 Examples:
   sweetspot generate completions bash > \\
       ~/.local/share/bash-completion/completions/sweetspot

@@ -8,6 +8,7 @@ use sweetspot_units::{Bytes, Duration, Significant};
 
 use super::outlook::{Expected, Outlook};
 use sweetspot_program::print::wrapped;
+use sweetspot_program::progress;
 
 /// The width of names, and of a direction's column.
 const NAME: usize = 19;
@@ -17,7 +18,7 @@ pub const UNKNOWN: &str = "unknown";
 
 pub fn print(measured: &Measured, outlook: &Outlook) {
     let report = &measured.report;
-    out!("Path to {}, measured in {}", measured.peer, rounded(measured.took));
+    out!("Path to {}, {}", measured.peer, time_taken(measured));
     let round_trip = &report.round_trip;
     out!("{}", row("base RTT", &[of(&round_trip.base, false)]));
     out!("{}", row("  variation", &[variation(&round_trip.variation)]));
@@ -39,6 +40,12 @@ pub fn print(measured: &Measured, outlook: &Outlook) {
     wrapped(&format!("Both ends sent {} in total; {queue}.", Bytes::new(intrusion.bytes)), "");
     unknown(measured);
     expected(outlook, report.directions.first());
+}
+
+/// How long the measurement took, and whether it is complete.
+pub fn time_taken(measured: &Measured) -> String {
+    let end = progress::stop_code().map_or("", |_| " and interrupted: the results so far");
+    format!("measured in {}{end}", rounded(measured.took))
 }
 
 /// The results of both directions, side by side.
@@ -283,7 +290,8 @@ fn expected(outlook: &Outlook, first: Option<&DirectionReport>) {
         None => "transfer",
     };
     let runs = outlook.runs;
-    wrapped(&format!("Goodput of one TCP {of_what}, mean of {runs} simulations:"), "");
+    let mean = "mean (95 % interval) of";
+    wrapped(&format!("Goodput of one TCP {of_what}, {mean} {runs} simulations:"), "");
     let line = |name: &str, rate: &str, rtt: &str, lost: &str| {
         format!("  {name:<NAME$}{rate:<31} {rtt:>9}  {lost:>7}").trim_end().to_owned()
     };

@@ -59,7 +59,7 @@ and prints the results so far. A second one ends it at once, without results.
 Environment: SWEETSPOT_TICKET holds the ticket, out of other users' sight.
 
 Exit codes: 0 the measurement is complete, or its budget is spent; 1 it failed;
-2 the command line is wrong; or 128 + n if signal n ended it early.";
+2 the command line is wrong; 128 + n signal n ended it early.";
 
 /// Measure the path to a host that runs `sweetspot serve`
 ///
@@ -76,7 +76,7 @@ pub struct MeasureArguments {
     /// Never fill a queue, and so do not measure buffer, queue discipline or delay under load
     #[arg(long)]
     gentle: bool,
-    /// Measure for 15 to 30 seconds (not with --gentle), and print a line for each direction: the rate, the RTT idle and under
+    /// Measure for 15 to 30 seconds, or longer over long or slow paths (not with --gentle), and print a line for each direction: the rate, the RTT idle and under
     /// load, and its grade; for the first also the simulated rate and RTT of CUBIC with a window of the right size, beside the
     /// kernel's
     #[arg(long, conflicts_with_all = ["gentle", "watch"])]
@@ -144,6 +144,7 @@ pub fn run(arguments: MeasureArguments) -> Ending {
     let common = &arguments.common;
     whole_file::has_place("--scenario", common.scenario.as_deref())?;
     whole_file::has_place("--html", common.html.as_deref())?;
+    whole_file::has_format("--html", common.html.as_deref(), &["html", "htm"], "FILE.html")?;
     whole_file::has_place("--series", arguments.series.as_deref())?;
     if let Some((interval, series)) = arguments.watch.zip(arguments.series.as_ref()) {
         arguments.tell_when_interrupted(series);
@@ -228,11 +229,16 @@ fn watched(arguments: &MeasureArguments, interval: Duration, file: &Path) -> End
         }
         let at = now.max(at);
         match measure(&contact, plan.clone(), &mut |_| ControlFlow::Continue(())) {
-            Err(error) => watch::append(file, watch::failed(&error.to_string()))?,
+            Err(error) => {
+                let time = watch::append(file, watch::failed(&error.to_string()))?;
+                if !common.quiet {
+                    err!("{taken}, {time}: not measured: {error}");
+                }
+            }
             Ok(measured) => {
                 series.add(at, &measured);
                 let nothing = outlook::Outlook::of(&Err("not while it is watched".to_owned()));
-                watch::append(file, document::document(&measured, &nothing))?;
+                let time = watch::append(file, document::document(&measured, &nothing))?;
                 if let Some(path) = &common.scenario
                     && !series.samples.is_empty()
                 {
@@ -241,7 +247,7 @@ fn watched(arguments: &MeasureArguments, interval: Duration, file: &Path) -> End
                 }
                 if !common.quiet {
                     let verdict = verdict::verdict(&measured, &nothing);
-                    err!("{taken}: {}", verdict.text());
+                    err!("{taken}, {time}: {}", verdict.text());
                 }
             }
         }

@@ -11,7 +11,7 @@ use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration};
 
 use super::card::{
-    UNKNOWN, assumptions, graded, held, ranged, short, unknown_reasons, variation, way,
+    UNKNOWN, assumptions, graded, held, ranged, short, time_taken, unknown_reasons, variation, way,
 };
 use super::outlook::Outlook;
 use super::verdict::Verdict;
@@ -70,9 +70,9 @@ fn section(title: &str, content: &Markup) -> Markup {
 fn about(measured: &Measured) -> String {
     let intrusion = &measured.report.intrusion;
     format!(
-        "Measured in {} by sweetspot {}. Both ends sent {} in total; the longest observed queue was {}.",
-        short(measured.took),
+        "sweetspot {}, {}. Both ends sent {} in total; the longest observed queue was {}.",
         env!("CARGO_PKG_VERSION"),
+        time_taken(measured),
         Bytes::new(intrusion.bytes),
         short(Duration::from_secs_f64(intrusion.longest_queue_s)),
     )

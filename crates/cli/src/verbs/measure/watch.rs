@@ -48,15 +48,17 @@ impl Series {
     }
 }
 
-/// Appends `line` with the time, and prints it in short.
-pub fn append(path: &Path, mut line: Value) -> Result<(), Box<dyn std::error::Error>> {
-    line["time"] = rfc3339(clock::wall()).into();
+/// Appends `line` with the time, which it returns.
+pub fn append(path: &Path, mut line: Value) -> Result<String, String> {
+    let time = rfc3339(clock::wall()).unwrap_or_else(|| "time unknown".to_owned());
+    line["time"] = time.as_str().into();
     let mut file = OpenOptions::new().append(true).create(true).open(path);
     let written = file.as_mut().map_err(|error| error.to_string()).and_then(|file| {
         // One write, so that a reader never sees half a line of ours.
         file.write_all(format!("{line}\n").as_bytes()).map_err(|error| error.to_string())
     });
-    Ok(written.map_err(|error| format!("{}: {error}", path.shown()))?)
+    written.map_err(|error| format!("{}: {error}", path.shown()))?;
+    Ok(time)
 }
 
 /// A measurement that failed: a time series has a gap there, and says why.

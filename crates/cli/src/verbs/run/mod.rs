@@ -36,7 +36,7 @@ sobas: it measures the path, and holds the window that just fills it.
 
 Exit codes: 0 the run is complete; 1 it failed, or no transfer moved data in the
 measured time; 2 the command line is wrong; 3 no closed form covers the scenario
-(--engine theory).")]
+(--engine theory); 128 + n signal n ended it.")]
 pub struct RunArguments {
     /// A TOML file (man sweetspot-scenario; `-`: standard input), or @NAME of a scenario that comes with the program, such as
     /// @elephants
@@ -222,11 +222,8 @@ fn series_format(path: &Path) -> Result<TableFormat, UsageError> {
 
 /// Refuses a name of another format: the outcome is JSON.
 fn refuse_other_suffix(path: &Path) -> Result<(), UsageError> {
-    if path.extension().is_none_or(|extension| extension == "json") {
-        return Ok(());
-    }
-    let words = "expected FILE.json; for time series as CSV or Parquet, give --series";
-    Err(UsageError::new(format!("--out {}: {words}", path.shown())))
+    let expected = "FILE.json; for time series as CSV or Parquet, give --series";
+    whole_file::has_format("--out", Some(path), &["json"], expected)
 }
 
 /// The recorder of the time series of `scenario`, if one is written; closed forms have none.

@@ -49,7 +49,8 @@ Examples:
   sweetspot sweep @elephants --find-best --set path.buffer=313pkt --seeds 4
 
 Exit codes: 0 every run is complete; 1 one failed; 2 the command line is wrong;
-3 no closed form covers a combination, which is then left out (--engine theory).")]
+3 no closed form covers a combination, which is then left out (--engine theory);
+128 + n signal n ended it.")]
 pub struct SweepArguments {
     #[command(flatten)]
     file: ScenarioFile,
