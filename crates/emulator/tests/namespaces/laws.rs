@@ -2,12 +2,13 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 use std::time::Duration as StdDuration;
 
 use sweetspot_emulator::{Certificate, Emulation, EmulatorError, HostPair, Side};
 use sweetspot_linux::datagrams::{Count, Datagrams};
-use sweetspot_linux::{clock, ethtool, scheduling};
+use sweetspot_linux::{clock, ethtool, event_fd, scheduling};
 use sweetspot_path::{Change, DeliveryTrace, Variation};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -187,6 +188,8 @@ fn super_frames(emulation: &Emulation, size: u64) -> (Datagrams, Datagrams) {
 
 /// The datagrams at `socket` once nothing arrives any more.
 fn arrived(socket: &Datagrams) -> Count {
+    // A busy machine may be late to carry the first.
+    event_fd::wait_readable(&[socket.as_fd()], clock::now() + Duration::from_secs(30)).unwrap();
     let mut all = Count::default();
     let mut last = clock::now();
     while clock::now().since(last) < Duration::from_millis(500) {
