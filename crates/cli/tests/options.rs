@@ -96,6 +96,7 @@ const WRONG: &[(&str, &str)] = &[
     ("serve --listen nonsense", "expected ADDRESS:PORT"),
     ("diagnose nonsense", "expected HOST:PORT"),
     ("tune attach nonsense", "expected a process number"),
+    ("tune run --events - -- true", "expected a file"),
     ("advise window --path nonsense", "is not key=value"),
     ("serve invite --clients c --dir d --to host:0 ann", "--to \"host:0\": expected a host"),
     ("serve --lifetime 0s", "expected 1 s or more"),
@@ -348,4 +349,21 @@ fn a_server_with_one_ticket_keeps_an_audit_log_and_counts() {
     assert_eq!(events, ["transfer begins", "file", "transfer ends"]);
     assert_eq!(lines[1]["blake3"], blake3::hash(&[7; 5000]).to_string());
     assert!(lines[0]["client"].is_null());
+}
+
+/// The exit codes are the shell's (POSIX, 2.8.2).
+#[test]
+fn a_tuned_command_ends_as_in_a_shell_and_is_told_if_nothing_was_tuned() {
+    for (command, code, words) in [
+        ("true", 0, "no connection was tuned"),
+        ("/etc/passwd", 126, "cannot run /etc/passwd"),
+        ("no-such-program", 127, "is it installed and in PATH?"),
+    ] {
+        let line = ["tune", "run", "-v", "--via", "pidfd", "--", command];
+        let output = Command::new(SWEETSPOT).args(line).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        // After the mechanism's.
+        assert!(said.lines().count() == 2 && said.contains(words), "{said}");
+    }
 }

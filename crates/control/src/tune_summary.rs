@@ -119,7 +119,7 @@ impl TuneSummary {
                 [connection.limited, connection.held].map(|span| span.until(end_s));
             let what = match (limited > 0.0, held > 0.0) {
                 (false, _) => "never limited".to_owned(),
-                (true, false) => format!("limited for {}", seconds(limited)),
+                (true, false) => format!("limited for {}, never held", seconds(limited)),
                 (true, true) => {
                     format!("limited for {}, held for {}", seconds(limited), seconds(held))
                 }
@@ -196,6 +196,6 @@ mod tests {
         let lines = many.lines(0.0, 2.0);
         assert_eq!(lines.len(), 1 + MAX_LISTED + 1);
         assert_eq!(lines.last().unwrap(), "  and 2 more");
-        assert!(lines[1].ends_with(": limited for 1 s, last window 9 kB"), "{lines:?}");
+        assert!(lines[1].ends_with(": limited for 1 s, never held, last window 9 kB"), "{lines:?}");
     }
 }

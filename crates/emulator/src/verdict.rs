@@ -82,10 +82,10 @@ struct Limit {
 }
 
 impl Limit {
-    /// This limit, but at least `min`, which real hosts do not notice.
+    /// This limit, but at least `min`, the least that a real host notices.
     fn at_least(self, min: Duration) -> Limit {
         match self.time < min {
-            true => Limit { time: min, origin: "which real hosts do not notice" },
+            true => Limit { time: min, origin: "the least that a real host notices" },
             false => self,
         }
     }

@@ -259,8 +259,7 @@ fn advice(step: &PaceStep, minimum_rtt: Option<Duration>) -> String {
     let Some((pace, rtt)) = pace.zip(minimum_rtt) else { return why.clone() };
     let buffer = buffer_for(pace, rtt);
     format!(
-        "{why}; SO_MAX_PACING_RATE of {pace} would empty it, and SO_SNDBUF of {buffer} hold what is \
-         then in flight"
+        "{why}; SO_MAX_PACING_RATE = {pace} would empty it, and SO_SNDBUF = {buffer} would hold the data in flight"
     )
 }
 

@@ -36,7 +36,7 @@ Examples:
   sweetspot demo --json | python3 -m json.tool | less
 
 Exit codes: 0 every variant ran; 1 one failed; 2 the command line is wrong;
-128 + n signal n ended it.")]
+128+N signal N ended it.")]
 pub struct DemoArguments {
     /// Path to emulate; the data flow up, so up.rate= limits them: rate=, rtt=, buffer= and the other keys of `emulate --path`, or a named path such as @lte
     #[arg(long, value_name = "SPEC|@NAME", default_value = DEMO_PATH)]

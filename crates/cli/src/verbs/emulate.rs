@@ -50,9 +50,9 @@ The certificate says TRUST if all of this held, in each direction:
 The exit code does not depend on it; for scripts, --certificate writes
 \"verdict\": {\"trust\": true, \"reasons\": []}; trust is null if nothing crossed.
 
-Exit codes: that of COMMAND, or 128 + n if signal n ended it; 1 the path could
-not be emulated; 2 the command line is wrong; 127 COMMAND or the far command was
-not found.";
+Exit codes: 1 the path could not be emulated; 2 the command line is wrong;
+128+N signal N ended COMMAND; 127 COMMAND or the far command was not found. Any
+other code is COMMAND's own.";
 
 /// Run a command across an emulated path between two namespaces
 ///
@@ -272,12 +272,17 @@ fn run_across(path: &HopChain, arguments: &EmulateArguments) -> Fallible<u8> {
 /// Runs the self-test and prints its result.
 fn test_machine(arguments: &EmulateArguments) -> Fallible<u8> {
     note!(
-        "Trying rates on a path of 20 ms with one BDP of buffer; this takes half a minute. A rate passes if one of two tries does."
+        "Trying rates on a path of 20 ms with one BDP of buffer, for half a minute. They double until two in a row fail; then the \
+         gap is halved. A rate fails if two tries do; if its double passes, another program had disturbed them."
     );
     let mut last = None;
     let found = self_test(&mut |trial| {
         let again = if last.replace(trial.rate) == Some(trial.rate) { ", second try" } else { "" };
-        let verdict = if trial.truthful { "trust" } else { "do not trust" };
+        let verdict = match trial.truthful {
+            true => "trust",
+            false if trial.is_only_underloaded() => "not tested",
+            false => "do not trust",
+        };
         err!("  {:>12}  p99 late {:>8}  {verdict}{again}", trial.rate, trial.p99_lateness);
         trial.reasons.iter().for_each(|reason| err!("                because {reason}"));
     })?;

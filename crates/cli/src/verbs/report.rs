@@ -24,7 +24,7 @@ Examples:
   sweetspot report sweep.json --theme print --svg pictures
 
 Exit codes: 0 the page is written; 1 a file could not be read or written; 2 the
-command line is wrong.")]
+command line is wrong; 128+N signal N ended it.")]
 pub struct ReportArguments {
     /// Files of run --out or --series (curves only, without the path's rate, buffer and title), sweep --out (JSON, CSV or
     /// Parquet), demo (outcome.json), send or serve --series; `-` reads JSON from standard input; two files of runs or

@@ -308,10 +308,12 @@ fn a_policy_that_changes_is_followed_and_one_that_cannot_be_read_is_not() {
     change("memory = 7\n");
     wait_for("a word", || said().contains("the previous policy stays in force").then_some(()));
     assert!(clamp(&host.socket) <= MEMORY);
+    std::fs::remove_file(scratch.path().join("policy.toml")).unwrap();
+    wait_for("its loss", || said().contains("policy.toml is gone; the previous").then_some(()));
     change("[[rule]]\ngoal = \"leave\"\n");
     wait_for("the end of the limit", || (clamp(&host.socket) > MEMORY).then_some(()));
     change("memory = 8\n");
-    let is_said_again = || said().matches("the previous policy stays in force").count() == 2;
+    let is_said_again = || said().matches("the previous policy stays in force").count() == 3;
     wait_for("the same word", || is_said_again().then_some(()));
     assert!(is_lifted(&host.socket, MEMORY));
     change("memory = \"200kB\"\n[[rule]]\ngoal = \"throughput\"\n");
@@ -367,7 +369,7 @@ fn a_second_daemon_and_a_cgroup_that_vanishes_are_said_in_a_line() {
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), &output.stdout[..]), (Some(0), &b"it runs\n"[..]), "{said}");
-    assert!(said.lines().count() == 1 && said.contains("and tunes this command"), "{said}");
+    assert!(said.lines().count() == 1 && said.contains("decides about this command"), "{said}");
     cgroup.0.dissolve().unwrap();
     let (code, said) = ended(first);
     // After the line with which it began.

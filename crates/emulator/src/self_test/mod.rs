@@ -64,9 +64,18 @@ pub struct RateTrial {
     pub truthful: bool,
     /// The reasons against it; empty if it was truthful.
     pub reasons: Vec<String>,
+    /// Whether the load was too low to test the rate; one of the reasons.
+    pub underloaded: bool,
     /// The lateness that 99 % of the releases did not exceed.
     #[serde(rename = "p99_lateness_s", serialize_with = "seconds")]
     pub p99_lateness: Duration,
+}
+
+impl RateTrial {
+    /// Whether nothing but the load failed: the emulation itself showed no fault.
+    pub fn is_only_underloaded(&self) -> bool {
+        self.underloaded && self.reasons.len() == 1
+    }
 }
 
 /// Tests the machine, which should be idle, and calls `progress` after each trial. Takes about half a minute. It must
@@ -130,11 +139,14 @@ fn try_rate(rate: Rate) -> Result<RateTrial> {
 pub fn rehearse(path: &PathSpec) -> Result<RateTrial> {
     let certificate = load::carry(path, TRIAL_TIME)?;
     let mut reasons = certificate.verdict.reasons.clone();
-    reasons.extend(underload(&certificate));
+    let underload = underload(&certificate);
+    let underloaded = underload.is_some();
+    reasons.extend(underload);
     Ok(RateTrial {
         rate: path.up.rate,
         truthful: reasons.is_empty(),
         reasons,
+        underloaded,
         p99_lateness: certificate.p99_lateness(),
     })
 }
@@ -145,7 +157,7 @@ fn underload(certificate: &Certificate) -> Option<String> {
     (backlogged < MIN_BACKLOGGED_SHARE).then(|| {
         let offered = certificate.up.bytes_in / certificate.duration;
         format!(
-            "up: the load, {offered}, kept the bottleneck backlogged for {:.0} % of the time, and a test needs {:.0} %",
+            "this machine's load of {offered} kept the bottleneck backlogged for {:.0} % of the time, and a test needs {:.0} %",
             backlogged * 100.0,
             MIN_BACKLOGGED_SHARE * 100.0
         )
@@ -173,6 +185,7 @@ mod tests {
             rate: Rate::from_mbit_per_second(mbit),
             truthful: reasons.is_empty(),
             reasons: reasons.iter().map(|reason| (*reason).to_string()).collect(),
+            underloaded: false,
             p99_lateness: Duration::ZERO,
         };
         let no_error = DelayError {

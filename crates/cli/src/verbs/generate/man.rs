@@ -314,8 +314,10 @@ fn environment(page: &mut Roff, command: &clap::Command, help: &Help, verb: &[St
             "The default of an option; write hyphens as underscores. Flags take true or false.";
         entry(own, words.to_owned());
     }
-    for common in settings::COMMON {
-        entry(settings::variable(&[], common), format!("The default of --{common} of every verb."));
+    let has = |long: &str| command.get_arguments().any(|option| option.get_long() == Some(long));
+    for common in settings::COMMON.into_iter().filter(|common| verb.is_empty() || has(common)) {
+        let words = format!("The default of --{common} of every verb that has it.");
+        entry(settings::variable(&[], common), words);
     }
     entry(
         settings::CONFIG_VARIABLE.to_owned(),

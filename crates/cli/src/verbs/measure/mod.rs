@@ -59,7 +59,7 @@ and prints the results so far. A second one ends it at once, without results.
 Environment: SWEETSPOT_TICKET holds the ticket, out of other users' sight.
 
 Exit codes: 0 the measurement is complete, or its budget is spent; 1 it failed;
-2 the command line is wrong; 128 + n signal n ended it early.";
+2 the command line is wrong; 128+N signal N ended it early.";
 
 /// Measure the path to a host that runs `sweetspot serve`
 ///

@@ -36,7 +36,7 @@ sobas: it measures the path, and holds the window that just fills it.
 
 Exit codes: 0 the run is complete; 1 it failed, or no transfer moved data in the
 measured time; 2 the command line is wrong; 3 no closed form covers the scenario
-(--engine theory); 128 + n signal n ended it.")]
+(--engine theory); 128+N signal N ended it.")]
 pub struct RunArguments {
     /// A TOML file (man sweetspot-scenario; `-`: standard input), or @NAME of a scenario that comes with the program, such as
     /// @elephants

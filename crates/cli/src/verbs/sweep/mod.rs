@@ -50,7 +50,7 @@ Examples:
 
 Exit codes: 0 every run is complete; 1 one failed; 2 the command line is wrong;
 3 no closed form covers a combination, which is then left out (--engine theory);
-128 + n signal n ended it.")]
+128+N signal N ended it.")]
 pub struct SweepArguments {
     #[command(flatten)]
     file: ScenarioFile,

@@ -19,7 +19,10 @@ use crate::verbs::{Ending, Fallible};
 Examples:
   sweetspot tune attach 4711
   sweetspot tune attach 4711 --peer 192.0.2.7:443
-  sweetspot tune attach 4711 --send --events events.jsonl")]
+  sweetspot tune attach 4711 --send --events events.jsonl
+
+Exit codes: 0 the process has ended, or a signal ended tuning; 1 tuning could not
+start; 2 the command line is wrong.")]
 pub struct TuneAttachArguments {
     #[command(flatten)]
     common: Common,
@@ -77,9 +80,9 @@ fn guarded(
     let mut journal = arguments.common.journal()?;
     let options = arguments.common.options()?;
     let peers = arguments.peer.as_ref().map_or(Vec::new(), |ends| ends.addresses().to_vec());
-    let mut any = vec![process];
+    let mut any = vec![(process, "the process has ended")];
     if let Some(other) = arguments.until {
-        any.push(find(other)?);
+        any.push((find(other)?, "the process of --until has ended"));
     }
     let until = Until::AnyEnds(any);
     let (root, goal) = (arguments.pid, arguments.goal.goal);
@@ -95,7 +98,9 @@ fn guarded(
             steer(&mut tuner, &mut supervisor, &mut journal, &until)
         }
     };
-    Ok(code?)
+    let code = code?;
+    journal.summarise();
+    Ok(code)
 }
 
 /// `Ok` if the sockets of `process` can be duplicated; otherwise there is nothing to tune.

@@ -27,11 +27,11 @@ A policy:
   metrics = \"127.0.0.1:9477\"    # Prometheus; loopback only
   dry_run = false
 
-  # The first rule whose keys all match a connection decides; a rule with
-  # only a goal, which each rule needs, matches every connection.
+  # Every rule needs a goal. The first rule whose other keys all match a
+  # connection decides; a rule without other keys matches every connection.
   # Connections that no rule matches are left alone.
   [[rule]]
-  programs = [\"restic\", \"rsync\"]
+  programs = [\"restic\", \"rsync\"]    # names that `ps -o comm` shows
   users = [\"backup\"]            # names or numbers
   goal = \"less-than-best-effort\"
 
@@ -131,20 +131,35 @@ struct PolicyFile<'a> {
     path: &'a Path,
     /// The file's state when it was read, if it existed.
     seen: Option<(SystemTime, u64)>,
+    /// How often in a row it was missing since.
+    missing: u32,
 }
+
+/// A file that is replaced is missing at one poll at most.
+const MISSING_POLLS: u32 = 2;
 
 impl PolicyFile<'_> {
     fn new(path: &Path) -> PolicyFile<'_> {
-        PolicyFile { path, seen: stamp(path) }
+        PolicyFile { path, seen: stamp(path), missing: 0 }
     }
 
     /// The new policy, if the file has changed. If it cannot be read, the old policy stays and an error is logged.
     fn poll(&mut self) -> Option<Policy> {
         let now = stamp(self.path);
-        // One that is gone for a moment is being replaced.
-        if now.is_none() || now == self.seen {
+        if now == self.seen {
+            // One that is gone for a moment is being replaced.
+            self.missing = 0;
             return None;
         }
+        if now.is_none() {
+            self.missing += 1;
+            if self.missing == MISSING_POLLS {
+                let path = self.path.shown();
+                err!("sweetspot: {path} is gone; the previous policy stays in force");
+            }
+            return None;
+        }
+        self.missing = 0;
         self.seen = now;
         match read(self.path) {
             Ok(policy) => {

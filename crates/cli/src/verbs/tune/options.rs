@@ -1,5 +1,5 @@
 use std::fs::File;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -24,7 +24,7 @@ pub struct Common {
     dry_run: bool,
 
     /// Append every action to FILE, one JSON object per line, with each change of a limit
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = events_file)]
     events: Option<PathBuf>,
 
     /// Serve Prometheus metrics at this loopback address, such as 127.0.0.1:9477
@@ -63,6 +63,14 @@ pub struct GoalOption {
     pub goal: Goal,
 }
 
+/// Standard output is the command's own.
+fn events_file(text: &str) -> Result<PathBuf, &'static str> {
+    match text {
+        "-" => Err("expected a file; ./- names one that is called -"),
+        _ => Ok(text.into()),
+    }
+}
+
 /// The mechanism that samples connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Via {
@@ -93,6 +101,8 @@ pub struct EventLog {
     quiet: bool,
     verbose: bool,
     dry_run: bool,
+    /// Whether uploads are tuned, too.
+    sends: bool,
     /// Whether an adjustment was not shown.
     hides_changes: bool,
     summary: TuneSummary,
@@ -190,7 +200,18 @@ impl Common {
         let (summary, begun) = (TuneSummary::default(), clock::wall());
         let (quiet, verbose) = (self.quiet, self.verbose);
         let (dry_run, hides_changes) = (false, false);
-        Ok(EventLog { file, exporter, quiet, verbose, dry_run, hides_changes, summary, begun })
+        let sends = self.send;
+        Ok(EventLog {
+            file,
+            exporter,
+            quiet,
+            verbose,
+            dry_run,
+            sends,
+            hides_changes,
+            summary,
+            begun,
+        })
     }
 }
 
@@ -211,10 +232,19 @@ impl EventLog {
         }
     }
 
-    /// Prints the effect of tuning on each connection, unless none was tuned.
+    /// Prints the effect of tuning on each connection; that there was none only to a reader, as a wrapper of other programs is
+    /// silent in scripts.
     pub fn summarise(&self) {
         let count = self.summary.connections();
-        if self.quiet || count == 0 {
+        if self.quiet {
+            return;
+        }
+        if count == 0 {
+            if !self.verbose && !std::io::stderr().is_terminal() {
+                return;
+            }
+            let uploads = if self.sends { "" } else { ", and uploads need --send" };
+            err!("sweetspot: no connection was tuned: short transfers are left alone{uploads}");
             return;
         }
         if self.dry_run {

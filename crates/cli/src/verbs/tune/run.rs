@@ -1,3 +1,4 @@
+use std::io;
 use std::process::{Command, ExitCode};
 
 use sweetspot_kernel::KernelError;
@@ -10,7 +11,8 @@ use super::steer::{Until, steer};
 use super::under_guard;
 use crate::verbs::{Ending, Fallible};
 
-/// A shell's exit code for a command that does not exist.
+/// A shell's exit codes for a command that cannot be executed, and for one that does not exist.
+const NOT_EXECUTABLE: u8 = 126;
 const COMMAND_NOT_FOUND: u8 = 127;
 
 /// Run a command, and tune its connections and its children's
@@ -24,7 +26,8 @@ Examples:
   sweetspot tune run --send -- rsync -a data/ host:/backup
 
 Exit codes: 0 COMMAND succeeded; 1 tuning could not start; 2 the command line is
-wrong; 127 COMMAND was not found. Any other code is COMMAND's own.")]
+wrong; 126 COMMAND cannot be executed; 127 COMMAND was not found. Any other code
+is COMMAND's own.")]
 pub struct TuneRunArguments {
     #[command(flatten)]
     common: Common,
@@ -40,8 +43,10 @@ pub fn run(arguments: TuneRunArguments) -> Ending {
     let inside = match arguments.common.inside(Via::Auto, Inside::own_cgroup) {
         // Its programs see this command, too.
         Err(KernelError::Busy { program, .. }) if !arguments.common.names_a_way() => {
+            let other = format!("another tuner is attached here (BPF program {program})");
             err!(
-                "sweetspot: another tuner is active here (BPF program {program}), and tunes this command"
+                "sweetspot: {other} and decides about this command, so this one leaves it alone and its options have no effect; \
+                 if the other's policy does not match the command or it is a dry run, add --via pidfd"
             );
             return run_alone(&arguments.command).map(ExitCode::from);
         }
@@ -57,13 +62,13 @@ pub fn run(arguments: TuneRunArguments) -> Ending {
 fn run_alone(command: &[String]) -> Fallible<u8> {
     let mut supervisor = Supervisor::new()?;
     match start(command, None)? {
-        Some(command) => Ok(supervisor.wait_for(command)?),
-        None => Ok(COMMAND_NOT_FOUND),
+        Ok(command) => Ok(supervisor.wait_for(command)?),
+        Err(code) => Ok(code),
     }
 }
 
-/// Starts `command` in the tuned cgroup and returns its process id, or reports that there is no such program.
-fn start(command: &[String], inside: Option<&Inside>) -> Fallible<Option<u32>> {
+/// Starts `command` in the tuned cgroup and returns its process id, or says why it cannot run and returns the exit code.
+fn start(command: &[String], inside: Option<&Inside>) -> Fallible<Result<u32, u8>> {
     let (program, rest) = command.split_first().ok_or("no command was given")?;
     let mut command = Command::new(program);
     signals::unblock_on_exec(command.args(rest));
@@ -71,10 +76,14 @@ fn start(command: &[String], inside: Option<&Inside>) -> Fallible<Option<u32>> {
         inside.cgroup().enter_on_exec(&mut command)?;
     }
     match command.spawn() {
-        Ok(child) => Ok(Some(child.id())),
+        Ok(child) => Ok(Ok(child.id())),
         Err(error) => {
-            err!("sweetspot: cannot run {program}: {error}; is it installed and in PATH?");
-            Ok(None)
+            let (code, next) = match error.kind() {
+                io::ErrorKind::NotFound => (COMMAND_NOT_FOUND, "is it installed and in PATH?"),
+                _ => (NOT_EXECUTABLE, "name a program that you may execute"),
+            };
+            err!("sweetspot: cannot run {program}: {error}; {next}");
+            Ok(Err(code))
         }
     }
 }
@@ -87,8 +96,9 @@ fn guarded(
 ) -> Fallible<u8> {
     let mut journal = arguments.common.journal()?;
     let options = arguments.common.options()?;
-    let Some(command) = start(&arguments.command, inside.as_ref())? else {
-        return Ok(COMMAND_NOT_FOUND);
+    let command = match start(&arguments.command, inside.as_ref())? {
+        Ok(command) => command,
+        Err(code) => return Ok(code),
     };
     let goal = arguments.goal.goal;
     match inside {

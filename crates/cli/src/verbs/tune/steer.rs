@@ -11,8 +11,8 @@ use super::options::EventLog;
 pub enum Until {
     /// When the command with this process id ends; signals are passed on to it.
     CommandEnds(u32),
-    /// When one of these processes, which are not our children, ends, or a signal comes.
-    AnyEnds(Vec<ProcessHandle>),
+    /// When one of these processes, which are not our children, ends, or a signal comes; each with the reason to give.
+    AnyEnds(Vec<(ProcessHandle, &'static str)>),
     /// When a signal comes.
     Signal,
 }
@@ -112,8 +112,9 @@ fn ends(until: &Until, event: Option<ProcessEvent>) -> Option<(u8, &'static str)
         (_, Some(ProcessEvent::Signal(_) | ProcessEvent::TerminalSignal(_))) => {
             Some((0, "tuning ends"))
         }
-        (Until::AnyEnds(any), _) if any.iter().any(ProcessHandle::has_ended) => {
-            Some((0, "the process has ended"))
+        (Until::AnyEnds(any), _) => {
+            let ended = any.iter().find(|(process, _)| process.has_ended());
+            ended.map(|(_, why)| (0, *why))
         }
         _ => None,
     }
