@@ -136,7 +136,7 @@ fn what_is_wrong_is_said_in_one_line() {
         "--certificate /: that is a directory",
     );
     if may_emulate() {
-        wrong(&["--path", PATH, "--", "no-such-program"], 127, "cannot run \"no-such-program\"");
+        wrong(&["--path", PATH, "--", "no-such-program"], 127, "cannot run no-such-program");
         let nowhere = ["--quiet", "--certificate", "/nowhere/c", "--path", PATH, "--", "true"];
         wrong(&nowhere, 1, "--certificate /nowhere/c");
         let missing =

@@ -3,9 +3,12 @@
 
 use std::process::ExitCode;
 
+pub use failed_command::failed_command;
+
 pub mod build;
 pub mod bundled;
 pub mod engine;
+mod failed_command;
 mod fold;
 pub mod fold_help;
 mod fold_table;

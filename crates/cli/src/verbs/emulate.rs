@@ -10,6 +10,7 @@ use sweetspot_scenario::{HopChain, Scenario};
 use sweetspot_units::{Duration, Rate};
 
 use super::{Ending, Fallible};
+use sweetspot_program::failed_command;
 use sweetspot_program::path_option;
 use sweetspot_program::print::{Shown, wrapped};
 use sweetspot_program::text_file;
@@ -51,8 +52,8 @@ The exit code does not depend on it; for scripts, --certificate writes
 \"verdict\": {\"trust\": true, \"reasons\": []}; trust is null if nothing crossed.
 
 Exit codes: 1 the path could not be emulated; 2 the command line is wrong;
-128+N signal N ended COMMAND; 127 COMMAND or the far command was not found. Any
-other code is COMMAND's own.";
+128+N signal N ended COMMAND; 126 COMMAND cannot be executed; 127 COMMAND or the
+far command was not found. Any other code is COMMAND's own.";
 
 /// Run a command across an emulated path between two namespaces
 ///
@@ -148,10 +149,12 @@ pub fn run(arguments: EmulateArguments) -> Ending {
     let code = isolate(|| match story() {
         Ok(code) => code,
         Err(error) => {
-            err!("sweetspot: {error}");
-            if let Some(EmulatorError::Command { .. }) = error.downcast_ref() {
-                COMMAND_NOT_FOUND
+            if let Some(EmulatorError::Command { program, source }) = error.downcast_ref() {
+                let (code, message) = failed_command(program, source);
+                err!("sweetspot: {message}");
+                code
             } else {
+                err!("sweetspot: {error}");
                 1
             }
         }

@@ -7,14 +7,15 @@ use crate::verbs::Ending;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Create the directory with mkdir -p if it is missing.
-
 Examples:
+  mkdir -p ~/.local/share/bash-completion/completions
   sweetspot generate completions bash > \\
       ~/.local/share/bash-completion/completions/sweetspot
+  mkdir -p ~/.zfunc
   sweetspot generate completions zsh > \\
       ~/.zfunc/_sweetspot
       (with fpath+=(~/.zfunc) before compinit in ~/.zshrc)
+  mkdir -p ~/.config/fish/completions
   sweetspot generate completions fish > \\
       ~/.config/fish/completions/sweetspot.fish")]
 pub struct GenerateCompletionsArguments {

@@ -219,7 +219,7 @@ struct Code {
     verbs: &'static [&'static str],
 }
 
-const CODES: [Code; 6] = [
+const CODES: [Code; 7] = [
     Code { code: "0", meaning: "success", verbs: &[] },
     Code {
         code: "1",
@@ -241,6 +241,7 @@ const CODES: [Code; 6] = [
         meaning: "some files failed, as in rsync(1)",
         verbs: &["copy", "send", "receive", "serve"],
     },
+    Code { code: "126", meaning: "the command cannot be executed", verbs: &COMMANDS },
     Code { code: "127", meaning: "the command was not found", verbs: &COMMANDS },
 ];
 

@@ -21,8 +21,8 @@ Examples:
   sweetspot tune attach 4711 --peer 192.0.2.7:443
   sweetspot tune attach 4711 --send --events events.jsonl
 
-Exit codes: 0 the process has ended, or a signal ended tuning; 1 tuning could not
-start; 2 the command line is wrong.")]
+Exit codes: 0 the process has ended, or a signal ended tuning; 1 tuning could
+not start; 2 the command line is wrong.")]
 pub struct TuneAttachArguments {
     #[command(flatten)]
     common: Common,

@@ -1,4 +1,3 @@
-use std::io;
 use std::process::{Command, ExitCode};
 
 use sweetspot_kernel::KernelError;
@@ -10,10 +9,7 @@ use super::options::{Common, EventLog, GoalOption, Via};
 use super::steer::{Until, steer};
 use super::under_guard;
 use crate::verbs::{Ending, Fallible};
-
-/// A shell's exit codes for a command that cannot be executed, and for one that does not exist.
-const NOT_EXECUTABLE: u8 = 126;
-const COMMAND_NOT_FOUND: u8 = 127;
+use sweetspot_program::failed_command;
 
 /// Run a command, and tune its connections and its children's
 ///
@@ -78,11 +74,8 @@ fn start(command: &[String], inside: Option<&Inside>) -> Fallible<Result<u32, u8
     match command.spawn() {
         Ok(child) => Ok(Ok(child.id())),
         Err(error) => {
-            let (code, next) = match error.kind() {
-                io::ErrorKind::NotFound => (COMMAND_NOT_FOUND, "is it installed and in PATH?"),
-                _ => (NOT_EXECUTABLE, "name a program that you may execute"),
-            };
-            err!("sweetspot: cannot run {program}: {error}; {next}");
+            let (code, message) = failed_command(program, &error);
+            err!("sweetspot: {message}");
             Ok(Err(code))
         }
     }

@@ -1,0 +1,16 @@
+//! A command that could not be started.
+
+use std::io;
+use std::path::Path;
+
+use crate::print::Shown;
+
+/// The exit code that a shell gives for it (POSIX, Shell Command Language, 2.8.2), and the message: the name, the reason and the
+/// next step.
+pub fn failed_command(program: &str, error: &io::Error) -> (u8, String) {
+    let (code, next) = match error.kind() {
+        io::ErrorKind::NotFound => (127, "is it installed and in PATH?"),
+        _ => (126, "name a program that you may execute"),
+    };
+    (code, format!("cannot run {}: {error}; {next}", Path::new(program).shown()))
+}
