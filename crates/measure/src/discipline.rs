@@ -57,8 +57,7 @@ pub enum UnknownDiscipline {
     NoneBesideDrops,
     /// An active queue management would have dropped the same packets.
     #[error(
-        "{} or an active queue management that stayed hidden: {aqm} would drop alike here, because the buffer fills before \
-         it acts",
+        "{}, or an AQM that did not act: {aqm} would show the same drops here, because the buffer fills before it acts",
         Discipline::DropTail.name()
     )]
     LooksAlike {

@@ -4,9 +4,10 @@ use std::fmt::Display;
 
 use sweetspot_measure::{DelayUnderLoad, Direction, DirectionReport, Discipline, Finding, Grade};
 use sweetspot_transfer::Measured;
-use sweetspot_units::{Bytes, Duration, Significant};
+use sweetspot_units::{Bytes, Duration};
 
-use super::outlook::{Expected, Outlook};
+use super::outlook::{Expected, Outlook, WINDOW_RATIO};
+use super::verdict::why_wide;
 use sweetspot_program::print::wrapped;
 use sweetspot_program::progress;
 
@@ -177,7 +178,7 @@ fn loads(directions: &[DirectionReport]) -> [String; 5] {
     };
     let unknown = || UNKNOWN.to_owned();
     [
-        each("TCP under load", &|load| load.congestion.clone()),
+        each("congestion control", &|load| load.congestion.clone()),
         each("  goodput", &|load| load.goodput.value().map_or_else(unknown, short)),
         each("  median RTT", &|load| of(&load.round_trip, false)),
         each("  round trips/min", &|load| {
@@ -306,13 +307,28 @@ fn expected(outlook: &Outlook, first: Option<&DirectionReport>) {
         lines.push(of(&held(e, window), e));
     }
     out!("{}", lines.join("\n"));
-    if !outlook.assumed.is_empty() {
-        wrapped(&assumptions(outlook), "");
+    for note in notes(outlook, first) {
+        wrapped(&note, "");
     }
 }
 
+/// What simulated rates mean, sentence by sentence; `first` is the direction that they are for.
+pub fn notes(outlook: &Outlook, first: Option<&DirectionReport>) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some((window, held)) = outlook.window_bytes.zip(outlook.window.as_ref()) {
+        let window = Bytes::new(window);
+        notes.push(format!("{window} is {WINDOW_RATIO} times rate x RTT, which fills the path."));
+        let lost = first.is_some_and(|direction| direction.loss.lost > 0);
+        notes.extend(why_wide(held, lost).map(str::to_owned));
+    }
+    if !outlook.assumed.is_empty() {
+        notes.push(assumptions(outlook));
+    }
+    notes
+}
+
 /// The assumptions behind simulated rates, as a sentence.
-pub fn assumptions(outlook: &Outlook) -> String {
+fn assumptions(outlook: &Outlook) -> String {
     let lower = if outlook.is_upper_bound { " Random loss would lower these rates." } else { "" };
     format!("Not measured, and assumed: {}.{lower}", outlook.assumed.join("; "))
 }
@@ -326,7 +342,7 @@ pub fn held(expected: &Expected, window: u64) -> String {
 pub fn ranged(expected: &Expected, outlook: &Outlook) -> String {
     let [mean, low, high] =
         [expected.goodput_bps, expected.goodput_low_bps, expected.goodput_high_bps]
-            .map(|bps| Significant::<3>(bps / 1e6).to_string());
+            .map(|bps| short(bps / 1e6));
     match (outlook.is_upper_bound, low == high) {
         (true, _) => format!("at most {mean} Mbit/s"),
         (false, true) => format!("{mean} Mbit/s"),

@@ -17,7 +17,7 @@ const DURATION: Duration = Duration::from_secs(15);
 const WARMUP: Duration = Duration::from_secs(5);
 const MAX_PACKETS: f64 = 2e6;
 /// The window that fills the path with a short queue, over the bandwidth-delay product.
-const WINDOW_RATIO: f64 = 1.05;
+pub const WINDOW_RATIO: f64 = 1.05;
 
 /// A simulation may be below the measurement by this factor, as in the diagnosis of a capture.
 const REFUTED_RATIO: f64 = 1.5;

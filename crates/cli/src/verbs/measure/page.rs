@@ -11,7 +11,7 @@ use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration};
 
 use super::card::{
-    UNKNOWN, assumptions, graded, held, ranged, short, time_taken, unknown_reasons, variation, way,
+    UNKNOWN, graded, held, notes, ranged, short, time_taken, unknown_reasons, variation, way,
 };
 use super::outlook::Outlook;
 use super::verdict::Verdict;
@@ -52,7 +52,7 @@ pub fn page(measured: &Measured, outlook: &Outlook, verdict: &Verdict, verb: &st
         @for direction in &report.directions {
             (section(way(direction.direction), &table_element(&findings(direction))))
         }
-        (section("Goodput of one TCP transfer, simulated", &expected(outlook)))
+        (section("Goodput of one TCP transfer, simulated", &expected(outlook, report.directions.first())))
         @if !reasons.is_empty() {
             (section(
                 "Unknown, with the reason",
@@ -119,7 +119,7 @@ fn row<T: Copy + Display + Quantity>(table: &mut Table, name: &str, finding: &Fi
     table.rows.push([vec![name.to_owned()], cells.to_vec()].concat());
 }
 
-fn expected(outlook: &Outlook) -> Markup {
+fn expected(outlook: &Outlook, first: Option<&DirectionReport>) -> Markup {
     if let Some(why) = &outlook.unknown {
         return html! { p { "Not simulated: " (in_html(why)) "." } };
     }
@@ -139,7 +139,7 @@ fn expected(outlook: &Outlook) -> Markup {
     }
     html! {
         (table_element(&table))
-        @if !outlook.assumed.is_empty() { p { (in_html(&assumptions(outlook))) } }
+        @for note in notes(outlook, first) { p { (in_html(&note)) } }
     }
 }
 

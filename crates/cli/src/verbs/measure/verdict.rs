@@ -2,9 +2,9 @@
 
 use sweetspot_measure::Finding;
 use sweetspot_transfer::Measured;
-use sweetspot_units::{Bytes, Duration, Rate, Significant};
+use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::card::{graded, ranged};
+use super::card::{graded, ranged, short};
 use super::outlook::{Expected, Outlook};
 use sweetspot_program::print::wrapped;
 
@@ -45,10 +45,11 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
         }
         message.get_or_insert_with(|| line.clone());
         if place > 0 && outlook.window_bytes.is_some() {
-            line += "; for a window in this direction: --direction up";
+            line += "; `measure --direction up` simulates a window in this direction";
         }
         if place == 0 {
-            simulated = at_a_window(outlook, direction.direction.name(), carried);
+            let lost = direction.loss.lost > 0;
+            simulated = at_a_window(outlook, direction.direction.name(), carried, lost);
             if loaded.is_some_and(|loaded| is_worth_a_window(outlook, carried, loaded)) {
                 remedy = Some("sweetspot tune");
             }
@@ -67,7 +68,7 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
 }
 
 /// Simulated TCP with a window of the right size, or the reason why it is unknown.
-fn at_a_window(outlook: &Outlook, way: &str, measured: Option<Rate>) -> Option<String> {
+fn at_a_window(outlook: &Outlook, way: &str, measured: Option<Rate>, lost: bool) -> Option<String> {
     if outlook.is_upper_bound {
         let why = "random loss was not measured, and the rate of a window depends on it";
         return Some(format!("No window was simulated: {why}."));
@@ -76,7 +77,7 @@ fn at_a_window(outlook: &Outlook, way: &str, measured: Option<Rate>) -> Option<S
     let window = Bytes::new(window);
     let (name, rate, rtt) = (held.congestion, ranged(held, outlook), ms(held.rtt_s));
     let kernel = outlook.congestion.iter().find(|free| free.congestion == name);
-    let free = kernel.map(|free| (Significant::<3>(free.goodput_bps / 1e6), ms(free.rtt_s)));
+    let free = kernel.map(|free| (short(free.goodput_bps / 1e6), ms(free.rtt_s)));
     let mut words = match (is_slower(held, measured), free) {
         (true, Some((free, _))) if kernel.is_some_and(|kernel| is_slower(kernel, measured)) => {
             format!(
@@ -91,13 +92,22 @@ fn at_a_window(outlook: &Outlook, way: &str, measured: Option<Rate>) -> Option<S
             format!("{with}{}.", free.unwrap_or_default())
         }
     };
-    if held.goodput_low_bps < SLOWER * held.goodput_bps {
-        words += " The lower end is for random loss just below what the measurement can detect.";
+    if let Some(why) = why_wide(held, lost) {
+        words += &format!(" {why}");
     }
     if !outlook.assumed.is_empty() {
         words += &format!(" Assumed, not measured: {}.", outlook.assumed.join("; "));
     }
     Some(format!("simulated {way}: {words}"))
+}
+
+/// Why a simulated rate has a wide interval, if it has one: its low end is for the most loss that agrees with the measurement, in
+/// which some packets were `lost`, or none.
+pub fn why_wide(expected: &Expected, lost: bool) -> Option<&'static str> {
+    (expected.goodput_low_bps < SLOWER * expected.goodput_bps).then_some(match lost {
+        true => "The lower end is for the upper end of the measured random loss.",
+        false => "The lower end is for random loss just below what the measurement can detect.",
+    })
 }
 
 /// Whether a window keeps the measured rate and removes more than [`WORTH`] from the round trip under load.
@@ -172,7 +182,7 @@ mod tests {
     fn without_a_measured_loss_no_window_is_promised() {
         let measured = Some(Rate::from_mbit_per_second(20));
         let known = outlook([20.0, 20.0, 20.0]);
-        let words = |outlook: &Outlook| at_a_window(outlook, "down", measured).unwrap();
+        let words = |outlook: &Outlook| at_a_window(outlook, "down", measured, false).unwrap();
         assert!(words(&known).contains("window of 250 kB"));
         assert!(is_worth_a_window(&known, measured, Duration::from_millis(80)));
 
@@ -193,14 +203,19 @@ mod tests {
             let window = Some(Expected { goodput_low_bps: low * 1e6, ..free });
             Outlook { window, ..outlook }
         };
-        let words =
-            |low: f64, measured| at_a_window(&at_least(low), "down", Some(measured)).unwrap();
+        let told = |low: f64, measured, lost| {
+            at_a_window(&at_least(low), "down", Some(measured), lost).unwrap()
+        };
+        let words = |low: f64, measured| told(low, measured, false);
+        assert!(told(15.0, slow, true).contains("the measured random loss"));
         // 15 is less than nine tenths of 20, and 19 is not.
         assert!(
-            words(15.0, slow).contains("(15 to 20)") && words(15.0, slow).contains("random loss")
+            words(15.0, slow).contains("(15.0 to 20.0)")
+                && words(15.0, slow).contains("random loss")
         );
         assert!(
-            words(19.0, slow).contains("(19 to 20)") && !words(19.0, slow).contains("random loss")
+            words(19.0, slow).contains("(19.0 to 20.0)")
+                && !words(19.0, slow).contains("random loss")
         );
         let words = words(20.0, fast);
         assert!(words.contains("is slower with any window"), "{words}");
