@@ -90,7 +90,7 @@ const WRONG: &[(&str, &str)] = &[
     ("report x --out x.pdf", "--out x.pdf: expected FILE.html"),
     ("run @elephants --out x.csv", "--out x.csv: expected FILE.json"),
     ("measure h:1 --html x.pdf", "--html x.pdf: expected FILE.html"),
-    ("ui --watch /proc/version", "/proc/version: its first line is no JSON object"),
+    ("ui --watch /proc/version", "/proc/version: it is no file of send --series"),
     ("copy a:b e:f c", "hosts"),
     ("copy x :", "expected HOST:PATH"),
     ("serve --listen nonsense", "expected ADDRESS:PORT"),

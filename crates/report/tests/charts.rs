@@ -98,8 +98,9 @@ fn a_time_series_whose_writer_was_killed_is_shown_up_to_its_last_whole_line() {
     assert_eq!(series.rows.len(), 3);
     let sheets = sheets(&[("one.jsonl".to_owned(), ResultFile::Series(series))]);
     let page = report_page("one", &sheets, &[], "1", Theme::Screen);
-    // The medians of 1 and 9 Mbit/s, of 0.1 and 0.11 s: of two the larger.
-    assert!(page.contains("<h1>one.jsonl: median 9.00 Mbit/s at 110.0 ms</h1>"), "{page}");
+    // The mean of 1 and 9 Mbit/s for 0.05 s each; the median of 0.1 and 0.11 s: of two the larger.
+    let title = "<h1>one.jsonl: mean 5.00 Mbit/s, median RTT 110.0 ms</h1>";
+    assert!(page.contains(title), "{page}");
     assert!(page.contains("0.07 s: saturated") && page.contains("share of samples"));
     for reference in ["http:", "https:", "src=", "@import", "url("] {
         assert!(!page.contains(reference), "{reference} in the page");

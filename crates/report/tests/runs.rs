@@ -140,6 +140,7 @@ fn one_pair_within_two_percent_makes_no_file_faster() {
         title(20.3),
         "b.json: goodput within 2 % of a.json, mean RTT 40.8 ms in both (one pair)"
     );
+    assert!(title(20.0).starts_with("b.json and a.json: the same goodput"), "{}", title(20.0));
     assert!(title(20.5).starts_with("b.json is faster than a.json"), "{}", title(20.5));
     assert!(title(19.5).starts_with("b.json is slower than a.json"), "{}", title(19.5));
 }
@@ -157,7 +158,7 @@ fn a_difference_below_the_digits_shown_has_no_minus() {
 fn runs_of_other_seeds_are_no_pairs() {
     let sheet = compared(under_seeds(0..5, 20.0), under_seeds(5..10, 30.0));
     assert!(!sheet.title.contains("pairs"), "{}", sheet.title);
-    assert!(sheet.about.contains("There is none"), "{}", sheet.about);
+    assert!(sheet.about.contains("have no pair, so their means are compared"), "{}", sheet.about);
     assert_eq!(sheet.tables[0].rows[0].last().unwrap(), "–");
 }
 
@@ -185,6 +186,7 @@ fn files_without_pairs_have_their_means_in_the_title_only_if_each_has_one_varian
     }
     let sheet = compared(under_seeds(5..10, 30.0), ResultFile::Runs(runs));
     assert_eq!(sheet.title, "a.json and b.json: no transfers to compare pair by pair");
+    assert!(sheet.about.contains("so nothing is compared"), "{}", sheet.about);
 }
 
 /// `slow` is 10 Mbit/s in both files and `fast` 30 and 33: a mean over both would be 20, the rate of neither.

@@ -71,7 +71,7 @@ document.addEventListener("drop", (event) => {
 });
 
 if (wasm === "") {
-  for (const control of $("input").elements) control.disabled = true;
-  $("status").textContent = "This build cannot diagnose in the page: run rustup target add wasm32-unknown-unknown, and build again.";
+  $("input").hidden = true;
+  $("status").textContent = "This build of Sweetspot has no WebAssembly, which this page needs. Run sweetspot diagnose FILE instead.";
 }
 document.body.dataset.settled = "ready";

@@ -191,7 +191,7 @@ class Transfers {
     const mean = second.reduce((sum, row) => sum + row.goodput_bps, 0) / second.length;
     const phase = last.phase ? `, ${last.phase}` : "";
     const window = last.window_bytes ? ` with a window of ${bytes(last.window_bytes)}` : "";
-    this.file.state.textContent = `Transfer ${number}: ${bytes(last.bytes)} in ${time(last.at)}, now ${rate(mean)}${window}${phase}.`;
+    this.file.state.textContent = `Transfer ${number}: ${bytes(last.bytes)} in ${time(last.at)}; its last second: ${rate(mean)}${window}${phase}.`;
   }
 }
 

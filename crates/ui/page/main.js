@@ -65,7 +65,7 @@ function showControls() {
   $("load").disabled = settings.cross === "none";
   $("window").disabled = settings.sizing !== "fixed";
   const full = (settings.buffer / product(settings)).toPrecision(2);
-  document.querySelector("output[for=buffer]").textContent = `${Number(full)} C·T`;
+  document.querySelector("output[for=buffer]").textContent = `${Number(full)} BDP`;
   document.querySelector("output[for=load]").textContent = settings.cross === "none" ? "" : `${settings.load} %`;
   $("load").setAttribute("aria-valuetext", `${settings.load} %`);
   for (const key of ["rate", "rtt", "buffer", "window"]) {

@@ -151,10 +151,10 @@ export function numbers(s, outcome) {
   const earlier = told.loss_rate === 0 && told.retransmitted_packets > 0 ? " (lost before)" : "";
   return [
     ["goodput", rate(told.goodput_bps), `${share(told.goodput_bps / s.rate)} of the rate`],
-    ["round-trip time", time(told.rtt_mean_s), `99 % up to ${time(told.rtt_p99_s)}`],
+    ["round-trip time", time(told.rtt_mean_s), `99th percentile ${time(told.rtt_p99_s)}`],
     ["loss", share(told.loss_rate), `${told.retransmitted_packets} packets retransmitted${earlier}, ${told.timeouts} timeouts`],
     ["queue", link.queue_delay_mean_s < 1e-6 ? "none" : time(link.queue_delay_mean_s), `${round(link.queue_mean_packets)} packets on average, ${link.queue_max_packets} at most`],
     ["link in use", share(link.utilisation), "cross traffic included"],
-    ["window at the end", bytes(told.window_final_bytes), `C·T = ${bytes(product(s) * PACKET)}, C·T + B = ${bytes((product(s) + s.buffer) * PACKET)}`],
+    ["window at the end", bytes(told.window_final_bytes), `the BDP (rate × RTT) is ${bytes(product(s) * PACKET)}, with the buffer ${bytes((product(s) + s.buffer) * PACKET)}`],
   ];
 }

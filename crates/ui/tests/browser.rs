@@ -171,7 +171,9 @@ fn a_program_that_runs_is_seen_while_it_writes() -> Tested {
     std::fs::write(&path, row(0.05, 625_000) + event + &row(0.1, 1_250_000))?;
     browser.until("document.querySelector('.events li')")?;
     let shown = text(&mut browser, "watched")?;
-    assert!(shown.contains("1.25 MB in 100 ms, now 100 Mbit/s with a window of 1.25 MB, holding"));
+    assert!(shown.contains(
+        "1.25 MB in 100 ms; its last second: 100 Mbit/s with a window of 1.25 MB, holding"
+    ));
     assert!(shown.contains("transfer 1: limited, window 1.25 MB"), "{shown}");
     browser.screen(390, false)?;
     let gap = "(() => { const [a, b] = document.querySelectorAll('#watched .card');

@@ -19,7 +19,7 @@ Examples:
   sweetspot report sweep.json
   sweetspot report run.json
   sweetspot report before.json after.json --out both.html
-  sweetspot report run.parquet other-run.parquet
+  sweetspot report run-series.parquet other-series.parquet
   sweetspot report demo-out/outcome.json --svg pictures
   sweetspot report sweep.json --theme print --svg pictures
 
@@ -28,7 +28,7 @@ command line is wrong; 128+N signal N ended it.")]
 pub struct ReportArguments {
     /// Files of run --out or --series (curves only, without the path's rate, buffer and title), sweep --out (JSON, CSV or
     /// Parquet), demo (outcome.json), send or serve --series; `-` reads JSON from standard input; two files of runs or
-    /// sweeps are compared, pair by pair
+    /// sweeps are compared, pair by pair; series are drawn together
     #[arg(value_name = "RESULTS", required = true)]
     results: Vec<PathBuf>,
     /// HTML page to write

@@ -45,15 +45,15 @@ pub struct UiArguments {
     json: bool,
 }
 
-const WITHOUT_WEBASSEMBLY: &str =
-    "the server simulates for the page, because this program was built without WebAssembly";
+const WITHOUT_WEBASSEMBLY: &str = "this program was built without WebAssembly: the server simulates for the page, and only \
+     `sweetspot diagnose` diagnoses";
 
 pub fn run(arguments: UiArguments) -> Ending {
     for path in &arguments.watch {
         whole_file::has_place("--watch", Some(path))?;
     }
     let watched: Vec<WatchedFile> = arguments.watch.iter().map(WatchedFile::new).collect();
-    watched.iter().try_for_each(has_lines_of_json)?;
+    watched.iter().try_for_each(is_watchable)?;
     // From here on signals wait to be asked for, on this thread and those it starts.
     let mut interruption = Interruption::hold()?;
     let names: Vec<String> = arguments.watch.iter().map(|path| path.shown().to_string()).collect();
@@ -79,7 +79,7 @@ pub fn run(arguments: UiArguments) -> Ending {
 }
 
 /// Refuses a file whose lines the page could not show; one that is missing or empty may still get some.
-fn has_lines_of_json(watched: &WatchedFile) -> Result<(), UsageError> {
+fn is_watchable(watched: &WatchedFile) -> Result<(), UsageError> {
     let path = watched.path().shown();
     let refused = |why: String| Err(UsageError::new(format!("--watch {path}: {why}")));
     let text = match watched.lines(0) {
@@ -87,10 +87,11 @@ fn has_lines_of_json(watched: &WatchedFile) -> Result<(), UsageError> {
         Ok(lines) => lines.text,
     };
     let first = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    match first.is_empty() || serde_json::from_slice::<serde_json::Value>(first).is_ok_and(|line| line.is_object()) {
+    let line = serde_json::from_slice::<serde_json::Value>(first).unwrap_or_default();
+    match first.is_empty() || ["t_s", "sweetspot_journal"].iter().any(|key| !line[key].is_null()) {
         true => Ok(()),
         false => refused(
-            "its first line is no JSON object; name a file of --series, tune --events or sweep --out's journal".to_owned(),
+            "it is no file of send --series, serve --series, tune --events, or the journal beside sweep --out".to_owned(),
         ),
     }
 }

@@ -268,6 +268,10 @@ fn title_of_one([a, b]: [&str; 2], case: &Case<'_>) -> String {
     let numbers =
         format!("{} {of_goodput}, mean RTT {} {of_rtt} in {pairs}", goodput.words, rtt.words);
     match verdict {
+        // One pair tells nothing about chance.
+        Verdict::Level if case.pairs.len() == 1 => {
+            format!("{b} and {a}: the same goodput, {rtts} ({pairs})")
+        }
         Verdict::Level => {
             format!("{b} and {a}: no difference in goodput beyond chance, {rtts} ({pairs})")
         }
@@ -319,8 +323,11 @@ fn about(a: &Side<'_>, b: &Side<'_>, cases: &[Case<'_>]) -> String {
         );
     }
     match (pairs, left) {
+        (0, _) if cases.iter().all(|case| case.sides.iter().any(Vec::is_empty)) => format!(
+            "{how} No variant of one file is in the other, so nothing is compared: the table lists the means of each."
+        ),
         (0, _) => format!(
-            "{how} There is none, so the files are compared as a whole; for pairs, run both with the same seeds."
+            "{how} These files have no pair, so their means are compared; for pairs, run both with the same seeds."
         ),
         (_, 0) => how,
         (_, 1) => format!("{how} 1 transfer has no partner."),

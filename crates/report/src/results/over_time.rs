@@ -148,25 +148,37 @@ fn quantity(all: &[TransferRows<'_>], label: &str, of: impl Fn(&SeriesRow) -> Op
     plot
 }
 
-/// The series' summary: each transfer's median goodput and RTT. The wait for its first byte does not count.
+/// The series' summary: each transfer's mean goodput and median RTT. The wait for its first byte does not count.
 fn message(all: &[TransferRows<'_>]) -> String {
     /// More do not fit into a title.
     const MAX: usize = 3;
-    let median = |rows: &[&SeriesRow], of: fn(&SeriesRow) -> Option<f64>| {
-        let mut values: Vec<f64> = rows.iter().filter_map(|row| of(row)).collect();
+    let median_rtt = |rows: &[&SeriesRow]| {
+        let mut values: Vec<f64> = rows.iter().filter_map(|row| row.rtt_s).collect();
         values.sort_by(f64::total_cmp);
         values.get(values.len() / 2).copied()
     };
     let each = all.iter().take(MAX).filter_map(|(name, rows)| {
-        let moves = |row: &&SeriesRow| row.goodput_bps.is_some_and(|goodput| goodput > 0.0);
-        let start = rows.iter().position(moves).unwrap_or(0);
-        let goodput = median(&rows[start..], |row| row.goodput_bps)? / 1e6;
-        let rtt = median(rows, |row| row.rtt_s)
-            .map_or(String::new(), |rtt| format!(" at {:.1} ms", rtt * 1e3));
-        Some(format!("{name}: median {goodput:.2} Mbit/s{rtt}"))
+        let goodput = mean_goodput(rows)? / 1e6;
+        let rtt = median_rtt(rows)
+            .map_or(String::new(), |rtt| format!(", median RTT {:.1} ms", rtt * 1e3));
+        Some(format!("{name}: mean {goodput:.2} Mbit/s{rtt}"))
     });
     let each: Vec<String> = each.collect();
     if each.is_empty() { "Over time".to_owned() } else { each.join("; ") }
+}
+
+/// The mean over time from the first byte on, bit/s: each sample is the rate since the one before it.
+fn mean_goodput(rows: &[&SeriesRow]) -> Option<f64> {
+    let samples = rows.iter().filter_map(|row| Some((row.t_s, row.goodput_bps?)));
+    let (mut before, mut bits, mut time) = (0.0, 0.0, 0.0);
+    for (at, goodput) in samples {
+        if goodput > 0.0 || bits > 0.0 {
+            bits += goodput * (at - before);
+            time += at - before;
+        }
+        before = at;
+    }
+    (time > 0.0).then(|| bits / time)
 }
 
 fn round_trip_plot() -> Plot {
@@ -351,11 +363,14 @@ mod tests {
 
     #[test]
     fn the_wait_for_the_first_byte_does_not_count_and_a_stall_does() {
-        let rows: Vec<SeriesRow> = [0.0, 0.0, 0.0, 0.0, 8e6, 0.0, 9e6]
-            .map(|goodput| SeriesRow { goodput_bps: Some(goodput), ..SeriesRow::default() })
-            .into();
-        // From the first byte: 0, 8 and 9 Mbit/s.
+        let at = |(t_s, mbit): (f64, f64)| SeriesRow {
+            t_s,
+            goodput_bps: Some(mbit * 1e6),
+            ..SeriesRow::default()
+        };
+        let rows = [(1.0, 0.0), (2.0, 0.0), (3.0, 8.0), (4.0, 0.0), (6.0, 9.0)].map(at);
+        // From the first byte: 8 Mbit/s for 1 s, 0 for 1 s and 9 for 2 s.
         let all = [("one".to_owned(), rows.iter().collect())];
-        assert_eq!(message(&all), "one: median 8.00 Mbit/s");
+        assert_eq!(message(&all), "one: mean 6.50 Mbit/s");
     }
 }
