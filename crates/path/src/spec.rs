@@ -56,7 +56,7 @@ pub enum PathError {
     Twice(String),
     /// A required key is missing. Holds the key and an example.
     #[error("path: {0} is missing; write it like {1}")]
-    Missing(&'static str, &'static str),
+    Missing(String, String),
     /// A value is not of its quantity.
     #[error("path: {key}: {source}")]
     Unit {
@@ -203,8 +203,8 @@ impl FromStr for PathSpec {
                 why: "it must be a whole number".into(),
             })?,
         };
-        let written = |side, own| Written { side, own, both: &both };
-        let (up, down) = (written("up", &up), written("down", &down));
+        let written = |side, own, other| Written { side, own, other, both: &both };
+        let (up, down) = (written("up", &up, &down), written("down", &down, &up));
         let spec =
             PathSpec { up: resolve(&up, rtt, mtu)?, down: resolve(&down, rtt, mtu)?, mtu, seed };
         let delayed = [up, down].into_iter().find(|side| side.get("delay").is_some());
@@ -243,6 +243,7 @@ fn resolve_mtu(written: Option<&str>) -> Result<Bytes, PathError> {
 struct Written<'a> {
     side: &'static str,
     own: &'a DirectionText<'a>,
+    other: &'a DirectionText<'a>,
     both: &'a DirectionText<'a>,
 }
 
@@ -262,7 +263,16 @@ impl Written<'_> {
         key: &'static str,
         example: &'static str,
     ) -> Result<T, PathError> {
-        self.read(key)?.ok_or(PathError::Missing(key, example))
+        self.read(key)?.ok_or_else(|| self.missing(key, example))
+    }
+
+    /// The key is missing: for this direction alone, if the other one has its own.
+    fn missing(&self, key: &str, example: &str) -> PathError {
+        let side = match self.other.get(key) {
+            Some(_) => format!("{}.", self.side),
+            None => String::new(),
+        };
+        PathError::Missing(format!("{side}{key}"), format!("{side}{example}"))
     }
 
     fn impossible(&self, key: &str, why: impl Into<String>) -> PathError {
@@ -285,7 +295,7 @@ impl Written<'_> {
     fn policer(&self) -> Result<Option<PolicerSpec>, PathError> {
         let Some(rate) = self.read("policer")? else {
             return match self.get("policer_burst") {
-                Some(_) => Err(PathError::Missing("policer", "policer=20Mbit/s")),
+                Some(_) => Err(self.missing("policer", "policer=20Mbit/s")),
                 None => Ok(None),
             };
         };
@@ -303,7 +313,7 @@ fn resolve(
     let delay = match (written.read("delay")?, rtt) {
         (Some(delay), _) => delay,
         (None, Some(rtt)) => rtt / 2,
-        (None, None) => return Err(PathError::Missing("rtt", "rtt=100ms")),
+        (None, None) => return Err(written.missing("rtt", "rtt=100ms")),
     };
     let buffer: BufferSize =
         written.required("buffer", "buffer=125kB, buffer=100pkt or buffer=1bdp")?;

@@ -5,7 +5,7 @@ use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 use crate::print::is_quiet;
-use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressStyle};
 use sweetspot_scenario::{Engine, EngineResult, Recorder, Scenario};
 use sweetspot_system::{Interruption, clock};
 use sweetspot_units::{Duration, Time};
@@ -273,7 +273,8 @@ impl RealTimeProgress {
         if passed >= self.total {
             return self.display.clear();
         }
-        self.display.show(passed.as_secs_f64() as usize);
+        let left = (self.total - passed).as_secs_f64();
+        self.display.show_with(passed.as_secs_f64() as usize, Some(left));
     }
 }
 
@@ -302,22 +303,28 @@ impl ProgressDisplay {
     }
 
     fn show(&mut self, done: usize) {
+        let left = match self {
+            ProgressDisplay::Bar(bar) => (done > 0).then(|| bar.eta().as_secs_f64()),
+            ProgressDisplay::Lines { total, began, .. } => {
+                total.and_then(|total| time_left(clock::now().since(*began), done, total))
+            }
+        };
+        self.show_with(done, left);
+    }
+
+    /// Shows what is done, and the seconds that are left, if known.
+    fn show_with(&mut self, done: usize, left: Option<f64>) {
+        let left = left.map_or(String::new(), |left| format!(", {left:.0} s to go"));
         match self {
             ProgressDisplay::Bar(bar) => {
                 bar.set_position(done as u64);
-                if done > 0 {
-                    bar.set_message(format!(", {:#} to go", HumanDuration(bar.eta())));
-                }
+                bar.set_message(left);
             }
-            ProgressDisplay::Lines { total, unit, began, next } => {
+            ProgressDisplay::Lines { total, unit, next, .. } => {
                 let now = clock::now();
                 if now >= *next {
                     *next = now + LINE_INTERVAL;
                     let Some(total) = total else { return note!("{done} {unit} so far") };
-                    let left = match time_left(now.since(*began), done, *total) {
-                        Some(left) => format!(", {left:.0} s to go"),
-                        None => String::new(),
-                    };
                     note!("{done}/{total} {unit}{left}");
                 }
             }

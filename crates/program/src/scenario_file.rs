@@ -51,7 +51,15 @@ impl ScenarioFile {
 
     /// `error` with the name of the file.
     pub fn blame(&self, error: &dyn std::fmt::Display) -> String {
-        format!("{}: {error}", self.path.shown())
+        format!("{}: {error}", named(&self.path))
+    }
+}
+
+/// A scenario file's name in messages.
+fn named(path: &Path) -> String {
+    match text_file::is_standard_input(path) {
+        true => "standard input".to_owned(),
+        false => path.shown().to_string(),
     }
 }
 
@@ -64,7 +72,7 @@ pub fn read(
 ) -> Result<Scenario, Box<dyn std::error::Error>> {
     let text = text(path)?;
     let mut scenario = Scenario::parse_with(&text, overrides).map_err(|error| {
-        let words = format!("{}: {error}", path.shown());
+        let words = format!("{}: {error}", named(path));
         if overrides.is_empty() || Scenario::parse(&text).is_err() {
             return Box::<dyn std::error::Error>::from(words);
         }

@@ -42,7 +42,7 @@ pub fn scenario(path: &Path) -> Result<String, String> {
 }
 
 /// Whether `path` is `-`, which stands for standard input.
-fn is_standard_input(path: &Path) -> bool {
+pub(crate) fn is_standard_input(path: &Path) -> bool {
     path == Path::new("-")
 }
 

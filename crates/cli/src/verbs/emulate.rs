@@ -180,7 +180,9 @@ fn resolve(text: &str, arguments: &EmulateArguments) -> Fallible<HopChain> {
         }
         let steady = || vec![Variation::default()];
         let wrong = |error: PathError| match (&error, untraced(&traces)) {
-            (PathError::Missing("rate", _), Some(words)) => UsageError::new(words),
+            (PathError::Missing(key, _), Some(words)) if key.ends_with("rate") => {
+                UsageError::new(words)
+            }
             _ => UsageError::new(path_option::wrong_path(&error)),
         };
         let hop = text.parse().map_err(wrong)?;

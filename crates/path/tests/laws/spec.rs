@@ -201,8 +201,13 @@ fn what_cannot_be_is_refused_with_its_key() {
         };
         assert_eq!(named, key);
     }
-    for (words, key) in [("policer=20Mbit/s", "policer_burst"), ("policer_burst=9kB", "policer")] {
-        let text = format!("rate=100Mbit/s rtt=40ms buffer=125kB {words}");
+    for (words, key) in [
+        ("rate=9Mbit/s policer=20Mbit/s", "policer_burst"),
+        ("rate=9Mbit/s policer_burst=9kB", "policer"),
+        ("up.rate=9Mbit/s", "down.rate"),
+        ("mtu=1500B", "rate"),
+    ] {
+        let text = format!("rtt=40ms buffer=125kB {words}");
         let Err(PathError::Missing(named, _)) = text.parse::<PathSpec>() else { panic!("{text}") };
         assert_eq!(named, key);
     }

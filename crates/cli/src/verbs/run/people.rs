@@ -59,11 +59,10 @@ pub fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
                 events => format!("{} events, ", grouped(events)),
             };
             let forwarded = grouped(outcome.packets_forwarded);
+            // The lab runs in real time.
+            let how = if outcome.events == 0 { "run for" } else { "computed in" };
             wrapped(
-                &format!(
-                    "{events}{forwarded} packets forwarded, computed in {:.3} s",
-                    outcome.wall_s
-                ),
+                &format!("{events}{forwarded} packets forwarded, {how} {:.3} s", outcome.wall_s),
                 "",
             );
         }
