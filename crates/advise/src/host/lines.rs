@@ -27,9 +27,7 @@ impl HostAdvice {
                 let name = if d.name == "receiving" { "receive" } else { "send" };
                 out.push_str(&line(name, &direction(d, target.rate())));
             }
-            let mtu = self.question.mtu().get();
-            let window = format!("{}, with an MTU of {mtu} B", window_words(target));
-            out.push_str(&line("window", &window));
+            out.push_str(&line("window", &window_words(target)));
         }
         out.extend(self.gain_words().map(|words| line("gain", &words)));
         out.push_str(&self.commands(PathEnd::Here, ["set", "undo"]));
@@ -173,17 +171,17 @@ impl HostAdvice {
     }
 }
 
-/// The window that one connection needs on the path.
+/// The window that one connection needs on the path, with the MTU that it is for.
 fn window_words(target: &PathTarget) -> String {
+    let (window, mtu) = (target.window, target.question.mtu.get());
     match target.shares {
-        1 if target.filled() < target.window => {
-            format!("{}, TCP's initial window, fills the path", target.window)
+        1 if target.filled() < window => {
+            format!("{window} (MTU {mtu} B), TCP's initial window, fills the path")
         }
-        1 => format!("{} per connection fills the path", target.window),
+        1 => format!("{window} per connection (MTU {mtu} B) fills the path"),
         n => format!(
-            "{} for each of the {n} connections that it takes to fill the path; no TCP window exceeds {LARGEST_WINDOW} \
-             (RFC 7323)",
-            target.window
+            "{window} per connection (MTU {mtu} B); it takes {n} connections to fill the path, as no TCP window exceeds \
+             {LARGEST_WINDOW} (RFC 7323)"
         ),
     }
 }

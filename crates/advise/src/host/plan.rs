@@ -20,7 +20,7 @@ pub struct HostQuestion {
     pub path: Option<(Rate, Duration)>,
     /// The largest packet that the whole path takes, if it is known.
     pub path_mtu: Option<Bytes>,
-    /// Number of simultaneous connections.
+    /// Number of simultaneous connections, if more than it takes to fill the path.
     pub connections: u64,
 }
 
@@ -123,7 +123,8 @@ fn target(q: &HostQuestion, (rate, rtt): (Rate, Duration)) -> Result<PathTarget,
     };
     let WindowToHold { window, connections: shares } = window::to_hold(&whole)?;
     let question = WindowQuestion { rate: rate.scaled(1.0 / shares as f64), ..whole };
-    Ok(PathTarget { question, connections: q.connections, window, shares })
+    let connections = q.connections.max(shares);
+    Ok(PathTarget { question, connections, window, shares })
 }
 
 fn directions(q: &HostQuestion, target: &PathTarget) -> Vec<HostDirection> {

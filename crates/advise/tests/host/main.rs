@@ -9,6 +9,7 @@ use sweetspot_advise::window::{self, LossResponse, WindowQuestion, WindowSetting
 use sweetspot_units::{Bytes, Duration, Rate};
 
 mod answer;
+mod memory;
 
 const GOOD: &str = "
 net.core.rmem_max = 268435456
@@ -175,17 +176,6 @@ fn a_16_bit_window_is_known_without_a_path() {
 }
 
 #[test]
-fn many_connections_need_memory_together() {
-    let q =
-        HostQuestion { here: host(""), peer: None, path: path(), path_mtu: None, connections: 20 };
-    let advice = advise(&q).unwrap();
-    // 20 x 193 MB = 3.86 GB above 383,867 pages = 1.57 GB, below half of 24 GB.
-    assert_eq!(advice.findings[0].what, "net.ipv4.tcp_mem");
-    let q = HostQuestion { connections: 1000, ..q };
-    assert!(advise(&q).unwrap().findings[0].why.contains("use fewer"));
-}
-
-#[test]
 fn the_device_is_judged() {
     let device = Device {
         name: "eth0".into(),
@@ -293,7 +283,9 @@ fn a_path_that_no_window_fills_gets_advice_for_one_of_its_connections() {
     let text = advice.text(false, 80);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        text.contains("1.068 GB for each of the 113 connections that it takes to fill the path"),
+        text.contains(
+            "1.068 GB per connection (MTU 1500 B); it takes 113 connections to fill the path,"
+        ),
         "{text}"
     );
     // With memory for it no setting is at fault.
@@ -395,7 +387,7 @@ fn law_the_smallest_mtu_known_counts_and_is_named() {
         let window = advice.window.unwrap().as_f64();
         assert!((window - filled).abs() <= 1.0, "{smallest}: {window} {filled}");
         let answer = advice.answer(80);
-        assert!(answer.contains(&format!("with an MTU of {smallest} B\n")), "{answer}");
+        assert!(answer.contains(&format!(" per connection (MTU {smallest} B) fills the path\n")));
         assert_eq!(advice.json()["mtu_bytes"], smallest);
     }
     // The path takes more than the device sends.

@@ -20,7 +20,7 @@ use super::{Finding, PathEnd, Snapshot};
 pub(in crate::host) struct PathTarget {
     /// The path, as each of `shares` connections has it.
     pub question: WindowQuestion,
-    /// Simultaneous connections of the host.
+    /// Simultaneous connections of the host, at least `shares`.
     pub connections: u64,
     /// The window to reach, in payload: the one that [`crate::window::advise`] recommends.
     pub window: Bytes,

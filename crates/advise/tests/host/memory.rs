@@ -1,0 +1,42 @@
+//! `tcp_mem` and the cost in memory.
+
+use sweetspot_advise::host::{HostQuestion, Snapshot, advise};
+use sweetspot_units::{Bytes, Duration, Rate};
+
+use crate::{host, path};
+
+#[test]
+fn many_connections_need_memory_together() {
+    let q =
+        HostQuestion { here: host(""), peer: None, path: path(), path_mtu: None, connections: 20 };
+    let advice = advise(&q).unwrap();
+    // 20 x 193 MB = 3.86 GB above 383,867 pages = 1.57 GB, below half of 24 GB.
+    assert_eq!(advice.findings[0].what, "net.ipv4.tcp_mem");
+    let q = HostQuestion { connections: 1000, ..q };
+    assert!(advise(&q).unwrap().findings[0].why.contains("use fewer"));
+}
+
+#[test]
+fn law_memory_is_counted_for_all_connections_that_fill_the_path() {
+    // 125 GB, 120.7 GB of them payload, in windows of at most 65,535 x 2^14 B: 113 connections of 125e9 / 113 x 1448 / 1500 B.
+    // Twice that is memory.
+    let all = 113 * 2 * 1_067_846_607_u64;
+    let path = Some((Rate::from_mbit_per_second(1_000_000), Duration::from_secs(1)));
+    let large =
+        "net.ipv4.tcp_rmem = 4096 131072 134217728\nnet.ipv4.tcp_wmem = 4096 16384 2147483647\n";
+    let here = Snapshot { memory: Some(Bytes::new(1_000_000_000_000)), ..host(large) };
+    let of = |connections| {
+        let (here, path) = (here.clone(), path);
+        let q = HostQuestion { here, peer: None, path, path_mtu: None, connections };
+        let findings = advise(&q).unwrap().findings;
+        move |name: &str| findings.iter().find(|f| f.what == name).unwrap().clone()
+    };
+    for (connections, memory) in [(1, all), (113, all), (226, 2 * all)] {
+        let found = of(connections);
+        let pages = found("net.ipv4.tcp_mem").wanted;
+        let pressure: Vec<u64> = pages.split(' ').map(|n| n.parse().unwrap()).collect();
+        assert_eq!(pressure[1], memory.div_ceil(4096), "{connections}");
+        let more = memory - memory / (2 * 1_067_846_607) * 134_217_728;
+        assert_eq!(found("net.ipv4.tcp_rmem").cost, Some(Bytes::new(more)), "{connections}");
+    }
+}
