@@ -13,6 +13,10 @@ const SOURCES: &str = "Sources: Linux Documentation/networking/ip-sysctl.rst and
     net/ipv4/tcp_input.c; fasterdata.es.net/host-tuning/linux; perfSONAR 5.2 configure_sysctl; \
     RFC 7323, 4821.";
 
+/// The limits that others publish, too, and whether autotuning obeys them.
+const LIMITS: [(&str, bool); 4] =
+    [("tcp_rmem[2]", true), ("tcp_wmem[2]", true), ("rmem_max", false), ("wmem_max", false)];
+
 impl HostAdvice {
     /// The advice as text, prose in at most `width` columns; `explain` adds the formulas with their numbers and the sources.
     pub fn text(&self, explain: bool, width: usize) -> String {
@@ -21,7 +25,7 @@ impl HostAdvice {
             out.push('\n');
             out.push_str(&self.findings_text(width));
         }
-        if self.window.is_some() {
+        if self.window.is_some() && (explain || self.changes_a_limit()) {
             out.push('\n');
             out.push_str(&self.beside(width));
         }
@@ -63,13 +67,16 @@ impl HostAdvice {
         out
     }
 
+    /// Whether a limit that others publish, too, needs a change.
+    fn changes_a_limit(&self) -> bool {
+        LIMITS.iter().any(|(name, _)| self.now(name) != self.wanted(name))
+    }
+
     fn beside(&self, width: usize) -> String {
         let mut head = vec!["limit".to_owned(), "now".to_owned(), "advised".to_owned()];
         head.extend(self.references.iter().map(|r| r.who.to_owned()));
         let mut rows = vec![head];
-        for (name, autotuning) in
-            [("tcp_rmem[2]", true), ("tcp_wmem[2]", true), ("rmem_max", false), ("wmem_max", false)]
-        {
+        for (name, autotuning) in LIMITS {
             let mut cells = row([&name, &self.now(name), &self.wanted(name)]);
             cells.extend(self.references.iter().map(|r| {
                 let value = if autotuning { r.autotuning_max } else { r.socket_max };

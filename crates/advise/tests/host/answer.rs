@@ -194,3 +194,18 @@ fn the_loopback_device_needs_no_other_mtu() {
     let found = advise(&question).unwrap().findings;
     assert!(found.iter().all(|f| !f.what.contains("mtu") && !f.what.contains("MTU")), "{found:?}");
 }
+
+#[test]
+fn published_limits_are_shown_beside_changes_to_them() {
+    let compares =
+        |changes: &str, explain| ask(host(changes)).text(explain, 80).contains("ESnet  ");
+    for (changes, is_shown) in [
+        ("", false),
+        ("net.ipv4.tcp_sack = 0", false),
+        ("net.ipv4.tcp_wmem = 4096 16384 4194304", true),
+        ("net.core.rmem_max = 212992", true),
+    ] {
+        assert_eq!(compares(changes, false), is_shown, "{changes}");
+        assert!(compares(changes, true), "{changes}");
+    }
+}
