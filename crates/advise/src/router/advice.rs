@@ -56,13 +56,67 @@ pub enum Source {
     Simulation,
 }
 
+/// The rule that gives a buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// The advice.
+    Recommended,
+    /// The formula's optimum, before a simulation.
+    Formula,
+    /// The buffer that the device has.
+    Available,
+    /// The best for transfers that come and go.
+    Transfers,
+    /// The best for long flows (Prasad et al., eq. 11).
+    LongFlows,
+    /// 2 C T.
+    TwiceBandwidthDelay,
+    /// C T.
+    BandwidthDelay,
+    /// C T / sqrt(n).
+    SquareRoot,
+    /// C T / sqrt(n) for CUBIC.
+    Cubic,
+    /// C T / sqrt(n) for BBR.
+    Bbr,
+    /// A few packets, however fast the link is.
+    Tiny,
+    /// Prasad et al.'s, for inputs slower than the output.
+    SlowInputs,
+}
+
+impl Rule {
+    /// Its name in tables and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Rule::Recommended => "recommended",
+            Rule::Formula => "formula",
+            Rule::Available => "available",
+            Rule::Transfers => "transfers",
+            Rule::LongFlows => "L-model",
+            Rule::TwiceBandwidthDelay => "2 BDP",
+            Rule::BandwidthDelay => "BDP",
+            Rule::SquareRoot => "BDP/sqrt(n)",
+            Rule::Cubic => "Cubic",
+            Rule::Bbr => "BBR",
+            Rule::Tiny => "tiny",
+            Rule::SlowInputs => "paper",
+        }
+    }
+
+    /// Whether it divides C T by the square root of the number of flows.
+    fn counts_flows(self) -> bool {
+        matches!(self, Rule::SquareRoot | Rule::Cubic | Rule::Bbr)
+    }
+}
+
 /// A buffer and its effect on the link.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BufferChoice {
     /// The source of the numbers.
     pub source: Source,
-    /// The rule's origin.
-    pub name: &'static str,
+    /// Its rule.
+    pub rule: Rule,
     /// The buffer.
     pub buffer: Packets,
     /// The buffer in bytes.
@@ -208,6 +262,11 @@ impl RouterAdvice {
         self.simulated.as_ref().filter(|simulated| simulated.decides())
     }
 
+    /// The buffer of another rule, if it is among the alternatives.
+    pub(super) fn of_rule(&self, rule: Rule) -> Option<&BufferChoice> {
+        self.rules.iter().find(|choice| choice.rule == rule)
+    }
+
     /// Whether the recommended buffer is not the formula's.
     pub(super) fn is_moved(&self) -> bool {
         self.by_formula.buffer != self.recommended.buffer
@@ -223,8 +282,7 @@ impl RouterAdvice {
     /// proportion, it would be too small.
     pub(super) fn shown(&self, choice: &BufferChoice) -> BufferChoice {
         let Some(simulated) = self.source() else { return choice.clone() };
-        let by_root = matches!(choice.name, "BDP/sqrt(n)" | "Cubic" | "BBR");
-        match by_root && !simulated.decides() {
+        match choice.rule.counts_flows() && !simulated.decides() {
             true => BufferChoice { source: Source::Simulation, ..choice.clone().unpredicted() },
             false => choice.simulated(simulated),
         }

@@ -2,7 +2,7 @@
 
 use sweetspot_theory::Packets;
 
-use super::advice::{Basis, BufferChoice, RouterAdvice};
+use super::advice::{Basis, BufferChoice, RouterAdvice, Rule};
 use super::model::simulated_transfers;
 use super::plan::{by_formula, smallest};
 use super::simulated::Simulated;
@@ -80,8 +80,8 @@ impl RouterAdvice {
         self.basis = basis;
         let bytes = buffer.in_bytes(self.question.packet);
         let worst_delay = bytes / self.question.rate;
-        let name = "recommended";
+        let rule = Rule::Recommended;
         self.recommended =
-            BufferChoice { name, buffer, bytes, worst_delay, ..self.recommended.clone() };
+            BufferChoice { rule, buffer, bytes, worst_delay, ..self.recommended.clone() };
     }
 }

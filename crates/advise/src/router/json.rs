@@ -22,7 +22,7 @@ impl RouterAdvice {
         });
         let rules = [&self.by_formula].into_iter().chain(&self.rules);
         let rules: serde_json::Map<String, Value> =
-            rules.map(|c| (c.name.to_owned(), choice(&self.shown(c)))).collect();
+            rules.map(|c| (c.rule.name().to_owned(), choice(&self.shown(c)))).collect();
         let form = |form: Form| match form {
             Form::PowerLaw => "PL",
             Form::Exponential => "EX",

@@ -17,7 +17,7 @@ mod table;
 mod two_rules;
 mod warnings;
 
-pub use advice::{Basis, BufferChoice, BufferRange, RouterAdvice, Source};
+pub use advice::{Basis, BufferChoice, BufferRange, RouterAdvice, Rule, Source};
 pub use fit::LinkMeasurement;
 pub use mix::{Favour, Mix};
 pub use model::Parameters;

@@ -10,7 +10,7 @@ use sweetspot_theory::router::rules::{self, CongestionResponse};
 use sweetspot_theory::router::sensitivity::tolerance;
 use sweetspot_units::{Bytes, Duration, Percent, Rate, Significant};
 
-use super::advice::{Basis, BufferChoice, BufferRange, RouterAdvice, Source};
+use super::advice::{Basis, BufferChoice, BufferRange, RouterAdvice, Rule, Source};
 use super::formulas::formulas;
 use super::model::LinkModel;
 use super::{Favour, RouterQuestion, TwoRules, size, two_rules};
@@ -31,7 +31,7 @@ pub(super) fn by_formula(
     buffer: Packets,
 ) -> Result<BufferChoice, AdviceError> {
     let model = LinkModel::new(question)?;
-    BufferEvaluation::new(&model, question)?.packets("formula", buffer)
+    BufferEvaluation::new(&model, question)?.packets(Rule::Formula, buffer)
 }
 
 /// Answers `question`.
@@ -46,8 +46,8 @@ pub fn advise(question: &RouterQuestion) -> Result<RouterAdvice, AdviceError> {
     let Chosen { buffer, basis, range, two_rules } =
         choose(q, &model).map_err(|e| blame_the_form(e, &model))?;
     let two_rules = two_rules.map(|two| judge.two_rules(two)).transpose()?;
-    let available = q.available.map(|bytes| judge.option("available", bytes)).transpose()?;
-    let recommended = judge.packets("formula", buffer)?;
+    let available = q.available.map(|bytes| judge.option(Rule::Available, bytes)).transpose()?;
+    let recommended = judge.packets(Rule::Formula, buffer)?;
     if basis == Basis::NothingQueues {
         return Ok(without_queue(q, &model, &judge, recommended, available));
     }
@@ -269,19 +269,21 @@ fn other_rules(
     if let (Form::PowerLaw, false, Ok(Best::At(buffer))) =
         (model.form, model.is_closed_form(), best)
     {
-        all.push(judge.packets("L-model", buffer)?);
+        all.push(judge.packets(Rule::LongFlows, buffer)?);
     }
     let bdp = rules::bandwidth_delay(q.rate, q.rtt)?;
-    all.push(judge.option("2 BDP", bdp * 2)?);
-    all.push(judge.option("BDP", bdp)?);
+    all.push(judge.option(Rule::TwiceBandwidthDelay, bdp * 2)?);
+    all.push(judge.option(Rule::BandwidthDelay, bdp)?);
     let n = model.flows();
-    all.push(judge.option("BDP/sqrt(n)", rules::square_root(q.rate, q.rtt, n)?)?);
-    all.push(judge.option("Cubic", rules::updated(q.rate, q.rtt, n, CongestionResponse::Cubic)?)?);
-    all.push(judge.option("BBR", rules::updated(q.rate, q.rtt, n, CongestionResponse::Bbr)?)?);
-    all.push(judge.packets("tiny", Packets::new(rules::TINY as f64)?)?);
+    all.push(judge.option(Rule::SquareRoot, rules::square_root(q.rate, q.rtt, n)?)?);
+    all.push(
+        judge.option(Rule::Cubic, rules::updated(q.rate, q.rtt, n, CongestionResponse::Cubic)?)?,
+    );
+    all.push(judge.option(Rule::Bbr, rules::updated(q.rate, q.rtt, n, CongestionResponse::Bbr)?)?);
+    all.push(judge.packets(Rule::Tiny, Packets::new(rules::TINY as f64)?)?);
     if q.rate > q.input_rate {
         // With inputs slower than the output (section VI-A, Table II).
-        all.push(judge.packets("paper", Packets::new(bursts(q.favour))?)?);
+        all.push(judge.packets(Rule::SlowInputs, Packets::new(bursts(q.favour))?)?);
     }
     Ok(all)
 }
@@ -317,16 +319,16 @@ impl<'a> BufferEvaluation<'a> {
     ) -> Result<TwoRules, AdviceError> {
         Ok(TwoRules {
             persistence,
-            persistent: self.packets("BDP/sqrt(n)", persistent)?,
-            transfers: self.packets("transfers", transfers)?,
+            persistent: self.packets(Rule::SquareRoot, persistent)?,
+            transfers: self.packets(Rule::Transfers, transfers)?,
         })
     }
 
-    fn option(&self, name: &'static str, bytes: Bytes) -> Result<BufferChoice, AdviceError> {
-        self.packets(name, Packets::of(bytes, self.model.link.packet())?)
+    fn option(&self, rule: Rule, bytes: Bytes) -> Result<BufferChoice, AdviceError> {
+        self.packets(rule, Packets::of(bytes, self.model.link.packet())?)
     }
 
-    fn packets(&self, name: &'static str, buffer: Packets) -> Result<BufferChoice, AdviceError> {
+    fn packets(&self, rule: Rule, buffer: Packets) -> Result<BufferChoice, AdviceError> {
         let link = &self.model.link;
         let effect = self.model.effect(buffer);
         let shared = effect.filter(|_| self.model.divides_link() || !self.model.assumes_shares());
@@ -339,7 +341,7 @@ impl<'a> BufferEvaluation<'a> {
         };
         Ok(BufferChoice {
             source: Source::Formula,
-            name,
+            rule,
             buffer,
             bytes: buffer.in_bytes(link.packet()),
             worst_delay: link.worst_delay(buffer),

@@ -3,12 +3,14 @@
 use sweetspot_units::{Duration, Rate, Significant};
 
 use super::lines::RARE_LOSS;
-use super::{BufferChoice, RouterAdvice, Source};
-use crate::text::{row, table, two_digits, wrap};
+use super::{BufferChoice, RouterAdvice, Rule, Source};
+use crate::text::{labelled, row, table, two_digits, wrap};
 
 /// The columns of a buffer's name, its size and the delay when it is full.
 const BUFFER_COLUMNS: usize = 4;
 
+/// Columns of a word that the legend explains.
+const KEY: usize = 15;
 /// The columns of a table of buffers.
 const HEAD: [&str; 9] =
     ["rule", "packets", "bytes", "full", "mean", "loss %", "used %", "short", "bulk"];
@@ -16,7 +18,7 @@ const HEAD: [&str; 9] =
 impl RouterAdvice {
     /// The recommended buffer and the others, with numbers of one source.
     pub(super) fn rows(&self) -> Vec<BufferChoice> {
-        let recommended = BufferChoice { name: "recommended", ..self.recommended.clone() };
+        let recommended = BufferChoice { rule: Rule::Recommended, ..self.recommended.clone() };
         let formula = Some(&self.by_formula).filter(|_| self.is_moved());
         let others = formula.into_iter().chain(&self.available).chain(&self.rules);
         core::iter::once(recommended).chain(others.map(|other| self.shown(other))).collect()
@@ -24,9 +26,11 @@ impl RouterAdvice {
 
     pub(super) fn alternatives(&self, width: usize) -> String {
         let rows = self.rows();
-        let legend = self.legend(is_predicted(&rows));
-        let source = wrap(&format!("Buffers, by {}:", self.source_words()), width, 0);
-        format!("{source}{}{}", cells(&rows), wrap(&format!("  {legend}"), width, 2))
+        let others = if self.source().is_some() { "; between these, interpolated" } else { "" };
+        let source = wrap(&format!("Buffers, by {}{others}:", self.source_words()), width, 0);
+        let legend = self.legend(&rows).into_iter();
+        let legend = legend.map(|(name, words)| labelled(KEY, &format!("  {name}"), &words, width));
+        format!("{source}{}{}", cells(&rows), legend.collect::<String>())
     }
 
     /// The same buffers by formula, beside a simulation.
@@ -49,43 +53,61 @@ impl RouterAdvice {
         format!("The same by {by} alone:\n{}{unknown}", cells(&rows))
     }
 
-    /// The rows and columns that are shown, explained.
-    fn legend(&self, is_predicted: bool) -> String {
-        let [small, large] = self.transfers;
-        let columns = match (is_predicted, self.source()) {
-            (true, Some(_)) => {
-                let rows = self.rows();
-                let [short, bulk] = [
-                    rows.iter().any(|row| row.short.is_some()),
-                    rows.iter().any(|row| row.bulk.is_some()),
-                ];
-                let medians = match (short, bulk) {
-                    (true, true) => format!(
-                        " short, bulk: Mbit/s, medians of transfers like {small} and {large}, to two digits."
-                    ),
-                    (true, false) => {
-                        format!(" short: Mbit/s, the median of transfers like {small}, to two digits.")
-                    }
-                    (false, _) => String::new(),
-                };
-                format!(
-                    "full, mean: queueing delay, ms.{medians} Numbers between the buffers tried are interpolated. -: not simulated, \
-                     or too few finished."
-                )
-            }
-            (true, None) if self.recommended.short.is_none() => {
-                "full, mean: queueing delay, ms. -: not predicted.".to_owned()
-            }
-            (true, None) if self.persists() => {
-                "full, mean: queueing delay, ms. short, bulk: Mbit/s, a flow's equal share. -: not predicted."
-                    .to_owned()
-            }
-            (true, None) => format!(
-                "full, mean: queueing delay, ms. short, bulk: Mbit/s of a transfer of {small} and of one of {large}. -: not predicted."
-            ),
-            (false, _) => "full: delay of a full buffer, ms.".to_owned(),
+    /// The columns and rows that are shown, explained.
+    fn legend(&self, rows: &[BufferChoice]) -> Vec<(&'static str, String)> {
+        if !is_predicted(rows) {
+            let full = ("full", "delay of a full buffer, ms".to_owned());
+            return core::iter::once(full).chain(self.rules_legend()).collect();
+        }
+        let is_simulated = self.source().is_some();
+        let unknown = match is_simulated {
+            true => "not simulated, or too few finished",
+            false => "not predicted",
         };
-        let mut all = vec![columns];
+        let lacks = |row: &BufferChoice| {
+            let rates = row.short.is_none() || row.bulk.is_none();
+            rates || row.loss.is_none() || row.mean_delay.is_none() || row.used.is_none()
+        };
+        let unknown = rows.iter().any(lacks).then(|| ("-", unknown.to_owned()));
+        let delays = ("full, mean", "queueing delay, ms".to_owned());
+        let all = core::iter::once(delays).chain(self.rates_legend(rows));
+        all.chain(self.rules_legend()).chain(unknown).collect()
+    }
+
+    /// The columns of rates, if a row has one.
+    fn rates_legend(&self, rows: &[BufferChoice]) -> Option<(&'static str, String)> {
+        let [small, large] = self.transfers;
+        let has_bulk = rows.iter().any(|row| row.bulk.is_some());
+        rows.iter().find(|row| row.short.is_some())?;
+        let (name, sizes) = match has_bulk {
+            true => ("short, bulk", format!("{small} and {large}")),
+            false => ("short", small.to_string()),
+        };
+        let whose = match self.source() {
+            Some(_) => format!("median of transfers like {sizes}"),
+            None if self.persists() => "a flow's equal share".to_owned(),
+            None => format!("rate of a transfer of {sizes}"),
+        };
+        Some((name, format!("{whose}, Mbit/s")))
+    }
+
+    /// The rules whose names do not say what they are.
+    fn rules_legend(&self) -> impl Iterator<Item = (&'static str, String)> {
+        self.rules.iter().filter_map(|choice| {
+            let (name, words) = match choice.rule {
+                Rule::LongFlows => ("L-model", "best for long flows (Prasad et al., eq. 11)"),
+                Rule::BandwidthDelay => ("BDP", "C x T, the rate of the link times the RTT"),
+                Rule::SquareRoot => return Some(("n", self.flows_legend())),
+                Rule::Cubic => ("Cubic, BBR", "3/7 and 1/4 of BDP/sqrt(n)"),
+                Rule::SlowInputs => ("paper", "Prasad et al.'s, for inputs slower than the output"),
+                _ => return None,
+            };
+            Some((name, words.to_owned()))
+        })
+    }
+
+    /// The number of flows by which the rules go.
+    fn flows_legend(&self) -> String {
         let flows = if self.flows == 1 { "flow" } else { "flows" };
         let assumed = match (self.question.flows, self.source()) {
             (None, Some(_)) => {
@@ -95,21 +117,9 @@ impl RouterAdvice {
             (None, None) => ", assumed".to_owned(),
             (Some(_), _) => String::new(),
         };
-        all.extend(self.rules.iter().filter_map(|rule| match rule.name {
-            "L-model" => Some("L-model: best for long flows (Prasad et al., eq. 11).".to_owned()),
-            "BDP/sqrt(n)" => Some(format!("n: {} {flows}{assumed}.", self.flows)),
-            "Cubic" => Some("Cubic: 3/7 of BDP/sqrt(n), BBR: 1/4.".to_owned()),
-            "tiny" => Some("tiny: 20 packets.".to_owned()),
-            "paper" => {
-                Some("paper: Prasad et al.'s, for inputs slower than the output.".to_owned())
-            }
-            _ => None,
-        }));
-        all.join(" ")
+        format!("{} {flows}{assumed}", self.flows)
     }
-}
 
-impl RouterAdvice {
     /// Whether all flows persist, so that each has the same rate.
     fn persists(&self) -> bool {
         self.two_rules.as_ref().is_some_and(|two| two.persistence == 1.0)
@@ -153,7 +163,7 @@ fn cells(choices: &[BufferChoice]) -> String {
         };
         let loss = c.loss.map(digits);
         row([
-            &c.name,
+            &c.rule.name(),
             &format!("{:.0}", c.buffer.get()),
             &c.bytes,
             &ms(c.worst_delay),

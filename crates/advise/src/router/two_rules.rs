@@ -8,7 +8,7 @@ use sweetspot_units::Rate;
 
 use super::simulated::SHARE;
 use super::table::printed;
-use super::{Basis, BufferChoice, Favour, RouterAdvice, size};
+use super::{Basis, BufferChoice, Favour, RouterAdvice, Rule, size};
 
 /// The buffers of two rules. The number of flows and the size of their transfers decide how far each of them holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -149,8 +149,8 @@ impl RouterAdvice {
 
     /// The remark that transfers of the size given are too short for the rule for flows that persist.
     fn come_and_go_words(&self) -> Option<String> {
-        let root = self.rules.iter().find(|rule| rule.name == "BDP/sqrt(n)")?.buffer;
-        let rule = self.rules.iter().find(|rule| rule.name == "BDP")?.buffer;
+        let root = self.of_rule(Rule::SquareRoot)?.buffer;
+        let rule = self.of_rule(Rule::BandwidthDelay)?.buffer;
         let lasting = size::lasting(&self.question, rule)?;
         (root < self.recommended.buffer).then(|| {
             format!(
@@ -164,7 +164,7 @@ impl RouterAdvice {
 
     /// The buffers for flows that persist and for transfers that come and go, if either may hold.
     fn bounds(&self) -> Option<[Packets; 2]> {
-        let root = self.rules.iter().find(|rule| rule.name == "BDP/sqrt(n)")?.buffer;
+        let root = self.of_rule(Rule::SquareRoot)?.buffer;
         let q = &self.question;
         let is_unknown = q.mean_size().is_none() && q.favour == Favour::Throughput;
         let [one, other] = match &self.two_rules {

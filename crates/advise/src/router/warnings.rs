@@ -1,7 +1,7 @@
 //! Remarks that may change the decision, and are therefore printed even with `--quiet`.
 
 use super::simulated::{OVERLOAD_LOSS, PACKETS_IN_FLIGHT};
-use super::{Basis, BufferChoice, Favour, RouterAdvice};
+use super::{Basis, BufferChoice, Favour, RouterAdvice, Rule};
 use crate::text::{percent, two_digits, wrap};
 use sweetspot_theory::router::loss_form::LossForm;
 use sweetspot_units::Rate;
@@ -70,7 +70,7 @@ impl RouterAdvice {
 
     /// The remark that flows have too few packets in flight whatever the buffer.
     fn overload(&self) -> Option<String> {
-        let rule = self.rules.iter().find(|rule| rule.name == "BDP")?;
+        let rule = self.of_rule(Rule::BandwidthDelay)?;
         let is_counted = self.question.flows.is_some() && !self.question.has_room();
         let loss = match self.source() {
             Some(simulated) => simulated.loss_with_rule(),
