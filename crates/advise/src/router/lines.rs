@@ -155,7 +155,7 @@ impl RouterAdvice {
                 format!("above {}, where no closed form holds", percent(Some(OVERLOAD_LOSS)))
             }
             BufferChoice { loss: None, .. } => "not predicted".to_owned(),
-            BufferChoice { loss: Some(loss), .. } if loss > 0.0 && loss < RARE_LOSS => {
+            BufferChoice { loss: Some(loss), .. } if loss < RARE_LOSS => {
                 format!("less than {} %", RARE_LOSS * 100.0)
             }
             BufferChoice { loss: Some(loss), .. } => self.percent(loss),

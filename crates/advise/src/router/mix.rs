@@ -134,8 +134,8 @@ impl FromStr for Favour {
 impl fmt::Display for Favour {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Favour::Throughput => "long flows (throughput)",
-            Favour::Short => "short flows",
+            Favour::Throughput => "throughput",
+            Favour::Short => "short",
             Favour::Latency => "latency",
         })
     }

@@ -42,6 +42,10 @@ pub fn advise(question: &RouterQuestion) -> Result<RouterAdvice, AdviceError> {
     let q = question;
     check(q)?;
     let model = LinkModel::new(q)?;
+    let has_short = q.favour == Favour::Throughput
+        || !size::none_is_short(q, model.mean.size(), model.link.bdp());
+    let why = "flows of this size persist, and none is a short transfer; write throughput, or give the --size-mean of the short ones";
+    possible(has_short, "favour", q.favour, why)?;
     let judge = BufferEvaluation::new(&model, q)?;
     let Chosen { buffer, basis, range, two_rules } =
         choose(q, &model).map_err(|e| blame_the_form(e, &model))?;
@@ -243,7 +247,10 @@ fn best(q: &RouterQuestion, model: &LinkModel) -> Result<Found, AdviceError> {
         (Best::At(_), Some(range)) if q.favour == Favour::Latency => {
             // The formula neglects the bursts of single flows, which Table II shows.
             let low = Packets::new(range.low.get().max(bursts(q.favour)))?;
-            (low, Basis::RangeLow, shown)
+            match low > bdp {
+                true => (bdp, Basis::BandwidthDelay, shown),
+                false => (low, Basis::RangeLow, shown),
+            }
         }
         (Best::At(buffer), _) if buffer > bdp => (bdp, Basis::BandwidthDelay, shown),
         (Best::At(buffer), _) => (two_rules::larger(buffer, least), Basis::Optimum, shown),

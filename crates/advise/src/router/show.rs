@@ -172,7 +172,7 @@ impl RouterAdvice {
                 "For {whom}, of M packets in D round trips of slow start, sqrt(2 M C T / D) balances loss against \
                  queueing in an M/M/1/B queue."
             ),
-            Basis::Optimum if self.lacks_bulk() => format!(
+            Basis::Optimum if self.lacks_transfers() => format!(
                 "The formula's optimum for {whom}, too few of which finished in the simulator for a comparison."
             ),
             Basis::Optimum => format!(
@@ -242,10 +242,9 @@ impl RouterAdvice {
         format!("between {formula:.0} packets, by formula best for {whom}, and C x T, {rule:.0}")
     }
 
-    /// Whether bulk transfers are favoured and too few finished in the simulation that decided.
-    fn lacks_bulk(&self) -> bool {
-        let bulk = self.question.favour == Favour::Throughput;
-        bulk && self.decided().is_some_and(|simulated| !simulated.compares_bulk())
+    /// Whether too few of the transfers that the buffer serves finished in the simulation that decided.
+    fn lacks_transfers(&self) -> bool {
+        self.decided().is_some_and(|simulated| !simulated.compares(self.question.favour))
     }
 
     /// Whether a rule asks for no more than the bursts of single flows.
@@ -277,12 +276,19 @@ impl RouterAdvice {
 
     fn verdict_words(&self) -> Vec<String> {
         match self.decided() {
+            Some(_) if self.lacks_transfers() => match self.basis {
+                // Flows that persist do not finish, and an optimum says so itself.
+                Basis::SquareRoot | Basis::Optimum => Vec::new(),
+                _ => vec![format!(
+                    "Too few {} finished in the simulator for a comparison.",
+                    self.class()
+                )],
+            },
             Some(_)
                 if matches!(self.basis, Basis::SquareRoot | Basis::BetweenRules | Basis::Crowd) =>
             {
                 Vec::new()
             }
-            Some(_) if self.lacks_bulk() => Vec::new(),
             Some(simulated) if self.question.favour != Favour::Latency => {
                 let is_said = self.basis == Basis::Simulator;
                 let (packet, rate) = (self.question.packet, self.question.rate);

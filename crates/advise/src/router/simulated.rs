@@ -100,7 +100,7 @@ impl Simulated {
     /// the formula's buffer. Another one up to C T is chosen if it is significantly better: the smallest within 5 % of the best
     /// that is no worse than the first choice. More than C T delays everybody ([`Simulated::larger`]).
     pub(super) fn chosen(&self, favour: Favour) -> Option<usize> {
-        let first = if favour == Favour::Throughput { self.rule } else { self.advised };
+        let first = self.first(favour);
         let all = || (0..=self.rule.max(first)).filter(|i| self.counts(*i, favour));
         let best = all().max_by(|a, b| self.rate(*a, favour).total_cmp(&self.rate(*b, favour)))?;
         if !self.counts(first, favour) {
@@ -242,9 +242,17 @@ impl Simulated {
         self.buffers[buffer].of(favour).rate.as_f64()
     }
 
-    /// Whether enough bulk transfers finished with the rule's buffer to compare others with it.
-    pub(super) fn compares_bulk(&self) -> bool {
-        self.counts(self.rule, Favour::Throughput)
+    /// Whether enough transfers finished to compare buffers for `favour`.
+    pub(super) fn compares(&self, favour: Favour) -> bool {
+        match favour {
+            Favour::Latency => self.best(favour).is_some(),
+            _ => self.counts(self.first(favour), favour),
+        }
+    }
+
+    /// The buffer with which others are compared: the rule's for bulk transfers, the formula's for short ones.
+    fn first(&self, favour: Favour) -> usize {
+        if favour == Favour::Throughput { self.rule } else { self.advised }
     }
 
     fn counts(&self, buffer: usize, favour: Favour) -> bool {

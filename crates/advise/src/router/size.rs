@@ -44,12 +44,21 @@ pub(super) fn mean(q: &RouterQuestion, bdp: Packets) -> Bytes {
     Bytes::from_f64(libm::ceil(filling * libm::pow(LASTING, share) * packet))
 }
 
-/// The share of flows that persist: 0 if transfers of `mean` size come and go, 1 if they last long enough; in between, in proportion to the
-/// logarithm of the size over that with which the flows fill the link in slow start. `None` if the number of flows is not known or
-/// bulk transfers are not favoured.
+/// The share of bulk flows that persist, as [`lasting_share`]; `None` if the number of flows is not known or bulk transfers are not
+/// favoured.
 pub(super) fn persistence(q: &RouterQuestion, mean: Bytes, bdp: Packets) -> Option<f64> {
-    let flows = q.flows.filter(|_| q.favour == Favour::Throughput)? as f64;
-    let filling = size_to_fill(flows, load(q), bdp, LARGEST_MEAN);
+    lasting_share(q, mean, bdp).filter(|_| q.favour == Favour::Throughput)
+}
+
+/// Whether all flows last so long that none is a short transfer.
+pub(super) fn none_is_short(q: &RouterQuestion, mean: Bytes, bdp: Packets) -> bool {
+    lasting_share(q, mean, bdp) == Some(1.0)
+}
+
+/// The share of flows that persist: 0 if transfers of `mean` size come and go, 1 if they last long enough; in between, in proportion to the
+/// logarithm of the size over that with which the flows fill the link in slow start. `None` if the number of flows is not known.
+fn lasting_share(q: &RouterQuestion, mean: Bytes, bdp: Packets) -> Option<f64> {
+    let filling = size_to_fill(q.flows? as f64, load(q), bdp, LARGEST_MEAN);
     Some(share(mean.as_f64() / q.packet.as_f64() / filling, LASTING))
 }
 

@@ -78,6 +78,25 @@ fn bulk_transfers_get_the_rule_unless_another_buffer_is_significantly_better() {
 }
 
 #[test]
+fn too_few_transfers_for_a_comparison_are_named() {
+    for favour in [Favour::Throughput, Favour::Short, Favour::Latency] {
+        let q = RouterQuestion { favour, parameters: poisson(), ..question("10Gbit/s") };
+        let advice = advise(&q).unwrap();
+        let mut table = simulated([2, 4, 4]);
+        for buffer in &mut table.buffers {
+            buffer.short.flows = 0;
+            buffer.bulk.flows = 0;
+        }
+        // Then the formula decides.
+        let decided = advice.clone().decided_by(table);
+        assert_eq!(decided.recommended.buffer, advice.recommended.buffer);
+        let text = decided.text(true, 80).replace('\n', " ");
+        assert!(text.contains("oo few") && text.contains("for a comparison."), "{text}");
+        assert!(!text.contains("significantly better"), "{text}");
+    }
+}
+
+#[test]
 fn the_more_overload_the_nearer_bulk_transfers_buffer_is_the_formulas() {
     // The formula asks for 823.4 packets; C T are 5000. sqrt(823.4 x 5000) = 2029 at 2^-1/2 of the loss of overload, 9.375 %.
     let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
@@ -214,7 +233,7 @@ fn rows(text: &str, head: &str) -> Vec<Vec<String>> {
     let is_row = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
     let table = table
         .take_while(is_row)
-        .take_while(|line| !line.contains("full, mean:") && !line.starts_with("  -:"));
+        .take_while(|line| !line.contains("full, mean ") && !line.starts_with("  -:"));
     table.map(|line| line.split_whitespace().map(str::to_owned).collect()).collect()
 }
 
