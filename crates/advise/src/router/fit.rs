@@ -27,6 +27,21 @@ pub struct LinkMeasurement {
     pub delay: Option<Estimate>,
     /// The test for the better form.
     pub comparison: FormComparison,
+    /// The measurements, the smallest buffer first.
+    pub points: Vec<MeasuredBuffer>,
+}
+
+/// A buffer of the link and the effect measured with it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MeasuredBuffer {
+    /// The buffer.
+    pub buffer: Packets,
+    /// The delay of a full buffer.
+    pub full: Duration,
+    /// The loss.
+    pub loss: Probability,
+    /// The mean queueing delay, if it was measured.
+    pub delay: Option<Duration>,
 }
 
 impl LinkMeasurement {
@@ -44,7 +59,16 @@ impl LinkMeasurement {
         let timed: Vec<LossPoint> = timed.map(|(point, _)| *point).collect();
         // Any RTT and f make a link with delays that count in buffers.
         let link = RouterLink::new(rate, Duration::from_secs(1), packet, 1.0)?;
+        let measured = |(point, has_delay): &(LossPoint, bool)| MeasuredBuffer {
+            buffer: point.buffer,
+            full: point.buffer.in_bytes(packet) / rate,
+            loss: point.loss,
+            delay: has_delay.then_some(point.delay),
+        };
+        let mut measured: Vec<MeasuredBuffer> = lines.iter().map(measured).collect();
+        measured.sort_by(|one, other| one.buffer.get().total_cmp(&other.buffer.get()));
         Ok(LinkMeasurement {
+            points: measured,
             comparison: form_test::compare(&points, 1.0 - CONFIDENCE)?,
             power_law: fit::loss(&points, Form::PowerLaw, CONFIDENCE)?,
             exponential: fit::loss(&points, Form::Exponential, CONFIDENCE)?,
@@ -79,6 +103,33 @@ impl LinkMeasurement {
         let f =
             self.delay.map_or(String::new(), |f| format!(", f = {}", Significant::<3>(f.value)));
         format!("loss = {rule}, a = {a}, b = {b}{f}, R^2 = {r2:.3}, {} measurements", fit.points)
+    }
+
+    /// Each measurement beside the fit of `form`.
+    pub(super) fn beside_the_fit(&self, form: Form) -> String {
+        let mut rows = vec![["packets", "loss %", "fitted"].map(str::to_owned).to_vec()];
+        let has_delay = self.delay.is_some();
+        rows[0].extend(["mean ms", "fitted"].map(str::to_owned).into_iter().filter(|_| has_delay));
+        let percent = |loss: Probability| Significant::<3>(loss.get() * 100.0).to_string();
+        let ms = |delay: Duration| Significant::<3>(delay.as_secs_f64() * 1e3).to_string();
+        let known = |cell: Option<String>| cell.unwrap_or("-".to_owned());
+        rows.extend(self.points.iter().map(|point| {
+            let mut cells = row([
+                &format!("{:.0}", point.buffer.get()),
+                &percent(point.loss),
+                &known(self.loss(form).form.loss(point.buffer).ok().map(percent)),
+            ]);
+            if has_delay {
+                cells.extend([point.delay, self.fitted_delay(point)].map(|d| known(d.map(ms))));
+            }
+            cells
+        }));
+        format!("Measured, and fitted to that:\n{}", table(0, &rows))
+    }
+
+    /// The delay that the fit gives where `point` was measured.
+    fn fitted_delay(&self, point: &MeasuredBuffer) -> Option<Duration> {
+        Some(point.full.scaled(self.delay?.value))
     }
 
     pub(super) fn text(&self, width: usize) -> String {
@@ -122,6 +173,19 @@ impl LinkMeasurement {
             "better": self.comparison.better.map(name),
             "p_value": self.comparison.p_value,
             "confidence": CONFIDENCE,
+            "points": self.points.iter().map(|point| self.point_json(point)).collect::<Vec<_>>(),
+        })
+    }
+
+    fn point_json(&self, point: &MeasuredBuffer) -> Value {
+        let fitted = |fit: &LossFit| fit.form.loss(point.buffer).ok().map(Probability::get);
+        json!({
+            "buffer_packets": point.buffer.get(),
+            "loss": point.loss.get(),
+            "pl_loss": fitted(&self.power_law),
+            "ex_loss": fitted(&self.exponential),
+            "delay_s": point.delay.map(|d| d.as_secs_f64()),
+            "fitted_delay_s": self.fitted_delay(point).map(|d| d.as_secs_f64()),
         })
     }
 }
@@ -213,6 +277,9 @@ mod tests {
         assert!((found.power_law.a.value - 0.3).abs() < 1e-6);
         assert!((found.delay.unwrap().value - 0.4).abs() < 1e-6);
         assert_eq!(found.form(Form::Exponential), Form::PowerLaw);
+        // 0.3 / sqrt(100) = 3 %; 0.4 x 100 x 240 us = 9.6 ms.
+        let table = found.beside_the_fit(Form::PowerLaw);
+        assert!(table.contains("\n      100       3       3      9.6     9.6\n"), "{table}");
         assert!(found.text(80).lines().all(|line| line.chars().count() <= 80));
     }
 

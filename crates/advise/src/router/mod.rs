@@ -18,7 +18,7 @@ mod two_rules;
 mod warnings;
 
 pub use advice::{Basis, BufferChoice, BufferRange, RouterAdvice, Rule, Source};
-pub use fit::LinkMeasurement;
+pub use fit::{LinkMeasurement, MeasuredBuffer};
 pub use mix::{Favour, Mix};
 pub use model::Parameters;
 pub use plan::advise;

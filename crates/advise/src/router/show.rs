@@ -29,6 +29,10 @@ impl RouterAdvice {
         if self.basis != Basis::NothingQueues {
             out.push('\n');
             out.push_str(&self.alternatives(width));
+            if let Some(measured) = &self.question.measurement {
+                out.push('\n');
+                out.push_str(&measured.beside_the_fit(self.form));
+            }
             if explain {
                 out.push_str(&self.explanation(width));
             }
