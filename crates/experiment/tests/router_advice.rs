@@ -104,6 +104,25 @@ fn a_link_in_the_simulator_has_the_load_asked_for() {
 }
 
 #[test]
+fn a_link_in_the_simulator_has_as_many_flows_as_were_asked_for() {
+    for (rate, input, flows, favour) in [
+        ("50Mbit/s", "500Mbit/s", 10, Favour::Short),
+        ("50Mbit/s", "500Mbit/s", 50, Favour::Short),
+        ("50Mbit/s", "5Mbit/s", 200, Favour::Throughput),
+    ] {
+        let size_mean = Some(Bytes::new(80_000));
+        let question = question(rate, input);
+        let q = RouterQuestion { flows: Some(flows), size_mean, favour, ..question };
+        let trial = BufferTrial::new(&advise(&q).unwrap(), Effort::Quick).unwrap();
+        let tried = trial.run(&runner()).unwrap();
+        let buffer = if favour == Favour::Short { tried.advised } else { tried.rule };
+        let active = tried.buffers[buffer].flows;
+        // To a user, and the last users of the search were not tried themselves.
+        assert!((active - flows as f64).abs() < 1.0 + 0.025 * flows as f64, "{flows}: {active}");
+    }
+}
+
+#[test]
 fn what_cannot_be_run_in_small_is_said_and_not_tried() {
     // 40e6 packets of 12 kbit in 8 x 4 x 15 s are 1 Gbit/s, 1 % of the link; and one of 100 flows.
     let refusal = |rate: &str, flows| {

@@ -165,14 +165,16 @@ impl RouterAdvice {
         }
         let r = &self.recommended;
         let (who, used) = match (self.source(), r.used) {
-            // Simulated users start and end flows: the number asked for is an aim.
+            // The simulation aims at the number given with the first choice of a buffer.
             (Some(_), Some(used)) => {
                 (format!("about {} {}", two_digits(r.flows as f64), flows(r.flows)), used)
             }
             _ => (format!("{n} {}", flows(n)), self.offered),
         };
         let asked = match self.source() {
-            Some(_) if r.flows != n => format!(" ({n} asked for)"),
+            Some(_) if two_digits(r.flows as f64) != two_digits(n as f64) => {
+                format!(" ({n} asked for)")
+            }
             _ => String::new(),
         };
         Some(format!(

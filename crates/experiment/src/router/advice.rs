@@ -1,12 +1,12 @@
 //! Tries advice about a router's buffer in the simulator.
 
-use sweetspot_advise::router::{RouterAdvice, Simulated, SimulatedBuffer, SimulatedRate};
+use sweetspot_advise::router::{Favour, RouterAdvice, Simulated, SimulatedBuffer, SimulatedRate};
 use sweetspot_theory::Packets;
 use sweetspot_units::{Duration, Rate};
 
 use super::link::{SimulatedLink, THINK};
 use super::measure::{BufferMeasured, MedianThroughput, Runner};
-use super::verify::{Effort, Verification, plan};
+use super::verify::{Aim, Effort, Verification, plan};
 use crate::StudyError;
 
 /// The paper's tail (section III-A).
@@ -20,8 +20,8 @@ const INPUTS: u64 = 20;
 #[derive(Debug)]
 pub struct BufferTrial {
     plan: Verification,
-    /// The share of the link that its users are to use.
-    load: Option<f64>,
+    /// What the users are to reach, if they do not just fill the link.
+    aim: Option<Aim>,
 }
 
 impl BufferTrial {
@@ -33,16 +33,20 @@ impl BufferTrial {
         let link = link(advice)?;
         let advised = advice.recommended.buffer.get();
         let flows = advice.question.flows;
-        // Users that fill the link and given flows are counted, not measured.
         let load = advice.question.load.filter(|load| *load < 1.0 && flows.is_none());
-        let flows = flows.or(load.map(|load| (link.users as f64 * load) as u64));
+        let expected = flows.or(load.map(|load| (link.users as f64 * load) as u64));
         let device = advice.available.as_ref().map(|device| device.buffer.get());
-        Ok(BufferTrial { plan: plan(&link, flows, advised, device, effort)?, load })
+        let plan = plan(&link, expected, advised, device, effort)?;
+        // Bulk transfers that come and go get C T if no other buffer is better.
+        let is_rule = advice.question.favour == Favour::Throughput && advice.two_rules.is_none();
+        let buffer = if is_rule { plan.rule } else { plan.advised };
+        let flows = flows.map(|flows| Aim::Flows(flows as f64 * plan.scale, buffer));
+        Ok(BufferTrial { aim: flows.or(load.map(Aim::Load)), plan })
     }
 
     /// How many simulations it takes.
     pub fn runs(&self) -> usize {
-        self.plan.runs() + self.load.map_or(0, |_| self.plan.pilots())
+        self.plan.runs() + self.aim.map_or(0, |_| self.plan.pilots())
     }
 
     /// The results.
@@ -50,8 +54,8 @@ impl BufferTrial {
     /// # Errors
     /// If the engine cannot run the link.
     pub fn run(&self, runner: &Runner<'_>) -> Result<Simulated, StudyError> {
-        let plan = &match self.load {
-            Some(load) => self.plan.with_load(load, runner)?,
+        let plan = &match self.aim {
+            Some(aim) => self.plan.with_users_for(aim, runner)?,
             None => self.plan.clone(),
         };
         let measured = plan.run(runner)?;
@@ -100,20 +104,10 @@ fn thinking(link: &SimulatedLink, load: f64) -> u64 {
     (per_second * THINK.as_secs_f64()) as u64
 }
 
-/// Flows that are active at a time. By Little's law, the users that think follow from the transfers that finish; the others are
-/// active, at least as many as the transfers that finished account for.
-fn active(users: u64, finished_per_second: f64, accounted: f64) -> f64 {
-    let thinking = finished_per_second * THINK.as_secs_f64();
-    (users as f64 - thinking).max(accounted).max(1.0)
-}
-
 fn simulated(m: &BufferMeasured, plan: &Verification) -> Result<SimulatedBuffer, StudyError> {
-    let finished: u64 =
-        m.runs.iter().flat_map(|run| run.by_size.values()).map(|bin| bin.flows).sum();
-    let (finished, seconds) = (finished as f64, plan.seconds * plan.seeds);
     Ok(SimulatedBuffer {
         buffer: Packets::new(m.buffer as f64 / plan.scale)?,
-        flows: active(plan.link.users, finished / seconds as f64, m.active_flows()) / plan.scale,
+        flows: plan.active_flows(m) / plan.scale,
         loss: m.loss,
         mean_delay: Duration::from_secs_f64(m.delay_s),
         used: m.utilisation,
@@ -150,13 +144,5 @@ mod tests {
             users: 1,
         };
         assert_eq!((thinking(&link, 1.0), thinking(&link, 0.5)), (78, 39));
-    }
-
-    #[test]
-    fn flows_are_the_users_that_do_not_think() {
-        // 156 transfers a second end in half a second of thinking each.
-        assert_eq!((active(178, 156.0, 60.0), active(178, 78.0, 60.0)), (100.0, 139.0));
-        // The finished transfers account for 60 at a time; flows that persist do not finish.
-        assert_eq!((active(100, 156.0, 60.0), active(100, 0.0, 0.0)), (60.0, 100.0));
     }
 }

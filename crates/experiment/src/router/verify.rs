@@ -5,7 +5,7 @@ use sweetspot_theory::router::capacity_ratio::CapacityRatio;
 use sweetspot_units::Percent;
 
 use super::ladder::ladder;
-use super::link::SimulatedLink;
+use super::link::{SimulatedLink, THINK};
 use super::measure::{BufferMeasured, Runner, measure};
 use crate::StudyError;
 
@@ -68,8 +68,19 @@ const NEAR: f64 = 0.3;
 /// Least room for a choice of buffers, in packets per round trip, and least crowd for an average.
 const SMALLEST_BDP: f64 = 8.0;
 const FEWEST: f64 = 8.0;
-/// Numbers of users to try for a load: the last one's load is within a percent or two of it.
+/// Numbers of users to try for an aim: the last one's result is within a percent or two of it.
 const PILOTS: usize = 4;
+/// A step between numbers of users after which their results hardly differ.
+const SMALL_STEP: f64 = 0.01;
+
+/// What the number of users is to reach.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Aim {
+    /// The share of the link that is used with an ample buffer.
+    Load(f64),
+    /// The flows that are active at a time with the buffer of this index, on the simulated link.
+    Flows(f64, usize),
+}
 
 impl Effort {
     fn plan(self) -> Plan {
@@ -152,25 +163,43 @@ impl Verification {
         self.buffers.len() * self.seeds as usize
     }
 
-    /// How many simulations it takes to find the users for a load.
+    /// How many simulations it takes at most to find the users for an aim.
     pub(super) fn pilots(&self) -> usize {
         PILOTS * self.seeds as usize
     }
 
-    /// The same link with as many of its users as use `load` of it if its buffer is ample.
-    pub(super) fn with_load(
+    /// The same link with as many users as reach `aim`.
+    pub(super) fn with_users_for(
         &self,
-        load: f64,
+        aim: Aim,
         runner: &Runner<'_>,
     ) -> Result<Verification, StudyError> {
-        let ample = &self.buffers[self.buffers.len() - 1..];
         let with =
             |users| Verification { link: SimulatedLink { users, ..self.link }, ..self.clone() };
-        let used = |users| {
+        let measured = |users, buffer: usize| {
             let scenario = with(users).link.scenario(self.warmup, self.seconds)?;
-            Ok(measure(runner, &scenario, ample, self.seeds)?[0].utilisation)
+            let buffer = &self.buffers[buffer..=buffer];
+            Ok::<_, StudyError>(measure(runner, &scenario, buffer, self.seeds)?.remove(0))
         };
-        Ok(with(users_at(load, self.link.users_for(load)?, self.link.users, used)?))
+        let (most, ample) = (self.link.users, self.buffers.len() - 1);
+        Ok(with(match aim {
+            Aim::Load(load) => {
+                let used = |users| Ok(measured(users, ample)?.utilisation);
+                users_at(load, self.link.users_for(load)?, Some((most as f64, 1.0)), used)?
+            }
+            Aim::Flows(flows, buffer) => {
+                let active = |users| Ok(with(users).active_flows(&measured(users, buffer)?));
+                users_at(flows, most, None, active)?
+            }
+        }))
+    }
+
+    /// The flows that are active at a time on the simulated link.
+    pub(super) fn active_flows(&self, measured: &BufferMeasured) -> f64 {
+        let bins = measured.runs.iter().flat_map(|run| run.by_size.values());
+        let finished = bins.map(|bin| bin.flows).sum::<u64>() as f64;
+        let per_second = finished / (self.seconds * self.seeds) as f64;
+        active(self.link.users, per_second, measured.active_flows())
     }
 
     /// The link with each buffer.
@@ -180,25 +209,43 @@ impl Verification {
     }
 }
 
-/// The number of users that use `load` of a link, by the rule of false position, beginning with `first`: `used` measures what a number
-/// of users does. It is known that none use nothing, and `most` fill the link.
+/// Flows that are active at a time. By Little's law, the users that think follow from the transfers that finish; the others are
+/// active, at least as many as the transfers that finished account for.
+fn active(users: u64, finished_per_second: f64, accounted: f64) -> f64 {
+    let thinking = finished_per_second * THINK.as_secs_f64();
+    (users as f64 - thinking).max(accounted).max(1.0)
+}
+
+/// The number of users that reach `wanted`, by the rule of false position, beginning with `first`: `reached` measures what a number of
+/// users does. No users reach nothing. `end` has a number that suffices, and its result; without it, results grow at least in
+/// proportion to the users.
 fn users_at(
-    load: f64,
+    wanted: f64,
     first: u64,
-    most: u64,
-    used: impl Fn(u64) -> Result<f64, StudyError>,
+    end: Option<(f64, f64)>,
+    reached: impl Fn(u64) -> Result<f64, StudyError>,
 ) -> Result<u64, StudyError> {
-    let (mut below, mut above) = ((0.0, 0.0), (most as f64, 1.0));
-    let mut users = first.clamp(1, most);
+    let (mut below, mut above) = ((0.0, 0.0), end);
+    let mut users = first.max(1).min(end.map_or(u64::MAX, |(most, _)| most as u64));
     for _ in 0..PILOTS {
-        let tried = (users as f64, used(users)?);
-        *(if tried.1 < load { &mut below } else { &mut above }) = tried;
-        let way = (load - below.1) / (above.1 - below.1);
-        let next = libm::round(below.0 + way * (above.0 - below.0)).max(1.0) as u64;
-        if next == users {
+        let tried = (users as f64, reached(users)?);
+        match tried.1 < wanted {
+            true => below = tried,
+            false => above = Some(tried),
+        }
+        let next = match above {
+            Some(above) => {
+                let way = (wanted - below.1) / (above.1 - below.1);
+                below.0 + way * (above.0 - below.0)
+            }
+            None => below.0 * wanted / below.1,
+        };
+        let next = libm::round(next).max(1.0) as u64;
+        let step = next.abs_diff(users) as f64 / next as f64;
+        users = next;
+        if step <= SMALL_STEP {
             break;
         }
-        users = next;
     }
     Ok(users)
 }
@@ -240,16 +287,39 @@ mod tests {
         for used in [slower, full] {
             for load in [0.1, 0.5, 0.9, 0.95] {
                 let first = (100.0 * load) as u64;
-                let users = users_at(load, first, 150, |users| Ok(used(users))).unwrap();
+                let end = Some((150.0, 1.0));
+                let users = users_at(load, first, end, |users| Ok(used(users))).unwrap();
                 // A user more or less is up to 2.6 %.
                 assert!((used(users) - load).abs() < 0.026, "{load}: {users}");
             }
         }
         // Whatever is measured, there are 1 to 150.
         for measured in [0.0, 0.5, 1.0] {
-            let users = users_at(0.5, 50, 150, |_| Ok(measured)).unwrap();
+            let users = users_at(0.5, 50, Some((150.0, 1.0)), |_| Ok(measured)).unwrap();
             assert!((1..=150).contains(&users), "{measured}: {users}");
         }
+    }
+
+    #[test]
+    fn the_users_found_keep_as_many_flows_active_as_asked_for() {
+        // Half of the users of an idle link are active. 100 users end as many transfers as the link carries, and each further one is
+        // active for all of its time.
+        let active = |users: u64| (users as f64 / 2.0).max(users as f64 - 50.0);
+        for flows in [8, 20, 50, 120, 1000] {
+            for first in [flows, 2 * flows, 3 * flows, flows + 50] {
+                let users = users_at(flows as f64, first, None, |users| Ok(active(users))).unwrap();
+                let found = active(users);
+                assert!((found / flows as f64 - 1.0).abs() < 0.025, "{flows} {first}: {found}");
+            }
+        }
+    }
+
+    #[test]
+    fn flows_are_the_users_that_do_not_think() {
+        // 156 transfers a second end in half a second of thinking each.
+        assert_eq!((active(178, 156.0, 60.0), active(178, 78.0, 60.0)), (100.0, 139.0));
+        // The finished transfers account for 60 at a time; flows that persist do not finish.
+        assert_eq!((active(100, 156.0, 60.0), active(100, 0.0, 0.0)), (60.0, 100.0));
     }
 
     #[test]
