@@ -12,9 +12,9 @@ use crate::StudyError;
 /// How much work a verification may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
-    /// About five seconds or less on two cores.
+    /// Ten seconds of CPU time or less.
     Quick,
-    /// Half a minute or so on two cores.
+    /// Half a minute of CPU time or so.
     Thorough,
 }
 

@@ -55,7 +55,7 @@ pub struct AdviseRouterArguments {
     #[arg(long, value_name = "short|bulk|FILE", default_value = "bulk")]
     mix: String,
     /// Whom the buffer serves: throughput (long transfers), short (short transfers) or latency (the smallest buffer with which short
-    /// transfers keep 90 % of their best rate) [default: throughput for --mix bulk, short for --mix short, by the bytes for a FILE]
+    /// transfers keep 90 % of their best rate); short and latency are refused if all --flows persist [default: throughput for --mix bulk, short for --mix short, by the bytes for a FILE]
     #[arg(long, value_name = "throughput|short|latency", hide_possible_values = true)]
     #[arg(value_parser = values::words::<Favour>(&["throughput", "short", "latency"]))]
     favour: Option<Favour>,
@@ -85,8 +85,8 @@ pub struct AdviseRouterArguments {
     /// are fitted to them and decide; nothing is simulated without --verify sim
     #[arg(long, value_name = "FILE")]
     fit: Option<PathBuf>,
-    /// Check of the advice in the simulator: sim (thorough, about half a minute) or none [default: up to about five seconds, none with
-    /// measurements; a link above 1 Gbit/s or so is simulated scaled down]
+    /// Check of the advice in the simulator: sim (thorough, up to 30 s of CPU time) or none [default: up to 10 s of CPU time, 20 s
+    /// with --flows or --load; none with measurements]. A link above 1 Gbit/s or so is simulated scaled down
     #[arg(long, value_name = "sim|none")]
     verify: Option<Verify>,
     #[command(flatten)]
