@@ -41,6 +41,10 @@ impl Notation {
     /// Reads `text` in this notation and returns it in base units.
     pub(crate) fn read(&self, text: &str) -> Result<f64, UnitError> {
         let (value, unit) = self.split(text)?;
+        // Nothing is nothing in any unit.
+        if unit.is_empty() && value == 0.0 {
+            return Ok(value);
+        }
         if unit.is_empty() {
             return Err(self.error(text, "it has no unit"));
         }

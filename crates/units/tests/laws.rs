@@ -1,7 +1,7 @@
 //! Laws of the dimensions.
 
 use proptest::prelude::*;
-use sweetspot_units::{Bytes, Deadline, Duration, Probability, Rate, Time, Volume};
+use sweetspot_units::{BufferSize, Bytes, Deadline, Duration, Probability, Rate, Time, Volume};
 
 fn rate(s: &str) -> Rate {
     s.parse().unwrap()
@@ -58,6 +58,16 @@ fn a_number_without_a_unit_is_refused() {
     assert!("100".parse::<Bytes>().is_err());
     assert!("100".parse::<Duration>().is_err());
     assert!("100".parse::<Volume>().is_err());
+}
+
+#[test]
+fn nothing_needs_no_unit() {
+    assert_eq!("0".parse(), Ok(Rate::ZERO));
+    assert_eq!("0".parse(), Ok(Bytes::ZERO));
+    assert_eq!(" 0.0 ".parse(), Ok(Duration::ZERO));
+    assert_eq!("0".parse(), Ok(Volume::Bytes(Bytes::ZERO)));
+    assert_eq!("0".parse(), Ok(BufferSize::Volume(Volume::Bytes(Bytes::ZERO))));
+    assert!("-0.1".parse::<Bytes>().is_err());
 }
 
 #[test]
