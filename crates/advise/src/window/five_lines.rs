@@ -241,15 +241,17 @@ impl WindowAdvice {
         format!("{full}{}; with the buffer, {}", self.margin_in_words(), spot.high)
     }
 
-    /// The effect of a larger window: the first beyond all that are as fast, or the largest.
+    /// The effect of a larger window: of the first that is not as fast, or of the largest.
     fn beyond(&self, simulated: &TriedWindows) -> String {
-        let place = simulated.windows.iter().rposition(|tried| tried.as_fast);
-        let slower = place.and_then(|place| simulated.windows.get(place + 1));
         let hold = simulated.hold().map(|hold| hold.window);
-        match (slower, simulated.windows.last()) {
+        let larger = simulated.windows.iter().skip_while(|tried| Some(tried.window) <= hold);
+        let mut slower = larger.skip_while(|tried| tried.as_fast).peekable();
+        let first = slower.peek().copied();
+        let verb = if slower.any(|tried| tried.as_fast) { "may be" } else { "is" };
+        match (first, simulated.windows.last()) {
             (Some(tried), _) => {
                 format!(
-                    "a larger one is slower: {} gives {}, {} queue",
+                    "a larger one {verb} slower: {} gives {}, {} queue",
                     tried.window, tried.rate, tried.delay
                 )
             }
