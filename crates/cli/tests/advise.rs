@@ -253,9 +253,43 @@ fn a_packet_without_a_unit_counts_bytes_and_a_buffer_without_one_is_refused() ->
         .map(|mtu| sweetspot(&format!("{path} --mtu {mtu}")).output().map(|output| output.stdout));
     let (bare, unit) = (bare?, unit?);
     assert!(!bare.is_empty() && bare == unit, "{}", String::from_utf8_lossy(&bare));
+    let [bare, unit] = ["0", "0B"].map(|buffer| {
+        sweetspot(&format!("{path} --buffer {buffer}")).output().map(|output| output.stdout)
+    });
+    let (bare, unit) = (bare?, unit?);
+    assert!(!bare.is_empty() && bare == unit, "{}", String::from_utf8_lossy(&bare));
     for wrong in ["--buffer 9000", "--mtu 9000cats"] {
         let output = sweetspot(&format!("{path} {wrong}")).output()?;
         assert_eq!(output.status.code(), Some(2), "{wrong}");
+    }
+    Ok(())
+}
+
+#[test]
+fn an_option_without_effect_is_named_and_an_aim_without_transfers_refused() -> Tested {
+    let plain = "advise window --rate 50Mbit/s --rtt 30ms --buffer 100kB --kernel 6.18 --json";
+    let closed = sweetspot(plain).output()?;
+    let asked = sweetspot(&format!("{plain} --verify sim")).output()?;
+    let notes = String::from_utf8(asked.stderr)?;
+    assert!(notes.starts_with("sweetspot: --verify sim has no effect: "), "{notes}");
+    let [mut closed, asked] = [closed.stdout, asked.stdout]
+        .map(|json| serde_json::from_slice::<serde_json::Value>(&json).unwrap_or_default());
+    assert!(asked["recommended_bytes"].is_u64(), "{asked}");
+    let warnings = asked["warnings"].as_array().ok_or("no warnings")?;
+    assert_eq!(format!("sweetspot: {}\n", warnings[0].as_str().unwrap_or_default()), notes);
+    closed["warnings"] = asked["warnings"].clone();
+    assert_eq!(closed, asked);
+
+    // 10 flows of 10 GB on a link that holds 2.5 MB.
+    let lasting = "advise router --rate 100Mbit/s --rtt 200ms --input-rate 1Gbit/s --flows 10 --size-mean 10GB";
+    for favour in ["short", "latency"] {
+        let refused = sweetspot(&format!("{lasting} --favour {favour}")).output()?;
+        let line = String::from_utf8(refused.stderr)?;
+        assert_eq!(refused.status.code(), Some(2), "{line}");
+        assert!(
+            line.starts_with(&format!("sweetspot: --favour {favour} is impossible: ")),
+            "{line}"
+        );
     }
     Ok(())
 }

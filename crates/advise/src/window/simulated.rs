@@ -66,14 +66,31 @@ impl TriedWindows {
 }
 
 impl WindowAdvice {
+    /// The reason why no windows are tried in a simulator.
+    pub fn untried(&self) -> Option<&'static str> {
+        let q = &self.question;
+        if q.cross.is_none() && q.random_loss().is_none() {
+            return Some(
+                "without cross traffic or random loss, the closed form gives the best window",
+            );
+        }
+        if self.connections > 1 {
+            return Some(
+                "it takes several connections to fill the path, and the simulation has one",
+            );
+        }
+        q.buffer.is_none().then_some("the buffer of the path is unknown; give --buffer")
+    }
+
     /// The windows to try in a simulator, smallest first: from half of the smallest that fills the path or suffices under its loss, or
     /// TCP's initial window, to more than path and buffer hold, or beside flows that react, to more than overflows nothing. The windows
-    /// with a name in this range are among them; the others lie between, in about equal ratios. `None` if closed forms suffice (neither cross traffic nor loss), the buffer is unknown, or several
-    /// connections share the path.
+    /// with a name in this range are among them; the others lie between, in about equal ratios. `None` if [`WindowAdvice::untried`] has a reason.
     pub fn windows_to_try(&self) -> Option<Vec<Bytes>> {
         let q = &self.question;
+        if self.untried().is_some() {
+            return None;
+        }
         let is_lossy = q.random_loss().is_some();
-        q.buffer.filter(|_| (is_lossy || q.cross.is_some()) && self.connections == 1)?;
         let suffices = self.recommended.window?.min(self.sweet_spot.low);
         let from = (suffices / 2).max(q.payload(q.initial_window())).as_f64();
         // During a recovery, the segments after a lost one take receive window, too: twice the largest flight never limits it.

@@ -182,6 +182,27 @@ fn what_was_simulated_decides_window_rate_delay_and_settings() {
 }
 
 #[test]
+fn where_no_window_is_tried_the_reason_is_known() {
+    let plain = question("50Mbit/s", "100ms");
+    let (loss, cross) = (Some("1%".parse().unwrap()), Some("udp:30%".parse().unwrap()));
+    let buffer = Some(Bytes::new(625_000));
+    // 10 Tbit/s x 1 s are more than 1000 times TCP's largest window.
+    let fast = question("10Tbit/s", "1s");
+    for (q, word) in [
+        (WindowQuestion { buffer, ..plain }, Some("closed form")),
+        (WindowQuestion { loss, ..plain }, Some("--buffer")),
+        (WindowQuestion { cross, ..plain }, Some("--buffer")),
+        (WindowQuestion { cross, buffer, ..fast }, Some("several connections")),
+        (WindowQuestion { cross, buffer, ..plain }, None),
+    ] {
+        let advice = advise(&q).unwrap();
+        assert_eq!(advice.windows_to_try().is_none(), word.is_some(), "{q:?}");
+        let why = advice.untried();
+        assert!(why.map_or(word.is_none(), |why| why.contains(word.unwrap())), "{why:?}");
+    }
+}
+
+#[test]
 fn the_smallest_window_tried_is_not_compared_with_itself() {
     let q = WindowQuestion {
         buffer: Some(Bytes::new(10_000)),
@@ -230,7 +251,7 @@ fn the_formulas_and_the_reason_are_those_of_the_window_simulated() {
 #[test]
 fn of_windows_that_are_as_fast_the_smallest_is_recommended_and_the_first_slower_one_is_the_risk() {
     let text = |marks: [bool; 4]| {
-        let windows = [(300, 25_800), (600, 28_900), (800, 29_000), (1200, 28_500)];
+        let windows = [(300, 25_800), (600, 28_900), (800, 28_700), (1200, 28_500)];
         let windows = windows.iter().zip(marks).map(|((kb, kbit), is)| tried(*kb, *kbit, is));
         let simulated = TriedWindows { windows: windows.collect(), seeds: 8, cross: None };
         advise(&shared()).unwrap().decided_by(simulated).unwrap().text(false, 80)
@@ -246,6 +267,10 @@ fn of_windows_that_are_as_fast_the_smallest_is_recommended_and_the_first_slower_
     let all = text([false, true, true, true]);
     let risk = "risk      none up to 1.2 MB, the largest simulated: as fast, 20 ms queue";
     assert!(all.contains(risk), "{all}");
+    // A row that is not marked contradicts no line.
+    let between = text([false, true, false, true]);
+    let risk = "risk      a larger one may be slower: 800 kB gives 28.7 Mbit/s, 20 ms queue";
+    assert!(between.contains(risk), "{between}");
     let last = text([false, false, false, true]);
     assert!(
         last.contains("risk      a larger one takes from the other flows; none was simulated"),

@@ -144,14 +144,15 @@ fn verified(
     output: OutputOptions,
 ) -> Result<WindowAdvice, Box<dyn std::error::Error>> {
     let question = advice.question;
+    if let Some(why) = advice.untried().filter(|_| verify == Some(Verify::Sim)) {
+        warn(&mut advice, format!("--verify sim has no effect: {why}"));
+    }
     let Some(windows) = advice.windows_to_try().filter(|_| verify != Some(Verify::None)) else {
         return Ok(advice);
     };
     let work = packets(&question, windows.len());
     if verify.is_none() && work > MAX_UNASKED_PACKETS {
-        let words = closed_form_alone(work, question.cross.is_some());
-        err!("sweetspot: {words}");
-        advice.warnings.push(words);
+        warn(&mut advice, closed_form_alone(work, question.cross.is_some()));
         return Ok(advice);
     }
     let counting = CountingEngine::new(&Simulator);
@@ -175,6 +176,11 @@ fn verified(
     let work = || try_windows(&counting, &question, &windows, SEEDS, workers);
     let tried = progress::while_it_runs(work, done, total, interrupted);
     Ok(advice.decided_by(tried?)?)
+}
+
+fn warn(advice: &mut WindowAdvice, words: String) {
+    err!("sweetspot: {words}");
+    advice.warnings.push(words);
 }
 
 /// The warning about a closed form, which may recommend a window at the edge of an overflow, or one that stalls recoveries.
