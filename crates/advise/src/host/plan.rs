@@ -151,7 +151,7 @@ fn directions(q: &HostQuestion, target: &PathTarget) -> Vec<HostDirection> {
 }
 
 fn references(q: &HostQuestion, target: &PathTarget) -> Vec<PublishedSettings> {
-    let speed = q.here.device.as_ref().and_then(|d| d.speed).unwrap_or(target.rate());
+    let speed = q.here.device.as_ref().and_then(|d| d.speed).unwrap_or(target.path_rate());
     vec![reference::esnet(speed, target.rtt()), reference::perfsonar(speed)]
 }
 

@@ -58,7 +58,7 @@ pub(super) fn check(
             now,
             wanted: "fewer connections, or more memory".to_owned(),
             gain: Some(target.rate().saturating_sub(share)),
-            cost: Some(all.saturating_sub(pressure)),
+            cost: None,
             command: "# no setting helps: the windows together exceed the memory".to_owned(),
         });
         return;
