@@ -26,7 +26,7 @@ impl RouterAdvice {
 
     pub(super) fn alternatives(&self, width: usize) -> String {
         let rows = self.rows();
-        let others = if self.source().is_some() { "; between these, interpolated" } else { "" };
+        let others = if self.source().is_some() { " (some interpolated)" } else { "" };
         let source = wrap(&format!("Buffers, by {}{others}:", self.source_words()), width, 0);
         let legend = self.legend(&rows).into_iter();
         let legend = legend.map(|(name, words)| labelled(KEY, &format!("  {name}"), &words, width));
