@@ -20,7 +20,7 @@ const INPUTS: u64 = 20;
 #[derive(Debug)]
 pub struct BufferTrial {
     plan: Verification,
-    /// What the users are to reach, if they do not just fill the link.
+    /// The aim of the number of users, unless they fill the link.
     aim: Option<Aim>,
 }
 

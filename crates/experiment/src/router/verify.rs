@@ -73,7 +73,7 @@ const PILOTS: usize = 4;
 /// A step between numbers of users after which their results hardly differ.
 const SMALL_STEP: f64 = 0.01;
 
-/// What the number of users is to reach.
+/// The quantity that the number of users is to reach.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Aim {
     /// The share of the link that is used with an ample buffer.
