@@ -50,7 +50,7 @@ pub(super) fn persistence(q: &RouterQuestion, mean: Bytes, bdp: Packets) -> Opti
     lasting_share(q, mean, bdp).filter(|_| q.favour == Favour::Throughput)
 }
 
-/// True if all flows persist, so that none is a short transfer.
+/// True if all flows persist: none is a short transfer.
 pub(super) fn none_is_short(q: &RouterQuestion, mean: Bytes, bdp: Packets) -> bool {
     lasting_share(q, mean, bdp) == Some(1.0)
 }

@@ -91,7 +91,7 @@ impl RouterAdvice {
         Some((name, format!("{whose}, Mbit/s")))
     }
 
-    /// The rules whose names need an explanation.
+    /// The rules with a name that needs an explanation.
     fn rules_legend(&self) -> impl Iterator<Item = (&'static str, String)> {
         self.rules.iter().filter_map(|choice| {
             let (name, words) = match choice.rule {
