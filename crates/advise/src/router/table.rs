@@ -84,9 +84,9 @@ impl RouterAdvice {
             false => ("short", small.to_string()),
         };
         let whose = match self.source() {
-            Some(_) => format!("median of transfers like {sizes}"),
+            Some(_) => format!("median rate of transfers like {sizes}"),
             None if self.persists() => "a flow's equal share".to_owned(),
-            None => format!("rate of a transfer of {sizes}"),
+            None => format!("rate of transfers of {sizes}"),
         };
         Some((name, format!("{whose}, Mbit/s")))
     }

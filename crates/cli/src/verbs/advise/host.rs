@@ -41,8 +41,8 @@ pub struct AdviseHostArguments {
     /// The SO_RCVBUF that a program sets
     #[arg(long, value_name = "256KiB", value_parser = super::bytes)]
     rcvbuf: Option<Bytes>,
-    /// Number of simultaneous connections, for the cost in memory; each is sized to fill the path, as far as TCP's
-    /// largest window allows. Fewer than fill the path count as that many
+    /// Number of simultaneous connections, for the cost in memory; each gets a window that fills the path. If that takes several
+    /// connections, at least that many count
     #[arg(long, value_name = "N", default_value_t = 1)]
     connections: u64,
     /// Output of `sysctl -a` on the other host
