@@ -30,7 +30,7 @@ bpf: ## Compile the BPF programs, whose object is committed (clang 14, llvm 14)
 bpf-check: ## The committed BPF object is the one of its sources
 	@scripts/bpf.sh check
 
-bench-advice: build research-build ## Compare advised windows with the best in random situations; writes docs/results/advice.md (about 4 minutes)
+bench-advice: build research-build ## Compare advised windows with the best in random situations; writes docs/results/advice.md (about 6 minutes)
 	$(RESEARCH) bench advice $(ARGS)
 
 # Seeds on which parameters of `sobas` were chosen: they do not measure it.
