@@ -30,8 +30,12 @@ impl KeyNumbers {
     /// units have no common measure (packets beside bytes).
     pub fn of<'a>(values: impl IntoIterator<Item = &'a str>) -> Option<KeyNumbers> {
         let read: Vec<Option<(KeyUnit, f64)>> = values.into_iter().map(quantity).collect();
-        let unit = read.iter().flatten().next()?.0;
-        if read.iter().flatten().any(|(other, _)| *other != unit) {
+        let known = || read.iter().flatten();
+        // Nothing is nothing in any unit.
+        let mut units =
+            known().filter(|found| **found != (KeyUnit::Plain, 0.0)).map(|found| found.0);
+        let unit = units.next().or(known().next().map(|found| found.0))?;
+        if units.any(|other| other != unit) {
             return None;
         }
         Some(KeyNumbers { unit, numbers: read.iter().map(|read| read.map(|(_, n)| n)).collect() })
@@ -40,6 +44,11 @@ impl KeyNumbers {
 
 fn quantity(value: &str) -> Option<(KeyUnit, f64)> {
     let (words, text) = value.rsplit_once(':').unwrap_or(("", value));
+    if let Ok(number) = text.trim().parse::<f64>() {
+        // Behind words it is a version, as in `linux:6.15`.
+        let is_plain = words.is_empty() && number.is_finite();
+        return is_plain.then_some((KeyUnit::Plain, number));
+    }
     if let Ok(volume) = text.parse::<Volume>() {
         return Some(match volume {
             Volume::Packets(count) => (KeyUnit::Packets, count as f64),
@@ -52,11 +61,9 @@ fn quantity(value: &str) -> Option<(KeyUnit, f64)> {
     if let Ok(time) = text.parse::<Duration>() {
         return Some((KeyUnit::Seconds, time.as_secs_f64()));
     }
-    // Behind words it is a version, as in `linux:6.15`.
-    let text = words.is_empty().then_some(text.trim())?;
-    let (digits, scale) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits, 0.01));
-    let number: f64 = digits.trim_end().parse().ok()?;
-    number.is_finite().then_some((KeyUnit::Plain, number * scale))
+    let percent = text.strip_suffix('%').filter(|_| words.is_empty())?;
+    let number: f64 = percent.trim().parse().ok()?;
+    number.is_finite().then_some((KeyUnit::Plain, number * 0.01))
 }
 
 #[cfg(test)]
@@ -72,11 +79,12 @@ mod tests {
     fn values_in_different_units_are_in_one() {
         use KeyUnit::{BitsPerSecond, Bytes, Packets, Plain, Seconds};
         let some = |values: &[f64]| values.iter().copied().map(Some).collect::<Vec<_>>();
-        let all: [(&[&str], KeyUnit, &[f64]); 5] = [
+        let all: [(&[&str], KeyUnit, &[f64]); 6] = [
             (&["50pkt", "2000pkt"], Packets, &[50.0, 2000.0]),
             (&["100kB", "1MB", "64KiB"], Bytes, &[1e5, 1e6, 65_536.0]),
             (&["500kbit/s", "1Gbit/s"], BitsPerSecond, &[5e5, 1e9]),
             (&["20ms", "1.5s"], Seconds, &[0.02, 1.5]),
+            (&["0", "20ms"], Seconds, &[0.0, 0.02]),
             (&["0", "1e-5", "2%", "4"], Plain, &[0.0, 1e-5, 0.02, 4.0]),
         ];
         for (values, unit, expected) in all {
