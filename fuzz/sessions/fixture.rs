@@ -57,7 +57,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl ServerObserver for &'static State {
-    fn admitted(&self, _: u64, _: SocketAddr) -> Box<dyn TransferObserver> {
+    fn admitted(&self, _: u64, _: SocketAddr, _: Option<&str>) -> Box<dyn TransferObserver> {
         let mut running = lock(&self.running);
         *running = (running.0 + 1, running.1 + 1);
         Box::new(NullObserver)

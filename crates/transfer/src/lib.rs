@@ -28,7 +28,12 @@
 //! struct Quiet;
 //!
 //! impl ServerObserver for Quiet {
-//!     fn admitted(&self, _number: u64, _peer: SocketAddr) -> Box<dyn TransferObserver> {
+//!     fn admitted(
+//!         &self,
+//!         _number: u64,
+//!         _peer: SocketAddr,
+//!         _client: Option<&str>,
+//!     ) -> Box<dyn TransferObserver> {
 //!         Box::new(NullObserver)
 //!     }
 //!     fn ended(&self, _number: u64, _result: &Result<TransferSummary, TransferError>) {}
@@ -72,13 +77,15 @@ mod wire;
 
 pub use ends::client::{first_reachable, receive, send};
 pub use ends::measure::{Measured, TcpFacts, measure, measure_one_sided};
-pub use ends::server::{Server, ServerObserver};
+pub use ends::server::Server;
 pub use error::for_peer::NO_PARENT;
 pub use error::{ClientsFileError, Result, TransferError};
 pub use files::incoming::{Asked, Delete, NamedThings, Nameless};
 pub use files::source::Sources;
 pub use files::target::Target;
-pub use observer::{Agreed, FileLog, FileRecord, NullObserver, Progress, TransferObserver};
+pub use observer::{
+    Agreed, FileLog, FileRecord, NullObserver, Progress, ServerObserver, TransferObserver,
+};
 pub use options::{EndsAfter, Purpose, ReceiveOptions, SendOptions, ServeOptions, ServiceOptions};
 pub use wire::identity::{Identity, draw_secret};
 pub use wire::link::{Contact, Reached};

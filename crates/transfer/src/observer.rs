@@ -2,13 +2,15 @@ use std::ffi::OsStr;
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 
+use sweetspot_control::TransferSummary;
 use sweetspot_control::series::SeriesRecord;
-use sweetspot_protocol::{PeerText, RelativePath};
+use sweetspot_protocol::{PeerText, RelativePath, Role};
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::TransferError;
+use crate::{Result, TransferError};
 
 /// Watches one transfer, which prints nothing itself.
 ///
@@ -37,6 +39,54 @@ pub trait TransferObserver: Send {
     /// A remark for users that asked for detail.
     fn note(&mut self, note: &str) {
         let _ = note;
+    }
+}
+
+/// Watches a server.
+pub trait ServerObserver: Sync {
+    /// A peer was admitted: a client of this name, or without a name the holder of the ticket. Returns the observer of its
+    /// transfer, which is number `number`, from 1.
+    fn admitted(
+        &self,
+        number: u64,
+        peer: SocketAddr,
+        client: Option<&str>,
+    ) -> Box<dyn TransferObserver>;
+    /// Returns the log of the files of transfer `number`. `role` is this end's.
+    fn file_log(
+        &self,
+        number: u64,
+        peer: SocketAddr,
+        client: Option<&str>,
+        role: Role,
+    ) -> Option<Arc<dyn FileLog>> {
+        let _ = (number, peer, client, role);
+        None
+    }
+    /// Transfer `number` ended.
+    fn ended(&self, number: u64, result: &Result<TransferSummary>);
+    /// The path of transfer `number` broke; it may go on over a new connection.
+    fn interrupted(&self, number: u64, error: &TransferError) {
+        let _ = (number, error);
+    }
+    /// Transfer `number` ended with `error`, but the server's one ticket can be used
+    /// again ([`EndsAfter::FirstNotRefused`](crate::EndsAfter::FirstNotRefused)).
+    fn refused(&self, number: u64, error: &TransferError) {
+        self.interrupted(number, error);
+    }
+    /// Transfer `number` ended with `result`, and did not count: the server's one ticket can be used again.
+    fn tried(&self, number: u64, result: &Result<TransferSummary>) {
+        self.ended(number, result);
+    }
+    /// A peer measured the path, over one of its connections.
+    fn measured(&self, peer: SocketAddr, client: Option<&str>, result: &Result<()>) {
+        let _ = (peer, client, result);
+    }
+    /// A connection of this peer was refused.
+    fn turned_away(&self, peer: SocketAddr, error: &TransferError);
+    /// Something is wrong with the file of clients, or with a code. It is reported once.
+    fn warned(&self, warning: &str) {
+        let _ = warning;
     }
 }
 

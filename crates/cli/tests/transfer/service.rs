@@ -137,6 +137,30 @@ fn the_json_of_a_service_names_the_client_of_each_transfer() {
 }
 
 #[test]
+fn each_line_of_a_service_about_a_client_names_it_and_its_address() {
+    let mut service = Service::start("KEY alice dir=DIR\n");
+    let ((first, _), (second, _)) = (file(1000), file(2000));
+    assert_eq!(service.send(first.path(), "f", &service.serve.ticket).code, Some(0));
+    // Without the right to overwrite, then without the right to read.
+    assert_ne!(service.send(second.path(), "f", &service.serve.ticket).code, Some(0));
+    let mut command = service.command("receive");
+    command.arg(&service.serve.ticket).arg(service.scratch.join("back"));
+    assert_ne!(run(command).code, Some(0));
+    let ends = ["f: 1 kB\n", "f: 1 kB in ", "f already exists", "turned away: it has no right"];
+    let mut lines = BufReader::new(service.serve.child.stderr.take().unwrap());
+    let mut stderr = String::new();
+    while !ends.iter().all(|end| stderr.contains(end)) {
+        assert_ne!(lines.read_line(&mut stderr).unwrap(), 0, "{stderr}");
+    }
+    for end in ends {
+        let line = stderr.split_inclusive('\n').find(|line| line.contains(end)).unwrap_or_default();
+        let named = line.strip_prefix("sweetspot: alice at 127.0.0.1:");
+        let port = named.and_then(|rest| rest.split([':', ' ']).next());
+        assert!(port.is_some_and(|port| port.parse::<u16>().is_ok()), "{end}: {stderr}");
+    }
+}
+
+#[test]
 fn what_a_client_has_no_right_to_is_refused() {
     let service = Service::start("KEY alice dir=DIR rights=write\n");
     let (one, _) = file(1000);

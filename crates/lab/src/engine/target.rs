@@ -166,7 +166,12 @@ impl TransferObserver for EventRecorder {
 }
 
 impl ServerObserver for EventRecorder {
-    fn admitted(&self, _number: u64, _peer: SocketAddr) -> Box<dyn TransferObserver> {
+    fn admitted(
+        &self,
+        _number: u64,
+        _peer: SocketAddr,
+        _client: Option<&str>,
+    ) -> Box<dyn TransferObserver> {
         Box::new(EventRecorder(self.0.clone()))
     }
     fn ended(&self, _number: u64, _result: &Result<TransferSummary, TransferError>) {}

@@ -12,7 +12,7 @@ use sweetspot_protocol::{Hello, Message, ProtocolError, Role, Secret, Session, V
 use sweetspot_units::Time;
 
 use crate::ends::claim::{Claim, Unavailable};
-use crate::ends::client_table::{ClientTable, CodeTry, has_expired};
+use crate::ends::client_table::{ClientTable, CodeTry, at, has_expired};
 use crate::ends::session_table::{Place, SessionTable};
 use crate::limits::{ADMISSION_TIMEOUT, FIRST_BYTE_TIMEOUT, MAX_EARLY_CONTENT};
 use crate::wire::channel::Channel;
@@ -126,7 +126,9 @@ impl Admission {
             None => self.by_secret_or_key(channel, &hello)?,
         };
         // After the proof: only a known client learns the rest.
-        if has_expired(&client) {
+        let peer = at(&client, channel.peer());
+        // A further connection belongs to a transfer that goes on, or is refused later.
+        if has_expired(&client) && (!hello.joins || hello.measures) {
             return Err(TransferError::Expired(peer));
         }
         if hello.measures {
@@ -146,7 +148,7 @@ impl Admission {
             Role::Receiver => (client.rights.read, "receive"),
         };
         if self.role.is_none() && !may {
-            return Err(TransferError::NoRight { peer, name: client.name.clone(), what });
+            return Err(TransferError::NoRight { peer, what });
         }
         if hello.joins {
             return Ok((session, hello, client, None));
@@ -177,7 +179,9 @@ impl Admission {
                 let client = self.clients.by_key(key);
                 match client {
                     Some(client) => Ok((session, client)),
-                    None if self.clients.is_faulty(key) => Err(TransferError::WrongLine(peer)),
+                    None if self.clients.is_faulty(key) => {
+                        Err(TransferError::WrongLine { peer, key })
+                    }
                     None => Err(TransferError::UnknownKey { peer, key }),
                 }
             }
@@ -216,7 +220,7 @@ fn refusal(error: &TransferError) -> String {
         TransferError::UnknownKey { key, .. } => {
             return format!("unknown key; ask the operator to add it to the clients file: {key}");
         }
-        TransferError::WrongLine(_) => {
+        TransferError::WrongLine { .. } => {
             "your line in the clients file has a mistake; ask the operator to fix it"
         }
         TransferError::NoRight { what, .. } => {

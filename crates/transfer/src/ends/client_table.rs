@@ -1,6 +1,7 @@
 //! The clients of a server, and the usage of their credentials.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -168,6 +169,16 @@ impl ClientTable {
     fn change<T>(&self, client: &Client, change: impl FnOnce(&mut Use) -> T) -> Result<T> {
         lock(&self.uses).change(&client.credential.id(), change)
     }
+}
+
+/// The name of `client` in the clients file; `None` for the holder of the one ticket or code.
+pub(crate) fn name_of(client: &Client) -> Option<&str> {
+    Some(client.name.as_str()).filter(|name| !name.is_empty())
+}
+
+/// `client` at this address, for the operator: `ann at 192.0.2.1:5`, or the address alone.
+pub(crate) fn at(client: &Client, peer: SocketAddr) -> String {
+    name_of(client).map_or_else(|| peer.to_string(), |name| format!("{name} at {peer}"))
 }
 
 /// When `client` is no longer admitted has come.

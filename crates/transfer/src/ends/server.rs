@@ -3,8 +3,8 @@
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread;
 
 use sweetspot_control::TransferSummary;
@@ -18,7 +18,7 @@ use sweetspot_units::{Duration, Time};
 use crate::control::udp_demux::UdpDemux;
 use crate::ends::admission::{Admission, Admitted};
 use crate::ends::claim::Claim;
-use crate::ends::client_table::ClientTable;
+use crate::ends::client_table::{ClientTable, at, name_of};
 use crate::ends::connection_table::ConnectionTable;
 use crate::ends::measure;
 use crate::ends::once::OnceState;
@@ -29,7 +29,7 @@ use crate::ends::work::{Ended, Impossible, Task, Work};
 use crate::ends::{receive, send};
 use crate::limits::{Capacity, PARTING_TIMEOUT};
 use crate::lock::lock;
-use crate::observer::{FileLog, TransferObserver};
+use crate::observer::ServerObserver;
 use crate::options::{EndsAfter, Purpose, ServeOptions};
 use crate::wire::identity::{AskFor, Identity, draw_secret};
 use crate::wire::link::{FurtherLinks, Link};
@@ -52,48 +52,6 @@ pub struct Server {
     ends: EndsAfter,
     retry_for: Duration,
     wake: EventFd,
-}
-
-/// Watches a server.
-pub trait ServerObserver: Sync {
-    /// A peer was admitted. Returns the observer of its transfer, which is number `number`, from 1.
-    fn admitted(&self, number: u64, peer: SocketAddr) -> Box<dyn TransferObserver>;
-    /// Returns the log of the files of transfer `number`, which a client of this name makes, or without a name the holder
-    /// of the ticket. `role` is this end's.
-    fn file_log(
-        &self,
-        number: u64,
-        peer: SocketAddr,
-        client: Option<&str>,
-        role: Role,
-    ) -> Option<Arc<dyn FileLog>> {
-        let _ = (number, peer, client, role);
-        None
-    }
-    /// Transfer `number` ended.
-    fn ended(&self, number: u64, result: &Result<TransferSummary>);
-    /// The path of transfer `number` broke; it may go on over a new connection.
-    fn interrupted(&self, number: u64, error: &TransferError) {
-        let _ = (number, error);
-    }
-    /// Transfer `number` ended with `error`, but the server's one ticket can be used again ([`EndsAfter::FirstNotRefused`]).
-    fn refused(&self, number: u64, error: &TransferError) {
-        self.interrupted(number, error);
-    }
-    /// Transfer `number` ended with `result`, and did not count: the server's one ticket can be used again.
-    fn tried(&self, number: u64, result: &Result<TransferSummary>) {
-        self.ended(number, result);
-    }
-    /// A peer measured the path, over one of its connections.
-    fn measured(&self, peer: SocketAddr, result: &Result<()>) {
-        let _ = (peer, result);
-    }
-    /// A connection of this peer was refused.
-    fn turned_away(&self, peer: SocketAddr, error: &TransferError);
-    /// Something is wrong with the file of clients, or with a code. It is reported once.
-    fn warned(&self, warning: &str) {
-        let _ = warning;
-    }
 }
 
 impl Server {
@@ -278,10 +236,10 @@ impl Server {
         if hello.measures {
             let _running = self.sessions.measure(client, &link.channel);
             let account = self.measure_accounts.of(client.credential.id());
-            let Admitted { link, hello, stay: _stay, .. } = peer;
+            let Admitted { link, hello, client, stay: _stay } = peer;
             let address = link.channel.peer();
             let result = measure::serve(&self.udp_demux, link, hello.joins, &account);
-            return reception.measured(address, &result);
+            return reception.measured(address, name_of(&client), &result);
         }
         if self.ends != EndsAfter::Never && !self.take_turn(once, hello.transfer.raw(), connection)
         {
@@ -317,7 +275,7 @@ impl Server {
             self.sessions.enter(hello.transfer.raw(), &client, links, &link.channel, || {
                 admitted.fetch_add(1, Ordering::AcqRel) + 1
             });
-        let mut observer = reception.admitted(number, peer);
+        let mut observer = reception.admitted(number, peer, name_of(&client));
         let further = FurtherLinks { arriving, dial: None };
         // The same transfer over an older connection may have ended well meanwhile.
         let task = self.task(number, peer, &hello, &client, reception);
@@ -367,7 +325,7 @@ impl Server {
             Work::One(task) => Ok(task.clone()),
             Work::Clients(work) => {
                 let role = hello.role.other();
-                let log = reception.file_log(number, peer, Some(&client.name), role);
+                let log = reception.file_log(number, peer, name_of(client), role);
                 work.task(client, role, log)
             }
         }
@@ -376,7 +334,7 @@ impl Server {
     /// Whether `client` still has the rights with which it was admitted.
     fn still_admits(&self, client: &Client, peer: SocketAddr) -> Result<(), Impossible> {
         if self.admission.clients.is_used_up(client) {
-            let error = TransferError::UsedUp(peer.to_string());
+            let error = TransferError::UsedUp(at(client, peer));
             return Err(Impossible { error, reason: "this one-time ticket has already been used" });
         }
         Ok(())

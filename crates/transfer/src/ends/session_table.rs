@@ -9,7 +9,7 @@ use sweetspot_protocol::clients::Client;
 use sweetspot_units::Duration;
 
 use crate::TransferError;
-use crate::ends::client_table::has_expired;
+use crate::ends::client_table::{has_expired, name_of};
 use crate::limits::{Capacity, MAX_SESSION_CONNECTIONS, MAX_TAKEOVERS};
 use crate::lock::lock;
 use crate::wire::channel::Channel;
@@ -128,7 +128,7 @@ impl SessionTable {
         let all: usize = sessions.places.values().sum();
         let of_client = sessions.places.get(&credential).copied().unwrap_or(0);
         // The one ticket of a server may be in many hands.
-        let max = match client.name.is_empty() {
+        let max = match name_of(client).is_none() {
             true => self.capacity.sessions,
             false => self.capacity.sessions_per_client,
         };

@@ -77,7 +77,7 @@ impl TransferError {
             | E::WrongTicket(_)
             | E::WrongCode(_)
             | E::UnknownKey { .. }
-            | E::WrongLine(_)
+            | E::WrongLine { .. }
             | E::NoRight { .. }
             | E::UsedUp(_)
             | E::InTurn(_)

@@ -226,16 +226,19 @@ pub enum TransferError {
         /// Its key.
         key: PublicKey,
     },
-    /// The line of the peer's key in the clients file is wrong. Holds the peer's address.
-    #[error("{0} was turned away: its line in the clients file has a mistake")]
-    WrongLine(String),
-    /// A client without the right to its request.
-    #[error("{peer} was turned away: {name} has no right to {what}")]
-    NoRight {
+    /// The line of the peer's key in the clients file is wrong.
+    #[error("{peer} was turned away: the line of its key {key} in the clients file has a mistake")]
+    WrongLine {
         /// The peer's address.
         peer: String,
-        /// The client.
-        name: String,
+        /// Its key.
+        key: PublicKey,
+    },
+    /// A client without the right to its request.
+    #[error("{peer} was turned away: it has no right to {what}")]
+    NoRight {
+        /// The client's name, if it has one, and its address.
+        peer: String,
         /// The refused operation.
         what: &'static str,
     },

@@ -214,7 +214,12 @@ impl Job {
 pub struct Unwatched;
 
 impl ServerObserver for Unwatched {
-    fn admitted(&self, _number: u64, _peer: SocketAddr) -> Box<dyn TransferObserver> {
+    fn admitted(
+        &self,
+        _number: u64,
+        _peer: SocketAddr,
+        _client: Option<&str>,
+    ) -> Box<dyn TransferObserver> {
         Box::new(sweetspot_transfer::NullObserver)
     }
 

@@ -335,7 +335,12 @@ struct OneTransfer<'a> {
 }
 
 impl ServerObserver for OneTransfer<'_> {
-    fn admitted(&self, number: u64, _peer: SocketAddr) -> Box<dyn TransferObserver> {
+    fn admitted(
+        &self,
+        number: u64,
+        _peer: SocketAddr,
+        _client: Option<&str>,
+    ) -> Box<dyn TransferObserver> {
         self.admitted.store(true, Ordering::Release);
         self.reporter.observer(number)
     }

@@ -45,6 +45,15 @@ struct Transfer {
     role: Role,
 }
 
+/// The client's name, if it has one, and the address of a transfer that began.
+pub type Began = (Option<String>, SocketAddr);
+
+impl Transfer {
+    fn began(self) -> Began {
+        (self.client, self.peer)
+    }
+}
+
 /// Since the start.
 #[derive(Debug, Clone, Default)]
 struct Counts {
@@ -115,20 +124,21 @@ impl ServiceLog {
     }
 
     /// The path of a transfer broke. It may go on over another connection, under another number.
-    pub fn interrupted(&self, number: u64, error: &TransferError) {
+    pub fn interrupted(&self, number: u64, error: &TransferError) -> Option<Began> {
         let mut transfer = None;
         self.change(|state| transfer = state.running.remove(&number));
-        let Some(transfer) = transfer else { return };
+        let transfer = transfer?;
         let about = json!({ "error": error.to_string() });
         self.write("transfer interrupted", number, &transfer, about);
+        Some(transfer.began())
     }
 
-    /// A transfer ended. Returns its client's name and address, unless it never began.
+    /// A transfer ended.
     pub fn ended(
         &self,
         number: u64,
         result: &Result<TransferSummary, TransferError>,
-    ) -> Option<(Option<String>, SocketAddr)> {
+    ) -> Option<Began> {
         let mut transfer = None;
         self.change(|state| {
             transfer = state.running.remove(&number);
@@ -162,7 +172,7 @@ impl ServiceLog {
             Err(error) => json!({ "error": error.to_string() }),
         };
         self.write("transfer ends", number, &transfer, about);
-        Some((transfer.client, transfer.peer))
+        Some(transfer.began())
     }
 
     pub fn refused(&self, peer: SocketAddr, error: &TransferError) {

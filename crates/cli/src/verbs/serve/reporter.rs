@@ -9,7 +9,7 @@ use sweetspot_protocol::Role;
 use sweetspot_transfer::{FileLog, ServerObserver, TransferError, TransferObserver};
 use sweetspot_units::{Duration, Time};
 
-use super::log::ServiceLog;
+use super::log::{Began, ServiceLog};
 use crate::verbs::transfer::TransferReporter;
 
 pub(super) struct ServerReporter {
@@ -55,6 +55,17 @@ impl ServerReporter {
     }
 }
 
+/// `line` about a transfer, with its client's name and address in front. Some errors begin with the address.
+fn labelled(began: Option<&Began>, line: String) -> String {
+    let Some((Some(client), peer)) = began else { return line };
+    let label = format!("{client} at {peer}");
+    match line.strip_prefix(&peer.to_string()) {
+        Some(rest) if rest.starts_with(' ') => label + rest,
+        _ if line.starts_with(&label) => line,
+        _ => format!("{label}: {line}"),
+    }
+}
+
 impl Drop for ServerReporter {
     fn drop(&mut self) {
         let turned_away = self.turned_away.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -66,8 +77,17 @@ impl Drop for ServerReporter {
 }
 
 impl ServerObserver for ServerReporter {
-    fn admitted(&self, number: u64, _peer: SocketAddr) -> Box<dyn TransferObserver> {
-        self.reporter.observer(number)
+    fn admitted(
+        &self,
+        number: u64,
+        peer: SocketAddr,
+        client: Option<&str>,
+    ) -> Box<dyn TransferObserver> {
+        let client = client.map(|client| format!("{client} at {peer}"));
+        if let Some(client) = &client {
+            self.reporter.detail(&format!("{client}: transfer {number}"));
+        }
+        self.reporter.observer_of(number, client)
     }
 
     fn file_log(
@@ -77,9 +97,6 @@ impl ServerObserver for ServerReporter {
         client: Option<&str>,
         role: Role,
     ) -> Option<Arc<dyn FileLog>> {
-        if let Some(client) = client {
-            self.reporter.remark(&format!("{client} at {peer}: transfer {number}"));
-        }
         self.log.began(number, peer, client, role)
     }
 
@@ -91,16 +108,19 @@ impl ServerObserver for ServerReporter {
                 self.reporter.outcome(&TransferSummary { client, ..outcome.clone() });
             }
             Err(error) => {
-                let counted = self.reporter.all_failed(error);
-                self.print(&counted.unwrap_or_else(|| error.to_string()));
+                let label = labelled(began.as_ref(), String::new());
+                let counted = self.reporter.all_failed(&label, error);
+                let line = counted.unwrap_or_else(|| error.to_string());
+                self.print(&labelled(began.as_ref(), line));
                 self.reporter.failure_of(error, began);
             }
         }
     }
 
     fn interrupted(&self, number: u64, error: &TransferError) {
-        self.log.interrupted(number, error);
-        self.print(&format!("{} (waiting for it)", error.without_restart()));
+        let began = self.log.interrupted(number, error);
+        let line = format!("{} (waiting for it)", error.without_restart());
+        self.print(&labelled(began.as_ref(), line));
     }
 
     fn refused(&self, number: u64, error: &TransferError) {
@@ -114,10 +134,12 @@ impl ServerObserver for ServerReporter {
         self.reporter.remark("waiting for another try with this ticket");
     }
 
-    fn measured(&self, peer: SocketAddr, result: &Result<(), TransferError>) {
+    fn measured(&self, peer: SocketAddr, client: Option<&str>, result: &Result<(), TransferError>) {
+        let began = (client.map(str::to_owned), peer);
+        let line = |line| labelled(Some(&began), line);
         match result {
-            Ok(()) => self.reporter.detail(&format!("{peer} measured the path")),
-            Err(error) => self.print(&error.to_string()),
+            Ok(()) => self.reporter.detail(&line(format!("{peer} measured the path"))),
+            Err(error) => self.print(&line(error.to_string())),
         }
     }
 
@@ -142,6 +164,21 @@ impl ServerObserver for ServerReporter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_names_the_client_once() {
+        let peer: SocketAddr = "192.0.2.1:5".parse().unwrap();
+        let named = (Some("ann".to_owned()), peer);
+        for (line, labelled_line) in [
+            ("a: not found", "ann at 192.0.2.1:5: a: not found"),
+            ("192.0.2.1:5 disconnected", "ann at 192.0.2.1:5 disconnected"),
+            ("ann at 192.0.2.1:5 was turned away", "ann at 192.0.2.1:5 was turned away"),
+            ("192.0.2.1:54 is another peer", "ann at 192.0.2.1:5: 192.0.2.1:54 is another peer"),
+        ] {
+            assert_eq!(labelled(Some(&named), line.to_owned()), labelled_line);
+            assert_eq!(labelled(Some(&(None, peer)), line.to_owned()), line);
+        }
+    }
 
     #[test]
     fn strangers_do_not_fill_the_log() {

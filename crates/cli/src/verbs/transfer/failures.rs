@@ -13,21 +13,22 @@ use crate::option_hints::{self, with_options};
 use crate::verbs::{Ending, Fallible};
 
 impl TransferReporter {
-    /// Names entries that failed, and counts the rest of `count`.
-    pub(super) fn failed_entries(&self, lines: &[String], count: u64) {
-        lines.iter().for_each(|line| self.print(line));
+    /// Names entries that failed, and counts the rest of `count`; `label` begins each line.
+    pub(super) fn failed_entries(&self, label: &str, lines: &[String], count: u64) {
+        lines.iter().for_each(|line| self.print(&format!("{label}{line}")));
         match count.saturating_sub(lines.len() as u64) {
             0 => {}
-            1 => self.print("and 1 more that was not transferred"),
-            more => self.print(&format!("and {more} more that were not transferred")),
+            1 => self.print(&format!("{label}and 1 more that was not transferred")),
+            more => self.print(&format!("{label}and {more} more that were not transferred")),
         }
     }
 
-    /// If `error` says that several entries failed and nothing else came, names them and returns their count in words.
-    pub fn all_failed(&self, error: &(dyn Error + 'static)) -> Option<String> {
+    /// If `error` says that several entries failed and nothing else came, names them and returns their count in words; `label`
+    /// begins each line.
+    pub fn all_failed(&self, label: &str, error: &(dyn Error + 'static)) -> Option<String> {
         match error.downcast_ref() {
             Some(TransferError::NothingMoved { failures, count, .. }) if *count > 1 => {
-                self.failed_entries(failures, *count);
+                self.failed_entries(label, failures, *count);
                 Some(format!("nothing was transferred: {count} failed"))
             }
             _ => None,
@@ -44,7 +45,7 @@ impl TransferReporter {
             }
             Err(error) => {
                 self.failure(error.as_ref());
-                match self.all_failed(error.as_ref()) {
+                match self.all_failed("", error.as_ref()) {
                     Some(counted) => Err(counted.into()),
                     None => Err(self.classed(error)),
                 }

@@ -289,6 +289,11 @@ impl OutputArguments {
 
 impl TransferReporter {
     pub fn observer(&self, number: u64) -> Box<dyn TransferObserver> {
+        self.observer_of(number, None)
+    }
+
+    /// The observer of a transfer of `client`: its name and address.
+    pub fn observer_of(&self, number: u64, client: Option<String>) -> Box<dyn TransferObserver> {
         let (series, screen) = (self.series.clone(), self.screen.clone());
         let (verbose, quiet, relays_loopback) = (self.verbose, self.quiet, self.relays_loopback);
         let rate_limit = self.rate_limit;
@@ -302,6 +307,7 @@ impl TransferReporter {
             relays_loopback,
             rate_limit,
             number,
+            client,
             progress,
             path,
         })
@@ -389,11 +395,14 @@ impl TransferReporter {
             .collect();
         let outcome = &TransferSummary { failures, ..outcome.clone() };
         let printed = !self.json || self.json(outcome);
+        let label = outcome.client.as_ref().map(|client| format!("{client} at {}: ", outcome.peer));
+        let label = label.unwrap_or_default();
         if !self.json && !self.quiet {
             let outcome = self.of_the_path(outcome);
-            self.print(&in_words(&outcome, self.leaves_existing, self.rate_limit));
+            let words = in_words(&outcome, self.leaves_existing, self.rate_limit);
+            self.print(&format!("{label}{words}"));
         }
-        self.failed_entries(&outcome.failures, outcome.files.failed);
+        self.failed_entries(&label, &outcome.failures, outcome.files.failed);
         if let Some(line) = skipped(&outcome.skipped).filter(|_| !self.quiet) {
             self.print(&line);
         }

@@ -40,6 +40,8 @@ pub(super) struct Watching {
     pub relays_loopback: bool,
     pub rate_limit: Option<Rate>,
     pub number: u64,
+    /// The name and the address of a service's client.
+    pub client: Option<String>,
     pub progress: Option<TransferProgress>,
     pub path: Arc<Mutex<PathState>>,
 }
@@ -52,6 +54,15 @@ struct NumberedRow<'a> {
     line: &'a SeriesRecord,
 }
 
+impl Watching {
+    fn print(&self, line: &str) {
+        match &self.client {
+            Some(client) => self.screen.print(&format!("{client}: {line}")),
+            None => self.screen.print(line),
+        }
+    }
+}
+
 impl TransferObserver for Watching {
     fn opened(&mut self, opened: &Agreed) {
         if self.quiet {
@@ -59,6 +70,7 @@ impl TransferObserver for Watching {
         }
         let Agreed { peer, name, size, sizing } = opened;
         let size = size.map(|size| size.to_string());
+        let is_told = self.client.is_some();
         let is_far = !(self.relays_loopback && peer.ip().is_loopback());
         let peer = is_far.then(|| format!("peer {peer}"));
         let limit = self.rate_limit.map(|limit| format!("limited to {limit}"));
@@ -84,7 +96,7 @@ impl TransferObserver for Watching {
         if let (SeriesRecord::Row(row), Some(progress)) = (line, &mut self.progress)
             && let Some(text) = progress.row(row)
         {
-            self.screen.print(&text);
+            self.print(&text);
         }
     }
 
@@ -108,7 +120,7 @@ impl TransferObserver for Watching {
 
     fn note(&mut self, note: &str) {
         if self.verbose {
-            self.screen.print(note);
+            self.print(note);
         }
     }
 }
