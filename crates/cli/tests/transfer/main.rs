@@ -3,6 +3,7 @@
 mod arriving;
 mod budget;
 mod durable;
+mod expiry;
 mod hostile;
 mod moving;
 mod older_kernels;

@@ -78,6 +78,11 @@ impl ConnectionTable {
         }
     }
 
+    /// Whether a connection of a peer that was admitted is still served.
+    pub fn has_authenticated(&self) -> bool {
+        lock(&self.present).connections.iter().any(|connection| connection.authenticated)
+    }
+
     pub fn leave(&self, number: u64) {
         lock(&self.present).connections.retain(|connection| connection.number != number);
     }

@@ -12,6 +12,7 @@ pub mod client;
 pub mod client_table;
 pub mod clients_file;
 pub mod connection_table;
+pub mod expiry;
 pub mod link_reader;
 pub mod measure;
 pub mod once;

@@ -20,6 +20,7 @@ use crate::ends::admission::{Admission, Admitted};
 use crate::ends::claim::Claim;
 use crate::ends::client_table::{ClientTable, at, name_of};
 use crate::ends::connection_table::ConnectionTable;
+use crate::ends::expiry::Expiry;
 use crate::ends::measure;
 use crate::ends::once::OnceState;
 use crate::ends::ports::{bind_both, reachable};
@@ -51,6 +52,8 @@ pub struct Server {
     ticket: Ticket,
     ends: EndsAfter,
     retry_for: Duration,
+    /// Of the only ticket or code; `None` for a service, which takes in new clients.
+    expiry: Option<Expiry>,
     wake: EventFd,
 }
 
@@ -97,6 +100,12 @@ impl Server {
             .map_err(TransferError::system("raising the limit on open files"))?;
         let capacity = Capacity::of(descriptors);
         let fingerprint = identity.public_key().0;
+        let expiry = match &proof {
+            TicketProof::Secret { expires, .. } => {
+                Some(Expiry::new(*expires, options.code.is_some()))
+            }
+            TicketProof::OwnKey => None,
+        };
         let ticket = Ticket { host, port, fingerprint, proof };
         Ok(Server {
             listener,
@@ -114,6 +123,7 @@ impl Server {
             ticket,
             ends: options.ends,
             retry_for,
+            expiry,
             wake: EventFd::new().map_err(TransferError::system("making an eventfd"))?,
         })
     }
@@ -138,7 +148,8 @@ impl Server {
     }
 
     /// Serves until [`Server::stop`], and returns [`TransferError::Interrupted`]. A server that ends after one transfer returns
-    /// its result instead.
+    /// its result instead. When the only ticket or code has expired and no transfer runs, a server ends with
+    /// [`TransferError::TicketExpired`].
     pub fn run(&self, reception: &dyn ServerObserver) -> Result<TransferSummary> {
         let admitted = AtomicU64::new(0);
         let once = Mutex::new(OnceState::default());
@@ -148,13 +159,15 @@ impl Server {
                 scope.spawn(|| self.watch_clients(reception));
             }
             while !self.connection_table.is_closing() {
-                let due = lock(&once).due();
+                let expiry_due = self.expiry.as_ref().map_or(Time::MAX, Expiry::due);
+                let due = lock(&once).due().min(expiry_due);
                 let _ = wait_readable(&[self.listener.as_fd(), self.wake.as_fd()], due);
                 self.wake.clear();
                 if let Some((number, result)) = lock(&once).give_up(clock::now()) {
                     reception.ended(number, result);
                     self.stop();
                 }
+                self.end_if_expired(&once, reception);
                 let (socket, address) = match self.listener.accept() {
                     Ok(accepted) => accepted,
                     Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => continue,
@@ -171,6 +184,9 @@ impl Server {
                     let accepted = (socket, address);
                     self.serve_connection(number, accepted, start, admitted, once, reception);
                     self.connection_table.leave(number);
+                    if self.expiry.as_ref().is_some_and(Expiry::has_passed) {
+                        self.wake.signal();
+                    }
                 };
                 let builder = thread::Builder::new().name("connection".into());
                 if builder.spawn_scoped(scope, serve).is_err() {
@@ -359,6 +375,29 @@ impl Server {
             lock(once).end(Err(TransferError::CodeEnded));
             self.stop();
         }
+    }
+
+    /// Ends the server once its only ticket or code has expired and no transfer runs.
+    fn end_if_expired(&self, once: &Mutex<OnceState>, reception: &dyn ServerObserver) {
+        let Some(expiry) = self.expiry.as_ref().filter(|expiry| expiry.has_passed()) else {
+            return;
+        };
+        if self.sessions.has_sessions() || self.connection_table.has_authenticated() {
+            return expiry.announce(|words| reception.warned(&words));
+        }
+        let mut state = lock(once);
+        // A broken transfer would be turned away.
+        if let Some((number, result)) = state.give_up(Time::MAX) {
+            reception.ended(number, result);
+        }
+        // The last transfer may have ended the server already.
+        if !self.connection_table.is_closing() {
+            let error = expiry.error();
+            reception.warned(&error.to_string());
+            state.end(Err(error));
+        }
+        drop(state);
+        self.stop();
     }
 
     /// The one transfer's connection ended: it is over, may go on over another, or does not count.

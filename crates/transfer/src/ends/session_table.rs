@@ -142,6 +142,11 @@ impl SessionTable {
         Ok(Place { table: self, credential })
     }
 
+    /// Whether a session has a place.
+    pub fn has_sessions(&self) -> bool {
+        !lock(&self.sessions).places.is_empty()
+    }
+
     /// Hands a further connection to its transfer; gives it back if that does not run, or has enough of them.
     pub fn join(
         &self,

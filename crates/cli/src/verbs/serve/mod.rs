@@ -14,7 +14,7 @@ use std::thread;
 use listenfd::ListenFd;
 use sweetspot_control::policy::loopback;
 use sweetspot_linux::signals::{self, ProcessEvent, Signal, Supervisor};
-use sweetspot_linux::{clock, file, process};
+use sweetspot_linux::{file, process};
 use sweetspot_protocol::{DEFAULT_PORT, SpokenCode, Ticket, TicketHost, TicketProof};
 use sweetspot_sizing::Sizing;
 use sweetspot_transfer::{
@@ -106,7 +106,7 @@ pub struct ServeArguments {
     /// Exit after one transfer; dry runs, and refusals before anything was written, do not count
     #[arg(long)]
     once: bool,
-    /// How long the ticket is valid; after that, running transfers go on, and the server admits no others
+    /// How long the ticket is valid; then the server admits nobody else, and exits when the running transfers have ended
     #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = lifetime)]
     lifetime: Duration,
     /// Overwrite existing files
@@ -215,7 +215,6 @@ pub fn serve(options: ServeOptions, reporter: TransferReporter, log: &LogOptions
         out!("{invitation}");
     }
     greeting.print(&reporter, &server)?;
-    greeting.tell_when_expired();
     if let Some(clamp_method) = server.clamp_method() {
         reporter.detail(&format!("the receive window is limited by {clamp_method}"));
     }
@@ -227,6 +226,8 @@ pub fn serve(options: ServeOptions, reporter: TransferReporter, log: &LogOptions
     match server.run(&ServerReporter::new(reporter, log)) {
         Ok(outcome) => Ok(ending(&outcome)),
         Err(TransferError::Interrupted) => Ok(ExitCode::from(code.load(Ordering::Acquire))),
+        // That is the end that a server of many transfers was given.
+        Err(TransferError::TicketExpired { .. }) if !once => Ok(ExitCode::SUCCESS),
         // The reporter has reported it already.
         Err(_) => Ok(ExitCode::FAILURE),
     }
@@ -257,23 +258,6 @@ impl Greeting {
             Some(code) => code_address(&ticket.host, ticket.port, code),
             None => ticket.to_string(),
         }
-    }
-
-    /// Says when the only ticket has expired. Transfers that run go on.
-    fn tell_when_expired(&self) {
-        if self.is_service {
-            return;
-        }
-        let expired = clock::now() + self.lifetime;
-        let what = if self.code.is_some() { "code" } else { "ticket" };
-        // Not waited for: it ends with the process.
-        thread::spawn(move || {
-            clock::sleep_until(expired);
-            err!(
-                "sweetspot: the {what} has expired: running transfers go on, and nobody else is admitted; \
-                 stop this program and start it again for a new {what}"
-            );
-        });
     }
 
     /// Prints how to use it.
