@@ -217,7 +217,7 @@ pub fn run(mut arguments: SendArguments) -> Ending {
         sizing: arguments.sizing,
         congestion: arguments.connections.congestion,
         may_switch: arguments.may_switch,
-        path: arguments.path.resolve()?,
+        path: arguments.path.resolve(arguments.sizing, asker)?,
         probes: !arguments.no_probes,
         streams: arguments.connections.streams,
         greedy: arguments.share == Share::Greedy,

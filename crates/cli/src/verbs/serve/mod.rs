@@ -159,8 +159,11 @@ pub fn run(mut arguments: ServeArguments) -> Ending {
     }
     let asker = if arguments.clients.is_some() { Asker::Service } else { Asker::Serve };
     let reporter = arguments.output.reporter(asker)?;
-    if let Some(dir) = &arguments.dir {
-        file::make_directory(dir).map_err(|error| {
+    let log = LogOptions { audit: arguments.audit.clone(), metrics: arguments.metrics };
+    let dir = arguments.dir.clone();
+    let options = resolve(arguments, asker)?;
+    if let Some(dir) = dir {
+        file::make_directory(&dir).map_err(|error| {
             let next = match error.kind() {
                 io::ErrorKind::NotFound => "create its parent directory first",
                 io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => "name a directory",
@@ -169,8 +172,7 @@ pub fn run(mut arguments: ServeArguments) -> Ending {
             format!("--dir {}: {}; {next}", dir.shown(), system(&error))
         })?;
     }
-    let log = LogOptions { audit: arguments.audit.clone(), metrics: arguments.metrics };
-    serve(resolve(arguments)?, reporter, &log)
+    serve(options, reporter, &log)
 }
 
 /// The identity of a service, which survives restarts.
@@ -310,14 +312,14 @@ fn stop_on_signal(server: &Server, mut signals: Supervisor, once: bool, code: &A
     }
 }
 
-fn resolve(arguments: ServeArguments) -> Fallible<ServeOptions> {
+fn resolve(arguments: ServeArguments, asker: Asker) -> Fallible<ServeOptions> {
     let receive = ReceiveOptions {
         overwrite: arguments.force,
         attributes: arguments.trust.xattrs,
         dotfiles: arguments.trust.dotfiles,
         sizing: arguments.sizing,
         congestion: arguments.connections.congestion,
-        path: arguments.path.resolve()?,
+        path: arguments.path.resolve(arguments.sizing, asker)?,
         probes: !arguments.no_probes,
         streams: arguments.connections.streams,
         retry_for: arguments.connections.retry_for,

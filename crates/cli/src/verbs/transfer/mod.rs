@@ -20,7 +20,7 @@ use indicatif::MultiProgress;
 use sweetspot_control::TransferSummary;
 use sweetspot_linux::signals;
 use sweetspot_protocol::{CodeAddress, Ticket, TicketError, TicketProof};
-use sweetspot_sizing::KnownPath;
+use sweetspot_sizing::{KnownPath, Sizing, SizingError};
 use sweetspot_transfer::{Contact, TransferObserver};
 use sweetspot_units::{Duration, Rate, Time};
 
@@ -49,16 +49,31 @@ pub struct PathArguments {
 }
 
 impl PathArguments {
-    /// The path, if both of its numbers were given.
-    pub fn resolve(&self) -> Result<Option<KnownPath>, UsageError> {
+    /// The path, if both of its numbers were given. Refuses a `sizing` that needs more than that.
+    pub fn resolve(
+        &self,
+        sizing: Option<Sizing>,
+        asker: Asker,
+    ) -> Result<Option<KnownPath>, UsageError> {
         let wrong = |words| Err(UsageError::new(words));
-        match (self.path_rate, self.path_rtt) {
+        let path = match (self.path_rate, self.path_rtt) {
             (Some(rate), Some(rtt)) if rate > Rate::ZERO && rtt > Duration::ZERO => {
-                Ok(Some(KnownPath::new(rate, rtt)))
+                Some(KnownPath::new(rate, rtt))
             }
-            (None, None) => Ok(None),
-            (Some(_), Some(_)) => wrong("--path-rate and --path-rtt must be more than zero"),
-            _ => wrong("--path-rate and --path-rtt belong together; give both or none"),
+            (None, None) => None,
+            (Some(_), Some(_)) => {
+                return wrong("--path-rate and --path-rtt must be more than zero");
+            }
+            _ => return wrong("--path-rate and --path-rtt belong together; give both or none"),
+        };
+        let missing = match sizing {
+            Some(Sizing::Bdp) if path.is_none() => Some(SizingError::PathUnknown),
+            Some(Sizing::BdpBy(definition)) => definition.window(path.as_ref()).err(),
+            _ => None,
+        };
+        match missing {
+            None => Ok(path),
+            Some(error) => Err(UsageError::new(with_options(&error.to_string(), asker))),
         }
     }
 }
