@@ -105,7 +105,7 @@ fn endless_offer(directory: &Path) -> Endless {
     let mut receive = command.stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(receive.stderr.take().unwrap());
     let mut stderr = String::new();
-    while !stderr.contains(", sizing") {
+    while !stderr.contains("f: peer 127.0.0.1:") {
         assert_ne!(lines.read_line(&mut stderr).unwrap(), 0, "{stderr}");
     }
     Endless { offer, receive, lines, stderr, _held }
@@ -145,7 +145,7 @@ fn a_peer_hears_at_once_that_a_ticket_has_ended_with_its_program() {
         let mut command = Command::new(SWEETSPOT);
         command.args(["send", "-", "--name", "f", &serve.ticket]);
         let (mut sender, _held) = endless(command);
-        serve.read_until(", sizing");
+        serve.read_until("f: peer 127.0.0.1:");
         serve.interrupt();
         let code = wait(&mut sender);
         let mut stderr = String::new();

@@ -338,6 +338,7 @@ impl TransferReporter {
             rtt_min_s: outcome.rtt_min_s.filter(|_| shows_rtt),
             rtt_median_s: outcome.rtt_median_s.filter(|_| shows_rtt),
             retransmitted_segments: segments,
+            window_final_bytes: outcome.window_final_bytes.filter(|_| !relayed),
             ..outcome.clone()
         }
     }

@@ -10,6 +10,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::ProgressScreen;
 use super::progress::TransferProgress;
+use super::words::chosen;
 
 /// The path of a transfer, for a verb that makes new connections itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -72,11 +73,17 @@ impl TransferObserver for Watching {
         let size = size.map(|size| size.to_string());
         let is_told = self.client.is_some();
         let is_far = !(self.relays_loopback && peer.ip().is_loopback());
-        let peer = is_far.then(|| format!("peer {peer}"));
+        let peer = (is_far && !is_told).then(|| format!("peer {peer}"));
+        let sizing = sizing.to_string();
+        let sizing = chosen(&sizing).map(|sizing| format!("sizing {sizing}"));
         let limit = self.rate_limit.map(|limit| format!("limited to {limit}"));
-        let facts = [size, peer, Some(format!("sizing {sizing}")), limit];
+        let facts = [size, peer, sizing, limit];
         let facts: Vec<String> = facts.into_iter().flatten().collect();
-        self.screen.print(&format!("{name}: {}", facts.join(", ")));
+        match facts.is_empty() {
+            false => self.print(&format!("{name}: {}", facts.join(", "))),
+            true if self.client.is_some() => self.print(&format!("{name}: begins")),
+            true => {}
+        }
         self.progress = Some(TransferProgress::new(opened, self.screen.bars.as_ref()));
     }
 

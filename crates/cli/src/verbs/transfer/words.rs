@@ -2,6 +2,7 @@
 
 use sweetspot_control::{DryRunCounts, TransferSummary};
 use sweetspot_protocol::RttSource;
+use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration, Rate};
 
 /// The number of skipped names in the line.
@@ -13,6 +14,11 @@ fn counted(n: u64, thing: &str) -> String {
         Some(stem) if n != 1 => format!("{n} {stem}ies"),
         _ => format!("{n} {thing}{}", if n == 1 { "" } else { "s" }),
     }
+}
+
+/// The name of a sizing that somebody chose: the default needs no word.
+pub fn chosen(sizing: &str) -> Option<&str> {
+    Some(sizing).filter(|sizing| *sizing != Sizing::Sobas.to_string())
 }
 
 /// The changes that a dry run found.
@@ -74,12 +80,13 @@ pub fn in_words(outcome: &TransferSummary, leaves_existing: bool, limit: Option<
     if !parts.is_empty() {
         line += ", ";
     }
-    line += &format!(
-        "{} in {:.2} s, {rate}, sizing {}",
-        Bytes::new(outcome.bytes),
-        outcome.seconds,
-        outcome.sizing
-    );
+    line += &format!("{} in {:.2} s, {rate}", Bytes::new(outcome.bytes), outcome.seconds);
+    if let Some(sizing) = chosen(&outcome.sizing) {
+        line += &format!(", sizing {sizing}");
+    }
+    if let Some(window) = outcome.window_final_bytes {
+        line += &format!(", window {}", Bytes::new(window));
+    }
     // The user's unit may have been another one: rsync's 20M is 168 Mbit/s.
     if let Some(limit) = limit {
         line += &format!(", limited to {limit}");
@@ -184,7 +191,19 @@ mod tests {
     fn the_limit_of_the_rate_is_named_with_its_unit() {
         let one = FileCounts { written: 1, ..FileCounts::default() };
         let line = in_words(&outcome(one), false, "20M".parse().ok());
-        assert!(line.ends_with(", sizing sobas, limited to 20 Mbit/s"), "{line}");
+        assert!(line.ends_with("1.00 s, 0 bit/s, limited to 20 Mbit/s"), "{line}");
+    }
+
+    #[test]
+    fn the_window_is_named_and_a_sizing_if_it_is_not_the_default() {
+        let one = FileCounts { written: 1, ..FileCounts::default() };
+        let line = |sizing: &str| {
+            let sizing = sizing.into();
+            let window_final_bytes = Some(1_250_000);
+            in_words(&TransferSummary { sizing, window_final_bytes, ..outcome(one) }, false, None)
+        };
+        assert!(line("sobas").ends_with(" 0 bit/s, window 1.25 MB"), "{}", line("sobas"));
+        assert!(line("kernel").ends_with(" 0 bit/s, sizing kernel, window 1.25 MB"));
     }
 
     #[test]
