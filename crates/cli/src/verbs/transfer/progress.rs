@@ -12,17 +12,19 @@ use sweetspot_units::{Bytes, Duration, Rate};
 /// Interval between two plain lines, seconds.
 const LINE_INTERVAL_S: f64 = 5.0;
 /// The line with a bar. A line that wraps would be drawn anew below itself: `wide_msg` never does.
-const BAR: &str = "{prefix} [{bar:12}] {percent:>3} %  {wide_msg}";
+const BAR: &str = "{prefix} [{bar:6}] {percent:>3} %  {wide_msg}";
 /// The line without a length to draw a bar of, as of a pipe.
 const NO_BAR: &str = "{prefix}  {wide_msg}";
 /// Columns between the name and the facts.
-const BAR_COLUMNS: usize = 23;
+const BAR_COLUMNS: usize = 17;
 /// After this long without data, the line says so in place of a rate.
 const SILENCE_S: f64 = 5.0;
 /// The width of a terminal that does not say it, as `indicatif` draws there.
 const UNKNOWN_COLUMNS: usize = 80;
 /// The longest name before a bar: with it, rate and state fit into 60 columns.
 const NAME_COLUMNS: usize = 14;
+/// The longest name of a phase: `measuring`.
+const STATE_COLUMNS: usize = 9;
 /// Share of the newest row in the running average of the rate: with 20 rows per second an average
 /// over about a second.
 const RATE_AVERAGE_GAIN: f64 = 0.05;
@@ -33,13 +35,15 @@ pub struct TransferProgress {
     size: Option<Bytes>,
     /// Files that are whole, and how many there are, where there is more than one.
     files: Option<(u64, Option<u64>)>,
-    rate: Option<f64>,
+    /// The running average, and how many rows it is of, from the first content on.
+    rate: (f64, u32),
     /// Content that need not be moved, because the receiver has it, bytes.
     present: u64,
     /// The bytes that were there, and since when no more have come.
     moved: (u64, f64),
-    /// The last round trip that a row told, seconds.
+    /// The last round trip that a row told, seconds, and the last window: a fact that was shown stays.
     rtt_s: Option<f64>,
+    window_bytes: Option<u64>,
     shown: Shown,
     /// Reads the terminal's width, which may change.
     columns: fn() -> Option<u16>,
@@ -66,8 +70,18 @@ impl TransferProgress {
         let name = opened.name.to_string();
         let (size, columns) = (opened.size, terminal_columns);
         let moved = (0, 0.0);
-        let (files, rate, rtt_s, present) = (None, None, None, 0);
-        TransferProgress { name, size, files, rate, present, moved, rtt_s, shown, columns }
+        TransferProgress {
+            name,
+            size,
+            files: None,
+            rate: (0.0, 0),
+            present: 0,
+            moved,
+            rtt_s: None,
+            window_bytes: None,
+            shown,
+            columns,
+        }
     }
 
     /// Takes in how many files are whole and how much is there already, for the next row.
@@ -87,18 +101,23 @@ impl TransferProgress {
 
     /// Shows the newest row; returns a line to print, where there is no bar.
     pub fn row(&mut self, row: &SeriesRow) -> Option<String> {
-        let rate = match self.rate {
-            Some(rate) => rate + RATE_AVERAGE_GAIN * (row.goodput_bps - rate),
-            None => row.goodput_bps,
-        };
-        self.rate = Some(rate);
+        let (mut rate, mut rows) = self.rate;
+        if row.goodput_bps > 0.0 || rows > 0 {
+            rows = rows.saturating_add(1);
+            // The mean of all rows at first: none of them is worth more than another.
+            rate += RATE_AVERAGE_GAIN.max(1.0 / f64::from(rows)) * (row.goodput_bps - rate);
+        }
+        self.rate = (rate, rows);
         let row = &SeriesRow { bytes: row.bytes + self.present, ..row.clone() };
         if row.bytes != self.moved.0 {
             self.moved = (row.bytes, row.t_s);
         }
         let silent_s = row.t_s - self.moved.1;
         self.rtt_s = row.rtt_s.or(self.rtt_s);
-        let known = SeriesRow { rtt_s: self.rtt_s, ..row.clone() };
+        // Before the first sample it is 0.
+        self.window_bytes = row.window_bytes.filter(|window| *window > 0).or(self.window_bytes);
+        let (rtt_s, window_bytes) = (self.rtt_s, self.window_bytes);
+        let known = SeriesRow { rtt_s, window_bytes, ..row.clone() };
         // The length of a pipe counts as zero, and a file may have grown.
         let size = self.size.filter(|size| *size >= Bytes::new(row.bytes.max(1)));
         let facts = match silent_s >= SILENCE_S {
@@ -117,7 +136,8 @@ impl TransferProgress {
                     bar.set_message(fitted(&facts, state, room(BAR_COLUMNS)));
                 } else {
                     bar.set_style(style(NO_BAR));
-                    let moved = [vec![Bytes::new(row.bytes).to_string()], facts].concat();
+                    let bytes = Bytes::new(row.bytes);
+                    let moved = [vec![format!("{bytes:>8}")], facts].concat();
                     bar.set_message(fitted(&moved, state, room(GAP.len())));
                 }
                 None
@@ -125,7 +145,7 @@ impl TransferProgress {
             Shown::Lines { next_at_s } if row.t_s >= *next_at_s => {
                 *next_at_s = row.t_s + LINE_INTERVAL_S;
                 let done = match size {
-                    Some(size) => format!("{:.0} %", 100.0 * row.bytes as f64 / size.as_f64()),
+                    Some(size) => format!("{:>3.0} %", 100.0 * row.bytes as f64 / size.as_f64()),
                     None => Bytes::new(row.bytes).to_string(),
                 };
                 let line = fitted(&facts, state, usize::MAX);
@@ -162,42 +182,45 @@ fn shortened(name: &str) -> String {
 
 /// As many whole `facts` as fit into `columns`, and the state of the window behind them, in place of the last ones.
 fn fitted(facts: &[String], state: Option<&str>, columns: usize) -> String {
-    let end = state.map(|state| format!("{GAP}{state}")).unwrap_or_default();
-    let room = columns.saturating_sub(end.chars().count());
+    // Room for any state, so that facts do not come and go with it.
+    let room = columns.saturating_sub(GAP.len() + STATE_COLUMNS);
     // The most important fact comes first.
-    match whole_parts(facts, room) {
-        line if line.is_empty() => whole_parts(facts, columns),
-        line => line + &end,
+    match (whole_parts(facts, room), state) {
+        (line, _) if line.is_empty() => whole_parts(facts, columns),
+        (line, Some(state)) => line + GAP + state,
+        (line, None) => line,
     }
 }
 
-/// Rate, time left, files, window and round trip, as far as they are known, the most important first.
+/// Rate, time left, files, window and round trip, as far as they are known, the most important first. Each keeps its
+/// width.
 fn describe(
     row: &SeriesRow,
     size: Option<Bytes>,
     files: Option<(u64, Option<u64>)>,
     rate: Rate,
 ) -> Vec<String> {
-    let mut facts = vec![rate.to_string()];
-    if let Some(size) = size.filter(|_| rate > Rate::ZERO) {
-        let left = size.saturating_sub(Bytes::new(row.bytes)) / rate;
+    let mut facts = vec![format!("{rate:>12}")];
+    facts.extend(size.map(|size| {
+        let left = size.saturating_sub(Bytes::new(row.bytes));
+        let left = if rate > Rate::ZERO { left / rate } else { Duration::ZERO };
         // Rounded up: until the end, some time is left.
-        let seconds = left.as_nanos().div_ceil(1_000_000_000);
-        let seconds = StdDuration::from_secs(seconds);
-        facts.extend(
-            (seconds > StdDuration::ZERO)
-                .then(|| format!("eta {:#}", indicatif::HumanDuration(seconds))),
-        );
-    }
+        match left.as_nanos().div_ceil(1_000_000_000) {
+            0 => "eta   -".to_owned(),
+            seconds => {
+                let left = indicatif::HumanDuration(StdDuration::from_secs(seconds));
+                format!("eta {:>3}", format!("{left:#}"))
+            }
+        }
+    }));
     facts.extend(files.map(|(done, all)| match all {
-        Some(all) => format!("{done} of {all} files"),
+        Some(all) => format!("{done:>width$} of {all} files", width = all.to_string().len()),
         None => format!("{done} files"),
     }));
-    // Before the first sample it is 0.
-    let window = row.window_bytes.filter(|window| *window > 0);
-    facts.extend(window.map(|window| format!("window {}", Bytes::new(window))));
+    let window = row.window_bytes.map(Bytes::new);
+    facts.extend(window.map(|window| format!("window {window:>8}")));
     let rtt = row.rtt_s.map(|rtt| Duration::from_micros((rtt * 1e6) as u64));
-    facts.extend(rtt.map(|rtt| format!("rtt {rtt}")));
+    facts.extend(rtt.map(|rtt| format!("rtt {rtt:>8}")));
     facts
 }
 
@@ -229,7 +252,7 @@ mod tests {
         // 75 MB left at 100 Mbit/s: 6 s.
         let size = Some(Bytes::new(100_000_000));
         let facts = describe(&row(1.0), size, Some((3, Some(7))), Rate::from_mbit_per_second(100));
-        let all = "100 Mbit/s  eta 6s  3 of 7 files  window 1.25 MB  rtt 100.5 ms  holding";
+        let all = "  100 Mbit/s  eta  6s  3 of 7 files  window  1.25 MB  rtt 100.5 ms  holding";
         assert_eq!(fitted(&facts, Some("holding"), 200), all);
     }
 
@@ -240,15 +263,51 @@ mod tests {
             let size = Some(Bytes::new(mb * 1_000_000));
             describe(&row(1.0), size, None, Rate::from_mbit_per_second(100))
         };
-        assert_eq!(facts(26)[1], "eta 1s");
-        assert_eq!(facts(25)[1], "window 1.25 MB", "nothing is left");
+        assert_eq!(facts(26)[1], "eta  1s");
+        assert_eq!(facts(25)[1], "eta   -", "nothing is left");
     }
 
     #[test]
     fn a_window_that_was_not_sampled_yet_is_left_out() {
-        let first = SeriesRow { window_bytes: Some(0), ..row(1.0) };
-        let facts = describe(&first, None, None, Rate::from_mbit_per_second(100));
-        assert_eq!(facts.join(GAP), "100 Mbit/s  rtt 100.5 ms");
+        let mut progress = without_terminal();
+        let first = SeriesRow { window_bytes: Some(0), ..row(6.0) };
+        let line = progress.row(&first).unwrap();
+        assert_eq!(line, "f:  25 %    100 Mbit/s  eta  6s  rtt 100.5 ms  holding");
+    }
+
+    /// From 8 bit/s to 1 Tbit/s, and from 1 s to 50 days left of 100 MB.
+    #[test]
+    fn facts_keep_their_places() {
+        let line = |bits: u64, rtt_s: f64, window: u64, done: u64| {
+            let row = SeriesRow { rtt_s: Some(rtt_s), window_bytes: Some(window), ..row(1.0) };
+            let size = Some(Bytes::new(100_000_000));
+            let rate = Rate::from_bits_per_second(bits);
+            describe(&row, size, Some((done, Some(12_345))), rate).join(GAP)
+        };
+        let lengths = [
+            line(1_000_000_000_000, 0.000_02, 999, 0),
+            line(98_700_000, 0.1005, 1_250_000, 9),
+            line(1_020_000_000, 1.25, 12_500, 12_345),
+            line(150, 0.099_99, 130_000_000, 120),
+            line(0, 0.0123, 65_536, 1000),
+        ]
+        .map(|line| line.chars().count());
+        assert_eq!(lengths, [lengths[0]; 5]);
+    }
+
+    /// Rows of a connection that takes a second to begin, then brings 100 Mbit/s in half of them and 300 in the others.
+    #[test]
+    fn the_first_rates_are_the_mean_since_the_first_content() {
+        let mut progress = without_terminal();
+        let rates = [&[0.0; 20][..], &[3e8, 1e8, 3e8, 1e8]].concat();
+        let shown: Vec<f64> = rates
+            .iter()
+            .map(|goodput_bps| {
+                progress.row(&SeriesRow { goodput_bps: *goodput_bps, ..row(1.0) });
+                progress.rate.0.round()
+            })
+            .collect();
+        assert_eq!(shown[19..], [0.0, 3e8, 2e8, 233_333_333.0, 2e8]);
     }
 
     /// A bar on a terminal of `width` columns.
@@ -279,19 +338,19 @@ mod tests {
         terminal.line()
     }
 
-    /// The name takes 14 columns, bar and share 23: of 60 remain 23, of 80 43, of 120 83.
+    /// The name takes 14 columns, bar and share 17, the state 11: of 60 remain 18 for the facts, of 80 38, of 120 78.
     #[test]
     fn a_bar_takes_one_line_and_has_as_many_facts_as_fit_whole() {
         let of = |width, columns, facts: &str| {
             let line = drawn(width, columns);
-            assert_eq!(line, format!("…026-11.tar.gz [===>        ]  25 %  {facts}"));
+            assert_eq!(line, format!("…026-11.tar.gz [=>    ]  25 %    {facts}"));
         };
         of(60, || Some(60), "100 Mbit/s  holding");
-        of(80, || Some(80), "100 Mbit/s  eta 6s  window 1.25 MB  holding");
-        let all = "100 Mbit/s  eta 6s  window 1.25 MB  rtt 100.5 ms  holding";
+        of(80, || Some(80), "100 Mbit/s  eta  6s  window  1.25 MB  holding");
+        let all = "100 Mbit/s  eta  6s  window  1.25 MB  rtt 100.5 ms  holding";
         of(120, || Some(120), all);
         // A terminal that does not say its width counts as one of 80 columns.
-        of(80, || None, "100 Mbit/s  eta 6s  window 1.25 MB  holding");
+        of(80, || None, "100 Mbit/s  eta  6s  window  1.25 MB  holding");
         // A width that is not known, or has changed since, breaks no line either.
         let line = drawn(60, || None);
         assert_eq!(line.chars().count(), 60, "{line}");
@@ -302,7 +361,7 @@ mod tests {
         // Its length counts as zero in the totals.
         for totals in [None, Some((1, Bytes::ZERO))] {
             let line = drawn_of(80, || Some(80), ("src.tar", None), totals);
-            let facts = "25 MB  100 Mbit/s  window 1.25 MB  rtt 100.5 ms  holding";
+            let facts = "   25 MB    100 Mbit/s  window  1.25 MB  rtt 100.5 ms  holding";
             assert_eq!(line, format!("src.tar  {facts}"), "{totals:?}");
         }
     }
@@ -323,7 +382,7 @@ mod tests {
         progress.files(&Progress { bytes, present, files: 0, totals: None });
         let line = progress.row(&row(6.0)).unwrap();
         // 25 MB left at 100 Mbit/s: 2 s.
-        assert!(line.starts_with("f: 75 %  100 Mbit/s  eta 2s"), "{line}");
+        assert!(line.starts_with("f:  75 %    100 Mbit/s  eta  2s"), "{line}");
     }
 
     #[test]
@@ -341,7 +400,7 @@ mod tests {
         // The same 25 MB from the first second on.
         let lines: Vec<_> =
             (1..21).filter_map(|second| progress.row(&row(f64::from(second)))).collect();
-        let silent: Vec<_> = [9, 14, 19].map(|s| format!("f: 25 %  no data for {s} s")).into();
+        let silent: Vec<_> = [9, 14, 19].map(|s| format!("f:  25 %  no data for {s} s")).into();
         assert_eq!(lines[1..], silent);
         assert!(lines[0].contains("Mbit/s"), "{lines:?}");
     }
