@@ -6,13 +6,25 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// An option of another program, and the next step in `copy` and `send`.
-const HABITS: [(&[&str], &str); 11] = [
+const HABITS: [(&[&str], &str); 15] = [
     (&["-r", "-R", "--recursive"], "directories are always copied whole; leave it out"),
     (
-        &["-a", "-p", "-t", "-l", "-H", "--archive"],
+        &[
+            "-a",
+            "-p",
+            "-t",
+            "-l",
+            "-H",
+            "--archive",
+            "--perms",
+            "--times",
+            "--links",
+            "--hard-links",
+        ],
         "modes, times and links are always kept; leave it out",
     ),
-    (&["-o", "-g"], "`copy --owners` keeps owners and groups"),
+    (&["-S", "--sparse"], "holes are always kept; leave it out"),
+    (&["-o", "-g", "--owner", "--group"], "`copy --owners` keeps owners and groups"),
     (&["-X"], "--xattrs moves extended attributes"),
     (&["-z", "-C", "--compress"], "`copy` compresses where that is faster; leave it out"),
     (
@@ -20,7 +32,16 @@ const HABITS: [(&[&str], &str); 11] = [
         "progress is shown and transfers resume without it; a port of ssh goes into --ssh 'ssh -p PORT'",
     ),
     (
-        &["--partial", "--progress", "--stats", "--append", "--append-verify", "--inplace"],
+        &[
+            "--human-readable",
+            "--partial",
+            "--progress",
+            "--info",
+            "--stats",
+            "--append",
+            "--append-verify",
+            "--inplace",
+        ],
         "progress is shown and transfers resume without it; leave it out",
     ),
     (
@@ -40,7 +61,13 @@ const HABITS: [(&[&str], &str); 11] = [
         "`copy` replaces files whose length or time differs, and --keep-existing replaces none",
     ),
     (&["-c"], "--checksum compares contents"),
-    (&["-e", "-i", "-F"], "options of ssh go into --ssh, as in --ssh 'ssh -i FILE'"),
+    (&["-W", "--whole-file"], "changed files are sent whole, except with --checksum; leave it out"),
+    (&["--ignore-existing"], "`copy --keep-existing` leaves existing files alone"),
+    (
+        &["--del", "--delete-after", "--delete-before", "--delete-during", "--delete-delay"],
+        "`copy --delete` deletes once everything has arrived",
+    ),
+    (&["-e", "-i", "-F", "--rsh"], "options of ssh go into --ssh, as in --ssh 'ssh -i FILE'"),
 ];
 
 /// The verbs that people use in place of scp and rsync.
@@ -121,6 +148,10 @@ mod tests {
             ("sweetspot copy --progress x y", "--progress: progress is shown"),
             ("sweetspot copy --include '*.c' x y", "select names with --exclude"),
             ("sweetspot copy -u x y", "--keep-existing replaces none"),
+            ("sweetspot copy --archive x y", "always kept; leave it out"),
+            ("sweetspot copy --rsh=ssh x y", "--ssh 'ssh -i FILE'"),
+            ("sweetspot copy --delete-after x y", "`copy --delete`"),
+            ("sweetspot send --recursive x", "send has no --recursive: directories"),
             ("sweetspot serve --dir in -p 9000", "serve has no -p: --listen ADDR:PORT"),
             ("sweetspot serve in", "write --dir in"),
             ("sweetspot receive --dir in x", "sweetspot receive TICKET TARGET"),
@@ -131,7 +162,12 @@ mod tests {
             assert!(line.contains(words), "{wrong}: {line}");
         }
         // Not these verbs, or not an option of theirs.
-        for other in ["sweetspot top -a", "sweetspot copy -Q x y", "sweetspot copy -r x y"] {
+        for other in [
+            "sweetspot top -a",
+            "sweetspot copy -Q x y",
+            "sweetspot copy -r x y",
+            "sweetspot copy --recursive x y",
+        ] {
             assert_eq!(typed(other), None, "{other}");
         }
     }

@@ -70,8 +70,8 @@ pub struct CopyArguments {
     operands: Vec<OsString>,
     #[command(flatten)]
     choice: ChoiceArguments,
-    /// Accepted for habit from scp; directories are always copied whole
-    #[arg(short = 'r', hide = true)]
+    /// Accepted for habit from scp and rsync; directories are always copied whole
+    #[arg(short = 'r', long = "recursive", hide = true)]
     _recursive: bool,
     /// Delete files in the copied directories that are not in the sources, once everything has arrived
     #[arg(long, conflicts_with_all = ["files_from", "keep_existing"])]
