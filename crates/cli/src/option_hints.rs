@@ -61,14 +61,17 @@ const HINTS: &[Hint] = &[
     ("already exists and was left unchanged", "name another DESTINATION", &[A::Copy]),
     (
         "begins with a dot may configure programs",
-        "allow such names with --dotfiles at the receiver (for a client: rights=dotfiles)",
+        "the receiver can allow such names with --dotfiles, or with rights=dotfiles in a client's line",
         &[A::Send, A::Offer],
     ),
-    ("begins with a dot may configure programs", "allow such names with --dotfiles", &[A::Receive]),
-    ("begins with a dot may configure programs", "allow such names with --dotfiles", &[A::Serve]),
     (
         "begins with a dot may configure programs",
-        "a client with rights=dotfiles may send such names",
+        "allow such names with --dotfiles",
+        &[A::Receive, A::Serve],
+    ),
+    (
+        "begins with a dot may configure programs",
+        "rights=dotfiles in the client's line allows such names",
         &[A::Service],
     ),
     ("choose another name", "choose another name with --name NAME", &[A::Send, A::Offer]),

@@ -360,6 +360,6 @@ fn dot_files_that_are_there_already_are_unchanged() {
     let sent = send(&source, &again.ticket, &[]);
     // `.git/config` is still the same.
     assert_eq!(sent.code, Some(23), "{sent:?}");
-    assert!(sent.stderr.contains("src/.hidden: a name that begins with a dot"), "{sent:?}");
+    assert!(sent.stderr.contains("src/.hidden was left out"), "{sent:?}");
     assert_eq!(fs::read(serve.directory.join("src/.hidden")).unwrap(), b"1");
 }

@@ -138,7 +138,8 @@ pub enum TransferError {
     NotAskedFor(String),
     /// A name begins with a dot, in a directory that no transfer of this process made.
     #[error(
-        "{}: a name that begins with a dot may configure programs", Printable(.0)
+        "{} was left out: in a directory that already existed, a name that begins with a dot may configure programs",
+        Printable(.0)
     )]
     Dotfile(PathBuf),
     /// A symbolic link leads out of the directory.
