@@ -103,7 +103,7 @@ pub fn run(arguments: ServeInviteArguments) -> Ending {
     };
     let line = client.to_string();
     // Refuse values that would be read back differently.
-    if line.parse::<Clients>().map_err(|e| e.reason)?.list != [client] {
+    if line.parse::<Clients>().map_err(|e| e.reason)?.list != [client.clone()] {
         return Err("the name or the directory cannot be written on one line; choose others".into());
     }
     let end_of_last = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
@@ -128,6 +128,13 @@ pub fn run(arguments: ServeInviteArguments) -> Ending {
         out!("{invitation}");
         let within = in_whole_units(arguments.lifetime);
         note!("valid for {within}: give this {name} to {client_name}");
+        let given = if name == "code" { "--code CODE" } else { "TICKET" };
+        if client.rights.write {
+            note!("to send, {client_name} runs: sweetspot send FILE {given}");
+        }
+        if client.rights.read {
+            note!("to fetch the directory, {client_name} runs: sweetspot receive {given}");
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

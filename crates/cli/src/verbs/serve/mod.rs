@@ -4,7 +4,7 @@ mod log;
 mod reporter;
 
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use super::transfer::{
     progress_help, sizing_of_path, ticket_help, waiting_time,
 };
 use super::{Ending, Fallible};
-use crate::ends::has_port;
+use crate::ends::{has_port, port_out_of_range};
 use crate::option_hints::Asker;
 use crate::own_files;
 pub use log::LogOptions;
@@ -390,6 +390,12 @@ pub fn advertise(text: Option<&str>) -> Result<Option<(TicketHost, Option<u16>)>
 
 /// The value of `option`: `HOST`, `HOST:PORT`, `[v6 address]:PORT` or a bare v6 address.
 pub fn advertised(option: &str, text: &str) -> Result<(TicketHost, Option<u16>), UsageError> {
+    // An IPv6 address without brackets has no port.
+    let bare_v6 = text.parse::<Ipv6Addr>().is_ok();
+    if let Some(port) = port_out_of_range(text).filter(|_| !bare_v6) {
+        let wrong = format!("expected a port from 1 to 65535, not {port}");
+        return Err(UsageError::new(format!("{option} {text}: {wrong}")));
+    }
     let whole = TicketHost::parse(text).map(|host| (host, None));
     let (host, port) = whole
         .or_else(|| {
