@@ -9,9 +9,13 @@ use crate::verbs::Ending;
 #[command(after_help = "\
 Examples:
   sweetspot serve key
-      prints the key to enter into the clients file of a
-      `sweetspot serve --clients`; the ticket that the service prints
-      then admits you
+      prints KEY, which you give to the operator of a service
+
+The operator adds a line with that KEY and your name to the clients file of
+`sweetspot serve --clients`:
+  KEY ann dir=/srv/in/ann rights=read,write
+The ticket that the service prints then admits you, and nobody without the
+private key. `sweetspot serve --help` lists the other parts of a line.
 
 Files: ~/.config/sweetspot/identity.pem holds the private key (XDG_CONFIG_HOME
 names another directory).")]
