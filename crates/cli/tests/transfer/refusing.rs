@@ -278,7 +278,7 @@ fn a_dry_run_lists_what_would_be_sent_and_moves_nothing() {
     let dry = send(file.path(), &serve.ticket, &["-n", "--name", "rehearsed"]);
     assert_eq!(dry.code, Some(0), "{dry:?}");
     let named = dry.stdout.contains("would send") && dry.stdout.contains("(3 kB)");
-    assert!(named && dry.stderr.contains("would write 1 entry (3 kB)"), "{dry:?}");
+    assert!(named && dry.stderr.contains("would write 1 file (3 kB)"), "{dry:?}");
     assert!(serve.names().is_empty());
     let sent = send(file.path(), &serve.ticket, &["--name", "rehearsed"]);
     assert_eq!((sent.code, serve.names()), (Some(0), vec!["rehearsed".into()]), "{sent:?}");

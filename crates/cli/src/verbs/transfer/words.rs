@@ -1,6 +1,6 @@
 //! The outcome of a transfer in words.
 
-use sweetspot_control::{DryRunCounts, TransferSummary};
+use sweetspot_control::{DryRunCounts, DryRunEntry, DryRunKind, TransferSummary};
 use sweetspot_protocol::RttSource;
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration, Rate};
@@ -24,11 +24,18 @@ pub fn chosen(sizing: &str) -> Option<&str> {
 /// The changes that a dry run found.
 fn dry_in_words(outcome: &TransferSummary) -> String {
     let DryRunCounts { write, update, delete, bytes } = outcome.would.unwrap_or_default();
-    let entries = |verb: &str, n: u64| (n > 0).then(|| format!("{verb} {}", counted(n, "entry")));
-    let write = entries("write", write).map(|words| format!("{words} ({})", Bytes::new(bytes)));
-    let attributes = entries("update the attributes of", update);
+    let some =
+        |verb: &str, n: u64, thing: &str| (n > 0).then(|| format!("{verb} {}", counted(n, thing)));
+    // As a real run counts: files and links. A list that was cut short does not tell how many those are.
+    let is_directory = |entry: &&DryRunEntry| entry.kind == DryRunKind::Directory;
+    let directories = outcome.would_change.iter().filter(is_directory).count() as u64;
+    let is_whole = outcome.would_change.len() as u64 == write + update;
+    let (files, thing) = if is_whole { (write - directories, "file") } else { (write, "entry") };
+    let make = some("make", directories, "directory").filter(|_| is_whole);
+    let write = some("write", files, thing).map(|words| format!("{words} ({})", Bytes::new(bytes)));
+    let attributes = some("update the attributes of", update, "entry");
     let changes: Vec<String> =
-        [write, attributes, entries("delete", delete)].into_iter().flatten().collect();
+        [write, make, attributes, some("delete", delete, "entry")].into_iter().flatten().collect();
     let changes = match changes.is_empty() {
         true => "would change nothing".to_owned(),
         false => format!("would {}", changes.join(", ")),
@@ -184,6 +191,23 @@ mod tests {
         assert_eq!(said(0, 0, 2, 0, 0), "d: attributes of 2 entries updated");
         assert_eq!(said(0, 3, 0, 0, 1), "d: 1 deleted, 3 unchanged");
         assert!(said(1, 3, 0, 1, 0).starts_with("d: 1 file, 3 unchanged, 1 failed, 0 B in 1.00 s"));
+    }
+
+    /// A directory of two files and a link, which a real run counts as three files.
+    #[test]
+    fn a_dry_run_counts_files_as_a_real_run_does() {
+        let entry = |kind| DryRunEntry { path: "x".into(), kind, bytes: None };
+        use DryRunKind as Kind;
+        let mut of_tree = outcome(FileCounts::default());
+        of_tree.dry_run = true;
+        of_tree.would = Some(DryRunCounts { write: 4, bytes: 2000, ..Default::default() });
+        of_tree.would_change =
+            [Kind::Directory, Kind::File, Kind::File, Kind::Symlink].map(entry).into();
+        let words = |of_tree: &TransferSummary| in_words(of_tree, false, None);
+        assert_eq!(words(&of_tree), "d: dry run, would write 3 files (2 kB), make 1 directory");
+        // The list was cut short.
+        of_tree.would_change.pop();
+        assert_eq!(words(&of_tree), "d: dry run, would write 4 entries (2 kB)");
     }
 
     /// 20M means 20 Mbit/s here and 20 MiB/s to rsync.
