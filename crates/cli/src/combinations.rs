@@ -33,7 +33,7 @@ const RULES: &[Rule] = &[
     ("serve", &["verbose"], Without(&["quiet"])),
     (
         "send",
-        &["offer", "listen", "advertise", "spoken_code"],
+        &["offer", "one_try", "listen", "advertise", "spoken_code"],
         If(waits_for_receiver, "without a ticket"),
     ),
     ("send", &["identity"], Without(&["code"])),

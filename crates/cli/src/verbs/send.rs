@@ -32,7 +32,7 @@ Examples:
       sends standard input
   sweetspot send photos --offer
       waits up to a day for `sweetspot receive` with the ticket that it prints,
-      also after a transfer that did not bring everything; Ctrl-C ends it
+      also after a try in which the receiver refused files; Ctrl-C ends it
 
 Keeps permission bits (less the receiving umask; not set-ID and sticky bits),
 times, symbolic and hard links, and holes.\n\n",
@@ -73,9 +73,13 @@ pub struct SendArguments {
     /// Do not answer probes; the receiver then uses its kernel's RTT estimates
     #[arg(long)]
     no_probes: bool,
-    /// Without a ticket: print one and wait for `sweetspot receive`. The next three options imply this
+    /// Without a ticket: print one and wait for `sweetspot receive`. The next four options imply this
     #[arg(long)]
     offer: bool,
+    /// Without a ticket: exit after the first try, even if files are missing [default: exit only if a receiver cannot mend
+    /// that, such as with `receive --force`]
+    #[arg(long)]
+    one_try: bool,
     /// Without a ticket: address and port to listen on [default: a free port of every address]
     #[arg(long, value_name = "ADDR:PORT", value_parser = listening)]
     listen: Option<SocketAddr>,
@@ -161,7 +165,11 @@ impl ChoiceArguments {
 impl SendArguments {
     /// Whether an option asks to wait for a receiver.
     pub fn offers(&self) -> bool {
-        self.offer || self.listen.is_some() || self.advertise.is_some() || self.spoken_code
+        self.offer
+            || self.one_try
+            || self.listen.is_some()
+            || self.advertise.is_some()
+            || self.spoken_code
     }
 }
 
@@ -229,7 +237,7 @@ pub fn run(mut arguments: SendArguments) -> Ending {
         Some(contact) => send_to(&contact, &options, &reporter),
         None => {
             // A pipe can be read once.
-            let once = arguments.paths.iter().any(|path| path == "-");
+            let once = arguments.one_try || arguments.paths.iter().any(|path| path == "-");
             let ends = if once { EndsAfter::First } else { EndsAfter::FirstNotRefused };
             let offer = ServeOptions {
                 listen: arguments.listen.unwrap_or((Ipv6Addr::UNSPECIFIED, 0).into()),

@@ -18,9 +18,9 @@ use sweetspot_units::Duration;
 use crate::running::{Ended, SWEETSPOT, Serve, run, send, signal, wait};
 
 /// `sweetspot send` of the contents of `directory`, to the holder of the ticket.
-fn offering(directory: &Path) -> Serve {
+fn offering(directory: &Path, arguments: &[&str]) -> Serve {
     let mut command = Command::new(SWEETSPOT);
-    command.arg("send").arg(directory.join("")).args(["--listen", "127.0.0.1:0"]);
+    command.arg("send").arg(directory.join("")).args(["--listen", "127.0.0.1:0"]).args(arguments);
     Serve::spawn(tempfile::tempdir().unwrap(), directory, command)
 }
 
@@ -43,7 +43,7 @@ type Gone = Vec<(String, String)>;
 fn a_second_receiver_of_an_offer_hears_why_it_gets_nothing() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("file"), "content").unwrap();
-    let serve = offering(directory.path());
+    let serve = offering(directory.path(), &[]);
     let (_first, _) = Raw::receiving(&serve.ticket(), &Dial::default());
     let second = receiving(&serve, directory.path(), "x");
     second.failed_saying(&["the other end refused: another transfer", "a new ticket"]);
@@ -154,9 +154,8 @@ fn a_peer_hears_at_once_that_a_ticket_has_ended_with_its_program() {
     }
 }
 
-/// Of a tree one file exists: the receiver overwrites it afterwards, as the message advises.
-#[test]
-fn an_offer_of_which_some_files_were_refused_can_be_received_again() {
+/// A directory `tree` of two files, and a directory `here` in which one of them exists.
+fn half_taken() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
     fs::create_dir(path("tree")).unwrap();
@@ -165,7 +164,26 @@ fn an_offer_of_which_some_files_were_refused_can_be_received_again() {
     }
     fs::create_dir(path("here")).unwrap();
     fs::write(path("here/taken"), "other content").unwrap();
-    let serve = offering(&path("tree"));
+    directory
+}
+
+#[test]
+fn an_offer_of_one_try_ends_with_the_code_for_missing_files() {
+    let directory = half_taken();
+    let serve = offering(&directory.path().join("tree"), &["--one-try"]);
+    let received = receiving(&serve, directory.path(), "here");
+    assert_eq!(received.code, Some(23), "{received:?}");
+    let ended = serve.wait();
+    assert_eq!(ended.code, Some(23), "{ended:?}");
+    ended.failed_saying(&["taken already exists"]);
+}
+
+/// Of a tree one file exists: the receiver overwrites it afterwards, as the message advises.
+#[test]
+fn an_offer_of_which_some_files_were_refused_can_be_received_again() {
+    let directory = half_taken();
+    let path = |name: &str| directory.path().join(name);
+    let serve = offering(&path("tree"), &[]);
     let received = receiving(&serve, directory.path(), "here");
     assert_eq!(received.code, Some(23), "{received:?}");
     received.failed_saying(&["taken already exists", "overwrite it with --force"]);
@@ -184,7 +202,7 @@ fn an_offer_of_which_some_files_were_refused_can_be_received_again() {
 fn a_receive_that_broke_can_be_started_again() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("file"), "content").unwrap();
-    let mut serve = offering(directory.path());
+    let mut serve = offering(directory.path(), &[]);
     drop(Raw::receiving(&serve.ticket(), &Dial::default()));
     serve.read_until("(waiting for it)");
     let received = receiving(&serve, directory.path(), "again");
@@ -239,7 +257,7 @@ fn a_sender_opens_nothing_but_what_it_listed() {
         fs::write(top.join(name), "public").unwrap();
     }
     fs::write(outside.join("inner"), "secret").unwrap();
-    let serve = offering(&top);
+    let serve = offering(&top, &[]);
     let (mut raw, offer) = Raw::receiving(&serve.ticket(), &Dial::default());
     assert_eq!(offer.name.raw(), "top", "the receiver learns the name and not the path");
     let list = raw.list_of_entries();
@@ -273,7 +291,7 @@ fn a_sender_opens_nothing_but_what_it_listed() {
 fn a_sender_that_listens_waits_for_no_word_that_it_does_not_need() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("file"), "content").unwrap();
-    let serve = offering(directory.path());
+    let serve = offering(directory.path(), &[]);
     let mut raw = Raw::dial(&serve.ticket(), &Dial::default()).unwrap();
     raw.say(&raw.hello_as(Role::Receiver));
     raw.hear_welcome();
@@ -307,7 +325,7 @@ fn what_a_receiver_takes_before_its_answer_is_not_sent_again() {
         for (name, content) in &contents {
             fs::write(directory.path().join(name), content).unwrap();
         }
-        let serve = offering(directory.path());
+        let serve = offering(directory.path(), &[]);
         let mut raw = Raw::dial(&serve.ticket(), &Dial::default()).unwrap();
         raw.say(&raw.hello_taking(taken));
         raw.hear_welcome();
@@ -364,7 +382,7 @@ fn of_a_large_file_that_was_replaced_no_byte_leaves() {
     fs::create_dir(&top).unwrap();
     fs::write(top.join("large"), vec![1; 3 * PIECE_BYTES as usize]).unwrap();
     fs::write(scratch.path().join("secret"), vec![2; 3 * PIECE_BYTES as usize]).unwrap();
-    let serve = offering(&top);
+    let serve = offering(&top, &[]);
     let (mut raw, _) = Raw::receiving(&serve.ticket(), &Dial::default());
     let list = raw.list_of_entries();
     fs::rename(scratch.path().join("secret"), top.join("large")).unwrap();
@@ -466,7 +484,7 @@ fn a_receiver_that_claims_too_much_is_dropped() {
     let top = tempfile::tempdir().unwrap();
     fs::write(top.path().join("file"), vec![1; 2 * PIECE_BYTES as usize]).unwrap();
     for (words, claim) in claims {
-        let serve = offering(top.path());
+        let serve = offering(top.path(), &[]);
         let (mut raw, _) = Raw::receiving(&serve.ticket(), &Dial::default());
         assert_eq!(raw.list_of_entries().len(), 1);
         claim(&mut raw);
@@ -494,7 +512,7 @@ fn a_giant_file_of_holes_costs_its_sender_no_memory() {
         let peak = status.lines().find_map(|line| line.strip_prefix("VmPeak:")).unwrap();
         peak.trim().trim_end_matches(" kB").parse().unwrap()
     };
-    let serve = offering(top.path());
+    let serve = offering(top.path(), &[]);
     let (mut raw, _) = Raw::receiving(&serve.ticket(), &Dial::default());
     let list = raw.list_of_entries();
     assert_eq!(list[0].kind, EntryKind::File { size: length, sparse: true });
