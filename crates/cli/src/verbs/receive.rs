@@ -7,7 +7,7 @@ use sweetspot_transfer::{Asked, ReceiveOptions, Target, receive};
 use super::Ending;
 use super::transfer::{
     ConnectionArguments, ContactArguments, OutputArguments, TrustArguments, is_ticket,
-    progress_help, sizing, ticket_help,
+    members_pointer, progress_help, sizing, ticket_help,
 };
 use crate::option_hints::Asker;
 use sweetspot_program::usage_error::{self, UsageError};
@@ -36,7 +36,8 @@ It connects to the address in the ticket, which this host must reach.\n",
 Environment: SWEETSPOT_TICKET holds the ticket, out of other users' sight.
 
 Exit codes: 0 everything arrived; 23 some files did not, and each is named; 1
-the transfer failed; 2 the command line is wrong."
+the transfer failed; 2 the command line is wrong.\n\n",
+    members_pointer!(),
 ))]
 pub struct ReceiveArguments {
     /// Ticket that `sweetspot send` or a service printed; leave it out with --ticket-file, --code or SWEETSPOT_TICKET

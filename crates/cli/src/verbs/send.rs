@@ -12,7 +12,8 @@ use super::Ending;
 use super::serve::{self, LogOptions, listening};
 use super::transfer::{
     ConnectionArguments, ContactArguments, OutputArguments, PathArguments, TransferReporter,
-    files_from, is_ticket, one_standard_input, progress_help, sizing_of_path, ticket_help,
+    files_from, is_ticket, members_help, one_standard_input, progress_help, sizing_of_path,
+    ticket_help,
 };
 use crate::option_hints::Asker;
 use sweetspot_program::print::Shown;
@@ -43,7 +44,8 @@ times, symbolic and hard links, and holes.\n\n",
 Environment: SWEETSPOT_TICKET holds the ticket, out of other users' sight.
 
 Exit codes: 0 everything arrived; 23 some files did not, and each is named; 1
-the transfer failed; 2 the command line is wrong."
+the transfer failed, or nobody came for an offer; 2 the command line is wrong.\n\n",
+    members_help!(),
 ))]
 pub struct SendArguments {
     /// Files and directories to send, `-` for standard input, and at the end the ticket that `sweetspot serve` or

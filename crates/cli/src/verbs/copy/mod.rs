@@ -26,7 +26,8 @@ use route::{Route, copy_with};
 use super::Ending;
 use super::send::ChoiceArguments;
 use super::transfer::{
-    ConnectionArguments, OutputArguments, one_standard_input, progress_help, sizing,
+    ConnectionArguments, OutputArguments, members_pointer, one_standard_input, progress_help,
+    sizing,
 };
 use crate::option_hints::Asker;
 use sweetspot_program::usage_error::{self, UsageError};
@@ -59,7 +60,8 @@ those, from the far end. If neither end can connect, data goes through ssh.\n\n"
     progress_help!(),
     "\n\n\
 Exit codes: 0 everything arrived; 23 some files did not, and each is named; 1
-the copy failed; 2 the command line is wrong."
+the copy failed; 2 the command line is wrong.\n\n",
+    members_pointer!(),
 ))]
 pub struct CopyArguments {
     /// Sources, then the destination: PATH, HOST:PATH or USER@HOST:PATH; a relative PATH at HOST starts in the home

@@ -25,7 +25,7 @@ use sweetspot_units::Duration;
 
 use super::transfer::{
     ConnectionArguments, OutputArguments, PathArguments, TransferReporter, TrustArguments, ending,
-    progress_help, sizing_of_path, ticket_help, waiting_time,
+    members_pointer, progress_help, sizing_of_path, ticket_help, waiting_time,
 };
 use super::{Ending, Fallible};
 use crate::ends::{has_port, port_out_of_range};
@@ -65,9 +65,11 @@ Examples:
 Environment: STATE_DIRECTORY or XDG_STATE_HOME sets the default of --state;
 LISTEN_FDS, which systemd sets for a socket unit, replaces --listen.
 
-Exit codes: 0 everything arrived, or SIGTERM ended a server of many transfers;
-23 some files did not arrive, and each is named; 1 the transfer failed; 2 the
-command line is wrong; 128+N signal N ended it."
+Exit codes: 0 everything arrived, or SIGTERM or the ticket's expiry ended a
+server of many transfers; 23 some files did not arrive, and each is named; 1 the
+transfer failed, or did not come before the ticket expired; 2 the command line
+is wrong; 128+N signal N ended it.\n\n",
+    members_pointer!(),
 ))]
 pub struct ServeArguments {
     /// Directory for received files; created if missing. Each start makes a new key, so its ticket stops working when the program exits

@@ -19,4 +19,148 @@ a key as well."
     };
 }
 
-pub(crate) use {progress_help, ticket_help};
+/// The members of a [`TransferSummary`](sweetspot_control::TransferSummary) and of its series.
+macro_rules! members_help {
+    () => {
+        "\
+Members of --json, for `copy`, `send`, `receive` and `serve`:
+  role, peer, name   sender or receiver; the other end; the file's name
+  client             with serve --clients, the client's name
+  sizing, congestion the window's sizing; the sender's congestion control
+  bytes, seconds, goodput_bps
+                     content moved, the whole time, and their ratio
+  segments, retransmitted_segments
+                     as the sender's kernel counted them
+  rtt_min_s, rtt_median_s, rtt_p99_s, rtt_source
+                     round trips, from probes or from the kernel
+  probes             sent, answered, lost_forward, lost_reverse, fallback
+  window_final_bytes the last advertised window
+  hash, hash_ok      BLAKE3 of a single file; true
+  files              written, unchanged, updated, failed, deleted
+  failures           the first hundred files that failed, with reasons
+  streams, reconnects
+                     most connections at once; how often the transfer resumed
+  dry_run            true in a dry run, which also has:
+  would_move, would_change, would
+                     entries as text; with path, kind and bytes; counted
+  resumed_bytes, present_bytes, saved_bytes
+                     left by an interruption; there before; compressed
+  grown, skipped, deleted
+                     names: grew while sent; pipes and devices; --delete
+  special_bits_dropped
+                     entries that lost set-ID or sticky bits
+  limits             settings of either host that slowed the transfer
+  clamp_method       how the window was limited
+  cpu_seconds        of this end
+
+Names in _s are seconds, in _bps bit/s; an unknown value is null. After a
+failure, the object has error instead; if every file failed, it also has
+failures and failed. `serve` and `send --offer` first print ticket or code, and
+expires_unix_s.
+
+Members of --series, a line every 50 ms and for each event:
+  transfer, t_s      number of the transfer in `serve`; its time
+  bytes, goodput_bps content so far; rate since the line before
+  window_bytes, rtt_s, cwnd_bytes, pacing_bps, phase
+  retransmitted, segments, timeouts
+                     counts so far; the last two at the sender
+  event, reason, rate_bps, congestion_to
+                     in an event's line"
+    };
+}
+
+macro_rules! members_pointer {
+    () => {
+        "`sweetspot send --help` ends with the members of --json and --series."
+    };
+}
+
+pub(crate) use {members_help, members_pointer, progress_help, ticket_help};
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use sweetspot_control::series::{SeriesEvent, SeriesRow};
+    use sweetspot_control::{DryRunCounts, DryRunEntry, DryRunKind, TransferSummary};
+
+    use crate::verbs::transfer::words::tests::outcome;
+
+    fn names(object: &impl serde::Serialize) -> Vec<String> {
+        let object = serde_json::to_value(object).unwrap();
+        object.as_object().unwrap().keys().cloned().collect()
+    }
+
+    /// A summary with all its members: those that are absent if they say nothing are filled.
+    fn full() -> TransferSummary {
+        let names = || vec!["x".to_owned()];
+        TransferSummary {
+            client: Some("ann".into()),
+            dry_run: true,
+            would_move: names(),
+            would_change: vec![DryRunEntry {
+                path: "x".into(),
+                kind: DryRunKind::File,
+                bytes: None,
+            }],
+            would: Some(DryRunCounts::default()),
+            deleted: names(),
+            skipped: names(),
+            special_bits_dropped: 1,
+            resumed_bytes: 1,
+            present_bytes: 1,
+            grown: names(),
+            ..outcome(Default::default())
+        }
+    }
+
+    fn full_series() -> Vec<String> {
+        let row = SeriesRow { segments: Some(1), timeouts: Some(1), ..SeriesRow::default() };
+        let event = SeriesEvent {
+            t_s: 0.0,
+            event: "x".into(),
+            window_bytes: Some(1),
+            rate_bps: Some(1.0),
+            rtt_s: Some(1.0),
+            reason: Some("x".into()),
+            congestion_to: Some("x".into()),
+        };
+        [names(&row), names(&event), vec!["transfer".to_owned()]].concat()
+    }
+
+    /// The names in the first columns of a list: each line begins with two spaces and a name.
+    fn listed(list: &str) -> BTreeSet<String> {
+        let lines = list.lines().filter_map(|line| line.strip_prefix("  "));
+        let lines = lines.filter(|line| !line.starts_with(' '));
+        let heads = lines.flat_map(|line| {
+            let mut words = line.split_inclusive(' ').map(str::trim_end);
+            let mut names = Vec::new();
+            for word in words.by_ref() {
+                names.push(word.trim_end_matches(',').to_owned());
+                if !word.ends_with(',') {
+                    break;
+                }
+            }
+            names
+        });
+        heads.collect()
+    }
+
+    /// The code is the source: the help and docs/formats.md name each member that it writes, and the help no other.
+    #[test]
+    fn the_help_lists_the_members_that_are_written() {
+        let help = members_help!();
+        let (json, series) = help.split_once("Members of --series").unwrap();
+        let set = |names: Vec<String>| names.into_iter().collect::<BTreeSet<_>>();
+        assert_eq!(listed(json), set(names(&full())));
+        assert_eq!(listed(series), set(full_series()));
+        let page = include_str!("../../../../../docs/formats.md");
+        let begin = page.find("## A transfer\n").unwrap();
+        let end = page.find("## Events of `tune`").unwrap();
+        for name in [names(&full()), full_series()].concat() {
+            let written = page[begin..end].contains(&format!("`{name}`"))
+                || page[begin..end].contains(&format!("`{name}[]`"));
+            assert!(written, "docs/formats.md lacks {name}");
+        }
+    }
+}

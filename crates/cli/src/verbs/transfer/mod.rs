@@ -27,7 +27,7 @@ use sweetspot_units::{Duration, Rate, Time};
 use super::Fallible;
 use crate::option_hints::{Asker, with_options};
 use crate::own_files::existing_identity;
-pub(crate) use help::{progress_help, ticket_help};
+pub(crate) use help::{members_help, members_pointer, progress_help, ticket_help};
 use sweetspot_program::print::{Shown, system, try_out};
 use sweetspot_program::text_file;
 use sweetspot_program::usage_error::UsageError;

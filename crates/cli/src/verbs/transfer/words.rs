@@ -143,7 +143,7 @@ pub fn special_bits(entries: u64) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use sweetspot_control::OwnAccount;
     use sweetspot_protocol::{FileCounts, ProbeSummary, ReceiverSummary, Role};
 
@@ -155,7 +155,7 @@ mod tests {
         in_words(&outcome(files), false, None)
     }
 
-    fn outcome(files: FileCounts) -> TransferSummary {
+    pub fn outcome(files: FileCounts) -> TransferSummary {
         let own = OwnAccount {
             role: Role::Sender,
             peer: ([192, 0, 2, 1], 7411).into(),
