@@ -39,7 +39,7 @@ Members of --json, for `copy`, `send`, `receive` and `serve`:
   files              written, unchanged, updated, failed, deleted
   failures           the first hundred files that failed, with reasons
   streams, reconnects
-                     most connections at once; how often the transfer resumed
+                     most connections at once; times that it resumed
   dry_run            true in a dry run, which also has:
   would_move, would_change, would
                      entries as text; with path, kind and bytes; counted
