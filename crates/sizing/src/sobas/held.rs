@@ -4,24 +4,19 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::climb::cycle_epochs;
 use super::limits::target_queue;
-use super::memory::{MIN_ROOM, Memory, opened};
+use super::memory::{Memory, opened};
 use super::paced::Paced;
 use super::performance::{Performance, Traffic};
+use super::probing::BandwidthProbe;
 use super::state::State;
 use super::streaks::Streaks;
 use super::{NO_CHANCE, SETTLING_EPOCHS, Sensors, Sobas, repair_epochs};
-use crate::model::{CHANGE, Epoch, MEASURING_SHARE, PACE_SHARE, RESOLUTION, Share};
+use crate::model::{CHANGE, Epoch, PACE_SHARE, RESOLUTION, Share};
 use crate::{CongestionChoice, EventKind, PATH_LIFETIME, Reason, SizingPhase};
 
 /// Epochs that tell a rate that differs by [`RESOLUTION`] from chance
 /// (`two_epochs_far_below_the_capacity_open_the_path_and_four_a_little_below`).
 pub(super) const KEEPS_EPOCHS: u32 = 4;
-
-/// Epochs between two steps up. A step adds [`RESOLUTION`] to the queue for as long as it takes: over all of them, as much as probes
-/// add to the bytes.
-fn probe_epochs() -> u32 {
-    (f64::from(SETTLING_EPOCHS + KEEPS_EPOCHS) * RESOLUTION / MEASURING_SHARE).round() as u32
-}
 
 /// The window is C x (T + queue).
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +34,7 @@ pub(super) struct Held {
     lost: Share,
     source: Source,
     /// Whether the buffer overflowed by a step of the window, and once more, so that the queue was halved.
-    is_shallow: bool,
+    pub(super) is_shallow: bool,
     halved: bool,
 }
 
@@ -68,18 +63,6 @@ enum Source {
     /// Left by another transfer and confirmed in `confirmed` epochs. The flight may grow by `room` in one RTT: a lower bound of
     /// the path's buffer.
     Memory { room: Bytes, confirmed: u32 },
-}
-
-/// The window is wider than the capacity needs.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct BandwidthProbe {
-    /// The capacity before the first of the steps.
-    known: Rate,
-    /// The mean rate before this one, and the multiple to which it widens the window.
-    rate: Rate,
-    step: f64,
-    /// How many before this one the rate has followed, in a row.
-    followed: u32,
 }
 
 impl Held {
@@ -191,7 +174,7 @@ impl Held {
     }
 
     /// The same, with another window, which takes effect within some epochs.
-    fn change(&mut self, hold: Hold) {
+    pub(super) fn change(&mut self, hold: Hold) {
         self.transition_to(hold);
         self.settling = SETTLING_EPOCHS;
     }
@@ -220,23 +203,6 @@ impl Held {
         ignores
     }
 
-    /// The rate that the window is for.
-    fn probed_rate(&self) -> Rate {
-        match self.hold {
-            Hold::Probing(_, probe) => self.capacity.scaled(probe.step),
-            _ => self.capacity,
-        }
-    }
-
-    /// The capacity without a step that the rate may have followed by chance: the last one, and the one before if it was the
-    /// only one.
-    fn known(&self) -> Rate {
-        match self.hold {
-            Hold::Probing(_, probe) if probe.followed < NO_CHANCE => probe.known,
-            _ => self.capacity,
-        }
-    }
-
     /// Slow start is over: its epochs do not show the rate that congestion control will reach.
     pub(super) fn forget_slow_start(&mut self) {
         self.unused = Performance::default();
@@ -255,50 +221,6 @@ impl Held {
             if *confirmed >= KEEPS_EPOCHS {
                 self.source = Source::Measured;
             }
-        }
-    }
-
-    /// Takes the rate of an epoch under a limit that binds. Now and then, and where no queue stands, the window is widened
-    /// to `step` times its size: the rate of a path that is full does not follow. Returns whether it is to change.
-    fn probe_bandwidth(&mut self, rate: Rate, step: f64) -> bool {
-        match &mut self.hold {
-            Hold::Steady(streaks) => {
-                let mean = streaks.judge(rate);
-                let is_due = streaks.judged >= probe_epochs() && !self.is_shallow;
-                if streaks.idle < KEEPS_EPOCHS && !is_due {
-                    if streaks.judged >= probe_epochs() {
-                        streaks.judge_anew();
-                    }
-                    return false;
-                }
-                if streaks.idle >= KEEPS_EPOCHS {
-                    // The path carries that without a queue.
-                    self.capacity = self.capacity.max(mean);
-                }
-                let probe = BandwidthProbe { known: self.capacity, rate: mean, step, followed: 0 };
-                self.change(Hold::Probing(Streaks::default(), probe));
-                true
-            }
-            Hold::Probing(streaks, probe) => {
-                let mean = streaks.judge(rate);
-                if streaks.judged < KEEPS_EPOCHS {
-                    return false;
-                }
-                let probe = *probe;
-                // By more than half of the step.
-                if mean > probe.rate.scaled((1.0 + probe.step) / 2.0) {
-                    self.capacity = self.capacity.scaled(probe.step);
-                    let followed = probe.followed + 1;
-                    let next = (2.0 * probe.step - 1.0).min(1.0 + MIN_ROOM).max(step);
-                    let probe = BandwidthProbe { rate: mean, step: next, followed, ..probe };
-                    self.change(Hold::Probing(Streaks::default(), probe));
-                } else {
-                    self.capacity = self.known();
-                    self.change(Hold::Steady(Streaks::default()));
-                }
-                true
-            }
-            Hold::Opening { .. } | Hold::Correcting | Hold::Paced(_) => false,
         }
     }
 }

@@ -8,6 +8,7 @@ mod memory;
 mod open;
 mod paced;
 mod performance;
+mod probing;
 mod startup;
 mod state;
 mod streaks;
