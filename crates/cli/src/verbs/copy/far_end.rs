@@ -76,8 +76,11 @@ impl fmt::Display for SshEnded {
                 f,
                 "{program} on {host} is another version, without `endpoint`; install this version there"
             ),
-            Some(code) => write!(f, "{program} on {host} ended with code {code}"),
-            None => write!(f, "a signal ended ssh to {host}"),
+            Some(code) => write!(
+                f,
+                "{program} on {host} ended with code {code}; try `{ssh} {host} {program} --version`"
+            ),
+            None => write!(f, "a signal ended ssh to {host}; start the copy again to resume it"),
         }
     }
 }
