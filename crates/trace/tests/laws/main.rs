@@ -4,6 +4,7 @@ mod flows;
 mod formats;
 mod holds;
 mod hostile;
+mod joined;
 mod layers;
 mod packets;
 mod script;

@@ -11,7 +11,7 @@ use super::elapsed::Elapsed;
 use crate::Histogram;
 
 /// Rounds over which a window that stands still is distinguished from one that creeps.
-const HISTORY: usize = 12;
+pub const HISTORY: usize = 12;
 /// A window of fewer segments is full only if no further segment fits. Of a larger one Linux may leave up to a third unused
 /// (tcp_tso_should_defer).
 const FEW: u64 = 8;
@@ -69,6 +69,10 @@ pub struct Rounds {
     /// A round after which the sender went on later than an acknowledgement would have let it, but not by more than a
     /// round trip: how much it sent then tells whether round trips are longer than was thought.
     doubtful: Option<Pending>,
+    /// Whether the capture joined the stream in mid-connection and no round is over yet; and the first round, if only the next
+    /// one shows whether the window doubled.
+    joined: bool,
+    first: Option<(Account, Elapsed)>,
     /// Whether the last such round was one of slow start.
     slow: bool,
     /// The last segment was not full: all that there was had gone.
@@ -81,8 +85,9 @@ pub struct Rounds {
     since: Option<Time>,
     /// Time without data in flight; the next sender shows the cause.
     idle: Elapsed,
-    /// Whether data ever went.
+    /// Whether data ever went, and the time before that in which it seemed to be missing.
     spoke: bool,
+    missing: Elapsed,
     flights: [u64; HISTORY],
     /// Rounds since the window was last free to grow.
     known: usize,
@@ -152,11 +157,20 @@ impl Rounds {
         self.since.get_or_insert(now);
     }
 
+    /// The first data passes of a stream that the capture joins in mid-connection: what seemed missing was sent before.
+    pub fn join(&mut self) {
+        self.joined = true;
+        self.missing = Elapsed::default();
+    }
+
     /// The time in which nothing was under way is over, and it was `hold`. Before the first data
     /// of a side that is `away` as far there and back, that much of it was on the way: the word
     /// that it answers had to get there.
     pub fn settle(&mut self, hold: Hold, away: Duration) {
         let mut idle = std::mem::take(&mut self.idle);
+        if !self.spoke && hold == Hold::Unseen {
+            return self.missing.extend(idle);
+        }
         if !self.spoke && hold == Hold::Idle {
             let travel = idle.split_last(away);
             self.accounts.book(quiet(Hold::Opening), &travel);
@@ -264,10 +278,12 @@ impl Rounds {
         self.pass(view);
         self.divide_silence(view, 1);
         self.settle(rest, Duration::ZERO);
+        self.accounts.book(quiet(Hold::Unseen), &std::mem::take(&mut self.missing));
         if let Some(round) = self.round.take() {
             self.close(round, view);
         }
         self.settle_doubt(None);
+        self.settle_first(Hold::Doubling);
         for Pending { account, busy, .. } in self.pending.drain(..) {
             self.accounts.book(account, &busy);
         }
@@ -287,6 +303,14 @@ impl Rounds {
             doubtful.account.hold = Hold::Idle;
         }
         self.accounts.book(doubtful.account, &doubtful.busy);
+    }
+
+    /// Books the first round of a stream that was joined under way by the `hold` of the next: nothing before it shows whether its
+    /// window doubled.
+    fn settle_first(&mut self, hold: Hold) {
+        if let Some((account, busy)) = self.first.take() {
+            self.accounts.book(Account { hold, ..account }, &busy);
+        }
     }
 
     /// Flights were measured wrongly: RTTs are shorter than assumed.
@@ -321,6 +345,8 @@ impl Rounds {
         let rate = (u128::from(bytes) * 8_000_000_000 / u128::from(nanos)) as u64;
         let queue = round.rtt.zip(view.base).is_some_and(|(rtt, base)| stands(rtt, base));
         let account = Account { hold, queue, rate };
+        self.settle_first(hold);
+        let is_first = std::mem::take(&mut self.joined);
         // Of a burst that went whole before the first of it was acknowledged nothing was held.
         let whole = round.fresh && self.drained;
         let over = view.next == view.una;
@@ -330,6 +356,8 @@ impl Rounds {
         if (over || whole) && !held {
             let (busy, full, flight) = (round.busy, round.full, round.flight);
             self.pending.push(Pending { account, busy, full, flight });
+        } else if is_first && hold == Hold::Doubling {
+            self.first = Some((account, std::mem::take(&mut round.busy)));
         } else {
             if hold == Hold::Granted {
                 self.granted_flight = self.granted_flight.max(round.flight);

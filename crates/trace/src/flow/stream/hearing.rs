@@ -3,7 +3,6 @@
 use sweetspot_units::{Duration, Time};
 
 use super::{RECENT, Stream, Underway};
-use crate::flow::accounts::Hold;
 use crate::flow::ack::Ack;
 use crate::flow::round_trips::Vantage;
 use crate::packet::Segment;
@@ -23,22 +22,15 @@ impl Stream {
             // Nothing that it acknowledges was captured, but its window counts.
             let first = self.sequence.advance(segment.ack);
             (self.next, self.una) = (first, first);
+            self.seen_from = segment.flags.syn.then_some(first);
             self.unseen.open(0, first, now);
             self.rounds.begin(now);
         }
         if ack > self.next.saturating_add(1 << 30) {
             return;
         }
-        // Acknowledged data were sent, even if the capture missed them.
-        if ack > self.next && !self.acked_fin(ack) {
-            self.holes.open(self.next, ack, now);
-            self.unseen.open(self.next, ack, now);
-            self.counts.first_unseen.get_or_insert(now);
-            // Missing packets prove no pause.
-            self.rounds.settle(Hold::Unseen, Duration::ZERO);
-            self.next = ack;
-            self.sequence.advance(segment.ack);
-        }
+        let heard = Ack::read(segment, ack, scale, &self.sequence);
+        self.note_unseen(now, &heard);
         self.counts.acks += 1;
         self.counts.timestamps |= segment.options.timestamps.is_some();
         if !segment.options.cut && !segment.flags.syn {
@@ -68,7 +60,7 @@ impl Stream {
         if ack > self.passed_ack {
             (self.passed_ack, self.passed_at) = (ack, Some(now));
         }
-        let ack = Ack::read(segment, ack, scale, &self.sequence);
+        let ack = heard;
         let clock = segment.options.timestamps.map(|t| t.value);
         let up = self.distance.up();
         if up == Duration::ZERO && self.acks.is_empty() {
@@ -86,13 +78,9 @@ impl Stream {
         self.hear_until(now, now);
     }
 
-    /// A FIN takes a number that no payload has.
-    fn acked_fin(&self, ack: u64) -> bool {
-        ack == self.next + 1
-    }
-
     /// An acknowledgement reaches the sender.
     pub(super) fn hear(&mut self, now: Time, ack: Ack) {
+        self.join_flight(&ack);
         let view = self.view(now);
         self.rounds.pass(&view);
         let advanced = ack.ack > self.una;

@@ -3,6 +3,7 @@ mod beginning;
 mod bounds;
 mod found;
 mod hearing;
+mod joining;
 mod pause;
 mod sending;
 
@@ -51,6 +52,10 @@ struct Underway {
 #[derive(Debug, Default)]
 pub struct Stream {
     sequence: Sequence,
+    /// Where the data that the capture can show begins: earlier data was sent before it, and may be under way.
+    seen_from: Option<u64>,
+    /// Whether the capture joined it in mid-connection.
+    joined: bool,
     next: u64,
     una: u64,
     /// The right edge of the window as the sender knows it, and the window, once one arrived; whether it is still the SYN's,
@@ -196,6 +201,7 @@ impl Stream {
     /// A SYN of the stream's sender.
     pub(super) fn synchronise(&mut self, segment: &Segment) {
         let start = self.sequence.advance(segment.seq.wrapping_add(1));
+        self.seen_from.get_or_insert(start);
         self.next = self.next.max(start);
         self.una = self.una.max(start);
     }

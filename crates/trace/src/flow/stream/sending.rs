@@ -44,6 +44,7 @@ impl Stream {
             self.counts.copies += 1;
             return;
         }
+        self.join(start);
         self.echo(segment);
         self.catch_up(end, segment);
         self.counts.data_segments += 1;
