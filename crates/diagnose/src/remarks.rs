@@ -9,7 +9,7 @@ use crate::{Class, Evidence, counted, words};
 
 /// A share of segments out of order that is worth a word.
 const REORDERING: f64 = 0.01;
-/// A clock this coarse blurs round trips.
+/// A clock this coarse, or packets this far out of order, blur round trips.
 const COARSE: Duration = Duration::from_millis(1);
 
 /// The remarks on the data that `side` of `connection` sent.
@@ -148,7 +148,7 @@ fn vantage(connection: &Connection, stream: &Stream) -> Vec<String> {
             ),
         ),
         (
-            connection.backward > 0,
+            connection.furthest_back >= COARSE,
             format!(
                 "{} a timestamp before that of the previous packet",
                 counted(connection.backward, "packet has", "packets have")

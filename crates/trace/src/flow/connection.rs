@@ -45,6 +45,8 @@ pub struct Connection {
     pub copies: u64,
     /// Packets with a time before the previous packet's.
     pub backward: u64,
+    /// By how much at most.
+    pub furthest_back: Duration,
     /// How many of the latest packets lie before others, one behind the other, and by how much the clock was set back.
     behind: u32,
     set_back: Duration,
@@ -74,6 +76,7 @@ impl Connection {
             packets: 0,
             copies: 0,
             backward: 0,
+            furthest_back: Duration::ZERO,
             behind: 0,
             set_back: Duration::ZERO,
             streams: [Stream::default(), Stream::default()],
@@ -151,6 +154,7 @@ impl Connection {
         let time = time + self.set_back;
         self.behind = if time < self.last { self.behind + 1 } else { 0 };
         self.backward += u64::from(self.behind > 0);
+        self.furthest_back = self.furthest_back.max(self.last.since(time));
         if self.behind >= SET_BACK {
             self.set_back += self.last.since(time);
         }

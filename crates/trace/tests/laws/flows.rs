@@ -420,6 +420,8 @@ fn a_clock_that_is_set_back_goes_on_from_where_it_was() {
     let connection = script.end();
     // Eight packets show it; the last of them is where the others count from.
     assert_eq!(connection.backward, 8);
+    // From the answer at 10.95 s back to the request at 6 s.
+    assert_eq!(Some(connection.furthest_back), ms(10_950 - 6_000));
     assert_eq!(Some(connection.lasted()), ms(10_000 + 39 * 100 + 50 - 400));
 }
 
