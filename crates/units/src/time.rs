@@ -198,7 +198,9 @@ impl FromStr for Duration {
 
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // No time at all is no matter of nanoseconds.
         let units = [("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0)];
-        notation::print(f, self.0 as f64, &units)
+        let units = if self.0 == 0 { &units[..1] } else { &units[..] };
+        notation::print(f, self.0 as f64, units)
     }
 }

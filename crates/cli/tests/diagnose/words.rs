@@ -53,6 +53,9 @@ fn what_cannot_be_diagnosed_is_refused_in_one_line() -> Tested {
     }
     refused(&["192.0.2.1:9"], 1, "no TCP connection here begins or ends at 192.0.2.1:9")?;
     refused(&["192.0.2.1:9", "--for", "1ms"], 2, "too short")?;
+    for target in [&["192.0.2.1:9"][..], &["--follow", "lo"]] {
+        refused(&[target, &["--for", "0s"]].concat(), 2, "--for 0 s is too short")?;
+    }
     refused(&["Cargo.toml", "--for", "30s"], 2, "a recording is read whole")?;
     refused(&["Cargo.toml", "--netns", "blue"], 2, "--for and --netns go with a live")?;
     refused(&["Cargo.toml", "--html", "x"], 2, "--html and --scenario need a capture")?;
