@@ -106,10 +106,37 @@ impl Class {
             Class::Unknown => "unknown",
         }
     }
+
+    /// Its name in 14 characters at most, for a table: "100 % " precedes it.
+    pub fn brief(self) -> &'static str {
+        match self {
+            Class::Congestion => "losses",
+            Class::Transport => "cwnd growing",
+            Class::ReceiverWindow => "receiver's wnd",
+            Class::ReceiverApplication => "receiving app",
+            Class::SenderWindow => "send buffer",
+            Class::Bandwidth => "at capacity",
+            Class::WaitingForPeer => "waits for peer",
+            Class::NeverEstablished => "never opened",
+            other => other.words(),
+        }
+    }
 }
 
 impl fmt::Display for Class {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.words())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_brief_name_is_never_cut_in_a_table() {
+        for class in Class::ALL {
+            assert!(class.brief().chars().count() <= 14, "{class}");
+        }
     }
 }

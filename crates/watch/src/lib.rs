@@ -32,6 +32,4 @@ pub use host::NamespaceConnections;
 pub use owners::{Owner, Owners};
 pub use sample::sample;
 pub use settings::settings;
-pub use table::{
-    ConnectionList, ConnectionRow, MEASURING, limit_briefly, limited_by, limited_by_briefly,
-};
+pub use table::{ConnectionList, ConnectionRow, MEASURING, limited_by, limited_by_briefly};

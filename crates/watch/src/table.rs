@@ -294,7 +294,7 @@ pub fn limited_by(period: &Period) -> String {
 
 /// The same in 20 characters at most, as of [`ConnectionRow::limited_by_briefly`].
 pub fn limited_by_briefly(period: &Period) -> String {
-    limited_by_in(period, limit_briefly)
+    limited_by_in(period, Class::brief)
 }
 
 fn limited_by_in(period: &Period, words: fn(Class) -> &'static str) -> String {
@@ -313,33 +313,11 @@ fn limited_by_in(period: &Period, words: fn(Class) -> &'static str) -> String {
     }
 }
 
-/// The name of a limit in 14 characters at most: "100 % " precedes it.
-pub fn limit_briefly(class: Class) -> &'static str {
-    match class {
-        Class::Congestion => "losses",
-        Class::Transport => "cwnd growing",
-        Class::ReceiverWindow => "receiver's wnd",
-        Class::ReceiverApplication => "receiving app",
-        Class::SenderWindow => "send buffer",
-        Class::Bandwidth => "at capacity",
-        Class::WaitingForPeer => "waits for peer",
-        Class::NeverEstablished => "never opened",
-        other => other.words(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use sweetspot_diagnose::live::Sample;
 
     use super::*;
-
-    #[test]
-    fn what_limits_is_never_cut_in_a_table() {
-        for class in Class::ALL {
-            assert!(limit_briefly(class).chars().count() <= 14, "{class}");
-        }
-    }
 
     #[test]
     fn a_connection_read_once_is_not_called_idle() {

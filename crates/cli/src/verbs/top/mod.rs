@@ -25,7 +25,7 @@ use self::view::HELP;
 use super::Ending;
 use sweetspot_program::print::out_while_read;
 use sweetspot_program::usage_error::UsageError;
-use sweetspot_watch::{ConnectionList, NamespaceConnections, limit_briefly};
+use sweetspot_watch::{ConnectionList, NamespaceConnections};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -54,7 +54,7 @@ Members of --json:
 
 /// The short names of limits in the table, each with its name in diagnose.
 fn short_names() -> String {
-    let names = Class::ALL.map(|class| (limit_briefly(class), class));
+    let names = Class::ALL.map(|class| (class.brief(), class));
     let shortened = names.iter().filter(|(short, class)| *short != class.words());
     let lines: Vec<String> =
         shortened.map(|(short, class)| format!("  {short:<15} {class}")).collect();
