@@ -418,7 +418,8 @@ impl ConnectionHistory {
     }
 
     /// Whether the sender filled the path from one sample to the next: a queue stood at both, and more data waited than the path
-    /// took. A program that sends less, or a flow that still grows, shows no capacity.
+    /// took. A program that sends less, or a flow that still grows, shows no capacity: its rate is only a lower bound. So is BBR's, which
+    /// paces the bursts of such a program at the rate that this program left it to measure.
     fn saturates(&self, step: &Step) -> bool {
         let Step { last, sample: now, time } = step;
         let queued = last.queues(QUEUE_AFTER_LOSS) && now.queues(QUEUE_AFTER_LOSS);
@@ -429,7 +430,8 @@ impl ConnectionHistory {
         let is_busy = now.busy.saturating_sub(last.busy) >= held + time.scaled(FULL);
         let has_more = waits(now) || buffered > Duration::ZERO || now.queues_in_device();
         let grows = self.outdoes && !is_past_slow_start(step);
-        queued && self.drained == 0 && is_busy && has_more && !grows
+        let sends_less = now.model_based && (last.starved || now.starved);
+        queued && self.drained == 0 && is_busy && has_more && !grows && !sends_less
     }
 
     fn see_capacity(&mut self, rate: Rate, time: Duration) {

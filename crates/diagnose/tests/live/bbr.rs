@@ -73,6 +73,32 @@ fn bbr_that_probes_the_rtt_is_not_limited_by_its_program() {
 
 /// 2.9 MB are 201 initial windows of ten segments: 8 round trips of 54 ms, and twice that is 0.9 s. It took 2.5 s, and 54 ms are more than
 /// 40 x 1.1 + 1.
+/// Bursts of a program that BBR paces at 350 kB/s, the rate that this program left it to measure: at each sample a part of one waits,
+/// and its acknowledgements come late.
+#[test]
+fn the_rate_that_a_program_left_bbr_is_no_capacity() {
+    let capacity = |starved| {
+        let mut live = Live::default();
+        for n in 0..50 {
+            live.handle(Sample {
+                at: Time::ZERO + SECOND / 10 * n,
+                acked: Bytes::new(35_000 * n),
+                delivered: 35 * n,
+                busy: SECOND / 10 * n,
+                rtt: Duration::from_millis(60),
+                model_based: true,
+                starved,
+                ..bulk()
+            });
+        }
+        (live.evidence().capacity, live.evidence().sweet_spot())
+    };
+    assert_eq!(capacity(true), (None, None));
+    // A program with more to send shows it: 350 kB/s are 2.8 Mbit/s, and with 40 ms 14 kB.
+    let (rate, spot) = (Rate::from_bits_per_second(2_800_000), Bytes::new(14_000));
+    assert_eq!(capacity(false), (Some(rate), Some(spot)));
+}
+
 #[test]
 fn one_reading_of_bbr_with_a_queue_is_no_slow_start() {
     let reading = Sample {
