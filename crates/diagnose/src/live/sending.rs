@@ -120,8 +120,16 @@ pub fn is_past_slow_start(step: &Step) -> bool {
     step.last.acked == Bytes::ZERO && now.queues(QUEUE) && busy > now.rtt.scaled(2.0 * rounds)
 }
 
-/// The cause of the present congestion window. Only losses while it was watched count: of an earlier one, only its threshold is
-/// known.
+/// CUBIC leaves this share of its window after a loss (RFC 9438, section 4.6), and Reno less.
+const LEFT_AFTER_LOSS: f64 = 0.7;
+
+/// Whether the window has not come back to its size at a loss before it was watched, of which the threshold remains.
+fn is_below_earlier_loss(now: &Sample) -> bool {
+    let window = f64::from(now.congestion_window) * LEFT_AFTER_LOSS;
+    now.retransmitted > 0 && window < f64::from(now.slow_start_threshold)
+}
+
+/// The cause of the present congestion window.
 fn congestion_class(step: &Step, history: &ConnectionHistory, rate: Rate) -> Class {
     let now = &step.sample;
     let starting = history.outdoes && !is_past_slow_start(step);
@@ -139,6 +147,7 @@ fn congestion_class(step: &Step, history: &ConnectionHistory, rate: Rate) -> Cla
         true => Class::Congestion,
         false if now.queues(QUEUE) => Class::Bandwidth,
         false if now.congestion_window < now.slow_start_threshold => Class::Opportunity,
+        false if is_below_earlier_loss(now) => Class::Congestion,
         false => Class::Transport,
     }
 }

@@ -158,13 +158,20 @@ fn a_writer_that_leaves_its_buffer_free_is_not_stopped_by_it() {
 }
 
 #[test]
-fn losses_before_it_was_watched_are_not_what_limits() {
-    // The threshold that they left is there, but nothing was sent again since.
+fn a_loss_before_it_was_watched_limits_until_the_window_is_back() {
+    // A threshold of 40 segments is 0.7 of the window at the loss, which was 57.
     let old = Sample { retransmitted: 5, slow_start_threshold: 40, ..bulk() };
-    let mut live = Live::default();
-    live.handle(Sample { at: Time::ZERO, acked: Bytes::ZERO, busy: Duration::ZERO, ..old });
-    live.handle(Sample { at: Time::ZERO + SECOND, ..old });
-    assert_eq!(live.limits().dominant(), Class::Transport);
+    let class = |old: Sample| {
+        let mut live = Live::default();
+        live.handle(Sample { at: Time::ZERO, acked: Bytes::ZERO, busy: Duration::ZERO, ..old });
+        live.handle(Sample { at: Time::ZERO + SECOND, ..old });
+        live.limits().dominant()
+    };
+    let of = |congestion_window| Sample { congestion_window, under_way: congestion_window, ..old };
+    assert_eq!(class(of(56)), Class::Congestion);
+    assert_eq!(class(of(58)), Class::Transport);
+    // Without a retransmission, slow start ended before any loss (HyStart).
+    assert_eq!(class(Sample { retransmitted: 0, ..of(56) }), Class::Transport);
     let full = Sample { rtt: Duration::from_millis(46), ..old };
     let mut live = Live::default();
     live.handle(Sample { at: Time::ZERO, acked: Bytes::ZERO, busy: Duration::ZERO, ..full });
