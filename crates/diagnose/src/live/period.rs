@@ -161,15 +161,8 @@ impl Live {
         };
         let lasted = now.at.since(first.at);
         let goodput = if lasted > Duration::ZERO { bytes / lasted } else { Rate::ZERO };
-        let small = [now.held_small - first.held_small, now.sent_samples - first.sent_samples];
         let mut evidence = Evidence {
             goodput,
-            // The path carries its rate at least.
-            capacity: (self.history.capacity)
-                .filter(|capacity| *capacity >= goodput.scaled(0.95))
-                .map(|capacity| capacity.max(goodput)),
-            best: Some(self.history.fastest),
-            rtt_min: self.rtt_min_of(direction),
             rtt: median.or(self.rtt()),
             window,
             window_round: held.map(|(_, rtt)| rtt).filter(|_| direction == Side::Sender),
@@ -177,40 +170,58 @@ impl Live {
             largest_window: Some(windows.largest).filter(|largest| *largest > Bytes::ZERO),
             scale: Some(scale),
             reader,
-            arrivals: match direction {
-                Side::Sender => Arrivals::Unknown,
-                Side::Receiver => arrivals([
-                    now.pauses - first.pauses,
-                    now.arrival_samples - first.arrival_samples,
-                ]),
-            },
-            model_based: direction == Side::Sender && last.model_based,
-            in_device: now.in_device.saturating_sub(first.in_device) * 2
-                > limits.time(Class::Bandwidth),
             is_sampled: true,
             flight: free.map(|free| mean_window(free, rate, self.history.largest_flight)),
             flight_round: free.map(|(_, rtt)| rtt),
             mss: last.mss,
-            segments: now.segments.saturating_sub(first.segments),
-            retransmitted: (direction == Side::Sender)
-                .then(|| now.retransmitted.saturating_sub(first.retransmitted)),
-            loss_events: now.loss_events - first.loss_events,
-            timeouts: now.timeouts.saturating_sub(first.timeouts),
             zero_windows: windows.closed,
-            unread: (direction == Side::Receiver).then_some(last.unread),
             is_closed: window == Some(Bytes::ZERO),
-            holds_small: direction == Side::Sender && mostly_holds_small(small),
             lasted,
             bytes,
             unknown_because: Some(unknown_because(direction)),
             ..Evidence::default()
         };
+        evidence.in_device =
+            now.in_device.saturating_sub(first.in_device) * 2 > limits.time(Class::Bandwidth);
+        self.note_path(direction, &mut evidence);
+        note_segments(direction, [first, &now], &mut evidence);
+        match direction {
+            Side::Sender => evidence.model_based = last.model_based,
+            Side::Receiver => evidence.unread = Some(last.unread),
+        }
         account_for_rate(direction, last.timestamps, &mut limits, &mut evidence);
         let keeps_all = bytes == Bytes::ZERO && last.unread > Bytes::ZERO;
         let waits = (direction == Side::Receiver && keeps_all).then_some(lasted);
         let closed_for = windows.closed_since.map(|since| last.at.since(since));
         evidence.note_hang(closed_for.or(waits), limits.time(Class::ReceiverApplication));
         Period { direction, limits, evidence, ended: last.at }
+    }
+
+    /// Notes what is known of the path: it carries the rate at least.
+    fn note_path(&self, direction: Side, evidence: &mut Evidence) {
+        let goodput = evidence.goodput;
+        let capacity = self.history.capacity.filter(|c| *c >= goodput.scaled(0.95));
+        evidence.capacity = capacity.map(|capacity| capacity.max(goodput));
+        evidence.best = Some(self.history.fastest);
+        evidence.rtt_min = self.rtt_min_of(direction);
+    }
+}
+
+/// Notes the segments, losses and arrivals between two moments, as far as the end that was asked knows them.
+fn note_segments(direction: Side, [first, now]: [&Totals; 2], evidence: &mut Evidence) {
+    evidence.segments = now.segments.saturating_sub(first.segments);
+    evidence.loss_events = now.loss_events - first.loss_events;
+    evidence.timeouts = now.timeouts.saturating_sub(first.timeouts);
+    match direction {
+        Side::Sender => {
+            evidence.retransmitted = Some(now.retransmitted.saturating_sub(first.retransmitted));
+            let all = now.sent_samples - first.sent_samples;
+            evidence.holds_small = mostly_holds_small([now.held_small - first.held_small, all]);
+        }
+        Side::Receiver => {
+            let all = now.arrival_samples - first.arrival_samples;
+            evidence.arrivals = arrivals([now.pauses - first.pauses, all]);
+        }
     }
 }
 
