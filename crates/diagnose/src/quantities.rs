@@ -17,9 +17,14 @@ pub(crate) fn times(what: &str, n: u64) -> String {
     }
 }
 
-/// Bytes to the last one, with thousands set off.
+/// Bytes to the last one, with thousands set off, up to windows without a scale; more in larger units.
 pub(crate) fn in_bytes(bytes: Bytes) -> String {
-    format!("{} bytes", grouped(bytes.get()))
+    const EXACT: Bytes = Bytes::new(100_000);
+    match bytes.get() {
+        1 => "1 byte".to_owned(),
+        n if bytes < EXACT => format!("{} bytes", grouped(n)),
+        _ => bytes.to_string(),
+    }
 }
 
 /// A rate as sentences have it.
@@ -48,5 +53,16 @@ pub(crate) fn seconds(s: f64) -> String {
         s if s >= 100.0 => format!("{s:.0} s"),
         s if s >= 1.0 => format!("{s:.1} s"),
         s => format!("{:.0} ms", s * 1e3),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_exact_up_to_windows_without_a_scale() {
+        let told = [1, 627, 65_535, 100_000, 1_097_216].map(|n| in_bytes(Bytes::new(n)));
+        assert_eq!(told, ["1 byte", "627 bytes", "65,535 bytes", "100 kB", "1.097 MB"]);
     }
 }

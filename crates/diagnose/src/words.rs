@@ -47,7 +47,8 @@ pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Option<Rate>)
         Class::Opportunity => format!(
             "{percent} % of the time in the handshake and slow start: {} in {} is too little to \
              find the path's capacity.",
-            e.bytes, e.lasted
+            in_bytes(e.bytes),
+            e.lasted
         ),
         Class::Congestion => format!(
             "{percent} % of the time limited by the congestion window after losses: {}.{}{}",
@@ -133,7 +134,8 @@ fn beyond_receiver(e: &Evidence) -> String {
     };
     if let Some((window, rtt)) = e.window.zip(usual_rtt(e)) {
         let arrives = e.goodput * rtt;
-        words += &format!(", and only {arrives} of its window of {window} arrives per RTT");
+        let [arrives, window] = [arrives, window].map(in_bytes);
+        words += &format!(", and only {arrives} of its window of {window} arrive per RTT");
     }
     words += ".";
     if e.loss_events > 0 {
@@ -401,7 +403,12 @@ pub fn standing(e: &Evidence) -> Option<(Duration, Duration)> {
 fn flight(e: &Evidence) -> String {
     match (e.flight, e.flight_round.or(e.rtt)) {
         (Some(flight), Some(rtt)) => {
-            format!(": {} in flight per RTT of {} is {}", flight, ms(rtt), in_rate(flight / rtt))
+            format!(
+                ": {} in flight per RTT of {} is {}",
+                in_bytes(flight),
+                ms(rtt),
+                in_rate(flight / rtt)
+            )
         }
         _ => String::new(),
     }

@@ -353,7 +353,7 @@ fn a_closed_window_is_named_however_ss_shows_it() {
         let flows = flows(paste);
         let flow = flows.iter().find(|flow| flow.destination.port() == 44182).unwrap();
         assert_eq!(flow.verdict.class, Class::ReceiverApplication, "{flow:?}");
-        flow.verdict.words.contains("90 kB wait unread, and its window is closed")
+        flow.verdict.words.contains("90,000 bytes wait unread, and its window is closed")
     };
     assert!(is_closed(&hung("skmem:(r144128,rb142848,t0,tb69120,f3328,w0,o0,bl0,d5) ")));
     assert!(is_closed(&(hung("") + other)));

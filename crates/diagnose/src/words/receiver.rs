@@ -34,7 +34,7 @@ pub fn receiver_application(percent: f64, e: &Evidence) -> String {
         let closed = if e.is_closed { ", and its window is closed" } else { "" };
         let hangs =
             e.hangs_for.map_or(String::new(), |time| format!("it read nothing for {time}: "));
-        return format!("{by_reader}{hangs}{unread} wait unread{closed}.");
+        return format!("{by_reader}{hangs}{} wait unread{closed}.", in_bytes(unread));
     }
     if let Some(time) = e.hangs_for {
         return format!(

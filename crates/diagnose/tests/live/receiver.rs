@@ -233,8 +233,8 @@ fn without_limit(tick_ms: u64, rate: u64, gap: fn(u64) -> u64) -> LimitVerdict {
 fn a_receiver_that_is_no_limit_tells_how_data_come() {
     let steady = without_limit(4, 1_250_000, |_| 0);
     assert_eq!(steady.class, Class::Unknown);
-    let expected = "The sender or the path limits the rate, not this receiver: its program reads in time, and only 50 kB of its window \
-                    of 1 MB arrives per RTT. Data arrives without pauses";
+    let expected = "The sender or the path limits the rate, not this receiver: its program reads in time, and only 50,000 bytes of its window \
+                    of 1 MB arrive per RTT. Data arrives without pauses";
     assert!(steady.words.starts_with(expected), "{}", steady.words);
     // It may be as fast as the link.
     assert!(steady.fix.starts_with("If this is the rate of the link"), "{}", steady.fix);
