@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
 use serde::Serialize;
-use sweetspot_trace::flow::{Connection, Deliveries, Table};
+use sweetspot_trace::flow::{Connection, Deliveries, HISTORY, Table};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::{Class, Evidence, LimitVerdict, Limits, capture, shared};
@@ -28,6 +28,9 @@ pub struct RecentFlow {
     pub limited_by: Class,
     /// That limit's share of the time.
     pub share_of_time: f64,
+    /// The capture joined it in mid-connection, too short a time ago to know its limit: `limited_by` is unknown.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub measuring: bool,
 }
 
 /// The state of a connection from sample to sample.
@@ -103,6 +106,8 @@ impl Following {
             Some(evidence) if before.is_none() => LimitVerdict::new(&limits, &evidence).cause,
             _ => shown.leading(shown.dominant()),
         };
+        let measuring = !is_known_from(limited_by, connection, side);
+        let limited_by = if measuring { Class::Unknown } else { limited_by };
         let carried = Bytes::new(acked - before.map_or(0, |b| b.acked.min(acked)));
         let rate = if time > Duration::ZERO { carried / time } else { Rate::ZERO };
         seen.insert(key, Earlier { acked, limits });
@@ -115,8 +120,22 @@ impl Following {
             retransmitted_segments: stream.retransmissions().segments(),
             limited_by,
             share_of_time: crate::limits::rounded(shown.share(limited_by)),
+            measuring,
         }
     }
+}
+
+/// Whether a limit of the data that `side` sent can be known yet. A closed window or silence shows at once, and so does a pause.
+/// Other limits show in how the flights and round trips of several rounds differ, if the capture does not have the connection's
+/// beginning.
+fn is_known_from(limit: Class, connection: &Connection, side: usize) -> bool {
+    let shows_at_once = matches!(
+        limit.family(),
+        Class::Application | Class::ReceiverApplication | Class::Stalled | Class::NeverEstablished
+    );
+    let rtt = connection.streams[side].round_trips().median();
+    let compared = rtt.is_some_and(|rtt| connection.lasted() >= rtt * HISTORY as u64);
+    shows_at_once || connection.handshake.offers[0].is_some() || compared
 }
 
 /// The stream of a connection that delivered more.
@@ -140,4 +159,49 @@ fn together(table: &Table) -> HashMap<[IpAddr; 2], Deliveries> {
     }
     series.retain(|_, series| series.len() > 1);
     shared::sums(series)
+}
+
+#[cfg(test)]
+mod tests {
+    use sweetspot_trace::packet::{Flags, Options, Segment};
+
+    use super::*;
+
+    /// What is shown of a connection after `n` round trips of 100 ms, each with ten full segments that began in mid-connection.
+    fn after(n: u64) -> RecentFlow {
+        let ends = [1, 2].map(|n| SocketAddr::from(([192, 0, 2, n], 5000)));
+        let mut table = Table::default();
+        let mut take = |ms: u64, from: usize, seq: u64, ack: u64, payload: u32| {
+            let time = Time::ZERO + Duration::from_millis(ms);
+            let flags = Flags { ack: true, ..Flags::default() };
+            let (seq, ack) = (seq as u32, ack as u32);
+            table.take(&Segment {
+                time,
+                source: ends[from],
+                destination: ends[1 - from],
+                seq,
+                ack,
+                flags,
+                window: 65_535,
+                payload,
+                header: 20,
+                options: Options::default(),
+                id: None,
+                ttl: 64,
+            });
+        };
+        for round in 0..n {
+            let first = 1 + round * 10_000;
+            (0..10).for_each(|n| take(round * 100, 0, first + n * 1000, 1, 1000));
+            take(round * 100 + 100, 1, 1, first + 10_000, 0);
+        }
+        Following::default().sample(&table, Time::ZERO + Duration::from_millis(n * 100)).remove(0)
+    }
+
+    #[test]
+    fn a_connection_joined_a_few_rounds_ago_has_no_limit_yet() {
+        let early = after(HISTORY as u64 - 2);
+        assert!(early.measuring && early.limited_by == Class::Unknown, "{early:?}");
+        assert!(!after(HISTORY as u64).measuring);
+    }
 }

@@ -31,7 +31,7 @@ pub use deliveries::Deliveries;
 pub use handshake::{Handshake, Offer};
 pub use losses::{RetransmissionKind, Retransmissions};
 pub use round_trips::{RoundTrips, Vantage};
-pub use rounds::Held;
+pub use rounds::{HISTORY, Held};
 pub use silence::Silence;
 pub use stream::Stream;
 pub use table::{LIVE_CONNECTIONS, Table};
