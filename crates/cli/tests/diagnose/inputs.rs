@@ -349,3 +349,38 @@ fn a_paste_of_ss_is_recognised_on_standard_input_and_in_a_file() -> Tested {
     }
     Ok(())
 }
+
+/// Connections of as many segments as their port is above 40,000, one each 100 ms, acknowledged after 20 ms.
+fn parallel(ports: std::ops::RangeInclusive<u16>) -> Vec<u8> {
+    let mut packets = Vec::new();
+    for port in ports {
+        for n in 0..u32::from(port - 40_000) {
+            let at = u64::from(n) * 100_000 + u64::from(port);
+            packets.push((at, true, packet([port, 80], 1 + n * 1000, 1, 1000)));
+            packets.push((at + 20_000, false, packet([80, port], 1, 1 + (n + 1) * 1000, 0)));
+        }
+    }
+    written(packets)
+}
+
+#[test]
+fn a_table_of_all_flows_precedes_the_details_of_the_largest() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let file = dir.path().join("five.pcap").display().to_string();
+    fs::write(&file, parallel(40_010..=40_014))?;
+    let text = stdout(&sweetspot(&["diagnose", &file])?);
+    let rows: Vec<&str> = text.lines().filter(|line| line.contains(":80   ")).collect();
+    let bytes = rows.iter().map(|row| row.split_whitespace().nth(2)).collect::<Option<Vec<_>>>();
+    assert_eq!(bytes.as_deref(), Some(&["14", "13", "12", "11", "10"][..]), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let details = |text: &str| text.lines().filter(|line| line.contains(" -> ")).count();
+    assert_eq!(details(&text), 3, "{text}");
+    assert!(text.contains("--flows 5 shows those of all"), "{text}");
+    // Each has the same remark on its missing handshake.
+    assert_eq!(text.matches("the handshake is not in the capture").count(), 1, "{text}");
+    let all = stdout(&sweetspot(&["diagnose", &file, "--flows", "5"])?);
+    assert_eq!(details(&all), 5, "{all}");
+    let json = sweetspot(&["diagnose", &file, "--json"])?;
+    assert_eq!(flows(&stdout(&json))?.as_array().map(Vec::len), Some(5));
+    Ok(())
+}

@@ -13,6 +13,7 @@ use sweetspot_linux::clock;
 use sweetspot_linux::namespace::NetworkNamespace;
 use sweetspot_system::Interruption;
 use sweetspot_units::{Duration, Time};
+use sweetspot_watch::MEASURING;
 
 use super::followed::{Followed, PATIENCE};
 use super::{DiagnoseArguments, show};
@@ -45,7 +46,7 @@ fn enter(name: &str) -> Result<(), String> {
 pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
     arguments.netns.as_deref().map_or(Ok(()), enter)?;
     let mut followed = Followed::open(what)?;
-    let mut reading = Reading::new(arguments.flows);
+    let mut reading = Reading::new(arguments.max_flows());
     let mut following = Following::default();
     let mut interruption = Interruption::hold()?;
     let mut code;
@@ -80,7 +81,7 @@ pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
     if arguments.json {
         out!("{}", serde_json::to_string(&report)?);
     } else {
-        show::report(&report);
+        show::report(&report, arguments.flows);
     }
     Ok(code.map_or(ExitCode::SUCCESS, ExitCode::from))
 }
@@ -97,14 +98,14 @@ fn print(
             at_s: at.as_secs_f64(),
             connections_total: flows.len(),
             lost_packets: lost,
-            connections: &flows[..flows.len().min(arguments.flows)],
+            connections: &flows[..flows.len().min(arguments.max_flows())],
         };
         return Ok(out_while_read(format_args!("{}", serde_json::to_string(&document)?))?);
     }
     let screen = std::io::stdout().is_terminal();
     let height = terminal::size().ok().filter(|_| screen).map(|(_, height)| usize::from(height));
-    let rows =
-        height.map_or(arguments.flows, |height| height.saturating_sub(3).min(arguments.flows));
+    let max = arguments.max_flows();
+    let rows = height.map_or(max, |height| height.saturating_sub(3).min(max));
     let text = table(flows, rows, lost, is_first);
     if screen {
         clear_screen();
@@ -132,22 +133,16 @@ fn table(flows: &[RecentFlow], rows: usize, lost: u64, is_first: bool) -> String
 }
 
 fn line(flow: &RecentFlow, is_first: bool) -> String {
-    let end = |end: std::net::SocketAddr| {
-        let text = end.to_string();
-        match text.chars().count() {
-            n if n <= END_WIDTH => text,
-            // The port stands at the end.
-            n => format!("…{}", text.chars().skip(n - END_WIDTH + 1).collect::<String>()),
-        }
-    };
     let rtt = flow.rtt_s.map_or("-".to_owned(), |rtt| format!("{:.1}", rtt * 1e3));
     // A rate needs two tables, and a limit some time.
     let rate = if is_first { "-".to_owned() } else { format!("{:.2}", flow.goodput_bps / 1e6) };
     let limit = match percent(flow.share_of_time) {
+        _ if flow.measuring => MEASURING.to_owned(),
         0.0 => "-".to_owned(),
         share => format!("{share:.0} % {}", flow.limited_by),
     };
-    let [source, destination] = [flow.source, flow.destination].map(end);
+    let [source, destination] =
+        [flow.source, flow.destination].map(|end| show::end(end, END_WIDTH));
     format!("{source:<END_WIDTH$} {destination:<END_WIDTH$} {rate:>8} {rtt:>7}  {limit}")
 }
 
@@ -170,6 +165,7 @@ mod tests {
             retransmitted_segments: 0,
             limited_by: Class::Unknown,
             share_of_time: 0.0,
+            measuring: false,
         };
         let words = |flow: &RecentFlow, is_first| {
             line(flow, is_first).split_whitespace().skip(2).collect::<Vec<_>>().join(" ")
@@ -177,5 +173,6 @@ mod tests {
         assert_eq!(words(&flow, true), "- - -");
         let later = RecentFlow { share_of_time: 0.5, limited_by: Class::Idle, ..flow };
         assert_eq!(words(&later, false), "0.00 - 50 % idle");
+        assert_eq!(words(&RecentFlow { measuring: true, ..later }, false), "0.00 - measuring");
     }
 }

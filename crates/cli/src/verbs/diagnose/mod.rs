@@ -117,9 +117,9 @@ pub struct DiagnoseArguments {
     /// Network namespace (ip-netns(8)) [default: the process's, or this one]
     #[arg(long, value_name = "NAME")]
     netns: Option<String>,
-    /// Show the N flows with the most payload
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    flows: usize,
+    /// Show the N flows with the most payload, each with its details [default: 20, with details of the first 3]
+    #[arg(long, value_name = "N")]
+    flows: Option<usize>,
     /// Write a page on a capture, which opens in any browser and needs nothing beside it
     #[arg(long, value_name = "FILE", conflicts_with_all = ["tcpinfo", "watch_for", "netns"])]
     html: Option<PathBuf>,
@@ -131,8 +131,30 @@ pub struct DiagnoseArguments {
     json: bool,
 }
 
+/// Flows that are shown unless --flows says otherwise.
+const FLOWS: usize = 20;
+
+impl DiagnoseArguments {
+    /// The largest number of flows to show.
+    fn max_flows(&self) -> usize {
+        self.flows.unwrap_or(FLOWS)
+    }
+
+    /// Fails if the observation is too short for two intervals between samples.
+    fn check_time(&self) -> Result<(), UsageError> {
+        let min = SAMPLE_INTERVAL * 2;
+        match self.watch_for.filter(|time| *time < min) {
+            Some(time) => {
+                Err(UsageError::new(format!("--for {time} is too short; the minimum is {min}")))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 pub fn run(arguments: DiagnoseArguments) -> Ending {
-    let max = arguments.flows;
+    let max = arguments.max_flows();
+    arguments.check_time()?;
     if let Some(second) = arguments.more.first() {
         let second = Path::new(second).shown();
         let wrong = format!(
@@ -182,11 +204,6 @@ pub fn run(arguments: DiagnoseArguments) -> Ending {
             }
             ([], None, Some(DiagnosisTarget::Live(target))) => {
                 let time = arguments.watch_for.unwrap_or(OBSERVATION);
-                let min = SAMPLE_INTERVAL * 2;
-                if time < min {
-                    let wrong = format!("--for {time} is too short; the minimum is {min}");
-                    return Err(UsageError::new(wrong).into());
-                }
                 let netns = arguments.netns.as_deref();
                 let (report, interrupted) = live::watch(target, netns, time, max)?;
                 Diagnosed { interrupted, ..report.into() }
@@ -200,7 +217,7 @@ pub fn run(arguments: DiagnoseArguments) -> Ending {
     if arguments.json {
         out!("{}", serde_json::to_string_pretty(&report)?);
     } else {
-        show::report(&report);
+        show::report(&report, arguments.flows);
     }
     match not_written.as_slice() {
         [] => Ok(interrupted.map_or(ExitCode::SUCCESS, ExitCode::from)),
@@ -243,7 +260,7 @@ fn found(
         let wrong = format!("{name}: it is text; --html and --scenario need a capture");
         return Err(UsageError::new(wrong).into());
     }
-    Ok(tcpinfo::read(file, arguments.flows)?.into())
+    Ok(tcpinfo::read(file, arguments.max_flows())?.into())
 }
 
 /// The diagnosis of the capture `file`; also writes the page and the scenario, if requested.
@@ -254,7 +271,7 @@ fn told(
     for (option, out) in [("--html", &arguments.html), ("--scenario", &arguments.scenario)] {
         whole_file::spares_inputs(option, out.as_deref(), &[file.path()])?;
     }
-    let mut report = capture::read(file, arguments.flows)?;
+    let mut report = capture::read(file, arguments.max_flows())?;
     sweetspot_wasm::simulate_flows(&mut report.flows);
     let page = arguments.html.as_ref().map(|out| html::write(file, &report, out));
     let scenario = arguments.scenario.as_ref().map(|out| scenario::write(file, &report.flows, out));
@@ -277,7 +294,7 @@ fn both(
             first.name()
         ));
     }
-    joined::read(first, second, arguments.flows)
+    joined::read(first, second, arguments.max_flows())
 }
 
 /// Whether two inputs are one file, whatever its names.
@@ -291,11 +308,11 @@ fn all(directory: &Path, arguments: &DiagnoseArguments) -> Ending {
     if arguments.html.is_some() || arguments.scenario.is_some() {
         return Err("--html and --scenario are of one capture; name a file of the directory".into());
     }
-    let entries = directory::read(directory, arguments.flows)?;
+    let entries = directory::read(directory, arguments.max_flows())?;
     if arguments.json {
         out!("{}", serde_json::to_string_pretty(&Captures { captures: &entries })?);
     } else {
-        entries.iter().for_each(show::entry);
+        entries.iter().for_each(|entry| show::entry(entry, arguments.flows));
     }
     Ok(ExitCode::SUCCESS)
 }

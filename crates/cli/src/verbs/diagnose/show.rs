@@ -1,12 +1,20 @@
+use std::net::SocketAddr;
+
 use sweetspot_diagnose::path::Simulation;
 use sweetspot_diagnose::report::DiagnosisReport;
-use sweetspot_diagnose::{Flow, counted};
+use sweetspot_diagnose::{Class, Flow, counted, percent};
+use sweetspot_units::Bytes;
 
 use super::directory::Entry;
 use sweetspot_program::print::{self, Shown, spaced};
 
-/// Prints a diagnosis as text.
-pub fn report(report: &DiagnosisReport) {
+/// Flows that are shown with their details unless their number is given; a table precedes more.
+const DETAILED: usize = 3;
+/// Room for the address and port of an end in the table.
+const END_WIDTH: usize = 20;
+
+/// Prints a diagnosis as text, with the details of `detailed` flows.
+pub fn report(report: &DiagnosisReport, detailed: Option<usize>) {
     let mut begun = !report.remarks.is_empty();
     if let (Some(packets), Some(segments), false) =
         (report.packets, report.tcp_segments, print::is_quiet())
@@ -18,11 +26,26 @@ pub fn report(report: &DiagnosisReport) {
     for remark in &report.remarks {
         spaced(&format!("note: {remark}"));
     }
-    for each in &report.flows {
+    if report.flows.len() > DETAILED {
         if std::mem::replace(&mut begun, true) {
             out!("");
         }
-        flow(each);
+        table(&report.flows).iter().for_each(|line| out!("{line}"));
+    }
+    let shared = shared_remarks(&report.flows);
+    for remark in &shared {
+        spaced(&format!("note on all flows: {remark}"));
+    }
+    for each in report.flows.iter().take(detailed.unwrap_or(DETAILED)) {
+        if std::mem::replace(&mut begun, true) {
+            out!("");
+        }
+        flow(each, &shared);
+    }
+    let all = report.flows.len();
+    if detailed.is_none() && all > DETAILED && !print::is_quiet() {
+        out!("");
+        spaced(&format!("details of the first {DETAILED} flows; --flows {all} shows those of all"));
     }
     if report.flows_left_out > 0 {
         out!("");
@@ -35,13 +58,50 @@ pub fn report(report: &DiagnosisReport) {
     }
 }
 
+/// The flows as a table of 80 columns, in their order: the largest first.
+fn table(flows: &[Flow]) -> Vec<String> {
+    let line = |[source, destination, bytes, rate]: [&str; 4], limit: &str| {
+        format!("{source:<END_WIDTH$} {destination:<END_WIDTH$} {bytes:>8} {rate:>7}  {limit}")
+    };
+    let heading = line(["source", "destination", "bytes", "Mbit/s"], "limited by");
+    let rows = flows.iter().map(|flow| {
+        let [source, destination] = [flow.source, flow.destination].map(|of| end(of, END_WIDTH));
+        let [bytes, rate] =
+            [Bytes::new(flow.bytes).to_string(), format!("{:.2}", flow.goodput_bps / 1e6)];
+        let (share, cause) = (percent(flow.verdict.cause_share), flow.verdict.cause);
+        let limit = match cause {
+            Class::Unknown => cause.to_string(),
+            _ => format!("{share:.0} % {}", cause.brief()),
+        };
+        line([&source, &destination, &bytes, &rate], &limit)
+    });
+    std::iter::once(heading).chain(rows).collect()
+}
+
+/// An address and its port in `width` characters. The port stands at the end, which is kept.
+pub fn end(end: SocketAddr, width: usize) -> String {
+    let text = end.to_string();
+    match text.chars().count() {
+        n if n <= width => text,
+        n => format!("…{}", text.chars().skip(n - width + 1).collect::<String>()),
+    }
+}
+
+/// The remarks that each of several flows has.
+fn shared_remarks(flows: &[Flow]) -> Vec<&str> {
+    let Some((first, others @ [_, ..])) = flows.split_first() else { return Vec::new() };
+    let remarks = first.remarks.iter();
+    let shared = remarks.filter(|remark| others.iter().all(|flow| flow.remarks.contains(remark)));
+    shared.map(String::as_str).collect()
+}
+
 /// Prints the report on one file of a directory.
-pub fn entry(entry: &Entry) {
+pub fn entry(entry: &Entry, detailed: Option<usize>) {
     out!("== {}", entry.file.shown());
     if let Some(error) = &entry.error {
         spaced(&format!("note: {error}"));
     }
-    entry.report.iter().for_each(report);
+    entry.report.iter().for_each(|of| report(of, detailed));
     out!("");
 }
 
@@ -54,7 +114,7 @@ fn in_time(seconds: f64) -> String {
     }
 }
 
-fn flow(flow: &Flow) {
+fn flow(flow: &Flow, shared: &[&str]) {
     out!("{} -> {}", flow.source, flow.destination);
     let print = |words: &str| spaced(&format!("  {words}"));
     print(&flow.verdict.words);
@@ -81,7 +141,7 @@ fn flow(flow: &Flow) {
     if let Some(Simulation::Done(simulated)) = &flow.simulated {
         print(&simulated.words());
     }
-    for remark in &flow.remarks {
+    for remark in flow.remarks.iter().filter(|remark| !shared.contains(&remark.as_str())) {
         print(&format!("note: {remark}"));
     }
     print(&format!("time: {}", flow.time()));
