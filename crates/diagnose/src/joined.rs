@@ -69,7 +69,8 @@ pub struct Joined {
 /// Too few packets are in both captures to compare their clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error(
-    "{forward} packets of one direction and {reverse} of the other are in both captures: too few"
+    "only {forward} packets of one direction and {reverse} of the other are the same in both; capture again at the same time, \
+     without segmentation offload (ethtool -K DEVICE tso off gso off gro off)"
 )]
 #[non_exhaustive]
 pub struct TooFewPackets {

@@ -124,5 +124,5 @@ fn captures_of_different_connections_are_not_joined() {
     for packet in packets(10_000, 10_000, None) {
         joining.first(&segment(&packet, packet.left), packet.forward);
     }
-    assert!(joining.joined().unwrap_err().to_string().contains("too few"));
+    assert!(joining.joined().unwrap_err().to_string().contains("are the same in both"));
 }

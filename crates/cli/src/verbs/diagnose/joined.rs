@@ -20,16 +20,18 @@ pub fn read(first: &Input, second: &Input, max: usize) -> Result<DiagnosisReport
         report.flows.iter().map(|flow| (key(flow), Joining::default())).collect();
     pass(first, &mut joinings, Joining::first)?;
     pass(second, &mut joinings, Joining::second)?;
+    let mut only_first = 0;
     for flow in &mut report.flows {
         let Some(joining) = joinings.get(&key(flow)) else { continue };
+        let twin = other.flows.iter().find(|other| key(other) == key(flow));
         match joining.joined() {
             Ok(joined) => {
-                let nearer = other.flows.iter().find(|other| key(other) == key(flow));
-                if let Some(nearer) = nearer.filter(|_| !joined.first_is_nearer) {
+                if let Some(nearer) = twin.filter(|_| !joined.first_is_nearer) {
                     *flow = nearer.clone();
                 }
                 flow.joined = Some(joined);
             }
+            Err(_) if twin.is_none() => only_first += 1,
             Err(why) => flow.remarks.push(format!("the captures cannot be joined: {why}")),
         }
     }
@@ -42,11 +44,17 @@ pub fn read(first: &Input, second: &Input, max: usize) -> Result<DiagnosisReport
             second.name()
         ));
     }
-    if report.flows.iter().all(|flow| flow.joined.is_none()) {
+    if only_first == report.flows.len() as u64 {
         report.remarks.push(format!(
             "no connection is in both {} and {}; does a device on the way change addresses?",
             first.name(),
             second.name()
+        ));
+    } else if only_first > 0 {
+        report.remarks.push(format!(
+            "{} only in {}, and not joined",
+            counted(only_first, "flow is", "flows are"),
+            first.name()
         ));
     }
     sweetspot_wasm::simulate_flows(&mut report.flows);
