@@ -89,6 +89,18 @@ pub fn spares_inputs(
     }
 }
 
+/// Fails if `output`, the file of `option`, exists and may have been edited since it was written, unless `force` is given. A pipe or
+/// a device loses nothing.
+pub fn spares_existing(option: &str, output: Option<&Path>, force: bool) -> Result<(), String> {
+    match output {
+        Some(output) if !force && output.is_file() => Err(format!(
+            "{option} {}: it exists already; name a new file, or overwrite it with --force",
+            output.shown()
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Whether both paths lead to the same regular file. A pipe or a device loses nothing.
 #[cfg(unix)]
 fn are_one_file(one: &Path, other: &Path) -> bool {
@@ -129,6 +141,23 @@ mod tests {
         // A device and a new file take a result.
         assert_eq!((place("/dev/null"), place("new.json")), (Ok(()), Ok(())));
         assert_eq!(has_place("--out", None), Ok(()));
+    }
+
+    #[test]
+    fn an_existing_file_is_overwritten_only_by_force() {
+        let directory =
+            std::env::temp_dir().join(format!("spares-existing-{}", std::process::id()));
+        fs::create_dir(&directory).unwrap();
+        let [there, new] = ["there", "new"].map(|name| directory.join(name));
+        fs::write(&there, "edited").unwrap();
+        let spares = |path: &Path, force| spares_existing("--scenario", Some(path), force);
+        let error = spares(&there, false).unwrap_err();
+        assert!(error.ends_with("name a new file, or overwrite it with --force"), "{error}");
+        let rest =
+            [spares(&there, true), spares(&new, false), spares(Path::new("/dev/null"), false)];
+        assert_eq!(rest, [Ok(()), Ok(()), Ok(())]);
+        assert_eq!(spares_existing("--scenario", None, false), Ok(()));
+        fs::remove_dir_all(&directory).unwrap();
     }
 
     #[test]

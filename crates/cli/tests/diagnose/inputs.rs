@@ -253,6 +253,15 @@ fn the_path_that_a_capture_shows_can_be_run() -> Tested {
     let rate: f64 = rate.ok_or("no rate")?.parse()?;
     assert!((40e6..43.5e6).contains(&rate), "{text}");
     assert!(text.contains("rtt = \"80000us\""), "{text}");
+    // It may have been edited since.
+    fs::write(at("path.toml"), "edited")?;
+    let again = ["diagnose", &at("bursts.pcap"), "--scenario", &at("path.toml")];
+    let refused = sweetspot(&again)?;
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(stderr(&refused).contains("overwrite it with --force"), "{}", stderr(&refused));
+    assert_eq!(fs::read_to_string(at("path.toml"))?, "edited");
+    assert!(sweetspot(&[&again[..], &["--force"]].concat())?.status.success());
+    assert_eq!(fs::read_to_string(at("path.toml"))?, text);
     let settings = ["--set", "duration=2s", "--set", "warmup=1s"];
     let output = sweetspot(&[&["run", &at("path.toml")][..], &settings].concat())?;
     assert!(output.status.success(), "{}", stderr(&output));
@@ -382,5 +391,30 @@ fn a_table_of_all_flows_precedes_the_details_of_the_largest() -> Tested {
     assert_eq!(details(&all), 5, "{all}");
     let json = sweetspot(&["diagnose", &file, "--json"])?;
     assert_eq!(flows(&stdout(&json))?.as_array().map(Vec::len), Some(5));
+    Ok(())
+}
+
+#[test]
+fn captures_are_said_to_share_a_connection_or_not_to() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    fs::write(at("one"), parallel(40_010..=40_011))?;
+    fs::write(at("two"), parallel(40_011..=40_012))?;
+    fs::write(at("other"), parallel(40_013..=40_013))?;
+    // Three of its packets: too few to compare clocks.
+    let mut short = parallel(40_011..=40_011);
+    short.truncate(24 + 3 * (16 + 54) + 2 * 1000);
+    fs::write(at("short"), short)?;
+    let joined = |second: &str| {
+        let output = sweetspot(&["diagnose", "--file", &at("one"), "--file", &at(second)])?;
+        Ok::<_, std::io::Error>(stdout(&output).split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    let (none, one) = ("no connection is in both", "1 flow is only in ");
+    let two = joined("two")?;
+    assert!(two.contains(one) && !two.contains(none), "{two}");
+    let other = joined("other")?;
+    assert!(other.contains(none) && !other.contains("cannot be joined"), "{other}");
+    let short = joined("short")?;
+    assert!(short.contains("cannot be joined") && !short.contains(none), "{short}");
     Ok(())
 }

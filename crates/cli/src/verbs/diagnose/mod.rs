@@ -126,6 +126,9 @@ pub struct DiagnoseArguments {
     /// Write the path of the largest flow that shows it as a scenario for run, advise and `emulate --path`
     #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["tcpinfo", "watch_for", "netns"])]
     scenario: Option<PathBuf>,
+    /// Overwrite an existing file of --scenario
+    #[arg(long, requires = "scenario")]
+    force: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -271,6 +274,7 @@ fn told(
     for (option, out) in [("--html", &arguments.html), ("--scenario", &arguments.scenario)] {
         whole_file::spares_inputs(option, out.as_deref(), &[file.path()])?;
     }
+    whole_file::spares_existing("--scenario", arguments.scenario.as_deref(), arguments.force)?;
     let mut report = capture::read(file, arguments.max_flows())?;
     sweetspot_wasm::simulate_flows(&mut report.flows);
     let page = arguments.html.as_ref().map(|out| html::write(file, &report, out));

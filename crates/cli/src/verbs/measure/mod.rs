@@ -109,6 +109,9 @@ struct SharedArguments {
     /// Write the path as a scenario for `run`, `advise window --path` and `emulate --path`
     #[arg(long, value_name = "FILE.toml")]
     scenario: Option<PathBuf>,
+    /// Overwrite an existing file of --scenario
+    #[arg(long, requires = "scenario")]
+    force: bool,
     /// Write a page with pictures; the file loads nothing from elsewhere
     #[arg(long, value_name = "FILE.html")]
     html: Option<PathBuf>,
@@ -143,6 +146,7 @@ impl Way {
 pub fn run(arguments: MeasureArguments) -> Ending {
     let common = &arguments.common;
     whole_file::has_place("--scenario", common.scenario.as_deref())?;
+    whole_file::spares_existing("--scenario", common.scenario.as_deref(), common.force)?;
     whole_file::has_place("--html", common.html.as_deref())?;
     whole_file::has_format("--html", common.html.as_deref(), &["html", "htm"], "FILE.html")?;
     whole_file::has_place("--series", arguments.series.as_deref())?;
