@@ -188,8 +188,9 @@ fn filled_window(stream: &Stream) -> Option<Bytes> {
     if low == 0 || high as f64 > low as f64 * CONSTANT || flight < 4 * stream.mss() {
         return None;
     }
-    // A full window has no room for another segment at one time at least, and is seldom far from that.
-    let full = high.saturating_sub(largest) < stream.mss() && 4 * flight >= 3 * high;
+    // A full window has no room for another segment at one time at least, and for two or a sixteenth in most rounds.
+    let spare = (2 * stream.mss()).max(high / 16);
+    let full = high.saturating_sub(largest) < stream.mss() && flight + spare >= high;
     full.then(|| Bytes::new(high.max(flight)))
 }
 
@@ -248,6 +249,8 @@ fn class(account: &Account, whole: &Whole) -> Class {
     let fills_with_others = whole.shares_full_path && (account.queue || whole.begins_midway);
     match account.hold {
         Hold::Opening => Class::Opportunity,
+        // As if the window's scale were known.
+        Hold::Flat if whole.filled.is_some() && !full => Class::ReceiverWindow,
         Hold::Pausing | Hold::Growing | Hold::Flat if whole.evenly && reaches(FULL) => {
             Class::Bandwidth
         }
@@ -287,7 +290,6 @@ fn class(account: &Account, whole: &Whole) -> Class {
         Hold::Flat if whole.small => Class::Application,
         // One held by a window or a buffer alone has a constant round trip. Its losses may have been before the capture.
         Hold::Flat if whole.begins_midway && whole.swings => Class::Unknown,
-        Hold::Flat if whole.filled.is_some() => Class::ReceiverWindow,
         Hold::Flat => Class::SenderWindow,
     }
 }
@@ -451,8 +453,9 @@ fn flow(connection: &Connection, side: usize) -> Flow {
     flow.remarks.extend(beside(stream, flow.verdict.cause, &evidence));
     if let Some(window) = filled_window(stream) {
         flow.remarks.push(format!(
-            "how windows are scaled is taken from the flights: they stand still where a window of \
-             {window} would hold them"
+            "how windows are scaled is taken from the flights: they stand still where a window of {} \
+             would hold them",
+            crate::quantities::in_bytes(window)
         ));
     }
     flow.span = Some((connection.begun, connection.last));

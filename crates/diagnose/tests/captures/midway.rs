@@ -75,3 +75,25 @@ fn a_level_flight_whose_round_trip_swings_is_no_send_buffers() {
     let swinging = level(|round| if round / 20 % 2 == 0 { 50 } else { 80 }).verdict;
     assert_ne!(swinging.class, Class::SenderWindow, "{}", swinging.words);
 }
+
+/// Each acknowledgement releases a segment, one each millisecond, so that the data come as evenly as over a link; 30 segments are under
+/// way, in the window that a field of `window` shows.
+fn clocked(window: u16) -> Flow {
+    const FLIGHT: u32 = 30;
+    let mut captured = Captured::default();
+    for n in 0..6000_u32 {
+        let (now, options) = (u64::from(n) * SPACING, clock(u64::from(n) * SPACING));
+        captured.take(now, Segment { options, window, ..back(1 + n * MSS, 1) });
+        let seq = 1 + (n + FLIGHT) * MSS;
+        captured.take(now + ANSWER, Segment { seq, payload: MSS, options, ..sent() });
+    }
+    captured.flow()
+}
+
+#[test]
+fn a_flight_that_fills_a_window_of_unknown_scale_is_held_by_it() {
+    // 31 segments are 44,888 bytes: at a scale of 7 the first window takes them and no other, the second nine more.
+    let [full, free] = [351, 450].map(|window| clocked(window).verdict);
+    assert_eq!(full.class, Class::ReceiverWindow, "{}", full.words);
+    assert_ne!(free.class, Class::ReceiverWindow, "{}", free.words);
+}
