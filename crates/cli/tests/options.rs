@@ -117,7 +117,7 @@ const WRONG: &[(&str, &str)] = &[
     ("diagnose 1 --html x", "--html and --scenario need a capture"),
     ("diagnose --file a --file b --file c", "--file: no more than two captures"),
     ("measure sweetspot1:abc --watch 1ms --series x", "--watch 1 ms is too short"),
-    ("advise window --rate 1Mbit/s --rtt 0ms", "--rtt 0 ns is impossible"),
+    ("advise window --rate 1Mbit/s --rtt 0ms", "--rtt 0 s is impossible"),
     ("advise window --rate 0bit/s --rtt 1ms", "--rate 0 bit/s is impossible"),
     ("advise window --rate 1Mbit/s --rtt 9ms --loss 100%", "--loss 100 % is impossible"),
     ("advise window --rate 1Mbit/s --rtt 9ms --mtu 10B", "--mtu 10 B is impossible"),

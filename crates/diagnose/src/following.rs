@@ -167,7 +167,7 @@ mod tests {
 
     use super::*;
 
-    /// What is shown of a connection after `n` round trips of 100 ms, each with ten full segments that began in mid-connection.
+    /// A connection after `n` round trips of 100 ms, each with ten full segments that began in mid-connection.
     fn after(n: u64) -> RecentFlow {
         let ends = [1, 2].map(|n| SocketAddr::from(([192, 0, 2, n], 5000)));
         let mut table = Table::default();

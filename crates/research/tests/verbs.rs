@@ -218,7 +218,7 @@ fn names_that_do_not_exist_are_wrong_usage_and_write_nothing() -> Tested {
         ("reproduce nosuch", "unknown figure nosuch"),
         ("gauntlet --engine theory", "--engine theory: a population"),
         ("gauntlet --chosen-on 1 --seed 1", "--seed 1: it chose"),
-        ("lab blog --each 0s", "--each 0 ns: give"),
+        ("lab blog --each 0s", "--each 0 s: give"),
         ("bench matrix --test nosuch --out m.md --journal m.j", "--test nosuch: unknown test"),
         ("bench advice --situations 0 --out a.md", "--situations"),
         ("bench limits --only nosuch --out l.md --results r", "--only nosuch: no run has it"),

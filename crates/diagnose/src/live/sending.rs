@@ -123,7 +123,7 @@ pub fn is_past_slow_start(step: &Step) -> bool {
 /// CUBIC leaves this share of its window after a loss (RFC 9438, section 4.6), and Reno less.
 const LEFT_AFTER_LOSS: f64 = 0.7;
 
-/// Whether the window has not come back to its size at a loss before it was watched, of which the threshold remains.
+/// Whether the window is still below its size at an earlier loss. Of a loss before the first sample only the threshold remains.
 fn is_below_earlier_loss(now: &Sample) -> bool {
     let window = f64::from(now.congestion_window) * LEFT_AFTER_LOSS;
     now.retransmitted > 0 && window < f64::from(now.slow_start_threshold)

@@ -37,8 +37,8 @@ impl Stream {
             self.rounds.settle(Hold::Unseen, Duration::ZERO);
             self.next = ack.ack;
         }
-        // What is acknowledged selectively before the capture shows new data was sent before it, and its holes were, too. Data that
-        // passed was a repair if the first acknowledgement has later data.
+        // Data acknowledged selectively before the capture shows new data was sent before it, and so were its holes. If the first
+        // acknowledgement has later data than passed, that data was a repair.
         if self.joined && self.counts.acks == 0 && ack.sacked > self.next {
             self.seen_from = None;
         }
