@@ -56,7 +56,7 @@ fn bash_offers_the_values_that_have_names() -> Tested {
         ("sweetspot demo --sizing sobas:p", "paper"),
         ("sweetspot send --sizing sobas:paper --congestion b", "bbr"),
         ("sweetspot demo --sizing b", "bdp"),
-        ("sweetspot diagnose --fo", "--follow --for"),
+        ("sweetspot diagnose --fo", "--follow --for --force"),
     ];
     let typed: Vec<&str> = cases.iter().map(|case| case.0).collect();
     let Some(offered) = offered(&typed)? else { return Ok(()) };

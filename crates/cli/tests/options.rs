@@ -54,7 +54,7 @@ fn an_option_without_an_effect_is_wrong_usage_and_named() {
 /// Wrong values on the command line, each with a part of its message.
 const WRONG: &[(&str, &str)] = &[
     ("emulate --path nonsense -- true", "is not key=value"),
-    ("emulate --path rate=0,rtt=1ms -- true", "is not a rate"),
+    ("emulate --path rate=9,rtt=1ms -- true", "is not a rate"),
     ("demo --path nonsense", "is not key=value"),
     ("send x nonsense", "this is not a ticket"),
     ("receive", "there is no ticket"),
@@ -69,7 +69,7 @@ const WRONG: &[(&str, &str)] = &[
     ("copy x host: --ssh ", "--ssh"),
     ("measure", "there is no ticket"),
     ("measure nonsense", "this is not a ticket"),
-    ("advise window --rate 0 --rtt 10ms", "is not a rate"),
+    ("advise window --rate 9 --rtt 10ms", "is not a rate"),
     ("run @elephants --set path.rate=fast", "path.rate"),
     ("run @elephants --set nonsense", "nonsense"),
     ("sweep @elephants --over nonsense", "nonsense"),

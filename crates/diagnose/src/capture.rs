@@ -453,8 +453,7 @@ fn flow(connection: &Connection, side: usize) -> Flow {
     flow.remarks.extend(beside(stream, flow.verdict.cause, &evidence));
     if let Some(window) = filled_window(stream) {
         flow.remarks.push(format!(
-            "how windows are scaled is taken from the flights: they stand still where a window of {} \
-             would hold them",
+            "how windows are scaled is taken from the flights: they stop at a window of {}",
             crate::quantities::in_bytes(window)
         ));
     }

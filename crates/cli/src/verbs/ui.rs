@@ -78,7 +78,7 @@ pub fn run(arguments: UiArguments) -> Ending {
     }
 }
 
-/// Refuses a file whose lines the page could not show; one that is missing or empty may still get some.
+/// Refuses a file of another kind; a missing or empty one may still become a series.
 fn is_watchable(watched: &WatchedFile) -> Result<(), UsageError> {
     let path = watched.path().shown();
     let refused = |why: String| Err(UsageError::new(format!("--watch {path}: {why}")));

@@ -114,7 +114,7 @@ fn a_buffer_that_is_full_before_an_aqm_acts_leaves_the_discipline_open() {
         let rate = Rate::from_mbit_per_second(10);
         let down = found(Truth { rate, queue, buffer: Bytes::new(15_000), ..Truth::plain() });
         let why = down.discipline.expect_err(queue).to_string();
-        assert!(why.contains("drop-tail or an active queue management"), "{queue}: {why}");
+        assert!(why.contains("drop-tail, or an AQM that did not act"), "{queue}: {why}");
     }
 }
 

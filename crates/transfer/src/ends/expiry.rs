@@ -44,6 +44,6 @@ impl Expiry {
 
     /// The end of a server that nobody can use any more.
     pub fn error(&self) -> TransferError {
-        TransferError::TicketExpired { what: self.what }
+        TransferError::TicketExpired(self.what)
     }
 }

@@ -64,7 +64,7 @@ impl TransferError {
             | E::OwnersNeedRoot
             | E::NotAskedFor(_)
             | E::CodeEnded
-            | E::TicketExpired { .. }
+            | E::TicketExpired(_)
             | E::CodeCut(_)
             | E::Full { .. }
             | E::MeasuredEnough

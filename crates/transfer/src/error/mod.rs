@@ -344,12 +344,9 @@ pub enum TransferError {
     /// The ticket has expired. Holds the peer's address.
     #[error("{0} was turned away: its ticket has expired")]
     Expired(String),
-    /// The only ticket or code of this server has expired, and no transfer runs.
-    #[error("the {what} has expired; start again for a new one")]
-    TicketExpired {
-        /// `ticket` or `code`.
-        what: &'static str,
-    },
+    /// The only ticket or code of this server has expired, and no transfer runs. Holds the word for it.
+    #[error("the {0} has expired; start again for a new one")]
+    TicketExpired(&'static str),
     /// A connection for a transfer that does not run here. Holds the peer's address.
     #[error("{0} was turned away: its transfer is not running here")]
     NoTransfer(String),

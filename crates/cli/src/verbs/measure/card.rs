@@ -312,7 +312,7 @@ fn expected(outlook: &Outlook, first: Option<&DirectionReport>) {
     }
 }
 
-/// What simulated rates mean, sentence by sentence; `first` is the direction that they are for.
+/// Explains the rates simulated for the direction `first`, sentence by sentence.
 pub fn notes(outlook: &Outlook, first: Option<&DirectionReport>) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some((window, held)) = outlook.window_bytes.zip(outlook.window.as_ref()) {

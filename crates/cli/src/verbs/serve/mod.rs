@@ -231,7 +231,7 @@ pub fn serve(options: ServeOptions, reporter: TransferReporter, log: &LogOptions
         Ok(outcome) => Ok(ending(&outcome)),
         Err(TransferError::Interrupted) => Ok(ExitCode::from(code.load(Ordering::Acquire))),
         // That is the end that a server of many transfers was given.
-        Err(TransferError::TicketExpired { .. }) if !once => Ok(ExitCode::SUCCESS),
+        Err(TransferError::TicketExpired(_)) if !once => Ok(ExitCode::SUCCESS),
         // The reporter has reported it already.
         Err(_) => Ok(ExitCode::FAILURE),
     }
