@@ -31,11 +31,11 @@ use sweetspot_program::whole_file;
 Every combination of the values runs under the same seeds, on all cores. With
 --out, finished runs are kept in FILE.journal beside it: the same command
 continues after an interruption, and you may remove the journal after a complete
-sweep. The lines below the table name the fastest
-combination or, of those that are as fast, the one with the smallest window or
-with an RTT that is shorter by more than 0.5 %. As fast: slower by at most
-0.5 %, or by at most 2 % and by no more than chance explains.
-`sweetspot sweep @` lists the scenarios that come with the program.
+sweep. The lines below the table name the fastest combination. If others are as
+fast, they name the one with the smallest window, or with the shortest RTT if
+that is shorter by more than 0.5 %. As fast: slower by at most 0.5 %, or by at
+most 2 % and by no more than chance explains. `sweetspot sweep @` lists the
+scenarios that come with the program.
 
 With --find-best, the JSON has the recommended window, the smallest as fast as
 any, in smallest_window_packets. window_packets is the fastest one, and mft_bps
@@ -65,7 +65,7 @@ pub struct SweepArguments {
     /// Stop the search within this share of the best window, such as 0.005 or 0.5% [default: 0.005]
     #[arg(long, value_name = "SHARE", value_parser = best::tolerance)]
     tolerance: Option<f64>,
-    /// Seeds per combination, starting with the scenario's; the table shows mean and 95 % confidence
+    /// Seeds per combination, starting with the scenario's; the table shows the mean and ± half its 95 % confidence interval
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seeds)]
     seeds: u64,
     /// How to run them: sim, packet by packet; theory, by closed forms; lab, on this machine's kernel (root, or user namespaces), one run at a time
