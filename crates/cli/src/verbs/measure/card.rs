@@ -317,7 +317,7 @@ pub fn notes(outlook: &Outlook, first: Option<&DirectionReport>) -> Vec<String> 
     let mut notes = Vec::new();
     if let Some((window, held)) = outlook.window_bytes.zip(outlook.window.as_ref()) {
         let window = Bytes::new(window);
-        notes.push(format!("{window} is {WINDOW_RATIO} times rate x RTT, which fills the path."));
+        notes.push(format!("{window} is {WINDOW_RATIO} times rate x RTT."));
         let lost = first.is_some_and(|direction| direction.loss.lost > 0);
         notes.extend(why_wide(held, lost).map(str::to_owned));
     }

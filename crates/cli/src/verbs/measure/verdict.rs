@@ -105,8 +105,8 @@ fn at_a_window(outlook: &Outlook, way: &str, measured: Option<Rate>, lost: bool)
 /// which some packets were `lost`, or none.
 pub fn why_wide(expected: &Expected, lost: bool) -> Option<&'static str> {
     (expected.goodput_low_bps < SLOWER * expected.goodput_bps).then_some(match lost {
-        true => "The lower end is for the upper end of the measured random loss.",
-        false => "The lower end is for random loss just below what the measurement can detect.",
+        true => "The low end of a range is for the highest random loss within its interval.",
+        false => "The low end of a range is for random loss just below what the measurement can detect.",
     })
 }
 
@@ -207,7 +207,7 @@ mod tests {
             at_a_window(&at_least(low), "down", Some(measured), lost).unwrap()
         };
         let words = |low: f64, measured| told(low, measured, false);
-        assert!(told(15.0, slow, true).contains("the measured random loss"));
+        assert!(told(15.0, slow, true).contains("the highest random loss"));
         // 15 is less than nine tenths of 20, and 19 is not.
         assert!(
             words(15.0, slow).contains("(15.0 to 20.0)")
