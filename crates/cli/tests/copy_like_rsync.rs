@@ -232,3 +232,26 @@ fn wrong_usage_ends_with_2_before_anything_is_written() {
     }
     assert_eq!(below(dir), ["file"]);
 }
+
+/// Around a piece of 256 KiB, and where one end has no content.
+#[test]
+fn checksums_replace_a_file_of_any_other_length() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path();
+    let lengths = [0, 1, 2, 100, 80_000, 262_143, 262_144, 262_145, 300_000];
+    for side in ["ours", "new"] {
+        fs::create_dir(dir.join(side)).unwrap();
+    }
+    for (old, new) in lengths.iter().flat_map(|old| lengths.iter().map(move |new| (old, new))) {
+        let name = format!("{old}-{new}");
+        fs::write(dir.join("ours").join(&name), vec![b'o'; *old]).unwrap();
+        fs::write(dir.join("new").join(name), vec![b'n'; *new]).unwrap();
+    }
+    let copied = copy(dir, &["--checksum", "new/", "ours"]);
+    assert!(copied.status.success(), "{copied:?}");
+    assert_eq!(below(&dir.join("ours")), below(&dir.join("new")));
+    for name in below(&dir.join("new")) {
+        let read = |side: &str| fs::read(dir.join(side).join(&name)).unwrap();
+        assert_eq!(read("ours"), read("new"), "{name}");
+    }
+}

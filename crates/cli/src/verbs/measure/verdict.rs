@@ -106,7 +106,9 @@ fn at_a_window(outlook: &Outlook, way: &str, measured: Option<Rate>, lost: bool)
 pub fn why_wide(expected: &Expected, lost: bool) -> Option<&'static str> {
     (expected.goodput_low_bps < SLOWER * expected.goodput_bps).then_some(match lost {
         true => "The low end of a range is for the highest random loss within its interval.",
-        false => "The low end of a range is for random loss just below what the measurement can detect.",
+        false => {
+            "The low end of a range is for random loss just below what the measurement can detect."
+        }
     })
 }
 

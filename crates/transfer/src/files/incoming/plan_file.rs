@@ -71,6 +71,8 @@ impl IncomingFiles {
             file.compare_only = !self.policy.replace;
             if file.compare_only || regular && self.policy.checksum {
                 compared = self.basis(target, &file)?;
+                // With nothing to compare, the whole content is asked for: the sender ends one piece without a record.
+                compared = compared.filter(|there| file.compare_only || there.pieces > 0);
             }
         }
         if !file.compare_only {

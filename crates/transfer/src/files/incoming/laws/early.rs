@@ -92,7 +92,7 @@ impl Case {
             let earlier = Case { replace: true, dry_run: false, quota: false, ..self.clone() };
             let files = earlier.files(scratch.path(), true);
             files.plan(0, vec![entry.clone()], &Deaf).unwrap();
-            self.send(&files, &content, 0, &[], self.left);
+            self.send(&files, &content, 0, &[], (self.left, false));
         }
         self.put_existing(&scratch.path().join("f"), &content);
         let (files, told) = (self.files(scratch.path(), self.replace), Told::default());
@@ -108,11 +108,15 @@ impl Case {
             take();
         }
         let told = told.0.into_inner().unwrap();
-        let (mut skipped, mut known) = (None, Vec::new());
+        let (mut skipped, mut known, mut has_end) = (None, Vec::new(), true);
         for record in &told {
             match record {
                 Record::Answers(answers) => match &answers[0] {
-                    Answer::All => skipped = Some(if self.changed { 0 } else { early.len() }),
+                    Answer::All => {
+                        skipped = Some(if self.changed { 0 } else { early.len() });
+                        // A sender ends one piece that is wanted whole without a record.
+                        has_end = content.len() as u64 > PIECE_BYTES;
+                    }
                     Answer::Different { .. } => skipped = Some(0),
                     _ => {}
                 },
@@ -122,9 +126,9 @@ impl Case {
         }
         let open = !lock(&files.state).open.is_empty();
         match skipped.filter(|_| open) {
-            Some(skipped) => self.send(&files, &content, skipped, &known, u32::MAX),
+            Some(skipped) => self.send(&files, &content, skipped, &known, (u32::MAX, has_end)),
             // A file that is only compared ends without content.
-            None if open => self.send(&files, &content, 0, &known, 0),
+            None if open => self.send(&files, &content, 0, &known, (0, true)),
             None => {}
         }
         let results = format!("{:?}", files.results());
@@ -159,14 +163,14 @@ impl Case {
         incoming(directory, quota, Policy { replace, checksum, dry_run, ..REPLACING })
     }
 
-    /// Sends the first `max` pieces that are not `known`, the first without its `skipped` bytes, and the end if all are sent.
+    /// Sends the first `max` pieces that are not `known`, the first without its `skipped` bytes, and the end if it `has_end`.
     fn send(
         &self,
         files: &IncomingFiles,
         content: &[u8],
         skipped: usize,
         known: &[PieceHash],
-        max: u32,
+        (max, has_end): (u32, bool),
     ) {
         let (jobs, taken) = crossbeam_channel::unbounded();
         let count = pieces(content.len() as u64) as u32;
@@ -184,7 +188,7 @@ impl Case {
         }
         drop(jobs);
         files.work(&taken, &crossbeam_channel::unbounded().0).unwrap();
-        if max == 0 || max == u32::MAX {
+        if has_end {
             let hash = *root(&hashes).as_bytes();
             let size = content.len() as u64;
             files
