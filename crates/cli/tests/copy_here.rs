@@ -140,7 +140,7 @@ fn a_dry_run_lists_the_rest_where_something_cannot_be_read() {
         23,
         &[
             "p is a pipe and was left out",
-            "dry run, would write 2 files (3 B), make 1 directory, 1 failed",
+            "dry run, would write 2 files (3 B), make 1 directory, 1 would fail",
         ],
     );
     let listed = ["src (directory)", "src/f (1 B)", "src/g (2 B)"];

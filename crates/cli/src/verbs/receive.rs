@@ -36,7 +36,7 @@ It connects to the address in the ticket, which this host must reach.\n",
 Environment: SWEETSPOT_TICKET holds the ticket, out of other users' sight.
 
 Exit codes: 0 everything arrived; 23 some files did not, and each is named; 1
-the transfer failed; 2 the command line is wrong.\n\n",
+the transfer failed; 2 the command line is wrong; 128+N signal N ended it.\n\n",
     members_pointer!(),
 ))]
 pub struct ReceiveArguments {

@@ -36,7 +36,9 @@ Examples:
       also after a try in which the receiver refused files; Ctrl-C ends it
 
 Keeps permission bits (less the receiving umask; not set-ID and sticky bits),
-times, symbolic and hard links, and holes.\n\n",
+times, hard links, holes, and symbolic links in directories; one that you name
+as a source is followed. A receiver accepts names that begin with a dot only in
+directories that the transfer creates, unless it allows others (--dotfiles).\n\n",
     ticket_help!(),
     "\n\n",
     progress_help!(),
@@ -44,7 +46,8 @@ times, symbolic and hard links, and holes.\n\n",
 Environment: SWEETSPOT_TICKET holds the ticket, out of other users' sight.
 
 Exit codes: 0 everything arrived; 23 some files did not, and each is named; 1
-the transfer failed, or nobody came for an offer; 2 the command line is wrong.\n\n",
+the transfer failed, or nobody came for an offer; 2 the command line is wrong;
+128+N signal N ended it.\n\n",
     members_help!(),
 ))]
 pub struct SendArguments {

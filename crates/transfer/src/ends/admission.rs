@@ -226,7 +226,7 @@ fn refusal(error: &TransferError) -> String {
         TransferError::NoRight { what, .. } => {
             return format!("you have no right to {what}; ask the operator for it");
         }
-        TransferError::UsedUp(_) => "this one-time ticket has already been used; ask for a new one",
+        TransferError::UsedUp(_) => "this one-time ticket or code has already been used; ask for a new one",
         TransferError::InTurn(_) => {
             "another transfer with this one-time ticket is running; try again when it has ended"
         }

@@ -351,7 +351,10 @@ impl Server {
     fn still_admits(&self, client: &Client, peer: SocketAddr) -> Result<(), Impossible> {
         if self.admission.clients.is_used_up(client) {
             let error = TransferError::UsedUp(at(client, peer));
-            return Err(Impossible { error, reason: "this one-time ticket has already been used" });
+            return Err(Impossible {
+                error,
+                reason: "this one-time ticket or code has already been used",
+            });
         }
         Ok(())
     }

@@ -138,7 +138,7 @@ pub enum TransferError {
     NotAskedFor(String),
     /// A name begins with a dot, in a directory that no transfer of this process made.
     #[error(
-        "{} was left out: in a directory that already existed, a name that begins with a dot may configure programs",
+        "{} was left out: a name that begins with a dot may configure programs, unless this transfer creates its directory",
         Printable(.0)
     )]
     Dotfile(PathBuf),
@@ -244,7 +244,7 @@ pub enum TransferError {
         what: &'static str,
     },
     /// The peer's one-time credential has been used. Holds the peer's address.
-    #[error("{0} was turned away: its one-time ticket has already been used")]
+    #[error("{0} was turned away: its one-time ticket or code has already been used")]
     UsedUp(String),
     /// Another transfer uses the peer's one-time credential at this moment. Holds the peer's address.
     #[error("{0} was turned away: another transfer with its one-time ticket is running")]

@@ -56,8 +56,7 @@ pub(super) fn tls_error(peer: SocketAddr, error: &rustls::Error) -> TransferErro
     match error {
         rustls::Error::InvalidCertificate(_) => TransferError::CertificateMismatch(peer),
         rustls::Error::AlertReceived(_) => {
-            let reason =
-                format!("the other end closed it ({error}); is the ticket from another listener?");
+            let reason = "the other end refused it; is the ticket from another listener?".into();
             TransferError::Tls { peer, reason }
         }
         rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {

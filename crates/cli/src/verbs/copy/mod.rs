@@ -50,9 +50,9 @@ Examples:
       a directory to another one on this host
 
 Keeps permission bits (less the receiving umask; not set-ID and sticky bits),
-times, symbolic and hard links, and holes. After an interruption,
-.sweetspot-….part files stay beside their targets; the same command resumes
-from them.
+times, hard links, holes, and symbolic links in directories; one that you name
+as a source is followed. After an interruption, .sweetspot-….part files stay
+beside their targets; the same command resumes from them.
 
 The far end needs ssh and sweetspot. Data takes its own connections, encrypted
 by TLS 1.3 and authenticated over ssh: from this host or, if a firewall blocks
@@ -60,7 +60,7 @@ those, from the far end. If neither end can connect, data goes through ssh.\n\n"
     progress_help!(),
     "\n\n\
 Exit codes: 0 everything arrived; 23 some files did not, and each is named; 1
-the copy failed; 2 the command line is wrong.\n\n",
+the copy failed; 2 the command line is wrong; 128+N signal N ended it.\n\n",
     members_pointer!(),
 ))]
 pub struct CopyArguments {

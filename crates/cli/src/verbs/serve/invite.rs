@@ -56,7 +56,7 @@ pub struct ServeInviteArguments {
     /// Print a short code to read out instead of a ticket; one wrong attempt invalidates it
     #[arg(long)]
     spoken_code: bool,
-    /// Directory of the service's key [default: as for serve]
+    /// Directory of the running service's key: its --state [default: as for serve]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
     /// Print one JSON object: the ticket or the code, and when it expires
@@ -83,7 +83,10 @@ pub fn run(arguments: ServeInviteArguments) -> Ending {
     // The service ignores wrong lines, too.
     let (there, wrong) = Clients::read(before.as_bytes());
     for error in wrong {
-        note!("{}: {error}; fix that line: it admits no client", arguments.clients.shown());
+        note!(
+            "sweetspot: {}: {error}; fix that line: it admits no client",
+            arguments.clients.shown()
+        );
     }
     if there.list.iter().any(|client| client.name == arguments.name) {
         let (name, file) = (&arguments.name, arguments.clients.shown());

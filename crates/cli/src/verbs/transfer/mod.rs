@@ -99,7 +99,8 @@ pub struct TrustArguments {
     /// Accept extended attributes (user.*) from senders that send them
     #[arg(long)]
     pub xattrs: bool,
-    /// Accept names that begin with a dot, such as .bashrc, in directories that already existed
+    /// Accept names that begin with a dot, such as .bashrc, also in directories that the transfer did not create; the
+    /// receiver's own directory is one of those
     #[arg(long)]
     pub dotfiles: bool,
 }
@@ -107,7 +108,7 @@ pub struct TrustArguments {
 /// Arguments for the output about a transfer.
 #[derive(Debug, clap::Args)]
 pub struct OutputArguments {
-    /// Print the outcome of each transfer as a JSON object; a ticket or code comes first, as an object of its own
+    /// Print the outcome of each transfer as a JSON object, after one with the ticket or code if it prints any
     #[arg(long)]
     pub json: bool,
     /// Print only results and errors

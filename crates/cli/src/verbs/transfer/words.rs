@@ -42,7 +42,7 @@ fn dry_in_words(outcome: &TransferSummary) -> String {
     };
     match outcome.files.failed {
         0 => format!("dry run, {changes}"),
-        failed => format!("dry run, {changes}, {failed} failed"),
+        failed => format!("dry run, {changes}, {failed} would fail"),
     }
 }
 
