@@ -216,6 +216,16 @@ fn a_dry_run_that_compares_contents_lists_those_that_differ() {
 }
 
 #[test]
+fn a_dry_run_that_compares_contents_lists_no_hard_link_that_is_there() {
+    let scratch = source(&[("f", "one")]);
+    fs::hard_link(scratch.path().join("src/f"), scratch.path().join("src/g")).unwrap();
+    copy(scratch.path(), &["src", "there"]).ends(0, &[]);
+    let dry = copy(scratch.path(), &["-n", "--checksum", "src", "there"]);
+    dry.ends(0, &["dry run, would change nothing"]);
+    assert_eq!(dry.stdout, "");
+}
+
+#[test]
 fn options_may_stand_between_the_paths() {
     let directory = source(&[("a", "a")]);
     copy(directory.path(), &["src/", "-n", "dst"]).ends(0, &["would write 1 file (1 B)"]);

@@ -42,7 +42,9 @@ impl IncomingFiles {
             EntryKind::HardLink { to } => {
                 let first = {
                     let state = lock(&self.state);
-                    state.names.get(*to).filter(|_| state.whole.contains(*to))
+                    // One that is still compared counts as whole: its answer cannot wait for the result.
+                    let is_kept = state.whole.contains(*to) || state.open.contains_key(to);
+                    state.names.get(*to).filter(|_| is_kept)
                 };
                 let inode = |stat: &Stat| (stat.st_dev, stat.st_ino);
                 let first = first.and_then(|(path, _)| target.status(&path).ok().flatten());
