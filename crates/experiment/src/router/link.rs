@@ -44,6 +44,11 @@ impl SimulatedLink {
         self.rate.as_f64() / self.input_rate.as_f64()
     }
 
+    /// The time of a mean transfer on a full link, by Little's law: each user has it once in a transfer and a think time.
+    pub(super) fn transfer_time(&self) -> Duration {
+        (self.size_mean.scaled(self.users as f64) / self.rate).saturating_sub(THINK)
+    }
+
     /// The number of users that offer `load` of the link if their transfers take no longer than slow start and the input link
     /// do.
     ///

@@ -43,7 +43,7 @@ struct Plan {
     /// Packets that all runs together may send.
     packets: f64,
     buffers: usize,
-    /// Seconds measured if the work allows.
+    /// Seconds measured if the work allows; more if transfers last so long.
     seconds: u64,
     seeds: u64,
 }
@@ -58,8 +58,10 @@ struct Extent {
 
 /// Packets, with their ACKs, that the simulator moves in a second on a core in a closed loop.
 const PACKETS_PER_SECOND: f64 = 2e6;
-/// The longest warm-up; a run of less than twice as long warms up for half of its time.
+/// The usual warm-up; a run of less than twice as long warms up for half of its time.
 const WARMUP: u64 = 10;
+/// All users start at once. By then 96 % of their first transfers, of Pareto sizes with tail index 1.5, have ended: 1 - 9^-1.5.
+const WARMUP_TRANSFERS: f64 = 3.0;
 /// The shortest run measures this long, and this many round trips, if the plan's runs do.
 const SHORTEST: u64 = 10;
 const SHORTEST_ROUND_TRIPS: f64 = 100.0;
@@ -101,13 +103,18 @@ impl Plan {
     fn extent(&self, link: &SimulatedLink) -> Extent {
         let round_trips = libm::ceil(SHORTEST_ROUND_TRIPS * link.rtt.as_secs_f64()) as u64;
         let shortest = SHORTEST.max(round_trips).min(self.seconds);
+        let transfers = WARMUP_TRANSFERS * link.transfer_time().as_secs_f64();
+        let warmup = WARMUP.max(libm::ceil(transfers).min(u64::MAX as f64 / 4.0) as u64);
+        // Of the whole link.
+        let affordable = self.packets / (self.buffers as u64 * self.seeds) as f64
+            * (link.packet / link.rate).as_secs_f64();
+        let longest = self.seconds.max(2 * warmup).min(affordable as u64);
         let of = |seconds: u64| {
-            let warmup = WARMUP.min(seconds / 2);
-            let runs = self.buffers as u64 * self.seeds * (seconds + warmup);
-            let bits_per_second = self.packets / runs as f64 * link.packet.as_f64() * 8.0;
-            Extent { scale: (bits_per_second / link.rate.as_f64()).min(1.0), warmup, seconds }
+            let warmup = warmup.min(seconds / 2);
+            let scale = (affordable / (seconds + warmup) as f64).min(1.0);
+            Extent { scale, warmup, seconds }
         };
-        let whole = (shortest..=self.seconds).rev().map(of).find(|extent| extent.scale == 1.0);
+        let whole = (shortest..=longest).rev().map(of).find(|extent| extent.scale == 1.0);
         whole.unwrap_or_else(|| of(shortest))
     }
 }
@@ -344,6 +351,27 @@ mod tests {
         // 120e6 packets in 12 x 5 runs of 24 s.
         let thorough = Effort::Thorough.plan().extent(&link(1000));
         assert_eq!(thorough, Extent { scale: 1.0, warmup: 8, seconds: 16 });
+    }
+
+    #[test]
+    fn long_transfers_have_time_to_end() {
+        // 20 flows of 10 MB share 50 Mbit/s, 32 s for each, thinking included.
+        let link = |size_mean, users| SimulatedLink {
+            rate: Rate::from_mbit_per_second(50),
+            rtt: Duration::from_millis(60),
+            input_rate: Rate::from_mbit_per_second(500),
+            inputs: 20,
+            packet: Bytes::new(1500),
+            size_mean,
+            tail_index: 1.5,
+            users,
+        };
+        // Three times 31.5 s.
+        let quick = Effort::Quick.plan().extent(&link(Bytes::new(10_000_000), 20));
+        assert_eq!(quick, Extent { scale: 1.0, warmup: 95, seconds: 190 });
+        // 40e6 packets of 12 kbit in 8 x 4 runs at 50 Mbit/s: 300 s in all, a third to warm up.
+        let bounded = Effort::Quick.plan().extent(&link(Bytes::new(10_000_000), 200));
+        assert_eq!(bounded, Extent { scale: 1.0, warmup: 100, seconds: 200 });
     }
 
     #[test]
