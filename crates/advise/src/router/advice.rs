@@ -160,6 +160,8 @@ pub struct RouterAdvice {
     pub recommended: BufferChoice,
     /// The formula's buffer.
     pub by_formula: BufferChoice,
+    /// The most to recommend: C T, and for short transfers the buffer in favour of bulk ones.
+    pub most: Packets,
     /// The simulation's results, if there was one.
     pub simulated: Option<Simulated>,
     /// The reason why no simulation checked it, if one was wanted.
@@ -292,7 +294,7 @@ impl RouterAdvice {
     /// buffer's.
     pub(super) fn kept(&self) -> Option<BufferRange> {
         match (self.source(), self.question.favour) {
-            (Some(simulated), Favour::Latency) => simulated.keeping(Favour::Latency),
+            (Some(simulated), Favour::Latency) => simulated.keeping(Favour::Latency, self.most),
             (Some(simulated), favour) => simulated.range(favour, self.recommended.buffer),
             (None, _) => self.range,
         }

@@ -4,7 +4,7 @@ use sweetspot_theory::Packets;
 
 use super::advice::{Basis, BufferChoice, RouterAdvice, Rule};
 use super::model::simulated_transfers;
-use super::plan::{by_formula, smallest};
+use super::plan::{advise, by_formula, in_favour_of_bulk, smallest};
 use super::simulated::Simulated;
 use super::{Favour, two_rules};
 
@@ -24,7 +24,8 @@ impl RouterAdvice {
     /// The buffer for flows that persist, or may: between the simulator's for transfers, `chosen`, and C T / sqrt(n). It uses almost
     /// as much of the link as `chosen`.
     fn persistent(&mut self, simulated: &Simulated, chosen: Option<Packets>) -> Option<Packets> {
-        let two = self.two_rules.as_mut().filter(|two| two.persistence > 0.0)?;
+        let is_bulk = self.question.favour == Favour::Throughput;
+        let two = self.two_rules.as_mut().filter(|two| is_bulk && two.persistence > 0.0)?;
         if let Some(buffer) = chosen {
             two.transfers = by_formula(&self.question, buffer).ok()?;
         }
@@ -51,15 +52,32 @@ impl RouterAdvice {
         self
     }
 
-    /// Takes the buffer that `simulated` calls for.
+    /// Takes the buffer that `simulated` calls for; no more than it calls for in favour of bulk transfers.
     fn move_buffer(&mut self, simulated: &Simulated) {
+        if self.question.favour == Favour::Throughput {
+            return self.move_for_favour(simulated);
+        }
+        let question = in_favour_of_bulk(&self.question, self.size_mean);
+        let Ok(mut bulk) = advise(&question) else { return };
+        let advised = simulated.nearest(bulk.recommended.buffer).unwrap_or(simulated.advised);
+        bulk.move_for_favour(&Simulated { advised, ..simulated.clone() });
+        self.most = bulk.recommended.buffer;
+        self.move_for_favour(simulated);
+        if self.recommended.buffer > self.most {
+            self.take(self.most, bulk.basis);
+            self.two_rules = bulk.two_rules;
+        }
+    }
+
+    /// Takes the buffer that `simulated` calls for in favour of the transfers that the question names.
+    fn move_for_favour(&mut self, simulated: &Simulated) {
         if self.question.favour == Favour::Latency {
-            if let Some(range) = simulated.keeping(self.question.favour) {
+            if let Some(range) = simulated.keeping(self.question.favour, self.most) {
                 self.take(range.low, Basis::RangeLow);
             }
             return;
         }
-        let decided = simulated.chosen(self.question.favour);
+        let decided = simulated.chosen(self.question.favour, self.most);
         let chosen = decided.unwrap_or(simulated.advised);
         let crowd = self.crowded(simulated, chosen);
         let tried = |index: usize| simulated.buffers.get(index).map(|tried| tried.buffer);

@@ -47,7 +47,7 @@ pub fn advise(question: &RouterQuestion) -> Result<RouterAdvice, AdviceError> {
     let why = "flows of this size persist, and none is a short transfer; write throughput, or give the --size-mean of the short ones";
     possible(has_short, "favour", q.favour, why)?;
     let judge = BufferEvaluation::new(&model, q)?;
-    let Chosen { buffer, basis, range, two_rules } =
+    let Chosen { buffer, basis, range, two_rules, most } =
         choose(q, &model).map_err(|e| blame_the_form(e, &model))?;
     let two_rules = two_rules.map(|two| judge.two_rules(two)).transpose()?;
     let available = q.available.map(|bytes| judge.option(Rule::Available, bytes)).transpose()?;
@@ -57,6 +57,7 @@ pub fn advise(question: &RouterQuestion) -> Result<RouterAdvice, AdviceError> {
     }
     Ok(RouterAdvice {
         by_formula: recommended.clone(),
+        most,
         recommended,
         gamma: model.ratio.gamma(),
         flows: model.flows(),
@@ -93,6 +94,7 @@ fn without_queue(
     let all = formulas(q, model, &judge.router(q.favour), recommended.buffer);
     RouterAdvice {
         by_formula: recommended.clone(),
+        most: recommended.buffer,
         gamma: model.ratio.gamma(),
         flows: model.flows(),
         form: model.form,
@@ -183,10 +185,33 @@ struct Chosen {
     range: Option<BufferRange>,
     /// C T / sqrt(n) and the best buffer for transfers, if both may hold, and how far the first does.
     two_rules: Option<(f64, [Packets; 2])>,
+    /// The most to recommend.
+    most: Packets,
 }
 
+/// The buffer for `q`. Short transfers get no more than long ones: past the buffer that fills the link, they gain only delay.
 fn choose(q: &RouterQuestion, model: &LinkModel) -> Result<Chosen, AdviceError> {
-    let alone = |(buffer, basis, range)| Chosen { buffer, basis, range, two_rules: None };
+    let own = choose_alone(q, model)?;
+    if q.favour == Favour::Throughput {
+        return Ok(own);
+    }
+    let for_bulk = in_favour_of_bulk(q, model.mean.size());
+    let bulk = choose_alone(&for_bulk, &LinkModel::new(&for_bulk)?)?;
+    let most = bulk.buffer;
+    Ok(match own.buffer > most {
+        true => Chosen { range: None, most, ..bulk },
+        false => Chosen { most, ..own },
+    })
+}
+
+/// The same question for bulk transfers, with the same mean size.
+pub(super) fn in_favour_of_bulk(q: &RouterQuestion, mean: Bytes) -> RouterQuestion {
+    RouterQuestion { favour: Favour::Throughput, size_mean: Some(mean), ..q.clone() }
+}
+
+fn choose_alone(q: &RouterQuestion, model: &LinkModel) -> Result<Chosen, AdviceError> {
+    let most = model.link.bdp();
+    let alone = |(buffer, basis, range)| Chosen { buffer, basis, range, two_rules: None, most };
     if let Some(inputs) = q.inputs.filter(|n| !model.ratio.can_queue(*n)) {
         // A packet of each may arrive at once.
         return Ok(alone((Packets::new(inputs as f64)?, Basis::NothingQueues, None)));
@@ -205,7 +230,8 @@ fn choose(q: &RouterQuestion, model: &LinkModel) -> Result<Chosen, AdviceError> 
         true => (lasting, Basis::SquareRoot),
         false => (two_rules::between(lasting, found.0, share)?, Basis::BetweenRules),
     };
-    Ok(Chosen { buffer, basis, range: None, two_rules: Some((share, [root, found.0])) })
+    let two_rules = Some((share, [root, found.0]));
+    Ok(Chosen { buffer, basis, range: None, two_rules, most })
 }
 
 /// Whether a quarter more flows, of a smaller assumed size, would get a larger buffer than `buffer`.

@@ -9,7 +9,7 @@ use super::plan::bursts;
 use super::table::printed;
 use super::{Basis, BufferChoice, Favour, Mix, RouterAdvice};
 use crate::formula::explained;
-use crate::text::{list, three_digits, wrap};
+use crate::text::{list, three_digits, two_digits, wrap};
 
 pub(super) const SOURCES: &str = "Sources: Prasad, Dovrolis, Thottan, \"Router Buffer Sizing for TCP Traffic \
     and the Role of the Output/Input Capacity Ratio\"; Villamizar and Song 1994; Appenzeller, \
@@ -144,8 +144,11 @@ impl RouterAdvice {
     /// The transfers that the buffer serves.
     fn whom(&self) -> String {
         let [short, bulk] = self.transfers;
-        let size = if self.question.favour == Favour::Throughput { bulk } else { short };
-        format!("{} of {size}", self.class())
+        match self.question.favour {
+            Favour::Throughput => format!("bulk transfers of {bulk}"),
+            // Half of all transfers are smaller, however large these are.
+            Favour::Short | Favour::Latency => format!("transfers of {short}"),
+        }
     }
 
     /// The class of the transfers that the buffer serves.
@@ -228,7 +231,7 @@ impl RouterAdvice {
 
     /// The buffer with the best rate, and its cost.
     fn best_words(&self) -> Option<String> {
-        let best = self.decided()?.fastest(self.question.favour)?;
+        let best = self.decided()?.fastest(self.question.favour, self.most)?;
         let full = best.buffer.in_bytes(self.question.packet) / self.question.rate;
         Some(format!(
             "{:.0} packets give that rate, with a loss of {} and up to {} of queue.",
@@ -248,7 +251,7 @@ impl RouterAdvice {
 
     /// Whether too few of the transfers that the buffer serves finished in the simulation that decided.
     fn lacks_transfers(&self) -> bool {
-        self.decided().is_some_and(|simulated| !simulated.compares(self.question.favour))
+        self.decided().is_some_and(|simulated| !simulated.compares(self.question.favour, self.most))
     }
 
     /// Whether a rule asks for no more than the bursts of single flows.
@@ -272,7 +275,8 @@ impl RouterAdvice {
         let best = self.rows().iter().filter_map(rate).fold(0.0, f64::max);
         let own = rate(&self.recommended)?;
         Some(format!(
-            "With them, {} keep {:.0} % of the best rate in the table.",
+            "With {:.0} packets, {} keep {:.0} % of the best rate in the table.",
+            self.recommended.buffer.get(),
             self.whom(),
             libm::floor(own / best * 100.0)
         ))
@@ -324,17 +328,19 @@ impl RouterAdvice {
         let range = self.source().and(self.kept())?;
         if self.question.favour == Favour::Latency {
             // Closed forms choose the buffer, not a part of the link that was simulated.
-            self.decided()?;
+            self.decided().filter(|_| self.basis == Basis::RangeLow)?;
             return Some(format!("Up to {:.0} packets they keep it.", range.high?.get()));
         }
-        let low = range.low.get();
+        let low = two_digits(range.low.get());
         // Then it only says that no buffer tried is worse.
         if range.high.is_none() && low >= self.recommended.buffer.get() {
             return None;
         }
         let buffers = match range.high {
-            Some(high) => format!("Between {low:.0} and {:.0} packets", high.get()),
-            None => format!("From {low:.0} packets on"),
+            Some(high) => {
+                format!("Between about {low:.0} and {:.0} packets", two_digits(high.get()))
+            }
+            None => format!("From about {low:.0} packets on"),
         };
         Some(format!(
             "{buffers}, {} keep 90 % of the rate with the recommended buffer in the simulator.",

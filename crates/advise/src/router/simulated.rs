@@ -97,11 +97,11 @@ impl SimulatedBuffer {
 
 impl Simulated {
     /// The buffer to recommend for `favour`. Bulk transfers start from the rule C T, whatever the formula asks for; short ones from
-    /// the formula's buffer. Another one up to C T is chosen if it is significantly better: the smallest within 5 % of the best
+    /// the formula's buffer. Another one up to `most` is chosen if it is significantly better: the smallest within 5 % of the best
     /// that is no worse than the first choice. More than C T delays everybody ([`Simulated::larger`]).
-    pub(super) fn chosen(&self, favour: Favour) -> Option<usize> {
+    pub(super) fn chosen(&self, favour: Favour, most: Packets) -> Option<usize> {
         let first = self.first(favour);
-        let all = || (0..=self.rule.max(first)).filter(|i| self.counts(*i, favour));
+        let all = || (0..self.up_to(most).max(first + 1)).filter(|i| self.counts(*i, favour));
         let best = all().max_by(|a, b| self.rate(*a, favour).total_cmp(&self.rate(*b, favour)))?;
         if !self.counts(first, favour) {
             return None;
@@ -165,10 +165,10 @@ impl Simulated {
         two_rules::between(high.buffer, low.buffer, way).ok()
     }
 
-    /// The buffers around the best one up to C T that keep 90 % of its rate, the smallest interpolated; `None` if too few transfers
-    /// finished to tell.
-    pub(super) fn keeping(&self, favour: Favour) -> Option<BufferRange> {
-        let best = self.best(favour)?;
+    /// The buffers around the best one up to `most` that keep 90 % of its rate, the smallest interpolated; `None` if too few
+    /// transfers finished to tell.
+    pub(super) fn keeping(&self, favour: Favour, most: Packets) -> Option<BufferRange> {
+        let best = self.best(favour, most)?;
         let enough = SHARE * self.rate(best, favour);
         let keeps = |i: &usize| self.counts(*i, favour) && self.rate(*i, favour) >= enough;
         let first = (0..=best).rev().take_while(keeps).last()?;
@@ -187,15 +187,21 @@ impl Simulated {
         Some(BufferRange { low, high: (!is_last).then(|| self.buffers[last].buffer) })
     }
 
-    /// The index of the buffer up to C T with the best rate.
-    fn best(&self, favour: Favour) -> Option<usize> {
-        let counted = (0..=self.rule).filter(|i| self.counts(*i, favour));
+    /// How many of the buffers are no larger than `most`, but for a packet of the simulated link.
+    fn up_to(&self, most: Packets) -> usize {
+        let most = most.get() + 0.5 / self.scale;
+        self.buffers.partition_point(|tried| tried.buffer.get() <= most)
+    }
+
+    /// The index of the buffer up to `most` with the best rate.
+    fn best(&self, favour: Favour, most: Packets) -> Option<usize> {
+        let counted = (0..self.up_to(most)).filter(|i| self.counts(*i, favour));
         counted.max_by(|a, b| self.rate(*a, favour).total_cmp(&self.rate(*b, favour)))
     }
 
-    /// The buffer up to C T with the best rate.
-    pub(super) fn fastest(&self, favour: Favour) -> Option<&SimulatedBuffer> {
-        self.buffers.get(self.best(favour)?)
+    /// The buffer up to `most` with the best rate.
+    pub(super) fn fastest(&self, favour: Favour, most: Packets) -> Option<&SimulatedBuffer> {
+        self.buffers.get(self.best(favour, most)?)
     }
 
     /// Whether the simulated link has enough of the real one's flows to stand for it.
@@ -243,9 +249,9 @@ impl Simulated {
     }
 
     /// Whether enough transfers finished to compare buffers for `favour`.
-    pub(super) fn compares(&self, favour: Favour) -> bool {
+    pub(super) fn compares(&self, favour: Favour, most: Packets) -> bool {
         match favour {
-            Favour::Latency => self.best(favour).is_some(),
+            Favour::Latency => self.best(favour, most).is_some(),
             _ => self.counts(self.first(favour), favour),
         }
     }
@@ -298,7 +304,8 @@ impl Simulated {
         words
     }
 
-    fn nearest(&self, to: Packets) -> Option<usize> {
+    /// The index of the buffer nearest to `to`.
+    pub(super) fn nearest(&self, to: Packets) -> Option<usize> {
         let distance = |i: &usize| libm::fabs(self.buffers[*i].buffer.get() - to.get());
         (0..self.buffers.len()).min_by(|a, b| distance(a).total_cmp(&distance(b)))
     }

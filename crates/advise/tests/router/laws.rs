@@ -50,6 +50,22 @@ proptest::proptest! {
         proptest::prop_assert_eq!(assumed.rules, given.rules);
     }
     #[test]
+    fn law_short_transfers_get_no_larger_buffer_than_bulk_ones(
+        (rate, rtt) in (7.0..11.0, -3.0..-0.3),
+        (inputs, flows) in (-1.3..1.3, proptest::option::of(1..100_000u64)),
+        (size, load) in (3.0..9.0, proptest::option::of(0.1..1.0)),
+        favour in proptest::sample::select(vec![Favour::Short, Favour::Latency]),
+    ) {
+        let link = link((rate, rtt), inputs, Some(size));
+        proptest::prop_assume!(bdp(&link) >= 5.0);
+        let of = |favour| advise(&RouterQuestion { flows, load, favour, ..link.clone() });
+        // Refused where all flows persist.
+        if let Ok(advice) = of(favour) {
+            let most = of(Favour::Throughput).unwrap().recommended.buffer;
+            proptest::prop_assert!(advice.recommended.buffer <= most, "{most}: {advice:?}");
+        }
+    }
+    #[test]
     fn law_a_flow_is_no_faster_than_tcp_at_the_loss_and_the_round_trip_of_the_same_line(
         (rate, rtt) in (7.0..11.0, -3.0..-0.3),
         (inputs, flows) in (-1.3..1.3, proptest::option::of(1..100_000u64)),

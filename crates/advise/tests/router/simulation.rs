@@ -387,10 +387,40 @@ fn a_buffer_for_latency_keeps_90_percent_in_the_simulator() {
     let short = checked.recommended.short.unwrap().as_f64();
     assert!((short / 1.8e6 - 1.0).abs() < 1e-6, "{short}");
     let text = checked.text(false, 80).replace('\n', " ");
-    assert!(text.contains("In the simulator it is the smallest buffer with which short"), "{text}");
+    let smallest = "In the simulator it is the smallest buffer with which transfers of";
+    assert!(text.contains(smallest), "{text}");
     // 800 packets of 12 us.
     let best = "800 packets give that rate, with a loss of 1 % and up to 9.6 ms of queue.";
     assert!(text.contains(best), "{text}");
+}
+
+/// Flows of 200 kB, 400 of them, lie between the two rules.
+#[test]
+fn a_simulation_gives_short_transfers_no_more_than_bulk_ones() {
+    for size in [200_000, 5_000_000, 50_000_000] {
+        let of = |favour| {
+            let size_mean = Some(Bytes::new(size));
+            let q = RouterQuestion { favour, size_mean, flows: Some(400), ..question("10Gbit/s") };
+            let mut table = simulated([2, 4, 6]);
+            // The rate of short transfers calls for C T, while too few bulk transfers finish to compare.
+            for (buffer, mbit) in table.buffers.iter_mut().zip([1, 2, 4]) {
+                buffer.short.rate = Rate::from_mbit_per_second(mbit);
+                buffer.bulk.flows = 0;
+            }
+            advise(&q).map(|advice| advice.decided_by(table))
+        };
+        let most = of(Favour::Throughput).unwrap().recommended.buffer;
+        for favour in [Favour::Short, Favour::Latency] {
+            // Flows that persist have no short transfers.
+            let Ok(advice) = of(favour) else { continue };
+            assert!(advice.recommended.buffer <= most, "{size} {favour:?} {most}: {advice:?}");
+            let text = advice.text(true, 80);
+            assert!(
+                !text.contains("they keep it") || text.contains("the smallest buffer"),
+                "{text}"
+            );
+        }
+    }
 }
 
 #[test]
