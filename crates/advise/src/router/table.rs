@@ -30,7 +30,8 @@ impl RouterAdvice {
         let source = wrap(&format!("Buffers, by {}{others}:", self.source_words()), width, 0);
         let legend = self.legend(&rows).into_iter();
         let legend = legend.map(|(name, words)| labelled(KEY, &format!("  {name}"), &words, width));
-        format!("{source}{}{}", cells(&rows), legend.collect::<String>())
+        // An empty line, or a narrow terminal would fold the legend as rows of the table.
+        format!("{source}{}\n{}", cells(&rows), legend.collect::<String>())
     }
 
     /// The same buffers by formula, beside a simulation.

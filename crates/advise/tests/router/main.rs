@@ -271,6 +271,14 @@ fn flows_that_their_inputs_keep_below_the_link_are_named() {
     assert!(named(10) && !named(11));
 }
 
+/// A narrow terminal folds lines that touch a table as its rows.
+#[test]
+fn an_empty_line_parts_the_table_from_its_legend() {
+    let text = advise(&question("10Gbit/s")).unwrap().text(false, 60);
+    let (table, _) = text.split_once("\n  full, mean ").unwrap();
+    assert!(table.ends_with('\n'), "{text}");
+}
+
 #[test]
 fn a_single_flow_needs_a_bandwidth_delay_product() {
     // 7.5 MB.
