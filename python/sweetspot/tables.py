@@ -99,6 +99,7 @@ class TriedWindow(TypedDict):
     rate_bps: int
     rate_error_bps: int
     as_fast: bool
+    unsure: bool
     delay_s: float
     loss_rate: float
 
@@ -107,6 +108,9 @@ class TriedWindows(TypedDict):
     """The windows that the simulator tried."""
 
     seeds: int
+    settling_s: float
+    measured_s: float
+    access_bps: int
     cross: Optional[str]
     windows: list[TriedWindow]
 
@@ -152,6 +156,8 @@ class WindowAdvice(TypedDict):
     bdp6_bytes: Optional[int]
     recommended_bytes: Optional[int]
     expected_bps: dict[str, Optional[int]]
+    half_bytes: Optional[int]
+    double_bytes: Optional[int]
     expected_by: dict[str, Optional[Literal["simulation", "closed form"]]]
     added_delay_s: AddedDelay
     loss_limited: bool

@@ -14,8 +14,12 @@ use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 use crate::run::{goodput, run_all, with_sizing};
 use crate::{Fastest, StudyError, Workers};
 
-/// The seeds of advice.
-pub const SEEDS: RangeInclusive<u64> = 1..=8;
+/// The seeds of advice, where its work allows.
+const SEEDS: u64 = 8;
+/// The fewest that tell chance from a difference.
+const FEWEST_SEEDS: u64 = 3;
+/// The packets for which there are more than the fewest: about half a minute on two cores.
+const USUAL_PACKETS: f64 = 150e6;
 /// A transfer is measured for this many round trips,
 const MEASURED_ROUND_TRIPS: u64 = 200;
 /// but within these times.
@@ -25,18 +29,50 @@ const MAX_MEASURED: Duration = Duration::from_secs(40);
 const MEASURED_LOSSES: f64 = 10.0;
 /// but no longer than this: rarer losses decide less.
 const MAX_FOR_LOSSES: Duration = Duration::from_secs(120);
-/// Time for cross traffic and slow start to settle.
+/// The shortest time for cross traffic and slow start to settle.
 const SETTLING_TIME: Duration = Duration::from_secs(10);
+/// Slow start leaves a window that is too large or too small. The first recovery of a lost window starts from that, the second does not.
+const SETTLING_RECOVERIES: f64 = 2.0;
+/// A run measures this many, so that a window that loses now and then has its share of losses and of recoveries.
+const MEASURED_RECOVERIES: f64 = 4.0;
+/// The access links' rate over the path's: bursts reach the bottleneck as bursts. At least a scenario's usual one.
+const ACCESS_RATIO: f64 = 10.0;
+const MIN_ACCESS: Rate = Rate::from_mbit_per_second(1000);
 
-/// The number of simulations that `count` windows need under [`SEEDS`].
-pub fn runs(count: usize) -> usize {
-    count * SEEDS.count()
+/// The seeds for `count` windows: fewer if they take long.
+pub fn seeds(question: &WindowQuestion, count: usize) -> RangeInclusive<u64> {
+    let affordable = USUAL_PACKETS / (packets_of_a_run(question) * count as f64);
+    1..=(affordable as u64).clamp(FEWEST_SEEDS, SEEDS)
+}
+
+/// The number of simulations that `count` windows need.
+pub fn runs(question: &WindowQuestion, count: usize) -> usize {
+    count * seeds(question, count).count()
 }
 
 /// The data packets of these simulations, of cross traffic too: a measure of their work that is the same on every machine.
 pub fn packets(question: &WindowQuestion, count: usize) -> f64 {
-    let seconds = (SETTLING_TIME + duration(question)).as_secs_f64();
-    packets_per_second(question) * seconds * runs(count) as f64
+    packets_of_a_run(question) * runs(question, count) as f64
+}
+
+fn packets_of_a_run(question: &WindowQuestion) -> f64 {
+    let seconds = (settling(question) + duration(question)).as_secs_f64();
+    packets_per_second(question) * seconds
+}
+
+/// The time in which the window that fills the path comes back `count` times after a loss.
+fn recoveries(question: &WindowQuestion, count: f64) -> Duration {
+    let window = packets_per_second(question) * question.rtt.as_secs_f64();
+    let once = question.congestion.recovery(window, question.rtt);
+    once.scaled(count).min(MAX_FOR_LOSSES)
+}
+
+fn settling(question: &WindowQuestion) -> Duration {
+    recoveries(question, SETTLING_RECOVERIES).max(SETTLING_TIME)
+}
+
+fn access_rate(question: &WindowQuestion) -> Rate {
+    question.rate.scaled(ACCESS_RATIO).max(MIN_ACCESS)
 }
 
 /// The packets that the link carries: with cross traffic it may be full, and without it, loss may limit the transfer.
@@ -48,6 +84,7 @@ fn packets_per_second(question: &WindowQuestion) -> f64 {
 
 fn duration(question: &WindowQuestion) -> Duration {
     let round_trips = (question.rtt * MEASURED_ROUND_TRIPS).clamp(MIN_MEASURED, MAX_MEASURED);
+    let round_trips = round_trips.max(recoveries(question, MEASURED_RECOVERIES));
     match question.random_loss() {
         None => round_trips,
         Some(loss) => {
@@ -62,10 +99,11 @@ fn duration(question: &WindowQuestion) -> Duration {
 fn scenario(question: &WindowQuestion) -> Result<Scenario, StudyError> {
     let path = format!(
         "title = \"windows tried\"\nwarmup = \"{}ms\"\nduration = \"{}ms\"\n\n[path]\nrate = \"{}bit/s\"\n\
-         rtt = \"{}us\"\nbuffer = \"{}B\"\npacket = \"{}B\"\nloss = {}\n\n[tcp]\nflavour = \"linux\"\n\n",
-        SETTLING_TIME.as_secs_f64() * 1e3,
+         access_rate = \"{}bit/s\"\nrtt = \"{}us\"\nbuffer = \"{}B\"\npacket = \"{}B\"\nloss = {}\n\n[tcp]\nflavour = \"linux\"\n\n",
+        settling(question).as_secs_f64() * 1e3,
         duration(question).as_secs_f64() * 1e3,
         question.rate.bits_per_second(),
+        access_rate(question).bits_per_second(),
         question.rtt.as_secs_f64() * 1e6,
         question.buffer.unwrap_or(Bytes::ZERO).max(question.mtu * 2).get(),
         question.mtu.get(),
@@ -165,7 +203,8 @@ pub fn try_windows<E: Engine + Sync + ?Sized>(
     let of_windows: Vec<&[Outcome]> = outcomes.chunks(count.max(1)).collect();
     let rates: Vec<Vec<f64>> =
         of_windows.iter().map(|outcomes| outcomes.iter().map(on_the_link).collect()).collect();
-    let level = Fastest::by_rates(&rates).map_or(Vec::new(), |fastest| fastest.level);
+    let fastest = Fastest::by_rates(&rates);
+    let (level, unsure) = fastest.map_or_else(Default::default, |all| (all.level, all.unsure));
     let mut tried: Vec<TriedWindow> = windows
         .iter()
         .zip(of_windows.iter().zip(&rates))
@@ -174,8 +213,18 @@ pub fn try_windows<E: Engine + Sync + ?Sized>(
     for (place, _) in level {
         tried[place].as_fast = true;
     }
+    for (place, _) in unsure {
+        tried[place].is_unsure = !tried[place].as_fast;
+    }
     let cross = question.cross.map(|cross| cross_traffic(question, cross).1);
-    Ok(TriedWindows { windows: tried, seeds: count as u64, cross })
+    Ok(TriedWindows {
+        windows: tried,
+        seeds: count as u64,
+        settling: settling(question),
+        measured: duration(question),
+        access_rate: access_rate(question),
+        cross,
+    })
 }
 
 fn tried(
@@ -194,6 +243,7 @@ fn tried(
         rate: Rate::from_f64(mean(rates).unwrap_or(0.0)),
         rate_error: Rate::from_f64(squared_error(rates).map_or(0.0, libm::sqrt)),
         as_fast: false,
+        is_unsure: false,
         delay: rtt.saturating_sub(question.rtt),
         loss: of_transfers(|t| t.loss_rate),
     }

@@ -4,7 +4,7 @@ use sweetspot_advise::window::{
     CrossKind, CrossShare, LossResponse, TriedWindow, TriedWindows, WindowQuestion, advise,
 };
 use sweetspot_experiment::Workers;
-use sweetspot_experiment::window::{SEEDS, packets, try_windows};
+use sweetspot_experiment::window::{packets, runs, seeds, try_windows};
 use sweetspot_sim::Simulator;
 use sweetspot_statistics::student_t;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
@@ -13,7 +13,7 @@ use sweetspot_units::{Bytes, Duration, Probability, Rate};
 fn tried(cross: Option<(CrossKind, f64)>, buffer: u64, workers: Workers) -> TriedWindows {
     let windows: Vec<Bytes> = (1..=10).map(|i| Bytes::new(i * 100_000)).collect();
     let question = question(cross, buffer);
-    try_windows(&Simulator, &question, &windows, SEEDS, workers).expect("a path that can be run")
+    try_windows(&Simulator, &question, &windows, 1..=8, workers).expect("a path that can be run")
 }
 
 fn question(cross: Option<(CrossKind, f64)>, buffer: u64) -> WindowQuestion {
@@ -94,7 +94,7 @@ fn the_recommended_window_is_not_significantly_slower_than_any_in_its_own_table(
             let fast = question(Some((kind, share)), buffer);
             let question = WindowQuestion { rate: Rate::from_mbit_per_second(10), ..fast };
             let windows: Vec<Bytes> = (1..=8).map(|i| Bytes::new(i * 25_000)).collect();
-            let tried = try_windows(&Simulator, &question, &windows, SEEDS, Workers::new(2));
+            let tried = try_windows(&Simulator, &question, &windows, 1..=8, Workers::new(2));
             let tried = tried.expect("a path that can be run");
             let hold = hold(&tried);
             for other in &tried.windows {
@@ -112,12 +112,23 @@ fn the_recommended_window_is_not_significantly_slower_than_any_in_its_own_table(
 
 #[test]
 fn the_work_of_advice_is_the_packets_that_the_path_carries_in_all_runs() {
-    // 50 Mbit/s are 6250 packets of 1000 B a second. 200 round trips of 100 ms are 20 s, after 10 s to settle; 3 windows, 8 seeds.
+    // 50 Mbit/s are 6250 packets of 1000 B a second, and 625 in a round trip of 100 ms. CUBIC is back after a loss in cbrt(0.3 / 0.4 x 625) =
+    // 7.768 s: two such times to settle and four measured, more than 200 round trips; 3 windows, 8 seeds.
     let question = question(None, 625_000);
-    assert_eq!(packets(&question, 3), 6250.0 * 30.0 * 24.0);
-    // Above 200 ms a run measures 40 s.
-    let far = WindowQuestion { rtt: Duration::from_secs(1), ..question };
-    assert_eq!(packets(&far, 1), 6250.0 * 50.0 * 8.0);
+    let near = |packets: f64, expected: f64| (packets / expected - 1.0).abs() < 1e-3;
+    assert!(near(packets(&question, 3), 6250.0 * 6.0 * 7.768 * 24.0));
+    // With 1 ms, 6.25 packets are back in 6.25 x 0.3 / 0.53 round trips: 10 s to settle, and 10 s measured.
+    let short = WindowQuestion { rtt: Duration::from_millis(1), ..question };
+    assert!(near(packets(&short, 1), 6250.0 * 20.0 * 8.0));
+}
+
+#[test]
+fn longer_runs_have_fewer_seeds_but_three_or_more() {
+    // At 1 Gbit/s, 12,500 packets are back in cbrt(0.75 x 12,500) = 21.09 s: a run has 126.5 s of 125,000 packets, and 12 of them 190
+    // million, more than the usual 150 million. With 2 windows, 4 seeds have 126 million.
+    let fast = WindowQuestion { rate: Rate::from_mbit_per_second(1000), ..question(None, 625_000) };
+    assert_eq!((seeds(&fast, 12), runs(&fast, 12)), (1..=3, 36));
+    assert_eq!((seeds(&fast, 2), runs(&fast, 2)), (1..=4, 8));
 }
 
 #[test]
@@ -142,7 +153,7 @@ fn a_window_that_just_fills_a_lossy_path_bursts_into_its_buffer() {
         ..question(None, 250_000)
     };
     let windows = [506_800, 1_450_000].map(Bytes::new);
-    let tried = try_windows(&Simulator, &question, &windows, SEEDS, Workers::new(2));
+    let tried = try_windows(&Simulator, &question, &windows, 1..=8, Workers::new(2));
     let tried = tried.expect("a path that can be run");
     assert_eq!(hold(&tried).window, windows[1]);
     let [just, twice] = [&tried.windows[0], &tried.windows[1]];

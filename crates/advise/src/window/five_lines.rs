@@ -45,7 +45,29 @@ impl WindowAdvice {
     }
 
     fn held(&self) -> String {
-        format!("{} {}", size(self.recommended.window), self.per_connection())
+        let window = format!("{} {}", size(self.recommended.window), self.per_connection());
+        match self.polite() {
+            Some((polite, free)) => {
+                format!("{window}. To take only the free {free}, use {polite} instead")
+            }
+            None => window,
+        }
+    }
+
+    /// The largest window simulated that takes no more than other flows leave, and the rate that they leave; `None` if they yield nothing
+    /// to the recommended one.
+    fn polite(&self) -> Option<(Bytes, Rate)> {
+        let q = &self.question;
+        let cross = q.cross.filter(|cross| cross.kind != CrossKind::Udp)?;
+        let free = cross.available(q.rate);
+        let windows = &self.simulated.as_ref()?.windows;
+        // A window above A T_m takes no more than is free only until the others yield.
+        let polite = windows.iter().take_while(|tried| tried.rate <= free).last()?;
+        let recommended =
+            windows.iter().find(|tried| Some(tried.window) == self.recommended.window)?;
+        let is_surely_more =
+            recommended.rate > free + recommended.rate_error + recommended.rate_error;
+        (is_surely_more && polite.window < recommended.window).then_some((polite.window, free))
     }
 
     /// Window, rate, risk and remedy where loss limits the transfer, by closed form.
@@ -122,8 +144,8 @@ impl WindowAdvice {
             None => rate(self.recommended.rate),
         };
         let queue = match self.added_delay[0] {
-            Duration::ZERO => "no queue".to_owned(),
-            delay => format!("{delay} queue"),
+            None | Some(Duration::ZERO) => "no queue".to_owned(),
+            Some(delay) => format!("{delay} queue"),
         };
         let whose = format!(" on the wire, simulated{}", self.by_whom());
         match &self.simulated {
@@ -149,7 +171,7 @@ impl WindowAdvice {
         }
         let twice = self.twice_in_words();
         let [_, double] = &self.wrong_by_two;
-        match (self.question.buffer, self.added_delay[1]) {
+        match (self.question.buffer, self.added_delay[1].unwrap_or_default()) {
             _ if double.rate.is_none() => twice,
             (None, _) => format!("if there is no buffer, {twice}"),
             (Some(_), Duration::ZERO) => twice,
@@ -257,13 +279,19 @@ impl WindowAdvice {
             }
             (None, Some(last)) if hold != Some(last.window) => {
                 format!(
-                    "none up to {}, the largest simulated: as fast, {} queue",
+                    "none up to {}, the largest window simulated, which ties: {} queue",
                     last.window, last.delay
                 )
             }
             _ => match self.question.cross.map(|cross| cross.kind) {
                 Some(CrossKind::Elephants | CrossKind::Mice) => {
-                    "a larger one takes from the other flows; none was simulated".to_owned()
+                    let taken = self.polite().zip(self.recommended.rate);
+                    let taken = taken.map(|((_, free), rate)| rate.saturating_sub(free));
+                    let taken = taken.map(|taken| format!("it takes {taken} that is not free; "));
+                    let taken = taken.unwrap_or_default();
+                    format!(
+                        "{taken}a larger one takes more from the other flows; none was simulated"
+                    )
                 }
                 _ => "none: path and buffer hold no more".to_owned(),
             },
@@ -307,7 +335,7 @@ fn simulated_why(simulated: &TriedWindows) -> String {
     match as_fast {
         0 | 1 => format!("the fastest of {tried} windows simulated, {seeds} runs each"),
         _ => format!(
-            "the smallest of {as_fast} as fast as the best of {tried} simulated, {seeds} runs each"
+            "{as_fast} of {tried} simulated windows tie for fastest, {seeds} runs each; this is the smallest"
         ),
     }
 }

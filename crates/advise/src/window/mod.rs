@@ -114,8 +114,8 @@ pub struct WindowAdvice {
     pub ends: [WindowChoice; 2],
     /// The six bandwidth-delay products.
     pub bdps: Vec<WindowChoice>,
-    /// The queueing delays that the recommended window and twice this window add.
-    pub added_delay: [Duration; 2],
+    /// The queueing delays that the recommended window and twice this window add; `None` if no window near it was simulated.
+    pub added_delay: [Option<Duration>; 2],
     /// Whether loss, not the window, limits the transfer.
     pub loss_limited: bool,
     /// Whether loss limits it, but a larger window than the recommended one would overflow the buffer at its peaks.
@@ -258,7 +258,7 @@ fn advise_one(s: &Situation, connections: u64) -> Result<WindowAdvice, AdviceErr
             at("sweet_spot_high", "sweet spot, high", Some(spot.high))?,
         ],
         bdps,
-        added_delay: [s.added_delay(window), s.added_delay(window.saturating_add(window))],
+        added_delay: [window, window.saturating_add(window)].map(|w| Some(s.added_delay(w))),
         loss_limited: s.loss_limited,
         peaks_overflow: s.loss_limited && s.peaks_overflow(),
         fills_path,

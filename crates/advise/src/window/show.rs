@@ -76,10 +76,11 @@ impl WindowAdvice {
                 &tried.rate,
                 &format!("{:.2}", error * 100.0),
                 &tried.delay,
-                &format!("{:.3} %", tried.loss * 100.0),
+                &loss(tried.loss),
                 &match tried.as_fast {
                     true if Some(tried) == simulated.hold() => "hold",
                     true => "as fast",
+                    false if tried.is_unsure => "maybe",
                     false => "",
                 },
                 &self.names_at(tried.window),
@@ -87,8 +88,13 @@ impl WindowAdvice {
         }
         let head = format!(
             "Simulated, means of {} runs each, +- the standard error. hold: recommended. As fast as the best: slower by at \
-             most 0.5 %, or by at most 2 % and not significantly (paired t, 95 %). low, high: the ends of the sweet spot.",
-            simulated.seeds
+             most 0.5 %, or by at most 2 % and not significantly (paired t, 95 %). maybe: slower by more, but not \
+             significantly. low, high: the ends of the sweet spot. Each run: {} after {} to settle, access links of {}.{}",
+            simulated.seeds,
+            simulated.measured,
+            simulated.settling,
+            simulated.access_rate,
+            simulated.lossless_words()
         );
         format!("{}{}", wrap(&head, width, 0), table(0, &rows))
     }
@@ -146,6 +152,9 @@ impl WindowAdvice {
             out.insert(format!("{}_bytes", c.name), json!(c.window.map(Bytes::get)));
         }
         out.insert("recommended_bytes".into(), json!(self.recommended.window.map(Bytes::get)));
+        for c in &self.wrong_by_two {
+            out.insert(format!("{}_bytes", c.name), json!(c.window.map(Bytes::get)));
+        }
         let (mut expected, mut sources) = (Map::new(), Map::new());
         let all = [&self.recommended].into_iter().chain(&self.wrong_by_two);
         for c in all.chain(&self.ends).chain(&self.bdps) {
@@ -156,7 +165,7 @@ impl WindowAdvice {
         }
         out.insert("expected_bps".into(), expected.into());
         out.insert("expected_by".into(), sources.into());
-        let added = self.added_delay.map(|d| d.as_secs_f64());
+        let added = self.added_delay.map(|delay| delay.map(|d| d.as_secs_f64()));
         out.insert("added_delay_s".into(), json!({"recommended": added[0], "double": added[1]}));
         out.insert("loss_limited".into(), self.loss_limited.into());
         let fills = self.fills_path.map(|fills| {
@@ -206,11 +215,39 @@ fn simulated_json(simulated: &TriedWindows) -> Value {
             "rate_bps": tried.rate.bits_per_second(),
             "rate_error_bps": tried.rate_error.bits_per_second(),
             "as_fast": tried.as_fast,
+            "unsure": tried.is_unsure,
             "delay_s": tried.delay.as_secs_f64(),
             "loss_rate": tried.loss,
         })
     });
-    json!({"seeds": simulated.seeds, "cross": simulated.cross, "windows": windows.collect::<Vec<_>>()})
+    json!({
+        "seeds": simulated.seeds,
+        "settling_s": simulated.settling.as_secs_f64(),
+        "measured_s": simulated.measured.as_secs_f64(),
+        "access_bps": simulated.access_rate.bits_per_second(),
+        "cross": simulated.cross,
+        "windows": windows.collect::<Vec<_>>(),
+    })
+}
+
+impl TriedWindows {
+    /// By the rule of three, none of N is less than 3 of N at 95 % confidence.
+    fn lossless_words(&self) -> String {
+        if self.windows.iter().all(|tried| tried.loss > 0.0) {
+            return String::new();
+        }
+        let all = self.measured * self.seeds;
+        format!(" A row without loss may still lose packets up to three times in {all} (95 %).")
+    }
+}
+
+/// A share lost, in percent: rare losses are not zero.
+fn loss(share: f64) -> String {
+    match share * 100.0 {
+        0.0 => "0 %".to_owned(),
+        percent if percent < 0.001 => "<0.001 %".to_owned(),
+        percent => format!("{percent:.3} %"),
+    }
 }
 
 pub(super) fn rate(rate: Option<Rate>) -> String {

@@ -6,12 +6,18 @@ use crate::AdviceError;
 use crate::limit::LARGEST_WINDOW;
 
 /// Results of several windows in the simulator.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct TriedWindows {
     /// The windows, smallest first.
     pub windows: Vec<TriedWindow>,
     /// Number of seeds per window.
     pub seeds: u64,
+    /// The time before the measurement, for slow start and its losses.
+    pub settling: Duration,
+    /// The measured time of each run.
+    pub measured: Duration,
+    /// The rate of the access links.
+    pub access_rate: Rate,
     /// The cross traffic of the simulation, in words: its number of flows and their sizes.
     pub cross: Option<String>,
 }
@@ -27,6 +33,8 @@ pub struct TriedWindow {
     pub rate_error: Rate,
     /// Whether it is as fast as the fastest window, but for chance.
     pub as_fast: bool,
+    /// Whether it is slower, but perhaps by chance.
+    pub is_unsure: bool,
     /// The queueing delay, on average.
     pub delay: Duration,
     /// Packets lost over packets sent.
@@ -156,7 +164,7 @@ impl WindowAdvice {
         self.recommended = choice("hold", "recommended", Some(hold));
         self.wrong_by_two =
             [choice("half", "about half that", half), choice("double", "about twice that", double)];
-        self.added_delay = [hold.delay, double.unwrap_or(hold).delay];
+        self.added_delay = [Some(hold.delay), double.map(|double| double.delay)];
         let q = &self.question;
         let situation = Situation::new(q)?;
         // Beside cross traffic, a lower rate may be its doing.
@@ -181,9 +189,13 @@ impl WindowAdvice {
                 .map(|cross| format!("The simulated cross traffic is {cross}.")),
         );
         self.assumptions.push(format!(
-            "The windows in the simulated table were run packet by packet, with {} as in Linux and {} seeds each. The other rates \
-             are closed forms.",
-            self.question.congestion, simulated.seeds
+            "The windows in the simulated table were run packet by packet, with {} as in Linux and {} seeds each: {} after {} to settle, \
+             with access links of {}. The other rates are closed forms.",
+            self.question.congestion,
+            simulated.seeds,
+            simulated.measured,
+            simulated.settling,
+            simulated.access_rate
         ));
         self.simulated = Some(simulated);
         Ok(self)

@@ -99,7 +99,7 @@ proptest! {
         if let Some(windows) = advice.windows_to_try() {
             let of = |(i, window): (usize, &Bytes)| TriedWindow { window: *window, ..tried(1, 1000 + 7 * i as u64, i > 2) };
             let windows = windows.iter().enumerate().map(of).collect();
-            all.push(advice.decided_by(TriedWindows { windows, seeds: 8, cross: None }).unwrap());
+            all.push(advice.decided_by(TriedWindows { windows, seeds: 8, ..TriedWindows::default() }).unwrap());
         }
         for advice in all {
             let (json, text) = (advice.json(), advice.text(true, 80));

@@ -14,7 +14,7 @@ fn simulated(q: &WindowQuestion) -> WindowAdvice {
         ..tried(1, 1000 + 7 * i as u64, i > 1)
     };
     let windows = windows.iter().enumerate().map(of).collect();
-    advice.decided_by(TriedWindows { windows, seeds: 8, cross: None }).unwrap()
+    advice.decided_by(TriedWindows { windows, seeds: 8, ..TriedWindows::default() }).unwrap()
 }
 
 /// A simulated window.
@@ -24,6 +24,7 @@ pub fn tried(kb: u64, kbit: u64, as_fast: bool) -> TriedWindow {
         rate: Rate::from_bits_per_second(kbit * 1000),
         rate_error: Rate::from_bits_per_second(1000),
         as_fast,
+        is_unsure: false,
         delay: Duration::from_millis(20),
         loss: 0.0,
     }
@@ -67,7 +68,10 @@ fn the_remedies_for_loss_are_those_of_the_rate_simulated() {
     assert!(!closed.loss_limited);
     let with = |kbit| {
         let windows = vec![tried(300, kbit / 2, false), tried(600, kbit, true)];
-        closed.clone().decided_by(TriedWindows { windows, seeds: 8, cross: None }).unwrap()
+        closed
+            .clone()
+            .decided_by(TriedWindows { windows, seeds: 8, ..TriedWindows::default() })
+            .unwrap()
     };
     // 95 Mbit/s are three times 40 and twice 94.
     for (kbit, connections) in [(40_000, 3), (94_000, 2)] {
@@ -144,9 +148,14 @@ fn a_window_of_about_twice_the_size_is_not_one_a_little_larger() {
         let windows = [tried(600, 29_000, true), tried(larger, 29_100, true)].to_vec();
         let advice = advise(&shared())
             .unwrap()
-            .decided_by(TriedWindows { windows, seeds: 8, cross: None })
+            .decided_by(TriedWindows { windows, seeds: 8, ..TriedWindows::default() })
             .unwrap();
-        assert_eq!(!advice.json()["expected_bps"]["double"].is_null(), has_twice, "{larger}");
+        let json = advice.json();
+        assert_eq!(json["double_bytes"].as_u64(), has_twice.then_some(larger * 1000));
+        for member in ["expected_bps", "added_delay_s"] {
+            assert_eq!(!json[member]["double"].is_null(), has_twice, "{larger} {json}");
+        }
+        assert!(json["half_bytes"].is_null() && json["expected_bps"]["half"].is_null(), "{json}");
     }
 }
 
@@ -160,7 +169,7 @@ fn what_was_simulated_decides_window_rate_delay_and_settings() {
         vec![tried(300, 20, 20), tried(600, 29, 70), tried(800, 24, 40), tried(1200, 22, 25)];
     let advice = advise(&shared())
         .unwrap()
-        .decided_by(TriedWindows { windows, seeds: 8, cross: None })
+        .decided_by(TriedWindows { windows, seeds: 8, ..TriedWindows::default() })
         .unwrap();
     let json = advice.json();
     assert_eq!(json["recommended_bytes"], 600_000);
@@ -179,6 +188,45 @@ fn what_was_simulated_decides_window_rate_delay_and_settings() {
     assert!(text.contains("the fastest of 4 windows simulated, 8 runs each"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(advice.text(true, 80).contains("Simulated, means of 8 runs each,"));
+}
+
+#[test]
+fn a_rare_loss_is_not_printed_as_none_and_runs_without_one_have_a_bound() {
+    let losses = [0.0, 4e-6, 4e-4];
+    let of = |(i, loss): (u64, f64)| TriedWindow { loss, ..tried(300 + i, 25_000, true) };
+    let windows = (0..).zip(losses).map(of).collect();
+    let measured = Duration::from_secs(20);
+    let all = TriedWindows { windows, seeds: 8, measured, ..TriedWindows::default() };
+    let text = advise(&shared()).unwrap().decided_by(all).unwrap().text(true, 80);
+    for cell in ["  0 % ", "  <0.001 % ", "  0.040 % "] {
+        assert!(text.contains(cell), "{cell}: {text}");
+    }
+    // The rule of three, in 8 runs of 20 s.
+    let bound = "lose packets up to three times in 160 s (95 %).";
+    assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains(bound), "{text}");
+}
+
+/// Elephants leave 15 of 50 Mbit/s.
+#[test]
+fn beside_flows_that_yield_the_window_that_takes_only_the_free_share_is_named() {
+    let with = |cross: &str, kbit| {
+        let q = WindowQuestion { cross: Some(cross.parse().unwrap()), ..shared() };
+        let windows =
+            vec![tried(100, 9_000, false), tried(180, 14_900, false), tried(600, kbit, true)];
+        let tried = TriedWindows { windows, seeds: 8, ..TriedWindows::default() };
+        let text = advise(&q).unwrap().decided_by(tried).unwrap().text(false, 80);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let polite = "To take only the free 15 Mbit/s, use 180 kB instead";
+    let greedy = with("elephants:70%", 29_000);
+    assert!(
+        greedy.contains(polite) && greedy.contains("it takes 14 Mbit/s that is not free"),
+        "{greedy}"
+    );
+    // UDP yields nothing, and 1 kbit/s more is within twice the standard error.
+    for text in [with("udp:70%", 29_000), with("elephants:70%", 15_001)] {
+        assert!(!text.contains("To take only") && !text.contains("not free"), "{text}");
+    }
 }
 
 #[test]
@@ -211,8 +259,10 @@ fn the_smallest_window_tried_is_not_compared_with_itself() {
     };
     // Half of 44 kB is nearest to 44 kB itself, and twice 44 kB to 80 kB.
     let windows = [44, 80, 150].map(|kb| tried(kb, 814, true)).to_vec();
-    let advice =
-        advise(&q).unwrap().decided_by(TriedWindows { windows, seeds: 8, cross: None }).unwrap();
+    let advice = advise(&q)
+        .unwrap()
+        .decided_by(TriedWindows { windows, seeds: 8, ..TriedWindows::default() })
+        .unwrap();
     let text = advice.text(false, 80);
     let said = text.replace("\n          ", " ");
     assert!(said.contains("20 ms queue; no smaller window was simulated"), "{text}");
@@ -235,8 +285,10 @@ fn the_formulas_and_the_reason_are_those_of_the_window_simulated() {
     assert_eq!((closed.sweet_spot.low.get(), closed.sweet_spot.high.get()), (422_333, 489_907));
     for (kb, place) in [(600, "more"), (300, "less")] {
         let windows = vec![tried(kb, 40_000, true)];
-        let advice =
-            closed.clone().decided_by(TriedWindows { windows, seeds: 8, cross: None }).unwrap();
+        let advice = closed
+            .clone()
+            .decided_by(TriedWindows { windows, seeds: 8, ..TriedWindows::default() })
+            .unwrap();
         let text = advice.text(true, 80);
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let why = format!("{place} than the closed form's sweet spot");
@@ -253,7 +305,8 @@ fn of_windows_that_are_as_fast_the_smallest_is_recommended_and_the_first_slower_
     let text = |marks: [bool; 4]| {
         let windows = [(300, 25_800), (600, 28_900), (800, 28_700), (1200, 28_500)];
         let windows = windows.iter().zip(marks).map(|((kb, kbit), is)| tried(*kb, *kbit, is));
-        let simulated = TriedWindows { windows: windows.collect(), seeds: 8, cross: None };
+        let simulated =
+            TriedWindows { windows: windows.collect(), seeds: 8, ..TriedWindows::default() };
         advise(&shared()).unwrap().decided_by(simulated).unwrap().text(false, 80)
     };
     let some = text([false, true, true, false]);
@@ -262,10 +315,10 @@ fn of_windows_that_are_as_fast_the_smallest_is_recommended_and_the_first_slower_
         some.contains("risk      a larger one is slower: 1.2 MB gives 28.5 Mbit/s, 20 ms queue"),
         "{some}"
     );
-    let why = "why       the smallest of 2 as fast as the best of 4 simulated, 8 runs each";
+    let why = "why       2 of 4 simulated windows tie for fastest, 8 runs each; this is the";
     assert!(some.contains(why), "{some}");
     let all = text([false, true, true, true]);
-    let risk = "risk      none up to 1.2 MB, the largest simulated: as fast, 20 ms queue";
+    let risk = "risk      none up to 1.2 MB, the largest window simulated, which ties: 20 ms";
     assert!(all.contains(risk), "{all}");
     // A row that is not marked contradicts no line.
     let between = text([false, true, false, true]);
@@ -273,7 +326,7 @@ fn of_windows_that_are_as_fast_the_smallest_is_recommended_and_the_first_slower_
     assert!(between.contains(risk), "{between}");
     let last = text([false, false, false, true]);
     assert!(
-        last.contains("risk      a larger one takes from the other flows; none was simulated"),
+        last.contains("risk      a larger one takes more from the other flows; none was simulated"),
         "{last}"
     );
 }

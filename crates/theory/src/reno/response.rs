@@ -3,6 +3,8 @@
 use core::fmt;
 use core::str::FromStr;
 
+use sweetspot_units::Duration;
+
 use crate::{Result, TheoryError};
 
 /// CUBIC's growth in segments per cubic second, and the share of the window that a loss leaves (RFC 9438, section 5).
@@ -53,6 +55,16 @@ impl LossResponse {
         }
     }
 
+    /// The time from a loss until a window of `packets` is back: RFC 9438, section 4.2, or a packet per RTT (RFC 5681).
+    pub fn recovery(self, packets: f64, rtt: Duration) -> Duration {
+        let lost = (1.0 - self.kept()) * packets;
+        let linear = rtt.scaled(lost / self.linear());
+        match self {
+            LossResponse::Reno => linear,
+            LossResponse::Cubic => Duration::from_secs_f64(libm::cbrt(lost / CUBIC_C)).min(linear),
+        }
+    }
+
     pub(super) fn kept(self) -> f64 {
         if self == LossResponse::Reno { 0.5 } else { CUBIC_BETA }
     }
@@ -66,6 +78,17 @@ impl LossResponse {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_window_is_back_after_a_cubic_or_a_line() {
+        // 0.3 x 1000 packets: cbrt(300 / 0.4) = 9.086 s; at 10 ms per RTT, 3 x 0.3 / 1.7 = 0.529 packets each: 5.67 s.
+        let cubic = |ms| LossResponse::Cubic.recovery(1000.0, Duration::from_millis(ms));
+        assert!((cubic(100).as_secs_f64() - 9.086).abs() < 1e-3);
+        assert!((cubic(10).as_secs_f64() - 5.667).abs() < 1e-3);
+        // 500 round trips of 10 ms.
+        let reno = LossResponse::Reno.recovery(1000.0, Duration::from_millis(10));
+        assert!((reno.as_secs_f64() - 5.0).abs() < 1e-9);
+    }
 
     #[test]
     fn a_response_is_read_as_it_is_written() {

@@ -6,7 +6,7 @@ use sweetspot_advise::window::{
 };
 use sweetspot_advise::{AdviceError, Kernel};
 use sweetspot_experiment::Workers;
-use sweetspot_experiment::window::{SEEDS, packets, runs, try_windows};
+use sweetspot_experiment::window::{packets, runs, seeds, try_windows};
 use sweetspot_sim::Simulator;
 use sweetspot_units::{BufferSize, Bytes, Duration, Probability, Rate};
 
@@ -156,7 +156,7 @@ fn verified(
         return Ok(advice);
     }
     let counting = CountingEngine::new(&Simulator);
-    let total = runs(windows.len());
+    let total = runs(&question, windows.len());
     let interrupted = || {
         let _ = show(&advice, output);
         let done = counting.done();
@@ -173,7 +173,8 @@ fn verified(
         }
         counting.done()
     };
-    let work = || try_windows(&counting, &question, &windows, SEEDS, workers);
+    let seeds = seeds(&question, windows.len());
+    let work = || try_windows(&counting, &question, &windows, seeds.clone(), workers);
     let tried = progress::while_it_runs(work, done, total, interrupted);
     Ok(advice.decided_by(tried?)?)
 }

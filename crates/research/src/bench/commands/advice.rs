@@ -9,7 +9,7 @@ use sweetspot_advise::window::{
 };
 use sweetspot_comparison::machine;
 use sweetspot_experiment::Workers;
-use sweetspot_experiment::window::{SEEDS, try_windows};
+use sweetspot_experiment::window::{seeds, try_windows};
 use sweetspot_path::Random;
 use sweetspot_sim::Simulator;
 use sweetspot_statistics::Sorted;
@@ -108,7 +108,8 @@ fn ratios_of(
     let cross = question.cross.ok_or("cross traffic")?;
     let closed_form = advice.recommended.window.unwrap_or(Bytes::ZERO);
     let tried = |seeds| try_windows(&Simulator, question, &windows, seeds, workers);
-    let simulated = tried(SEEDS)?.hold().map_or(Bytes::ZERO, |hold| hold.window);
+    let simulated =
+        tried(seeds(question, windows.len()))?.hold().map_or(Bytes::ZERO, |hold| hold.window);
     let measured = tried(MEASURING_SEEDS)?;
     let best = measured.windows.iter().map(|w| w.rate.as_f64()).fold(1.0, f64::max);
     let share = |window| measured.nearest(window).map_or(0.0, |w| w.rate.as_f64() / best);
