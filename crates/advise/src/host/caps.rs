@@ -4,7 +4,7 @@ use sweetspot_theory::host::advertised_window::Era;
 use sweetspot_theory::host::window_scale::WindowScale;
 use sweetspot_units::Bytes;
 
-use super::check::PathTarget;
+use super::check::{PathTarget, memory};
 use super::{PathEnd, Snapshot, Sysctls};
 use crate::Kernel;
 
@@ -95,9 +95,23 @@ pub(super) fn sender(host: &Snapshot, end: PathEnd, target: &PathTarget) -> Vec<
         side,
         window: target.send_buffer(Bytes::new(max)).window(),
     });
-    let mut all: Vec<Cap> = unscaled(host, end, side).into_iter().chain(wmem).collect();
+    let memory = shared_memory(host, end, side, target);
+    let unscaled = unscaled(host, end, side);
+    let mut all: Vec<Cap> = unscaled.into_iter().chain(wmem).chain(memory).collect();
     all.sort_by_key(|c| c.window);
     all
+}
+
+/// The cap of the memory that all connections share, if it does not hold the window to reach for each.
+pub(super) fn shared_memory(
+    host: &Snapshot,
+    end: PathEnd,
+    side: FlowRole,
+    target: &PathTarget,
+) -> Option<Cap> {
+    let [_, pressure] = memory::lacking(host, target)?;
+    let window = host.kernel?.era().window(pressure / target.connections, None);
+    Some(Cap { what: "net.ipv4.tcp_mem".to_owned(), end, side, window })
 }
 
 // Linux before 6.6, tcp_win_from_space(): the sysctl decides, its default being the era's.

@@ -25,7 +25,7 @@ impl HostAdvice {
         if let Some(target) = &self.target {
             for d in &self.directions {
                 let name = if d.name == "receiving" { "receive" } else { "send" };
-                out.push_str(&line(name, &direction(d, target.rate())));
+                out.push_str(&line(name, &direction(d, target)));
             }
             out.push_str(&line("window", &window_words(target)));
         }
@@ -61,7 +61,8 @@ impl HostAdvice {
             })
             .collect();
         if !gains.is_empty() {
-            return Some(format!("up to {}, where only these settings limit", gains.join(", ")));
+            let gains = gains.join(", ");
+            return Some(format!("up to {gains}{}, if nothing else limits the flow", self.each()));
         }
         let most = |is_explicit: bool| {
             let all = self.findings.iter().filter(|f| f.is_in_set());
@@ -69,13 +70,19 @@ impl HostAdvice {
         };
         match (most(false), most(true)) {
             (Some(most), _) => {
-                Some(format!("up to {most} for a flow that only these settings limit"))
+                Some(format!("up to {most}{}, if nothing else limits the flow", self.each()))
             }
             (None, Some(most)) => {
                 Some(format!("up to {most}, only for programs that set SO_RCVBUF or SO_SNDBUF"))
             }
             (None, None) => None,
         }
+    }
+
+    /// Gains count for each of several connections.
+    pub(super) fn each(&self) -> &'static str {
+        let is_one = self.target.is_none_or(|target| target.connections == 1);
+        if is_one { "" } else { " for each connection" }
     }
 
     /// The rate that commands, or a change to the program in question, gain in `direction`, and the finding with that change.
@@ -186,8 +193,13 @@ fn window_words(target: &PathTarget) -> String {
     }
 }
 
-fn direction(d: &HostDirection, rate: Rate) -> String {
+fn direction(d: &HostDirection, target: &PathTarget) -> String {
+    let rate = target.rate();
     match &d.cap {
+        Some(cap) if d.rate < rate && cap.what == "net.ipv4.tcp_mem" => {
+            let (what, end, n) = (&cap.what, cap.end.name(), target.connections);
+            format!("{}: {what} on {end} limits each of {n} connections", d.rate)
+        }
         Some(cap) if d.rate < rate && d.rate < rate.scaled(0.995) => {
             // A send buffer lets bursts exceed its window.
             let least = if cap.what == "net.ipv4.tcp_wmem" { "at least " } else { "" };

@@ -2,7 +2,7 @@
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::caps::{self, Cap};
+use super::caps::{self, Cap, FlowRole};
 use super::check::{self, PathTarget};
 use super::{Finding, PathEnd, PublishedSettings, Snapshot, reference};
 use crate::error::possible;
@@ -129,7 +129,9 @@ fn target(q: &HostQuestion, (rate, rtt): (Rate, Duration)) -> Result<PathTarget,
 
 fn directions(q: &HostQuestion, target: &PathTarget) -> Vec<HostDirection> {
     let both = |receiver: (&Snapshot, PathEnd), sender: Option<(&Snapshot, PathEnd)>| {
-        let mut all = caps::receiver(receiver.0, receiver.1);
+        let (host, end) = receiver;
+        let mut all = caps::receiver(host, end);
+        all.extend(caps::shared_memory(host, end, FlowRole::Receiver, target));
         all.extend(sender.map_or(Vec::new(), |(host, end)| caps::sender(host, end, target)));
         all.into_iter().min_by_key(|c| c.window)
     };

@@ -43,7 +43,8 @@ impl HostAdvice {
         for (i, f) in self.findings.iter().enumerate() {
             let head = format!("{}. {} on {}: {}.", i + 1, f.what, f.end.name(), f.why);
             out.push_str(&wrap(&head, width, 3));
-            let gain = f.gain.map_or(String::new(), |g| format!("; gains up to {g}"));
+            let gain =
+                f.gain.map_or(String::new(), |g| format!("; gains up to {g}{}", self.each()));
             let cost = match f.cost {
                 Some(cost) if cost > Bytes::ZERO => format!("; costs up to {cost} of memory"),
                 _ => String::new(),
@@ -86,8 +87,11 @@ impl HostAdvice {
         }
         let classes: Vec<String> =
             self.references.iter().map(|r| format!("{}: {}", r.who, r.class)).collect();
-        let beside =
-            format!("Beside published settings:\n{}  ({})\n", table(1, &rows), classes.join("; "));
+        let beside = format!(
+            "Compared with published settings:\n{}  ({})\n",
+            table(1, &rows),
+            classes.join("; ")
+        );
         beside + &wrap(&self.why_others_differ(), width, 2)
     }
 

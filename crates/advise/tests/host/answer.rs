@@ -124,7 +124,8 @@ fn the_gain_is_that_of_each_direction() {
     // Autotuning stops at half of tcp_rmem[2]: 16 MB in 80 ms.
     let receiving = 10e9 - carried(16_000_000);
     let text = ask(host("net.ipv4.tcp_rmem = 4096 131072 32000000")).answer(80);
-    let line = format!("gain      up to {} receiving, where only these", Rate::from_f64(receiving));
+    let gain = Rate::from_f64(receiving);
+    let line = format!("gain      up to {gain} receiving, if nothing else limits the flow");
     assert!(text.contains(&line), "{text}");
     let both = "net.ipv4.tcp_rmem = 4096 131072 32000000\nnet.ipv4.tcp_wmem = 4096 16384 4194304";
     let advice = ask(host(both));

@@ -288,10 +288,13 @@ fn a_path_that_no_window_fills_gets_advice_for_one_of_its_connections() {
         ),
         "{text}"
     );
-    // With memory for it no setting is at fault.
-    let large =
-        "net.ipv4.tcp_rmem = 4096 131072 2147483647\nnet.ipv4.tcp_wmem = 4096 16384 2147483647\n";
-    let text = advise(&HostQuestion { here: host(large), ..q }).unwrap().text(false, 80);
+    // With memory for it, 819 GB for 113 times 2.1 GB, no setting is at fault.
+    let large = host(
+        "net.ipv4.tcp_rmem = 4096 131072 2147483647\nnet.ipv4.tcp_wmem = 4096 16384 2147483647\n\
+         net.ipv4.tcp_mem = 100000000 200000000 300000000\n",
+    );
+    let here = Snapshot { memory: Some(Bytes::new(2_000_000_000_000)), ..large };
+    let text = advise(&HostQuestion { here, ..q }).unwrap().text(false, 80);
     assert!(
         text.replace('\n', " ").contains("receive   8.85 Gbit/s: no setting limits a flow"),
         "{text}"
@@ -456,7 +459,8 @@ proptest! {
             Err(other) => return Err(TestCaseError::fail(other.to_string())),
         };
         let on = |changes: String| {
-            let here = host(&changes);
+            // Of unknown memory, which then limits nothing.
+            let here = Snapshot { memory: None, page: None, ..host(&changes) };
             let path = Some((rate, rtt));
             advise(&HostQuestion { here, peer: None, path, path_mtu: mtu, connections: 1 }).unwrap()
         };

@@ -16,6 +16,35 @@ fn many_connections_need_memory_together() {
     assert!(advise(&q).unwrap().findings[0].why.contains("use fewer"));
 }
 
+/// Above 383,867 pages of 4096 B the kernel shrinks buffers: for each of 1000 connections, 1.572 MB are left, half of them window.
+#[test]
+fn memory_that_no_setting_can_add_is_the_limit_named() {
+    let q = HostQuestion {
+        here: host(""),
+        peer: None,
+        path: path(),
+        path_mtu: None,
+        connections: 1000,
+    };
+    let advice = advise(&q).unwrap();
+    for direction in &advice.directions {
+        let cap = direction.cap.as_ref().unwrap();
+        assert_eq!(cap.what, "net.ipv4.tcp_mem", "{direction:?}");
+        let share = 383_867 * 4096 / 1000 / 2;
+        assert!(cap.window.get().abs_diff(share) <= 1, "{cap:?} {share}");
+    }
+    let text = advice.text(false, 80);
+    assert!(text.contains("net.ipv4.tcp_mem on this host limits each of"), "{text}");
+    assert!(
+        !text.contains("gain") && !text.contains("tcp_rmem=") && !text.contains("\nset "),
+        "{text}"
+    );
+    // A larger tcp_mem is enough for 20: smaller buffers are then the limit, and each connection gains.
+    let few = advise(&HostQuestion { connections: 20, ..q }).unwrap().text(false, 80);
+    let few = few.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(few.contains("for each connection, if nothing else limits the flow"), "{few}");
+}
+
 #[test]
 fn law_memory_is_counted_for_all_connections_that_fill_the_path() {
     // 125 GB, 120.7 GB of them payload, in windows of at most 65,535 x 2^14 B: 113 connections of 125e9 / 113 x 1448 / 1500 B.

@@ -5,6 +5,21 @@ use sweetspot_units::Bytes;
 use super::PathTarget;
 use crate::host::{Finding, PathEnd, Snapshot};
 
+/// The memory that all connections need for the window to reach, and that up to which the kernel shrinks no buffer, if that is less.
+pub(in crate::host) fn lacking(host: &Snapshot, target: &PathTarget) -> Option<[Bytes; 2]> {
+    let [_, pressure, _] = host.sysctls.triple("net.ipv4.tcp_mem")?;
+    let each = host.kernel?.era().memory_for(target.window, None);
+    let all = Bytes::new(each.get().saturating_mul(target.connections));
+    let pressure = Bytes::new(host.page?.get().saturating_mul(pressure));
+    (all > pressure).then_some([all, pressure])
+}
+
+/// Whether no setting helps: the windows together take more than half of the host's memory.
+pub(super) fn is_exceeded(host: &Snapshot, target: &PathTarget) -> bool {
+    let all = lacking(host, target).map(|[all, _]| all);
+    all.zip(host.memory).is_some_and(|(all, memory)| all > Bytes::new(memory.get() / 2))
+}
+
 pub(super) fn check(
     host: &Snapshot,
     end: PathEnd,
@@ -31,13 +46,8 @@ pub(super) fn check(
         found.push(Finding::sysctl(end, "net.ipv4.tcp_mem", now, wanted, why));
         return;
     }
-    let (Some(target), Some(kernel)) = (target, host.kernel) else { return };
-    let each = kernel.era().memory_for(target.window, None);
-    let all = Bytes::new(each.get().saturating_mul(target.connections));
-    let pressure = Bytes::new(page.get().saturating_mul(mem[1]));
-    if all <= pressure {
-        return;
-    }
+    let Some(target) = target else { return };
+    let Some([all, pressure]) = lacking(host, target) else { return };
     let share = target.rate().scaled(pressure.as_f64() / all.as_f64());
     let wanted = all.get().div_ceil(page.get());
     let (who, need) = match target.connections {
@@ -48,7 +58,7 @@ pub(super) fn check(
         "{who} with a window of {} {need} up to {all}; above {pressure} the kernel shrinks buffers",
         target.window
     );
-    if all > Bytes::new(memory.get() / 2) {
+    if is_exceeded(host, target) {
         let why = format!("{why}. That is more than half of the host's {memory}: use fewer");
         let what = "net.ipv4.tcp_mem".to_owned();
         found.push(Finding {
@@ -57,7 +67,7 @@ pub(super) fn check(
             why,
             now,
             wanted: "fewer connections, or more memory".to_owned(),
-            gain: Some(target.rate().saturating_sub(share)),
+            gain: None,
             cost: None,
             command: "# no setting helps: the windows together exceed the memory".to_owned(),
         });

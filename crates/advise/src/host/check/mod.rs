@@ -2,7 +2,7 @@
 
 mod buffers;
 mod device;
-mod memory;
+pub(super) mod memory;
 mod options;
 mod programs;
 
@@ -73,7 +73,8 @@ impl PathTarget {
 /// All findings about `host`. Buffers can only be judged with a `target`.
 pub(super) fn all(host: &Snapshot, end: PathEnd, target: Option<&PathTarget>) -> Vec<Finding> {
     let mut found = Vec::new();
-    if let Some(target) = target {
+    // Larger buffers do not help connections whose windows exceed the memory.
+    if let Some(target) = target.filter(|target| !memory::is_exceeded(host, target)) {
         buffers::check(host, end, target, &mut found);
     }
     options::check(host, end, target, &mut found);

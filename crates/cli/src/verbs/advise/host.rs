@@ -22,17 +22,18 @@ Examples:
   sweetspot advise host --rate 10Gbit/s --rtt 80ms
   sweetspot advise host --rate 1Gbit/s --rtt 40ms --write 90-sweetspot.conf")]
 pub struct AdviseHostArguments {
-    /// Capacity of the path
+    /// Capacity of the path; needs --rtt. Without both, the advice leaves out socket buffers, which depend on the path, and checks TCP
+    /// options, tcp_mem, listening sockets and the device
     #[arg(long, allow_hyphen_values = true, value_name = "10Gbit/s", requires = "rtt")]
     rate: Option<Rate>,
-    /// Round-trip time of the path
+    /// Round-trip time of the path; needs --rate
     #[arg(long, allow_hyphen_values = true, value_name = "80ms", requires = "rate")]
     rtt: Option<Duration>,
     /// Address or name of the other host. The path MTU to it is then read from this kernel's cache; nothing
     /// is sent
     #[arg(long, value_name = "HOST", value_parser = ends::host, value_hint = clap::ValueHint::Hostname)]
     peer: Option<IpAddr>,
-    /// Path MTU, if known. The advice counts with the smallest of this, the MTU of this host's device, and --peer-mtu
+    /// Path MTU, if known. The advice uses the smallest of this, the MTU of this host's device, and --peer-mtu
     #[arg(long, value_name = "1500B", value_parser = super::bytes, conflicts_with = "peer")]
     path_mtu: Option<Bytes>,
     /// MTU of the other host's device
@@ -42,7 +43,7 @@ pub struct AdviseHostArguments {
     #[arg(long, value_name = "256KiB", value_parser = super::bytes)]
     rcvbuf: Option<Bytes>,
     /// Number of simultaneous connections, for the cost in memory; each gets a window that fills the path. If that takes several
-    /// connections, at least that many count
+    /// connections, at least that many are assumed
     #[arg(long, value_name = "N", default_value_t = 1)]
     connections: u64,
     /// Output of `sysctl -a` on the other host
