@@ -205,6 +205,15 @@ impl BufferChoice {
         if favour == Favour::Throughput { bulk } else { short }
     }
 
+    /// The bytes of the whole packets that are printed; a device's own buffer as it was given.
+    pub(super) fn whole_bytes(&self) -> Bytes {
+        let packets = libm::round(self.buffer.get()).max(1.0);
+        match self.rule {
+            Rule::Available => self.bytes,
+            _ => self.bytes.scaled(packets / self.buffer.get()),
+        }
+    }
+
     /// The delay of a full buffer to three digits, as the table prints it.
     pub(super) fn full_delay(&self) -> Duration {
         Duration::from_secs_f64(three_digits(self.worst_delay.as_secs_f64()))

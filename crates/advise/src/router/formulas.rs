@@ -13,6 +13,7 @@ use sweetspot_units::{Rate, Significant};
 
 const PAPER: &str = "Prasad, Dovrolis, Thottan";
 const MANUAL: &str = "sweetspot-advise-router(1)";
+const REGRESSION: &str = "Sweetspot's simulations of 240 links drawn at random";
 
 /// The formulas for `buffer`.
 pub(super) fn formulas(
@@ -62,7 +63,8 @@ fn predicted(model: &LinkModel, bdp: Packets) -> Formula {
     let gamma = model.ratio.gamma();
     Formula {
         what: "loss and delay",
-        rule: "regression of a, b and f over simulated links",
+        rule: "regression of a, b and f over simulated links; mean delay f B / C. If flows with this loss and delay could not use as \
+               much of the link as in the simulations, the table reduces both in proportion",
         numbers: format!(
             "Gamma {gamma:.3}, tail index {}, load {}, {:.4} flows per packet of C T_o, C T_o {bdp}, {:.1} \
              packets per transfer: a = {:.4}, b = {:.4}, f = {:.3}",
@@ -74,7 +76,7 @@ fn predicted(model: &LinkModel, bdp: Packets) -> Formula {
             model.prediction.power_law.b(),
             model.prediction.delay_slope
         ),
-        source: MANUAL,
+        source: REGRESSION,
     }
 }
 
@@ -104,7 +106,7 @@ fn best_buffer(r: &Router, bdp: Packets, buffer: Packets) -> Formula {
             format!("{b} / ({f} x {:.3}) x {bdp}", 2.0 - r.loss.b()),
         ),
         (Form::PowerLaw, Favoured::Short(s)) => (
-            "a b M C T_o B^-(1+b) = a M f (1-b) B^-b + f D, eq. (13)",
+            "a b M C T_o B^-(1+b) = a M f (1-b) B^-b + f D for M packets in D round trips of slow start, eq. (13)",
             format!(
                 "a = {a}, b = {b}, f = {f}, M = {}, D = {}, C T_o = {bdp}",
                 s.segments(),
@@ -116,7 +118,7 @@ fn best_buffer(r: &Router, bdp: Packets, buffer: Packets) -> Formula {
             format!("{b} x {bdp} against 2 x {f}"),
         ),
         (Form::Exponential, Favoured::Short(s)) => (
-            "f D / (v M) + (a f - a b C T_o) e^-bB = a b f B e^-bB, eq. (18)",
+            "f D / (v M) + (a f - a b C T_o) e^-bB = a b f B e^-bB for M packets in D round trips of slow start, eq. (18)",
             format!("a = {a}, b = {b}, f = {f}, M = {}, D = {}", s.segments(), s.slow_start_rtts()),
         ),
     };

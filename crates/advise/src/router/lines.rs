@@ -227,5 +227,5 @@ impl RouterAdvice {
 /// A buffer in packets and in bytes.
 fn size(choice: &BufferChoice) -> String {
     let unit = if choice.buffer.get() == 1.0 { "packet" } else { "packets" };
-    format!("{:.0} {unit} ({})", choice.buffer.get(), choice.bytes)
+    format!("{:.0} {unit} ({})", choice.buffer.get(), choice.whole_bytes())
 }

@@ -7,7 +7,7 @@ use sweetspot_units::{Duration, Percent, Significant};
 use super::mix::ASSUMED_LOSS;
 use super::plan::bursts;
 use super::table::printed;
-use super::{Basis, BufferChoice, Favour, Mix, RouterAdvice};
+use super::{Basis, BufferChoice, Favour, Mix, RouterAdvice, Rule};
 use crate::formula::explained;
 use crate::text::{list, three_digits, two_digits, wrap};
 
@@ -118,10 +118,17 @@ impl RouterAdvice {
         let rows = self.rows();
         let rows = rows.iter().filter_map(|row| Some((row, row.rate(favour)?)));
         let (best, rate) = rows.max_by_key(|(_, rate)| *rate)?;
+        let with = match self.of_rule(Rule::BandwidthDelay) {
+            // The formula's loss, not the table's, decides up to C T.
+            Some(rule) if self.source().is_none() && best.buffer > rule.buffer => {
+                "Beyond C x T, the table has less loss than the formula that gives the buffer: with"
+            }
+            _ => "With",
+        };
         Some(match printed(rate, best.source) > printed(own, self.recommended.source) {
             false => format!("No other buffer in the table makes {whom} faster."),
             true => format!(
-                "With {:.0} packets {whom} would have {rate} instead of {own}, and a full buffer would delay all traffic by {}.",
+                "{with} {:.0} packets {whom} would have {rate} instead of {own}, but a full buffer would delay all traffic by {}.",
                 best.buffer.get(),
                 best.full_delay()
             ),

@@ -166,7 +166,7 @@ fn cells(choices: &[BufferChoice]) -> String {
         row([
             &c.rule.name(),
             &format!("{:.0}", c.buffer.get()),
-            &c.bytes,
+            &c.whole_bytes(),
             &ms(c.worst_delay),
             &c.mean_delay.map_or("-".to_owned(), |d| match d > c.worst_delay.scaled(RARE_LOSS) {
                 true => ms(Duration::from_secs_f64(digits(d.as_secs_f64()))),

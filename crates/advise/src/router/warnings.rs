@@ -141,7 +141,7 @@ impl RouterAdvice {
         let fuller = rows.iter().filter(|row| is_full && serves_short && no_worse(row));
         let fuller = fuller.min_by(|one, other| one.buffer.get().total_cmp(&other.buffer.get()))?;
         Some(format!(
-            "Warning: this buffer leaves {:.0} % of the link idle. With {:.0} packets short transfers are as fast, but for chance, and \
+            "Warning: this buffer leaves {:.0} % of the link idle. With {:.0} packets short transfers are not significantly slower, and \
              {:.0} % are idle.",
             (1.0 - used) * 100.0,
             fuller.buffer.get(),

@@ -116,3 +116,27 @@ fn a_cost_to_bulk_transfers_that_may_be_chance_is_not_named() {
     let large = words(8000).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(large.contains("bulk transfers fall from 8 to 5.7"), "{large}");
 }
+
+/// A narrow terminal folds lines that touch a table as its rows.
+#[test]
+fn an_empty_line_parts_the_table_from_its_legend() {
+    let text = advise(&question("10Gbit/s")).unwrap().text(false, 60);
+    let (table, _) = text.split_once("\n  full, mean ").unwrap();
+    assert!(table.ends_with('\n'), "{text}");
+}
+
+/// 250 / sqrt(20) packets are 55.9; the device's own buffer is as it was given.
+#[test]
+fn rules_print_the_bytes_of_whole_packets() {
+    let q = RouterQuestion {
+        rate: "50Mbit/s".parse().unwrap(),
+        flows: Some(20),
+        available: Some(Bytes::new(100_000)),
+        ..question("500Mbit/s")
+    };
+    let text = advise(&q).unwrap().text(false, 80);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for cells in ["BDP/sqrt(n) 56 84 kB", "available 67 100 kB"] {
+        assert!(text.contains(cells), "{cells}: {text}");
+    }
+}
