@@ -196,7 +196,10 @@ impl WindowAdvice {
                 "twice the window overflows the buffer; no closed form gives its rate".to_owned()
             }
             (Some(twice), None) => {
-                format!("twice the window gives {twice} with {}", self.question.congestion)
+                // The sawtooth of single losses; bursts of losses cost more.
+                let is_beyond = double.window > Some(self.sweet_spot.high);
+                let at_most = if is_beyond { "at most " } else { "" };
+                format!("twice the window gives {at_most}{twice} with {}", self.question.congestion)
             }
             (Some(twice), Some(_)) => format!("twice the window gives {twice}"),
         }

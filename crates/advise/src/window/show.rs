@@ -49,7 +49,8 @@ impl WindowAdvice {
         let mut rows = vec![row([&"window", &"definition", &"payload, bytes", &"expected rate"])];
         let mut add = |c: &WindowChoice| {
             let bytes = c.window.map_or("not known".to_owned(), |w| w.get().to_string());
-            rows.push(row([&c.name, &c.rule, &bytes, &rate(c.rate)]));
+            let expected = if c.window.is_some() { rate(c.rate) } else { "-".to_owned() };
+            rows.push(row([&c.name, &c.rule, &bytes, &expected]));
         };
         let by = match self.simulated {
             None => {
@@ -198,12 +199,15 @@ impl WindowAdvice {
 /// The definitions of the six bandwidth-delay products.
 fn products_in_words(width: usize) -> String {
     let products = [
-        ("bdp1", "capacity times the RTT without queues."),
-        ("bdp2", "capacity times the RTT before the transfer, with the queues of cross traffic."),
-        ("bdp3", "available bandwidth times the RTT without queues."),
-        ("bdp4", "available bandwidth times the RTT before the transfer."),
-        ("bdp5", "the rate of an unlimited window (BTC) times its mean RTT."),
-        ("bdp6", "more than path and buffer hold, so that congestion control alone decides."),
+        ("bdp1", "capacity C times T_m, the RTT without queues."),
+        ("bdp2", "C times T_e, the RTT before the transfer, with the queues of cross traffic."),
+        ("bdp3", "A, the available bandwidth, times T_m."),
+        ("bdp4", "A times T_e."),
+        ("bdp5", "BTC, the rate of an unlimited window, times T_a, its mean RTT."),
+        (
+            "bdp6",
+            "more than path and buffer hold, so that W_c, the congestion window, decides alone.",
+        ),
     ];
     products.map(|(name, words)| wrap(&format!("  {name}: {words}"), width, 4)).concat()
 }

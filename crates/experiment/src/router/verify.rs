@@ -43,7 +43,7 @@ struct Plan {
     /// Packets that all runs together may send.
     packets: f64,
     buffers: usize,
-    /// Seconds measured if the work allows; more if transfers last so long.
+    /// Seconds measured if the work allows; more for long transfers.
     seconds: u64,
     seeds: u64,
 }

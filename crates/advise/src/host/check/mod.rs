@@ -73,7 +73,7 @@ impl PathTarget {
 /// All findings about `host`. Buffers can only be judged with a `target`.
 pub(super) fn all(host: &Snapshot, end: PathEnd, target: Option<&PathTarget>) -> Vec<Finding> {
     let mut found = Vec::new();
-    // Larger buffers do not help connections whose windows exceed the memory.
+    // If the windows exceed the memory, larger buffers do not help.
     if let Some(target) = target.filter(|target| !memory::is_exceeded(host, target)) {
         buffers::check(host, end, target, &mut found);
     }
