@@ -66,7 +66,7 @@ pub struct AdviseWindowArguments {
     #[arg(long, value_name = "6.18")]
     kernel: Option<Kernel>,
     /// Whether to simulate windows if no closed form gives the best one (cross traffic or loss, and a known buffer) [default: sim
-    /// up to 300 million packets, about a minute on two cores]
+    /// up to 400 million packets, about a minute on two cores]
     #[arg(long, value_name = "sim|none")]
     verify: Option<Verify>,
     #[command(flatten)]
@@ -75,9 +75,9 @@ pub struct AdviseWindowArguments {
     output: OutputOptions,
 }
 
-/// The largest simulation without --verify: half a minute at 10 million packets a second on one core (docs/results/speed.md).
+/// The largest simulation without --verify: 40 s at 10 million packets a second on one core (docs/results/speed.md).
 /// Packets, not time, so that every machine gives the same answer.
-const MAX_UNASKED_PACKETS: f64 = 300e6;
+const MAX_UNASKED_PACKETS: f64 = 400e6;
 
 pub fn run(a: AdviseWindowArguments) -> Ending {
     let path = a.path.as_deref().map(|path| read_path(path, a.direction)).transpose()?;
