@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use sweetspot_advise::router::{Mix, Parameters, RouterQuestion};
 use sweetspot_advise::window::WindowQuestion;
 use sweetspot_diagnose::report::read as read_capture;
-use sweetspot_experiment::window::{SEEDS, try_windows};
+use sweetspot_experiment::window::{seeds, try_windows};
 use sweetspot_experiment::{SearchBounds, Spread, Workers, find_mft};
 use sweetspot_report::{ResultFile, Theme, read_file, report_page, sheets, svg_file};
 use sweetspot_sim::Simulator;
@@ -76,7 +76,8 @@ pub fn advise_window(
     let mut advice = sweetspot_advise::window::advise(&question).map_err(bad)?;
     if let Some(windows) = advice.windows_to_try().filter(|_| simulate) {
         let workers = Workers::new(workers);
-        let tried = py.detach(|| try_windows(&Simulator, &question, &windows, SEEDS, workers));
+        let seeds = seeds(&question, windows.len());
+        let tried = py.detach(|| try_windows(&Simulator, &question, &windows, seeds, workers));
         let tried = tried.map_err(|error| EngineError::new_err(error.to_string()))?;
         advice = advice.decided_by(tried).map_err(bad)?;
     }
