@@ -10,6 +10,7 @@ use crate::limits::OFTEN;
 use crate::live::QUEUE;
 use crate::path::{PathEstimate, loses_elsewhere};
 use crate::remarks::{beside, remarks};
+use crate::unscaled::{filled_window, has_room, min_windows, varies};
 use crate::{Class, Evidence, Facts, Failure, Flow, Limits, Reader, Seen, Stall};
 
 /// The share of the capacity at which a path counts as full.
@@ -85,8 +86,11 @@ pub fn judge(connection: &Connection, side: usize) -> (Limits, Evidence, Classif
         );
     }
     // The reason for the larger part of the time that is unknown.
-    if whole.may_fill && held(Hold::Flat) > held(Hold::Unseen) {
-        evidence.unknown_because = evidence.unknown_because.or(UNSCALED);
+    if whole.may_fill && stream.accounts().held(&PAUSES).max(held(Hold::Flat)) > held(Hold::Unseen)
+    {
+        let paused = stream.accounts().held(&PAUSES) > held(Hold::Flat);
+        let because = if paused { UNSCALED_PAUSES } else { UNSCALED };
+        evidence.unknown_because = evidence.unknown_because.or(because);
     }
     if held(Hold::Unseen) > Duration::ZERO && stream.counts().unseen > 0 {
         evidence.unknown_because = evidence.unknown_because.or(MISSING);
@@ -116,6 +120,15 @@ const MISSING: Option<&str> = Some(
 /// Why a flight that does not grow says nothing.
 const UNSCALED: Option<&str> = Some(
     "the handshake is not in the capture, and without the scale of its windows they may be full or not",
+);
+
+/// Pauses of the sender.
+const PAUSES: [Hold; 3] = [Hold::Idle, Hold::IdleOrFull, Hold::Pausing];
+
+/// Why they say nothing.
+const UNSCALED_PAUSES: Option<&str> = Some(
+    "it is the sending application or the receiver's window; which of them, the scale of its windows in \
+     the handshake would tell, and that is not in the capture",
 );
 
 /// The path's capacity as trains of acknowledgements show it. A capacity below the mean delivery rate spans pauses and shows
@@ -148,6 +161,8 @@ struct Whole {
     small: bool,
     /// Whether flights may or may not fill the window, as its scale is unknown.
     may_fill: bool,
+    /// The same with a window that varies, so that the flights may grow with it.
+    may_vary: bool,
     /// Whether it and other connections fill the path together, so that its own rate shows no capacity.
     shares_full_path: bool,
 }
@@ -159,6 +174,7 @@ impl Whole {
         let filled = filled_window(stream);
         // The least of Linux holds two packets (SOCK_MIN_SNDBUF).
         let small = stream.flight().is_some_and(|flight| flight < Bytes::new(2 * stream.mss()));
+        let may_fill = !window_known && filled.is_none() && !small && !has_room(stream);
         Whole {
             capacity: evidence.capacity,
             begins_midway: false,
@@ -172,50 +188,11 @@ impl Whole {
             paced: evidence.paced,
             filled,
             small,
-            may_fill: !window_known && filled.is_none() && !small && !has_room(stream),
+            may_fill,
+            may_vary: may_fill && min_windows(stream).is_some_and(varies),
             shares_full_path: false,
         }
     }
-}
-
-/// The window that flights stand still at, if the handshake is missing: nobody sends beyond the window,
-/// so that its scale is one at which the largest flight fits, and at the least of these the flight
-/// fills a window that hardly changes. A flight held by anything else would seldom end there.
-fn filled_window(stream: &Stream) -> Option<Bytes> {
-    const CONSTANT: f64 = 1.05;
-    let (low, high) = min_windows(stream)?;
-    let (flight, largest) = (stream.flight()?.get(), stream.largest_flight().get());
-    if low == 0 || high as f64 > low as f64 * CONSTANT || flight < 4 * stream.mss() {
-        return None;
-    }
-    // A full window has no room for another segment at one time at least, and for two or a sixteenth in most rounds.
-    let spare = (2 * stream.mss()).max(high / 16);
-    let full = high.saturating_sub(largest) < stream.mss() && flight + spare >= high;
-    full.then(|| Bytes::new(high.max(flight)))
-}
-
-/// Whether the window had room for another segment all the time though its scale is unknown: at the least scale that
-/// the largest flight allows, and so at any other.
-fn has_room(stream: &Stream) -> bool {
-    let largest = stream.largest_flight().get();
-    min_windows(stream).is_some_and(|(low, _)| low > largest + 2 * stream.mss())
-}
-
-/// The windows that a tenth, and nine tenths, of all did not exceed, at the least scale at which the largest flight
-/// fits, where the handshake is missing.
-fn min_windows(stream: &Stream) -> Option<(u64, u64)> {
-    const LARGEST_SCALE: u32 = 14;
-    // Flights seen from afar are too large by the data that is about to be acknowledged.
-    const BLUR: f64 = 1.05;
-    let windows = &stream.counts().windows;
-    let vantage = stream.round_trips().vantage();
-    if stream.counts().window_known || stream.is_blind() || vantage == Vantage::Unknown {
-        return None;
-    }
-    let (low, high) = (windows.quantile(0.1)?, windows.quantile(0.9)?);
-    let (most, flight) = (windows.largest()?, stream.largest_flight().get() as f64);
-    let scale = (0..=LARGEST_SCALE).find(|scale| (most << scale) as f64 * BLUR >= flight)?;
-    Some((low << scale, high << scale))
 }
 
 /// Whether data arrive with the spacing of a link, a shaper or a pacing sender: each segment at the same distance behind the
@@ -254,7 +231,11 @@ fn class(account: &Account, whole: &Whole) -> Class {
         Hold::Pausing | Hold::Growing | Hold::Flat if whole.evenly && reaches(FULL) => {
             Class::Bandwidth
         }
-        Hold::Idle | Hold::Pausing | Hold::Growing | Hold::Flat if whole.paced => Class::Bandwidth,
+        Hold::Idle | Hold::IdleOrFull | Hold::Pausing | Hold::Growing | Hold::Flat
+            if whole.paced =>
+        {
+            Class::Bandwidth
+        }
         // A slow bottleneck sets segments apart as pauses do, but behind a queue.
         Hold::Pausing if full && whole.trains_tell => Class::Bandwidth,
         // Seen from afar, a sender that waits for acknowledgements and one that has nothing to send
@@ -263,7 +244,10 @@ fn class(account: &Account, whole: &Whole) -> Class {
         Hold::Pausing | Hold::Doubling | Hold::Growing | Hold::Flat if whole.blind => {
             Class::Unknown
         }
-        Hold::Idle | Hold::Pausing => Class::Application,
+        // Segments that a pacing sender sets apart pause, too, and an end of the window may cut one short.
+        Hold::IdleOrFull | Hold::Pausing if whole.may_fill => Class::Unknown,
+        Hold::Idle if whole.may_vary => Class::Unknown,
+        Hold::Idle | Hold::IdleOrFull | Hold::Pausing => Class::Application,
         Hold::Waiting => Class::WaitingForPeer,
         Hold::Granted if full => Class::Bandwidth,
         Hold::Granted => Class::WaitingForPeer,
@@ -272,6 +256,7 @@ fn class(account: &Account, whole: &Whole) -> Class {
         Hold::WindowShut => Class::ReceiverApplication,
         Hold::WindowFull if full => Class::Bandwidth,
         Hold::WindowFull => Class::ReceiverWindow,
+        Hold::Doubling | Hold::Growing if whole.may_vary && !has_grown => Class::Unknown,
         Hold::Doubling if has_grown => Class::Bandwidth,
         Hold::Doubling => Class::Opportunity,
         Hold::AfterLoss | Hold::TakenBack if full || reaches(QUITE_FULL) => Class::Bandwidth,
@@ -470,7 +455,7 @@ fn flow(connection: &Connection, side: usize) -> Flow {
 /// Whether data was in flight all the time, so that a queue may have stood all the time. The path seems empty in front of
 /// the first acknowledgement, too.
 fn is_never_empty(stream: &Stream) -> bool {
-    let empty = [Hold::Idle, Hold::Unseen, Hold::Waiting, Hold::Quiet];
+    let empty = [Hold::Idle, Hold::IdleOrFull, Hold::Unseen, Hold::Waiting, Hold::Quiet];
     let round_trip = stream.round_trips().min().unwrap_or_default();
     stream.accounts().held(&empty) < round_trip
 }

@@ -44,6 +44,7 @@ pub mod recorded;
 mod remarks;
 pub mod report;
 mod shared;
+mod unscaled;
 mod verdict;
 mod words;
 

@@ -53,9 +53,9 @@ fn retransmitted(segments: u64) -> String {
 fn options(connection: &Connection) -> Vec<String> {
     let offers = connection.handshake.offers;
     let [Some(opener), Some(opened)] = offers else {
-        return vec![
-            "the handshake is not in the capture: whether windows are scaled is unknown".to_owned(),
-        ];
+        let unknown = "the handshake is not in the capture: whether windows are scaled is unknown";
+        let is_known = connection.handshake.reported.is_some();
+        return (!is_known).then(|| unknown.to_owned()).into_iter().collect();
     };
     if opener.cut || opened.cut {
         return vec!["options of the handshake were cut off (tcpdump -s 96)".to_owned()];

@@ -1,6 +1,7 @@
 //! The report on a whole capture, or on a host's connections, in constant memory.
 
 use std::io::Read;
+use std::net::SocketAddr;
 
 use serde::Serialize;
 use sweetspot_trace::file::{CaptureError, Pieces, Record};
@@ -116,6 +117,11 @@ impl Reading {
         {
             keep(&mut self.kept, &mut self.left_out, self.max, &ended);
         }
+    }
+
+    /// The window scales that the ends of an open connection advertised before the capture began, as its kernel reports them.
+    pub fn know_scales(&mut self, ends: [SocketAddr; 2], scales: [u8; 2]) {
+        self.table.know_scales(ends, scales);
     }
 
     /// Packets taken so far.

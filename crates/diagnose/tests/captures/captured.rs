@@ -20,6 +20,11 @@ impl Captured {
         assert!(self.table.take(&Segment { time, ..segment }).is_none());
     }
 
+    /// The window scales of the sender and the receiver, which a kernel reported.
+    pub fn know_scales(&mut self, scales: [u8; 2]) {
+        self.table.know_scales([sent().source, sent().destination], scales);
+    }
+
     /// The diagnosis of the sender's data.
     pub fn flow(mut self) -> Flow {
         let flows = capture::flows(&self.table.drain().unwrap());

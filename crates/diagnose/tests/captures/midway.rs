@@ -97,3 +97,47 @@ fn a_flight_that_fills_a_window_of_unknown_scale_is_held_by_it() {
     assert_eq!(full.class, Class::ReceiverWindow, "{}", full.words);
     assert_ne!(free.class, Class::ReceiverWindow, "{}", free.words);
 }
+
+/// A receiver whose program reads 14 segments each 50 ms, and a sender that paces them, joined in mid-connection. The window
+/// field of 160, at a scale of 7, takes 14 segments and no other; the data that lies unread closes it.
+fn slow_reader(mut captured: Captured) -> Flow {
+    const EACH: u32 = 14;
+    for cycle in 0..100 {
+        let (begun, first) = (u64::from(cycle) * 50_000, 1 + cycle * EACH * MSS);
+        let take = |us: u64, segment: Segment| (begun + us, segment);
+        let window = |segments: u32| (160 - (segments * MSS).div_ceil(128)) as u16;
+        let mut packets = vec![take(0, Segment { window: 160, ..back(first, 1) })];
+        for n in 0..EACH {
+            let sent_at = ANSWER + u64::from(n / 2) * 2000 + u64::from(n % 2);
+            packets.push(take(sent_at, Segment { seq: first + n * MSS, payload: MSS, ..sent() }));
+            if n % 2 == 1 {
+                let ack = Segment { window: window(n + 1), ..back(first + (n + 1) * MSS, 1) };
+                packets.push(take(sent_at + 10_000, ack));
+            }
+        }
+        packets.sort_by_key(|(us, _)| *us);
+        for (us, segment) in packets {
+            captured.take(us, Segment { options: clock(us), ..segment });
+        }
+    }
+    captured.flow()
+}
+
+#[test]
+fn a_pause_behind_a_window_of_unknown_scale_is_not_blamed_on_the_sender() {
+    let verdict = slow_reader(Captured::default()).verdict;
+    assert_eq!(verdict.class, Class::Unknown, "{}", verdict.words);
+    assert!(
+        verdict.words.contains("the sending application or the receiver's window"),
+        "{verdict:?}"
+    );
+}
+
+#[test]
+fn scales_that_a_kernel_reports_show_the_reader_as_the_limit() {
+    let mut captured = Captured::default();
+    captured.know_scales([7, 7]);
+    let flow = slow_reader(captured);
+    assert_eq!(flow.verdict.class, Class::ReceiverApplication, "{}", flow.verdict.words);
+    assert!(flow.remarks.iter().all(|remark| !remark.contains("scaled")), "{:?}", flow.remarks);
+}

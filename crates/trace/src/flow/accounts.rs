@@ -13,6 +13,8 @@ pub enum Hold {
     /// Everything was acknowledged and the window open, yet nothing was sent, though it was this
     /// side's turn.
     Idle,
+    /// The same behind a full segment, in a window of unknown scale: it may have been full.
+    IdleOrFull,
     /// No packet passed, and the sender's limit is unknown, because its distance is.
     Unseen,
     /// Nothing was under way, and it was the other side's turn to send.

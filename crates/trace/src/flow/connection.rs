@@ -88,6 +88,12 @@ impl Connection {
         }
     }
 
+    /// The window scales of the hosts at `ends`, as a kernel reported them: the handshake was before the capture.
+    pub(super) fn know_scales(&mut self, scales: [u8; 2]) {
+        self.handshake.reported = Some(scales);
+        self.streams.iter_mut().for_each(Stream::know_window);
+    }
+
     /// Whether `segment` begins another connection between the same ends.
     pub fn is_followed_by(&self, segment: &Segment) -> bool {
         let closed = self.ending != Ending::Open || self.finished == [true; 2];

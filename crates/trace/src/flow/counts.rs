@@ -44,7 +44,7 @@ pub struct Counts {
     pub last_data: Option<Time>,
     /// When an acknowledgement last passed.
     pub last_ack: Option<Time>,
-    /// Whether the receiver's window can be known: its scale is in the handshake.
+    /// Whether the receiver's window can be known: its scale is in the handshake, or a kernel reported it.
     pub window_known: bool,
     /// Whether the round trip of the handshake was longer than the data's can have been.
     pub handshake_was_slow: bool,

@@ -40,6 +40,8 @@ pub struct Handshake {
     pub to_opened: Option<Duration>,
     /// From SYN/ACK to ACK: to the opening side and back.
     pub to_opener: Option<Duration>,
+    /// The window scales of client and server as a kernel reported them, for a handshake before the capture.
+    pub reported: Option<[u8; 2]>,
 }
 
 impl Handshake {
@@ -85,6 +87,9 @@ impl Handshake {
     /// By how many bits windows of `side` are shifted, where that is known.
     pub fn scale(&self, side: usize) -> Option<u8> {
         let [opener, opened] = self.offers;
+        if let (None, None, Some(reported)) = (opener, opened, self.reported) {
+            return Some(reported[side]);
+        }
         let offers = [opener?, opened?];
         // RFC 7323 §2.2: only if both sent the option.
         match offers.map(|offer| offer.scale) {

@@ -21,6 +21,8 @@ pub struct Table {
     oldest: usize,
     capacity: usize,
     evicted: u64,
+    /// The window scales of connections that were open before the capture: the smaller end's first.
+    scales: HashMap<Key, [u8; 2]>,
 }
 
 /// Both ends, the smaller first: the same for both directions.
@@ -51,7 +53,15 @@ impl Table {
             oldest: NONE,
             capacity: capacity.max(1),
             evicted: 0,
+            scales: HashMap::new(),
         }
+    }
+
+    /// The window scales that each end of an open connection advertised before the capture began, as its kernel reports them.
+    pub fn know_scales(&mut self, ends: [SocketAddr; 2], scales: [u8; 2]) {
+        let [a, b] = ends;
+        let scales = if a <= b { scales } else { [scales[1], scales[0]] };
+        self.scales.insert(ordered(a, b), scales);
     }
 
     /// Takes a segment. A connection that this ends, because another begins between the same
@@ -85,7 +95,8 @@ impl Table {
             }
         };
         let connection = &mut self.slots[slot].connection;
-        connection.get_or_insert_with(|| Connection::new(segment)).take(segment);
+        let scales = self.scales.get(&key).filter(|_| !segment.flags.syn);
+        connection.get_or_insert_with(|| begin(segment, scales)).take(segment);
         if let Some(ended) = &mut ended {
             ended.end();
         }
@@ -168,6 +179,63 @@ impl Table {
 }
 
 fn key(segment: &Segment) -> Key {
-    let (a, b) = (segment.source, segment.destination);
+    ordered(segment.source, segment.destination)
+}
+
+fn ordered(a: SocketAddr, b: SocketAddr) -> Key {
     if a <= b { (a, b) } else { (b, a) }
+}
+
+/// The connection that `segment` is the first of; `scales` are its ends' window scales, the smaller end's first, if they are known.
+fn begin(segment: &Segment, scales: Option<&[u8; 2]>) -> Connection {
+    let mut connection = Connection::new(segment);
+    if let Some(&[smaller, larger]) = scales {
+        let in_order = connection.ends[0] <= connection.ends[1];
+        connection.know_scales(if in_order { [smaller, larger] } else { [larger, smaller] });
+    }
+    connection
+}
+
+#[cfg(test)]
+mod tests {
+    use sweetspot_units::Time;
+
+    use super::*;
+    use crate::packet::{Flags, Options};
+
+    fn segment(from: usize, flags: Flags) -> Segment {
+        // The sender's address is the larger one.
+        let ends = [9, 2].map(|n| SocketAddr::from(([192, 0, 2, n], 5000)));
+        Segment {
+            time: Time::ZERO,
+            source: ends[from],
+            destination: ends[1 - from],
+            seq: 1,
+            ack: 1,
+            flags,
+            window: 100,
+            payload: 0,
+            header: 20,
+            options: Options::default(),
+            id: None,
+            ttl: 64,
+        }
+    }
+
+    #[test]
+    fn reported_scales_belong_to_their_ends_and_not_to_a_later_connection() {
+        let ack = Flags { ack: true, ..Flags::default() };
+        let syn = Flags { syn: true, ..Flags::default() };
+        for (first, flags, scales) in
+            [(0, ack, [Some(9), Some(2)]), (1, ack, [Some(2), Some(9)]), (0, syn, [None, None])]
+        {
+            let mut table = Table::default();
+            let first = segment(first, flags);
+            let ends = [segment(0, ack).source, segment(1, ack).source];
+            table.know_scales(ends, [9, 2]);
+            table.take(&first);
+            let found = table.iter().next().map(|c| [0, 1].map(|side| c.handshake.scale(side)));
+            assert_eq!(found, Some(scales), "{first:?}");
+        }
+    }
 }

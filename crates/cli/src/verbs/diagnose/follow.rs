@@ -10,10 +10,11 @@ use sweetspot_diagnose::following::{Following, RecentFlow};
 use sweetspot_diagnose::report::Reading;
 use sweetspot_diagnose::{counted, percent};
 use sweetspot_linux::clock;
+use sweetspot_linux::diag::Detail;
 use sweetspot_linux::namespace::NetworkNamespace;
 use sweetspot_system::Interruption;
 use sweetspot_units::{Duration, Time};
-use sweetspot_watch::MEASURING;
+use sweetspot_watch::{MEASURING, NamespaceConnections};
 
 use super::followed::{Followed, PATIENCE};
 use super::{DiagnoseArguments, show};
@@ -42,11 +43,27 @@ fn enter(name: &str) -> Result<(), String> {
     })
 }
 
+/// Asks the kernel for the window scales of the connections that are open already: their handshakes will not be seen. Without them,
+/// the diagnosis says that they are unknown.
+fn know_scales(reading: &mut Reading) {
+    let detail = Detail { info: true, ..Detail::NONE };
+    let connections = NamespaceConnections::own().and_then(|mut own| own.read(detail));
+    for connection in connections.unwrap_or_default() {
+        if let Some(info) = connection.info {
+            let scales = [info.rcv_wscale, info.snd_wscale];
+            reading.know_scales([connection.local, connection.remote], scales);
+        }
+    }
+}
+
 /// Follows `what` until --for is over or a signal comes, and then reports on all of it, as on a capture.
 pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
     arguments.netns.as_deref().map_or(Ok(()), enter)?;
     let mut followed = Followed::open(what)?;
     let mut reading = Reading::new(arguments.max_flows());
+    if matches!(followed, Followed::Device { .. }) {
+        know_scales(&mut reading);
+    }
     let mut following = Following::default();
     let mut interruption = Interruption::hold()?;
     let mut code;

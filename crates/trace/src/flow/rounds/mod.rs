@@ -171,7 +171,7 @@ impl Rounds {
         if !self.spoke && hold == Hold::Unseen {
             return self.missing.extend(idle);
         }
-        if !self.spoke && hold == Hold::Idle {
+        if !self.spoke && matches!(hold, Hold::Idle | Hold::IdleOrFull) {
             let travel = idle.split_last(away);
             self.accounts.book(quiet(Hold::Opening), &travel);
         }

@@ -33,6 +33,8 @@ use crate::packet::Segment;
 
 /// No round trip is longer than this (RFC 6298 §2.1 begins with a timeout of a second).
 const LONGEST_TRIP: Duration = Duration::from_secs(1);
+/// The largest window scale (RFC 7323 §2.3).
+const LARGEST_SCALE: u32 = 14;
 /// Acknowledgements since data last went that are remembered one by one.
 const RECENT: usize = 256;
 
@@ -137,6 +139,11 @@ impl Stream {
         self.counts.window_known = window_known;
     }
 
+    /// The receiver's window can be known, although the handshake is not in the capture.
+    pub(super) fn know_window(&mut self) {
+        self.counts.window_known = true;
+    }
+
     /// Time passes until `now`: acknowledgements that have reached the sender by then take effect.
     pub(super) fn pass(&mut self, now: Time) {
         while let Some(underway) = self.acks.front().copied().filter(|ack| ack.due <= now) {
@@ -173,6 +180,7 @@ impl Stream {
         let hold = match hold {
             // Whether the sender waited for an RTT or for its program is unknown.
             Hold::Idle if self.is_blind() && gap < LONGEST_TRIP && !self.drained => Hold::Unseen,
+            Hold::Idle if self.may_be_full(0) => Hold::IdleOrFull,
             hold => hold,
         };
         let away = match self.round_trips.vantage() {
@@ -180,6 +188,17 @@ impl Stream {
             _ => self.round_trips.up.min().unwrap_or_default(),
         };
         self.rounds.settle(hold, away);
+    }
+
+    /// Whether the receiver's window, of unknown scale, may have stopped the sender behind `flight`: a full segment went last, and the
+    /// smallest window has no room for two more at the least scale at which the largest flight fits the largest.
+    fn may_be_full(&self, flight: u64) -> bool {
+        if self.counts.window_known || self.drained || self.next == 0 {
+            return false;
+        }
+        let (min, max) = (self.counts.windows.min().unwrap_or(0), self.counts.largest_window);
+        let scale = (0..=LARGEST_SCALE).find(|scale| max << scale >= self.rounds.largest_flight);
+        scale.is_none_or(|scale| min << scale < flight + 2 * self.mss())
     }
 
     /// Whether the capture misses data between the last segment and `segment`.

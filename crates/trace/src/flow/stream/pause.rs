@@ -22,12 +22,16 @@ impl Stream {
             return None;
         }
         // A sender limited by a buffer or a window sends at every few acknowledgements. A sender that lets many pass, until
-        // half of the flight has arrived, waited for something else.
+        // half of the flight has arrived, waited for something else; for the window's next update, if that may be full.
         const MANY: usize = 4;
         let passed = self.answers.partition_point(|(at, _)| now.since(*at) > short);
         let left = passed.checked_sub(1).map_or(self.left_behind, |last| self.answers[last].1);
         let many = self.more_answers + passed >= MANY;
-        if many && 2 * left < self.left_behind && !self.goes_on_at_once(now) {
+        if many
+            && !self.may_be_full(self.left_behind)
+            && 2 * left < self.left_behind
+            && !self.goes_on_at_once(now)
+        {
             return Some(false);
         }
         if up > Duration::ZERO && self.echoes(now) {
