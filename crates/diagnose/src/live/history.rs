@@ -199,6 +199,8 @@ pub struct ConnectionHistory {
     pub buffer_was_full: bool,
     /// Of each of the latest samples of a sender, the newest in the lowest bit, whether at least half of the send buffer was free.
     pub half_free: u16,
+    /// Of the same samples, whether the program had no more to send.
+    pub sent_all: u16,
     /// The largest flight.
     pub largest_flight: Bytes,
     /// Of each of the latest samples, the newest in the lowest bit, whether the flight had drained although the send buffer was full:
@@ -309,6 +311,14 @@ impl ConnectionHistory {
         OFTEN_FREE * u64::from(self.half_free.count_ones()) >= samples
     }
 
+    /// Whether the flow sends as fast as its program writes, whoever fills the path: mostly nothing more waits, what waits now was
+    /// just written, and a send buffer that is half free stops no writer.
+    pub fn keeps_up(&self, step: &Step) -> bool {
+        let samples = self.sent_samples.min(u16::BITS.into());
+        let mostly = 2 * u64::from(self.sent_all.count_ones()) > samples;
+        mostly && step.has_sent_backlog() && step.sample.queued < step.sample.send_buffer / 2
+    }
+
     /// Whether a queue stands at the sample: not one of bursts that a full send buffer cut short, which drains between them.
     pub fn has_standing_queue(&self, now: &Sample) -> bool {
         now.queues(QUEUE) && self.drained == 0
@@ -388,6 +398,7 @@ impl ConnectionHistory {
             Side::Sender => {
                 let is_free = now.queued < now.send_buffer / 2;
                 self.half_free = self.half_free << 1 | u16::from(is_free);
+                self.sent_all = self.sent_all << 1 | u16::from(step.has_sent_all());
                 self.see_bursts(step);
                 if self.saturates(step) {
                     self.see_capacity(rate, step.time);

@@ -315,6 +315,25 @@ impl Step {
         if self.time > Duration::ZERO { bytes / self.time } else { Rate::ZERO }
     }
 
+    /// Whether the program has no more to send.
+    fn has_sent_all(&self) -> bool {
+        let Step { last, sample: now, .. } = self;
+        // BBR marks the low rates of its own probe of the RTT as a program's, until what it has in flight is delivered
+        // (bbr_update_min_rtt).
+        let starved = now.starved && !last.probes_rtt() && !now.probes_rtt();
+        // A program with more to send keeps a full segment waiting; less is the kernel's own sign of
+        // one that has none (tcp_rate_check_app_limited), as Nagle's algorithm holds it.
+        starved || now.not_sent == Bytes::ZERO || now.not_sent < now.mss
+    }
+
+    /// Whether all that waits was written since the last sample: what waited then has been sent.
+    fn has_sent_backlog(&self) -> bool {
+        let written = |s: &Sample| {
+            s.acked.saturating_add(s.mss * u64::from(s.under_way)).saturating_add(s.not_sent)
+        };
+        self.sample.not_sent <= written(&self.sample).saturating_sub(written(&self.last))
+    }
+
     /// As fast as data reached the other end.
     fn delivery_rate(&self, side: Side) -> Rate {
         let segments = self.sample.delivered.saturating_sub(self.last.delivered);

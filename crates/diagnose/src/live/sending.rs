@@ -86,18 +86,16 @@ fn rest_class(step: &Step, history: &ConnectionHistory) -> Class {
         return Class::Stalled;
     }
     let rate = step.rate(Side::Sender);
+    if history.keeps_up(step) {
+        return Class::Application;
+    }
     let is_paced = now.pacing_limit.is_some_and(|limit| rate.as_f64() >= FULL * limit.as_f64());
     // Behind a queue in the device neither more data nor a larger buffer would be sent any sooner.
     if !is_paced && now.queues_in_device() {
         return congestion_class(step, history, rate);
     }
     let binds = f64::from(now.under_way) >= FULL * f64::from(now.congestion_window);
-    // BBR marks the low rates of its own probe of the RTT as a program's, until what it has in flight is delivered
-    // (bbr_update_min_rtt).
-    let starved = now.starved && !step.last.probes_rtt() && !now.probes_rtt();
-    // A program with more to send keeps a full segment waiting; less is the kernel's own sign of
-    // one that has none (tcp_rate_check_app_limited), as Nagle's algorithm holds it.
-    let has_sent_all = starved || now.not_sent == Bytes::ZERO || now.not_sent < now.mss;
+    let has_sent_all = step.has_sent_all();
     // A buffer binds if the flight fills it. One that holds as much again waits for something slower: a pacing rate, or a queue below TCP.
     if (!binds || has_sent_all) && !now.recovering && history.fills_buffer(step) {
         return buffer_class(step, history);
