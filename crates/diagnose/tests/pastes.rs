@@ -180,6 +180,22 @@ fn a_long_life_is_never_called_slow_start() {
     assert_eq!(flows(&held)[0].verdict.class, Class::ReceiverWindow);
 }
 
+/// 120 retransmissions and a queue at the end of a life of 10.4 s show nothing of the time before.
+#[test]
+fn one_reading_gives_a_limit_no_more_than_the_share_that_the_kernel_timed() {
+    let paste = "ESTAB 0 300000 10.0.0.5:443 203.0.113.5:51000\n\t bbr wscale:0,7 rto:240 rtt:60/2 mss:1448 cwnd:20 ssthresh:12 \
+        bytes_acked:4000001 data_segs_out:2900 busy:10400ms HELD retrans:0/120 unacked:12 notsent:280000 minrtt:40 snd_wnd:18000\n";
+    for (held, class, share) in [
+        ("rwnd_limited:3012ms(29.0%)", Class::ReceiverWindow, 3.012 / 10.4),
+        ("sndbuf_limited:2579ms(24.8%)", Class::SenderWindow, 2.579 / 10.4),
+    ] {
+        let flow = &flows(&paste.replace("HELD", held))[0];
+        assert_eq!(flow.verdict.class, Class::Unknown, "{}", flow.verdict.words);
+        assert!((flow.limits.share(class) - share).abs() < 1e-9, "{held}: {:?}", flow.limits);
+        assert!((flow.limits.share(Class::Unknown) - (1.0 - share)).abs() < 1e-9, "{held}");
+    }
+}
+
 /// `busy` counts the time in which this end sends. It says nothing of what it receives, so there is no time for a rate.
 #[test]
 fn one_reading_of_an_end_that_receives_has_no_rate() {

@@ -2,7 +2,7 @@
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::sending::is_past_slow_start;
+use super::sending::{MUCH_LESS, is_past_slow_start};
 use super::{
     AT_CAPACITY, FULL, OBSERVATION, QUEUE, QUEUE_AFTER_LOSS, STARTING, Sample, Side, Step,
 };
@@ -143,6 +143,8 @@ impl WindowsSeen {
 /// State from earlier samples that later ones are compared with.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ConnectionHistory {
+    /// One reading has the totals of its life: its state at the end shows nothing of the time before.
+    pub is_one_reading: bool,
     /// Both ends are on one host.
     pub within_host: bool,
     pub peer_windows: WindowsSeen,
@@ -288,7 +290,7 @@ impl ConnectionHistory {
     fn see_full(&mut self, step: &Step, bound: Duration) {
         let (last, now) = (&step.last, &step.sample);
         let Some((before, after)) = last.peer_window.zip(now.peer_window) else { return };
-        if bound < step.time.scaled(FULL) {
+        if bound < step.time.scaled(FULL) || step.repairs() {
             return;
         }
         let rtt = last.rtt.max(now.rtt);
@@ -442,12 +444,25 @@ impl ConnectionHistory {
         let has_more = waits(now) || buffered > Duration::ZERO || now.queues_in_device();
         let grows = self.outdoes && !is_past_slow_start(step);
         let sends_less = now.model_based && (last.starved || now.starved);
-        queued && self.drained == 0 && is_busy && has_more && !grows && !sends_less
+        !self.is_one_reading
+            && queued
+            && self.drained == 0
+            && is_busy
+            && has_more
+            && !grows
+            && !sends_less
     }
 
     fn see_capacity(&mut self, rate: Rate, time: Duration) {
         self.saturated.add(rate * time, time, OBSERVATION);
         self.capacity = Some(self.saturated.rate());
+    }
+
+    /// Whether the peer's window, in most of the time in which it held the sender, brought much less than itself per round trip: it
+    /// opened and closed.
+    pub fn window_brings_less(&self) -> bool {
+        let covers = 2.0 * self.full.seconds >= self.held.seconds;
+        covers && self.full.rate_ratio().is_some_and(|ratio| ratio < MUCH_LESS)
     }
 
     /// Whether the peer's window is small because data lie unread there: mostly far below its earlier size. The difference was

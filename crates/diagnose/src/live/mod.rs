@@ -161,6 +161,13 @@ impl Live {
         }
     }
 
+    /// The same of a connection with only one reading: the totals of its life, and the state at its end.
+    pub(crate) fn of_one_reading(local: IpAddr, remote: IpAddr) -> Live {
+        let mut live = Live::between(local, remote);
+        live.history.is_one_reading = true;
+        live
+    }
+
     /// Takes the next sample; times must not go back.
     pub fn handle(&mut self, sample: Sample) {
         let first = self.first.get_or_insert(Totals::beginning(&sample));
@@ -332,6 +339,12 @@ impl Step {
             s.acked.saturating_add(s.mss * u64::from(s.under_way)).saturating_add(s.not_sent)
         };
         self.sample.not_sent <= written(&self.sample).saturating_sub(written(&self.last))
+    }
+
+    /// Whether a loss was being repaired, so that the window filled with data behind a hole.
+    fn repairs(&self) -> bool {
+        let Step { last, sample: now, .. } = self;
+        last.recovering || now.recovering || now.retransmitted > last.retransmitted
     }
 
     /// As fast as data reached the other end.

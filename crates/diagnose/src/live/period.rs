@@ -266,7 +266,10 @@ fn account_for_window(limits: &mut Limits, e: &mut Evidence) {
     if limits.dominant() != Class::ReceiverWindow || explains(Class::ReceiverWindow, share, e) {
         return;
     }
-    if allowed * share > e.goodput.as_f64() {
+    let loses = rates_at_losses(e).is_some_and(|[low, _]| low.as_f64() < allowed);
+    if allowed * share > e.goodput.as_f64() && loses {
+        limits.disown(Class::ReceiverWindow);
+    } else if allowed * share > e.goodput.as_f64() {
         limits.reassign(Class::ReceiverWindow, Class::ReceiverApplication);
         e.reader = Reader::Late;
     } else {

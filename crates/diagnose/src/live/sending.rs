@@ -9,7 +9,7 @@ use crate::{Class, Limits};
 /// A loss shapes the window for as long: CUBIC with a large window takes this long to come back.
 const AFTER_LOSS: Duration = Duration::from_secs(30);
 /// Relative to a full window; delayed acknowledgements and waiting for a whole segment's space cost less.
-const MUCH_LESS: f64 = 0.5;
+pub const MUCH_LESS: f64 = 0.5;
 /// The share of the busy time from which a window shapes BBR's model of the path. Less is a few full windows in a long life.
 const SHAPES_MODEL: f64 = 0.1;
 /// The segments of the initial window (RFC 6928).
@@ -30,14 +30,27 @@ pub fn divide(step: &Step, history: &ConnectionHistory) -> Limits {
     limits.add(Class::Application, time.saturating_sub(busy));
     limits.add(window_class(step, history, window), window);
     limits.add(buffer_class(step, history), buffer);
-    // BBR's model of the path covers only what the window lets through, if that held it for more than moments.
-    let shapes = window > Duration::ZERO && window >= busy.scaled(SHAPES_MODEL);
-    let rest_class = match step.sample.model_based && shapes {
-        true => window_class(step, history, window),
-        false => rest_class(step, history),
+    // BBR's model of the path covers only what the window or the buffer lets through, if that held it for more than moments.
+    let shapes = |held: Duration| {
+        step.sample.model_based && held > Duration::ZERO && held >= busy.scaled(SHAPES_MODEL)
+    };
+    let rest_class = match () {
+        () if history.is_one_reading => rest_of_life(rest_class(step, history)),
+        () if shapes(window) => window_class(step, history, window),
+        () if shapes(buffer) => buffer_class(step, history),
+        () => rest_class(step, history),
     };
     limits.add(rest_class, rest);
     limits
+}
+
+/// The class of the rest of a connection's life, where its end looks like `class`. Only a program that has nothing more to send, a
+/// pacing rate and silence show in one reading; queues and congestion windows come and go.
+fn rest_of_life(class: Class) -> Class {
+    match class {
+        Class::Application | Class::Pacing | Class::Stalled => class,
+        _ => Class::Unknown,
+    }
 }
 
 /// The cause of the peer's full window during `full`.
@@ -46,9 +59,7 @@ fn window_class(step: &Step, history: &ConnectionHistory, full: Duration) -> Cla
     let took_back = step.sample.exceeds_window() || (closed(&step.last) && closed(&step.sample));
     let reads_late = took_back || history.waits_at_reader(&step.sample) || reopens_late(step, full);
     let by_choice = history.is_limited_by_choice(step.rate(Side::Sender));
-    // A window that opens and closes shows in the mean of all intervals that it brings less than itself.
-    let brings_less = history.full.rate_ratio().is_some_and(|ratio| ratio < MUCH_LESS);
-    let unread = history.peer_reads_slowly() || brings_less;
+    let unread = history.peer_reads_slowly() || history.window_brings_less();
     if (unread && !by_choice) || reads_late {
         Class::ReceiverApplication
     } else {
@@ -74,7 +85,10 @@ fn reopens_late(step: &Step, full: Duration) -> bool {
     let (last, now) = (&step.last, &step.sample);
     let Some((before, after)) = last.peer_window.zip(now.peer_window) else { return false };
     let rtt = last.rtt.max(now.rtt);
-    let throughout = full >= step.time.scaled(FULL) && step.time >= rtt && rtt > Duration::ZERO;
+    let throughout = full >= step.time.scaled(FULL)
+        && !step.repairs()
+        && step.time >= rtt
+        && rtt > Duration::ZERO;
     throughout && step.rate(Side::Sender) < (before.min(after) / rtt).scaled(MUCH_LESS)
 }
 

@@ -47,7 +47,10 @@ impl Recording {
     /// The flow, and whether the sampled end sends or receives.
     fn told(&self) -> (Flow, Side) {
         let [local, remote] = self.ends;
-        let mut live = Live::between(local.ip(), remote.ip());
+        let mut live = match self.is_one_reading {
+            true => Live::of_one_reading(local.ip(), remote.ip()),
+            false => Live::between(local.ip(), remote.ip()),
+        };
         let mut last = Time::ZERO;
         for sample in &self.samples {
             last = last.max(sample.at);
@@ -56,6 +59,11 @@ impl Recording {
         let period = live.period();
         let Period { direction, mut limits, mut evidence, .. } = period;
         evidence.is_one_reading = self.is_one_reading;
+        if self.is_one_reading {
+            evidence.unknown_because = Some(ONE_INTERVAL);
+            // The flight at the end is not that of the kernel's times.
+            evidence.flight = None;
+        }
         let sends = direction == Side::Sender;
         if let [_, sample] = &self.samples[..]
             && sends

@@ -185,3 +185,12 @@ fn acknowledgements_behind_a_hole_are_no_capacity() {
     }
     assert!(live.evidence().capacity.is_some());
 }
+
+/// The kernel timed a full send buffer for 40 % of the time; in the rest BBR paces data at the rate that the buffer let through.
+#[test]
+fn a_send_buffer_that_shapes_bbrs_model_is_the_limit_of_the_rest() {
+    let held = |buffer_limited| Sample { model_based: true, buffer_limited, ..bulk() };
+    let limits = |sample| *after_a_second(sample).limits();
+    assert_eq!(limits(held(SECOND * 2 / 5)).share(Class::SenderWindow), 1.0);
+    assert_eq!(limits(held(SECOND / 20)).share(Class::SenderWindow), 0.05);
+}

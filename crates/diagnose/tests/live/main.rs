@@ -341,3 +341,37 @@ fn a_queue_that_drains_behind_a_full_send_buffer_is_of_bursts() {
     assert_eq!(judged(60), (Class::SenderWindow, None));
     assert_eq!(judged(300), (Class::Bandwidth, Some(Rate::from_mbit_per_second(32))));
 }
+
+/// A program that writes 10 kB each 100 ms, on a path that others fill: the RTT stands at 60 ms, and the window is full. Of three
+/// samples one finds `waiting` bytes not yet sent.
+fn paced_on_a_full_path(waiting: u64) -> Limits {
+    let mut live = Live::default();
+    for n in 0..60_u64 {
+        let not_sent = Bytes::new(if n % 3 == 2 { waiting } else { 0 });
+        live.handle(Sample {
+            at: Time::ZERO + SECOND * n / 10,
+            busy: SECOND * n / 10,
+            acked: Bytes::new(10_000 * n),
+            delivered: 10 * n,
+            congestion_window: 10,
+            slow_start_threshold: 8,
+            under_way: 10,
+            not_sent,
+            queued: not_sent + Bytes::new(10_000),
+            rtt: Duration::from_millis(60),
+            ..bulk()
+        });
+    }
+    *live.limits()
+}
+
+#[test]
+fn a_program_whose_data_all_leave_is_the_limit_whoever_fills_the_path() {
+    // All of 5 kB was written since the last sample. Of the 59 intervals only the second, in which one of two samples found data
+    // waiting, does not show that.
+    let share = paced_on_a_full_path(5000).share(Class::Application);
+    assert!(share > 57.5 / 59.0, "{share}");
+    // 130 kB fill more than half of the buffer of 250 kB, and may stop the writer: a third of the intervals is the path's.
+    let stopped = paced_on_a_full_path(130_000).share(Class::Bandwidth);
+    assert!(stopped > 0.3, "{stopped}");
+}

@@ -48,3 +48,30 @@ fn a_window_that_held_but_was_only_seen_smaller_is_named_without_a_size() {
     assert_eq!(verdict.words, expected);
     assert!(verdict.fix.contains("look at Recv-Q"), "{}", verdict.fix);
 }
+
+/// A window of 40 kB that held half of the time at 20 ms, while 30 segments of 1 kB were lost and repaired. In one interval of 100 ms of
+/// 50 it was closed.
+#[test]
+fn one_short_closure_beside_losses_does_not_make_the_reader_slow() {
+    let mut live = Live::default();
+    let (mut acked, mut held) = (0, Duration::ZERO);
+    for n in 0..50_u64 {
+        let (at, is_closed) = (SECOND * n / 10, n == 20);
+        held += if is_closed { SECOND / 10 } else { SECOND / 20 };
+        acked += if is_closed { 0 } else { 100_000 };
+        live.handle(Sample {
+            at: Time::ZERO + at,
+            acked: Bytes::new(acked),
+            delivered: acked / 1000,
+            busy: at,
+            window_limited: held,
+            model_based: true,
+            retransmitted: n * 30 / 50,
+            rtt: Duration::from_millis(20),
+            rtt_min: Duration::from_millis(20),
+            peer_window: Some(Bytes::new(if is_closed { 0 } else { 40_000 })),
+            ..bulk()
+        });
+    }
+    assert_eq!(live.limits().dominant(), Class::ReceiverWindow, "{:?}", live.limits());
+}
