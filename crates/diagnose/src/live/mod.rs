@@ -9,6 +9,7 @@ mod period;
 mod receiving;
 mod sending;
 mod sliding;
+mod sums;
 
 use std::cmp::Ordering;
 use std::net::IpAddr;

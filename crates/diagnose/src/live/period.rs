@@ -2,7 +2,8 @@
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::history::{HeldWindows, STEADY, WindowsSeen};
+use super::history::STEADY;
+use super::sums::{HeldWindows, WindowsSeen};
 use super::{Live, Sample, Side, larger_side};
 use crate::explained::{FACTOR, allowed, explains};
 use crate::gain::{outruns_losses, rates_at_losses};

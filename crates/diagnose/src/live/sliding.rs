@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use sweetspot_trace::Histogram;
 use sweetspot_units::{Bytes, Duration, Time};
 
-use super::history::WindowsSeen;
 use super::period::{Period, Totals};
+use super::sums::WindowsSeen;
 use super::{Live, Sample};
 use crate::{Class, Limits};
 
