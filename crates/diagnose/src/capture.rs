@@ -56,6 +56,8 @@ impl Classifier {
 pub fn judge(connection: &Connection, side: usize) -> (Limits, Evidence, Classifier) {
     let stream = &connection.streams[side];
     let mut evidence = evidence(stream, connection.begun, connection.lasted());
+    evidence.stall =
+        evidence.stall.map(|stall| Stall { reset: reset(connection, side, &stall), ..stall });
     let begins_midway = connection.handshake.offers[0].is_none();
     evidence.doubts_rtt_min = begins_midway && is_never_empty(stream);
     let whole = Whole { begins_midway, ..Whole::new(stream, &evidence) };
@@ -376,7 +378,14 @@ fn stall(stream: &Stream, begun: Time) -> Option<Stall> {
         ended,
         beyond,
         unheard,
+        reset: None,
     })
+}
+
+/// When the receiver of the data that `side` sent reset the connection, if the sender tried again after that.
+fn reset(connection: &Connection, side: usize, stall: &Stall) -> Option<Duration> {
+    let reset = connection.resets[1 - side]?.since(connection.begun);
+    (!stall.ended && reset < stall.after + stall.lasted).then_some(reset)
 }
 
 /// Why a capture that shows only one side of it says nothing. A sender that repeats itself tells

@@ -19,6 +19,8 @@ pub struct Stall {
     pub beyond: bool,
     /// Whether the capture has no packet of the receiver at all.
     pub unheard: bool,
+    /// How long after the beginning the receiver reset the connection, if it did before the sender tried for the last time.
+    pub reset: Option<Duration>,
 }
 
 impl Stall {

@@ -253,6 +253,11 @@ fn stalled_fix(e: &Evidence) -> String {
              (iptables TCPMSS --clamp-mss-to-pmtu, ip route ... advmss), or set net.ipv4.tcp_mtu_probing=1 there.",
             passes.get()
         ),
+        None if e.stall.is_some_and(|stall| stall.reset.is_some()) => {
+            "On the receiver: find out why its program closed the connection, perhaps with data unread. If resets do not reach the \
+             sender, look for the firewall or the NAT that drops them."
+                .to_owned()
+        }
         None => "Find the cause: capture at both ends, and look for a firewall or a NAT that forgot the connection, a host \
                  that is down, or a broken path."
             .to_owned(),

@@ -176,7 +176,7 @@ impl Flow {
     }
 
     /// Whether only the kernel of its receiver was asked.
-    fn is_by_receiver(&self) -> bool {
+    pub fn is_by_receiver(&self) -> bool {
         self.evidence.is_sampled && !self.counts_retransmissions
     }
 

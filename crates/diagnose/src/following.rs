@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
 use serde::Serialize;
-use sweetspot_trace::flow::{Connection, Deliveries, HISTORY, Table};
-use sweetspot_units::{Bytes, Duration, Rate, Time};
+use sweetspot_trace::flow::{Connection, Deliveries, HISTORY, Table, Vantage};
+use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::{Class, Evidence, LimitVerdict, Limits, capture, shared};
 
@@ -16,9 +16,9 @@ pub struct RecentFlow {
     pub source: SocketAddr,
     /// The receiver's address.
     pub destination: SocketAddr,
-    /// Payload acknowledged per second since the last sample.
-    pub goodput_bps: f64,
-    /// The latest round trip.
+    /// Payload acknowledged per second since the last sample, or since the connection began if that was later; unknown in the first.
+    pub goodput_bps: Option<f64>,
+    /// The latest round trip, if the capture shows all of its way.
     pub rtt_s: Option<f64>,
     /// Payload acknowledged since the connection began or was first seen.
     pub bytes: u64,
@@ -54,7 +54,6 @@ impl Following {
     /// Activity of the connections in `table` since the last sample, at `now` on the capture's clock; the fastest first.
     pub fn sample(&mut self, table: &Table, now: Time) -> Vec<RecentFlow> {
         let since = self.last.replace(now);
-        let time = since.map_or(Duration::ZERO, |since| now.since(since));
         let mut seen = HashMap::new();
         let together = together(table);
         let fills = |connection: &Connection, evidence: &Evidence| {
@@ -64,11 +63,12 @@ impl Following {
         };
         let mut flows: Vec<RecentFlow> = table
             .iter()
-            .map(|connection| self.recent(connection, since, time, &fills, &mut seen))
+            .map(|connection| self.recent(connection, (since, now), &fills, &mut seen))
             .collect();
         self.before = seen;
         flows.sort_by(|a, b| {
-            b.goodput_bps.total_cmp(&a.goodput_bps).then_with(|| b.bytes.cmp(&a.bytes))
+            let rate = |flow: &RecentFlow| flow.goodput_bps.unwrap_or(0.0);
+            rate(b).total_cmp(&rate(a)).then_with(|| b.bytes.cmp(&a.bytes))
         });
         flows
     }
@@ -76,8 +76,7 @@ impl Following {
     fn recent(
         &self,
         connection: &Connection,
-        since: Option<Time>,
-        time: Duration,
+        (since, now): (Option<Time>, Time),
         fills_with_others: &dyn Fn(&Connection, &Evidence) -> bool,
         seen: &mut HashMap<Key, Earlier>,
     ) -> RecentFlow {
@@ -109,13 +108,16 @@ impl Following {
         let measuring = !is_known_from(limited_by, connection, side);
         let limited_by = if measuring { Class::Unknown } else { limited_by };
         let carried = Bytes::new(acked - before.map_or(0, |b| b.acked.min(acked)));
-        let rate = if time > Duration::ZERO { carried / time } else { Rate::ZERO };
+        let from = since.map(|since| since.max(connection.begun)).filter(|from| now > *from);
+        let rate = from.map(|from| (carried / now.since(from)).as_f64());
         seen.insert(key, Earlier { acked, limits });
+        let trips = stream.round_trips();
+        let shows_all = trips.vantage() != Vantage::Unknown;
         RecentFlow {
             source: connection.ends[side],
             destination: connection.ends[1 - side],
-            goodput_bps: rate.as_f64(),
-            rtt_s: stream.round_trips().latest().map(Duration::as_secs_f64),
+            goodput_bps: rate,
+            rtt_s: trips.latest().filter(|_| shows_all).map(Duration::as_secs_f64),
             bytes: acked,
             retransmitted_segments: stream.retransmissions().segments(),
             limited_by,
@@ -169,6 +171,11 @@ mod tests {
 
     /// A connection after `n` round trips of 100 ms, each with ten full segments that began in mid-connection.
     fn after(n: u64) -> RecentFlow {
+        let now = Time::ZERO + Duration::from_millis(n * 100);
+        Following::default().sample(&table_after(n), now).remove(0)
+    }
+
+    fn table_after(n: u64) -> Table {
         let ends = [1, 2].map(|n| SocketAddr::from(([192, 0, 2, n], 5000)));
         let mut table = Table::default();
         let mut take = |ms: u64, from: usize, seq: u64, ack: u64, payload: u32| {
@@ -195,7 +202,7 @@ mod tests {
             (0..10).for_each(|n| take(round * 100, 0, first + n * 1000, 1, 1000));
             take(round * 100 + 100, 1, 1, first + 10_000, 0);
         }
-        Following::default().sample(&table, Time::ZERO + Duration::from_millis(n * 100)).remove(0)
+        table
     }
 
     #[test]
@@ -203,5 +210,16 @@ mod tests {
         let early = after(HISTORY as u64 - 2);
         assert!(early.measuring && early.limited_by == Class::Unknown, "{early:?}");
         assert!(!after(HISTORY as u64).measuring);
+    }
+
+    /// Ten segments of 1 kB in each of 10 round trips of 100 ms are 100 kB a second, whenever the sample before was.
+    #[test]
+    fn a_new_connection_has_the_rate_since_it_began() {
+        let mut following = Following::default();
+        assert_eq!(after(1).goodput_bps, None);
+        following.sample(&Table::default(), Time::ZERO);
+        let table = table_after(10);
+        let flows = following.sample(&table, Time::ZERO + Duration::from_secs(1));
+        assert_eq!(flows[0].goodput_bps, Some(800_000.0));
     }
 }

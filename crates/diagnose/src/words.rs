@@ -268,6 +268,15 @@ fn stalled(percent: f64, e: &Evidence) -> String {
             stall.lasted
         );
     }
+    if let Some(reset) = stall.reset {
+        return format!(
+            "{percent} % of the time stalled: the receiver reset the connection {reset} after the beginning. After that \
+             the sender still retransmitted{} within {}.{}",
+            times("", stall.repeats),
+            stall.lasted,
+            all_timeouts(e),
+        );
+    }
     if stall.unheard {
         return format!(
             "{percent} % of the time stalled: no packet from the receiver was captured, and the \

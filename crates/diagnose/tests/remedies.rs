@@ -102,6 +102,7 @@ fn a_silence_is_told_with_its_own_numbers() {
         ended: true,
         beyond: false,
         unheard: false,
+        reset: None,
     };
     let mut limits = Limits::only(Class::Stalled, SECOND * 7);
     limits.add(Class::Application, SECOND * 3);

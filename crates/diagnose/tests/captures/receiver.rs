@@ -3,7 +3,7 @@
 use sweetspot_diagnose::Class;
 use sweetspot_trace::packet::{Flags, Options, Segment, Timestamps};
 
-use crate::captured::{self, Captured, sent, syn};
+use crate::captured::{self, Captured, offer, sent, syn};
 
 const MSS: u32 = 1448;
 /// The serialisation time of 1500 bytes at 2 Mbit/s.
@@ -112,4 +112,36 @@ fn flights_with_pauses_between_them_are_no_link_at_capacity() {
         flow.arrive(at(n), n as u32, 0);
     }
     assert_ne!(flow.class(), Class::Bandwidth);
+}
+
+/// The receiver resets the connection 36 ms after its first packet; the sender, which never hears of it, tries twice more.
+#[test]
+fn a_receiver_that_reset_the_connection_did_not_fall_silent() {
+    let told = |resets: bool| {
+        let mut captured = Captured::default();
+        let syn = syn();
+        captured.take(0, Segment { flags: syn, options: offer(1448), ..sent() });
+        let answer = Flags { ack: true, ..syn };
+        captured
+            .take(10_000, Segment { flags: answer, options: offer(1448), ..captured::back(1, 0) });
+        captured.take(10_100, Segment { seq: 1, ..sent() });
+        captured.take(10_200, Segment { seq: 1, payload: 1000, ..sent() });
+        if resets {
+            let flags = Flags { rst: true, ack: true, ..Flags::default() };
+            captured.take(36_000, Segment { flags, ..captured::back(1, 1) });
+        }
+        for ms in [230, 650] {
+            captured.take(ms * 1000, Segment { seq: 1, payload: 1000, ..sent() });
+        }
+        captured.flow().verdict
+    };
+    let [silent, reset] = [false, true].map(told);
+    assert_eq!([silent.class, reset.class], [Class::Stalled; 2], "{silent:?} {reset:?}");
+    assert!(
+        reset.words.contains("the receiver reset the connection 36 ms after"),
+        "{}",
+        reset.words
+    );
+    assert!(reset.words.contains("retransmitted twice"), "{}", reset.words);
+    assert!(!reset.words.contains("silent") && silent.words.contains("silent"), "{silent:?}");
 }

@@ -53,6 +53,8 @@ pub struct Connection {
     /// The data of each end, in the order of `ends`.
     pub streams: [Stream; 2],
     finished: [bool; 2],
+    /// When each end first reset it.
+    pub resets: [Option<Time>; 2],
     /// Whether each end is on the network of the capture, by its latest packet.
     local: [Option<bool>; 2],
     duplicates: Duplicates,
@@ -81,6 +83,7 @@ impl Connection {
             set_back: Duration::ZERO,
             streams: [Stream::default(), Stream::default()],
             finished: [false; 2],
+            resets: [None; 2],
             local: [None; 2],
             duplicates: Duplicates::default(),
             turns: Turns::default(),
@@ -148,6 +151,7 @@ impl Connection {
         }
         if segment.flags.rst {
             self.ending = Ending::Reset;
+            self.resets[own].get_or_insert(now);
         } else if self.finished != [false; 2] && self.ending == Ending::Open {
             self.ending = Ending::Finished;
         }

@@ -80,7 +80,7 @@ pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
         if now >= end.map_or(due, |end| end.min(due)) {
             let flows = following.sample(reading.table(), last);
             let is_first = std::mem::replace(&mut is_first, false);
-            if !print(&flows, (last, is_first), followed.lost(), arguments)? {
+            if !print(&flows, (last, now.since(begun), is_first), followed.lost(), arguments)? {
                 return Ok(ExitCode::SUCCESS);
             }
             due = now + INTERVAL;
@@ -103,10 +103,10 @@ pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
     Ok(code.map_or(ExitCode::SUCCESS, ExitCode::from))
 }
 
-/// Prints a table, the first one without rates; false if nobody reads it any more.
+/// Prints a table of the time up to `at`, `after` so long; false if nobody reads it any more.
 fn print(
     flows: &[RecentFlow],
-    (at, is_first): (Time, bool),
+    (at, after, is_first): (Time, Duration, bool),
     lost: u64,
     arguments: &DiagnoseArguments,
 ) -> Result<bool, Box<dyn std::error::Error>> {
@@ -123,20 +123,26 @@ fn print(
     let height = terminal::size().ok().filter(|_| screen).map(|(_, height)| usize::from(height));
     let max = arguments.max_flows();
     let rows = height.map_or(max, |height| height.saturating_sub(3).min(max));
-    let text = table(flows, rows, lost, is_first);
+    let text = table(flows, rows, lost);
     if screen {
         clear_screen();
+        return Ok(out_while_read(format_args!("{}\n{text}", heading()))?);
     }
-    Ok(out_while_read(format_args!("{text}"))?)
+    // A log has its heading once, and a time above each table.
+    let head = if is_first { heading() + "\n" } else { String::new() };
+    Ok(out_while_read(format_args!("{head}after {:.0} s:\n{text}", after.as_secs_f64()))?)
 }
 
-fn table(flows: &[RecentFlow], rows: usize, lost: u64, is_first: bool) -> String {
-    let heading = format!(
+fn heading() -> String {
+    format!(
         "{:<END_WIDTH$} {:<END_WIDTH$} {:>8} {:>7}  limited by",
         "source", "destination", "Mbit/s", "RTT ms"
-    );
-    let mut lines = vec![heading];
-    lines.extend(flows.iter().take(rows).map(|flow| line(flow, is_first)));
+    )
+}
+
+/// The table without its heading.
+fn table(flows: &[RecentFlow], rows: usize, lost: u64) -> String {
+    let mut lines: Vec<String> = flows.iter().take(rows).map(line).collect();
     if flows.len() > rows {
         let left = (flows.len() - rows) as u64;
         lines.push(format!("{} (--flows N)", counted(left, "more connection", "more connections")));
@@ -149,10 +155,10 @@ fn table(flows: &[RecentFlow], rows: usize, lost: u64, is_first: bool) -> String
     lines.join("\n")
 }
 
-fn line(flow: &RecentFlow, is_first: bool) -> String {
+fn line(flow: &RecentFlow) -> String {
     let rtt = flow.rtt_s.map_or("-".to_owned(), |rtt| format!("{:.1}", rtt * 1e3));
     // A rate needs two tables, and a limit some time.
-    let rate = if is_first { "-".to_owned() } else { format!("{:.2}", flow.goodput_bps / 1e6) };
+    let rate = flow.goodput_bps.map_or("-".to_owned(), |rate| format!("{:.2}", rate / 1e6));
     let limit = match percent(flow.share_of_time) {
         _ if flow.measuring => MEASURING.to_owned(),
         0.0 => "-".to_owned(),
@@ -176,7 +182,7 @@ mod tests {
         let flow = RecentFlow {
             source,
             destination,
-            goodput_bps: 0.0,
+            goodput_bps: None,
             rtt_s: None,
             bytes: 0,
             retransmitted_segments: 0,
@@ -184,12 +190,12 @@ mod tests {
             share_of_time: 0.0,
             measuring: false,
         };
-        let words = |flow: &RecentFlow, is_first| {
-            line(flow, is_first).split_whitespace().skip(2).collect::<Vec<_>>().join(" ")
-        };
-        assert_eq!(words(&flow, true), "- - -");
-        let later = RecentFlow { share_of_time: 0.5, limited_by: Class::Idle, ..flow };
-        assert_eq!(words(&later, false), "0.00 - 50 % idle");
-        assert_eq!(words(&RecentFlow { measuring: true, ..later }, false), "0.00 - measuring");
+        let words =
+            |flow: &RecentFlow| line(flow).split_whitespace().skip(2).collect::<Vec<_>>().join(" ");
+        assert_eq!(words(&flow), "- - -");
+        let goodput_bps = Some(0.0);
+        let later = RecentFlow { share_of_time: 0.5, limited_by: Class::Idle, goodput_bps, ..flow };
+        assert_eq!(words(&later), "0.00 - 50 % idle");
+        assert_eq!(words(&RecentFlow { measuring: true, ..later }), "0.00 - measuring");
     }
 }

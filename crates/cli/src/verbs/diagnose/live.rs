@@ -216,9 +216,10 @@ fn sockets(pid: u32) -> Result<Vec<u64>, String> {
 fn ended(over: usize, all: usize) -> String {
     match (over, all) {
         (1, 1) => "the connection ended while it was watched".to_owned(),
-        (over, all) if over == all => {
-            format!("all {all} connections ended while they were watched")
-        }
+        (over, all) if over == all => match all {
+            2 => "both connections ended while they were watched".to_owned(),
+            _ => format!("all {all} connections ended while they were watched"),
+        },
         (over, all) => format!("{over} of {all} connections ended while they were watched"),
     }
 }
@@ -230,7 +231,8 @@ mod tests {
     #[test]
     fn connections_that_ended_early_are_counted_only_if_there_are_several() {
         assert_eq!(ended(1, 1), "the connection ended while it was watched");
-        assert_eq!(ended(2, 2), "all 2 connections ended while they were watched");
+        assert_eq!(ended(2, 2), "both connections ended while they were watched");
+        assert_eq!(ended(3, 3), "all 3 connections ended while they were watched");
         assert_eq!(ended(1, 3), "1 of 3 connections ended while they were watched");
     }
 }

@@ -82,7 +82,33 @@ Classes in JSON (class, cause, limits), and their names in the text:
   stalled               stalled: retransmissions get no answer
   never_established     never established
   unknown               unknown; the verdict gives the reason
-Class application includes the causes waiting_for_peer and idle.";
+Class application includes the causes waiting_for_peer and idle.
+Of a live connection that this host receives, the text has unknown time as
+\"sender or path\": the limit is not at this end. Run diagnose at the sender.
+
+Members of --json:
+  flows              the flows with the most payload, each with:
+    source, destination
+                       the sender's address and port, and the receiver's
+    verdict            class, cause, share_of_time, allowed_bps (the rate
+                       that the limit allows, if known), words
+    limits             each class's share of the time
+    application_time   parts of the application's share
+    rtt_min_s, rtt_median_s, goodput_bps, bytes, retransmitted_segments
+    goodput_is_while_sending
+                       true for one reading: no rate over time is known
+    expected_gain_bps  the most that the fix can gain, if known
+    fix, remarks       the fix, and further findings
+    zero_windows       times that the receiver closed its window
+    shared_path        connections that fill the path together
+    facts              figures from a capture
+    path               the path that a capture shows
+    joined             findings from two captures together
+    simulated          the transfer as the simulator ran it
+  flows_left_out, packets, tcp_segments, remarks
+                     counts and remarks on the whole
+With --follow, each second has one line with at_s, connections_total,
+lost_packets and connections; the object above is the last line.";
 
 /// Find the limit of a connection, its cause and its fix
 ///
@@ -108,7 +134,8 @@ pub struct DiagnoseArguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "file", "watch_for", "netns"])]
     tcpinfo: Option<PathBuf>,
     /// Follow a network device, all devices (`any`), a capture that is being written or replaced, or a directory that new
-    /// captures come into; a table each second gives the limit of each connection
+    /// captures come into; a table each second gives the limit of each connection; at the end of --for or on Ctrl-C, the whole diagnosis
+    /// follows
     #[arg(long, value_name = "DEVICE|FILE|DIRECTORY", conflicts_with_all = ["target", "file", "tcpinfo", "html", "scenario"])]
     follow: Option<PathBuf>,
     /// Observation time [default: 10s; unlimited with --follow]
@@ -120,7 +147,8 @@ pub struct DiagnoseArguments {
     /// Show the N flows with the most payload, each with its details [default: 20, with details of the first 3]
     #[arg(long, value_name = "N")]
     flows: Option<usize>,
-    /// Write a page on a capture, which opens in any browser and needs nothing beside it
+    /// Write a page on a capture, which opens in any browser and needs nothing beside it; it replaces an
+    /// existing FILE, as --scenario does only with --force
     #[arg(long, value_name = "FILE", conflicts_with_all = ["tcpinfo", "watch_for", "netns"])]
     html: Option<PathBuf>,
     /// Write the path of the largest flow that shows it as a scenario for run, advise and `emulate --path`
@@ -129,7 +157,7 @@ pub struct DiagnoseArguments {
     /// Overwrite an existing file of --scenario
     #[arg(long, requires = "scenario")]
     force: bool,
-    /// Print one JSON object
+    /// Print one JSON object; with --follow, one a second on a line of its own, and the whole diagnosis at the end
     #[arg(long)]
     json: bool,
 }
@@ -329,9 +357,40 @@ struct Captures<'a> {
 
 #[cfg(test)]
 mod tests {
-    use sweetspot_diagnose::Class;
+    use sweetspot_diagnose::{Class, Evidence, Flow, Limits};
 
     use super::*;
+
+    /// The members of a flow and of a report are the ones that their structs write.
+    #[test]
+    fn the_help_and_the_page_on_formats_list_the_members_that_are_written() {
+        let end = std::net::SocketAddr::from(([192, 0, 2, 1], 443));
+        let limits = Limits::only(Class::Idle, Duration::from_secs(1));
+        let flow = Flow::new(end, end, limits, &Evidence::default());
+        let report = DiagnosisReport {
+            flows: vec![flow.clone()],
+            flows_left_out: 0,
+            packets: None,
+            tcp_segments: None,
+            remarks: Vec::new(),
+        };
+        let written = [serde_json::to_value(&flow), serde_json::to_value(&report)];
+        let written = written.map(|value| value.expect("JSON"));
+        let written =
+            written.iter().filter_map(|value| value.as_object()).flat_map(|all| all.keys());
+        // These are left out while they have no value.
+        let rare =
+            ["goodput_is_while_sending", "shared_path", "facts", "path", "joined", "simulated"];
+        let (_, members) = EXAMPLES.split_once("Members of --json:").expect("a list");
+        let page = include_str!("../../../../../docs/formats.md");
+        for name in written.map(String::as_str).chain(rare) {
+            let is_word = |text: &str| {
+                text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)
+            };
+            assert!(is_word(members), "the help lacks {name}");
+            assert!(is_word(page), "docs/formats.md lacks {name}");
+        }
+    }
 
     #[test]
     fn the_help_lists_each_class_with_its_name_in_the_text() {

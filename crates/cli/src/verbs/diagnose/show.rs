@@ -119,12 +119,14 @@ fn flow(flow: &Flow, shared: &[&str]) {
     let print = |words: &str| spaced(&format!("  {words}"));
     print(&flow.verdict.words);
     print(&flow.fix);
+    let kind = if flow.goodput_is_while_sending { "smoothed" } else { "median" };
+    let pauses = if flow.is_by_receiver() { " (with the sender's pauses)" } else { "" };
     let round_trips = match (flow.rtt_min_s, flow.rtt_median_s) {
         (Some(min), Some(median)) => {
-            format!("; min RTT {}, median {}", in_time(min), in_time(median))
+            format!("; min RTT {}, {kind} {}{pauses}", in_time(min), in_time(median))
         }
         (Some(min), None) => format!("; min RTT {}", in_time(min)),
-        (None, Some(median)) => format!("; median RTT {}", in_time(median)),
+        (None, Some(median)) => format!("; {kind} RTT {}{pauses}", in_time(median)),
         (None, None) => String::new(),
     };
     let retransmitted = match flow.counts_retransmissions {

@@ -31,7 +31,8 @@ const EXAMPLES: &str = "\
 Examples:
   sweetspot top
   sweetspot top --once --sort rtt
-  COLUMNS=160 sweetspot top --once | less -S
+  A steadier limit, and the columns that 80 leave out:
+  COLUMNS=160 sweetspot top --once --interval 5s | less -S
   sweetspot top --netns blue --once --json
   sweetspot top --record monday.log --interval 100ms
   sweetspot diagnose --tcpinfo monday.log
@@ -52,6 +53,11 @@ Members of --json:
                        the class as diagnose names it, and words
     limits             each class's share of the time";
 
+/// The name of unknown time at a receiver.
+const SENDER_OR_PATH_HELP: &str =
+    "  sender or path  this host receives, and does not limit the rate; the other
+                  end knows more: run sweetspot diagnose there";
+
 /// The short names of limits in the table, each with its name in diagnose.
 fn short_names() -> String {
     let names = Class::ALL.map(|class| (class.brief(), class));
@@ -67,7 +73,7 @@ fn after_help() -> String {
     let rows: Vec<_> = HELP.lines().map(|line| format!("  {line}").trim_end().to_owned()).collect();
     let names = short_names();
     format!(
-        "Keys and columns:\n{}\n\nLimits in the table, and their names in diagnose:\n{names}\n\n{EXAMPLES}",
+        "Keys and columns:\n{}\n\nLimits in the table, and their names in diagnose:\n{names}\n{SENDER_OR_PATH_HELP}\n\n{EXAMPLES}",
         rows.join("\n")
     )
 }
@@ -82,7 +88,8 @@ pub struct TopArguments {
     /// Connections of the network namespace NAME (ip-netns(8))
     #[arg(long, value_name = "NAME")]
     netns: Option<String>,
-    /// Print the table once and end; without a terminal, in COLUMNS columns [default: 80]
+    /// Print the table once and end; --interval 5s makes its limits steadier. Without a terminal, in COLUMNS columns [default: 80];
+    /// 160 show all of them
     #[arg(long)]
     once: bool,
     /// Print one JSON object per reading

@@ -34,8 +34,9 @@ pub fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {
     match screen.open.and_then(|cookie| screen.table.row(cookie)) {
         Some(row) if screen.explained => {
             let flow = screen.table.diagnosis(row, screen.is_own_namespace);
-            let lines: Vec<Line<'_>> = explanation(flow).into_iter().map(Line::from).collect();
-            frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }), body);
+            let lines = cut_to(&explanation(flow), body);
+            let lines: Vec<Line<'_>> = lines.into_iter().map(Line::from).collect();
+            frame.render_widget(Paragraph::new(lines), body);
         }
         Some(row) => {
             let tuned = screen.tuned.iter_mut().find(|tuned| tuned.cookie == row.connection.cookie);
@@ -61,7 +62,6 @@ t           tune it, as sweetspot tune attach does
 u           undo that; leaving top undoes all
 space, f    freeze or resume
 Up, Down    mark a connection; Enter opens it
-
 ↑ ↓         mostly sending, mostly receiving
 Mbit/s      payload in the last interval
 RTT ms      round trip; the shortest (min) if data pauses
@@ -72,7 +72,8 @@ local       local port, if a peer has several connections
 sweet spot  smallest window at full rate; - while unknown
 limited by  over the last 10 s, or with --once the interval;
             red: losses, or an end that stalls; green: at
-            capacity; yellow: a window or an application";
+            capacity; yellow: a window or an application
+            sender or path: run diagnose at the other end";
 
 /// Whether the connection's limit is of a kind that tuning sets.
 fn has_tuners_limit(period: &Period) -> bool {
@@ -287,6 +288,18 @@ fn explanation(flow: Flow) -> Vec<String> {
     lines
 }
 
+/// The text `lines` as `area` shows them; the last line says if some are missing.
+fn cut_to(lines: &[String], area: Rect) -> Vec<String> {
+    let width = usize::from(area.width);
+    let mut shown: Vec<String> = lines.iter().flat_map(|line| wrapped(line, width)).collect();
+    let height = usize::from(area.height);
+    if shown.len() > height {
+        shown.truncate(height.saturating_sub(1));
+        shown.push("… a larger terminal shows the rest".to_owned());
+    }
+    shown
+}
+
 /// The history of a quantity, and its newest and largest value in display units.
 fn draw_past(frame: &mut Frame<'_>, area: Rect, (unit, scale): (&str, f64), past: &[u64]) {
     let max = past.iter().copied().max().unwrap_or(0);
@@ -370,6 +383,14 @@ mod tests {
         // 120 characters take two lines of 80.
         assert_eq!(graph_height(&broken, area), 7);
         assert_eq!(graph_height(&broken, Rect::new(0, 0, 80, 16)), 4);
+    }
+
+    #[test]
+    fn an_explanation_that_is_cut_says_so() {
+        let lines = ["one two three".to_owned(), String::new(), "four".to_owned()];
+        let of = |height| cut_to(&lines, Rect::new(0, 0, 8, height));
+        assert_eq!(of(4), ["one two", "three", "", "four"]);
+        assert_eq!(of(3), ["one two", "three", "… a larger terminal shows the rest"]);
     }
 
     #[test]
