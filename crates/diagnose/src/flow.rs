@@ -8,7 +8,7 @@ use crate::capture::Classifier;
 use crate::joined::Joined;
 use crate::limits::rounded;
 use crate::path::{NoReplay, PathEstimate, Replay, Simulation};
-use crate::words::has_nagle;
+use crate::words::{has_nagle, standing};
 use crate::{Class, Evidence, Facts, LimitVerdict, Limits, SharedPath, in_rate};
 
 /// The limit of a connection that its receiver does not hold, in a table.
@@ -176,8 +176,14 @@ impl Flow {
     }
 
     /// Whether only the kernel of its receiver was asked.
-    pub fn is_by_receiver(&self) -> bool {
+    fn is_by_receiver(&self) -> bool {
         self.evidence.is_sampled && !self.counts_retransmissions
+    }
+
+    /// Whether its median RTT is the estimate of a receiver, and so far above the minimum that it may contain the sender's pauses.
+    pub fn may_time_pauses(&self) -> bool {
+        let is_queue = self.verdict.class == Class::Bandwidth;
+        self.is_by_receiver() && !is_queue && standing(&self.evidence).is_some()
     }
 
     /// Draws the conclusions from its limits and its evidence anew.
@@ -280,6 +286,19 @@ mod tests {
         assert_eq!(flow(Class::Unknown, &receiver).time(), "sender or path 100 %");
         let sender = Evidence { retransmitted: Some(0), ..receiver };
         assert_eq!(flow(Class::Unknown, &sender).time(), "unknown 100 %");
+    }
+
+    #[test]
+    fn an_rtt_far_above_the_minimum_may_have_a_receiver_time_the_senders_pauses() {
+        let [min, rtt] = [40, 141].map(|ms| Some(Duration::from_millis(ms)));
+        let receiver = Evidence { is_sampled: true, rtt_min: min, rtt, ..Evidence::default() };
+        let of = |class, e: &Evidence| flow(class, e).may_time_pauses();
+        assert!(of(Class::Application, &receiver));
+        assert!(
+            !of(Class::Bandwidth, &receiver)
+                && !of(Class::Idle, &Evidence { rtt: min, ..receiver })
+        );
+        assert!(!of(Class::Application, &Evidence { retransmitted: Some(0), ..receiver }));
     }
 
     #[test]

@@ -120,7 +120,10 @@ fn flow(flow: &Flow, shared: &[&str]) {
     print(&flow.verdict.words);
     print(&flow.fix);
     let kind = if flow.goodput_is_while_sending { "smoothed" } else { "median" };
-    let pauses = if flow.is_by_receiver() { " (with the sender's pauses)" } else { "" };
+    let pauses = match flow.may_time_pauses() {
+        true => " (may include the sender's pauses)",
+        false => "",
+    };
     let round_trips = match (flow.rtt_min_s, flow.rtt_median_s) {
         (Some(min), Some(median)) => {
             format!("; min RTT {}, {kind} {}{pauses}", in_time(min), in_time(median))
