@@ -1,4 +1,4 @@
-//! Windows whose scale is unknown, because the handshake is not in the capture.
+//! Windows of unknown scale: the handshake is not in the capture.
 
 use sweetspot_trace::flow::{Stream, Vantage};
 use sweetspot_units::Bytes;

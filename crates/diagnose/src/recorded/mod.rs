@@ -61,7 +61,7 @@ impl Recording {
         evidence.is_one_reading = self.is_one_reading;
         if self.is_one_reading {
             evidence.unknown_because = Some(ONE_INTERVAL);
-            // The flight at the end is not that of the kernel's times.
+            // The kernel timed the limits over the whole life; the flight is of its end.
             evidence.flight = None;
         }
         let sends = direction == Side::Sender;

@@ -98,7 +98,7 @@ fn a_flight_that_fills_a_window_of_unknown_scale_is_held_by_it() {
     assert_ne!(free.class, Class::ReceiverWindow, "{}", free.words);
 }
 
-/// A receiver whose program reads 14 segments each 50 ms, and a sender that paces them, joined in mid-connection. The window
+/// A receiver that reads 14 segments each 50 ms, and a sender that paces them, joined in mid-connection. The window
 /// field of 160, at a scale of 7, takes 14 segments and no other; the data that lies unread closes it.
 fn slow_reader(mut captured: Captured) -> Flow {
     const EACH: u32 = 14;

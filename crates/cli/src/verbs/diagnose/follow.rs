@@ -103,7 +103,7 @@ pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
     Ok(code.map_or(ExitCode::SUCCESS, ExitCode::from))
 }
 
-/// Prints a table of the time up to `at`, `after` so long; false if nobody reads it any more.
+/// Prints a table of the time up to `at`, a duration of `after` from the start; false if nobody reads it any more.
 fn print(
     flows: &[RecentFlow],
     (at, after, is_first): (Time, Duration, bool),

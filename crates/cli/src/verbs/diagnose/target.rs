@@ -52,6 +52,11 @@ impl FromStr for DiagnosisTarget {
         if Path::new(typed).is_dir() {
             return Ok(DiagnosisTarget::Directory(PathBuf::from(typed)));
         }
+        if Path::new(typed).exists() {
+            return Err(format!(
+                "{typed} is a device, a pipe or a socket, not a file; read it from standard input: sweetspot diagnose - < {typed}"
+            ));
+        }
         if looks_like_path(typed) {
             return Err(format!(
                 "there is no file {typed}; name one that is there, or an end of a connection as HOST:PORT"
@@ -73,4 +78,17 @@ impl FromStr for DiagnosisTarget {
 fn looks_like_path(typed: &str) -> bool {
     let has_extension = Path::new(typed).extension().is_some() && typed.parse::<IpAddr>().is_err();
     !typed.contains(':') && (typed.contains('/') || has_extension)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_is_no_missing_file() {
+        let told = |typed: &str| typed.parse::<DiagnosisTarget>().err().unwrap_or_default();
+        let device = told("/dev/null");
+        assert!(device.contains("is a device") && device.contains("diagnose - <"), "{device}");
+        assert!(told("/dev/there-is-none.pcap").contains("there is no file"));
+    }
 }
