@@ -351,10 +351,8 @@ impl Server {
     fn still_admits(&self, client: &Client, peer: SocketAddr) -> Result<(), Impossible> {
         if self.admission.clients.is_used_up(client) {
             let error = TransferError::UsedUp(at(client, peer));
-            return Err(Impossible {
-                error,
-                reason: "this one-time ticket or code has already been used",
-            });
+            let reason = "this one-time ticket or code has already been used";
+            return Err(Impossible { error, reason });
         }
         Ok(())
     }
