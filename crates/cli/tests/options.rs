@@ -93,7 +93,7 @@ const WRONG: &[(&str, &str)] = &[
     ("report x --out x.pdf", "--out x.pdf: expected FILE.html"),
     ("run @elephants --out x.csv", "--out x.csv: expected FILE.json"),
     ("measure h:1 --html x.pdf", "--html x.pdf: expected FILE.html"),
-    ("ui --watch /proc/version", "/proc/version: it is no file of send --series"),
+    ("ui --watch /proc/version", "/proc/version: expected a file of --series"),
     ("copy a:b e:f c", "hosts"),
     ("copy x :", "expected HOST:PATH"),
     ("serve --listen nonsense", "expected ADDRESS:PORT"),

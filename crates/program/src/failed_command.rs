@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use crate::print::Shown;
+use crate::print::{Shown, system};
 
 /// The exit code that a shell gives for it (POSIX, Shell Command Language, 2.8.2), and the message: the name, the reason and the
 /// next step.
@@ -12,5 +12,5 @@ pub fn failed_command(program: &str, error: &io::Error) -> (u8, String) {
         io::ErrorKind::NotFound => (127, "is it installed and in PATH?"),
         _ => (126, "name a program that you may execute"),
     };
-    (code, format!("cannot run {}: {error}; {next}", Path::new(program).shown()))
+    (code, format!("cannot run {}: {}; {next}", Path::new(program).shown(), system(error)))
 }

@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::print::Shown;
+use crate::print::{Shown, system};
 use crate::usage_error::UsageError;
 
 /// Writes `content` to a temporary file beside `path` and renames it when it is on the disk. A pipe
@@ -19,7 +19,7 @@ pub fn write(path: &Path, content: &[u8]) -> Result<(), String> {
             io::ErrorKind::PermissionDenied => "name a file in a directory that you may write to",
             _ => "name another file",
         };
-        format!("{}: {error}; {step}", path.shown())
+        format!("{}: {}; {step}", path.shown(), system(&error))
     })
 }
 
@@ -33,6 +33,7 @@ pub fn has_place(option: &str, path: Option<&Path>) -> Result<(), String> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     match parent.map(fs::metadata) {
         Some(Err(error)) => {
+            let error = system(&error);
             Err(format!("{option} {}: {error}; create the directory first", path.shown()))
         }
         Some(Ok(there)) if !there.is_dir() => Err(format!(
@@ -66,7 +67,10 @@ pub fn make_directory(option: &str, path: &Path) -> Result<(), String> {
         io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
             format!("{option} {}: it is not a directory; name another one", path.shown())
         }
-        _ => format!("{option} {}: {error}; name a directory that you may write to", path.shown()),
+        _ => {
+            let error = system(&error);
+            format!("{option} {}: {error}; name a directory that you may write to", path.shown())
+        }
     })
 }
 

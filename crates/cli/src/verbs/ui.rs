@@ -33,7 +33,7 @@ Examples:
 Exit codes: 0 a signal ended it; 1 it could not start; 2 the command line is
 wrong.")]
 pub struct UiArguments {
-    /// A file that a running program writes (send --series, serve --series, tune --events), or
+    /// A file that a running program writes (--series of copy, send, receive or serve; tune --events), or
     /// the journal beside sweep --out; it need not exist yet
     #[arg(long, value_name = "FILE")]
     watch: Vec<PathBuf>,
@@ -91,7 +91,7 @@ fn is_watchable(watched: &WatchedFile) -> Result<(), UsageError> {
     match first.is_empty() || ["t_s", "sweetspot_journal"].iter().any(|key| !line[key].is_null()) {
         true => Ok(()),
         false => refused(
-            "it is no file of send --series, serve --series, tune --events, or the journal beside sweep --out".to_owned(),
+            "expected a file of --series (copy, send, receive, serve), of tune --events, or the journal beside sweep --out".to_owned(),
         ),
     }
 }

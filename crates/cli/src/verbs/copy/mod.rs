@@ -75,7 +75,8 @@ pub struct CopyArguments {
     /// Accepted for habit from scp and rsync; directories are always copied whole
     #[arg(short = 'r', long = "recursive", hide = true)]
     _recursive: bool,
-    /// Delete files in the copied directories that are not in the sources, once everything has arrived
+    /// Delete files in the copied directories that are not in the sources, once everything has arrived; names of --exclude
+    /// are kept
     #[arg(long, conflicts_with_all = ["files_from", "keep_existing"])]
     delete: bool,
     /// Keep owners and groups, by name where the receiving host knows it; the receiving end must run as root

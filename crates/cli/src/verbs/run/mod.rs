@@ -32,9 +32,9 @@ Examples:
 
 `sweetspot run @` lists the scenarios that come with the program; `man
 sweetspot-scenario` describes the file, its sizings among them. One of those is
-sobas: it measures the path, and holds the window that just fills it. The lines
-with times below a transfer are the actions of its sizing, which that page
-explains, too.
+sobas: it measures the path, and limits the window only where it has measured
+that this costs no rate. The lines with times below a transfer are the actions
+of its sizing, which that page explains, too.
 
 Exit codes: 0 the run is complete; 1 it failed, or no transfer moved data in the
 measured time; 2 the command line is wrong; 3 no closed form covers the scenario

@@ -243,8 +243,10 @@ impl EventLog {
             if !self.verbose && !std::io::stderr().is_terminal() {
                 return;
             }
-            let uploads = if self.sends { "" } else { ", and uploads need --send" };
-            err!("sweetspot: no connection was tuned: short transfers are left alone{uploads}");
+            let uploads = if self.sends { "" } else { "; uploads need --send" };
+            err!(
+                "sweetspot: no connection was tuned: none moved enough data, or none built a queue{uploads}"
+            );
             return;
         }
         if self.dry_run {
