@@ -16,13 +16,23 @@ pub fn with_folded_help(command: Command) -> Command {
 
 fn folded(mut command: Command, width: usize) -> Command {
     if let Some(help) = command.get_after_help().map(ToString::to_string) {
-        command = command.after_help(fold_help(&help, width));
+        let short = summary(&help);
+        if short != help {
+            command = command.after_long_help(fold_help(&help, width));
+        }
+        command = command.after_help(fold_help(&short, width));
     }
     let names: Vec<String> =
         command.get_subcommands().map(|inner| inner.get_name().to_owned()).collect();
     names
         .into_iter()
         .fold(command, |command, name| command.mut_subcommand(name, |inner| folded(inner, width)))
+}
+
+/// The text for -h: without the reference of JSON members and of their names, which --help and the man page have.
+fn summary(help: &str) -> String {
+    let is_kept = |part: &&str| !part.starts_with("Members of ") && !part.starts_with("Names in ");
+    help.split("\n\n").filter(is_kept).collect::<Vec<_>>().join("\n\n")
 }
 
 /// Paragraphs become one line before they are folded; an indented line is an example, and stays one.
@@ -91,6 +101,15 @@ mod tests {
     fn a_continued_line_stays_continued() {
         assert_eq!(fold_command("  sweetspot run a \\", 19), "  sweetspot run a \\");
         assert_eq!(fold_command("  sweetspot run abc \\", 19), "  sweetspot run \\\n      abc \\");
+    }
+
+    #[test]
+    fn the_reference_of_members_is_in_the_long_help_alone() {
+        let help = "Examples:\n  sweetspot top\n\nMembers of --json:\n  a, b  numbers";
+        let mut command = with_folded_help(Command::new("top").about("Rows").after_help(help));
+        let [short, long] = [command.render_help(), command.render_long_help()];
+        assert!(!short.to_string().contains("Members") && short.to_string().contains("Examples"));
+        assert!(long.to_string().contains("Members of --json"), "{long}");
     }
 
     #[test]

@@ -171,7 +171,7 @@ impl HostAdvice {
             None => "",
         };
         match self.findings.len() {
-            0 => "none".to_owned(),
+            0 => "none of the settings checked".to_owned(),
             1 if !by_hand.is_empty() => "1, by hand".to_owned(),
             n => format!("{n}{by_hand}{lasts}"),
         }

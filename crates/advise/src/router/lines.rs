@@ -101,7 +101,7 @@ impl RouterAdvice {
     /// The source, and how far its numbers can be trusted.
     fn source_line(&self) -> String {
         let errors = match self.recommended.errors {
-            Some(_) if self.has_errors() => "; +-: standard errors",
+            Some(_) if self.has_errors() => "; +- is one standard error",
             Some(_) => "",
             None if self.assumes_shares && self.unsimulated.is_none() => {
                 "; --verify sim measures loss and rates"

@@ -83,7 +83,7 @@ Classes in JSON (class, cause, limits), and their names in the text:
   never_established     never established
   unknown               unknown; the verdict gives the reason
 Class application includes the causes waiting_for_peer and idle.
-Of a live connection that this host receives, the text has unknown time as
+For a live connection that this host receives, the text shows unknown time as
 \"sender or path\": the limit is not at this end. Run diagnose at the sender.
 
 Members of --json:
