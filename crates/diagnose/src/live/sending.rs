@@ -1,5 +1,6 @@
 //! The sender's rules.
 
+use sweetspot_theory::reno::response::LossResponse;
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::history::ConnectionHistory;
@@ -132,12 +133,10 @@ pub fn is_past_slow_start(step: &Step) -> bool {
     step.last.acked == Bytes::ZERO && now.queues(QUEUE) && busy > now.rtt.scaled(2.0 * rounds)
 }
 
-/// CUBIC leaves this share of its window after a loss (RFC 9438, section 4.6), and Reno less.
-const LEFT_AFTER_LOSS: f64 = 0.7;
-
 /// Whether the window is still below its size at an earlier loss. Of a loss before the first sample only the threshold remains.
 fn is_below_earlier_loss(now: &Sample) -> bool {
-    let window = f64::from(now.congestion_window) * LEFT_AFTER_LOSS;
+    // Reno keeps less.
+    let window = f64::from(now.congestion_window) * LossResponse::Cubic.kept();
     now.retransmitted > 0 && window < f64::from(now.slow_start_threshold)
 }
 

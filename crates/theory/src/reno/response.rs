@@ -65,7 +65,8 @@ impl LossResponse {
         }
     }
 
-    pub(super) fn kept(self) -> f64 {
+    /// The share of the window that a loss leaves: RFC 9438, section 4.6, or half (RFC 5681).
+    pub fn kept(self) -> f64 {
         if self == LossResponse::Reno { 0.5 } else { CUBIC_BETA }
     }
 
