@@ -12,8 +12,8 @@ use sweetspot_hostile_peer::{Dial, Raw};
 use sweetspot_protocol::clients::Credential;
 use sweetspot_protocol::{Secret, Ticket};
 use sweetspot_transfer::{
-    NullObserver, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server, ServerObserver,
-    ServiceOptions, Target, TransferError, TransferObserver,
+    AdmittedTransfer, NullObserver, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server,
+    ServerObserver, ServiceOptions, Target, TransferError, TransferObserver,
 };
 
 /// The quota of a client's directory, bytes: two pieces.
@@ -57,7 +57,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl ServerObserver for &'static State {
-    fn admitted(&self, _: u64, _: SocketAddr, _: Option<&str>) -> Box<dyn TransferObserver> {
+    fn admitted(&self, _: AdmittedTransfer<'_>) -> Box<dyn TransferObserver> {
         let mut running = lock(&self.running);
         *running = (running.0 + 1, running.1 + 1);
         Box::new(NullObserver)

@@ -21,19 +21,14 @@
 //!
 //! use sweetspot_control::TransferSummary;
 //! use sweetspot_transfer::{
-//!     EndsAfter, NullObserver, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server, ServerObserver,
+//!     AdmittedTransfer, EndsAfter, NullObserver, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server, ServerObserver,
 //!     Sources, Target, TransferError, TransferObserver, send,
 //! };
 //!
 //! struct Quiet;
 //!
 //! impl ServerObserver for Quiet {
-//!     fn admitted(
-//!         &self,
-//!         _number: u64,
-//!         _peer: SocketAddr,
-//!         _client: Option<&str>,
-//!     ) -> Box<dyn TransferObserver> {
+//!     fn admitted(&self, _transfer: AdmittedTransfer<'_>) -> Box<dyn TransferObserver> {
 //!         Box::new(NullObserver)
 //!     }
 //!     fn ended(&self, _number: u64, _result: &Result<TransferSummary, TransferError>) {}
@@ -84,7 +79,8 @@ pub use files::incoming::{Asked, Delete, NamedThings, Nameless};
 pub use files::source::Sources;
 pub use files::target::Target;
 pub use observer::{
-    Agreed, FileLog, FileRecord, NullObserver, Progress, ServerObserver, TransferObserver,
+    AdmittedTransfer, Agreed, FileLog, FileRecord, NullObserver, Progress, ServerObserver,
+    TransferObserver,
 };
 pub use options::{EndsAfter, Purpose, ReceiveOptions, SendOptions, ServeOptions, ServiceOptions};
 pub use wire::identity::{Identity, draw_secret};

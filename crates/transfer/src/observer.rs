@@ -42,25 +42,24 @@ pub trait TransferObserver: Send {
     }
 }
 
+/// A transfer of a peer that a server admitted.
+#[derive(Debug, Clone, Copy)]
+pub struct AdmittedTransfer<'a> {
+    /// Its number, from 1.
+    pub number: u64,
+    /// The peer's address.
+    pub peer: SocketAddr,
+    /// The client's name; the holder of a ticket has none.
+    pub client: Option<&'a str>,
+}
+
 /// Watches a server.
 pub trait ServerObserver: Sync {
-    /// A peer was admitted: a client of this name, or without a name the holder of the ticket. Returns the observer of its
-    /// transfer, which is number `number`, from 1.
-    fn admitted(
-        &self,
-        number: u64,
-        peer: SocketAddr,
-        client: Option<&str>,
-    ) -> Box<dyn TransferObserver>;
-    /// Returns the log of the files of transfer `number`. `role` is this end's.
-    fn file_log(
-        &self,
-        number: u64,
-        peer: SocketAddr,
-        client: Option<&str>,
-        role: Role,
-    ) -> Option<Arc<dyn FileLog>> {
-        let _ = (number, peer, client, role);
+    /// A peer was admitted. Returns the observer of its transfer.
+    fn admitted(&self, transfer: AdmittedTransfer<'_>) -> Box<dyn TransferObserver>;
+    /// Returns the log of the files of a transfer. `role` is this end's.
+    fn file_log(&self, transfer: AdmittedTransfer<'_>, role: Role) -> Option<Arc<dyn FileLog>> {
+        let _ = (transfer, role);
         None
     }
     /// Transfer `number` ended.

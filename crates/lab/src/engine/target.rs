@@ -12,8 +12,8 @@ use sweetspot_emulator::Side;
 use sweetspot_linux::clock;
 use sweetspot_sizing::KnownPath;
 use sweetspot_transfer::{
-    ApplicationPace, EndsAfter, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server,
-    ServerObserver, Sources, Target, TransferError, TransferObserver, send,
+    AdmittedTransfer, ApplicationPace, EndsAfter, Purpose, ReceiveOptions, SendOptions,
+    ServeOptions, Server, ServerObserver, Sources, Target, TransferError, TransferObserver, send,
 };
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -166,12 +166,7 @@ impl TransferObserver for EventRecorder {
 }
 
 impl ServerObserver for EventRecorder {
-    fn admitted(
-        &self,
-        _number: u64,
-        _peer: SocketAddr,
-        _client: Option<&str>,
-    ) -> Box<dyn TransferObserver> {
+    fn admitted(&self, _transfer: AdmittedTransfer<'_>) -> Box<dyn TransferObserver> {
         Box::new(EventRecorder(self.0.clone()))
     }
     fn ended(&self, _number: u64, _result: &Result<TransferSummary, TransferError>) {}

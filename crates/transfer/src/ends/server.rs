@@ -30,7 +30,7 @@ use crate::ends::work::{Ended, Impossible, Task, Work};
 use crate::ends::{receive, send};
 use crate::limits::{Capacity, PARTING_TIMEOUT};
 use crate::lock::lock;
-use crate::observer::ServerObserver;
+use crate::observer::{AdmittedTransfer, ServerObserver};
 use crate::options::{EndsAfter, Purpose, ServeOptions};
 use crate::wire::identity::{AskFor, Identity, draw_secret};
 use crate::wire::link::{FurtherLinks, Link};
@@ -291,10 +291,11 @@ impl Server {
             self.sessions.enter(hello.transfer.raw(), &client, links, &link.channel, || {
                 admitted.fetch_add(1, Ordering::AcqRel) + 1
             });
-        let mut observer = reception.admitted(number, peer, name_of(&client));
+        let transfer = AdmittedTransfer { number, peer, client: name_of(&client) };
+        let mut observer = reception.admitted(transfer);
         let further = FurtherLinks { arriving, dial: None };
         // The same transfer over an older connection may have ended well meanwhile.
-        let task = self.task(number, peer, &hello, &client, reception);
+        let task = self.task(transfer, &hello, &client, reception);
         let moved = match task.and_then(|task| self.still_admits(&client, peer).map(|()| task)) {
             Ok(Task::Receive(config)) => {
                 let demux = Some(&self.udp_demux);
@@ -327,21 +328,20 @@ impl Server {
     /// The task of a transfer, with the log of its files.
     fn task(
         &self,
-        number: u64,
-        peer: SocketAddr,
+        transfer: AdmittedTransfer<'_>,
         hello: &Hello,
         client: &Client,
         reception: &dyn ServerObserver,
     ) -> Result<Task, Impossible> {
         match &self.work {
             Work::One(Task::Receive(config)) => {
-                let log = reception.file_log(number, peer, None, Role::Receiver);
+                let log = reception.file_log(transfer, Role::Receiver);
                 Ok(Task::Receive(config.logged_by(log)))
             }
             Work::One(task) => Ok(task.clone()),
             Work::Clients(work) => {
                 let role = hello.role.other();
-                let log = reception.file_log(number, peer, name_of(client), role);
+                let log = reception.file_log(transfer, role);
                 work.task(client, role, log)
             }
         }

@@ -9,9 +9,9 @@ use sweetspot_linux::clock;
 use sweetspot_protocol::{Role, VERSION};
 use sweetspot_sizing::Sizing;
 use sweetspot_transfer::{
-    Asked, Contact, Delete, EndsAfter, NO_PARENT, Purpose, ReceiveOptions, SendOptions,
-    ServeOptions, Server, ServerObserver, Sources, Target, TransferError, TransferObserver,
-    receive, send,
+    AdmittedTransfer, Asked, Contact, Delete, EndsAfter, NO_PARENT, Purpose, ReceiveOptions,
+    SendOptions, ServeOptions, Server, ServerObserver, Sources, Target, TransferError,
+    TransferObserver, receive, send,
 };
 use sweetspot_units::{Duration, Rate};
 
@@ -214,12 +214,7 @@ impl Job {
 pub struct Unwatched;
 
 impl ServerObserver for Unwatched {
-    fn admitted(
-        &self,
-        _number: u64,
-        _peer: SocketAddr,
-        _client: Option<&str>,
-    ) -> Box<dyn TransferObserver> {
+    fn admitted(&self, _transfer: AdmittedTransfer<'_>) -> Box<dyn TransferObserver> {
         Box::new(sweetspot_transfer::NullObserver)
     }
 

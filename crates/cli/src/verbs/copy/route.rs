@@ -11,8 +11,8 @@ use sweetspot_linux::signals::Signal;
 use sweetspot_linux::{clock, interfaces};
 use sweetspot_protocol::{Role, Ticket, TicketHost, VERSION};
 use sweetspot_transfer::{
-    EndsAfter, ServeOptions, Server, ServerObserver, TransferError, TransferObserver,
-    first_reachable,
+    AdmittedTransfer, EndsAfter, ServeOptions, Server, ServerObserver, TransferError,
+    TransferObserver, first_reachable,
 };
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -335,14 +335,9 @@ struct OneTransfer<'a> {
 }
 
 impl ServerObserver for OneTransfer<'_> {
-    fn admitted(
-        &self,
-        number: u64,
-        _peer: SocketAddr,
-        _client: Option<&str>,
-    ) -> Box<dyn TransferObserver> {
+    fn admitted(&self, transfer: AdmittedTransfer<'_>) -> Box<dyn TransferObserver> {
         self.admitted.store(true, Ordering::Release);
-        self.reporter.observer(number)
+        self.reporter.observer(transfer.number)
     }
 
     fn interrupted(&self, _number: u64, error: &TransferError) {

@@ -15,7 +15,7 @@ use sweetspot_control::TransferSummary;
 use sweetspot_linux::clock;
 use sweetspot_protocol::Role;
 use sweetspot_protocol::clients::rfc3339;
-use sweetspot_transfer::{FileLog, FileRecord, TransferError};
+use sweetspot_transfer::{AdmittedTransfer, FileLog, FileRecord, TransferError};
 use sweetspot_tune::Exporter;
 
 use sweetspot_program::print::{Harmless, Shown, system};
@@ -106,13 +106,8 @@ impl ServiceLog {
     }
 
     /// A transfer of a client began. Returns the log of its files, if there is an audit log.
-    pub fn began(
-        &self,
-        number: u64,
-        peer: SocketAddr,
-        client: Option<&str>,
-        role: Role,
-    ) -> Option<Arc<dyn FileLog>> {
+    pub fn began(&self, transfer: AdmittedTransfer<'_>, role: Role) -> Option<Arc<dyn FileLog>> {
+        let AdmittedTransfer { number, peer, client } = transfer;
         let transfer = Transfer { client: client.map(str::to_owned), peer, role };
         self.write("transfer begins", number, &transfer, json!({}));
         self.change(|state| {

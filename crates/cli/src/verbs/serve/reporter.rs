@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sweetspot_control::TransferSummary;
 use sweetspot_linux::clock;
 use sweetspot_protocol::Role;
-use sweetspot_transfer::{FileLog, ServerObserver, TransferError, TransferObserver};
+use sweetspot_transfer::{
+    AdmittedTransfer, FileLog, ServerObserver, TransferError, TransferObserver,
+};
 use sweetspot_units::{Duration, Time};
 
 use super::log::{Began, ServiceLog};
@@ -77,12 +79,8 @@ impl Drop for ServerReporter {
 }
 
 impl ServerObserver for ServerReporter {
-    fn admitted(
-        &self,
-        number: u64,
-        peer: SocketAddr,
-        client: Option<&str>,
-    ) -> Box<dyn TransferObserver> {
+    fn admitted(&self, transfer: AdmittedTransfer<'_>) -> Box<dyn TransferObserver> {
+        let AdmittedTransfer { number, peer, client } = transfer;
         let client = client.map(|client| format!("{client} at {peer}"));
         if let Some(client) = &client {
             self.reporter.detail(&format!("{client}: transfer {number}"));
@@ -90,14 +88,8 @@ impl ServerObserver for ServerReporter {
         self.reporter.observer_of(number, client)
     }
 
-    fn file_log(
-        &self,
-        number: u64,
-        peer: SocketAddr,
-        client: Option<&str>,
-        role: Role,
-    ) -> Option<Arc<dyn FileLog>> {
-        self.log.began(number, peer, client, role)
+    fn file_log(&self, transfer: AdmittedTransfer<'_>, role: Role) -> Option<Arc<dyn FileLog>> {
+        self.log.began(transfer, role)
     }
 
     fn ended(&self, number: u64, result: &Result<TransferSummary, TransferError>) {
