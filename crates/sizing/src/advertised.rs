@@ -8,13 +8,13 @@ use crate::{
 
 /// A receiver that sizes its window from its own kernel's measurements.
 pub(crate) trait RightSizer {
-    /// The application took `bytes`, and `unread` still wait.
+    /// The application read `bytes`, and `unread` bytes are still in the receive buffer.
     fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes);
 
-    /// The kernel's estimate of the round trip.
+    /// Takes the kernel's estimate of the RTT.
     fn handle_rtt(&mut self, now: Time, rtt: Duration);
 
-    /// Starts the connection: the first window is set before the first byte.
+    /// Starts the connection and sets the first window, before the first byte.
     fn begin(&mut self, now: Time);
 
     fn advertised(&self) -> &Advertised;
@@ -22,7 +22,7 @@ pub(crate) trait RightSizer {
     /// The window to advertise, mutable.
     fn advertised_mut(&mut self) -> &mut Advertised;
 
-    /// Whether its window still grows.
+    /// Whether the window still grows.
     fn is_growing(&self) -> bool;
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Advertised {
 impl Advertised {
     pub(crate) fn new(config: &ControllerConfig) -> Advertised {
         Advertised {
-            // With less than one segment nothing could be sent.
+            // A window below one segment would stop the sender.
             min: config.mss.min(config.max_window),
             max: config.max_window,
             window: None,

@@ -17,7 +17,7 @@ pub enum BdpDefinition {
     Bdp4,
     /// `bdp5`: BTC x T_a.
     Bdp5,
-    /// `bdp6`: above the largest congestion window, never the limit.
+    /// `bdp6`: larger than the largest congestion window, so never the limit.
     Bdp6,
 }
 
@@ -26,7 +26,7 @@ const BEFORE: &str = "it is measured on the path before the transfer starts";
 const FIRST_PASS: &str = "it is measured in a first pass with sizing bdp6";
 
 impl BdpDefinition {
-    /// All of them, in the paper's order.
+    /// All six readings, in the paper's order.
     pub const ALL: [BdpDefinition; 6] = [
         BdpDefinition::Bdp1,
         BdpDefinition::Bdp2,

@@ -28,7 +28,7 @@ pub enum Sizing {
     Measured(StaticScheme),
     /// `drs`: Dynamic Right-Sizing.
     RightSizing,
-    /// `drs:maxwnd`: the same with its paper's heuristic over the largest window.
+    /// `drs:maxwnd`: Dynamic Right-Sizing with its paper's heuristic for the largest window.
     RightSizingLimited,
     /// `heffner`, `heffner:twice`, `heffner:read`, `heffner:no-timestamps`: Heffner's receiver.
     Heffner(HeffnerVariant),
@@ -41,7 +41,7 @@ pub enum Sizing {
     /// `sobas:live`: SOBAS without probes and without the sender's help, for connections of other
     /// programs.
     SobasLive,
-    /// `rledbat`: gives way to others (RFC 9840).
+    /// `rledbat`: yields to cross traffic (RFC 9840).
     Rledbat,
 }
 
@@ -78,7 +78,7 @@ impl Sizing {
         config: &ControllerConfig,
     ) -> Result<Box<dyn Controller + Send>, SizingError> {
         let fixed = |window| Box::new(Static::new(Decision::Window(window)));
-        // A x T_e is zero on a full path; with less than one segment nothing could be sent.
+        // A x T_e is zero on a full path; a window below one segment would stop the sender.
         let known = |window: Bytes| fixed(window.max(config.mss));
         Ok(match self {
             Sizing::Kernel => Box::new(Static::new(Decision::LeaveToKernel)),

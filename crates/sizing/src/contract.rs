@@ -21,8 +21,7 @@ pub trait Controller {
     /// The next output; `None` if there are no more.
     fn poll_output(&mut self) -> Option<Output>;
 
-    /// The inputs that the controller needs now. Whether it needs probes or trains at all is
-    /// decided at the beginning.
+    /// The inputs that the controller needs now. Whether it ever needs probes or trains is fixed at the beginning.
     fn needs(&self) -> Needs;
 
     /// The controller's phase, for display.
@@ -45,11 +44,10 @@ pub enum Input {
     Probe(Probe),
     /// The sender's own view, if it speaks our protocol or is this host.
     Sender(SenderReport),
-    /// The kernel's estimate of the round trip: the receiver's (`tcpi_rcv_rtt`), at the sender its
-    /// own (`tcpi_rtt`).
+    /// The kernel's RTT estimate: at the receiver `tcpi_rcv_rtt`, at the sender `tcpi_rtt`.
     KernelRtt(Duration),
-    /// The min RTT of this end's own segments, mostly from the handshake (`tcpi_min_rtt`): it contains no queue of the transfer
-    /// itself.
+    /// The min RTT of this end's own segments, mostly from the handshake (`tcpi_min_rtt`). It does not include the transfer's
+    /// own queueing delay.
     MinimumRtt(Duration),
     /// Segments that arrived ahead of a missing one since the last call (`tcpi_rcv_ooopack`).
     OutOfOrder {
@@ -63,7 +61,7 @@ pub enum Input {
         /// The window, bytes.
         advertised: Bytes,
     },
-    /// The time that [`Controller::poll_timeout`] named has come.
+    /// The time that [`Controller::poll_timeout`] returned has come.
     Timeout,
     /// All connections of this path have ended. Later ones may find the path unchanged.
     End,
@@ -72,10 +70,9 @@ pub enum Input {
 /// Result of a periodic probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probe {
-    /// Round trip of this probe: out of band, so without the sender's and receiver's buffers.
+    /// RTT of this probe. Probes are out of band, so it does not include the sender's and receiver's buffers.
     pub rtt: Duration,
-    /// Probes now known to be lost on the forward path (the one that data takes) between the answer
-    /// before this one and this one.
+    /// Answers newly found lost on the forward path (the direction of the data), between the previous answer and this one.
     pub forward_lost: u64,
 }
 
@@ -95,9 +92,9 @@ pub struct SenderReport {
     pub delivery_rate: Rate,
     /// Whether that rate was limited by the application (`tcpi_delivery_rate_app_limited`).
     pub app_limited: bool,
-    /// Time in which data was under way (`tcpi_busy_time`).
+    /// Time with data in flight (`tcpi_busy_time`).
     pub busy: Duration,
-    /// Of that, the time in which the receiver's window was the limit (`tcpi_rwnd_limited`).
+    /// The part of `busy` in which the receiver's window was the limit (`tcpi_rwnd_limited`).
     pub window_limited: Duration,
     /// Minimum RTT (`tcpi_min_rtt`); zero if unknown.
     pub minimum_rtt: Duration,
@@ -193,7 +190,7 @@ pub enum Probing {
     Never,
     /// Every 20 ms (section VII-A of the SOBAS paper).
     Periodic,
-    /// No more often, and for no more than a two-hundredth of the transfer's own rate.
+    /// At most as often as `Periodic`, and for at most 1/200 of the transfer's own bytes.
     Budgeted,
     /// Once a second, for the sender's reports.
     Sparse,
@@ -233,7 +230,7 @@ pub enum Output {
     /// Ask the sender for a congestion control. It has an effect if the sender is Sweetspot and its
     /// kernel has that congestion control.
     Congestion(CongestionChoice),
-    /// The transfer is over: the next one over the same path may begin with this; `None`: nothing is known of the path.
+    /// The transfer is over. The next transfer over the same path may begin with this window; `None`: the path is unknown.
     Saved(Option<SavedWindow>),
     /// Record this event.
     Event(SizingEvent),
@@ -242,28 +239,27 @@ pub enum Output {
 /// The capacity of a path without a significant queue (RFC 9959's saved parameters).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SavedWindow {
-    /// The window, of all connections together.
+    /// The window of all connections together.
     pub window: Bytes,
-    /// The round trip without a queue.
+    /// RTT without queueing delay.
     pub minimum_rtt: Duration,
 }
 
 /// The congestion control that a receiver may request of the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CongestionChoice {
-    /// The one with which the transfer began.
+    /// The congestion control with which the transfer began.
     #[default]
     Own,
-    /// Reno's: its slow start is not ended early by round trips that vary, as by HyStart
-    /// (RFC 9406) of CUBIC.
+    /// Reno: varying round trips do not end its slow start early, as they do with CUBIC's HyStart (RFC 9406).
     Reno,
-    /// BBR: random losses do not hold it down.
+    /// BBR: random losses do not reduce its rate.
     Bbr,
 }
 
 impl CongestionChoice {
     /// Whether a sender restarts this congestion control when its pacing rate changes from `before` to `after`. BBR mistakes a
-    /// pacing rate that held it for the path's rate, and grows from there by only a quarter in eight round trips.
+    /// pacing rate that limited it for the path's rate. From there it grows by only a quarter in eight round trips.
     pub fn begins_anew(self, before: Option<Rate>, after: Option<Rate>) -> bool {
         self == CongestionChoice::Bbr
             && before.is_some_and(|before| after.is_some_and(|after| after > before))
@@ -280,7 +276,7 @@ impl fmt::Display for CongestionChoice {
     }
 }
 
-/// Something that a controller did, for outcomes, plots and tests.
+/// An action or finding of a controller, for outcomes, plots and tests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SizingEvent {
     /// The time.
@@ -293,7 +289,7 @@ pub struct SizingEvent {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum EventKind {
-    /// The path's capacity is known, and the round trip that goes with it.
+    /// The path's capacity and the RTT at that capacity are known.
     CapacityEstimated {
         /// C~ of the paper.
         rate: Rate,
@@ -324,7 +320,7 @@ pub enum EventKind {
         /// The reason.
         reason: Reason,
     },
-    /// The sender was asked for a congestion control.
+    /// The controller asked the sender for a congestion control.
     Switched {
         /// The congestion control requested.
         to: CongestionChoice,
@@ -358,7 +354,7 @@ impl EventKind {
         }
     }
 
-    /// The congestion control that the sender was asked for, if the event is about it.
+    /// The congestion control requested of the sender, if the event is such a request.
     pub fn congestion(&self) -> Option<CongestionChoice> {
         match *self {
             EventKind::Switched { to } => Some(to),
@@ -387,7 +383,7 @@ impl EventKind {
 pub enum Reason {
     /// Packet trains agree on the path's capacity.
     CapacityKnown,
-    /// The last transfer on this path held a window to its end.
+    /// The previous transfer on this path held a window to its end.
     PathRemembered,
     /// Packet trains disagree, because of jitter or cross traffic between their packets.
     CapacityUnclear,
@@ -405,7 +401,7 @@ pub enum Reason {
     OthersQueue,
     /// The path's capacity is above the estimate.
     PathFaster,
-    /// The path's capacity is below the estimate: the queue did not drain though less was sent.
+    /// The path's capacity is below the estimate: the queue did not drain although the sender slowed down.
     PathSlower,
     /// The transfer's own queue overflowed the bottleneck's buffer.
     Overflow,

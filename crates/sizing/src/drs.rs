@@ -7,8 +7,8 @@ use crate::advertised::{Advertised, RightSizer};
 use crate::max_window::MaxWindow;
 use crate::reception::{Reception, Round};
 
-/// Dynamic Right-Sizing (Gardner, Feng, Fisk: section II of the DRS paper): the receiver infers the sender's congestion window
-/// from the arrivals per RTT and advertises twice that while the sender is in slow start, one segment more than that
+/// Dynamic Right-Sizing (Gardner, Feng, Fisk: section II of the DRS paper). The receiver infers the sender's congestion window
+/// from the arrivals per RTT. It advertises twice that window while the sender is in slow start, and one segment more
 /// afterwards.
 #[derive(Debug)]
 pub struct RightSizing {
@@ -20,7 +20,7 @@ pub struct RightSizing {
     wanted: VecDeque<Bytes>,
     last_cwnd: Option<Bytes>,
     slow_start: bool,
-    /// The heuristic over the largest window, if it is wanted.
+    /// The heuristic for the largest window, if enabled.
     limit: Option<MaxWindow>,
     advertised: Advertised,
 }
@@ -28,8 +28,8 @@ pub struct RightSizing {
 /// The initial window: the common static window of the time (section III).
 const INITIAL: Bytes = Bytes::new(65_535);
 
-/// A sender that grows its window faster than this per RTT is in slow start: there it grows by half or doubles (with and
-/// without delayed ACKs), elsewhere by a segment.
+/// A sender is in slow start if its window grows by more than this factor per RTT. Slow start's factor is 1.5 or 2 (with and
+/// without delayed ACKs); otherwise the window grows by a segment.
 const SLOW_START_GROWTH: f64 = 1.25;
 
 /// "awnd can be reduced a few RTTs after a multiplicative decrease is detected (enough time for
@@ -86,8 +86,8 @@ impl RightSizing {
 }
 
 impl RightSizing {
-    /// `bytes` in whole segments, rounded up: senders count their window in these, and a rate times
-    /// a time that came out a byte short would ask for the window that the sender already has.
+    /// `bytes` rounded up to whole segments, in which senders count their window. If rounding left the product of a rate and a
+    /// time one byte short, the receiver would advertise the window that the sender already has.
     fn whole_segments(&self, bytes: Bytes) -> Bytes {
         self.mss * bytes.get().div_ceil(self.mss.get().max(1))
     }

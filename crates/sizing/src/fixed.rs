@@ -31,7 +31,7 @@ impl Static {
             return;
         }
         self.decided = true;
-        // Outputs come out last first.
+        // Outputs are popped from the end, so the last one is pushed first.
         match self.decision {
             Decision::LeaveToKernel => {}
             Decision::Open => self.outputs.push(Output::Window(None)),

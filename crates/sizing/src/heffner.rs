@@ -3,10 +3,10 @@ use sweetspot_units::{Bytes, Duration, Time};
 use crate::ControllerConfig;
 use crate::advertised::{Advertised, RightSizer};
 
-/// Heffner's receiver (Heffner 2002, "High bandwidth TCP queuing", section 6): the receive space is the last RTT's arrivals and
-/// four segments; the RTT is the lowest sample, in ticks of the receiver's clock.
+/// Heffner's receiver (Heffner 2002, "High bandwidth TCP queuing", section 6). The receive space is the last RTT's arrivals and
+/// four segments. The RTT is the lowest sample, in ticks of the receiver's clock.
 ///
-/// His text leaves some choices open, or makes them twice: [`HeffnerVariant`].
+/// The paper leaves some choices open or contradicts itself; [`HeffnerVariant`] selects a reading.
 ///
 /// The paper's other changes are outside of a controller: here windows are counted in sequence space anyway, and the retransmit
 /// queue is separate from the socket's buffer.
@@ -30,7 +30,7 @@ pub struct Heffner {
 /// How Heffner's receiver measures, and how much of its receive space it advertises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeffnerVariant {
-    /// `heffner`: once the space, as section 6.6 words it.
+    /// `heffner`: the receive space itself, as in section 6.6.
     Once,
     /// `heffner:twice`: twice the space, as in Figure 1 (the window doubles every round trip and ends at twice the BDP) and in
     /// section 4.2.1.
@@ -38,8 +38,8 @@ pub enum HeffnerVariant {
     /// `heffner:read`: twice what the application read in a round trip, instead of what arrived. A slow reader then has the
     /// steady state of section 4.2.1.
     Read,
-    /// `heffner:no-timestamps`: as `heffner:twice`, and round trips are timed from an advertised edge to the first byte beyond
-    /// it (sections 4.2.1 and 6.4): upper bounds, tight only where the window is the limit.
+    /// `heffner:no-timestamps`: as `heffner:twice`, but an RTT is timed from an advertised edge to the first byte beyond it
+    /// (sections 4.2.1 and 6.4). These samples are upper bounds, and tight only if the window is the limit.
     NoTimestamps,
 }
 
@@ -87,7 +87,7 @@ fn ticks(nanos: u64) -> u64 {
 struct EdgeTimer {
     /// The highest edge advertised so far.
     highest: Bytes,
-    /// rcv_rtt_seq: the edge that the measurement under way waits for.
+    /// rcv_rtt_seq: the edge that the current measurement waits for.
     edge: Bytes,
     /// rcv_rtt_time.
     since: Time,
@@ -102,7 +102,7 @@ impl EdgeTimer {
         self.highest = self.highest.max(edge);
     }
 
-    /// `total` bytes have arrived in order. The sample, if one has ended; the next begins.
+    /// `total` bytes have arrived in order. Returns the RTT sample if a measurement has ended, and starts the next.
     fn handle_total(&mut self, now: Time, total: Bytes) -> Option<Duration> {
         if total <= self.edge {
             return None;
@@ -130,8 +130,8 @@ impl Heffner {
         }
     }
 
-    /// Section 6.6: rcv_space is the buffer; TCP computes rcv_space - rcv_alloc + ofo_alloc: it advertises the part that unread
-    /// data leave free, and out-of-order data take nothing from it.
+    /// Section 6.6: rcv_space is the buffer, and TCP computes rcv_space - rcv_alloc + ofo_alloc. Unread data reduce the
+    /// advertised window; out-of-order data do not.
     fn advertise(&mut self, now: Time) {
         let window = self.space * self.variant.times();
         self.advertised.set(now, window);

@@ -17,7 +17,7 @@ pub struct KnownPath {
     pub exogenous_rtt: Option<Duration>,
     /// Bulk transfer capacity, the throughput of a transfer limited only by congestion: BTC.
     pub bulk_capacity: Option<Rate>,
-    /// Mean RTT with that transfer on the path: T_a.
+    /// Mean RTT during that transfer: T_a.
     pub loaded_rtt: Option<Duration>,
 }
 

@@ -26,7 +26,7 @@ pub struct LinuxAutotuning {
     advertised: Advertised,
 }
 
-/// Versions of the rule, each named by its first kernel, the oldest by its last.
+/// Versions of the rule, each named after its first kernel; the oldest after its last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LinuxRule {
     /// Up to 6.15: twice the copied bytes, 16 segments, and twice the growth on top.
@@ -60,8 +60,8 @@ impl LinuxRule {
         }
     }
 
-    /// The window for a round trip of `rtt` in which `copied` were copied, after at most `space`
-    /// in those before (`tcp_rcvbuf_grow`).
+    /// The window after a round trip of `rtt` in which the application copied `copied` bytes, and at most `space` bytes in
+    /// earlier round trips (`tcp_rcvbuf_grow`).
     fn window(self, copied: Bytes, space: Bytes, rtt: Duration, mss: Bytes) -> Bytes {
         let base = match self {
             LinuxRule::UpTo6_15 => copied * 2 + mss * 16,

@@ -1,6 +1,6 @@
 use sweetspot_units::{Bytes, Time};
 
-/// The right-sizing paper's heuristic over `maxwnd` (section IV-B, its third solution): "If performance degrades when maxwnd is
+/// The right-sizing paper's heuristic for `maxwnd` (section IV-B, its third solution): "If performance degrades when maxwnd is
 /// increased and the congestion window is fluctuating rapidly, we know that we are overshooting available bandwidth and need to
 /// decrease maxwnd slightly."
 ///
@@ -25,7 +25,7 @@ struct Interval {
     since: Time,
     bytes: Bytes,
     rounds: u32,
-    /// The least and the largest congestion window inferred.
+    /// The smallest and largest inferred congestion windows.
     min: Bytes,
     largest: Bytes,
 }
@@ -37,7 +37,7 @@ const ROUNDS: u32 = 16;
 /// segments at most.
 const FLUCTUATION: f64 = 1.5;
 
-/// "Slightly".
+/// The factor for "decrease maxwnd slightly".
 const DECREASE: f64 = 15.0 / 16.0;
 
 /// Intervals until an overshoot is forgotten: conditions change.
@@ -84,7 +84,7 @@ impl MaxWindow {
     fn judge(&mut self, now: Time, interval: &Interval) {
         let rate = interval.bytes.as_f64() / now.since(interval.since).as_secs_f64().max(1e-9);
         let fluctuates = interval.largest.as_f64() > FLUCTUATION * interval.min.as_f64().max(1.0);
-        // The first interval has none to compare with: the host's limit counts as an increase.
+        // The first interval has no predecessor: the host's limit counts as an increase.
         let degraded = self.before.is_none_or(|before| rate < before);
         self.before = Some(rate);
         self.overshot = self.overshot.and_then(|(cap, left)| Some((cap, left.checked_sub(1)?)));
@@ -106,7 +106,7 @@ mod tests {
 
     const MSS: Bytes = Bytes::new(1000);
 
-    /// An interval of round trips of 100 ms with these windows in turn.
+    /// Runs an interval of 100 ms round trips that alternate between these windows.
     fn pass(limit: &mut MaxWindow, now: &mut Time, windows: [u64; 2]) {
         for i in 0..=ROUNDS {
             *now += Duration::from_millis(100);
@@ -122,7 +122,7 @@ mod tests {
         let mut limit = MaxWindow::new(MSS, MSS * 1000);
         pass(&mut limit, &mut now, [640, 320]);
         assert_eq!(limit.get(), MSS * 600);
-        // Fluctuating windows that bring more than before, 480 on average, are not a reason.
+        // Fluctuating windows are no reason to decrease maxwnd if the rate rose: here 480 segments on average.
         pass(&mut limit, &mut now, [600, 390]);
         assert_eq!(limit.get(), MSS * 600);
     }
@@ -133,13 +133,13 @@ mod tests {
         let mut limit = MaxWindow::new(MSS, MSS * 1000);
         pass(&mut limit, &mut now, [640, 320]);
         pass(&mut limit, &mut now, [600, 300]);
-        // 600 x 15/16, as far as a window of 600 was the overshoot.
+        // 600 x 15/16: the overshoot was at a window of 600.
         assert_eq!(limit.get().get(), 562_500);
         for _ in 0..20 {
             pass(&mut limit, &mut now, [560, 560]);
         }
         assert_eq!(limit.get().get(), 562_500);
-        // The overshoot is forgotten in the end.
+        // After `REMEMBERED` intervals the overshoot is forgotten.
         for _ in 0..REMEMBERED {
             pass(&mut limit, &mut now, [560, 560]);
         }

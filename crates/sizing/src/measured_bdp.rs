@@ -19,7 +19,7 @@ pub struct MeasuredBdp {
     trains: Trains,
     latest_rtt: Option<Duration>,
     minimum_rtt: Option<Duration>,
-    /// Train by train: its rate times the RTT of that moment, bytes.
+    /// For each train, its rate times the RTT at that time, in bytes.
     products: Vec<Bytes>,
     state: SchemeState,
     outputs: VecDeque<Output>,
@@ -71,7 +71,7 @@ impl MeasuredBdp {
     }
 
     fn limit(&mut self, now: Time, window: Bytes) {
-        // Below one segment nothing would move.
+        // A window below one segment would stop the sender.
         let min = self.config.mss.min(self.config.max_window);
         let window = window.clamp(min, self.config.max_window);
         self.outputs.push_back(Output::Window(Some(window)));

@@ -12,7 +12,7 @@ pub(crate) struct Reception {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Round {
     pub(crate) bytes: Bytes,
-    /// The time it took, one round trip or a little more.
+    /// The measured time: one round trip or a little more.
     pub(crate) lasted: Duration,
 }
 
@@ -22,12 +22,12 @@ impl Reception {
         self.total = total;
     }
 
-    /// Begins a measurement now, if none is under way.
+    /// Begins a measurement now, unless one is in progress.
     pub(crate) fn begin(&mut self, now: Time) {
         self.begun.get_or_insert((now, self.total));
     }
 
-    /// The measurement that has lasted a round trip of `rtt`; the next one begins.
+    /// Ends the measurement and begins the next, if it has lasted a round trip of `rtt`.
     pub(crate) fn poll_round(&mut self, now: Time, rtt: Duration) -> Option<Round> {
         let (since, before) = self.begun?;
         let lasted = now.since(since);

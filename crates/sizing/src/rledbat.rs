@@ -7,15 +7,14 @@ use crate::{
     Controller, ControllerConfig, EventKind, Input, Needs, Output, SizingEvent, SizingPhase,
 };
 
-/// The queueing delay aimed for (draft-irtf-iccrg-ledbat-plus-plus section 4.1, which RFC 9840
-/// runs by default).
+/// The target queueing delay (draft-irtf-iccrg-ledbat-plus-plus section 4.1, the default in RFC 9840).
 const TARGET_DELAY: Duration = Duration::from_millis(60);
 
 /// The target of a background transfer after a loss, as a share of the queueing delay at the loss: midway between no queue and
 /// a full one. Jitter of 10 ms exceeds 15 % of a short buffer, TCP-LP's threshold (Kuzmanovic and Knightly 2003, section III).
 const TARGET_SHARE: f64 = 0.5;
 
-/// The smallest such target: without a queue, a receiver's RTT varies by about as much.
+/// The lower bound of that target: even without a queue, a receiver's RTT varies by about this much.
 const MIN_TARGET: Duration = Duration::from_millis(5);
 
 /// Slow start ends at this share of the target (LEDBAT++ section 4.4).
@@ -24,17 +23,16 @@ const SLOW_START_ENDS: f64 = 0.75;
 /// Smallest window, segments (LEDBAT++ section 4.2).
 const RLEDBAT_MIN_SEGMENTS: u64 = 2;
 
-/// Round trips that a slowdown lasts, and after slow start until the first (section 4.4).
+/// Duration of a slowdown in round trips, and time from the end of slow start to the first slowdown (section 4.4).
 const SLOWDOWN_ROUNDS: u32 = 2;
 
-/// Between slowdowns, as a multiple of the last one's duration (section 4.4).
+/// Time between slowdowns, as a multiple of the last slowdown's duration (section 4.4).
 const BETWEEN_SLOWDOWNS: u64 = 9;
 
 const SHORTEST_ROUND: Duration = Duration::from_millis(10);
 
-/// rLEDBAT (RFC 9840): a less-than-best-effort receiver. It grows like other transfers on an idle
-/// path, shrinks as soon as the queueing delay, of whatever traffic, exceeds the target, and slows
-/// down periodically to measure the path without its own queue.
+/// rLEDBAT (RFC 9840): a less-than-best-effort receiver. On an idle path it grows like other transfers. It shrinks as soon as
+/// the queueing delay of all traffic exceeds the target, and slows down periodically to measure the path without its own queue.
 #[derive(Debug)]
 pub struct Rledbat {
     mss: Bytes,
@@ -47,7 +45,7 @@ pub struct Rledbat {
     lost: bool,
     /// Whether losses lower the target.
     is_background: bool,
-    /// The longest queueing delay of a round with losses, if they do.
+    /// The longest queueing delay of a round with losses, if `is_background`.
     full: Option<Duration>,
     round_ends: Option<Time>,
     outputs: VecDeque<Output>,
@@ -59,7 +57,7 @@ enum RledbatState {
     SlowStart { limit: Bytes, since: Time },
     /// Congestion avoidance until the next slowdown.
     Steady { slowdown: Time },
-    /// At the smallest window for `rounds` more rounds; then back to `back_to`.
+    /// At the smallest window for `rounds` more rounds, then slow start up to `back_to`.
     Slowdown { rounds: u32, back_to: Bytes, since: Time },
 }
 
@@ -82,19 +80,19 @@ impl Rledbat {
         }
     }
 
-    /// A controller that also yields on paths where losses come before RFC 9840's target. Such a path has a small buffer, or
-    /// a queue that was never empty since the transfer began. A loss lowers the target.
+    /// A controller that also yields on paths that lose packets before the delay reaches RFC 9840's target. Such a path has a
+    /// small buffer, or its queue was never empty during the transfer. A loss lowers the target.
     pub fn background(config: &ControllerConfig) -> Rledbat {
         Rledbat { is_background: true, ..Rledbat::new(config) }
     }
 
-    /// The queueing delay aimed for.
+    /// The current target queueing delay.
     fn target(&self) -> Duration {
         let below = |full: Duration| full.scaled(TARGET_SHARE).clamp(MIN_TARGET, TARGET_DELAY);
         self.full.map_or(TARGET_DELAY, below)
     }
 
-    /// Starts anew; only the base RTT is kept.
+    /// Starts again, and keeps only the base RTT.
     fn begin_again(&mut self) {
         self.window = self.mss * INITIAL_SEGMENTS;
         self.state = RledbatState::SlowStart { limit: self.max, since: Time::ZERO };
@@ -117,14 +115,14 @@ impl Rledbat {
         }
     }
 
-    /// Once per round trip.
+    /// Adjusts the window, once per round trip.
     fn round(&mut self, now: Time, delay: Duration, base: Duration) {
         let lost = std::mem::take(&mut self.lost);
         let target = self.target();
         match self.state {
             RledbatState::SlowStart { limit, since } => {
                 if lost || delay > target.scaled(SLOW_START_ENDS) || self.window >= limit {
-                    // A slowdown took as long as it lasted and as the way back took.
+                    // A slowdown's duration includes the slow start back to its old window.
                     let pause = if since == Time::ZERO {
                         base * u64::from(SLOWDOWN_ROUNDS)
                     } else {
@@ -221,8 +219,8 @@ mod tests {
 
     const MSS: u64 = 1448;
 
-    /// The largest window, in segments, of the last twenty of sixty rounds with that RTT. The path has 40 ms; before them the
-    /// window doubled seven times, to 1280 segments, which lost packets at 80 ms.
+    /// Simulates sixty rounds at that RTT; returns the largest window, in segments, of the last twenty. The base RTT is 40 ms.
+    /// Before these rounds the window doubled seven times, to 1280 segments, which lost packets at 80 ms.
     fn after_a_loss(new: fn(&ControllerConfig) -> Rledbat, rtt: u64) -> u64 {
         let (mss, max_window) = (Bytes::new(MSS), Bytes::new(6 << 20));
         let config = ControllerConfig { mss, packet: mss, max_window, size: None, path: None };
@@ -232,7 +230,7 @@ mod tests {
         let rounds = std::iter::repeat_n(40, 8).chain([80]).chain(std::iter::repeat_n(rtt, 60));
         for rtt in rounds {
             if rtt == 80 {
-                // Within the round.
+                // A time within the round.
                 let early = now + Duration::from_millis(1);
                 controller.handle(early, &Input::OutOfOrder { segments: 1 });
             }
@@ -246,10 +244,11 @@ mod tests {
 
     #[test]
     fn a_background_transfer_yields_to_more_than_half_of_the_queue_that_lost_packets() {
-        // 30 of 40 ms are more than half and below RFC 9840's 60 ms: two segments, the smallest window, against the standard's.
+        // 30 of 40 ms are more than half of the full queue and less than RFC 9840's 60 ms. The background target shrinks the
+        // window to two segments; the standard target does not.
         assert_eq!(after_a_loss(Rledbat::background, 70), RLEDBAT_MIN_SEGMENTS);
         assert!(after_a_loss(Rledbat::new, 70) >= 640);
-        // 10 of 40 ms are less: it may be its own.
+        // 10 of 40 ms are less than half: the queue may be the transfer's own.
         assert!(after_a_loss(Rledbat::background, 50) >= 640);
     }
 }

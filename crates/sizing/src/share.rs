@@ -1,10 +1,10 @@
-//! Max-min fair shares: no connection gets more than its demand, and the rest is divided equally among the
-//! others (Semke, Mahdavi and Mathis 1998, "Automatic TCP buffer tuning", section 3.2).
+//! Max-min fair shares: no connection gets more than its demand, and the others divide the rest equally
+//! (Semke, Mahdavi and Mathis 1998, "Automatic TCP buffer tuning", section 3.2).
 
 use sweetspot_units::Bytes;
 
-/// Divides `total` max-min fair. Returns a share for each of `demands`, in their order, never larger than the
-/// demand.
+/// Divides `total` into max-min fair shares. Returns one share for each of `demands`, in their order and
+/// never larger than the demand.
 ///
 /// ```
 /// use sweetspot_sizing::share::max_min;
@@ -55,12 +55,12 @@ mod tests {
             let spent: u64 = shares.iter().map(|s| s.get()).sum();
             let wanted: u64 = demands.iter().sum();
             prop_assert!(spent <= total);
-            // Less than a byte each is lost by rounding.
+            // Rounding loses less than a byte per share.
             prop_assert!(spent + demands.len() as u64 >= total.min(wanted));
             let largest = shares.iter().map(|s| s.get()).max().unwrap_or(0);
             for (share, demand) in shares.iter().zip(&demands) {
                 prop_assert!(share.get() <= *demand);
-                // A demander that got less than another got all it wanted, except for a byte.
+                // A connection with a smaller share than another got its whole demand, except for a byte.
                 prop_assert!(share.get() == *demand || share.get() + 20 >= largest);
             }
         }

@@ -6,14 +6,14 @@ use crate::Reason;
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Why {
     Reported(&'static [Reason]),
-    /// One way of holding follows another; no event reports it.
+    /// A change of the way of holding, which no event reports.
     Within(
         #[cfg_attr(not(test), expect(dead_code, reason = "only the diagrams show it"))]
         &'static str,
     ),
 }
 
-/// From where, why, and to where, by the names of the states.
+/// The state before, the reason, and the state after.
 pub(crate) type Transition<Name> = (Name, Why, Name);
 
 /// Whether a table has a transition between these for a reason that `applies`.
@@ -47,7 +47,7 @@ pub(crate) mod diagram {
 
     use super::{Transition, Why};
 
-    /// A table as the documents show it: a line for each reason.
+    /// The table as the documents show it: one line per reason.
     pub(crate) fn diagram<Name: Copy + Debug>(table: &[Transition<Name>]) -> String {
         let mut text = String::new();
         for (from, why, to) in table {

@@ -1,5 +1,5 @@
-//! The laws of the contract, whatever a sender, a path and a kernel do: the fuzz target's entry, driven by
-//! proptest.
+//! The laws of the contract, for any behaviour of sender, path and kernel: proptest drives the fuzz
+//! target's entry point.
 
 #[path = "../../../fuzz/driver.rs"]
 mod entry;
@@ -8,7 +8,7 @@ use entry::{MEANS, SIZINGS, WINDOWS, simulate};
 use proptest::prelude::*;
 use sweetspot_sizing::InputSource;
 
-/// A script, and the receiver to feed it to.
+/// A script, and the receiver that it drives.
 fn script() -> impl Strategy<Value = (InputSource, u64, Vec<u8>)> {
     let means = prop::sample::select(&MEANS[..]);
     let window = prop::sample::select(&WINDOWS[..]);
@@ -55,7 +55,7 @@ keeps_its_contract! {
 
 #[test]
 fn kernel_asks_for_nothing() {
-    // Data, time, an end.
+    // A connection with data, elapsed time and an end.
     let script = [1, 20, 200, 0, 0, 0, 20, 100, 7];
     for means in MEANS {
         assert_eq!(simulate("kernel", means, 6_000_000, &script), []);

@@ -1,4 +1,4 @@
-//! Laws of the controllers that decide once, and of writing a sizing down.
+//! Laws of the controllers that decide once, and of the text form of a sizing.
 
 use proptest::prelude::*;
 use sweetspot_sizing::{
@@ -17,8 +17,8 @@ fn config() -> ControllerConfig {
     }
 }
 
-/// The SOBAS paper's path of Figure 3: C = 50 Mbit/s, T_m = 100 ms, A = 15 Mbit/s, T_e = 102 ms;
-/// BTC and T_a as a first pass might have found them.
+/// The SOBAS paper's path of Figure 3: C = 50 Mbit/s, T_m = 100 ms, A = 15 Mbit/s, T_e = 102 ms.
+/// BTC and T_a are plausible results of an earlier measurement.
 fn path() -> KnownPath {
     KnownPath {
         available: Some(Rate::from_mbit_per_second(15)),
@@ -37,8 +37,8 @@ fn outputs(controller: &mut dyn Controller) -> Vec<Output> {
     core::iter::from_fn(|| controller.poll_output()).collect()
 }
 
-/// The window that a controller sets at its first byte: `None` where it leaves it alone, and
-/// the inner `None` where it opens it.
+/// The window that a controller sets at its first byte. `None`: it leaves the window alone;
+/// `Some(None)`: it lifts the limit.
 fn first_window(text: &str) -> Option<Option<Bytes>> {
     let mut controller = build(text, Some(path())).unwrap();
     controller.handle(Time::ZERO, &Input::Data { bytes: Bytes::new(948), unread: Bytes::ZERO });
@@ -208,7 +208,7 @@ fn any_sizing() -> impl Strategy<Value = Sizing> {
         (0usize..6).prop_map(|i| Sizing::BdpBy(BdpDefinition::ALL[i])),
         (3u32..8, 0u32..25).prop_map(|(a, b)| Sizing::Linux(LinuxRule::of_version(a, b))),
         (1u64..100_000).prop_map(|n| Sizing::Fixed(Volume::Packets(n))),
-        // Printing keeps four digits.
+        // `Display` keeps four digits.
         (1u64..10_000, 0u32..5)
             .prop_map(|(n, e)| { Sizing::Fixed(Volume::Bytes(Bytes::new(n * 10u64.pow(e)))) }),
     ]
@@ -242,7 +242,7 @@ proptest! {
 
 #[test]
 fn a_path_that_others_fill_still_gets_one_segment() {
-    // A = 0 and BTC = 0, so that A x T_m, A x T_e and BTC x T_a come to nothing.
+    // A = 0 and BTC = 0, so that A x T_m, A x T_e and BTC x T_a are zero.
     let nothing = Some(Rate::ZERO);
     let full = KnownPath { available: nothing, bulk_capacity: nothing, ..path() };
     for text in ["bdp3", "bdp4", "bdp5"] {

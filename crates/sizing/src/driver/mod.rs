@@ -52,17 +52,17 @@ struct OutOfBand {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Effect {
-    /// Limit the advertised window; `None`: the largest there is.
+    /// Limit the advertised window; `None`: the largest the host allows.
     Window(Option<Bytes>),
-    /// Send the sender its pacing rate; `None`: no pacing.
+    /// Ask the sender to pace at this rate; `None`: no pacing.
     Pacing(Option<Rate>),
-    /// Send the sender its congestion control.
+    /// Ask the sender for this congestion control.
     Congestion(CongestionChoice),
     /// The start values for the next transfer over the same path; `None`: the path is unknown.
     Saved(Option<SavedWindow>),
     /// Send the sender a probe of [`PROBE_SIZE`] bytes.
     Probe {
-        /// Its number.
+        /// The probe's number.
         sequence: u32,
     },
     /// Ask the sender for a train.
@@ -72,18 +72,18 @@ pub enum Effect {
         /// The train's length and packet size.
         request: TrainRequest,
     },
-    /// Record this.
+    /// Record this event.
     Event(SizingEvent),
     /// Probes are not answered: the kernel's RTT estimate replaces them.
     ProbesBlocked,
 }
 
-/// This end's kernel's view of the connection.
+/// The local kernel's view of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KernelView {
-    /// The window advertised last; `None` if unknown.
+    /// The last advertised window; `None` if unknown.
     pub window: Option<Bytes>,
-    /// Its RTT estimate, see [`Input::KernelRtt`]; `None` if it has none.
+    /// The kernel's RTT estimate, see [`Input::KernelRtt`]; `None` if it has none.
     pub rtt: Option<Duration>,
     /// The min RTT of this end's own segments; `None` if unknown.
     pub minimum_rtt: Option<Duration>,
@@ -101,7 +101,8 @@ pub enum InputSource {
     /// This end's kernel, read by the caller ([`Driver::handle_kernel`], and at the sender
     /// [`Driver::handle_sender`]).
     Caller,
-    /// The same at the receiver, and a sender that answers probes and sends trains as soon as it can be reached.
+    /// As [`InputSource::Caller`] at the receiver, and the sender answers probes and sends trains as soon as it
+    /// can be reached.
     CallerAndOutOfBand,
 }
 
@@ -147,8 +148,8 @@ impl Driver {
         self.out_of_band.as_ref().map(|o| &o.prober)
     }
 
-    /// `bytes` of payload were read from the connection, and `unread` were left in its buffer; at
-    /// the sender: were delivered.
+    /// `bytes` of payload were read from the connection, and `unread` bytes were left in its buffer. At the
+    /// sender, `bytes` of payload were delivered.
     #[inline]
     pub fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
         if let Some(out_of_band) = &mut self.out_of_band {
@@ -169,7 +170,7 @@ impl Driver {
         }
     }
 
-    /// An answer to a probe arrived. The round trip of the probe, where it is a measurement.
+    /// Handles an answer to a probe. Returns the probe's RTT, or `None` if the answer was not valid.
     pub fn handle_answer(
         &mut self,
         now: Time,
@@ -182,7 +183,7 @@ impl Driver {
         Some(probe.rtt)
     }
 
-    /// The sender's view was read; the sender is this host.
+    /// Handles the sender's own view, read on this host.
     pub fn handle_sender(&mut self, now: Time, report: &SenderReport) {
         self.give(now, &Input::Sender(*report));
     }

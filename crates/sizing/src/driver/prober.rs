@@ -9,11 +9,11 @@ use crate::model::{MEASURING_SHARE, SILENCE};
 pub const PROBE_INTERVAL: Duration = Duration::from_millis(20);
 /// Bytes of a probe on the wire (section VII-A of the SOBAS paper).
 pub const PROBE_SIZE: Bytes = Bytes::new(100);
-/// Probes allowed in advance, for the first round trips: together about one full segment of 1500 bytes, so a transfer too
-/// short to pay for them loses one packet's time.
+/// Probes allowed in advance, for the first round trips. Together they are about one full segment of 1500 bytes, so even a
+/// transfer too short to earn them loses only one packet's time.
 const ADVANCE_PROBES: u64 = 16;
 
-/// Payload received per probe allowed.
+/// Payload that must arrive for each probe.
 fn data_per_probe() -> Bytes {
     PROBE_SIZE.scaled(1.0 / MEASURING_SHARE)
 }
@@ -21,11 +21,11 @@ fn data_per_probe() -> Bytes {
 /// The sender's answer to a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProbeAnswer {
-    /// The probe that it answers.
+    /// Number of the answered probe.
     pub probe: u32,
-    /// Counts answers from 0.
+    /// Number of the answer, counted from 0.
     pub sequence: u32,
-    /// From the probe's arrival to the answer's departure.
+    /// Time from the probe's arrival to the answer's departure.
     pub held: Duration,
     /// The sender's report.
     pub report: SenderReport,
@@ -134,7 +134,7 @@ impl Prober {
         if now < *due {
             return None;
         }
-        // A late probe is not made up for: two at once would measure each other.
+        // A late probe is not made up for: two probes at once would delay each other.
         let next = *due + PROBE_INTERVAL;
         *due = if next > now { next } else { now + PROBE_INTERVAL };
         if !self.may_probe(now) {
@@ -147,7 +147,7 @@ impl Prober {
         Some(self.first + self.sent.len() as u32 - 1)
     }
 
-    /// Forgets probes that were answered or will not be: an answer that late is ignored.
+    /// Forgets probes that were answered or are too old: an answer that late is ignored.
     fn forget(&mut self, now: Time) {
         let longest = self.rtt.unwrap_or(SILENCE).max(SILENCE) * 3;
         let is_over = |sent: &Option<Time>| sent.is_none_or(|sent| now.since(sent) > longest);
@@ -197,7 +197,7 @@ impl Prober {
             self.lost_reverse = u64::from(answer.probe - answer.sequence);
             self.report = Some(answer.report);
         } else {
-            // Overtaken by a later one, and counted as lost then.
+            // A later answer overtook this one, which was then counted as lost.
             self.lost_forward = self.lost_forward.saturating_sub(1);
         }
         Some(Probe { rtt, forward_lost })
@@ -206,7 +206,7 @@ impl Prober {
     /// Whether probes are blocked; the kernel's RTT estimate must then replace them.
     pub fn is_blocked(&mut self, now: Time, kernel_rtt: Option<Duration>) -> bool {
         let rtt = self.rtt.or(kernel_rtt).unwrap_or_default();
-        // A transfer that pays for few probes has few answers to miss.
+        // A transfer with a small probe budget expects few answers, so a gap between them means less.
         let patience = match self.probing {
             Probing::Budgeted | Probing::Sparse if self.answered > 0 => SILENCE * 3,
             Probing::Never | Probing::Periodic | Probing::Budgeted | Probing::Sparse => SILENCE,

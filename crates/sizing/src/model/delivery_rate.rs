@@ -2,12 +2,12 @@ use std::collections::VecDeque;
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-/// Payload that one ACK may cover: the largest segment that Linux hands to a network device
-/// (`GSO_LEGACY_MAX_SIZE`). Over less than that a rate measures a burst or a pause.
+/// Payload that one ACK may cover: the largest segment that Linux passes to a network device (`GSO_LEGACY_MAX_SIZE`). With
+/// less payload, a rate would only measure a burst or a pause.
 pub(crate) const BURST: Bytes = Bytes::new(65_536);
 
-/// A pace that leaves no queue, as a share of the path's rate: the rest is the price of an empty buffer. A window that is to
-/// stay the limit gets a pace as much above that rate.
+/// Pacing rate that leaves no queue, as a share of the path's rate. The remaining 1 % is the price of an empty buffer. If the
+/// window is to stay the limit, the pacing rate exceeds the path's rate by 1 % instead.
 pub(crate) const PACE_SHARE: f64 = 0.99;
 
 /// The delivery rate over recent spans of time. A span without deliveries has no rate: an outage
@@ -19,8 +19,7 @@ pub(crate) struct DeliveryRate {
 }
 
 impl DeliveryRate {
-    /// `bytes` were delivered since the last call. Rates over more than the last `kept` are not
-    /// needed, unless less than a burst was delivered in it.
+    /// `bytes` were delivered since the last call. Drops records older than `kept`, but keeps at least a burst.
     pub(crate) fn handle_delivery(&mut self, now: Time, bytes: Bytes, kept: Duration) {
         self.total += bytes;
         self.deliveries.push_back((now, self.total));
@@ -45,7 +44,7 @@ impl DeliveryRate {
         (last.0.since(first.0) * 2 > until.since(since)).then(|| rate(first, last))?
     }
 
-    /// The rate over at least the last `span` and burst; `None` until deliveries are that long and large.
+    /// The rate over at least the last `span` and the last burst; `None` until deliveries cover both.
     pub(crate) fn over(&self, span: Duration) -> Option<Rate> {
         let last = self.deliveries.back()?;
         let suffices =
@@ -80,7 +79,7 @@ mod tests {
         // At least 150 ms: 60 ms at 1 kB (from 40 on) and 100 ms at 2 kB make 260 kB in 160 ms.
         let rate = delivered.over(Duration::from_millis(150));
         assert_eq!(rate, Some(Rate::from_mbit_per_second(13)));
-        // Nothing came since, and then nothing for long: the last burst was delivered from 160 on.
+        // No data arrived after 200 ms; the last burst was delivered from 160 ms on.
         assert_eq!(delivered.since(at(201)), None);
         delivered.handle_delivery(at(300), Bytes::ZERO, Duration::MAX);
         let rate = delivered.over(Duration::from_millis(50));
@@ -92,7 +91,7 @@ mod tests {
         let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
         let (kept, mut delivered) = (Duration::from_millis(40), DeliveryRate::default());
         for ms in 0..=1000 {
-            // 1 kB per ms, and a hundredth of it from 500 on.
+            // 1 kB per ms, and a hundredth of that after 500 ms.
             let bytes = if ms <= 500 { 1000 } else { 10 };
             delivered.handle_delivery(at(ms), Bytes::new(bytes), kept);
         }
@@ -102,7 +101,7 @@ mod tests {
         for ms in 1001..=1200 {
             delivered.handle_delivery(at(ms), Bytes::new(2000), kept);
         }
-        // Neither is needed any longer: 40 ms hold more than a burst.
+        // Neither rate needs older deliveries: 40 ms hold more than a burst.
         assert_eq!(delivered.deliveries.len(), 41);
     }
 }

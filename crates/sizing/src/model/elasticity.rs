@@ -4,7 +4,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::samples::Samples;
 
-/// The min number of epochs in a fit, and the number in a fit over recent epochs.
+/// Minimum number of epochs in a fit; a fit over recent epochs holds exactly this number.
 const FITTED_EPOCHS: usize = 12;
 
 /// Elasticity of the rate: d ln R / d ln W over epochs, by least squares. It is about 1 if
@@ -57,9 +57,9 @@ pub(crate) struct ElasticityEstimate {
     /// d ln R / d ln W.
     pub slope: f64,
     pub error: f64,
-    /// Largest over smallest window, less one.
+    /// Ratio of the largest to the smallest window, minus one.
     pub moved: f64,
-    /// Standard deviation of the rate over its mean.
+    /// Standard deviation of the rate divided by its mean.
     pub varied: f64,
     pub rate: Rate,
     /// Mean round trip.
@@ -67,12 +67,13 @@ pub(crate) struct ElasticityEstimate {
 }
 
 impl Elasticity {
-    /// Over the last few epochs.
+    /// A fit over the last few epochs.
     pub(crate) fn lately() -> Elasticity {
         Elasticity { last: Some(VecDeque::new()), fit: Fit::default() }
     }
 
-    /// Over all epochs since it was cleared: a window that grows slowly has moved in them.
+    /// A fit over all epochs since it was cleared, in which even a slowly growing window moves far
+    /// enough.
     pub(crate) fn throughout() -> Elasticity {
         Elasticity { last: None, fit: Fit::default() }
     }
@@ -95,7 +96,7 @@ impl Elasticity {
         self.fit = Fit::default();
     }
 
-    /// The estimate; `None` until there are enough epochs.
+    /// The current estimate; `None` until there are enough epochs.
     pub(crate) fn answer(&self) -> Option<ElasticityEstimate> {
         let fit = &self.fit;
         if fit.rate.count() < FITTED_EPOCHS as u64 {

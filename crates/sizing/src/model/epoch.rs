@@ -3,8 +3,9 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 use super::meter::Meter;
 use super::round_trip::RoundTrip;
 
-/// If more than this share of the window is unread after a read, the application and not the path limits the transfer: one that
-/// reads four times in a round trip is never further behind (`a_reader_that_comes_five_times_in_a_round_trip_is_not_behind`).
+/// If more than this share of the window is unread after a read, the application and not the path limits the transfer. An
+/// application that reads four times per round trip stays below it
+/// (`a_reader_that_comes_five_times_in_a_round_trip_is_not_behind`).
 const STALL_UNREAD_SHARE: f64 = 0.25;
 
 /// Whether `unread` shows that the application, and not the path, limits a transfer with this `window`.
@@ -17,16 +18,16 @@ pub(crate) fn is_behind(unread: Bytes, window: Bytes) -> bool {
 pub(crate) struct Epoch {
     /// Receive throughput, payload.
     pub rate: Rate,
-    /// The lowest round trip: base RTT and standing queue.
+    /// The lowest RTT: base RTT and standing queue.
     pub rtt: Duration,
-    /// The highest round trip: base RTT and longest queue.
+    /// The highest RTT: base RTT and longest queue.
     pub highest_rtt: Duration,
-    /// The running average of round trips at its end.
+    /// The running average of the RTT at the epoch's end.
     pub average_rtt: Duration,
     /// Whether sender or receiver waited for its application. If so, the rate says nothing about
     /// the path.
     pub stalled: bool,
-    /// Segments that the sender retransmitted, or probes lost.
+    /// Number of retransmitted segments, or of lost probes.
     pub losses: u64,
 }
 
@@ -48,7 +49,7 @@ impl Epochs {
         Epochs { shortest, ..Epochs::default() }
     }
 
-    /// Payload reached the application, and `unread` waited behind it.
+    /// The application read `bytes` of payload and left `unread` bytes in the buffer.
     pub(crate) fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes, window: Bytes) {
         self.meter.handle_data(now, bytes);
         self.stalled |= is_behind(unread, window);
@@ -65,13 +66,13 @@ impl Epochs {
         self.losses += count;
     }
 
-    /// When the present epoch ends.
+    /// When the current epoch ends.
     pub(crate) fn poll_timeout(&self) -> Option<Time> {
         self.ends
     }
 
-    /// Ends an epoch that is over by `now`; the next one lasts for `span`. `None` if it had no data
-    /// or no round trip.
+    /// Ends an epoch that is over by `now`; the next one lasts for `span`. Returns `None` if the epoch had no data or no RTT
+    /// sample.
     pub(crate) fn poll_epoch(
         &mut self,
         now: Time,
@@ -85,7 +86,7 @@ impl Epochs {
         let length = span.max(self.shortest);
         self.ends = Some(now + length);
         let stalled = std::mem::take(&mut self.stalled);
-        // Data at the beginning only: its average would be the rate of a burst.
+        // Data arrived only at the beginning: their average would be the rate of a burst.
         let silent = self.meter.span() < length / 2;
         let measured = self.meter.take();
         let losses = std::mem::take(&mut self.losses);
@@ -101,7 +102,7 @@ impl Epochs {
         epoch
     }
 
-    /// Begins a new epoch and discards the present one.
+    /// Begins a new epoch and discards the current one.
     pub(crate) fn restart(&mut self, now: Time, span: Duration, round_trip: &mut RoundTrip) {
         self.ends = Some(now);
         self.poll_epoch(now, span, round_trip);

@@ -4,30 +4,30 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use super::round_trip::AVERAGED_ROUND_TRIPS;
 
-/// Parts into which a round trip is divided. With eight, rivals lose 0.4 % at the first percentile (population `drawn`, seed
-/// 5151).
+/// Parts into which a round trip is divided. With eight parts, cross traffic loses 0.4 % at the first percentile (population
+/// `drawn`, seed 5151).
 const ROUND_TRIP_PARTS: u64 = 16;
 
-/// The largest number of bytes that arrived in one RTT, or on average over several: about the sender's flight, or less.
+/// The largest number of bytes that arrived in one RTT, or on average over several: about the sender's data in flight, or less.
 #[derive(Debug, Default)]
 pub(crate) struct InflightEstimator {
-    /// Arrivals of the last RTT in parts; the first part may begin before it. Each entry has its start and its bytes.
+    /// Arrivals of the last RTT by part; the first part may begin earlier. Each entry holds its start and its bytes.
     arrivals: VecDeque<(Time, Bytes)>,
-    /// The sum of those, and the time of the last.
+    /// The sum of `arrivals`, and the time of the latest one.
     sum: Bytes,
     latest: Option<Time>,
     largest: Bytes,
-    /// Bytes that arrived since then, repairs included: where repairs never end, the data behind a missing segment, an RTT or two,
-    /// are a small part of the arrivals.
+    /// Start of the average over several RTTs, and the bytes that arrived since then, repairs included. If repairs never end,
+    /// the data behind a missing segment (an RTT or two) are a small part of these arrivals.
     average: Option<(Time, Bytes)>,
-    /// Until then arrivals are not counted, see [`InflightEstimator::handle_gap`].
+    /// Arrivals before this time are not counted, see [`InflightEstimator::handle_gap`].
     repaired: Time,
 }
 
 impl InflightEstimator {
     /// Counts arrivals on a path with the base RTT `base`.
     pub(crate) fn handle_arrival(&mut self, now: Time, bytes: Bytes, base: Duration) {
-        // Data that arrive at its beginning came before it.
+        // Data that arrive at the beginning of a span belong to the time before it.
         let (since, sum) =
             self.average.map_or((now, Bytes::ZERO), |(since, sum)| (since, sum + bytes));
         self.average = Some((since, sum));
@@ -38,9 +38,9 @@ impl InflightEstimator {
         if now < self.repaired || bytes == Bytes::ZERO {
             return;
         }
-        // Data that a host sees at once may have arrived at any time since its last sample.
+        // Data that a host sees in one sample may have arrived at any time since the previous sample.
         let Some(since) = self.latest.replace(now) else {
-            // In the beginning that is all there was; later it is not known since when it came.
+            // At the start, these are all data so far. After a gap, it is unknown when they began to arrive.
             if self.largest == Bytes::ZERO {
                 self.largest = bytes;
             }
@@ -52,7 +52,7 @@ impl InflightEstimator {
             _ => self.arrivals.push_back((since, bytes)),
         }
         self.sum += bytes;
-        // No more of them than a round trip takes.
+        // Keeps only as many parts as cover a round trip.
         while let (Some((_, first)), Some((second, _))) =
             (self.arrivals.front(), self.arrivals.get(1))
             && now.since(*second) >= base
@@ -64,8 +64,8 @@ impl InflightEstimator {
         self.largest = self.largest.max(self.sum / base.max(took) * base);
     }
 
-    /// A segment is missing, on a path of round trip `base`. When it has been sent again, all that
-    /// waited behind it arrives in order at once: more than was in flight at any time.
+    /// A segment is missing, on a path of round trip `base`. When its retransmission arrives, all data behind it become
+    /// readable at once: more than was ever in flight.
     pub(crate) fn handle_gap(&mut self, now: Time, base: Duration) {
         self.repaired = now + base * 2;
         self.latest = None;

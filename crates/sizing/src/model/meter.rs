@@ -2,8 +2,9 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 /// Receive throughput between two arrivals.
 ///
-/// Data reach the application in lumps (a TLS record is 16 kB, more than a tenth of 50 ms at 20 Mbit/s), so bytes per fixed
-/// interval are off by a lump. From one arrival to a later one the lumps count exactly: those after the first, up to the last.
+/// Data reach the application in blocks. A TLS record is 16 kB, more than a tenth of 50 ms at 20 Mbit/s, so the bytes of a
+/// fixed interval are off by up to a block. Between two arrivals the count is exact: all blocks after the first, including the
+/// last.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     first: Option<Time>,
@@ -12,7 +13,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// Payload reached the application. Where none did, `now` is the time of a look and not of an arrival.
+    /// Payload reached the application. If `bytes` is zero, `now` is the time of a sample and not of an arrival.
     pub(crate) fn handle_data(&mut self, now: Time, bytes: Bytes) {
         if bytes == Bytes::ZERO {
             return;
@@ -29,8 +30,7 @@ impl Meter {
         self.first.zip(self.last).map_or(Duration::ZERO, |(first, last)| last.since(first))
     }
 
-    /// Ends the measurement; the next begins with its last arrival. The rate, or `None` where fewer
-    /// than two arrivals were seen.
+    /// Ends the measurement; the next begins with its last arrival. Returns the rate, or `None` with fewer than two arrivals.
     pub(crate) fn take(&mut self) -> Option<Rate> {
         let span = self.span();
         let rate = (span > Duration::ZERO).then(|| self.bytes / span);

@@ -1,21 +1,21 @@
 use super::epoch::Epoch;
 
-/// The epochs in which losses are repaired: data behind a missing segment arrive in order at once, faster than the path carries
-/// them.
+/// The epochs in which losses are repaired. Data behind a missing segment then become readable at once, faster than the path
+/// carries them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Repairs {
     lasts: u32,
-    /// Epochs without a loss until they are over.
+    /// Loss-free epochs until all repairs are over.
     left: u32,
 }
 
 impl Repairs {
-    /// No repair in progress; each `lasts` this many epochs after its loss.
+    /// No repair in progress. Each repair will last for `lasts` epochs after its loss.
     pub(crate) fn new(lasts: u32) -> Repairs {
         Repairs { lasts, left: 0 }
     }
 
-    /// Whether an epoch that begins now has any.
+    /// Whether repairs are in progress in an epoch that begins now.
     pub(crate) fn are_under_way(&self) -> bool {
         self.left > 0
     }

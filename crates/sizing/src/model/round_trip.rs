@@ -1,25 +1,25 @@
 use sweetspot_units::Duration;
 
-/// TCP timestamps count milliseconds (Linux: `TCP_TS_HZ`). On a shorter path nothing can be timed, and a limit is not worth
-/// its cost. A receiving kernel's round trips may be too short by this, and are by half of it on average: since 6.16 a
-/// lower one replaces their average at once.
+/// TCP timestamps count milliseconds (Linux: `TCP_TS_HZ`). A shorter RTT cannot be measured, and there a limit is not worth its
+/// cost. A receiving kernel's RTT samples may be too short by one tick, and are too short by half a tick on average. Since 6.16
+/// a lower sample replaces their average at once.
 pub const TIMESTAMP_TICK: Duration = Duration::from_millis(1);
 
-/// How long to wait for a packet before the RTT is known: TCP's first retransmission timeout
-/// (RFC 6298, section 2.1). Also the longest interval between probes of a slow transfer.
+/// Waiting time for a packet while the RTT is unknown: TCP's first retransmission timeout (RFC 6298, section 2.1). Also the
+/// longest interval between probes of a slow transfer.
 pub(crate) const SILENCE: Duration = Duration::from_secs(1);
 
 /// RTTs over which a running average extends: the gain of RFC 6298, section 2, is 1/8. With 16 the mean delay rises from 0.875 to
 /// 0.901 of the kernel's (population `drawn`, seed 5151; in [`InflightEstimator`](super::InflightEstimator)).
 pub(super) const AVERAGED_ROUND_TRIPS: u64 = 8;
 
-/// The recent RTT: its running average, and the range of samples in the present epoch.
+/// The recent RTT: its running average, and the range of samples in the current epoch.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RoundTrip {
     average: Option<Duration>,
     range: Option<(Duration, Duration)>,
     latest: Duration,
-    /// The highest that two samples in a row have reached.
+    /// The highest RTT that two consecutive samples reached.
     sustained: Duration,
 }
 
@@ -42,13 +42,13 @@ impl RoundTrip {
         self.average
     }
 
-    /// The latest sample; zero before the first.
+    /// The latest RTT sample; zero before the first.
     pub(crate) fn latest(&self) -> Duration {
         self.latest
     }
 
-    /// The highest RTT since the last call that two samples in a row reached. A queue takes a round
-    /// trip to drain; a host that paused gives a single late sample.
+    /// The highest RTT since the last call that two consecutive samples reached. A queue takes a round trip to drain; a host
+    /// that paused gives a single late sample.
     pub(crate) fn take_sustained(&mut self) -> Duration {
         std::mem::take(&mut self.sustained)
     }

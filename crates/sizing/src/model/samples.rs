@@ -1,4 +1,4 @@
-/// Standard errors by which an estimate must differ from another value: on one side 2.3 % by chance.
+/// Standard errors by which an estimate must differ from another value. By chance, 2.3 % of estimates exceed it on one side.
 const SIGNIFICANT: f64 = 2.0;
 
 /// The mean of samples and its standard error (Welford, Technometrics 4, 1962).
@@ -52,7 +52,7 @@ impl Samples {
     }
 }
 
-/// Events among trials.
+/// The share of trials in which an event occurred.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Share {
     hits: u64,
@@ -75,7 +75,7 @@ impl Share {
         self.hits as f64 / self.all.max(1) as f64
     }
 
-    /// As many trials without an event.
+    /// The same number of trials without an event.
     pub(crate) fn without_hits(&self) -> Share {
         Share { hits: 0, ..*self }
     }
@@ -85,8 +85,8 @@ impl Share {
         self.all += more.all;
     }
 
-    /// The share and its squared standard error, with one event and one failure more (Agresti and Caffo, The American Statistician 54,
-    /// 2000): few events have an error, too.
+    /// The share and its squared standard error, after adding one event and one failure: then the error is not zero if events
+    /// are few (Agresti and Caffo, The American Statistician 54, 2000).
     fn estimate(&self) -> (f64, f64) {
         let all = self.all as f64 + 2.0;
         let share = (self.hits as f64 + 1.0) / all;
@@ -99,7 +99,7 @@ impl Share {
         (share - SIGNIFICANT * error.sqrt()).max(0.0)
     }
 
-    /// The largest such share.
+    /// The largest share that does not differ significantly from this one.
     pub(crate) fn max(&self) -> f64 {
         let (share, error) = self.estimate();
         (share + SIGNIFICANT * error.sqrt()).min(1.0)

@@ -15,26 +15,25 @@ const TRAIN_COUNT: usize = 5;
 /// exceeds a train's dispersion, its rate may be far too high.
 const MAX_DISPERSION_GROWTH: u32 = 4;
 
-/// Share of a transfer's bytes that probes may add, and trains as much: both together cost what an empty buffer does. A transfer
-/// for which that is too little ends before a limit could pay.
+/// Share of a transfer's bytes that probes may add, and again as much for trains: both together cost as much as an empty
+/// buffer. A transfer too short for this budget ends before a limit could be worth its cost.
 pub(crate) const MEASURING_SHARE: f64 = (1.0 - PACE_SHARE) / 2.0;
 
-/// Error of a time that an end measures, from its clock and scheduler: of a train's dispersion, which is allowed on top of it, or of
-/// a probe.
+/// Error of a time measured at an end, from its clock and scheduler. It applies to the dispersion of a train and to a probe's
+/// RTT.
 const CLOCK_ERROR: Duration = Duration::from_micros(50);
 
-/// Time over which trains are spread, at least a round trip: cross traffic is bursty, and trains close together may miss all
-/// of it. At 60 ms goodput over the kernel's falls from 0.877 to 0.848 at the fifth percentile (population `changes`, seed
-/// 5151).
+/// Time over which trains are spread, at least a round trip. Cross traffic is bursty, and trains close together may miss all of
+/// it. With 60 ms, goodput relative to the kernel's falls from 0.877 to 0.848 at the fifth percentile (population `changes`,
+/// seed 5151).
 const TRAIN_SPREAD: Duration = Duration::from_millis(150);
 
-/// Five packet trains: one or two short ones for a rough rate, then trains long enough to be timed
-/// well at that rate.
+/// Five packet trains: one or two short ones for a rough rate, then trains long enough to be timed accurately at that rate.
 #[derive(Debug, Default)]
 pub(crate) struct Trains {
     packet: Bytes,
     length: u32,
-    /// Whether trains have the length that can be timed well.
+    /// Whether trains have reached the length that can be timed accurately.
     settled: bool,
     gap: Duration,
     asked: usize,
@@ -60,19 +59,18 @@ pub(crate) enum Agreement {
         slowest: Rate,
         trains: usize,
     },
-    /// They differ: because of other traffic between their packets, or of jitter.
+    /// They differ, because of jitter or cross traffic between their packets.
     Apart,
 }
 
-/// Packets in the first train, and in any train at least. The paper gives no length. Half of TCP's own
-/// initial window (RFC 6928): a buffer that holds a connection's first flight holds them beside the
-/// transfer's data.
+/// Packets in the first train, the minimum for every train. The paper gives no length. This is half of TCP's own initial window
+/// (RFC 6928): a buffer that holds a connection's initial window holds the train beside the transfer's data.
 fn first_train_packets() -> u32 {
     INITIAL_SEGMENTS as u32 / 2
 }
 
-/// Dispersion aimed for after the first train, 1.7 ms: below it the error of the clock, in two trains
-/// that are compared, is more than the difference that is tolerated.
+/// Target dispersion after the first train, 1.7 ms. Below it, the clock error of two compared trains exceeds the tolerated
+/// difference.
 fn target_dispersion() -> Duration {
     CLOCK_ERROR.scaled(2.0 / AGREEMENT)
 }
@@ -92,20 +90,20 @@ impl Trains {
         self.deadline.get_or_insert(now + SILENCE);
     }
 
-    /// A probe was answered. The first train waits for that: before, it would meet the burst of the
-    /// connection's first flight in the bottleneck's buffer.
+    /// A probe was answered. The first train waits for this answer; earlier it would meet the connection's initial burst in the
+    /// bottleneck's buffer.
     pub(crate) fn handle_probe(&mut self, now: Time) {
         if self.asked == 0 {
             self.next_request.get_or_insert(now);
         }
     }
 
-    /// When the next train is to be asked for.
+    /// Time of the next train request.
     pub(crate) fn next_request(&self) -> Option<Time> {
         self.next_request
     }
 
-    /// When the next train is to be asked for, or the waiting ends.
+    /// Time of the next train request, or of the end of the wait.
     pub(crate) fn poll_timeout(&self) -> Option<Time> {
         self.next_request.or(self.deadline)
     }
@@ -115,7 +113,7 @@ impl Trains {
             return None;
         }
         self.asked += 1;
-        // The first train of a length is waited for, the others only for their gap.
+        // The next request waits for the first train of a new length to arrive; after the others it waits only for the gap.
         let more = self.settled && self.asked < TRAIN_COUNT;
         self.next_request = more.then_some(now + self.gap);
         self.deadline = Some(now + SILENCE);
@@ -133,7 +131,7 @@ impl Trains {
             self.settled = wanted <= max;
             self.length = wanted.min(max);
             let apart = self.spread(rtt) / (TRAIN_COUNT as u64 - 1);
-            // Twice the dispersion from one train's start to the next: the first has left the bottleneck by then, and the
+            // Twice the dispersion from one train's start to the next: the first train has then left the bottleneck, and the
             // transfer's own data passes between them.
             self.gap = (self.packet * u64::from(self.length) / rate * 2).max(apart);
             self.next_request = Some(now);
@@ -141,8 +139,8 @@ impl Trains {
         self.received.push(ReceivedTrain { rate, packets: train.received });
     }
 
-    /// The estimate so far: the first train's until the others are in, then the median of those,
-    /// which one train that met cross traffic or an interrupt does not move.
+    /// The current estimate: the first train's rate until the others have arrived, then the median of the others. Cross traffic
+    /// or an interrupt in one train does not move a median.
     pub(crate) fn estimate(&self) -> Option<Rate> {
         let counted = match &self.received[..] {
             [_, others @ ..] if !others.is_empty() => others,
@@ -150,8 +148,8 @@ impl Trains {
         };
         let mut rates: Vec<Rate> = counted.iter().map(|received| received.rate).collect();
         rates.sort_unstable();
-        // Of an even number the lower middle: too low a first limit costs a round trip, too high
-        // a one may cost a buffer.
+        // The lower middle of an even number: a first limit that is too low costs a round trip, and one that is too high may
+        // overflow a buffer.
         rates.get(rates.len().saturating_sub(1) / 2).copied()
     }
 
@@ -160,14 +158,14 @@ impl Trains {
         self.received.iter().map(|received| received.packets).max().unwrap_or(0)
     }
 
-    /// The rates of those that were long enough to be timed, bit/s.
+    /// The rates, in bit/s, of trains long enough to be timed.
     fn timed(&self) -> impl Iterator<Item = f64> {
         let min = self.longest_received() / 2;
         let timed = self.received.iter().filter(move |received| received.packets >= min);
         timed.map(|received| received.rate.as_f64())
     }
 
-    /// Their mean rate, with its error.
+    /// The mean of those rates, with its error.
     pub(crate) fn rates(&self) -> Samples {
         let mut rates = Samples::default();
         self.timed().for_each(|rate| rates.add(rate));
@@ -179,8 +177,8 @@ impl Trains {
         self.received.first().map(|received| received.rate)
     }
 
-    /// Whether those that were long enough to be timed agree. Others' packets and jitter make
-    /// trains differ; two that agree by chance are rare, five more so.
+    /// Whether the trains long enough to be timed agree. Cross traffic and jitter make trains differ; two rarely agree by
+    /// chance, and five even less often.
     pub(crate) fn agreement(&self) -> Agreement {
         let (min, max) =
             self.timed().fold((f64::INFINITY, 0.0_f64), |(min, max), r| (min.min(r), max.max(r)));
@@ -196,7 +194,7 @@ impl Trains {
         }
     }
 
-    /// The time over which they are spread on a path of round trip `rtt`.
+    /// The time over which trains are spread on a path of round trip `rtt`.
     pub(crate) fn spread(&self, rtt: Duration) -> Duration {
         TRAIN_SPREAD.max(rtt)
     }
@@ -205,12 +203,12 @@ impl Trains {
         self.packet * u64::from(self.length)
     }
 
-    /// Bytes of all trains of the present length.
+    /// Bytes of all trains of the current length.
     pub(crate) fn total(&self) -> Bytes {
         self.longest() * TRAIN_COUNT as u64
     }
 
-    /// Whether the length of trains that can be timed is known.
+    /// Whether the length that can be timed accurately is known.
     pub(crate) fn are_settled(&self) -> bool {
         self.settled
     }
@@ -242,7 +240,7 @@ mod tests {
         })
     }
 
-    /// Requests all trains that may be requested before another arrives; their lengths.
+    /// Requests all trains that may be requested before another arrives; returns their lengths.
     fn ask(trains: &mut Trains) -> Vec<u32> {
         trains.handle_probe(Time::ZERO);
         let mut lengths = Vec::new();
@@ -264,7 +262,7 @@ mod tests {
     fn no_train_is_far_longer_than_one_that_came() {
         let mut trains = trains();
         assert_eq!(ask(&mut trains), [5]);
-        // Compressed by jitter to 3 Gbit/s, at which 1.7 ms hold 400 packets.
+        // Jitter compressed the train to 3 Gbit/s, at which 1.7 ms hold 400 packets.
         receive(&mut trains, 5, Rate::from_mbit_per_second(3_000));
         assert_eq!(ask(&mut trains), [20]);
         // At 96 Mbit/s 50 us x 2 / 0.06 hold 13.
@@ -285,7 +283,7 @@ mod tests {
         assert_eq!(received([96, 98, 97, 96, 98]), Agreement::Close { slowest, trains: 5 });
         // 50 Mbit/s, up to two thirds of it used by cross traffic: from Table I of the paper.
         assert_eq!(received([15, 23, 50, 44, 22]), Agreement::Apart);
-        // Compressed and stretched by jitter around 96 Mbit/s.
+        // Jitter compressed and stretched the trains around 96 Mbit/s.
         assert_eq!(received([300, 72, 24, 116, 80]), Agreement::Apart);
         assert_eq!(trains().agreement(), Agreement::Unknown);
     }
@@ -293,7 +291,7 @@ mod tests {
     #[test]
     fn a_train_too_short_to_be_timed_takes_no_part() {
         let mut trains = trains();
-        // Four gaps of 120 us that a clock blurred by 100: 76 Mbit/s. 1.8 ms of the others: 100.
+        // Four gaps of 120 us, plus 100 us of clock error: 76 Mbit/s. The others last 1.8 ms: 100 Mbit/s.
         receive(&mut trains, 5, Rate::from_mbit_per_second(76));
         receive(&mut trains, 16, Rate::from_mbit_per_second(100));
         receive(&mut trains, 16, Rate::from_mbit_per_second(99));

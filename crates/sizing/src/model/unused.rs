@@ -6,34 +6,34 @@ use super::repairs::Repairs;
 /// The capacity that congestion control left unused after slow start had overflowed the path's buffer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UnusedCapacity {
-    /// Share of its highest rate that a transfer alone on its path keeps while it is full.
+    /// Share of its highest rate that a transfer alone on a full path keeps.
     kept: f64,
     /// Whether the first loss was an overflow.
     has_overflowed: bool,
-    /// The highest rate that two epochs in a row have reached.
+    /// The highest rate that two consecutive epochs reached.
     highest: Rate,
     /// Rates of the last two epochs without losses.
     lately: [Rate; 2],
-    /// The lowest rate at which packets were lost, but for that overflow.
+    /// The lowest rate at which packets were lost, apart from that overflow.
     lost_at: Option<Rate>,
     repairs: Repairs,
     /// The end of the last epoch.
     since: Time,
-    /// Time without a queue between the first overflow and the next loss, and the bytes delivered in it.
+    /// Time without a queue between the first overflow and the next loss, and the bytes delivered in that time.
     idle: Duration,
     delivered: Bytes,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Queued {
-    /// One persisted throughout: the bottleneck was busy, with cross traffic if not with our packets.
+    /// A queue persisted throughout: our packets or cross traffic kept the bottleneck busy.
     pub throughout: bool,
-    /// There was one in the epoch or shortly before.
+    /// There was a queue in the epoch or shortly before.
     pub lately: bool,
 }
 
 impl UnusedCapacity {
-    /// Nothing is known yet. `kept`: the share of its highest rate that a transfer alone on its path keeps while it is full.
+    /// No observations yet. `kept`: the share of its highest rate that a transfer alone on a full path keeps.
     pub(crate) fn new(kept: f64, repairs: Repairs) -> UnusedCapacity {
         UnusedCapacity {
             kept,
@@ -48,7 +48,7 @@ impl UnusedCapacity {
         }
     }
 
-    /// An epoch ended; nothing but congestion control limited the sender if it `is_open`.
+    /// An epoch ended. `is_open`: only congestion control limited the sender.
     pub(crate) fn handle_epoch(&mut self, now: Time, epoch: &Epoch, queued: Queued, is_open: bool) {
         let lasted = now.since(self.since);
         self.since = now;
@@ -57,7 +57,7 @@ impl UnusedCapacity {
         }
         if !self.repairs.handle_epoch(epoch) && !epoch.stalled {
             self.lately = [self.lately[1], epoch.rate];
-            // A single one may contain late data of the epoch before, or a sampling error.
+            // A single epoch may contain late data of the epoch before, or a sampling error.
             self.highest = self.highest.max(self.lately[0].min(self.lately[1]));
         }
         let is_counted = self.has_overflowed && self.lost_at.is_none();
@@ -76,14 +76,14 @@ impl UnusedCapacity {
         }
     }
 
-    /// The highest rate of two epochs in a row, if the transfer seems to have been alone: packets were lost at about that
-    /// rate only, once slow start was over. At a lower one it was chance that lost them, or others' packets filled the buffer.
+    /// The highest rate of two consecutive epochs, if the transfer seems to have been alone: after slow start, packets were
+    /// lost only at about that rate. Losses at a lower rate are random, or cross traffic filled the buffer.
     pub(crate) fn capacity(&self) -> Option<Rate> {
         let is_full_at = |rate| rate >= self.highest.scaled(self.kept);
         (self.highest > Rate::ZERO && self.lost_at.is_none_or(is_full_at)).then_some(self.highest)
     }
 
-    /// The bytes left unused without a queue, until the next loss.
+    /// The bytes of capacity left unused while no queue stood, until the next loss.
     pub(crate) fn bytes(&self) -> Bytes {
         (self.highest.scaled(self.kept) * self.idle).saturating_sub(self.delivered)
     }
@@ -96,7 +96,7 @@ mod tests {
     const SHORT: Queued = Queued { throughout: false, lately: true };
     const NONE: Queued = Queued { throughout: false, lately: false };
 
-    /// Epochs of 100 ms each: rate in Mbit/s, losses, queue.
+    /// Simulates epochs of 100 ms each: rate in Mbit/s, losses, queue.
     fn simulate(epochs: &[(u64, u64, Queued)]) -> UnusedCapacity {
         let mut unused = UnusedCapacity::new(0.9, Repairs::new(2));
         for (index, (rate, losses, queued)) in epochs.iter().enumerate() {

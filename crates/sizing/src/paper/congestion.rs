@@ -12,7 +12,7 @@ pub(crate) struct CongestionCheck {
 }
 
 impl CongestionCheck {
-    /// A probe's answer arrived; it shows which answers before it were lost.
+    /// A probe's answer arrived; the gaps in the sequence show which earlier answers were lost.
     pub(crate) fn handle_probe(&mut self, probe: &Probe) {
         self.probes += 1 + probe.forward_lost;
         if probe.forward_lost > 0 {

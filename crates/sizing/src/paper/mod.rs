@@ -26,10 +26,10 @@ const REACHED_SHARE: f64 = 0.95;
 /// If more than this share of the window is unread after a read, the application is stalled.
 const PAPER_STALL_UNREAD_SHARE: f64 = 0.5;
 
-/// SOBAS as in section VII-A of the paper: five packet trains, the initial limit C~ x T~,
-/// two segments per round trip beyond it, receive throughput per second, and S = R x T once, where
-/// the slope of the last five is about zero and none of the last 1000 probes was lost. The slope is measured for longer where
-/// congestion avoidance climbs slowly, which the paper does not have.
+/// SOBAS as in section VII-A of the paper: five packet trains, the initial limit C~ x T~, two segments per round trip beyond
+/// it, receive throughput per second. It sets S = R x T once, when the slope of the last five measurements is about zero and
+/// none of the last 1000 probes was lost. Unlike the paper, it measures the slope for longer if congestion avoidance climbs
+/// slowly.
 #[derive(Debug)]
 pub struct SobasPaper {
     config: ControllerConfig,
@@ -43,7 +43,7 @@ pub struct SobasPaper {
 
 #[derive(Debug)]
 enum PaperState {
-    /// The trains are out.
+    /// The trains are being sent.
     Measuring,
     /// Limited to the initial limit plus its increases.
     Ramping { limit: Bytes, next_growth: Option<Time> },
@@ -74,7 +74,7 @@ impl SobasPaper {
     }
 
     fn limit(&mut self, now: Time, window: Bytes) {
-        // Below one segment nothing would move.
+        // A window below one segment would stop the sender.
         let min = self.config.mss.min(self.config.max_window);
         let window = window.clamp(min, self.config.max_window);
         self.outputs.push_back(Output::Window(Some(window)));
@@ -128,8 +128,8 @@ impl SobasPaper {
         self.limit(now, window);
     }
 
-    /// The share by which congestion avoidance raises the sender's window in a second: half a segment per round trip with delayed
-    /// ACKs. Infinite while the window fills the limit, which is what grows then.
+    /// The share by which congestion avoidance raises the sender's window in a second: half a segment per round trip with
+    /// delayed ACKs. Infinite while the window fills the limit, because then the limit grows.
     fn climb(&self, rate: Rate) -> f64 {
         const SEGMENTS: f64 = 0.5;
         let Some(rtt) = self.round_trip.average() else { return f64::INFINITY };

@@ -10,13 +10,13 @@ const SLOPE_MEASUREMENTS: usize = 5;
 /// limit raise the rate of a 100 Mbit/s, 100 ms path by 2.3 % a second, so 1 % separates rising from flat there.
 const MAX_FLAT_SLOPE: f64 = 0.01;
 
-/// A departure from the paper: five measurements and 1 % take congestion avoidance after a loss for flat where it climbs slowly, or
-/// noise hides the climb. Where the window climbs by less than this share per measurement, more measurements make up for it, and
+/// A departure from the paper: with five measurements and 1 %, a slow climb of congestion avoidance after a loss looks flat, or
+/// noise hides it. If the window climbs by less than this share per measurement, the detector takes more measurements, and
 /// the slope must be below half of the climb.
 const STEEP_CLIMB: f64 = 4.0 * MAX_FLAT_SLOPE;
 
-/// The most that measurements may scatter about their line, as a share of their mean: a peak is no plateau, though the line
-/// through both its sides is level.
+/// The largest scatter of measurements about their line, as a share of their mean. A peak is no plateau, although a line
+/// through both of its sides is level.
 const MAX_SCATTER: f64 = 0.1;
 
 const MAX_MEASUREMENTS: usize = 20;
@@ -37,12 +37,12 @@ impl RateSaturation {
         *sum += bytes;
     }
 
-    /// The application did not keep up in this second, so the second is no measurement of the path.
+    /// The application did not keep up in this second, so this second does not measure the path.
     pub(crate) fn handle_stall(&mut self) {
         self.stalled = true;
     }
 
-    /// When the present second ends.
+    /// The end of the current second.
     pub(crate) fn poll_timeout(&self) -> Option<Time> {
         self.period.map(|(since, _)| since + THROUGHPUT_PERIOD)
     }
@@ -66,9 +66,9 @@ impl RateSaturation {
         Some(rate)
     }
 
-    /// Whether the slope of the last measurements is about zero, if congestion avoidance raises the sender's window by a share of
-    /// `climb` per measurement: five of them and 1 %, or as many more as the climb is slower. Seconds without data do not count
-    /// as saturation.
+    /// Whether the slope of the last measurements is about zero, if congestion avoidance raises the sender's window by a share
+    /// of `climb` per measurement. Checks five measurements against 1 %, and proportionally more for a slower climb. Seconds
+    /// without data are no saturation.
     pub(crate) fn is_saturated(&self, climb: f64) -> bool {
         let slower = (STEEP_CLIMB / climb.max(f64::MIN_POSITIVE)).max(1.0);
         let wanted =
@@ -107,7 +107,7 @@ fn scatter(rates: &[f64], mean: f64, slope: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// A climb that leaves the paper's rule as it is.
+    /// A climb steep enough for the paper's rule to apply unchanged.
     const STEEP: f64 = 1.0;
 
     fn saturated(rates: &[f64], climb: f64) -> bool {
@@ -124,8 +124,8 @@ mod tests {
 
     #[test]
     fn a_slow_climb_is_judged_over_more_measurements() {
-        // 0.8 % a second passes the paper's 1 %. A sender that climbs by 0.8 % in congestion avoidance has not arrived: half of
-        // that would be flat, over 5 x 4 / 0.8 = 25 seconds, and 20 are kept.
+        // 0.8 % a second is flat by the paper's 1 %. But a sender that climbs by 0.8 % in congestion avoidance is still rising:
+        // flat would be half of that over 5 x 4 / 0.8 = 25 seconds; 20 are kept.
         let rising: Vec<f64> = (0..20).map(|i| 10.0 * 1.008_f64.powi(i)).collect();
         assert!(saturated(&rising, STEEP));
         assert!(!saturated(&rising, 0.008));

@@ -1,9 +1,9 @@
 //! Climbs to the capacity under BBR if the sender's own congestion control leaves part of the path unused.
 //!
-//! Random losses and buffers of a few packets keep Reno and CUBIC far below the capacity, and packet trains often
-//! cannot measure it there. A higher pacing rate distinguishes a path with free capacity from a full one: the rate
-//! increases, but neither losses nor a queue do. If the rate increases and they do, too, cross traffic is yielding. It
-//! is also yielding if the rate exceeds the capacity of an unshared path ([`Performance::lone_capacity`]).
+//! Random losses and buffers of a few packets keep Reno and CUBIC far below the capacity, and packet trains often cannot
+//! measure it there. A higher pacing rate distinguishes a path with free capacity from a full one: the delivery rate increases,
+//! but neither losses nor the queue do. If losses or the queue increase as well, cross traffic is yielding. It is also yielding
+//! if the rate exceeds the capacity of an unshared path ([`Performance::lone_capacity`]).
 
 use sweetspot_units::{Duration, Rate, Time};
 
@@ -15,26 +15,26 @@ use super::{SETTLING_EPOCHS, Sobas, repair_epochs};
 use crate::model::{CHANGE, Epoch};
 use crate::{CongestionChoice, Reason};
 
-/// Epochs of the baseline, and the most of a step: the difference of two means has twice the variance of one mean. As long as
-/// BBR's cycle of gains (draft-cardwell-iccrg-bbr-congestion-control-00, section 4.3.4).
+/// Epochs of the baseline, and the maximum for a step: the difference of two means has twice the variance of one mean. One
+/// cycle of BBR's gains has the same length (draft-cardwell-iccrg-bbr-congestion-control-00, section 4.3.4).
 pub(super) fn cycle_epochs() -> u64 {
     u64::from(KEEPS_EPOCHS) * 2
 }
 
-/// The pace is raised in steps.
+/// A climb: the pacing rate is raised in steps.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Climb {
-    /// The sender's own congestion control, and losses at every pace at which the path was not full.
+    /// Performance under the sender's own congestion control, plus the losses at every pacing rate that did not fill the path.
     free: Performance,
     step: Option<Step>,
 }
 
-/// A higher pace.
+/// A step to a higher pacing rate.
 #[derive(Debug, Clone, Copy)]
 struct Step {
     from: Rate,
     pace: Rate,
-    /// Epochs until it has taken effect.
+    /// Epochs until the step has taken effect.
     settling: u32,
     seen: Performance,
 }
@@ -45,7 +45,7 @@ impl Step {
         Step { from, pace, settling: SETTLING_EPOCHS, seen: Performance::default() }
     }
 
-    /// Whether the rate is about that pace; `None` until that is significant.
+    /// Whether the rate has reached about `pace`; `None` until that is significant.
     fn is_followed(&self, path_is_full: bool) -> Option<bool> {
         let min = self.pace.as_f64() * (1.0 - CHANGE);
         let rates = self.seen.rates;
@@ -66,7 +66,7 @@ impl Climb {
 }
 
 impl Sobas {
-    /// Begins a climb on an open path after slow start; each time it waits twice as long.
+    /// Begins a climb on an open path after slow start. The wait doubles with each climb.
     pub(super) fn consider_climbing(&mut self, now: Time) {
         let State::Open(open) = &mut self.state else { return };
         if self.in_slow_start || self.is_shared {
@@ -97,28 +97,29 @@ impl Sobas {
             }
             let free = climb.free;
             if is_used(free.idle) {
-                // By others or by ourselves.
+                // Cross traffic or this transfer uses the whole path.
                 return self.open(now, Reason::NoMore);
             }
             if self.capacity_above(free.max_lone_capacity()).is_some() {
-                // By the trains the path carries more: others use the rest.
+                // By the trains the path carries more: cross traffic uses the rest.
                 return self.open(now, Reason::OthersQueue);
             }
             return self.take_step(now, &free, PROBING_GAIN);
         };
         if step.settling > 0 {
             step.settling -= 1;
-            // Others have not given way yet.
+            // Cross traffic has not yielded yet.
             step.seen.lost.add(traffic.retransmitted, traffic.delivered);
             return;
         }
         step.seen.handle_epoch(epoch, traffic);
-        // Until then losses are not known; two epochs have a standard error, and a third keeps one late arrival from deciding.
+        // Losses become known only after these epochs. Two epochs suffice for a standard error; with a third, one late arrival
+        // cannot decide.
         if step.seen.rates.count() < u64::from(repair_epochs()) {
             return;
         }
         let free = climb.free;
-        // A lone transfer cannot exceed its capacity: others have given way.
+        // A lone transfer cannot exceed its capacity, so cross traffic has yielded.
         let is_taken = step.seen.rate() > free.max_lone_capacity();
         let is_full = is_taken || step.seen.lost.exceeds(free.lost);
         let Some(is_followed) = step.is_followed(is_full) else { return };
@@ -129,7 +130,7 @@ impl Sobas {
                 climb.free.lost.extend(step.seen.lost);
                 self.follow(now, &step, &free, base);
             }
-            // Others give way.
+            // Cross traffic yields.
             (true, true) => self.open(now, Reason::OthersQueue),
             (false, _) if step.from <= own => {
                 self.is_shared = is_full;
@@ -137,7 +138,7 @@ impl Sobas {
             }
             (false, _) => {
                 let capacity = rate.max(step.from);
-                // By the trains the path carries more: others have the rest.
+                // By the trains the path carries more: cross traffic uses the rest.
                 if self.capacity_above(capacity).is_some() {
                     return self.open(now, Reason::OthersQueue);
                 }
@@ -146,24 +147,24 @@ impl Sobas {
         }
     }
 
-    /// Goes on from a step that the rate followed on a path that is not full.
+    /// Continues after a step that the rate followed on a path that is not full.
     fn follow(&mut self, now: Time, step: &Step, free: &Performance, base: Duration) {
         let rate = step.seen.rate();
         if self.capacity_above(step.from) == Some(step.pace) {
-            // Steps and trains agree.
+            // The step and the trains agree.
             self.hold_climbed(now, step.pace, base);
         } else if !is_used(step.seen.idle) {
-            // Doubled at most, as in slow start.
+            // At most doubled, as in slow start.
             self.take_step(now, &step.seen, 2.0);
         } else if rate < free.min_lone_capacity() {
-            // Others use the rest.
+            // Cross traffic uses the rest.
             self.open(now, Reason::OthersQueue);
         } else {
             self.hold_climbed(now, step.seen.lone_capacity(), base);
         }
     }
 
-    /// Holds the pace at the capacity that the climb found.
+    /// Holds the pacing rate at the capacity that the climb found.
     fn hold_climbed(&mut self, now: Time, capacity: Rate, base: Duration) {
         let State::Climb(climb) = &self.state else { return };
         let held = Held::paced(now, capacity, climb.free.lost, base);
@@ -178,8 +179,8 @@ impl Sobas {
         is_above.then(|| Rate::from_f64(wire.mean() * self.limits.payload()))
     }
 
-    /// Raises the pace above the rate `seen`, by `gain` at most. It takes only the idle part of the path, and does not exceed the
-    /// capacity by packet trains, so that others keep theirs.
+    /// Raises the pacing rate above the rate `seen`, by at most `gain`. The step takes only the idle part of the path and stays
+    /// below the capacity by packet trains, so that cross traffic keeps its share.
     fn take_step(&mut self, now: Time, seen: &Performance, gain: f64) {
         let from = seen.rate();
         let pace = from.scaled(gain).min(seen.lone_capacity());

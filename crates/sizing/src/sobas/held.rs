@@ -14,26 +14,26 @@ use super::{NO_CHANCE, SETTLING_EPOCHS, Sensors, Sobas, repair_epochs};
 use crate::model::{CHANGE, Epoch, PACE_SHARE, RESOLUTION, Share};
 use crate::{CongestionChoice, EventKind, PATH_LIFETIME, Reason, SizingPhase};
 
-/// Epochs that tell a rate that differs by [`RESOLUTION`] from chance
+/// Epochs needed to distinguish a rate difference of [`RESOLUTION`] from chance
 /// (`two_epochs_far_below_the_capacity_open_the_path_and_four_a_little_below`).
 pub(super) const KEEPS_EPOCHS: u32 = 4;
 
-/// The window is C x (T + queue).
+/// A window held at C x (T + queue).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Held {
     /// Payload rate of the path.
     pub(super) capacity: Rate,
-    /// The queueing delay that is kept.
+    /// The queueing delay to keep.
     pub(super) queue: Duration,
     /// Epochs until the last change takes effect.
     pub(super) settling: u32,
     pub(super) hold: Hold,
-    /// The epochs of the present cycle, and further ones if their mean rate is below the capacity.
+    /// The epochs of the current cycle; if their mean rate is below the capacity, also later epochs.
     unused: Performance,
-    /// Losses since the beginning, except while a change took effect.
+    /// Losses since the hold began, except while a change took effect.
     lost: Share,
     source: Source,
-    /// Whether the buffer overflowed by a step of the window, and once more, so that the queue was halved.
+    /// Whether a step of the window overflowed the buffer, and whether another overflow halved the queue.
     pub(super) is_shallow: bool,
     halved: bool,
 }
@@ -41,15 +41,15 @@ pub(super) struct Held {
 /// How the window is held.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Hold {
-    /// On its way to the remembered window, after `others` epochs in a row with a queue of cross traffic.
+    /// The window is opening up to the remembered one; `others` counts consecutive epochs with a queue of cross traffic.
     Opening { others: u32 },
-    /// Wider by the room, because the memory was too low, to see by how much.
+    /// The remembered capacity was too low. The window is wider by the buffer's lower bound, to measure by how much.
     Correcting,
     /// At the capacity.
     Steady(Streaks),
     /// Wider by a step than the capacity needs.
     Probing(Streaks, BandwidthProbe),
-    /// At the capacity by its pacing rate: packets are lost at random, and the sender's congestion control ignores it.
+    /// A pacing rate keeps the flow at the capacity: packets are lost at random, and BBR ignores these losses.
     Paced(Paced),
 }
 
@@ -58,10 +58,10 @@ pub(super) enum Hold {
 enum Source {
     /// It was measured on this connection.
     Measured,
-    /// A trial that began then cost no rate.
+    /// A trial that began at this time cost no rate.
     Trial { began: Time },
-    /// Left by another transfer and confirmed in `confirmed` epochs. The flight may grow by `room` in one RTT: a lower bound of
-    /// the path's buffer.
+    /// Another transfer measured the capacity, and `confirmed` epochs here confirmed it. `room` is a lower bound of the
+    /// path's buffer: data in flight may grow by this in one RTT.
     Memory { room: Bytes, confirmed: u32 },
 }
 
@@ -71,12 +71,12 @@ impl Held {
         Held::keeping(capacity, target_queue(base))
     }
 
-    /// Held at the result of a trial that `began` then and cost no rate.
+    /// Held at the result of a trial that began at `began` and cost no rate.
     pub(super) fn after_trial(capacity: Rate, queue: Duration, began: Time) -> Held {
         Held { source: Source::Trial { began }, ..Held::keeping(capacity, queue) }
     }
 
-    /// Held by its pace, at a capacity that a climb found; a share of `free` was lost below it.
+    /// Held by a pacing rate, at a capacity that a climb found. Below that capacity, a share of `free` was lost.
     pub(super) fn paced(now: Time, capacity: Rate, free: Share, base: Duration) -> Held {
         let hold = Hold::Paced(Paced::new(now, capacity, free));
         // Congestion control never reached a window of that capacity.
@@ -92,8 +92,8 @@ impl Held {
         }
     }
 
-    /// The window to hold from the beginning, if `base` at `now` is an RTT of the remembered path (RFC 9959, section 4.2.1: more
-    /// than half of the saved one and no more than ten times it) and the window was saved recently.
+    /// The window to hold from the beginning, if it was saved recently and `base` at `now` is an RTT of the remembered path:
+    /// more than half of the saved RTT, and at most ten times it (RFC 9959, section 4.2.1).
     pub(super) fn resumed(memory: &Memory, now: Time, base: Duration) -> Option<Held> {
         let is_same = base > memory.base / 2 && base <= memory.base * 10;
         let is_recent = now.since(memory.at) < PATH_LIFETIME;
@@ -112,7 +112,7 @@ impl Held {
         Memory { capacity: self.known(), queue: self.queue, base, longest_queue, unused, at }
     }
 
-    /// When the trial that led here began, if one did.
+    /// When the trial behind this hold began, if there was one.
     pub(super) fn tried(&self) -> Option<Time> {
         match self.source {
             Source::Trial { began } => Some(began),
@@ -140,12 +140,12 @@ impl Held {
         matches!(self.hold, Hold::Opening { .. })
     }
 
-    /// Whether it is held by memory alone.
+    /// Whether only a remembered capacity supports the hold.
     pub(super) fn is_remembered(&self) -> bool {
         matches!(self.source, Source::Memory { .. })
     }
 
-    /// A lower bound of the buffer of a path that is only remembered.
+    /// A lower bound of the buffer of a remembered path; zero on others.
     fn room(&self) -> Bytes {
         match self.source {
             Source::Memory { room, .. } => room,
@@ -157,7 +157,7 @@ impl Held {
     pub(super) fn handle_probe(&mut self, rtt: Duration, base: Duration) {
         match &mut self.hold {
             Hold::Paced(paced) if self.settling == 0 => paced.handle_probe(rtt, base),
-            // The pace itself leaves little of the path for others.
+            // The pacing rate leaves little of the path idle.
             Hold::Paced(_) => {}
             _ => self.unused.handle_probe(rtt, base),
         }
@@ -167,19 +167,19 @@ impl Held {
         &self.hold
     }
 
-    /// Holds in another way, or begins the same way again; nothing else changes `hold`.
+    /// Changes or restarts the way of holding; nothing else changes `hold`.
     fn transition_to(&mut self, hold: Hold) {
         debug_assert!(self.hold.may_become(&hold), "{:?} {hold:?}", self.hold);
         self.hold = hold;
     }
 
-    /// The same, with another window, which takes effect within some epochs.
+    /// As [`Held::transition_to`], with another window, which takes effect within some epochs.
     pub(super) fn change(&mut self, hold: Hold) {
         self.transition_to(hold);
         self.settling = SETTLING_EPOCHS;
     }
 
-    /// Keeps half of the queue from now on; returns whether that has not been tried before.
+    /// Halves the queue; returns false if it was halved before.
     pub(super) fn shorten_queue(&mut self) -> bool {
         if self.halved {
             return false;
@@ -189,12 +189,13 @@ impl Held {
         true
     }
 
-    /// The window is the limit again.
+    /// Makes the window the limit again.
     pub(super) fn become_steady(&mut self) {
         self.change(Hold::Steady(Streaks::default()));
     }
 
-    /// Whether an epoch under a pace decides nothing: an application stalled, or the last change has not taken effect.
+    /// Whether an epoch under a pacing rate decides nothing, because an application stalled or the last change has not taken
+    /// effect.
     pub(super) fn ignores(&mut self, epoch: &Epoch) -> bool {
         let ignores = self.settling > 0 || epoch.stalled;
         if ignores {
@@ -214,7 +215,7 @@ impl Held {
             && self.unused.rate() < others_rate(self.capacity)
     }
 
-    /// An epoch at a remembered capacity confirms it, or does not.
+    /// Records whether an epoch at a remembered capacity confirms it.
     fn confirm(&mut self, confirms: bool) {
         if let Source::Memory { confirmed, .. } = &mut self.source {
             *confirmed += u32::from(confirms);
@@ -225,12 +226,12 @@ impl Held {
     }
 }
 
-/// The rate of a path of this capacity below which others use it: by twice a change.
+/// If cross traffic uses a path of this capacity, the rate is below this: lower by twice a change.
 pub(super) fn others_rate(capacity: Rate) -> Rate {
     capacity.scaled(1.0 - 2.0 * CHANGE)
 }
 
-/// Whether more stands in `queue` than twice our `own`: others have as much in it.
+/// Whether `queue` exceeds twice our `own` queue: then cross traffic has at least as much in it.
 pub(super) fn is_foreign(queue: Duration, own: Duration) -> bool {
     queue > own * 2
 }
@@ -241,7 +242,7 @@ pub(super) fn in_a_row(count: u32, holds: bool) -> u32 {
 }
 
 impl Sobas {
-    /// Sets the window and the pace of the capacity.
+    /// Sets the window and the pacing rate for the held capacity.
     pub(super) fn apply_hold(&mut self, now: Time) {
         let (State::Held(held), Some(base)) = (&mut self.state, self.min_rtt.get()) else { return };
         let mut window = self.limits.window_for(held.probed_rate(), base, held.queue);
@@ -257,7 +258,7 @@ impl Sobas {
         }
         if let Hold::Paced(paced) = held.hold {
             self.limits.congestion(now, CongestionChoice::Bbr);
-            // The pace is the limit: out-of-order data takes room in the window for as long as a repair takes.
+            // The pacing rate is the limit. The window must also hold the out-of-order data of a whole repair.
             self.limits.limit(now, window * u64::from(repair_epochs()));
             return self.limits.pace(Some(held.capacity.scaled(paced.share())));
         }
@@ -285,7 +286,7 @@ impl Sobas {
         }
         if held.settling > 0 {
             held.settling -= 1;
-            // Losses now are of packets sent before the last change, unless that was a step up.
+            // These losses are of packets sent before the last change, unless that was a step up.
             if epoch.losses == 0 || !matches!(held.hold, Hold::Probing(..)) {
                 return;
             }
@@ -299,7 +300,7 @@ impl Sobas {
         }
         let Some(window) = self.limits.window() else { return };
         let in_flight = epoch.rate * epoch.highest_rtt;
-        // The pace is a limit, too.
+        // The pacing rate is a limit, too.
         let binds = self.limits.binds(window, in_flight) || epoch.rate > held.capacity;
         if epoch.stalled {
             return;
@@ -314,7 +315,7 @@ impl Sobas {
         }
     }
 
-    /// Evaluates an epoch in which the sender's congestion control was the limit, as for long after losses in slow start.
+    /// Evaluates an epoch in which the sender's congestion control was the limit. This lasts long after losses in slow start.
     fn check_unused(&mut self, now: Time, rate: Rate, queue: Duration) {
         if self.in_slow_start || self.is_shared || self.sensors == Sensors::Kernel {
             return;
@@ -327,7 +328,8 @@ impl Sobas {
         }
     }
 
-    /// Paces at the capacity, because congestion control leaves a part of it unused. If others use that part, opens the path.
+    /// Paces at the capacity, because congestion control leaves a part of it unused. Opens the path if cross traffic uses that
+    /// part.
     fn pace_or_open(&mut self, now: Time) {
         let State::Held(held) = &mut self.state else { return };
         if held.unused.max_lone_capacity() < held.capacity {
@@ -347,7 +349,7 @@ impl Sobas {
         let (Hold::Steady(streaks) | Hold::Probing(streaks, _)) = &mut held.hold else { return };
         let is_below = |share| rate < capacity.scaled(share);
         let foreign = rate < others_rate(capacity) && is_foreign(queue, kept);
-        // At a lower rate the window's excess waits in a queue, or the sender itself sends less.
+        // At a lower rate, the window's excess forms a queue. Without a queue, the sender itself sends less.
         let is_short = queue < kept / 2;
         let idle = is_short && !is_below(1.0);
         streaks.below = in_a_row(streaks.below, is_below(1.0 - RESOLUTION) && !is_short);
@@ -372,8 +374,8 @@ impl Sobas {
         }
     }
 
-    /// The memory is too low: the window is widened by the buffer's size, so that nothing is lost whether the path carries a
-    /// little more or much more.
+    /// The remembered capacity is too low: widens the window by the buffer's lower bound. Nothing is lost, no matter how much
+    /// more the path carries.
     fn doubt(&mut self, now: Time, base: Duration) {
         let State::Held(held) = &mut self.state else { return };
         held.capacity = held.capacity + held.room() / base;
@@ -381,7 +383,7 @@ impl Sobas {
         self.apply_hold(now);
     }
 
-    /// Evaluates an epoch under a window that was widened by the buffer's size: a queue shows the capacity.
+    /// Evaluates an epoch under a window that was widened by the buffer's lower bound: a queue shows the capacity.
     fn correct(&mut self, now: Time, rate: Rate, queue: Duration) {
         let State::Held(held) = &mut self.state else { return };
         if queue < held.queue / 2 && rate >= held.capacity.scaled(1.0 - RESOLUTION) {
@@ -392,14 +394,14 @@ impl Sobas {
         self.apply_hold(now);
     }
 
-    /// Evaluates an epoch in which the window of a memory is opened: nothing may overflow, and no queue stands yet.
+    /// Evaluates an epoch while a remembered window is opened: the buffer must not overflow, and no queue stands yet.
     fn check_opening(&mut self, now: Time, epoch: &Epoch, base: Duration) {
         let State::Held(held) = &mut self.state else { return };
         if epoch.losses > 0 {
             return self.open(now, Reason::Overflow);
         }
         let queue = epoch.rtt.saturating_sub(base);
-        // The window's growth in one RTT, which slow start sends at once.
+        // The window's growth in one RTT, which slow start sends as a burst.
         let own = held.room() / held.capacity;
         let foreign = is_foreign(queue.saturating_sub(own), held.queue);
         let Hold::Opening { others } = &mut held.hold else { return };
@@ -409,8 +411,8 @@ impl Sobas {
         }
     }
 
-    /// A loss under the limit: random where no queue was seen, else an overflow. A random one that leaves nothing of the path unused
-    /// changes nothing.
+    /// Evaluates a loss under the limit. It is random if no queue was seen, otherwise an overflow. A random loss that leaves no
+    /// capacity unused changes nothing.
     fn check_loss(&mut self, now: Time, rate: Rate, base: Duration) {
         let queue = self.recent_queue(base);
         let State::Held(held) = &mut self.state else { return };
@@ -421,13 +423,13 @@ impl Sobas {
             _ => Hold::Steady(Streaks::default()),
         });
         if was_probing && !held.is_shallow {
-            // The step itself may have lost it: the buffer has no room for one.
+            // The step itself may have caused the loss, because the buffer cannot hold it.
             held.is_shallow = true;
         } else if queue <= held.queue {
             if self.sensors == Sensors::Kernel || self.is_shared {
                 return self.open(now, Reason::RandomLoss);
             }
-            // Beside a congestion control that ignores losses, the window limits the rate during a repair.
+            // Under a congestion control that ignores losses, the window limits the rate during a repair.
             let is_unused = self.ignores_losses || held.leaves_capacity();
             if is_unused && rate < others_rate(held.capacity) {
                 return self.pace_or_open(now);

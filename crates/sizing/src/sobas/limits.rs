@@ -8,12 +8,13 @@ use crate::{CongestionChoice, ControllerConfig, EventKind, Output, SizingEvent};
 /// Segments that a receiver with delayed ACKs may leave unacknowledged (RFC 5681, section 4.2).
 const UNACKNOWLEDGED_SEGMENTS: u64 = 2;
 
-/// CUBIC's window after a loss over the one before, and its growth in segments per cubic second (RFC 9438, sections 4.6 and 5.1).
+/// CUBIC's window after a loss, as a share of the window before, and its growth constant in segments per second cubed (RFC
+/// 9438, sections 4.6 and 5.1).
 pub(super) const CUBIC_BETA: f64 = 0.7;
 const CUBIC_C: f64 = 0.4;
 
-/// Growth in a round trip that a path with a small buffer tolerates, and the smallest that is reported: the gain of BBR's probes
-/// (draft-cardwell-iccrg-bbr-congestion-control-00, section 4.3.4).
+/// Growth per round trip that a path with a small buffer tolerates, and the smallest growth that is reported. It is the gain of
+/// BBR's probes (draft-cardwell-iccrg-bbr-congestion-control-00, section 4.3.4).
 pub(super) const PROBING_GAIN: f64 = 1.25;
 
 /// The transfer's limits, and the outputs that set them.
@@ -21,7 +22,7 @@ pub(super) const PROBING_GAIN: f64 = 1.25;
 pub(super) struct TransferLimits {
     config: ControllerConfig,
     window: Option<Bytes>,
-    /// Size of an open window; not every growth is reported.
+    /// The current size of an open window, which is reported only after a large growth.
     room: Bytes,
     pacing: Option<Rate>,
     congestion: CongestionChoice,
@@ -29,7 +30,7 @@ pub(super) struct TransferLimits {
 }
 
 impl TransferLimits {
-    /// No limit yet.
+    /// A transfer without limits.
     pub(super) fn new(config: &ControllerConfig) -> TransferLimits {
         TransferLimits {
             config: *config,
@@ -54,8 +55,8 @@ impl TransferLimits {
         }
     }
 
-    /// The nearest window that may be set: at least twice the bytes that delayed ACKs leave unacknowledged, so that data are in
-    /// flight while an ACK is (BBRMinPipeCwnd of draft-ietf-ccwg-bbr).
+    /// The nearest window that may be set. The minimum is twice the bytes that delayed ACKs leave unacknowledged, so that data
+    /// are in flight while an ACK is (BBRMinPipeCwnd of draft-ietf-ccwg-bbr).
     pub(super) fn within_bounds(&self, window: Bytes) -> Bytes {
         window.max(self.unacknowledged() * 2).min(self.config.max_window)
     }
@@ -107,25 +108,25 @@ impl TransferLimits {
         self.config.mss * UNACKNOWLEDGED_SEGMENTS
     }
 
-    /// Whether `window` limits a transfer with `in_flight` bytes in flight: the excess is for delayed ACKs.
+    /// Whether `window` limits a transfer with `in_flight` bytes in flight, apart from the allowance for delayed ACKs.
     pub(super) fn binds(&self, window: Bytes, in_flight: Bytes) -> bool {
         in_flight >= window.saturating_sub(self.unacknowledged()).scaled(1.0 - AGREEMENT)
     }
 
-    /// Whether the `in_flight` bytes entered under a larger window than `window`.
+    /// Whether the `in_flight` bytes must have been sent under a window larger than `window`.
     pub(super) fn exceeds(&self, window: Bytes, in_flight: Bytes) -> bool {
         in_flight.scaled(1.0 - AGREEMENT) > window
     }
 
-    /// A step of the capacity that widens `window`, less the two segments for delayed ACKs, by two segments at least.
+    /// The factor of a step up: it widens `window`, less the two segments for delayed ACKs, by at least two segments.
     pub(super) fn step_of(&self, window: Bytes) -> f64 {
         let segments = self.unacknowledged();
         let rest = window.saturating_sub(segments).max(segments);
         1.0 + RESOLUTION.max(segments.as_f64() / rest.as_f64())
     }
 
-    /// Time after a random loss until no more are expected: CUBIC would be back at `window`. K = cbrt(W (1 - beta) / C) seconds
-    /// (RFC 9438, section 4.2).
+    /// Time after a random loss until no more are expected, in which CUBIC would return to `window`: K = cbrt(W (1 - beta) / C)
+    /// seconds (RFC 9438, section 4.2).
     pub(super) fn loss_free(&self, window: Bytes) -> Duration {
         let segments = window.as_f64() / self.config.mss.as_f64();
         Duration::from_secs_f64((segments * (1.0 - CUBIC_BETA) / CUBIC_C).cbrt())
@@ -149,24 +150,24 @@ impl TransferLimits {
     }
 }
 
-/// The queue that keeps a bottleneck busy on a path of round trip `base`: at least the mean error of a kernel's round trips.
+/// The queue that keeps a bottleneck busy on a path of base RTT `base`: at least the mean error of a kernel's RTT samples.
 pub(super) fn target_queue(base: Duration) -> Duration {
     base.scaled(RESOLUTION).max(TIMESTAMP_TICK / 2)
 }
 
-/// Whether such a queue stood throughout `epoch`, so that the bottleneck was busy.
+/// Whether [`target_queue`] stood throughout `epoch`, so that the bottleneck was busy.
 pub(super) fn is_busy(epoch: &Epoch, base: Duration) -> bool {
     epoch.rtt > base + target_queue(base)
 }
 
-/// Whether a probe with this RTT found the path idle, on a path of round trip `base`: at most half of the kept queue, as hosts are late,
-/// too.
+/// Whether a probe with this RTT found the path idle: at most half of the kept queue above `base`, because hosts also add
+/// delay.
 pub(super) fn is_idle(rtt: Duration, base: Duration) -> bool {
     rtt <= base + target_queue(base) / 2
 }
 
-/// Whether the path is used up, if a share of `idle` of the probes found it idle: the rate cannot grow by twice a change. Jitter hides
-/// an idle path.
+/// Whether the path is full if a share of `idle` of the probes found it idle: the rate cannot grow by twice a change. Jitter
+/// hides an idle path.
 pub(super) fn is_used(idle: Share) -> bool {
     idle.share() < 2.0 * CHANGE
 }

@@ -5,22 +5,23 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 use super::limits::TransferLimits;
 use crate::SavedWindow;
 
-/// Share of the longest queue that a remembered path's buffer surely holds: others may have had a part of that queue
+/// Share of the longest queue that a remembered path's buffer certainly holds: cross traffic may have had a part of that queue
 /// (`a_memory_begins_with_twice_three_quarters_of_the_longest_queue`).
 const ROOM_SHARE: f64 = 0.75;
 
-/// The smallest buffer worth serving, in BDPs. The window exceeds the BDP by as much during startup and in the largest step up;
-/// with as much room a remembered window opens within a few round trips (`startup_is_limited_to_1_1_bdp_of_the_first_train`).
+/// The smallest buffer considered, in BDPs. During startup and in the largest step up the window exceeds the BDP by this share.
+/// With this much buffer a remembered window opens within a few round trips
+/// (`startup_is_limited_to_1_1_bdp_of_the_first_train`).
 pub(super) const MIN_ROOM: f64 = 0.1;
 
-/// A path on which a window was held to the end of a transfer, so that it is known to have cost no rate.
+/// A path on which a transfer held a window to its end, so the window is known to cost no rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Memory {
     pub(super) capacity: Rate,
     pub(super) queue: Duration,
-    /// Its round trip without a queue.
+    /// The path's RTT without a queue.
     pub(super) base: Duration,
-    /// The longest queue that was seen on it.
+    /// The longest queue observed on the path.
     pub(super) longest_queue: Duration,
     /// The bytes left unused after an overflow.
     pub(super) unused: Bytes,
@@ -29,14 +30,14 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// The window with which the next transfer may begin, and its round trip without a queue.
+    /// The initial window for the next transfer, and its RTT without a queue.
     pub(super) fn saved(&self, limits: &TransferLimits) -> SavedWindow {
         let window = limits.window_for(self.capacity, self.base, self.queue);
         let window = window.min(opened(Bytes::ZERO, self.room()));
         SavedWindow { window: limits.within_bounds(window), minimum_rtt: self.base }
     }
 
-    /// With the observations of the transfer `before`.
+    /// Includes the longest queue and the unused bytes of the transfer `before`.
     pub(super) fn with(self, before: Option<Memory>) -> Memory {
         before.map_or(self, |before| Memory {
             longest_queue: self.longest_queue.max(before.longest_queue),
@@ -55,13 +56,13 @@ impl Memory {
         self.longest_queue >= self.base.scaled(MIN_ROOM)
     }
 
-    /// Whether opening the window by the room leaves less unused than an overflow did.
+    /// Whether opening the window step by step leaves less unused than an overflow did.
     pub(super) fn pays(&self) -> bool {
         self.unused_opening() < self.unused
     }
 
-    /// The bytes that the window leaves unused until it is open, beyond slow start's doubling up to twice the room: in n steps
-    /// of the room r to n x r, r x (n - 1)(n - 2) / 2.
+    /// The bytes that the window leaves unused until it is open, beyond slow start's doubling up to twice the room: for n steps
+    /// of the room r up to n x r, r x (n - 1)(n - 2) / 2.
     fn unused_opening(&self) -> Bytes {
         let window = self.capacity * (self.base + self.queue);
         let steps = window.as_f64() / self.room().as_f64().max(1.0);
@@ -69,8 +70,8 @@ impl Memory {
     }
 }
 
-/// The window that lets a flight of `arrived` in the last RTT grow by `room`, which then waits in the buffer. Below twice as
-/// much, slow start doubles it and adds no more.
+/// The window that lets the data in flight, `arrived` in the last RTT, grow by `room`, which then waits in the buffer. Below
+/// twice the room, slow start only doubles the window.
 pub(super) fn opened(arrived: Bytes, room: Bytes) -> Bytes {
     (arrived + room).max(room * 2)
 }

@@ -1,5 +1,5 @@
-//! SOBAS that does no harm: it leaves the window to congestion control unless it knows that a limit costs no rate. It
-//! knows that from recent measurements on this connection, which it repeats at a bounded cost.
+//! SOBAS that does no harm: it leaves the window to congestion control unless recent measurements on this connection show that
+//! a limit costs no rate. It repeats these measurements at a bounded cost.
 
 mod climb;
 mod held;
@@ -32,25 +32,25 @@ use crate::{
     Controller, ControllerConfig, EventKind, Input, Needs, Output, Probing, Reason, SizingPhase,
 };
 
-/// Epochs until a change of the window has taken effect: a round trip until its first packets arrive, and the epoch under way.
+/// Epochs until a change of the window has taken effect: a round trip until its first packets arrive, and the current epoch.
 const SETTLING_EPOCHS: u32 = 2;
 
-/// Observations that are not taken for chance, in consecutive epochs or in total
+/// Observations, consecutive or in total, that are no longer attributed to chance
 /// (`two_epochs_with_random_losses_on_an_open_path_send_trains_again`).
 const NO_CHANCE: u32 = 2;
 
-/// Epochs last a round trip, and at least three probes.
+/// The shortest epoch: an epoch lasts a round trip, and at least three probes.
 fn min_epoch() -> Duration {
     PROBE_INTERVAL * 3
 }
 
-/// Epochs from a loss to the end of its repair: a round trip until the sender knows of it, one for the repair, and the
-/// epoch under way. The queue that overflowed lies within them.
+/// Epochs from a loss to the end of its repair: a round trip until the sender knows of it, one for the repair, and the current
+/// epoch. The queue that overflowed lies within them.
 const fn repair_epochs() -> u32 {
     SETTLING_EPOCHS + 1
 }
 
-/// Finds the window that fills the path but not its buffer, if it can be measured.
+/// Finds the window that fills the path but not its buffer, if that window can be measured.
 #[derive(Debug)]
 pub struct Sobas {
     config: ControllerConfig,
@@ -60,14 +60,14 @@ pub struct Sobas {
     epochs: Epochs,
     round_trip: RoundTrip,
     min_rtt: MinRtt,
-    /// The longest round trip so far, and the longest of each of the last epochs.
+    /// The longest RTT so far, and the longest of each recent epoch.
     highest_rtt: Duration,
     highest_lately: [Duration; repair_epochs() as usize],
-    /// The longest round trip that lasted.
+    /// The longest RTT sustained over two consecutive samples.
     highest_sustained: Duration,
     /// Whether the sender was in slow start in its last report.
     in_slow_start: bool,
-    /// Whether its congestion control has no slow start threshold even after a loss, as BBR.
+    /// Whether the sender's congestion control has no slow-start threshold even after a loss, like BBR.
     ignores_losses: bool,
     /// Payload received, and the bytes counted for payload and retransmissions.
     received: Bytes,
@@ -77,22 +77,22 @@ pub struct Sobas {
     inflight: InflightEstimator,
     unused: UnusedCapacity,
     limits: TransferLimits,
-    /// Segments retransmitted since the connection began, by the sender's report.
+    /// Segments retransmitted since the connection began, from the sender's report.
     retransmitted: u64,
     began: Time,
     /// How often the trains were repeated.
     measured_again: u32,
-    /// Time spent on trials that did not pay.
+    /// Total duration of failed trials.
     trials_failed: Duration,
-    /// The path as the transfer before left it.
+    /// The path's parameters from the previous transfer.
     memory: Option<Memory>,
     /// Epochs on an open path before the next climb.
     patience: u32,
-    /// Whether others were seen on the path: then it is never climbed.
+    /// Whether cross traffic was seen on the path; then the controller never climbs.
     is_shared: bool,
-    /// Whether a memory was given up in this transfer.
+    /// Whether a remembered capacity proved wrong in this transfer.
     was_wrong: bool,
-    /// The held window before a packet was lost without overflow: such a loss is no evidence against it.
+    /// The window held before a random loss, which is no evidence against that window.
     held_before: Option<Held>,
 }
 
@@ -101,7 +101,7 @@ pub struct Sobas {
 enum Sensors {
     /// Probes, trains, the sender's reports.
     Probes,
-    /// The receiving kernel. The sender is another program's, which takes no pace.
+    /// Only the receiving kernel. The sender is another program, which cannot be asked to pace.
     Kernel,
 }
 
@@ -161,8 +161,8 @@ impl Sobas {
         self.highest_rtt = self.highest_rtt.max(rtt);
     }
 
-    /// The longest queue of the last epochs, beyond a round trip of `base`: a loss becomes known
-    /// after the queue that overflowed is gone.
+    /// The longest queue of the last epochs, beyond `base`. A loss becomes known only after the queue that overflowed has
+    /// drained.
     fn recent_queue(&self, base: Duration) -> Duration {
         let highest = self.highest_lately.iter().max().copied().unwrap_or(base);
         highest.saturating_sub(base)
@@ -170,7 +170,7 @@ impl Sobas {
 
     fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
         if matches!(self.state, State::Ended) {
-            // The next transfer. Nothing is kept but the memory of the path.
+            // This is the next transfer: keep nothing but the memory of the path.
             let memory = self.memory;
             *self = Sobas { memory, ..Sobas::new(&self.config, self.sensors) };
         }
@@ -188,7 +188,7 @@ impl Sobas {
         }
         let is_unlimited = match &self.state {
             State::Open(_) | State::Climb(_) => true,
-            // Until a train tells something of the path, no limit is known to be free.
+            // Until a train has measured the path, no limit is known to be free of cost.
             State::Startup(_) => self.trains.first().is_none(),
             State::Held(_) | State::Trial(_) | State::Ended => false,
         };
@@ -213,11 +213,11 @@ impl Sobas {
         let learnt = match &self.state {
             State::Held(held) if !held.is_remembered() => Some(*held),
             State::Open(_) | State::Trial(_) if self.held_before.is_some() => self.held_before,
-            // Among others a rate stays the same, too.
+            // Beside cross traffic a rate also stays the same.
             State::Trial(trial) if self.trials_failed == Duration::ZERO => {
                 base.and_then(|base| trial.known(base))
             }
-            // A window that it never held but has reached.
+            // A window that was never held, but was reached.
             State::Open(_) if self.trials_failed == Duration::ZERO && !self.was_wrong => {
                 self.unused.capacity().zip(base).map(|(rate, base)| Held::new(rate, base))
             }
@@ -230,7 +230,7 @@ impl Sobas {
                 let was_held = !matches!(self.state, State::Open(_)) || self.held_before.is_some();
                 Some(memory).filter(|memory| was_held && memory.has_room() || memory.pays())
             }
-            // Nothing was learnt since.
+            // Nothing was learned since.
             _ if matches!(self.state, State::Held(_) | State::Ended) => self.memory,
             _ => None,
         };
@@ -291,7 +291,7 @@ impl Controller for Sobas {
                     self.epochs.handle_starvation();
                 }
                 let lost = report.retransmitted.saturating_sub(self.retransmitted);
-                // On an open path gaps in the sequence are watched, which are seen at once.
+                // On an open path the gaps in the sequence are watched instead; they are visible at once.
                 let in_slow_start = report.ssthresh.is_none_or(|threshold| report.cwnd < threshold);
                 if self.in_slow_start
                     && !in_slow_start
@@ -349,7 +349,7 @@ impl Controller for Sobas {
         let probed = Needs { minimum_rtt: true, data: true, trains: true, ..Needs::NOTHING };
         match (self.sensors, &self.state) {
             (Sensors::Kernel, _) => kernel,
-            // Probes take room in a buffer; an open path must not be affected by them.
+            // Probes occupy buffer space; they must not affect an open path.
             (Sensors::Probes, State::Open(_) | State::Ended) => {
                 Needs { probes: Probing::Sparse, trains: true, ..kernel }
             }

@@ -1,4 +1,4 @@
-//! Open: the window is left to congestion control.
+//! The open state: congestion control alone sets the window.
 
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -13,15 +13,15 @@ use crate::model::{
     CHANGE, Elasticity, ElasticityEstimate, Epoch, PACE_SHARE, RESOLUTION, Repairs, Trains,
 };
 
-/// The window over the largest flight that arrived in a round trip: slow start doubles it in each, twice over before the
-/// window is seen, and buffers hold a BDP (`an_open_window_grows_by_two_bytes_for_each_to_eight_flights`).
+/// The window divided by the largest flight of a round trip. Slow start doubles the flight in each round trip, twice before the
+/// window takes effect, and buffers hold a BDP (`an_open_window_grows_by_two_bytes_for_each_to_eight_flights`).
 const OPEN_FLIGHTS: u64 = 8;
 
-/// The window follows the arrivals, far above them.
+/// The window follows the arrivals, at a multiple of the data in flight.
 #[derive(Debug)]
 pub(super) struct Open {
     elasticity: Elasticity,
-    /// Over the epochs since the last loss throughout which a queue stood.
+    /// Elasticity over the epochs since the last loss that had a queue throughout.
     full: Elasticity,
     repairs: Repairs,
     /// Whether the window was held before. Then the sender's congestion window is larger, up to
@@ -36,7 +36,7 @@ pub(super) struct Open {
 }
 
 impl Open {
-    /// Open from now on.
+    /// Opens the window.
     pub(super) fn new(was_held: bool) -> Open {
         Open {
             elasticity: Elasticity::lately(),
@@ -49,8 +49,8 @@ impl Open {
         }
     }
 
-    /// Takes an epoch; the estimate over the epochs since the last loss throughout which a queue stood on a path of round
-    /// trip `base`, if the rate was the same however long the queue was: the path is full.
+    /// Adds an epoch on a path of base RTT `base`. If the rate did not depend on the queue's length, the path is full. The
+    /// result is then the estimate over the epochs since the last loss that had a queue throughout.
     fn fills(&mut self, epoch: &Epoch, base: Duration) -> Option<ElasticityEstimate> {
         if self.repairs.handle_epoch(epoch) || epoch.stalled || !is_busy(epoch, base) {
             self.full.clear();
@@ -61,8 +61,8 @@ impl Open {
     }
 }
 
-/// Whether the rate did not answer the window, so that a trial is likely to be free: a window that moves by the least room
-/// changes it by less than the resolution, with a standard error to spare.
+/// Whether the rate did not follow the window, so that a trial probably costs nothing. A window that moves by the smallest room
+/// must change the rate by less than the resolution, even one standard error higher.
 fn is_inelastic(estimate: &ElasticityEstimate) -> bool {
     estimate.slope + estimate.error < RESOLUTION / MIN_ROOM
         && estimate.moved >= CHANGE
@@ -70,22 +70,22 @@ fn is_inelastic(estimate: &ElasticityEstimate) -> bool {
 }
 
 impl Sobas {
-    /// Keeps the window well above the flight. It is never lifted altogether: a receiver cannot take back an advertised right
-    /// edge (RFC 9293 section 3.8.6), and later limits would have no effect for long.
+    /// Keeps the window well above the data in flight. The limit is never lifted altogether: a receiver cannot take back an
+    /// advertised right edge (RFC 9293 section 3.8.6), and later limits would have no effect for long.
     pub(super) fn widen(&mut self, now: Time, arrived: Bytes) {
         if self.limits.window().is_none() {
-            // A short transfer, which is never limited.
+            // A short transfer is never limited.
             return;
         }
         let window = (self.inflight.largest() * OPEN_FLIGHTS).max(first_window());
         let was_held = matches!(&self.state, State::Open(open) if open.was_held);
-        // Two bytes per byte that arrives, as Linux gives (`__tcp_grow_window`).
+        // Two bytes per arriving byte, as in Linux (`__tcp_grow_window`).
         let growth = if was_held { PROBING_GAIN - 1.0 } else { 2.0 };
         self.limits.widen(now, arrived.scaled(growth), window);
     }
 
-    /// Repeats the trains if packets are lost without a queue: if there is no other traffic,
-    /// another congestion control gains a lot.
+    /// Repeats the trains if packets are lost without a queue: if there is no cross traffic, another congestion control gains a
+    /// lot.
     fn measure_again(&mut self, now: Time, epoch: &Epoch, base: Duration) {
         let queue = self.recent_queue(base);
         let State::Open(open) = &mut self.state else { return };
@@ -101,7 +101,7 @@ impl Sobas {
         }
     }
 
-    /// Watches the rate's elasticity, and tries a smaller window if the rate does not follow it.
+    /// Watches the rate's elasticity, and tries a smaller window if the rate does not depend on it.
     pub(super) fn watch(&mut self, now: Time, epoch: &Epoch, base: Duration) {
         if self.sensors == Sensors::Probes {
             self.consider_climbing(now);
@@ -123,14 +123,15 @@ impl Sobas {
             .random_loss
             .is_none_or(|at| now.since(at) >= self.limits.loss_free(self.inflight.largest()));
         let spent = self.trials_failed.as_secs_f64() / now.since(self.began).as_secs_f64();
-        // A trial that fails costs at most a change of the rate while it lasts; all of them may cost the price of an empty buffer. With half
-        // of that, a rival got 0.65 of its goodput beside the kernel's window instead of 0.94 (population `drawn`, seed 6262).
+        // While it lasts, a failed trial costs at most a change of the rate; all trials together may cost as much as an empty
+        // buffer. With half of that budget, cross traffic got 0.65 of its goodput beside the kernel's window, instead of 0.94
+        // (population `drawn`, seed 6262).
         if !calm || spent * CHANGE >= 1.0 - PACE_SHARE {
             return;
         }
         let lately = open.elasticity.answer().filter(is_inelastic);
-        // Beside competitors that grow as we do the rate stays the same, too: the finding of a failed trial is not tested again
-        // for so little.
+        // Beside competing flows that grow like this one, the rate also stays the same. After a failed trial, this evidence is
+        // too weak for another.
         let full = full.filter(|_| self.trials_failed == Duration::ZERO);
         let Some(answer) = lately.or(full) else { return };
         let queue = answer.rtt.saturating_sub(base);

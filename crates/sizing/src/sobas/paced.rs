@@ -1,10 +1,10 @@
 //! Held by a pacing rate under BBR, if losses without a queue keep the sender's own congestion control below the
 //! capacity.
 //!
-//! A full buffer that other flows share also loses packets, and if it holds only a few, no queue is visible. But if a
-//! flow that nearly fills the path gives up part of its rate, such losses end until other flows have taken that part.
-//! Then no probe finds the path idle, and heavy losses return with the rate. Random losses do none of this, so the
-//! pacing rate is lowered now and then.
+//! A full buffer that other flows share also loses packets, and if it holds only a few, no queue is visible. But if a flow that
+//! nearly fills the path gives up part of its rate, such losses end until the other flows have taken that part. Then no probe
+//! finds the path idle, and when the rate returns, so do heavy losses. Random losses do neither, so the controller occasionally
+//! tests the path with a lower pacing rate.
 
 use sweetspot_units::{Duration, Rate, Time};
 
@@ -17,46 +17,47 @@ use super::{NO_CHANCE, SETTLING_EPOCHS, Sobas, repair_epochs};
 use crate::model::{CHANGE, Epoch, PACE_SHARE, Share};
 use crate::{CongestionChoice, Reason};
 
-/// Paced at a capacity.
+/// Held at the capacity by a pacing rate.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Paced {
-    /// The capacity at the beginning.
+    /// The capacity at the start of pacing.
     found: Rate,
-    /// Losses while the path was not full, and in the epochs of the present cycle.
+    /// Losses while the path was not full, and in the epochs of the current cycle.
     free: Share,
     lost: Share,
     epochs: u64,
     last_loss: Time,
-    /// Epochs in a row with a queue of other traffic, and with a rate far below the capacity.
+    /// Consecutive epochs with a queue of cross traffic, and with a rate far below the capacity.
     others: u32,
     collapsed: u32,
     test: Test,
-    /// Packets lost at the full pace since the last test, the epochs with losses, and how many of these bring the next test.
+    /// Since the last test: packets lost at the full pacing rate, epochs with losses, and the number of such epochs that starts
+    /// the next test.
     full: Share,
     lossy: Share,
     patience: u64,
-    /// Tests in a row that found others.
+    /// Consecutive tests that found cross traffic.
     found_others: u32,
 }
 
-/// Epochs with losses before the first test. A test lasts as long as three more take at the full pace, over 0.7, and gives up 0.3 of the
-/// rate meanwhile: what 1.3 of about 20 such epochs carry.
+/// Epochs with losses before the first test. A test at 0.7 of the rate lasts as long as three more such epochs at the full
+/// rate, divided by 0.7. It gives up 0.3 of the rate meanwhile: the data of 1.3 out of about 20 such epochs.
 fn first_test() -> u64 {
     cycle_epochs() * 2
 }
 
-/// Whether losses follow the rate.
+/// A test of whether losses follow the rate.
 #[derive(Debug, Clone, Copy)]
 enum Test {
-    /// None at present.
+    /// No test at present.
     None,
-    /// At an eased pace, with the epochs with losses and the idle probes since.
+    /// At a reduced pacing rate, with the lossy epochs and the idle probes since.
     Eased { lossy: Share, idle: Share },
-    /// At the full pace again, with the packets lost since.
+    /// At the full pacing rate again, with the packets lost since.
     Returned(Share),
 }
 
-/// Adds an epoch: one with losses is one event, as random losses may come in bursts.
+/// Adds an epoch. All losses of an epoch count as one event, because random losses may come in bursts.
 fn add_lossy(lossy: &mut Share, traffic: Traffic) {
     lossy.add(u64::from(traffic.retransmitted > 0), traffic.delivered);
 }
@@ -87,14 +88,14 @@ impl Paced {
         }
     }
 
-    /// The pace over the capacity. A test eases it as a loss eases CUBIC.
+    /// The pacing rate divided by the capacity. A test reduces it as a loss reduces CUBIC's window.
     pub(super) fn share(&self) -> f64 {
         if let Test::Eased { .. } = self.test { CUBIC_BETA } else { PACE_SHARE }
     }
 }
 
 impl Sobas {
-    /// Evaluates an epoch in which the sender's congestion control ignores losses: other traffic must not suffer from that.
+    /// Evaluates an epoch under a congestion control that ignores losses; cross traffic must not suffer from it.
     pub(super) fn check_paced(
         &mut self,
         now: Time,
@@ -108,7 +109,7 @@ impl Sobas {
             paced.last_loss = now;
         }
         if let Test::Returned(lost) = &mut paced.test {
-            // Others have not given way yet.
+            // Cross traffic has not yielded yet.
             lost.add(traffic.retransmitted, traffic.delivered);
         }
         if held.ignores(epoch) {
@@ -135,7 +136,8 @@ impl Sobas {
         paced.collapsed = in_a_row(paced.collapsed, epoch.rate < others_rate(capacity));
         if paced.collapsed >= KEEPS_EPOCHS {
             if paced.lost.exceeds(paced.free) {
-                // More was sent and lost, and less arrived: others have the rest. Trains would find the same capacity again.
+                // The sender sent more and lost more, but less arrived: cross traffic has the rest. Trains would only find the
+                // same capacity again.
                 return self.leave_to_others(now, Reason::RateFell);
             }
             return self.open(now, Reason::RateFell);
@@ -154,7 +156,7 @@ impl Sobas {
         paced.epochs = 0;
         let (lost, found) = (std::mem::take(&mut paced.lost), paced.found);
         if lost.exceeds(paced.free) {
-            // A buffer that holds less than the queue overflows without a longer one.
+            // If the buffer holds less than the kept queue, it overflows before a longer queue becomes visible.
             if held.shorten_queue() {
                 held.become_steady();
                 return self.apply_hold(now);
@@ -176,7 +178,7 @@ impl Sobas {
         self.apply_hold(now);
     }
 
-    /// Evaluates an epoch at the eased pace, until the lack of any loss would be significant.
+    /// Evaluates an epoch at the reduced pacing rate, until the absence of losses is significant.
     fn check_eased(&mut self, now: Time, traffic: Traffic) {
         let State::Held(held) = &mut self.state else { return };
         let Hold::Paced(paced) = &mut held.hold else { return };
@@ -189,14 +191,14 @@ impl Sobas {
         } else if is_over {
             paced.test = Test::Returned(Share::default());
             held.settling = SETTLING_EPOCHS + repair_epochs();
-            // BBR has forgotten the pace; it begins again.
+            // BBR no longer has the old pacing rate and must start again.
             self.limits.congestion(now, CongestionChoice::Own);
             self.apply_hold(now);
         }
     }
 
-    /// Ends a test. One that found others is repeated; after one that did not, the next comes later, so that all of them cost
-    /// little.
+    /// Ends a test. A test that found cross traffic is repeated. After one that did not, the next comes later, so that all
+    /// tests together cost little.
     fn end_test(&mut self, now: Time, found: bool) {
         let State::Held(held) = &mut self.state else { return };
         let Hold::Paced(paced) = &mut held.hold else { return };

@@ -5,13 +5,13 @@ use sweetspot_units::{Duration, Rate};
 use super::limits::is_idle;
 use crate::model::{Epoch, Samples, Share};
 
-/// The epochs of a sender under one congestion control and pace.
+/// Epochs of a sender under one congestion control and pacing rate.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Performance {
-    /// Payload, bit/s.
+    /// Payload rate, bit/s.
     pub(super) rates: Samples,
     pub(super) lost: Share,
-    /// Probes that found the path idle.
+    /// Share of probes that found the path idle.
     pub(super) idle: Share,
 }
 
@@ -37,18 +37,18 @@ impl Performance {
         Rate::from_f64(self.rates.mean())
     }
 
-    /// The capacity if nobody else uses the path: probes find it idle for the share of time that our rate leaves (PASTA; Wolff,
-    /// Operations Research 30, 1982).
+    /// The capacity if no other flow uses the path: probes find it idle for the share of time that our rate leaves (PASTA;
+    /// Wolff, Operations Research 30, 1982).
     pub(super) fn lone_capacity(&self) -> Rate {
         self.rate().scaled(1.0 / (1.0 - self.idle.share()))
     }
 
-    /// The smallest such capacity by the error of that share. A path that is full at less is shared.
+    /// The lower bound of that capacity, from the error of the share. A path that is full below this bound is shared.
     pub(super) fn min_lone_capacity(&self) -> Rate {
         self.rate().scaled(1.0 / (1.0 - self.idle.min()))
     }
 
-    /// The largest such capacity by the error of that share. A path that carries more is shared.
+    /// The upper bound of that capacity, from the error of the share. If the rate exceeds this bound, the path is shared.
     pub(super) fn max_lone_capacity(&self) -> Rate {
         self.rate().scaled(1.0 / (1.0 - self.idle.max()))
     }

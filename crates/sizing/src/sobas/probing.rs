@@ -1,4 +1,4 @@
-//! Steps above the capacity of a held window: the rate of a path that is full does not follow.
+//! Steps above the capacity of a held window: on a full path, the rate does not follow.
 
 use sweetspot_units::Rate;
 
@@ -8,26 +8,26 @@ use super::streaks::Streaks;
 use super::{NO_CHANCE, SETTLING_EPOCHS};
 use crate::model::{MEASURING_SHARE, RESOLUTION};
 
-/// Epochs between two steps up. A step adds [`RESOLUTION`] to the queue for as long as it takes: over all of them, as much as probes
-/// add to the bytes.
+/// Epochs between two steps up. A step adds [`RESOLUTION`] to the queue while it lasts. Averaged over the interval, that is as
+/// much as probes add to the bytes.
 fn probe_epochs() -> u32 {
     (f64::from(SETTLING_EPOCHS + KEEPS_EPOCHS) * RESOLUTION / MEASURING_SHARE).round() as u32
 }
 
-/// The window is wider than the capacity needs.
+/// A step: the window is wider than the capacity needs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BandwidthProbe {
-    /// The capacity before the first of the steps.
+    /// The capacity before the first consecutive step.
     known: Rate,
-    /// The mean rate before this one, and the multiple to which it widens the window.
+    /// The mean rate before this step, and the factor by which the step widens the window.
     rate: Rate,
     step: f64,
-    /// How many before this one the rate has followed, in a row.
+    /// Number of consecutive earlier steps that the rate followed.
     pub(super) followed: u32,
 }
 
 impl Held {
-    /// The rate that the window is for.
+    /// The rate for which the window is sized.
     pub(super) fn probed_rate(&self) -> Rate {
         match self.hold {
             Hold::Probing(_, probe) => self.capacity.scaled(probe.step),
@@ -35,8 +35,7 @@ impl Held {
         }
     }
 
-    /// The capacity without a step that the rate may have followed by chance: the last one, and the one before if it was the
-    /// only one.
+    /// The capacity without a step that the rate may have followed by chance. A single followed step does not count.
     pub(super) fn known(&self) -> Rate {
         match self.hold {
             Hold::Probing(_, probe) if probe.followed < NO_CHANCE => probe.known,
@@ -44,8 +43,8 @@ impl Held {
         }
     }
 
-    /// Takes the rate of an epoch under a limit that binds. Now and then, and where no queue stands, the window is widened
-    /// to `step` times its size: the rate of a path that is full does not follow. Returns whether it is to change.
+    /// Adds the rate of an epoch under a limit that binds. Periodically, and when no queue stands, the window is widened by a
+    /// factor of `step`: on a full path, the rate does not follow. Returns whether the window must change.
     pub(super) fn probe_bandwidth(&mut self, rate: Rate, step: f64) -> bool {
         match &mut self.hold {
             Hold::Steady(streaks) => {
@@ -58,7 +57,7 @@ impl Held {
                     return false;
                 }
                 if streaks.idle >= KEEPS_EPOCHS {
-                    // The path carries that without a queue.
+                    // The path carries this mean rate without a queue.
                     self.capacity = self.capacity.max(mean);
                 }
                 let probe = BandwidthProbe { known: self.capacity, rate: mean, step, followed: 0 };
@@ -71,7 +70,7 @@ impl Held {
                     return false;
                 }
                 let probe = *probe;
-                // By more than half of the step.
+                // The rate followed if it rose by more than half of the step.
                 if mean > probe.rate.scaled((1.0 + probe.step) / 2.0) {
                     self.capacity = self.capacity.scaled(probe.step);
                     let followed = probe.followed + 1;

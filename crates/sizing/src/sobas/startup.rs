@@ -13,16 +13,16 @@ use crate::linux::INITIAL_SEGMENTS;
 use crate::model::{Agreement, MEASURING_SHARE, SILENCE, TIMESTAMP_TICK};
 use crate::{CongestionChoice, EventKind, Output, Reason};
 
-/// The window before any data, Linux's own first one: the largest that can be advertised unscaled, as in a SYN (RFC 7323,
-/// section 2.2).
+/// The window before any data, equal to Linux's initial one: the largest that can be advertised unscaled, as in a SYN (RFC
+/// 7323, section 2.2).
 pub(super) fn first_window() -> Bytes {
     Bytes::new(u16::MAX.into())
 }
 
-/// Trains are under way.
+/// Measuring with packet trains.
 #[derive(Debug, Default)]
 pub(super) struct Startup {
-    /// When the waiting began, and since when the long trains are waited for.
+    /// When the wait began, and when the length of the long trains was known.
     began: Option<Time>,
     settled: Option<Time>,
 }
@@ -47,7 +47,7 @@ impl Sobas {
             return;
         }
         if self.sensors == Sensors::Kernel {
-            // The sender cannot be reached.
+            // The controller cannot reach the sender.
             return self.open(now, Reason::CapacityUnknown);
         }
         while let Some(request) = self.trains.poll_request(now) {
@@ -62,9 +62,9 @@ impl Sobas {
         }
     }
 
-    /// Holds the window that the last transfer on this path held to its end, as soon as the RTT is known; returns whether it
-    /// does, or waits for that. It is checked like any other hold: if the path carries less or more by now, or others use it,
-    /// the window is opened and the memory deleted (RFC 9959).
+    /// Resumes the window that the last transfer on this path held to its end, as soon as the RTT is known. Returns whether it
+    /// holds that window or still waits for the RTT. Like any hold, this one is checked: if the path's capacity has changed, or
+    /// cross traffic uses it, the window is opened and the memory deleted (RFC 9959).
     fn resume(&mut self, now: Time, base: Option<Duration>) -> bool {
         let (State::Startup(startup), Sensors::Kernel) = (&self.state, self.sensors) else {
             return false;
@@ -79,7 +79,7 @@ impl Sobas {
         true
     }
 
-    /// Whether the transfer is too small for trains of the present length.
+    /// Whether the transfer is too small for trains of the current length.
     pub(super) fn is_short(&self) -> bool {
         let affordable = self.config.size.map(|size| size.scaled(MEASURING_SHARE));
         affordable.is_some_and(|max| self.trains.total() > max)
@@ -99,7 +99,8 @@ impl Sobas {
         }
         if let Some((rate, base)) = self.trains.first().zip(base) {
             let rate = rate.scaled(self.limits.payload());
-            // Slow start is not held back, and no buffer that is worth serving overflows. At least TCP's initial window (RFC 6928).
+            // This does not slow down slow start, and overflows no buffer of at least [`MIN_ROOM`]. At least TCP's initial
+            // window (RFC 6928).
             let window = (rate * base).scaled(1.0 + MIN_ROOM);
             self.limits.limit(now, window.max(self.config.mss * INITIAL_SEGMENTS));
         }
@@ -111,8 +112,8 @@ impl Sobas {
         let Some(began) = startup.began else { return Time::MAX };
         let rtt = self.round_trip.average().or(self.min_rtt.get());
         let Some(rtt) = rtt else { return began + SILENCE };
-        // The first train is asked for a round trip after the beginning, and settles the length of
-        // the others, which are spread; each is a request and a train.
+        // The first train is requested a round trip after the beginning, and settles the length of the others, which are
+        // spread. Each needs a round trip for its request and its packets.
         let since = startup.settled.unwrap_or(began + rtt * 2);
         since + self.trains.spread(rtt) + rtt * 2 + TRAIN_OVER_AFTER
     }
@@ -120,7 +121,7 @@ impl Sobas {
     fn hold_at(&mut self, now: Time, wire: Rate, base: Duration) {
         let capacity = wire.scaled(self.limits.payload());
         self.limits.emit(now, EventKind::CapacityEstimated { rate: wire, rtt: base });
-        // Our own burst is our own queue: slow start doubles a window, and half of it leaves in a burst; and a train.
+        // Our own burst causes our own queue: slow start doubles a window and sends half of it as a burst. A train adds to it.
         let window = self.largest_cwnd / capacity;
         let own = window.saturating_sub(base).max(window / 2) + self.trains.longest() / capacity;
         if self.highest_rtt > base + target_queue(base) + own {
@@ -134,7 +135,7 @@ impl Sobas {
     /// Leaves the window to congestion control.
     pub(super) fn open(&mut self, now: Time, reason: Reason) {
         let (was_held, tried) = match &self.state {
-            // A window that is only remembered was opened by slow start: continue from there.
+            // Slow start opened a window that is only remembered: continue from there.
             State::Held(held) => (!held.is_remembered(), held.tried()),
             State::Trial(trial) => (true, Some(trial.began())),
             State::Startup(_) | State::Open(_) | State::Climb(_) | State::Ended => (false, None),
@@ -147,7 +148,7 @@ impl Sobas {
             }
             _ => None,
         };
-        // A trial that ends here has failed, unless the path has changed since it paid.
+        // If the path opens again, the trial has failed, unless the path has become faster since.
         let failed = tried.filter(|_| reason != Reason::PathFaster);
         self.trials_failed += failed.map_or(Duration::ZERO, |began| now.since(began));
         self.transition_to(now, State::Open(Open::new(was_held)), reason);

@@ -8,7 +8,8 @@ use crate::SizingPhase;
 use crate::transitions::Why::{Reported, Within};
 use crate::transitions::{Transition, has_transition, is_reported};
 
-/// A state as the table of transitions names it. Opening to paced are the ways in which [`State::Held`] holds.
+/// The name of a state in the table of transitions. `Opening` to `Paced` are the variants of [`Hold`] within
+/// [`State::Held`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Name {
     Startup,
@@ -141,7 +142,7 @@ pub(super) enum State {
 }
 
 impl State {
-    /// Its name; `None` at the end.
+    /// The state's name; `None` for [`State::Ended`].
     fn name(&self) -> Option<Name> {
         Some(match self {
             State::Startup(_) => Name::Startup,
@@ -153,7 +154,7 @@ impl State {
         })
     }
 
-    /// Whether `next` may follow for that reason.
+    /// Whether `next` may follow for this reason.
     pub(super) fn may_become(&self, next: &State, reason: Reason) -> bool {
         let (Some(from), Some(to)) = (self.name(), next.name()) else {
             return reason == Ended && matches!(next, State::Ended);
@@ -164,7 +165,7 @@ impl State {
     pub(super) fn phase(&self) -> SizingPhase {
         match self {
             State::Startup(_) => SizingPhase::Measuring,
-            // It must be looked at closely: a flight is counted whole if it comes in one look.
+            // This phase needs frequent samples: data that arrive within one sample count as one flight.
             State::Held(held) if held.is_opening() => SizingPhase::Ramping,
             State::Held(_) => SizingPhase::Holding,
             State::Open(_) => SizingPhase::Open,

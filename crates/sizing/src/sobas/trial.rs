@@ -9,20 +9,20 @@ use super::{NO_CHANCE, SETTLING_EPOCHS, Sobas, repair_epochs};
 use crate::Reason;
 use crate::model::{CHANGE, Epoch, RESOLUTION};
 
-/// The window is R x (T + queue), with a shrinking queue.
+/// A window held at R x (T + queue), with a shrinking queue.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Trial {
     began: Time,
-    /// Payload rate before.
+    /// Payload rate before the trial.
     rate: Rate,
     queue: Duration,
     /// The shortest queue so far that cost no rate.
     paid: Option<Duration>,
     settling: u32,
-    /// Epochs that cost no rate, and those that did.
+    /// Epochs at the current queue that cost no rate, and those that did.
     judged: u32,
     failed: u32,
-    /// All epochs with that queue, and the sum of their rates: data late in one of them arrive in another.
+    /// All epochs at the current queue, and the sum of their rates: data late in one epoch arrive in another.
     epochs: u32,
     rates: Rate,
     /// Whether packets were lost before the limit was reached.
@@ -30,9 +30,9 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// A trial on a path with delivery rate `rate` and standing queue `queue`. It begins a quarter below that, as BBR drains
-    /// its own probe. Halved at once, goodput over the kernel's falls from 0.980 to 0.973 at the fifth percentile (population
-    /// `drawn`, seed 5151).
+    /// A trial on a path with delivery rate `rate` and standing queue `queue`. It begins with a queue shorter by a quarter,
+    /// as BBR drains its own probe. If it began with half, goodput relative to the kernel's would fall from 0.980 to 0.973 at
+    /// the fifth percentile (population `drawn`, seed 5151).
     pub(super) fn new(now: Time, rate: Rate, queue: Duration) -> Trial {
         let queue = queue.scaled(2.0 - PROBING_GAIN);
         Trial { began: now, rate, queue, settling: SETTLING_EPOCHS, ..Trial::default() }
@@ -42,18 +42,18 @@ impl Trial {
         self.began
     }
 
-    /// The mean rate of all epochs with the present queue.
+    /// The mean rate of all epochs at the current queue.
     fn mean_rate(&self) -> Rate {
         self.rates.scaled(1.0 / f64::from(self.epochs.max(1)))
     }
 
-    /// Packets were lost before the limit was reached.
+    /// Records that packets were lost before the limit took effect.
     fn handle_overflow(&mut self) {
         (self.overflowed, self.settling) = (true, SETTLING_EPOCHS + repair_epochs());
     }
 
-    /// Packets were lost in an epoch with a rate that does not show whether the limit was reached. If it never was, they
-    /// overflowed.
+    /// Handles losses in an epoch with a rate that does not show whether the limit was in effect. If it never was, the
+    /// losses are an overflow.
     fn handle_early_loss(&mut self) {
         let was_in_force = self.judged > 0 || self.failed > 0 || self.paid.is_some();
         if !was_in_force && !self.overflowed {
@@ -61,8 +61,8 @@ impl Trial {
         }
     }
 
-    /// Held at the shortest queue so far that cost no rate; or at the usual one of a path of round trip `base`, if the
-    /// buffer overflowed before the limit was reached: then the path was full at this rate.
+    /// The hold at the shortest queue so far that cost no rate. If the buffer overflowed before the limit took effect, the
+    /// path was full at this rate: then the hold at the target queue for base RTT `base`.
     pub(super) fn known(&self, base: Duration) -> Option<Held> {
         let queue = self.paid.or(self.overflowed.then(|| target_queue(base)))?;
         Some(Held::after_trial(self.rate, queue, self.began))
@@ -92,22 +92,22 @@ impl Sobas {
             trial.settling -= 1;
             return;
         }
-        // A path that was full carries no more than it did, under a smaller window.
+        // A full path carries no more under a smaller window.
         if trial.epochs >= KEEPS_EPOCHS && trial.rate < trial.mean_rate().scaled(1.0 - CHANGE) {
             return self.open(now, Reason::PathFaster);
         }
         let Some(window) = self.limits.window() else { return };
-        // A larger flight entered before the limit: the receiver does not take back an advertised window.
+        // More data in flight were sent before the limit: the receiver does not take back an advertised window.
         let is_in_force = !self.limits.exceeds(window, epoch.rate * epoch.rtt);
         let binds = self.limits.binds(window, epoch.rate * epoch.highest_rtt) && is_in_force;
         let overflows_again = epoch.losses > 0 && trial.overflowed;
         if !(binds || overflows_again) {
-            // A lower rate is not the limit's doing, nor is a loss, once: the window was on its way to an overflow.
+            // The limit did not cause the lower rate, nor a first loss: the window was about to overflow the buffer.
             if epoch.losses > 0 {
                 trial.handle_overflow();
             }
             if !is_in_force {
-                // Nor was it before.
+                // The limit was not in force in the earlier epochs either.
                 (trial.judged, trial.failed) = (0, 0);
             }
             return;

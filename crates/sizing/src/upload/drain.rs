@@ -10,9 +10,9 @@ use super::{MIN_UPLOAD_EPOCH, Upload};
 use crate::Reason;
 use crate::model::PACE_SHARE;
 
-/// Round trips with the longest queue after which one that still stands is judged. At the pace of a
-/// drain a queue L takes T ln(L / q) + L to shrink to the tolerated q, where T is [`reaction_time`]: with
-/// L = 4 T less than 2 (T + L). The kernel's smoothed RTT shows it later.
+/// Time until a standing queue is judged, in units of [`reaction_time`] T plus the longest queue. At the pacing rate of a
+/// drain, a queue L shrinks to the tolerated q in T ln(L / q) + L: with L = 4 T, less than 2 (T + L). The kernel's smoothed RTT
+/// shows it later.
 const DRAIN_PATIENCE: u64 = 5;
 
 /// Draining a queue by sending less than the path delivers.
@@ -24,7 +24,7 @@ pub(super) struct Drain {
     began: Time,
     /// Delivery rate before draining.
     before: Rate,
-    /// Delivery rate since then, while there was a queue.
+    /// Delivery rate since draining began, while there was a queue.
     since: Option<Rate>,
     longest: Duration,
 }
@@ -39,9 +39,9 @@ impl Drain {
     }
 }
 
-/// The shortest time in which to answer a `queue` on a path of round trip `base` and rate C. It takes a round trip to see the effect
-/// of a pace, and the next sample may come later still. At the pace C T / (T + L) a burst B leaves the path idle for up to
-/// B / C x L / T, which is no more than T if T^2 is at least L x B / C.
+/// The shortest time in which to react to a `queue` on a path of base RTT `base` and rate C. The effect of a pacing rate
+/// becomes visible after a round trip, and the next sample may come even later. At the rate C T / (T + L) a burst B leaves the
+/// path idle for up to B / C x L / T, which is no more than T if T^2 is at least L x B / C.
 fn reaction_time(base: Duration, queue: Duration, capacity: Rate) -> Duration {
     let burst = burst(base) / capacity;
     let bursts = Duration::from_secs_f64((queue.as_secs_f64() * burst.as_secs_f64()).sqrt());
@@ -63,10 +63,10 @@ impl Upload {
     pub(super) fn drain(&mut self, now: Time, base: Duration) {
         let queue = self.queue(base);
         let PacingState::Draining(drain) = &mut self.state else { return };
-        // The buffer's earlier contents become visible one RTT later.
+        // Data already in the buffer when the drain began show in the RTT one round trip later.
         drain.longest = drain.longest.max(queue);
         let elapsed = now.since(drain.began);
-        // Once the arrivals were sent since; the path has been busy as long as there is a queue.
+        // From here on, all arrivals were sent since the drain began. The path is busy as long as there is a queue.
         let known = drain.since.unwrap_or(drain.before);
         if elapsed >= base && queue > target_queue(base, known) {
             drain.since = self.delivery_rate.since(drain.began).or(drain.since);
@@ -83,14 +83,14 @@ impl Upload {
         let reaction = reaction_time(base, ours, capacity);
         if elapsed > (reaction + drain.longest) * DRAIN_PATIENCE {
             if queue * 2 >= drain.longest {
-                // Most of it still stands.
+                // Most of the queue still stands.
                 return self.open(now, base);
             }
-            // It shrinks but slowly: the path takes less than it did.
+            // The queue shrinks, but slowly: the path delivers less than before.
             *drain = Drain::new(now, capacity, queue);
         }
-        // The longer our queue, the lower the pace: C T / (T + L) delivers the queue L in the time T + L, so that the buffer is
-        // not empty before a new pace is in force.
+        // The longer our queue, the lower the pacing rate: C T / (T + L) delivers the queue L in the time T + L, so that the
+        // buffer is not empty before a new rate takes effect.
         let share = reaction.as_secs_f64() / (reaction + ours).as_secs_f64();
         self.pace(Some(capacity.scaled(share.min(PACE_SHARE))));
     }

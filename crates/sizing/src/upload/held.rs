@@ -10,19 +10,20 @@ use crate::Reason;
 use crate::model::{AGREEMENT, Epoch};
 
 /// A queue of this share of a round trip is drained at once: the path became slower, and its buffer
-/// fills quickly. At half the value trials of our own count as one; at double it a path that became
-/// slower is not drained within 20 round trips (`crates/control/tests/upload.rs`).
+/// fills quickly. With half of this share, our own trials look like such a queue; with twice the
+/// share, a path that became slower is not drained within 20 round trips
+/// (`crates/control/tests/upload.rs`).
 const SURGE_RTT_SHARE: f64 = 0.5;
 
 /// State of an upload paced at a known rate.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HeldUpload {
-    /// Whether a queue that is not tolerated stood throughout the last epoch.
+    /// Whether a queue above the tolerated one stood throughout the last epoch.
     has_queue: bool,
-    /// Whether its pace (not its window, losses or other traffic) was the limit in the last epoch.
-    /// Only then is a trial of a higher pace meaningful.
+    /// Whether the pacing rate (not the window, losses or cross traffic) was the limit in the last
+    /// epoch. Only then is a trial of a higher pacing rate meaningful.
     binds: bool,
-    /// Since when there is a fast-growing queue.
+    /// The start of a fast-growing queue.
     surge: Option<Time>,
     pub(super) trial: PaceTrial,
 }
@@ -35,7 +36,7 @@ impl HeldUpload {
 }
 
 impl Upload {
-    /// Tries a higher pace now and then, and drains a fast-growing queue at once.
+    /// Occasionally tries a higher pacing rate, and drains a fast-growing queue at once.
     pub(super) fn probe(&mut self, now: Time, base: Duration) {
         let queue = self.queue(base);
         let (PacingState::Held(held), Some(pace)) = (&mut self.state, self.pacing) else { return };
@@ -52,7 +53,7 @@ impl Upload {
         let was_on = held.trial.is_on();
         let outcome = held.trial.handle_sample(now, &state, &self.delivery_rate);
         if was_on && !held.trial.is_on() {
-            // The remaining queue is not cross traffic's.
+            // The trial and not cross traffic caused the remaining queue.
             held.has_queue = false;
             self.epochs.restart(now, base, &mut self.round_trip);
         }
@@ -75,10 +76,11 @@ impl Upload {
             return;
         }
         held.binds = epoch.rate >= pace.scaled(1.0 - AGREEMENT);
-        // Longer than a trial of our own leaves.
+        // A longer queue than our own trial leaves.
         held.has_queue = epoch.rtt > base + target_queue(base, pace) * 2;
         if held.has_queue {
-            // A short queue in one epoch: the path cannot be much slower than the pace.
+            // There was a short queue in one epoch, so the path cannot be much slower than the
+            // pacing rate.
             let rate = epoch.rate.clamp(pace.scaled(1.0 - AGREEMENT), pace);
             self.begin_drain(now, rate, base, Reason::PathSlower);
         }

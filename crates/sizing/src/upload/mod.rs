@@ -23,8 +23,8 @@ use held::HeldUpload;
 use queue::target_queue;
 use trial::PaceTrial;
 
-/// Epochs last a round trip, and this at least: a few samples of a tuner that looks every 25 ms. At
-/// half the value programs with little to send look as if they filled their path.
+/// The shortest epoch; epochs last a round trip. It contains a few samples of a tuner that samples every 25 ms. At half this
+/// value, programs with little to send would seem to fill their path.
 const MIN_UPLOAD_EPOCH: Duration = Duration::from_millis(100);
 
 /// Paces an upload at the rate that fills the path but not its buffer, if that rate can be
@@ -40,7 +40,7 @@ pub struct Upload {
     in_flight: Bytes,
     starved: bool,
     pacing: Option<Rate>,
-    /// When its first payload was delivered.
+    /// Delivery time of the upload's first payload.
     began: Time,
     outputs: VecDeque<Output>,
 }
@@ -63,7 +63,7 @@ impl Default for Upload {
 }
 
 impl Upload {
-    /// An upload over a path that the last one left as `saved`: it is paced at that rate from the beginning (RFC 9959).
+    /// An upload over a path for which an earlier one left `saved`: it is paced at that rate from the beginning (RFC 9959).
     pub fn resumed(now: Time, saved: SavedWindow) -> Upload {
         let (base, mut upload) = (saved.minimum_rtt, Upload::default());
         let pace = saved.window / base;
@@ -74,13 +74,13 @@ impl Upload {
         upload
     }
 
-    /// The parameters to save for the path; `None`: the transfer has not found any.
+    /// The parameters to save for the path. `None`: the transfer found none; `Some(None)`: the path is unknown.
     fn saved(&self) -> Option<Option<SavedWindow>> {
         match (&self.state, self.pacing, self.min_rtt.get()) {
             (PacingState::Measuring { .. } | PacingState::Ended, ..) => None,
             (PacingState::Held(held), Some(pace), Some(minimum_rtt)) => {
                 let window = held.trial.rested(pace) * minimum_rtt;
-                // A round trip too short to be timed.
+                // No window: the RTT is too short to be measured.
                 Some((window > Bytes::ZERO).then_some(SavedWindow { window, minimum_rtt }))
             }
             _ => Some(None),
@@ -99,7 +99,7 @@ impl Upload {
         self.outputs.push_back(Output::Event(SizingEvent { at: now, kind }));
     }
 
-    /// Sets the pace: a small packet in an epoch at least, for with less nothing can be timed.
+    /// Sets the pacing rate: at least one small packet per epoch, because less cannot be timed.
     fn pace(&mut self, pacing: Option<Rate>) {
         let pacing = pacing.map(|pace| pace.max(PROBE_SIZE / MIN_UPLOAD_EPOCH));
         if self.pacing != pacing {
@@ -108,7 +108,7 @@ impl Upload {
         }
     }
 
-    /// The queueing delay in the latest RTT beyond `base`.
+    /// The queueing delay: the latest RTT minus `base`.
     fn queue(&self, base: Duration) -> Duration {
         self.round_trip.latest().saturating_sub(base)
     }
@@ -122,12 +122,12 @@ impl Upload {
         }
         let kept = self.min_rtt.get().map_or(Duration::MAX, |base| base + self.measured_for(now));
         self.delivery_rate.handle_delivery(now, bytes, kept);
-        // Whether the peer reads is not known here, nor needed.
+        // The sender does not know whether the peer reads its data, and does not need to.
         self.epochs.handle_data(now, bytes, Bytes::ZERO, Bytes::ZERO);
         self.advance(now);
     }
 
-    /// How long the measurement that is under way has lasted.
+    /// The duration of the current measurement.
     fn measured_for(&self, now: Time) -> Duration {
         let began = match &self.state {
             PacingState::Draining(drain) => Some(drain.began()),
@@ -150,8 +150,8 @@ impl Upload {
         self.drain(now, base);
         self.probe(now, base);
         let epoch = self.epochs.poll_epoch(now, base, &mut self.round_trip);
-        // A path on which a queue stands throughout is busy, whoever waits: a send buffer that is full looks as an application
-        // that has nothing to send.
+        // If a queue stands throughout, the path is busy even if an application seems to wait: a full send buffer looks like
+        // an application that has nothing to send.
         let is_busy = |e: &Epoch| !e.stalled || e.rtt > base + target_queue(base, e.rate);
         let Some(epoch) = epoch.filter(|e| e.rate > Rate::ZERO && is_busy(e)) else { return };
         match self.state {

@@ -7,7 +7,7 @@ use super::state::PacingState;
 use crate::Reason;
 use crate::model::{Epoch, PACE_SHARE};
 
-/// An unpaced upload, and the rate to which it was paced before.
+/// An unpaced upload, and its earlier rate under pacing.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OpenUpload {
     until: Time,
@@ -32,13 +32,14 @@ impl Upload {
         self.pace(None);
     }
 
-    /// When the upload will have lasted twice as long as now. An upload that failed waits that long:
-    /// a transfer then has only as many attempts as its length has doublings.
+    /// The time at which the upload will have lasted twice as long as now. After a failure an upload
+    /// waits until then, so the number of attempts is at most the number of times that its duration
+    /// doubles.
     fn twice_as_old(&self, now: Time) -> Time {
         now + now.since(self.began)
     }
 
-    /// Measures again if pacing cost no more than it is meant to.
+    /// Measures again if pacing cost no more rate than intended.
     pub(super) fn reconsider(&mut self, now: Time, epoch: &Epoch) {
         let next = self.twice_as_old(now);
         let PacingState::Open(open) = &mut self.state else { return };

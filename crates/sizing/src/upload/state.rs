@@ -56,7 +56,7 @@ pub(super) enum PacingState {
 }
 
 impl PacingState {
-    /// Its name; `None` at the end.
+    /// The state's name; `None` for [`PacingState::Ended`].
     fn name(&self) -> Option<PacingName> {
         Some(match self {
             PacingState::Measuring { .. } => PacingName::Measuring,
@@ -67,7 +67,7 @@ impl PacingState {
         })
     }
 
-    /// Whether `next` may follow for that reason.
+    /// Whether `next` may follow for this reason.
     pub(super) fn may_become(&self, next: &PacingState, reason: Reason) -> bool {
         let (Some(from), Some(to)) = (self.name(), next.name()) else {
             return reason == Ended && matches!(next, PacingState::Ended);

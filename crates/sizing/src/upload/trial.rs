@@ -6,17 +6,16 @@ use super::queue::{STEP, target_queue};
 use crate::CONTROL_INTERVAL;
 use crate::model::{BURST, DeliveryRate, PACE_SHARE};
 
-/// RTTs between two trials: with the trial and its repayment one comes every eight RTTs, as with BBR (draft-ietf-ccwg-bbr,
-/// ProbeBW).
+/// RTTs between two trials. With the trial itself and its repayment, a trial comes every eight RTTs, as with BBR
+/// (draft-ietf-ccwg-bbr, ProbeBW).
 const TRIAL_PAUSE: u64 = 6;
 
-/// Tests whether the path carries more. An upload paced below capacity has no other sign of free
-/// capacity. The queue of a trial is drained at once by sending as much less for as long; meanwhile
-/// its result arrives.
+/// Tests whether the path carries more. An upload paced below capacity has no other sign of free capacity. The upload then
+/// drains the trial's queue by sending less, by the same amount and for the same time. The result arrives meanwhile.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PaceTrial {
     stage: TrialStage,
-    /// Whether a trial has paid, so that the next one starts from its pace.
+    /// Whether a trial succeeded, so that the next one starts from its rate.
     grows: bool,
 }
 
@@ -25,13 +24,14 @@ enum TrialStage {
     Resting {
         until: Time,
     },
-    /// Sending more than the pace `from`.
+    /// Sending above the pacing rate `from`.
     Trying {
         from: Rate,
         began: Time,
         until: Time,
     },
-    /// Sending as much less for as long. Data delivered from `since` to `end` were sent in the trial.
+    /// Sending below `from` by the same amount, for the same time. Data delivered from `since` to `end` were sent in the
+    /// trial.
     PayingBack {
         from: Rate,
         since: Time,
@@ -43,7 +43,7 @@ enum TrialStage {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UploadState {
     pub pace: Rate,
-    /// The round trip without a queue, and the queue.
+    /// The base RTT and the queueing delay.
     pub base: Duration,
     pub queue: Duration,
     pub may_begin: bool,
@@ -59,20 +59,20 @@ impl UploadState {
 pub(super) enum TrialResult {
     Wait,
     Set(Rate),
-    /// The path carries more: set this still higher pace.
+    /// The path carries more; set this even higher pacing rate.
     Paid(Rate),
-    /// The path carried more, but not as much as tried: it is full at this rate.
+    /// The path carried more, but less than tried: it is full at this rate.
     Full(Rate),
 }
 
 impl PaceTrial {
-    /// Before the first trial, at this pace on a path of round trip `base`.
+    /// Waits for the first trial, at pacing rate `pace` on a path of base RTT `base`.
     pub(super) fn new(now: Time, pace: Rate, base: Duration) -> PaceTrial {
         let until = now + unit(pace, base) * TRIAL_PAUSE;
         PaceTrial { stage: TrialStage::Resting { until }, grows: false }
     }
 
-    /// When the present trial began, if one is under way.
+    /// The start of the current trial, if there is one.
     pub(super) fn began(&self) -> Option<Time> {
         match self.stage {
             TrialStage::Resting { .. } => None,
@@ -82,12 +82,12 @@ impl PaceTrial {
         }
     }
 
-    /// Whether a trial is under way, so that the pace differs from the held one.
+    /// Whether a trial is in progress, so that the pacing rate differs from the held one.
     pub(super) fn is_on(&self) -> bool {
         self.poll_timeout().is_some()
     }
 
-    /// The pace between trials, of an upload that is paced at `pace` now.
+    /// The pacing rate between trials; `pace` is the current one.
     pub(super) fn rested(&self, pace: Rate) -> Rate {
         match self.stage {
             TrialStage::Resting { .. } => pace,
@@ -95,7 +95,7 @@ impl PaceTrial {
         }
     }
 
-    /// When the next update is due, if one is.
+    /// The time of the next update, if there is one.
     pub(super) fn poll_timeout(&self) -> Option<Time> {
         match self.stage {
             TrialStage::Trying { until, .. } | TrialStage::PayingBack { until, .. } => Some(until),
@@ -103,7 +103,7 @@ impl PaceTrial {
         }
     }
 
-    /// Updates the trial with the upload's present state.
+    /// Updates the trial with the upload's current state.
     pub(super) fn handle_sample(
         &mut self,
         now: Time,
@@ -121,11 +121,11 @@ impl PaceTrial {
             TrialStage::Resting { .. } if !state.may_begin => TrialResult::Wait,
             TrialStage::Resting { .. } => TrialResult::Set(self.begin(now, state.pace, state)),
             TrialStage::Trying { from, began, .. } => {
-                // A late update let the trial last longer.
+                // The trial may have lasted longer because of a late update.
                 let lasted = now.since(began);
                 let seen = delivered.between(began, now).filter(|_| lasted >= base * 2);
                 if let Some(rate) = seen.filter(|_| state.no_queue()) {
-                    // By now all of the trial has been delivered except for a round trip of it.
+                    // All data of the trial have been delivered by now, except for one round trip's worth.
                     let share = 1.0 - base.as_secs_f64() / lasted.as_secs_f64();
                     let rose = (rate.as_f64() - from.as_f64()) / share;
                     return self.conclude(now, from, Rate::from_f64(from.as_f64() + rose), state);
@@ -136,23 +136,23 @@ impl PaceTrial {
                 TrialResult::Set(from.scaled(1.0 - self.step()))
             }
             TrialStage::PayingBack { from, since, end, .. } => {
-                // Without an update in time the trial has no result.
+                // If no update came in time, the trial has no result.
                 let rate = delivered.between(since, end).unwrap_or(from);
                 self.conclude(now, from, rate, state)
             }
         }
     }
 
-    /// The path delivered `rate` when more was sent than `from`.
+    /// Ends a trial: the path delivered `rate` while the sender tried a rate above `from`.
     fn conclude(&mut self, now: Time, from: Rate, rate: Rate, state: &UploadState) -> TrialResult {
         let step = self.step();
         let tried = from.scaled(1.0 + step);
-        // The rate is nearer to the tried one.
+        // The delivered rate is nearer to the tried rate than to the old one.
         if state.no_queue() && rate + rate >= from + tried {
             self.grows = true;
             return TrialResult::Paid(self.begin(now, tried, state));
         }
-        // Behind the trial's own queue the path delivered all it can.
+        // With the trial's own queue, the path delivered at its full rate.
         let held = if state.no_queue() { from } else { from.max(rate.scaled(PACE_SHARE)) };
         let grew = self.grows && rate > from;
         *self = PaceTrial::new(now, state.pace, state.base);
@@ -170,7 +170,7 @@ impl PaceTrial {
     }
 }
 
-/// The time that a trial at this pace takes on a path of round trip `base`.
+/// The duration of a trial at this pacing rate on a path of base RTT `base`.
 fn unit(pace: Rate, base: Duration) -> Duration {
     base.max(CONTROL_INTERVAL).max(BURST / pace)
 }

@@ -2,7 +2,7 @@ use sweetspot_sizing::SizingPhase;
 
 use crate::{MSS, RTT, Script};
 
-/// As many round trips as `windows`, each with this many segments.
+/// One round trip for each of `windows`, with this number of segments.
 fn rounds(script: &mut Script, windows: &[u64]) {
     for segments in windows {
         script.receive(segments * MSS, RTT);
@@ -16,7 +16,7 @@ fn it_starts_from_the_usual_static_window() {
 
 #[test]
 fn in_slow_start_the_window_is_twice_what_arrives_per_round_trip() {
-    // 10, 20, 40, 80 segments per round trip: the sender may have 160 next.
+    // 10, 20, 40, 80 segments per round trip: the sender may send 160 next.
     let mut script = Script::new("drs");
     rounds(&mut script, &[10, 20, 40, 80]);
     assert_eq!(script.window, 160 * MSS);
@@ -25,7 +25,7 @@ fn in_slow_start_the_window_is_twice_what_arrives_per_round_trip() {
 
 #[test]
 fn delayed_acks_slow_start_counts_as_slow_start() {
-    // Half as much more per round trip: 20, 30, 45, 68.
+    // Each round trip has half as many segments more: 20, 30, 45, 68.
     let mut script = Script::new("drs");
     rounds(&mut script, &[20, 30, 45, 68]);
     assert_eq!(script.window, 136 * MSS);
@@ -33,7 +33,7 @@ fn delayed_acks_slow_start_counts_as_slow_start() {
 
 #[test]
 fn in_additive_increase_the_window_is_a_segment_more_than_arrives() {
-    // Slow start's last 2 x 80 is remembered for four round trips; then it is 93, and one.
+    // Slow start's last 2 x 80 is remembered for four round trips. Then the window is 93 + 1.
     let mut script = Script::new("drs");
     rounds(&mut script, &[20, 40, 80, 90, 91, 92]);
     assert_eq!(script.window, 160 * MSS);
@@ -66,7 +66,7 @@ fn after_a_decrease_the_window_shrinks_once_four_round_trips_agree() {
 
 #[test]
 fn a_sender_that_fills_the_window_may_send_a_segment_more_each_round_trip() {
-    // Rounds that last a little longer than the round trip, so that rate x RTT falls short of the window.
+    // Rounds that last slightly longer than the RTT, so that rate x RTT falls short of the window.
     let longer = RTT + sweetspot_units::Duration::from_micros(3);
     let mut script = Script::new("drs");
     rounds(&mut script, &[20, 40, 80, 80, 80, 80, 80]);

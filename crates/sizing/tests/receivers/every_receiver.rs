@@ -30,8 +30,8 @@ fn nothing_is_decided_before_a_round_trip_is_known() {
 
 #[test]
 fn a_sender_limited_by_the_window_is_let_go_on() {
-    // The sender always uses the window up, as in a slow start on an endless link: from the
-    // first windows each of them reaches a hundred times as much.
+    // The sender always fills the window, as in slow start on an endless link. From its first
+    // window, each receiver reaches a hundred times as much.
     for sizing in ALL {
         let mut script = Script::new(sizing);
         let first = script.window;

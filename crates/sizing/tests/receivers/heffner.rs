@@ -5,7 +5,7 @@ use crate::{MSS, RTT, Script};
 /// The clock's tick.
 const TICK: Duration = Duration::from_nanos(976_563);
 
-/// 100 ms are 102.4 ticks: 102, and the one that makes up for the rest. (Two nanoseconds for the rounding of `TICK`.)
+/// 100 ms are 102.4 ticks: 102 whole ticks, and one for the fraction. Two nanoseconds compensate for the rounding of `TICK`.
 const MEASURED: Duration = Duration::from_nanos(103 * 976_563 + 2);
 
 #[test]
@@ -24,7 +24,7 @@ fn the_space_is_what_arrived_in_a_round_trip_and_four_segments() {
 
 #[test]
 fn the_space_never_falls_below_half_of_what_it_was() {
-    // 84, then a round trip with one segment: 42 and not 5; then 21.
+    // 84 segments; after a round trip with one segment, 42 and not 5; then 21.
     let mut script = Script::new("heffner");
     script.receive(80 * MSS, MEASURED);
     script.receive(MSS, MEASURED);
@@ -35,7 +35,7 @@ fn the_space_never_falls_below_half_of_what_it_was() {
 
 #[test]
 fn the_lowest_round_trip_counts() {
-    // Once 50 ms were seen, later samples of 200 ms do not lengthen the measurement: 52 ticks, 50.8 ms.
+    // After a sample of 50 ms, later samples of 200 ms do not lengthen the measurement: 52 ticks, 50.8 ms.
     let mut script = Script::new("heffner");
     script.rtt(Duration::from_millis(50));
     script.rtt(Duration::from_millis(200));
@@ -57,7 +57,7 @@ fn a_round_trip_is_overestimated_by_a_tick_at_most() {
 
 #[test]
 fn what_waits_for_the_application_has_arrived() {
-    // 50 segments were read and 10 still wait: 60 arrived, and 4 more make the space. TCP computes its free part.
+    // The application read 50 segments and left 10 unread: 60 arrived, and the space is 4 more. TCP computes its free part.
     let mut script = Script::new("heffner");
     script.receive_leaving(50 * MSS, MEASURED, 10 * MSS);
     assert_eq!(script.window, (50 + 10 + 4) * MSS);
@@ -96,14 +96,14 @@ fn an_attacker_that_inflates_every_round_trip_gets_a_window_larger_by_the_same_f
         }
         let expected = 200 * factor * MSS;
         let window = script.window;
-        // Eight segments, and arrivals of a tick.
+        // Eight segments, and the arrivals of one tick.
         assert!((expected..expected + 12 * MSS).contains(&window), "{factor}: {window}");
     }
 }
 
 #[test]
 fn one_honest_sample_ends_the_attack() {
-    // The least sample counts, so an attacker must inflate the first one as well as all later ones.
+    // The lowest sample counts, so an attacker must inflate the first one as well as all later ones.
     let mut script = Script::new("heffner:twice");
     script.rtt(RTT.scaled(8.0));
     for _ in 0..40 {

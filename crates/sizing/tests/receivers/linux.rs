@@ -2,12 +2,12 @@ use sweetspot_units::Duration;
 
 use crate::{MAX, MSS, RTT, Script};
 
-/// The first window that the rule sets after a round trip of 100 segments, once the window has
-/// grown to all that the buffer is good for.
+/// The first window that the rule sets after a round trip of 100 segments, once the window has grown to the buffer's full
+/// size.
 fn after_a_hundred(sizing: &str) -> u64 {
     let mut script = Script::new(sizing);
     script.receive(100 * MSS, RTT);
-    // Equal round trips adjust nothing more; rcv_ssthresh catches up meanwhile.
+    // Round trips of equal size change nothing more; meanwhile rcv_ssthresh catches up.
     for _ in 0..30 {
         script.receive(100 * MSS, RTT);
     }
@@ -20,8 +20,8 @@ fn it_starts_with_half_of_the_default_buffer() {
     assert_eq!(Script::new("linux").window, 65_536);
 }
 
-/// The result of 100 segments after an initial space of 10. The measurement began at time 0, so it holds 100 segments; all
-/// rules' base is twice that.
+/// The window after 100 segments in a round trip, with an initial space of 10. The measurement began at time 0, so it
+/// holds 100 segments; every rule starts from twice that.
 #[test]
 fn each_kernel_grows_by_its_own_rule() {
     // <= 6.15: rcvwin = 2 * 100 + 16 = 216; grow = 216 * (100 - 10) / 10 = 1944; 216 + 2 * 1944
@@ -50,7 +50,7 @@ fn below_a_millisecond_the_newest_grows_in_proportion_to_the_round_trip() {
 fn the_window_follows_the_buffer_by_two_bytes_per_byte_received() {
     let mut script = Script::new("linux:6.18");
     script.receive(100 * MSS, RTT);
-    // The buffer grew with the hundredth segment: its own 2000 bytes count already.
+    // The buffer grew with the hundredth segment, so that segment's own 2000 bytes already count.
     assert_eq!(script.window, 65_536 + 2 * MSS);
     script.receive(10 * MSS, RTT);
     assert_eq!(script.window, 65_536 + 22 * MSS);

@@ -12,7 +12,7 @@ const MSS: u64 = 1000;
 const MAX: u64 = 32_000_000;
 const RTT: Duration = Duration::from_millis(100);
 
-/// A receiver fed by hand, and the window it last asked for.
+/// A receiver driven by hand, and the window that it last requested.
 struct Script {
     controller: Box<dyn Controller + Send>,
     now: Time,
@@ -27,7 +27,7 @@ impl Script {
         script
     }
 
-    /// The same, before the receiver timed a round trip.
+    /// As [`Script::new`], before the receiver has measured an RTT.
     fn unmeasured(sizing: &str) -> Script {
         let config = ControllerConfig {
             mss: Bytes::new(MSS),
@@ -48,12 +48,12 @@ impl Script {
         self.read_outputs();
     }
 
-    /// `bytes` arrive evenly over `lasting`, in segments, and are read at once.
+    /// `bytes` arrive in segments, evenly over `lasting`, and are read at once.
     fn receive(&mut self, bytes: u64, lasting: Duration) {
         self.receive_leaving(bytes, lasting, 0);
     }
 
-    /// The same, `unread` bytes waiting after each read.
+    /// As [`Script::receive`], but each read leaves `unread` bytes.
     fn receive_leaving(&mut self, bytes: u64, lasting: Duration, unread: u64) {
         let segments = bytes / MSS;
         let begun = self.now;

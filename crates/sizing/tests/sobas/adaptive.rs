@@ -1,7 +1,6 @@
-//! Laws of SOBAS on scripted paths: where its limit is free it holds, and everywhere it does no harm,
-//! judged beside the same path left alone. The path carries 100 Mbit/s of payload over
-//! 100 ms, so its BDP is 1.25 MB, and holds a tenth of that in its buffer, unless a test says
-//! otherwise.
+//! Laws of SOBAS on scripted paths. It holds the window on paths on which the limit costs nothing, and does no harm on any
+//! path, compared with the same path without tuning. Unless a test says otherwise, the path carries 100 Mbit/s of payload
+//! over 100 ms. Its BDP is 1.25 MB, and its buffer a tenth of that.
 
 use crate::fluid::{Fluid, Run, config, drive, simulate};
 use sweetspot_sizing::{ControllerConfig, EventKind, Reason, Sizing, SizingPhase};
@@ -13,7 +12,7 @@ fn run(fluid: &Fluid, seconds: f64) -> Run {
     simulate(Sizing::Sobas, 33_554_432, fluid, seconds)
 }
 
-/// The same path with the window left to congestion control.
+/// A run on the same path with the window left to congestion control.
 fn alone(fluid: &Fluid, seconds: f64) -> Run {
     simulate(Sizing::Max, 33_554_432, fluid, seconds)
 }
@@ -40,14 +39,13 @@ fn a_clean_path_is_filled_without_a_drop_and_with_a_small_queue() {
     assert_eq!(run.dropped_bytes, 0.0);
     // The sweet spot is [C T_m, C T_m + B] (section IV).
     assert!((BDP..BDP + 125e3).contains(&final_window(&run)), "{}", final_window(&run));
-    // Slow start from ten segments takes log2(863 / 10) = 6.4 round trips: after a second
-    // nothing is left to wait for.
+    // Slow start from ten segments takes log2(863 / 10) = 6.4 round trips, so after a second it is over.
     assert!(run.goodput(2.0, 20.0) >= 0.99 * 100e6, "{}", run.goodput(2.0, 20.0));
     assert!(run.goodput(0.0, 20.0) >= 0.95 * 100e6);
     assert!(run.queue(2.0, 20.0) <= 0.06 * BDP);
 }
 
-/// A receiver advertises no less than the kernel would until something is known of the path.
+/// A receiver advertises no less than the kernel would until it has measured the path.
 #[test]
 fn where_no_train_arrives_slow_start_goes_on_as_if_left_alone() {
     for rtt in [(|_| 0.03) as fn(f64) -> f64, |_| 0.06, |_| 0.1, |_| 0.3] {
@@ -60,7 +58,7 @@ fn where_no_train_arrives_slow_start_goes_on_as_if_left_alone() {
     }
 }
 
-/// Five trains of at least five packets of 1500 B are 37.5 kB: half a percent of 7.5 MB.
+/// Five trains of at least five packets of 1500 B are 37.5 kB, which is 0.5 % of 7.5 MB.
 #[test]
 fn a_transfer_too_short_for_trains_is_neither_probed_nor_limited() {
     for (size, short) in [(7_400_000, true), (1_000_000_000, false)] {
@@ -76,8 +74,8 @@ fn a_transfer_too_short_for_trains_is_neither_probed_nor_limited() {
 
 #[test]
 fn nothing_is_held_before_the_capacity_is_known() {
-    // Trains are spread over a round trip, which follow upon two: one for the first probe, one for
-    // the first train.
+    // The trains are spread over a round trip. Two round trips precede them: one for the first probe, one for the first
+    // train.
     let run = run(&Fluid::clean(), 0.25);
     assert!(run.events.iter().all(|(_, kind)| !matches!(kind, EventKind::Entered { .. })));
     // The initial window of a Linux receiver.
@@ -165,8 +163,8 @@ fn noise_on_the_probes_costs_no_goodput() {
 
 #[test]
 fn a_congested_path_is_left_to_congestion_control() {
-    // Competitors keep the queue at half its buffer and overflow it every 700 ms, so that the congestion window, halved each
-    // time, limits the transfer.
+    // Competing flows keep the queue at half its buffer and overflow it every 700 ms. The congestion window is halved each
+    // time and limits the transfer.
     let fluid = Fluid {
         rtt: |t| if ((t * 10.0) as u64).is_multiple_of(7) { 0.1 } else { 0.15 },
         others_congest: Some(0.7),
@@ -180,7 +178,7 @@ fn a_congested_path_is_left_to_congestion_control() {
 
 #[test]
 fn a_queue_that_stands_before_we_could_have_made_one_is_left_to_congestion_control() {
-    // Others fill the path and 40 ms of its buffer by themselves, and give way beyond.
+    // Cross traffic alone fills the path and 40 ms of its buffer, and yields if the queue is longer.
     let cross = |drain: f64| if drain < 0.04 { 120e6 } else { 90e6 };
     let run = run(&Fluid { cross, buffer: BDP, ..Fluid::clean() }, 5.0);
     assert!(opened(&run).is_some(), "{:?}", run.events);
@@ -219,8 +217,8 @@ fn a_sender_that_ignores_pacing_overflows_in_slow_start_at_most() {
 
 #[test]
 fn scale_changes_nothing() {
-    // 400 Mbit/s and 20 ms, 1 MB of BDP; and 20 Mbit/s and 20 ms, 50 kB, both with the buffer of
-    // a tenth (15 kB at least).
+    // 400 Mbit/s and 20 ms, a BDP of 1 MB; and 20 Mbit/s and 20 ms, 50 kB. Both buffers are a tenth of the BDP, and at least
+    // 15 kB.
     let fast = Fluid { rate: |_| 400e6, rtt: |_| 0.02, buffer: 100e3, ..Fluid::clean() };
     let run_fast = run(&fast, 30.0);
     let theirs = alone(&fast, 30.0).goodput(0.0, 30.0);
@@ -241,8 +239,8 @@ fn scale_changes_nothing() {
 
 #[test]
 fn where_cross_traffic_yields_to_a_queue_the_queue_is_raised_to_its_bound() {
-    // 20 transfers of 22 packets of 1000 B and 100 ms (Figure 4), on 50 Mbit/s with 625 kB of
-    // buffer: 35.2 Mbit/s when there is no queue. Eq. (6): they fall to 35.2 / (1 + Q/C / 100 ms).
+    // 20 transfers of 22 packets of 1000 B and 100 ms (Figure 4), on 50 Mbit/s with a buffer of 625 kB: 35.2 Mbit/s without
+    // a queue. By eq. (6) their rate falls to 35.2 / (1 + Q/C / 100 ms).
     let fluid = Fluid {
         rate: |_| 50e6,
         buffer: 625e3,
@@ -250,8 +248,8 @@ fn where_cross_traffic_yields_to_a_queue_the_queue_is_raised_to_its_bound() {
         ..Fluid::clean()
     };
     let run = run(&fluid, 120.0);
-    // Eq. (8) with A = 14.8 Mbit/s and B/C = 100 ms: the full buffer leaves them half of their
-    // rate, and us 50 - 17.6 = 32.4 Mbit/s. Without a standing queue we would have 14.8.
+    // Eq. (8) with A = 14.8 Mbit/s and B/C = 100 ms: the full buffer halves their rate, which leaves us 50 - 17.6 = 32.4
+    // Mbit/s. Without a standing queue we would get 14.8.
     assert!(run.goodput(60.0, 120.0) >= 0.85 * 32.4e6, "{}", run.goodput(60.0, 120.0));
 }
 
@@ -282,7 +280,7 @@ fn jitter_costs_no_goodput() {
 
 #[test]
 fn a_buffer_without_room_for_a_step_overflows_by_one_of_them_alone() {
-    // The held window has an excess of 3 % of 1.25 MB and two segments, 3.2 %, and a step of 3 % more.
+    // The held window exceeds the BDP of 1.25 MB by 3 % and two segments, 3.2 % in total, and a step adds 3 % more.
     let run = run(&Fluid { buffer: 0.045 * 1.25e6, ..Fluid::clean() }, 60.0);
     let steps = run.events.iter().filter(|(at, event)| {
         *at > 1.0 && matches!(event, EventKind::Limited { window } if window.as_f64() > 1.3e6)

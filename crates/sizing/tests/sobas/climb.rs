@@ -5,15 +5,15 @@ use sweetspot_sizing::{CongestionChoice, Reason, Sizing, SizingPhase};
 use crate::fluid::MSS;
 use crate::script::{BDP, C, Q, Script, T, assert_pace};
 
-/// A path on which congestion control keeps a sender far below the capacity, so that packet trains do not agree.
+/// A path on which congestion control keeps a sender far below the capacity and packet trains disagree.
 pub(crate) struct Unused {
     pub(crate) script: Script,
     /// The share of the capacity under the sender's own congestion control.
     pub(crate) own: f64,
-    /// The share of segments that the path loses, and the segments retransmitted so far.
+    /// The share of segments that the path loses, and the number of segments retransmitted so far.
     pub(crate) loss: f64,
     pub(crate) retransmitted: f64,
-    /// Paces asked for, as shares of the capacity.
+    /// Requested pacing rates, as shares of the capacity.
     pub(crate) paces: Vec<f64>,
 }
 
@@ -24,8 +24,8 @@ impl Unused {
         Unused { script, own, loss: 0.0, retransmitted: 0.0, paces: Vec::new() }
     }
 
-    /// Lets sent data arrive until `done`, for ten seconds at most. `path` turns the sent share of the capacity into the
-    /// arriving share, and the delay beyond the base RTT.
+    /// Lets sent data arrive until `done`, for at most ten seconds. `path` maps the sent share of the capacity to the arriving
+    /// share and the queueing delay.
     pub(crate) fn run(
         &mut self,
         done: impl Fn(&Script) -> bool,
@@ -49,15 +49,15 @@ pub(crate) fn holds(script: &Script) -> bool {
     script.phase() == Some(SizingPhase::Holding)
 }
 
-/// Why a climb ended without a hold, if it did.
+/// The reason why a climb ended without a hold, if it did.
 pub(crate) fn gave_up(script: &Script) -> Option<Reason> {
     let tried = script.entered.iter().position(|entered| entered.1 == SizingPhase::Trying)?;
     let opens = |entered: &&(f64, SizingPhase, Reason)| entered.1 == SizingPhase::Open;
     script.entered[tried..].iter().find(opens).map(|(_, _, reason)| *reason)
 }
 
-/// The rate and queue of an unshared path for this sending rate: beyond the capacity a queue of 20 ms, more than an eighth of
-/// T.
+/// The delivered share and queueing delay of an unshared path for this sending rate: above the capacity a queue of 20 ms, more
+/// than an eighth of T.
 pub(crate) fn alone(sent: f64) -> (f64, f64) {
     (sent.min(1.0), if sent > 1.0 { 0.02 } else { 0.0 })
 }
@@ -67,7 +67,7 @@ fn an_unused_path_is_climbed_by_a_quarter_and_then_by_doubling_to_its_capacity()
     let mut unused = Unused::new(0.09);
     unused.run(holds, |sent, _| alone(sent));
     assert!(holds(&unused.script), "{:?}", unused.script.entered);
-    // The rate follows up to the capacity, and not beyond it: that is held.
+    // The rate follows up to the capacity and no further, so the capacity is held.
     for (found, expected) in unused.paces.iter().zip([0.1125, 0.225, 0.45, 0.9, 1.8]) {
         assert!((found / expected - 1.0).abs() < 0.02, "{:?}", unused.paces);
     }
@@ -80,24 +80,24 @@ fn where_a_queue_grows_while_the_rate_follows_others_give_way_and_the_climb_ends
     let mut unused = Unused::new(0.09);
     unused.run(|script| gave_up(script).is_some(), |sent, _| (sent, 0.2 * (sent - 0.09)));
     assert_eq!(gave_up(&unused.script), Some(Reason::OthersQueue));
-    // The pace at which 0.2 s x (0.225 - 0.09) exceed an eighth of T was the last one.
+    // The last pacing rate is the one at which 0.2 s x (0.225 - 0.09) exceeds an eighth of T.
     assert!(unused.paces.iter().all(|pace| *pace < 0.23), "{:?}", unused.paces);
     let (congestion, pacing) = (unused.script.congestion, unused.script.pacing);
     assert_eq!((congestion, pacing), (CongestionChoice::Own, None));
-    // It is not tried again.
+    // The controller does not climb again.
     let tried = unused.script.entered.len();
     unused.run(|_| false, |sent, _| (sent, 0.0));
     assert_eq!(unused.script.entered.len(), tried);
 }
 
-/// Probes that wait for as large a share of the time as a link is used.
+/// Probes: the share of them that wait equals the link's utilisation.
 #[derive(Default)]
 struct Probes {
     due: f64,
 }
 
 impl Probes {
-    /// How long the next one waits, in seconds, on a link that is busy for `used` of the time.
+    /// The next probe's wait in seconds, on a link that is busy for `used` of the time.
     fn wait(&mut self, used: f64) -> f64 {
         self.due += 1.0 - used.min(1.0);
         let is_idle = self.due >= 1.0;
@@ -106,7 +106,8 @@ impl Probes {
     }
 }
 
-/// Climbs beside others that use a share of `others(sent)` when we send that share; why it ended, and the largest pace.
+/// Climbs beside cross traffic with the share `others(sent)` while we send `sent`. Returns the script and the largest pacing
+/// rate.
 fn climb_beside(own: f64, others: impl Fn(f64) -> f64) -> (Script, f64) {
     let (mut unused, mut probes) = (Unused::new(own), Probes::default());
     unused.run(
@@ -119,7 +120,7 @@ fn climb_beside(own: f64, others: impl Fn(f64) -> f64) -> (Script, f64) {
 
 #[test]
 fn a_climb_alone_ends_at_the_capacity_since_no_step_takes_more_than_is_idle() {
-    // 0.3 x 1.25, twice that, and 0.75 / (1 - 0.25); few probes show the 0.25 roughly.
+    // 0.3 x 1.25, twice that, and 0.75 / (1 - 0.25). With few probes, the measured 0.25 is rough.
     let (script, largest) = climb_beside(0.3, |_| 0.0);
     assert!(holds(&script), "{:?}", script.entered);
     assert!((0.82..1.05).contains(&largest), "{largest}");
@@ -129,17 +130,17 @@ fn a_climb_alone_ends_at_the_capacity_since_no_step_takes_more_than_is_idle() {
 
 #[test]
 fn a_climb_ends_where_the_rate_exceeds_the_capacity_of_a_lone_path() {
-    // Others give up as much as we take, so that the path stays idle for 0.3 of the time. Alone that is a capacity of 0.3 / 0.7 = 0.43, by
-    // two errors of 40 probes at most 0.3 / (0.7 - 0.15) = 0.55.
+    // Cross traffic yields as much as we take, so the path stays idle for 0.3 of the time. Alone, that means a capacity of 0.3
+    // / 0.7 = 0.43. With two standard errors of 40 probes it is at most 0.3 / (0.7 - 0.15) = 0.55.
     let (script, largest) = climb_beside(0.3, |sent| 0.7 - sent);
     assert_eq!(gave_up(&script), Some(Reason::OthersQueue));
-    // The step beyond starts from 0.55 at most, and takes the idle part.
+    // The step above it starts from 0.55 at most, and takes the idle part.
     assert!((0.55..0.55 / 0.7).contains(&largest), "{largest}");
 }
 
 #[test]
 fn no_climb_begins_where_trains_show_more_than_the_path_could_carry_alone() {
-    // Alone 0.1 / 0.6 = 0.17, at most 0.1 / (0.6 - 0.16); the trains show 0.75, with an error of 0.25.
+    // Alone, the capacity is 0.1 / 0.6 = 0.17, at most 0.1 / (0.6 - 0.16). The trains show 0.75, with an error of 0.25.
     let (script, largest) = climb_beside(0.1, |_| 0.5);
     assert_eq!(gave_up(&script), Some(Reason::OthersQueue));
     assert!(largest == 0.0, "{largest}");
@@ -147,7 +148,7 @@ fn no_climb_begins_where_trains_show_more_than_the_path_could_carry_alone() {
 
 #[test]
 fn a_path_that_fewer_than_18_per_cent_of_the_probes_find_idle_is_not_climbed() {
-    // A probe waits if it takes longer by more than q / 2, 1.5 ms.
+    // A probe counts as waiting if its RTT exceeds the base by more than q / 2, 1.5 ms.
     for (one_in, wait, climbs) in
         [(5, 2e-3, true), (6, 2e-3, false), (6, 1.6e-3, false), (6, 1.4e-3, true)]
     {
@@ -172,10 +173,10 @@ fn a_capacity_that_loses_more_than_before_is_given_back_by_nine_per_cent_and_the
     let mut unused = Unused::new(0.09);
     unused.run(holds, |sent, _| alone(sent));
     let since = unused.paces.len();
-    // Others fill a buffer too small for its queue to show: one segment in twenty is lost.
+    // Cross traffic fills a buffer that is too small for a visible queue: one segment in twenty is lost.
     unused.loss = 0.05;
     unused.run(|script| gave_up(script).is_some(), |sent, _| (sent, 0.0));
-    // Beside the eased ones of a test.
+    // Without the reduced pacing rates of a test.
     let is_full = |pace: &f64| *pace > 0.71;
     let mut paces: Vec<f64> = unused.paces[since..].iter().copied().filter(is_full).collect();
     paces.dedup();
@@ -194,6 +195,6 @@ fn others_that_keep_twice_the_queue_get_a_climbed_path_back_within_two_epochs() 
     let since = unused.script.seconds();
     unused.run(|script| gave_up(script).is_some(), |sent, _| (sent, 2.1 * Q));
     assert_eq!(gave_up(&unused.script), Some(Reason::OthersQueue));
-    // Two epochs until the pace is in force, two of observation, and the one under way.
+    // Two epochs until the pacing rate takes effect, two of observation, and the current epoch.
     assert!(unused.script.seconds() - since < 5.5 * (T + 2.1 * Q));
 }

@@ -14,7 +14,7 @@ pub const MSS: f64 = 1448.0;
 pub const PACKET: f64 = 1500.0;
 const STEP: f64 = 0.001;
 
-/// The trains of the beginning; later ones are asked for one by one.
+/// The number of initial trains; later trains are requested one by one.
 pub const TRAINS: u64 = 5;
 
 /// The parameters of a test.
@@ -22,43 +22,43 @@ pub const TRAINS: u64 = 5;
 pub struct Fluid {
     /// Payload rate of the bottleneck in bit/s, as a function of time.
     pub rate: fn(f64) -> f64,
-    /// Propagation both ways in seconds, as a function of time.
+    /// Round-trip propagation delay in seconds, as a function of time.
     pub rtt: fn(f64) -> f64,
     /// Buffer in bytes.
     pub buffer: f64,
-    /// Cross traffic through the bottleneck in bit/s of payload, as a function of the time that
-    /// its queue takes to drain.
+    /// Cross traffic through the bottleneck in bit/s of payload, as a function of the queueing delay
+    /// in seconds.
     pub cross: fn(f64) -> f64,
     /// Whether the sender's application has nothing to send at this time.
     pub sender_stalls: fn(f64) -> bool,
     /// Whether the receiver's application does not read at this time.
     pub receiver_stalls: fn(f64) -> bool,
-    /// Largest extra round trip of a probe in seconds, spread evenly.
+    /// The largest extra RTT of a probe in seconds, uniformly distributed.
     pub probe_noise: f64,
-    /// Every how manyth probe is lost on the forward path, whatever the queue does.
+    /// Every n-th probe is lost on the forward path, independent of the queue.
     pub lose_every: Option<u64>,
-    /// Every how many seconds congestion by others makes the sender lose a segment, and a probe
-    /// with it.
+    /// Interval in seconds at which congestion by cross traffic makes the sender lose a segment, and a
+    /// probe with it.
     pub others_congest: Option<f64>,
-    /// Whether probes and trains pass at all.
+    /// Whether the path carries probes and trains at all.
     pub udp_passes: bool,
     /// The relative error of the trains' dispersion.
     pub train_error: f64,
-    /// ... and of the trains after the first five.
+    /// The relative error of the trains after the first five.
     pub later_train_error: Option<f64>,
-    /// ... and of a single train, counted from the first.
+    /// The number of one train, counted from the first, and its relative error.
     pub odd_train: Option<(u64, f64)>,
-    /// When the sender loses a segment that the path had room for, in seconds.
+    /// The time in seconds at which the sender loses a segment although the buffer was not full.
     pub loses_at: Option<f64>,
-    /// Whether the sender obeys pacing hints.
+    /// Whether the sender obeys pacing requests.
     pub paces: bool,
-    /// The largest extra delay of a packet in seconds, spread evenly, each way. Packets stay in
-    /// order, so that one waits for all before it that are late.
+    /// The largest extra delay of a packet in seconds, uniformly distributed, each way. Packets stay
+    /// in order, so a packet also waits for late ones before it.
     pub jitter: f64,
 }
 
 impl Fluid {
-    /// 100 Mbit/s of payload, 100 ms, a tenth of a BDP of buffer, nothing wrong.
+    /// 100 Mbit/s of payload, 100 ms, a buffer of a tenth of a BDP, no faults.
     pub fn clean() -> Fluid {
         Fluid {
             rate: |_| 100e6,
@@ -85,7 +85,7 @@ impl Fluid {
 struct Way {
     jitter: f64,
     random: Random,
-    /// Until when all that entered so far is late.
+    /// The latest arrival of all packets that entered so far.
     latest: f64,
 }
 
@@ -110,14 +110,14 @@ pub struct Run {
     pub rows: Vec<(f64, f64, f64, f64)>,
     pub events: Vec<(f64, EventKind)>,
     pub dropped_bytes: f64,
-    /// Trains asked for.
+    /// Trains requested.
     pub trains: u64,
-    /// Of the packets sent as padding, which are no part of that.
+    /// Lost train packets: padding, not included in `dropped_bytes`.
     pub lost_train_packets: u64,
-    /// When the last drop happened, in seconds.
+    /// Time of the last drop, in seconds.
     pub last_drop: f64,
     pub window: Option<Bytes>,
-    /// The pace last asked for.
+    /// The last requested pacing rate.
     pub pacing: Option<Rate>,
 }
 
@@ -137,7 +137,7 @@ impl Run {
     pub fn saw(&self, wanted: impl Fn(&EventKind) -> bool) -> bool {
         self.first(wanted).is_some()
     }
-    /// When the first such event happened, in seconds.
+    /// Time of the first such event, in seconds.
     pub fn first(&self, wanted: impl Fn(&EventKind) -> bool) -> Option<f64> {
         self.events.iter().find(|(_, kind)| wanted(kind)).map(|(at, _)| *at)
     }
@@ -150,7 +150,7 @@ struct Sender {
     window: f64,
     pacing: f64,
     retransmitted: u64,
-    /// One reduction per round trip.
+    /// End of the current recovery, because the sender reduces its window at most once per round trip.
     recovers_until: f64,
 }
 
@@ -159,7 +159,7 @@ pub fn controller(sizing: Sizing, max_window: u64) -> Box<dyn Controller + Send>
     sizing.controller(&config(max_window)).unwrap()
 }
 
-/// That host, and a transfer without an end.
+/// The configuration of such a host, for a transfer without an end.
 pub fn config(max_window: u64) -> ControllerConfig {
     ControllerConfig {
         mss: Bytes::new(MSS as u64),
@@ -180,7 +180,7 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
     drive_from(controller, fluid, seconds, 0.0)
 }
 
-/// The same, by a clock that is at `began` seconds in the beginning: for a transfer after another one.
+/// As [`drive`], with a clock that starts at `began` seconds, for a transfer after another one.
 pub fn drive_from(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64, began: f64) -> Run {
     let mut run = Run::default();
     let mut sender = Sender {
@@ -193,7 +193,7 @@ pub fn drive_from(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64, 
         recovers_until: 0.0,
     };
     let (mut queue, mut ours, mut backlog) = (0.0f64, 0.0f64, 0.0f64);
-    // Things under way, each with its due time.
+    // Packets and reports in flight, each with its due time.
     let mut arriving: VecDeque<(f64, f64)> = VecDeque::new();
     let mut acked: VecDeque<(f64, f64)> = VecDeque::new();
     let mut steering: VecDeque<(f64, Output)> = VecDeque::new();
@@ -208,7 +208,7 @@ pub fn drive_from(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64, 
         let now = Time::from_nanos(((began + t) * 1e9) as u64 + 1);
         let (capacity, rtt) = ((fluid.rate)(t) / 8.0, (fluid.rtt)(t));
         if n == 0 {
-            // The handshake's.
+            // The handshake's RTT sample.
             controller.handle(now, &Input::MinimumRtt(Duration::from_secs_f64(rtt)));
         }
 
@@ -219,7 +219,7 @@ pub fn drive_from(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64, 
                     sender.pacing = p.map_or(f64::INFINITY, |p| p.as_f64() / 8.0);
                 }
                 Output::Train(request) if fluid.udp_passes => {
-                    // All at once; the excess is lost.
+                    // All packets arrive at once; those beyond the free buffer are lost.
                     let room = ((fluid.buffer - queue) / MSS).max(0.0) as u32;
                     let received = request.packets.min(room);
                     run.lost_train_packets += u64::from(request.packets - received);
@@ -247,7 +247,7 @@ pub fn drive_from(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64, 
                     trains.push_back((t + rtt / 2.0 + queue / capacity, train));
                 }
                 Output::Event(_) => unreachable!("recorded at once"),
-                // The sender takes no hints, or has one congestion control only.
+                // The sender obeys no pacing requests, or has only one congestion control.
                 _ => {}
             }
         }
@@ -259,7 +259,7 @@ pub fn drive_from(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64, 
             } else {
                 sender.cwnd += MSS * bytes / sender.cwnd;
             }
-            // A cwnd far beyond its use does not grow (RFC 7661).
+            // A cwnd far above the data in flight does not grow (RFC 7661).
             sender.cwnd = sender.cwnd.min(2.0 * sender.window);
         }
 
@@ -271,7 +271,7 @@ pub fn drive_from(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64, 
             sent = 0.0;
         }
         sender.in_flight += sent;
-        // First in, first out: our share of the served data is our share of the queue.
+        // First in, first out: our share of the served data equals our share of the queue.
         let crossing = (fluid.cross)(queue / capacity) / 8.0 * STEP;
         ours += sent;
         queue += sent + crossing;
@@ -312,7 +312,7 @@ pub fn drive_from(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64, 
         arriving.push_back((t + rtt / 2.0 + late[0], served));
         acked.push_back((t + rtt + late[0] + late[1], served));
 
-        // The receiver reads records of 16 kB, and also acknowledges unread data.
+        // The receiver reads records of 16 kB. It also acknowledges unread data.
         while arriving.front().is_some_and(|(due, _)| *due <= t) {
             backlog += arriving.pop_front().unwrap().1;
         }

@@ -1,6 +1,5 @@
-//! Laws of SOBAS on connections of other programs: no probes, no trains, a sender that takes no
-//! hints. The path carries 100 Mbit/s of payload over 40 ms, so its BDP is 500 kB, and holds two
-//! of them in its buffer, unless a test says otherwise.
+//! Laws of SOBAS on other programs' connections: no probes, no trains, and a sender that obeys no requests. Unless a test says
+//! otherwise, the path carries 100 Mbit/s of payload over 40 ms. Its BDP is 500 kB, and its buffer holds two BDPs.
 
 use crate::fluid::{Fluid, Run, controller, drive, drive_from, simulate};
 use sweetspot_sizing::{Controller, EventKind, Input, Output, Reason, Sizing, SizingPhase};
@@ -19,7 +18,7 @@ fn run(fluid: &Fluid, seconds: f64) -> Run {
 /// The share of its untuned goodput that a tuned download keeps.
 const KEPT: f64 = 0.97;
 
-/// Judges a path by the goodput of a download left alone.
+/// Compares a tuned download's goodput on a path with an untuned one's.
 fn does_no_harm(fluid: &Fluid, seconds: f64) {
     let theirs = simulate(Sizing::Max, 6_291_456, fluid, seconds).goodput(0.0, seconds);
     let ours = run(fluid, seconds).goodput(0.0, seconds);
@@ -32,7 +31,7 @@ fn a_full_deep_buffer_is_emptied_and_the_path_stays_full() {
     let run = run(&fluid, 40.0);
     does_no_harm(&fluid, 40.0);
     assert!(run.saw(|e| matches!(e, EventKind::Entered { phase: SizingPhase::Holding, .. })));
-    // An untuned window of 2 BDP or more waits there: a trial must gain half of that.
+    // Of an untuned window, 2 BDP or more would wait in the queue: a trial must remove at least half.
     assert!(run.queue(30.0, 40.0) <= 0.5 * BDP, "{}", run.queue(30.0, 40.0));
 }
 
@@ -48,8 +47,8 @@ fn a_buffer_of_a_quarter_bdp_costs_no_goodput_and_overflows_no_more_once_it_was_
     let shallow = Fluid { buffer: 0.25 * BDP, ..path() };
     does_no_harm(&shallow, 20.0);
     let run = run(&shallow, 40.0);
-    // A window of 0.7 x 1.25 BDP grows by a segment in each round trip, and has filled the buffer after 130 of them, 6 s:
-    // it is seen full before it overflows for the second time after slow start.
+    // A window of 0.7 x 1.25 BDP grows by a segment per round trip and fills the buffer after 130 round trips, 6 s. The
+    // controller finds the path full before the second overflow after slow start.
     assert!(run.saw(|e| matches!(e, EventKind::Entered { phase: SizingPhase::Holding, .. })));
     assert!(run.last_drop <= 12.0, "{}", run.last_drop);
 }
@@ -69,16 +68,16 @@ fn a_longer_route_is_not_taken_for_a_queue_for_ever() {
 
 #[test]
 fn a_path_that_becomes_faster_and_longer_at_once_is_found_out() {
-    // A longer route looks like the queue that is held, and the rate of a window held is the same.
+    // A longer route looks like the held queue, and the rate of a held window stays the same.
     let fast: fn(f64) -> f64 = |t| if t < 15.0 { 100e6 } else { 300e6 };
     let rtt: fn(f64) -> f64 = |t| if t < 15.0 { 0.04 } else { 0.0412 };
     let run = run(&Fluid { rate: fast, rtt, ..path() }, 40.0);
-    // It is doubted every 36 epochs of 60 ms, and opened after three steps of six.
+    // The step is doubled every 36 epochs of 60 ms, and the path opened after three steps of six.
     assert!(run.saw(|e| matches!(e, EventKind::Entered { reason: Reason::PathFaster, .. })));
     assert!(run.goodput(25.0, 40.0) >= 0.9 * 300e6, "{}", run.goodput(25.0, 40.0));
 }
 
-/// The time of the first decision for such a reason, in seconds.
+/// The time in seconds of the first decision for the `wanted` reason.
 fn decided(run: &Run, wanted: Reason) -> Option<f64> {
     run.first(|kind| matches!(kind, EventKind::Entered { reason, .. } if *reason == wanted))
 }
@@ -88,7 +87,7 @@ fn a_path_that_doubles_is_opened_after_three_steps_each_twice_the_last() {
     let rate: fn(f64) -> f64 = |t| if t < 15.0 { 100e6 } else { 200e6 };
     let run = run(&Fluid { rate, ..path() }, 20.0);
     let opened = decided(&run, Reason::PathFaster).expect("it is opened");
-    // Four epochs of 60 ms without a queue, three steps of six, and the two in which the change falls.
+    // Four epochs of 60 ms without a queue, three steps of six, and the two epochs that contain the change.
     assert!(opened > 15.0 && opened <= 15.0 + 24.0 * 0.06, "{opened}");
 }
 
@@ -111,8 +110,8 @@ fn a_trial_in_which_the_path_carries_more_than_before_is_given_up() {
     for (at, rate) in jumps {
         let run = run(&Fluid { rate, ..path() }, 10.0);
         let opened = decided(&run, Reason::PathFaster).expect("it is opened");
-        // A queue is tried for two epochs until it takes effect and four that are judged, of 60 ms each by now: the present one,
-        // and the next.
+        // A queue is tried for two epochs until it takes effect, and for four that are judged, each of 60 ms by now. Both the
+        // current and the next queue may be tried.
         assert!(opened > at && opened <= at + 12.0 * 0.06, "{at}: {opened}");
     }
 }
@@ -142,14 +141,14 @@ fn a_receiver_that_stalls_is_not_saturation() {
 
 #[test]
 fn where_others_keep_a_queue_and_take_the_path_no_goodput_is_lost() {
-    // Others send 80 Mbit/s as long as the queue is short of 40 ms: a queue that is not ours.
+    // Cross traffic sends 80 Mbit/s while the queue is shorter than 40 ms: such a queue is not ours.
     let cross = |drain: f64| if drain < 0.04 { 120e6 } else { 40e6 };
     does_no_harm(&Fluid { cross, ..path() }, 20.0);
 }
 
 #[test]
 fn scale_changes_nothing() {
-    // 400 Mbit/s and 20 ms, 1 MB of BDP; 20 Mbit/s and 100 ms, 250 kB; half of it in the buffer.
+    // 400 Mbit/s and 20 ms, a BDP of 1 MB; 20 Mbit/s and 100 ms, 250 kB. Each buffer is half of the BDP.
     let fast = Fluid { rate: |_| 400e6, rtt: |_| 0.02, buffer: 500e3, ..path() };
     let slow = Fluid { rate: |_| 20e6, rtt: |_| 0.1, buffer: 125e3, ..path() };
     for path in [fast, slow] {
@@ -157,7 +156,7 @@ fn scale_changes_nothing() {
     }
 }
 
-/// A transfer that was held to its end, and `pause` seconds later one of 20 s over `second`.
+/// A transfer that was held to its end over `first`, and `pause` seconds later one of 20 s over `second`.
 fn again(first: &Fluid, second: &Fluid, pause: f64) -> Run {
     let mut controller = controller(Sizing::SobasLive, 6_291_456);
     let before = drive(&mut *controller, first, 40.0);
@@ -171,7 +170,7 @@ fn resumed(run: &Run) -> bool {
     run.saw(|e| matches!(e, EventKind::Entered { reason: Reason::PathRemembered, .. }))
 }
 
-/// The second transfer, beside one left alone.
+/// Compares the second transfer with an untuned one.
 fn does_no_harm_again(first: &Fluid, second: &Fluid) -> Run {
     let theirs = simulate(Sizing::Max, 6_291_456, second, 20.0).goodput(0.0, 20.0);
     let ours = again(first, second, 0.0);
@@ -184,11 +183,11 @@ fn a_remembered_path_is_never_overflowed() {
     let run = does_no_harm_again(&path(), &path());
     assert!(resumed(&run));
     assert_eq!(run.dropped_bytes, 0.0);
-    // The queue that a hold keeps is 3 % of the round trip; slow start passes through in bursts.
+    // A hold keeps a queue of 3 % of the round trip; slow start sends bursts.
     assert!(run.queue(2.0, 20.0) <= 0.1 * BDP, "{}", run.queue(2.0, 20.0));
 }
 
-/// Slow start would leave half of the window in a queue. The window opens by the buffer's size.
+/// Slow start would leave half of the window in a queue. The window opens in steps of the buffer's size.
 #[test]
 fn a_remembered_path_whose_buffer_is_small_is_never_overflowed() {
     for share in [0.15, 0.25, 0.35, 0.5, 0.75] {
@@ -199,7 +198,7 @@ fn a_remembered_path_whose_buffer_is_small_is_never_overflowed() {
     }
 }
 
-/// A hold that was a little too low is corrected by the buffer's size, and never opened for it.
+/// A hold that was slightly too low is corrected by the buffer's size; the path does not open.
 #[test]
 fn a_remembered_path_that_carries_a_little_more_is_never_overflowed() {
     for rate in [(|_| 104e6) as fn(f64) -> f64, |_| 108e6] {
@@ -210,7 +209,7 @@ fn a_remembered_path_that_carries_a_little_more_is_never_overflowed() {
     }
 }
 
-/// Nothing was lost: slow start needs no help.
+/// Nothing was lost, so slow start needs no help.
 #[test]
 fn a_path_that_was_never_held_and_never_overflowed_is_not_remembered() {
     let deep = Fluid { buffer: 4.0 * BDP, ..path() };
@@ -222,7 +221,7 @@ fn a_path_that_was_never_held_and_never_overflowed_is_not_remembered() {
     assert!(!resumed(&drive_from(&mut *controller, &deep, 5.0, 2.0)));
 }
 
-/// The window was on its way to an overflow when the trial began, and the limit had not been reached yet.
+/// The trial began while the window was about to overflow the buffer, and the limit had not taken effect yet.
 #[test]
 fn a_loss_before_the_limit_of_a_trial_is_reached_does_not_end_it() {
     for lost in [4.52, 4.6, 4.65] {
@@ -238,7 +237,7 @@ fn a_loss_before_the_limit_of_a_trial_is_reached_does_not_end_it() {
     }
 }
 
-/// Feeds `controller` this rate in Mbit/s from `from` to `to` seconds, every 5 ms, with an RTT of 40 ms plus `queue` (ms). In
+/// Feeds `controller` this rate in Mbit/s between two times in seconds, every 5 ms, with an RTT of 40 ms plus `queue` (ms). In
 /// each sample `lost` segments arrive out of order, and `unread` bytes wait for the application.
 fn show(
     controller: &mut dyn Controller,
@@ -250,7 +249,7 @@ fn show(
     show_over(Duration::from_millis(40), controller, times, (rate, rtt), waiting);
 }
 
-/// The same with a base RTT of `base`; the kernel sees `rtt`.
+/// As [`show`], with a base RTT of `base`; the kernel reports `rtt`.
 fn show_over(
     base: Duration,
     controller: &mut dyn Controller,
@@ -276,8 +275,8 @@ fn show_over(
 fn what_is_late_in_one_round_trip_and_arrives_in_the_next_is_no_faster_path() {
     let (mut controller, mut at) = trying_under(|t| 30.0 + 10.0 * t);
     let window = last_window(&mut *controller).as_f64();
-    // Several downloads, sampled one after the other: an eighth of the arrivals is counted late every other time. Where it is
-    // counted the window is full.
+    // Several downloads are sampled one after the other: every second sample counts an eighth of the arrivals late. Where it is
+    // counted, the window is full.
     let queue = window * 8.0 / 112.5e6 * 1e3 - 40.0;
     assert!(queue > 10.0, "{queue}");
     for turn in 0..20 {
@@ -293,7 +292,7 @@ fn what_is_late_in_one_round_trip_and_arrives_in_the_next_is_no_faster_path() {
     assert!(!opened);
 }
 
-/// Of round trips of 2.1 ms and a queue the kernel's timestamps show whole milliseconds.
+/// For RTTs of 2.1 ms plus a queue, the kernel's timestamps show whole milliseconds.
 #[test]
 fn round_trips_in_whole_milliseconds_make_no_window_too_small() {
     let base = Duration::from_micros(2100);
@@ -308,13 +307,13 @@ fn round_trips_in_whole_milliseconds_make_no_window_too_small() {
         assert!(at < 5.0);
     }
     show_over(base, &mut *controller, (at, at + 2.0), (100.0, |_| whole(2.9)), (0, 0));
-    // The trial leaves three quarters of the queue that stood over the last second, and no less on average.
+    // The trial leaves three quarters of the queue of the last second, also on average.
     let min = 12_500.0 * (2.1 + 0.75 * queue(at - 1.0));
     let last = last_window(&mut *controller).as_f64();
     assert!(last >= min, "{last} of {min} bytes");
 }
 
-/// The last window that `controller` has asked for.
+/// The last window that `controller` requested.
 fn last_window(controller: &mut dyn Controller) -> Bytes {
     let outputs = std::iter::from_fn(|| controller.poll_output());
     let windows = outputs.filter_map(|output| match output {
@@ -324,12 +323,12 @@ fn last_window(controller: &mut dyn Controller) -> Bytes {
     windows.last().expect("a window")
 }
 
-/// A controller that tries a smaller window at 100 Mbit/s, under a queue that grows by 4 ms in a second; and since when.
+/// A controller that tries a smaller window at 100 Mbit/s, under a queue that grows by 4 ms per second; and the trial's start.
 fn trying() -> (Box<dyn Controller + Send>, f64) {
     trying_under(|t| 4.0 * t)
 }
 
-/// The same under such a `queue` (ms).
+/// As [`trying`], under this `queue` (ms).
 fn trying_under(queue: impl Fn(f64) -> f64) -> (Box<dyn Controller + Send>, f64) {
     let mut controller = controller(Sizing::SobasLive, 6_291_456);
     let mut at = 0.0;
@@ -348,11 +347,11 @@ fn remembers(controller: &mut dyn Controller, at: f64) -> bool {
     outputs.any(|output| matches!(output, Output::Saved(Some(_))))
 }
 
-/// A receiver does not take back an advertised window: a window far above the flight has to be used up before a limit acts.
-/// Losses until then, while the flight grows as before, belong to the window before.
+/// A receiver does not take back an advertised window: the sender must use up a window far above the data in flight before a
+/// limit acts. Until then, losses belong to the earlier window, while the data in flight grow as before.
 #[test]
 fn what_overflows_before_a_trial_is_in_force_does_not_end_it_and_tells_the_capacity() {
-    // An application that waits for missing data has much to read then.
+    // An application that waits for missing data has a lot to read after the repair.
     for unread in [0, 400_000] {
         let (mut controller, at) = trying();
         let grows = (100.0, |t| 4.0 * t);
@@ -364,7 +363,7 @@ fn what_overflows_before_a_trial_is_in_force_does_not_end_it_and_tells_the_capac
     }
 }
 
-/// Until an overflow has been repaired the rate says nothing of the window.
+/// Until an overflow has been repaired, the rate is no evidence about the window.
 #[test]
 fn an_overflow_that_is_repaired_while_a_trial_settles_does_not_end_it() {
     let (mut controller, at) = trying();
@@ -374,7 +373,7 @@ fn an_overflow_that_is_repaired_while_a_trial_settles_does_not_end_it() {
     assert_eq!(controller.phase(), SizingPhase::Holding);
 }
 
-/// The queue that is held is 3 % of the round trip.
+/// The held queue in ms, 3 % of the round trip.
 const KEPT_QUEUE: f64 = 1.2;
 
 #[test]
@@ -382,7 +381,7 @@ fn a_sender_that_sends_a_little_less_does_not_open_a_window_that_is_held() {
     let (mut controller, at) = trying();
     show(&mut *controller, (at, at + 3.0), (100.0, |_| KEPT_QUEUE), (0, 0));
     assert_eq!(controller.phase(), SizingPhase::Holding);
-    // 96 Mbit/s over 40.2 ms are 94 % of the window; if the window were the limit, they would take 43 ms.
+    // 96 Mbit/s over 40.2 ms are 94 % of the window. If the window were the limit, the RTT would be 43 ms.
     show(&mut *controller, (at + 3.0, at + 6.0), (96.0, |_| 0.2), (0, 0));
     assert_eq!(controller.phase(), SizingPhase::Holding);
     show(&mut *controller, (at + 6.0, at + 9.0), (96.0, |_| 2.9), (0, 0));
@@ -392,7 +391,7 @@ fn a_sender_that_sends_a_little_less_does_not_open_a_window_that_is_held() {
 #[test]
 fn a_path_that_was_held_until_a_packet_was_lost_by_chance_is_remembered() {
     let (mut controller, at) = trying();
-    // Of such a queue a tenth of a round trip is needed.
+    // The path is remembered only if the longest queue was at least a tenth of a round trip.
     show(&mut *controller, (at, at + 0.1), (100.0, |_| 5.0), (0, 0));
     show(&mut *controller, (at + 0.1, at + 3.0), (100.0, |_| KEPT_QUEUE), (0, 0));
     assert_eq!(controller.phase(), SizingPhase::Holding);
@@ -418,7 +417,7 @@ fn a_path_that_others_use_meanwhile_is_opened_and_costs_no_goodput() {
 
 #[test]
 fn another_round_trip_is_another_path() {
-    // RFC 9959, section 4.2.1: less than half of its earlier value, or more than ten times as much.
+    // RFC 9959, section 4.2.1: less than half of the saved RTT, or more than ten times as much.
     for rtt in [(|_| 0.015) as fn(f64) -> f64, |_| 0.45] {
         assert!(!resumed(&again(&path(), &Fluid { rtt, ..path() }, 0.0)));
     }

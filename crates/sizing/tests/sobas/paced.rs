@@ -1,4 +1,5 @@
-//! Whether losses under a pace are random, on scripted measurements: a path that was climbed to its capacity loses one segment in 200.
+//! Whether losses at a pacing rate are random, on scripted measurements. A climb reached the capacity of a path that loses one
+//! segment in 200.
 
 use sweetspot_sizing::{CongestionChoice, Reason, SizingPhase};
 
@@ -17,8 +18,8 @@ fn paced() -> Unused {
     unused
 }
 
-/// Runs for `seconds`; `path` turns the pace into the delay of probes and the share of segments lost. Returns when the pace changed,
-/// and to what share of the capacity.
+/// Runs for `seconds`; `path` maps the pacing rate to the probes' delay and the share of lost segments. Returns the times of
+/// changes of the pacing rate, with the new share of the capacity.
 fn run(
     unused: &mut Unused,
     seconds: f64,
@@ -40,7 +41,7 @@ fn run(
     changes
 }
 
-/// The path was left to others, and is not paced again.
+/// Asserts that the window was left to congestion control for good.
 fn assert_left(unused: &mut Unused) {
     assert_eq!(unused.script.congestion, CongestionChoice::Own);
     assert_eq!(gave_up(&unused.script), Some(Reason::OthersQueue));
@@ -60,8 +61,8 @@ fn random_losses_go_on_at_seven_tenths_of_the_pace_and_each_test_comes_after_twi
     }
     assert_eq!(paces.len(), 5, "{changes:?}");
     let epochs: Vec<f64> = changes.windows(2).map(|pair| (pair[1].0 - pair[0].0) / T).collect();
-    // Each epoch loses some of its 863 segments. No loss at all among 3 x 863 would be significant: at seven tenths after five
-    // epochs, and five pass before the pace is in force and earlier losses are repaired.
+    // Each epoch loses some of its 863 segments. No loss at all among 3 x 863 would be significant. At 0.7 of the rate, that is
+    // after five epochs; another five pass before the pacing rate takes effect and earlier losses are repaired.
     assert!((16.0..=22.0).contains(&epochs[0]), "{epochs:?}");
     assert!((9.0..=12.0).contains(&epochs[1]), "{epochs:?}");
     assert!((37.0..=40.0).contains(&epochs[2]), "{epochs:?}");
@@ -87,7 +88,7 @@ fn losses_that_return_in_masses_with_the_pace_are_those_of_others() {
     let mut unused = paced();
     let (mut last, mut overflows) = (0.99, 0);
     run(&mut unused, 20.0, |pace| {
-        // For two epochs after each return.
+        // Overflows last for two epochs after each return.
         overflows = if pace > last + 0.1 { 10_u32 } else { overflows.saturating_sub(1) };
         last = pace;
         (0.0, if overflows > 0 { 0.1 } else { LOSS })
@@ -99,12 +100,12 @@ fn losses_that_return_in_masses_with_the_pace_are_those_of_others() {
 fn one_test_that_finds_others_may_be_chance() {
     let mut unused = paced();
     let mut clean = 0;
-    // In the ten epochs that one test takes nothing is lost.
+    // No packet is lost in the ten epochs of a test.
     let changes = run(&mut unused, 12.0, |pace| {
         clean += u32::from(pace < 0.9);
         (0.0, if pace < 0.9 && clean < 52 { 0.0 } else { LOSS })
     });
-    // A second one follows, and the pace returns.
+    // A second test follows, and the pacing rate returns.
     let epochs = (changes[2].0 - changes[1].0) / T;
     assert!((18.0..=23.0).contains(&epochs), "{changes:?}");
     assert_eq!(unused.script.congestion, CongestionChoice::Bbr);
@@ -113,7 +114,7 @@ fn one_test_that_finds_others_may_be_chance() {
 #[test]
 fn a_loss_on_a_path_that_others_used_before_starts_no_pace() {
     let mut script = Script::held();
-    // Others come, and go.
+    // Cross traffic appears and disappears.
     script.run(2.0, 0.75, 0.037, 0);
     script.run(3.0, 0.9, 0.0, 0);
     for _ in 0..2 {
@@ -130,7 +131,7 @@ fn a_loss_on_a_path_that_others_used_before_starts_no_pace() {
 #[test]
 fn probes_that_found_the_path_idle_beside_the_pace_start_no_other_pace_once_others_use_it() {
     let mut unused = paced();
-    // Random losses end, and the window is the limit again.
+    // Random losses end, and the window becomes the limit again.
     run(&mut unused, 20.0, |_| (0.0, 0.0));
     assert_eq!(unused.script.congestion, CongestionChoice::Own);
     assert!(holds(&unused.script), "{:?}", unused.script.entered);

@@ -32,7 +32,7 @@ fn the_initial_limit_is_the_trains_capacity_times_the_round_trip() {
 
 #[test]
 fn beyond_the_initial_limit_the_window_grows_by_two_segments_per_round_trip() {
-    // The trains see half the capacity, so that the limit is reached and left behind.
+    // The trains see half the capacity, so the limit is reached and then raised.
     let run = run(&Fluid { train_error: 2.0, ..Fluid::clean() }, 6.0);
     let limits = limits(&run);
     let (first, last) = (limits[2], limits[limits.len() - 1]);
@@ -57,7 +57,7 @@ fn saturation_needs_five_seconds_of_flat_throughput_and_sets_rate_times_round_tr
 
 #[test]
 fn saturation_is_not_found_while_throughput_rises() {
-    // The rate grows by 3 % a second.
+    // The bottleneck's rate grows by 3 % per second.
     let rate = |t: f64| 50e6 * 1.03f64.powf(t);
     let run = run(&Fluid { rate, train_error: 0.4, buffer: BDP, ..Fluid::clean() }, 15.0);
     assert_eq!(saturated_at(&run), None);

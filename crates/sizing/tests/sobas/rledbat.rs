@@ -18,10 +18,10 @@ fn run(fluid: &Fluid, seconds: f64) -> Run {
 #[test]
 fn an_idle_path_is_used_below_the_target_of_sixty_milliseconds() {
     let run = run(&path(), 60.0);
-    // Slow start doubles past the buffer's end before it sees the queue; nothing does after it.
+    // Slow start doubles beyond the buffer's size before it sees the queue; later nothing is lost.
     assert!(run.last_drop <= 2.0, "{}", run.last_drop);
-    // A slowdown lasts two round trips and the way back; then nine times as long passes: a tenth
-    // of the time at most.
+    // A slowdown lasts two round trips and the way back; then nine times that duration passes.
+    // Slowdowns take at most a tenth of the time.
     assert!(run.goodput(5.0, 60.0) >= 0.88 * 100e6, "{}", run.goodput(5.0, 60.0));
     // 60 ms of 100 Mbit/s are 1.5 BDP.
     assert!(run.queue(5.0, 60.0) <= 1.5 * BDP, "{}", run.queue(5.0, 60.0));

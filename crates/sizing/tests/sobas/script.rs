@@ -1,5 +1,5 @@
-//! A controller with scripted measurements. A path carries C = 100 Mbit/s of payload over T = 100 ms, so that q, 3 % of T, is 3 ms and an
-//! epoch takes a round trip.
+//! A controller with scripted measurements. The path carries C = 100 Mbit/s of payload over T = 100 ms. The target queue q, 3 %
+//! of T, is 3 ms, and an epoch lasts a round trip.
 
 use sweetspot_sizing::{
     CongestionChoice, Controller, EventKind, Input, Output, Probe, Reason, SenderReport, Sizing,
@@ -9,7 +9,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::fluid::{MSS, PACKET, controller};
 
-/// Payload bytes that the path carries in a second.
+/// Payload bytes that the path carries per second.
 pub(crate) const C: f64 = 12.5e6;
 pub(crate) const T: f64 = 0.1;
 pub(crate) const Q: f64 = 0.003;
@@ -20,7 +20,7 @@ pub(crate) struct Script {
     pub(crate) controller: Box<dyn Controller + Send>,
     pub(crate) probes: bool,
     pub(crate) ms: u64,
-    /// The factor by which the trains are faster than the path, and each second one besides.
+    /// The trains' rate relative to the path's, and the extra factor of every second train.
     pub(crate) train_error: f64,
     pub(crate) train_spread: f64,
     pub(crate) trains: u64,
@@ -51,7 +51,7 @@ impl Script {
         }
     }
 
-    /// At the capacity with the queue q: held since about 0.4 s.
+    /// A controller that has held the window at the capacity, with the queue q, since about 0.4 s.
     pub(crate) fn held() -> Script {
         let mut script = Script::new(Sizing::Sobas);
         script.run(2.0, 1.0, Q, 0);
@@ -79,7 +79,8 @@ impl Script {
         }));
     }
 
-    /// Lets `share` of the capacity arrive for `seconds`, with a queue of `queue` seconds; the first probe finds `lost` lost.
+    /// Lets `share` of the capacity arrive for `seconds`, with a queue of `queue` seconds. The first probe finds `lost` packets
+    /// lost.
     pub(crate) fn run(&mut self, seconds: f64, share: f64, queue: f64, lost: u64) {
         let (mut lost, steps) = (lost, (seconds * 1e3).round() as u64);
         for _ in 0..steps {
@@ -147,7 +148,7 @@ impl Script {
         self.windows.last().expect("a limit").1
     }
 
-    /// When and why the path was opened after `since`, in epochs.
+    /// The time in epochs after `since` at which the path was opened, and the reason.
     pub(crate) fn opened(&self, since: f64) -> Option<(f64, Reason)> {
         let opens = |entered: &&(f64, SizingPhase, Reason)| {
             entered.0 > since && entered.1 == SizingPhase::Open
@@ -156,7 +157,7 @@ impl Script {
     }
 }
 
-/// To a segment: rates are whole bits, times whole nanoseconds.
+/// Compares to within a segment: rates are whole bits, times whole nanoseconds.
 pub(crate) fn assert_near(found: f64, expected: f64) {
     assert!((found - expected).abs() <= MSS, "{found} for {expected}");
 }

@@ -1,7 +1,7 @@
-//! Laws of SOBAS where others share the path: 20 transfers of 22 packets of 1000 B and 100 ms (Figure 4
-//! of the paper) on 50 Mbit/s, 35.2 Mbit/s of them while no queue stands. Eq. (6): behind a queue of q
-//! round trips they fall to 35.2 / (1 + q), and eq. (7) leaves us the rest, which congestion control
-//! takes where the window is left to it.
+//! Laws of SOBAS on a path with cross traffic: 20 transfers of 22 packets of 1000 B and 100 ms (Figure
+//! 4 of the paper) on 50 Mbit/s. Without a queue they use 35.2 Mbit/s. By eq. (6), a queue of q round
+//! trips reduces their rate to 35.2 / (1 + q). By eq. (7) the rest is ours, and congestion control
+//! takes it if the window is left to it.
 
 use crate::fluid::{Fluid, Run, TRAINS, simulate};
 use sweetspot_sizing::Sizing;
@@ -20,14 +20,14 @@ fn run(fluid: &Fluid, seconds: f64) -> Run {
     simulate(Sizing::Sobas, 33_554_432, fluid, seconds)
 }
 
-/// The goodput of the transfer, and of the same transfer untuned.
+/// The goodput of the transfer, tuned and untuned.
 fn beside_alone(fluid: &Fluid, seconds: f64) -> (f64, f64) {
     let alone = simulate(Sizing::Max, 33_554_432, fluid, seconds);
     (run(fluid, seconds).goodput(0.0, seconds), alone.goodput(0.0, seconds))
 }
 
-/// An empty path of 20 Mbit/s, 20 ms and 15 kB of buffer, where a train of five packets lasts no
-/// longer than 2.4 ms, behind a host that is late by up to 1.5 ms.
+/// An empty path of 20 Mbit/s, 20 ms and 15 kB of buffer, to a host with delays of up to 1.5 ms. A
+/// train of five packets lasts only 2.4 ms there.
 fn empty() -> Fluid {
     Fluid { rate: |_| 20e6, rtt: |_| 0.02, buffer: 15e3, probe_noise: 0.001_5, ..Fluid::clean() }
 }
@@ -65,8 +65,8 @@ fn beside_window_limited_transfers_a_queue_is_left_to_congestion_control() {
 
 #[test]
 fn trains_that_others_held_up_cost_no_goodput() {
-    // Nine such transfers leave 50 - 15.8 = 34.2 Mbit/s; all trains but one say 50 / 1.7 = 29.4, or
-    // all 50 / 1.3 = 38.5.
+    // Nine such transfers leave 50 - 15.8 = 34.2 Mbit/s. All trains but one measure 50 / 1.7 = 29.4; or
+    // all measure 50 / 1.3 = 38.5.
     let cross = |drain: f64| 9.0 * 22e3 * 8.0 / (0.1 + drain);
     for (train_error, odd_train) in [(1.7, Some((3, 1.0))), (1.3, None)] {
         let fluid = Fluid { cross, train_error, odd_train, buffer: BDP, ..shared() };

@@ -1,4 +1,4 @@
-//! The table of ARCHITECTURE.md, a row at a time, on measurements that are scripted: each number there is in force.
+//! The table of ARCHITECTURE.md row by row, on scripted measurements: each of its numbers is tested.
 
 use sweetspot_sizing::{CongestionChoice, Input, Reason, SenderReport, Sizing, SizingPhase};
 use sweetspot_units::Bytes;
@@ -9,7 +9,7 @@ use crate::script::{BDP, C, Q, Script, T, assert_near, assert_pace};
 #[test]
 fn startup_is_limited_to_1_1_bdp_of_the_first_train() {
     let mut script = Script::new(Sizing::Sobas);
-    // Faster than the following ones by a tenth, so that it differs from the capacity.
+    // The first train is faster than the later ones by a tenth, so that its rate differs from the capacity.
     script.train_error = 1.1;
     while script.trains == 0 {
         script.run(0.001, 0.1, 0.0, 0);
@@ -29,7 +29,7 @@ fn a_hold_has_room_for_q_and_two_segments_and_paces_one_per_cent_above() {
 #[test]
 fn two_epochs_far_below_the_capacity_open_the_path_and_four_a_little_below() {
     for (share, queue, epochs, why) in [
-        // So much stands in the queue that the window binds: R (T + Q) is the window's C (T + q).
+        // The queue is long enough for the window to bind: R (T + Q) is the window's C (T + q).
         (0.85, 0.021, 2.0, Reason::RateFell),
         (0.95, 0.008, 4.0, Reason::RateFell),
         (0.75, 0.037, 2.0, Reason::OthersQueue),
@@ -39,7 +39,7 @@ fn two_epochs_far_below_the_capacity_open_the_path_and_four_a_little_below() {
         script.run(2.0, share, queue, 0);
         let (after, reason) = script.opened(since).expect("the path is opened");
         assert_eq!(reason, why, "{share}");
-        // The epoch under way counts for the lower rate or not.
+        // The current epoch may count for the lower rate or not.
         assert!((epochs - 1.0..=epochs + 1.5).contains(&after), "{share}: {after}");
     }
 }
@@ -65,19 +65,19 @@ fn a_step_of_three_per_cent_comes_after_36_epochs_and_is_taken_back() {
 fn a_rate_that_follows_three_steps_opens_the_path() {
     let mut script = Script::held();
     let since = script.seconds();
-    // All that the window lets in arrives at once, and no queue stands.
+    // All data of a window arrive at once, without a queue.
     while script.opened(since).is_none() && script.seconds() < 30.0 {
         let share = script.window() / BDP;
         script.run(0.02, share, 0.0, 0);
     }
     assert_eq!(script.opened(since).map(|(_, reason)| reason), Some(Reason::PathFaster));
-    // 3 %, then twice as much each time, up to a tenth: 1.03 x 1.06 x 1.1.
+    // 3 %, doubled each time up to a tenth: 1.03 x 1.06 x 1.1.
     let widest = script.windows.iter().map(|(_, window)| *window).filter(|w| w.is_finite());
     let widest = widest.fold(0.0, f64::max);
     assert!(widest >= 1.03 * 1.06 * 1.1 * C * (T + Q), "{widest}");
 }
 
-/// Loses a packet by chance: congestion control goes on with 0.7 of the rate, until BBR takes over.
+/// Loses a packet at random: congestion control continues at 0.7 of the rate until BBR takes over.
 fn lose_by_chance(script: &mut Script) {
     let mut lost = 1;
     script.report(0, 0.7 * BDP);
@@ -103,8 +103,8 @@ fn a_loss_within_three_epochs_of_a_queue_is_an_overflow_and_a_later_one_without_
 
 #[test]
 fn a_path_that_congestion_control_leaves_unused_is_paced_unless_probes_find_it_used_by_others() {
-    // Alone at half of the capacity, half of the probes find the path idle. Eight epochs have forty probes: of these, a quarter is less by
-    // more than two errors of 0.067.
+    // Alone at half of the capacity, half of the probes find the path idle. Eight epochs contain forty probes; for these, a
+    // quarter is lower by more than two standard errors of 0.067.
     for (one_in, paces) in [(2, true), (4, false), (10, false), (100, false)] {
         let mut script = Script::held();
         let since = script.seconds();
@@ -128,7 +128,7 @@ fn random_losses_get_three_windows_a_pace_below_the_capacity_and_bbr_until_cubic
     lose_by_chance(&mut script);
     assert_near(script.window(), 3.0 * (C * (T + Q) + 2.0 * MSS));
     assert_pace(&script, 0.99);
-    // K of CUBIC, 8.65 s.
+    // CUBIC's K: 8.65 s.
     let k = (0.3 / 0.4 * BDP / MSS).cbrt();
     script.run(k - T, 0.99, 0.0, 0);
     assert_eq!(script.congestion, CongestionChoice::Bbr);
@@ -148,8 +148,8 @@ fn others_that_keep_twice_the_queue_end_what_random_losses_began() {
     }
 }
 
-/// A held path that loses a packet without a queue, and then a share of `loss`: until BBR is over, two cycles of eight epochs
-/// at most.
+/// A held path that loses a packet without a queue, and then a share of `loss`, until BBR is judged: at most two cycles of
+/// eight epochs.
 fn paced_with(loss: f64) -> Script {
     let mut script = Script::held();
     script.report(1, 2.0 * BDP);
@@ -234,7 +234,8 @@ fn a_sender_that_ignores_losses_is_paced_after_the_second_and_another_after_eigh
         assert_pace(&script, 0.99);
         (script.seconds() - since) / T
     };
-    // As BBR, it has no slow start threshold. Two epochs settle and three repair the first loss, at a rate that was not low yet.
+    // Like BBR, this sender has no slow-start threshold. Two epochs settle and three repair the first loss, at a rate that was
+    // not low yet.
     let ignoring = epochs_to_pace(None);
     assert!((6.0..8.0).contains(&ignoring), "{ignoring}");
     let heeding = epochs_to_pace(Some(Bytes::from_f64(0.7 * BDP)));
@@ -251,7 +252,7 @@ fn a_loss_during_a_step_ends_the_steps_and_not_congestion_control() {
     script.run(1.0, 1.0, 0.9 * Q, 1);
     assert_eq!(script.congestion, CongestionChoice::Own);
     assert_near(script.window(), held);
-    // No step comes in twice the time of the first.
+    // No step follows within twice the time of the first.
     let since = script.windows.len();
     script.run(8.0, 1.0, Q, 0);
     assert_eq!(script.windows.len(), since);
@@ -260,7 +261,7 @@ fn a_loss_during_a_step_ends_the_steps_and_not_congestion_control() {
 #[test]
 fn two_epochs_with_random_losses_on_an_open_path_send_trains_again() {
     let mut script = Script::held();
-    // Others come, and go.
+    // Cross traffic appears and disappears.
     script.run(2.0, 0.75, 0.037, 0);
     assert_eq!(script.phase(), Some(SizingPhase::Open));
     script.run(3.0, 0.9, 0.0, 0);
@@ -271,7 +272,7 @@ fn two_epochs_with_random_losses_on_an_open_path_send_trains_again() {
     assert!(script.trains > trains, "{:?}", script.entered);
 }
 
-/// As Linux's window does; events and limits follow in steps of a quarter.
+/// The window grows as Linux's does; events and limits follow in steps of a quarter.
 #[test]
 fn an_open_window_grows_by_two_bytes_for_each_to_eight_flights() {
     let mut script = Script::new(Sizing::SobasLive);
@@ -280,7 +281,7 @@ fn an_open_window_grows_by_two_bytes_for_each_to_eight_flights() {
         let arrived = script.seconds() * 0.2 * C;
         let grown = 65_535.0 + 2.0 * arrived;
         if grown < 8.0 * 0.2 * BDP {
-            // In the first milliseconds eight flights were less than the first window.
+            // In the first milliseconds, eight flights were less than the first window.
             let min = (grown - 20e3) / 1.25 - 4.0 * MSS;
             assert!(script.window() >= min, "{} {grown}", script.window());
         }
@@ -305,12 +306,12 @@ fn a_window_that_was_held_grows_by_a_quarter_of_a_byte_for_each() {
     assert!(script.window() >= grown / 1.25 - 4.0 * MSS, "{} {grown}", script.window());
 }
 
-/// A window that the last transfer held is opened from twice three quarters of its longest queue.
+/// A window that the last transfer held is opened from 2 x 3/4 of its longest queue.
 #[test]
 fn a_memory_begins_with_twice_three_quarters_of_the_longest_queue() {
     let mut script = Script::new(Sizing::Sobas);
     script.run(2.0, 1.0, Q, 0);
-    // A queue that lasts, too short for others' and too long for a transfer alone.
+    // A standing queue, too short for cross traffic's and too long for a transfer alone.
     script.run(0.5, 1.0, 0.012, 0);
     script.handle(&Input::End);
     let longest = C * 0.012;
