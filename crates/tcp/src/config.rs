@@ -23,7 +23,7 @@ pub struct SenderConfig {
     pub initial_rto: Duration,
     /// Granularity of the clock: G of RFC 6298.
     pub clock: Duration,
-    /// Where in a tick that clock stands at time 0.
+    /// The clock's position within a tick at time 0.
     pub clock_phase: Duration,
     /// Whether every ACK is an RTT sample.
     pub timestamps: bool,
@@ -31,14 +31,14 @@ pub struct SenderConfig {
     pub limited_transmit: bool,
     /// Slow-start restart (RFC 5681 section 4.1).
     pub slow_start_restart: bool,
-    /// Whether packets are handed down in segments of several, as Linux does (`tcp_tso_autosize`): the send buffer
-    /// counts segments, and pacing releases one at a time.
+    /// Whether the sender passes packets down in segments of several packets, as Linux does (`tcp_tso_autosize`). The send
+    /// buffer then counts segments, and pacing releases one segment at a time.
     pub offload: bool,
     /// Whether packets are paced: spread over the round trip.
     pub pacing: bool,
     /// The send buffer, packets.
     pub send_buffer: u64,
-    /// The send buffer as Linux counts it, `None`: by packets alone.
+    /// The send buffer as Linux counts it; `None`: counted in packets only.
     pub send_memory: Option<SendMemory>,
     /// Seeds the congestion control's random draws.
     pub seed: u64,
@@ -47,8 +47,8 @@ pub struct SenderConfig {
 /// A send buffer that counts segments' kernel memory (`sk_wmem_queued`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SendMemory {
-    /// The buffer's largest size: tcp_wmem\[2\]. Below that it is never the limit, since it grows to twice the
-    /// window of segments of one packet each (`tcp_sndbuf_expand`).
+    /// The buffer's largest size: tcp_wmem\[2\]. A smaller buffer is never the limit, because it grows to twice the window in
+    /// segments of one packet each (`tcp_sndbuf_expand`).
     pub limit: Bytes,
     /// Bytes of a packet without headers.
     pub payload: Bytes,
@@ -65,14 +65,14 @@ pub enum RecoveryStyle {
     NewReno,
     /// A scoreboard of selectively acknowledged packets (RFC 6675).
     Sack,
-    /// Forward acknowledgement (Mathis and Mahdavi, SIGCOMM 1996): packets below the highest one that arrived, and not reported
-    /// themselves, have left the network.
+    /// Forward acknowledgement (Mathis and Mahdavi, SIGCOMM 1996): packets below the highest SACKed one have left the network,
+    /// even if they are not SACKed themselves.
     Fack,
-    /// As ns-2's `Sack1` (Fall and Floyd, "Simulation-based comparisons of Tahoe, Reno, and SACK TCP", 1996): ACKs count the
-    /// flight, so lost packets stay in the count.
+    /// As ns-2's `Sack1` (Fall and Floyd, "Simulation-based comparisons of Tahoe, Reno, and SACK TCP", 1996): packets in flight
+    /// are counted by ACKs, so the count keeps lost packets.
     Sack1,
-    /// As in Linux: the scoreboard outlives a timeout, RACK detects lost retransmissions by time (RFC 8985), and the window is
-    /// reduced by proportional rate reduction (RFC 6937) unless the congestion control does that itself.
+    /// As in Linux. The scoreboard outlives a timeout, and RACK detects lost retransmissions by time (RFC 8985). Proportional
+    /// rate reduction (RFC 6937) reduces the window, unless the congestion control does that itself.
     Linux,
 }
 
@@ -102,6 +102,6 @@ pub struct ReceiverConfig {
 pub struct DelayedAck {
     /// The longest delay.
     pub delay: Duration,
-    /// Packets acknowledged at once before the first ACK is delayed: Linux's quick ACKs.
+    /// Packets acknowledged at once before the first delayed ACK: Linux's quick ACKs.
     pub quick_start: u32,
 }

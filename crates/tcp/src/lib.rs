@@ -2,8 +2,8 @@
 //! controls that a sender may run.
 //!
 //! Depending on its configuration, the crate behaves like ns-2's agents or like Linux. The
-//! simulator runs it, and so can any other program that moves packets and has a clock. The crate
-//! itself sends nothing and reads no clock: `now` is an argument, segments and ACKs are values.
+//! simulator uses it, and so can any other program that moves packets and has a clock. The crate
+//! itself sends nothing and reads no clock: `now` is an argument, and segments and ACKs are values.
 //! Sequence numbers count full packets, as in ns-2 and in the papers; packet 0 is the SYN.
 //!
 //! ```

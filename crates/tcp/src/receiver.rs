@@ -22,11 +22,11 @@ pub struct Receiver {
     right_edge: u64,
     /// The window to advertise, packets.
     window: u64,
-    /// The part of it that has been opened so far (Linux: `rcv_ssthresh`), where it opens slowly.
+    /// The part of the window that has been opened so far, if it opens slowly (Linux: `rcv_ssthresh`).
     opened: Option<u64>,
     /// Packets beyond `next`, once there are any.
     out_of_order: Option<Box<OutOfOrder>>,
-    /// Delayed ACKs, where the receiver delays them.
+    /// Delayed ACKs, if the receiver uses them.
     delayed: Option<Box<DelayedAckState>>,
     /// Whether ACKs carry SACK blocks.
     sack: bool,
@@ -39,7 +39,7 @@ pub struct Receiver {
 struct OutOfOrder {
     runs: Runs,
     blocks: SackBlocks,
-    /// All packets that ever did (Linux: `tcpi_rcv_ooopack`).
+    /// Total number of packets that arrived ahead of a missing one (Linux: `tcpi_rcv_ooopack`).
     arrived: u64,
 }
 
@@ -51,7 +51,7 @@ struct DelayedAckState {
     pending: Option<PendingAck>,
 }
 
-/// A delayed ACK: its deadline, and its echo.
+/// A delayed ACK: its deadline and its timestamp echo.
 #[derive(Debug, Clone, Copy)]
 struct PendingAck {
     until: Time,
@@ -74,7 +74,7 @@ pub struct Arrival {
     pub number: u64,
     /// When it was sent.
     pub sent: Time,
-    /// CE of RFC 3168: a router marked it.
+    /// CE of RFC 3168: a router marked the packet.
     pub congested: bool,
     /// CWR of RFC 3168: the sender has reacted to a congestion echo.
     pub window_reduced: bool,
@@ -97,13 +97,13 @@ impl Receiver {
         }
     }
 
-    /// Takes a packet that arrived.
+    /// Handles a packet that arrived.
     #[inline(always)]
     pub fn handle_data(&mut self, now: Time, arrival: &Arrival) -> Received {
         self.note_congestion(arrival);
         if arrival.number == self.next && self.is_in_order() {
             self.next += 1;
-            // Linux `__tcp_grow_window`: two segments for each that arrives in order.
+            // Linux `__tcp_grow_window`: two segments for each segment that arrives in order.
             if let Some(opened) = &mut self.opened {
                 *opened += 2;
             }
@@ -139,8 +139,7 @@ impl Receiver {
         self.out_of_order.as_ref().is_none_or(|beyond| beyond.runs.is_empty())
     }
 
-    /// Takes a packet that is out of order, fills a hole or is a duplicate: RFC 5681 section 4.2
-    /// wants an ACK at once.
+    /// Handles a packet that is out of order, fills a hole or is a duplicate: RFC 5681 section 4.2 requires an immediate ACK.
     #[cold]
     fn handle_disorder(&mut self, arrival: &Arrival) -> Received {
         if let Some(delayed) = &mut self.delayed {
@@ -161,8 +160,8 @@ impl Receiver {
         Received { delivered: self.next - before, ack: Some(ack) }
     }
 
-    /// Chooses the blocks to report (RFC 2018 section 4): first the one with the packet that just
-    /// came, then those reported most recently. Whether there are any.
+    /// Chooses the blocks to report (RFC 2018 section 4): first the one with the latest packet, then those reported most
+    /// recently. Returns whether there are any.
     fn report(&mut self, number: u64) -> bool {
         let Some(beyond) = self.out_of_order.as_mut().filter(|_| self.sack) else { return false };
         let mut blocks = SackBlocks::NONE;
@@ -212,7 +211,7 @@ impl Receiver {
             arrival.congested || (self.congestion_echo && !arrival.window_reduced);
     }
 
-    /// When a delayed ACK is due; `None` where none is delayed.
+    /// The deadline of a delayed ACK; `None` if no ACK is delayed.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
         self.delayed.as_ref()?.pending.map(|pending| pending.until)
@@ -235,7 +234,7 @@ impl Receiver {
         }
     }
 
-    /// Advertises `packets`, the part of the window that unread data leave: the open part stays open.
+    /// Sets the free part of the window to `packets`, which depends on unread data. The open part stays open.
     pub fn set_free(&mut self, packets: u64) {
         self.window = packets;
     }
@@ -245,15 +244,15 @@ impl Receiver {
         self.right_edge
     }
 
-    /// The window for an ACK just made, after [`Receiver::set_window`]: its edge has not left the host, and goes back to the
-    /// window's, though not below `before`, its earlier place.
+    /// The window for an ACK just created, after [`Receiver::set_window`]. The edge of that ACK has not left the host, so it
+    /// moves to the new window's edge, but not below `before`, its earlier position.
     pub fn readvertise(&mut self, before: u64) -> u32 {
         self.right_edge = before.max(self.next + self.open());
         u32::try_from(self.advertised()).unwrap_or(u32::MAX)
     }
 
-    /// A window that opened by itself: the number expected next and the window to advertise, if that is
-    /// `min` packets or more.
+    /// A window update without data: the number expected next and the window to advertise, if the window is at least `min`
+    /// packets.
     pub fn update_window(&mut self, min: u64) -> Option<(u64, u32)> {
         (self.open() >= min.max(1)).then(|| (self.next, self.readvertise(self.right_edge)))
     }
@@ -263,7 +262,7 @@ impl Receiver {
         self.right_edge.saturating_sub(self.next)
     }
 
-    /// Reads the fields that a packet needs from memory.
+    /// Prefetches the fields that a packet needs.
     #[inline]
     pub fn read_ahead(&self) {
         black_box(self.next);

@@ -7,14 +7,14 @@ use sweetspot_units::{Duration, Time};
 #[derive(Debug, Clone)]
 #[repr(C)]
 pub struct RttEstimator {
-    /// The timeout now: read with every ACK, changed by few.
+    /// The current timeout: every ACK reads it, few change it.
     timeout: Duration,
     /// G of RFC 6298, nanoseconds.
     tick: u64,
-    /// Where in a tick the clock stood at time 0.
+    /// The clock's position within a tick at time 0.
     phase: u64,
     min_timeout: Duration,
-    /// The least that the variance adds to the smoothed round trip.
+    /// The minimum variance term added to the smoothed RTT.
     min_variance: Duration,
     /// SRTT in ticks, three bits behind the binary point; 0: no sample yet.
     srtt: i64,
@@ -47,23 +47,23 @@ impl RttEstimator {
         estimator
     }
 
-    /// As Linux: the floor applies not to the timeout but to its excess over the RTT (`tcp_rtt_estimator`: `rttvar_us` is
-    /// `tcp_rto_min_us` at least).
+    /// Applies the floor as Linux does: not to the timeout itself but to its excess over the RTT (`tcp_rtt_estimator`:
+    /// `rttvar_us` is at least `tcp_rto_min_us`).
     #[must_use]
     pub fn with_min_variance(mut self, min: Duration) -> Self {
         self.min_variance = min;
         self
     }
 
-    /// Takes the sample of a packet sent at `sent` and acknowledged at `now`: how often the clock
-    /// ticked in between (ns-2 `rtt_update`).
+    /// Handles the sample of a packet sent at `sent` and acknowledged at `now`: the number of clock ticks in between
+    /// (ns-2 `rtt_update`).
     pub fn handle_timed(&mut self, now: Time, sent: Time) {
         let into_tick = (sent.as_nanos() + self.phase) % self.tick;
         self.backoff = 1;
         self.update((now.since(sent).as_nanos() + into_tick) / self.tick);
     }
 
-    /// Takes the sample of a timestamp that came back (RFC 7323), rounded to the nearest tick.
+    /// Handles the sample of an echoed timestamp (RFC 7323), rounded to the nearest tick.
     pub fn handle_timestamp(&mut self, now: Time, sent: Time) {
         self.update((now.since(sent).as_nanos() + self.tick / 2) / self.tick);
     }
@@ -115,18 +115,18 @@ impl RttEstimator {
         }
     }
 
-    /// Whether the timer expired and nothing was acknowledged since.
+    /// Whether the timer expired and no ACK has ended back-off since.
     pub fn is_backed_off(&self) -> bool {
         self.backoff > 1
     }
 
-    /// The retransmission timeout now.
+    /// The current retransmission timeout.
     #[inline]
     pub fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// Reads the fields that an ACK needs from memory.
+    /// Prefetches the fields that an ACK needs.
     #[inline]
     pub fn read_ahead(&self) {
         black_box((self.tick, self.backoff));
@@ -166,7 +166,7 @@ mod tests {
         for i in 0..50 {
             rtt.handle_timed(ms(100 * (i + 1)), ms(100 * i));
         }
-        // RTTVAR decays to its least, SRTT + 4 * tick/4 = 110 ms, below 200 ms.
+        // RTTVAR decays to its minimum: SRTT + 4 * tick/4 = 110 ms, below 200 ms.
         assert_eq!(rtt.timeout(), Duration::from_millis(200));
     }
 

@@ -9,12 +9,12 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// Adds `new` and returns how many of its packets were not in the set before.
+    /// Adds `new` and returns how many of its packets were not yet in the set.
     pub(crate) fn insert(&mut self, new: Run) -> u64 {
         if new.is_empty() {
             return 0;
         }
-        // The usual case: right behind everything else, or extending the last run.
+        // The usual case: after all other runs, or extending the last one.
         match self.runs.last_mut() {
             None => self.runs.push(new),
             Some(last) if new.start > last.end => self.runs.push(new),
@@ -26,7 +26,7 @@ impl Runs {
     }
 
     fn merge(&mut self, new: Run) -> u64 {
-        // Runs that touch `new` lie between those that end before it and those that start after.
+        // Runs that touch `new` are between those that end before it and those that start after it.
         let from = self.runs.partition_point(|run| run.end < new.start);
         let to = self.runs.partition_point(|run| run.start <= new.end);
         let touched = &self.runs[from..to];
@@ -40,7 +40,7 @@ impl Runs {
         merged.len() - held
     }
 
-    /// Takes everything below `number` out and returns how many packets that were.
+    /// Removes all numbers below `number` and returns how many there were.
     pub(crate) fn remove_below(&mut self, number: u64) -> u64 {
         let mut removed = 0;
         let gone = self.runs.partition_point(|run| run.end <= number);
@@ -67,7 +67,7 @@ impl Runs {
         self.holding(number).map_or(number, |run| run.end)
     }
 
-    /// How many packets below `number` are in the set.
+    /// The number of packets below `number` in the set.
     pub(crate) fn count_below(&self, number: u64) -> u64 {
         self.runs
             .iter()
@@ -88,7 +88,7 @@ impl Runs {
         None
     }
 
-    /// One past the highest number of the set, 0 if there is none.
+    /// One past the highest number of the set; 0 if the set is empty.
     pub(crate) fn end(&self) -> u64 {
         self.runs.last().map_or(0, |run| run.end)
     }
@@ -99,7 +99,7 @@ impl Runs {
         self.holding(last).map_or(Some(last), |run| run.start.checked_sub(1))
     }
 
-    /// How many packets are in the set.
+    /// The number of packets in the set.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }

@@ -10,13 +10,13 @@ use crate::segment::Run;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scoreboard {
     sacked: Runs,
-    /// One past HighRxt: the highest number sent again in this recovery.
+    /// One past HighRxt: the highest number retransmitted in this recovery.
     retransmitted_to: u64,
     /// Below this, everything not sacked is lost: IsLost().
     lost_to: u64,
     /// RescueRxt: rule (4) may act once HighACK is above it.
     rescued_to: Option<u64>,
-    /// Retransmissions on their way in the order in which they left, on a timed scoreboard.
+    /// Retransmissions in flight, in the order in which they left, on a timed scoreboard.
     again: Option<VecDeque<(u64, Time)>>,
     /// Lost retransmissions, in order of their numbers.
     lost_again: Vec<u64>,
@@ -26,12 +26,12 @@ pub(crate) struct Scoreboard {
 pub(crate) const DUP_THRESH: u32 = 3;
 
 impl Scoreboard {
-    /// An empty scoreboard. One that is `timed` finds retransmissions that are lost again.
+    /// An empty scoreboard. A `timed` one detects retransmissions that are lost again.
     pub(crate) fn new(timed: bool) -> Scoreboard {
         Scoreboard { again: timed.then(VecDeque::new), ..Scoreboard::default() }
     }
 
-    /// Takes in the blocks of an ACK up to `una`. Returns the packets not known before.
+    /// Adds the blocks of an ACK up to `una`. Returns the number of packets newly SACKed.
     pub(crate) fn handle_blocks(&mut self, una: u64, blocks: &[Run]) -> u64 {
         let mut new = 0;
         for run in blocks {
@@ -41,7 +41,7 @@ impl Scoreboard {
                 new += self.sacked.insert(run);
             }
         }
-        // IsLost(): DupThresh packets above it were sacked. Below the third highest, all were.
+        // IsLost(): DupThresh packets above it were SACKed. This is true of all packets below the third-highest SACKed one.
         if let Some(third) = self.sacked.nth_highest(u64::from(DUP_THRESH)) {
             self.lost_to = self.lost_to.max(third);
         }
@@ -52,14 +52,14 @@ impl Scoreboard {
         new
     }
 
-    /// The cumulative ACK reached `una`. Returns how many packets below it were sacked before.
+    /// The cumulative ACK reached `una`. Returns how many packets below it had been SACKed.
     pub(crate) fn remove_below(&mut self, una: u64) -> u64 {
         self.retransmitted_to = self.retransmitted_to.max(una);
         self.lost_again.retain(|number| *number >= una);
         self.sacked.remove_below(una)
     }
 
-    /// Notes that `number` was sent again at `now`.
+    /// Records that `number` was retransmitted at `now`.
     pub(crate) fn handle_retransmission(&mut self, now: Time, number: u64) {
         self.retransmitted_to = self.retransmitted_to.max(number + 1);
         if let Some(again) = &mut self.again {
@@ -68,9 +68,9 @@ impl Scoreboard {
         }
     }
 
-    /// A packet sent at `sent` has arrived (RACK.xmit_ts of RFC 8985). Packets do not overtake one another, so packets sent
-    /// before it and still missing are lost (section 6.2 step 5 with a reordering window of zero, as in recovery). Returns the
-    /// number of lost retransmissions.
+    /// A packet sent at `sent` has arrived (RACK.xmit_ts of RFC 8985). Packets are not reordered, so packets sent before it
+    /// and still missing are lost (section 6.2 step 5 with a reordering window of zero, as in recovery). Returns the number of
+    /// lost retransmissions.
     pub(crate) fn handle_delivery(&mut self, una: u64, sent: Time) -> u64 {
         let Some(again) = &mut self.again else { return 0 };
         let before = self.lost_again.len();
@@ -91,8 +91,8 @@ impl Scoreboard {
         self.rescued_to = None;
     }
 
-    /// A timeout with all below `highest` sent. Without a clock, sacked packets are forgotten (RFC 2018 section 8). With one
-    /// they are kept, as Linux does (`tcp_timeout_mark_lost`), and all the rest is lost.
+    /// Handles a timeout after all packets below `highest` were sent. An untimed scoreboard forgets SACKed packets (RFC 2018
+    /// section 8). A timed one keeps them, as Linux does (`tcp_timeout_mark_lost`), and marks the rest lost.
     pub(crate) fn handle_timeout(&mut self, highest: u64) {
         self.retransmitted_to = 0;
         self.lost_again.clear();
@@ -127,17 +127,17 @@ impl Scoreboard {
         highest - self.sacked.end().clamp(una, highest) + repaired
     }
 
-    /// Whether a packet beyond `number` arrived: snd.fack > `number`, so that FACK takes the lowest packet for lost.
+    /// Whether a packet beyond `number` arrived: snd.fack > `number`, so that FACK considers the lowest packet lost.
     pub(crate) fn reaches(&self, number: u64) -> bool {
         self.sacked.end() > number
     }
 
-    /// Packets from `una` on that are lost.
+    /// Number of lost packets from `una` on.
     pub(crate) fn lost(&self, una: u64) -> u64 {
         self.lost_to.saturating_sub(una + self.sacked.count_below(self.lost_to))
     }
 
-    /// NextSeg() rule (1): the lowest lost packet not sent again yet, or lost again.
+    /// NextSeg() rule (1): the lowest lost packet that was not retransmitted yet, or was lost again.
     pub(crate) fn next_hole(&self, una: u64) -> Option<u64> {
         if let Some(number) = self.lost_again.first() {
             return Some(*number);
@@ -146,8 +146,7 @@ impl Scoreboard {
         (hole < self.lost_to).then_some(hole)
     }
 
-    /// NextSeg() rule (3): the lowest packet not sent again yet below one that was sacked, lost or
-    /// not.
+    /// NextSeg() rule (3): the lowest packet not retransmitted yet below a SACKed one, whether lost or not.
     pub(crate) fn next_doubtful(&self, una: u64) -> Option<u64> {
         let hole = self.first_not_repaired(una);
         (hole < self.sacked.end()).then_some(hole)
@@ -157,14 +156,13 @@ impl Scoreboard {
         self.sacked.first_missing(self.retransmitted_to.max(una))
     }
 
-    /// NextSeg() rule (4): once per recovery the highest packet outstanding, so that its ACK shows
-    /// losses at the end.
+    /// NextSeg() rule (4): once per recovery the highest outstanding packet, so that its ACK shows losses at the end.
     pub(crate) fn next_rescue(&self, una: u64, highest: u64) -> Option<u64> {
         let last = self.sacked.last_missing_below(highest)?;
         (last >= una && self.rescued_to.is_none_or(|to| una > to)).then_some(last)
     }
 
-    /// Notes that rule (4) has acted in a recovery that ends at `recover`.
+    /// Records that rule (4) has acted in a recovery that ends at `recover`.
     pub(crate) fn handle_rescue(&mut self, recover: u64) {
         self.rescued_to = Some(recover);
     }
@@ -179,7 +177,7 @@ impl Scoreboard {
         self.sacked.first_missing(number)
     }
 
-    /// Whether nothing is sacked and no retransmission is on its way.
+    /// Whether nothing is SACKed and no retransmission is in flight.
     pub(crate) fn is_idle(&self) -> bool {
         self.sacked.is_empty() && self.again.as_ref().is_none_or(VecDeque::is_empty)
     }

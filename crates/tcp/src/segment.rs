@@ -17,13 +17,13 @@ pub struct Segment {
 pub struct Acknowledgement {
     /// The number expected next. All packets below it have arrived.
     pub next: u64,
-    /// The advertised window: packets from [`Acknowledgement::next`] on that fit.
+    /// The advertised window: number of packets accepted from [`Acknowledgement::next`] on.
     pub window: u32,
-    /// When the packet that it answers was sent (TSecr of RFC 7323).
+    /// The sending time of the packet that it answers (TSecr of RFC 7323).
     pub echo: Time,
     /// ECE of RFC 3168: the receiver saw a congestion mark.
     pub congestion_echo: bool,
-    /// Whether SACK blocks go with it. They are passed apart, because few ACKs have any.
+    /// Whether SACK blocks accompany it. They are passed separately, because few ACKs have any.
     pub sacks: bool,
 }
 

@@ -64,10 +64,9 @@ impl Cubic {
         }
     }
 
-    /// A stage begins (RFC 9438 section 4.2, equation (2)).
+    /// Begins a congestion avoidance stage (RFC 9438 section 4.2, equation (2)).
     fn begin(&self, now: Time) -> Epoch {
-        // After a timeout, or where slow start ended without a loss: K = 0 and W_max = cwnd
-        // (sections 4.8 and 4.10).
+        // After a timeout, or if slow start ended without a loss: K = 0 and W_max = cwnd (sections 4.8 and 4.10).
         let w_max = self.w_max.max(self.cwnd);
         let k = libm::cbrt((w_max - self.cwnd) / CUBIC_C);
         Epoch { start: now, k, w_max, reno: self.cwnd }
@@ -94,8 +93,8 @@ impl Cubic {
 
     /// Multiplicative decrease (section 4.6) with fast convergence (section 4.7).
     fn decrease(&mut self, event: &CongestionEvent) {
-        // The used window, bounded by the flight's other bounds (section 4.6 asks for the flight size, which duplicate ACKs
-        // have already drained here).
+        // The smaller of cwnd and the sender's other bounds. Section 4.6 asks for FlightSize, but duplicate ACKs have
+        // already reduced that here.
         let used = self.cwnd.min(event.window);
         self.w_max = if used < self.w_max { used * (1.0 + BETA_CUBIC) / 2.0 } else { used };
         self.prior = used;
@@ -125,7 +124,7 @@ impl CongestionControl for Cubic {
             return;
         }
         if !ack.cwnd_limited {
-            // Section 5.8, and 4.2: time in which something else was the limit does not count.
+            // Sections 5.8 and 4.2: time in which the application or the receiver was the limit does not count.
             if let Some(epoch) = &mut self.epoch {
                 epoch.start += idle;
             }
@@ -151,7 +150,7 @@ impl CongestionControl for Cubic {
 
     fn handle_timeout(&mut self, event: &CongestionEvent) {
         self.decrease(event);
-        // Section 4.8: the curve starts anew from where slow start will leave off.
+        // Section 4.8: the curve starts again from the end of slow start.
         self.w_max = 0.0;
         self.cwnd = 1.0;
     }

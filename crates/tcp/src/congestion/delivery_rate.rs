@@ -2,10 +2,10 @@ use sweetspot_units::{Duration, Time};
 
 /// Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation-00), in packets.
 ///
-/// For every packet sent, [`DeliveryRate::handle_sent`] returns a stamp to keep with it. When an
-/// ACK arrives, the stamp of every packet that it newly acknowledges goes to
-/// [`DeliveryRate::handle_delivered`]; then [`DeliveryRate::poll_sample`] has the rate at which the
-/// path delivered. Only some controls need it ([`super::Algorithm::needs_delivery_rate`]).
+/// For every packet sent, [`DeliveryRate::handle_sent`] returns a stamp to keep with the packet. When an ACK arrives, pass
+/// the stamp of each newly acknowledged packet to [`DeliveryRate::handle_delivered`]. Then [`DeliveryRate::poll_sample`]
+/// returns the rate at which the path delivered. Only some congestion controls need it
+/// ([`super::Algorithm::needs_delivery_rate`]).
 #[derive(Debug, Clone, Default)]
 pub struct DeliveryRate {
     /// C.delivered.
@@ -16,7 +16,7 @@ pub struct DeliveryRate {
     first_sent: Time,
     /// C.app_limited: samples are application-limited until this many packets are delivered.
     starved_until: Option<u64>,
-    /// The newest stamp that the ACK at hand delivered.
+    /// The newest stamp that the current ACK delivered.
     newest: Option<SentStamp>,
 }
 
@@ -35,7 +35,7 @@ pub struct SentStamp {
 pub struct RateSample {
     /// Packets delivered within [`RateSample::interval`].
     pub delivered: u64,
-    /// The longer of the time in which they were sent and that in which they were acknowledged.
+    /// The longer of the sending time and the acknowledgement time of these packets.
     pub interval: Duration,
     /// Packets delivered on the connection when the sampled packet was sent.
     pub prior_delivered: u64,
@@ -53,7 +53,7 @@ impl RateSample {
 }
 
 impl DeliveryRate {
-    /// A packet is sent while `in_flight` others are in flight (section 3.2). Returns its stamp.
+    /// A packet is sent while `in_flight` other packets are in flight (section 3.2). Returns its stamp.
     pub fn handle_sent(&mut self, now: Time, in_flight: u32) -> SentStamp {
         if in_flight == 0 {
             self.first_sent = now;
@@ -81,8 +81,9 @@ impl DeliveryRate {
         }
     }
 
-    /// The rate sample of the ACK with the packets passed in before; call it once per ACK. `None` if it delivered nothing, or
-    /// if the sample spans less than `min_rtt`, because an ACK was reordered or lost (section 3.3, GenerateRateSample).
+    /// The rate sample of the current ACK, after its packets were passed to [`DeliveryRate::handle_delivered`]. Call this
+    /// once per ACK. Returns `None` if the ACK delivered nothing, or if the sample spans less than `min_rtt`, because an ACK
+    /// was reordered or lost (section 3.3, GenerateRateSample).
     pub fn poll_sample(&mut self, now: Time, min_rtt: Duration) -> Option<RateSample> {
         self.starved_until = self.starved_until.filter(|until| self.delivered <= *until);
         let stamp = self.newest.take()?;
@@ -98,8 +99,7 @@ impl DeliveryRate {
         })
     }
 
-    /// The sender has nothing to send while window is left, with `in_flight` packets out
-    /// (section 3.4).
+    /// The sender has nothing to send although the window is not full, with `in_flight` packets in flight (section 3.4).
     pub fn handle_starved(&mut self, in_flight: u32) {
         self.starved_until = Some((self.delivered + u64::from(in_flight)).max(1));
     }

@@ -18,7 +18,7 @@ pub struct HyStart {
 enum HystartPhase {
     /// Standard slow start.
     Slow,
-    /// Conservative slow start: rounds begun, and the RTT at its start.
+    /// Conservative slow start: number of rounds begun, and the RTT at its start.
     Conservative { rounds: u32, baseline: Duration },
     /// Slow start is over for good.
     Over,
@@ -40,7 +40,7 @@ const MIN_RTT_DIVISOR: u64 = 8;
 const N_RTT_SAMPLE: u32 = 8;
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
 const CSS_ROUNDS: u32 = 5;
-/// L: the most packets of one ACK that count for a sender that does not pace.
+/// L: the maximum number of packets per ACK that count, for a sender that does not pace.
 const L_PACKETS: f64 = 8.0;
 
 impl Default for HyStart {
@@ -56,7 +56,7 @@ impl Default for HyStart {
 }
 
 impl HyStart {
-    /// Takes an ACK of `counted` packets in slow start (RFC 9406 section 4.2).
+    /// Handles an ACK of `counted` packets in slow start (RFC 9406 section 4.2).
     pub fn handle_ack(&mut self, ack: &AckSample, counted: f64) -> SlowStart {
         if self.phase == HystartPhase::Over {
             return SlowStart::Grow(counted);
@@ -77,18 +77,20 @@ impl HyStart {
         }
     }
 
-    /// A loss or a mark ended slow start: HyStart++ is for the first one only (section 4.3).
+    /// A loss or a mark ended slow start. HyStart++ applies only to the first slow start (section
+    /// 4.3).
     pub fn handle_congestion(&mut self) {
         self.phase = HystartPhase::Over;
     }
 
-    /// Begins a round. Whether conservative slow start has lasted its rounds.
+    /// Begins a round. Returns whether conservative slow start has lasted all of its rounds.
     fn start_round(&mut self, nxt: u64) -> bool {
         self.round_end = nxt;
         self.last_min = self.current_min.take();
         self.samples = 0;
         match &mut self.phase {
-            // The partial round in which it was entered counts: rounds began at 1.
+            // The partial round at the start of conservative slow start counts, so `rounds` began
+            // at 1.
             HystartPhase::Conservative { rounds, .. } => {
                 *rounds += 1;
                 *rounds > CSS_ROUNDS

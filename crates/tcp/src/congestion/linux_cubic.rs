@@ -4,10 +4,9 @@ use super::{AckSample, CongestionConfig, CongestionControl, CongestionEvent};
 
 /// CUBIC as in Linux (`net/ipv4/tcp_cubic.c`), with its integers and its names.
 ///
-/// It differs from RFC 9438 where that costs or gains packets: the window grows by a twentieth per round trip at
-/// least until the first loss (`cnt <= 20` while `last_max_cwnd` is 0), the Reno-friendly window keeps its slope
-/// above the last maximum, slow start ends by the HyStart of 2008 (ACK trains as well as delay) and at once, and
-/// time goes by in jiffies.
+/// It differs from RFC 9438 where the difference costs or gains packets. Until the first loss (`last_max_cwnd` is 0), the
+/// window grows by at least a twentieth per round trip (`cnt <= 20`). The Reno-friendly window keeps its slope above the last
+/// maximum. Slow start ends at once, by the HyStart of 2008 (ACK trains as well as delay). Time is in jiffies.
 #[derive(Debug, Clone)]
 pub struct LinuxCubic {
     /// `snd_cwnd`.
@@ -20,7 +19,7 @@ pub struct LinuxCubic {
     packet_bytes: u64,
     curve: Curve,
     hystart: HyStart2008,
-    /// When the last packet of a flight left that is acknowledged as a whole (`lsndtime`).
+    /// Departure time of the last packet of a flight that is acknowledged as a whole (`lsndtime`).
     idle_since: Option<Time>,
 }
 
@@ -33,11 +32,11 @@ struct Curve {
     last_cwnd: u32,
     /// Jiffies.
     last_time: u64,
-    /// The plateau of this stage.
+    /// The plateau of this congestion avoidance stage.
     bic_origin_point: u32,
     /// Time to the plateau, in 1/1024 s.
     bic_k: u64,
-    /// Jiffies; `None` before a stage.
+    /// Start of the stage in jiffies; `None` before a stage.
     epoch_start: Option<u64>,
     ack_cnt: u32,
     /// The window that Reno would have.
@@ -54,7 +53,7 @@ struct HyStart2008 {
     round_start: Time,
     last_ack: Time,
     end_seq: u64,
-    /// The minimum round trip of this round, microseconds.
+    /// The min RTT of this round, microseconds.
     curr_rtt: Option<u64>,
 }
 
@@ -64,7 +63,7 @@ const JIFFY_NS: u64 = 1_000_000_000 / HZ;
 /// `BICTCP_BETA_SCALE` and the module's `beta`: 0.7.
 const BETA_SCALE: u32 = 1024;
 const BETA: u32 = 717;
-/// `beta_scale`: eight times the windows that Reno would take for a packet, 15.
+/// `beta_scale`: eight times the number of windows of ACKs after which Reno adds a packet, 15.
 const RENO_SCALE: u32 = 8 * (BETA_SCALE + BETA) / 3 / (BETA_SCALE - BETA);
 /// The module's `bic_scale`, C = 41/1024 per tenth of a second.
 const BIC_SCALE: u64 = 41;
@@ -81,7 +80,7 @@ const HYSTART_ACK_DELTA: Duration = Duration::from_millis(2);
 const HYSTART_MIN_SAMPLES: u32 = 8;
 /// `HYSTART_DELAY_MIN` and `HYSTART_DELAY_MAX`, microseconds.
 const HYSTART_DELAY_US: (u64, u64) = (4000, 16_000);
-/// Four of the largest segments that are handed to a device (`sk_gso_max_size`).
+/// Four of the largest segments that the kernel passes to a device (`sk_gso_max_size`).
 const FOUR_GSO_BYTES: u64 = 4 * 65_536;
 
 impl LinuxCubic {
@@ -104,7 +103,7 @@ impl LinuxCubic {
         self.cwnd < self.ssthresh
     }
 
-    /// `cubictcp_cwnd_event`: time without a flight does not count.
+    /// `cubictcp_cwnd_event`: time without data in flight does not count.
     fn leave_idleness_out(&mut self, ack: &AckSample, rtt: Duration) {
         let sent = ack.now - rtt;
         if let (Some(since), Some(start)) = (self.idle_since.take(), &mut self.curve.epoch_start) {
@@ -133,8 +132,8 @@ impl LinuxCubic {
         }
     }
 
-    /// The max length of an ACK train: half the min RTT, or all of it if packets are paced, and the time of four segments of
-    /// the largest size (`hystart_ack_delay`), a millisecond at most.
+    /// The longest ACK train that does not end slow start: half the min RTT, or all of it if packets are paced. To this it
+    /// adds the time of four segments of the largest size, at most a millisecond (`hystart_ack_delay`).
     fn train_threshold(&self, ack: &AckSample, rtt: Duration) -> Duration {
         // tcp_update_pacing_rate: twice the window per round trip in slow start.
         let window = 2 * u64::from(self.cwnd) * self.packet_bytes;
@@ -172,7 +171,7 @@ impl LinuxCubic {
 }
 
 impl HyStart2008 {
-    /// `bictcp_hystart_reset`: a round begins.
+    /// `bictcp_hystart_reset`: begins a round.
     fn reset(&mut self, now: Time, nxt: u64) {
         self.round_start = now;
         self.last_ack = now;
@@ -205,7 +204,7 @@ impl HyStart2008 {
 }
 
 impl Curve {
-    /// `bictcp_update`: works out `cnt`.
+    /// `bictcp_update`: computes `cnt`.
     fn update(&mut self, now: Time, cwnd: u32, acked: u32) {
         let now = jiffies(now);
         self.ack_cnt += acked;
@@ -219,7 +218,7 @@ impl Curve {
             self.follow_curve(now, cwnd, acked);
         }
         self.befriend_reno(cwnd);
-        // One packet per two acknowledged at most.
+        // At most one packet per two acknowledged.
         self.cnt = self.cnt.max(2);
     }
 
@@ -304,7 +303,7 @@ impl CongestionControl for LinuxCubic {
         if !event.reduced {
             self.lower_ssthresh();
         }
-        // `cubictcp_state`: all is forgotten, and HyStart looks for the end of this slow start, too.
+        // `cubictcp_state`: the state is reset, and HyStart also watches this slow start.
         self.curve = Curve::default();
         self.hystart = HyStart2008::default();
         self.hystart.reset(event.now, event.nxt);

@@ -5,12 +5,13 @@ use super::{AckSample, CongestionConfig, CongestionControl, CongestionEvent, Ren
 /// TCP-LP (Kuzmanovic and Knightly, "TCP-LP: a distributed algorithm for low priority data transfer",
 /// INFOCOM 2003): Reno that yields when delay shows that a queue builds up, before packets are lost.
 ///
-/// An early congestion indication is a smoothed delay above the minimum delay and [`Lp::DELTA`] of its range. It
-/// halves the window and begins an inference phase in which the window does not grow; another indication
-/// within that phase means that others keep the queue, and the window becomes one packet. The paper's delay is
-/// one-way, from timestamps of two clocks. This sender knows the RTT alone, which includes the queues of the reverse path and
-/// a receiver's delayed ACK (RFC 1122, section 4.2.3.2). Of each round trip the shortest RTT is therefore the sample: of two
-/// segments that arrive together, a receiver acknowledges the second at once.
+/// An early congestion indication is a smoothed delay above the minimum delay and [`Lp::DELTA`] of its range. It halves the
+/// window and begins an inference phase in which the window does not grow. Another indication within that phase means that
+/// cross traffic keeps the queue, and the window becomes one packet.
+///
+/// The paper's delay is one-way, from timestamps of two clocks. This sender knows only the RTT, which includes the queues of
+/// the reverse path and a receiver's delayed ACK (RFC 1122, section 4.2.3.2). It therefore samples the shortest RTT of each
+/// round trip: of two segments that arrive together, a receiver acknowledges the second at once.
 #[derive(Debug, Clone)]
 pub struct Lp {
     reno: Reno,
@@ -21,7 +22,7 @@ pub struct Lp {
     inference: Option<Time>,
     /// SND.NXT at the last indication: one reaction per round trip.
     reacted: u64,
-    /// The round trip under way: SND.NXT at its beginning, the segments in flight then, and the shortest RTT so far.
+    /// The current round trip: SND.NXT at its beginning, the segments in flight then, and the shortest RTT so far.
     round_end: u64,
     round_segments: u64,
     shortest: Duration,
@@ -33,10 +34,10 @@ const GAMMA: f64 = 1.0 / 8.0;
 const INFERENCE_ROUND_TRIPS: u64 = 3;
 
 impl Lp {
-    /// The share of the range of delay above which a queue builds up (section III-A: 0.15).
+    /// The share of the range of delay above which the queue counts as growing (section III-A: 0.15).
     pub const DELTA: f64 = 0.15;
 
-    /// At the start of a connection.
+    /// The congestion control at the start of a connection.
     pub fn new(config: &CongestionConfig) -> Lp {
         Lp {
             reno: Reno::new(config),
@@ -51,8 +52,8 @@ impl Lp {
         }
     }
 
-    /// The shortest RTT of the round trip that `ack` ends and its segments, if it had more than one segment in flight: a lone segment may have
-    /// waited for the receiver's ACK timer, and one of an odd number for the next.
+    /// The shortest RTT and the number of segments of the round trip that `ack` ends. `None` if only one segment was in flight:
+    /// the receiver's ACK timer may have delayed its ACK. The timer may also delay the last ACK of an odd number.
     fn path_rtt(&mut self, ack: &AckSample) -> Option<(Duration, u64)> {
         self.shortest = self.shortest.min(ack.rtt.unwrap_or(Duration::MAX));
         if ack.una < self.round_end {
@@ -66,7 +67,7 @@ impl Lp {
         shortest
     }
 
-    /// Takes the delay of `segments`; returns the moving average, weighted as if each segment were a sample.
+    /// Adds the delay of `segments` segments; returns the moving average, weighted as if each segment were a sample.
     fn measure(&mut self, rtt: Duration, segments: u64) -> Duration {
         self.min = self.min.min(rtt);
         self.max = self.max.max(rtt);
@@ -84,21 +85,21 @@ impl Lp {
         smoothed > self.min + (self.max - self.min).scaled(Lp::DELTA)
     }
 
-    /// Section III-B: half the window, or one packet where congestion persists.
+    /// Section III-B: half the window, or one packet if congestion persists.
     fn yield_to_others(&mut self, ack: &AckSample, rtt: Duration) {
         let persists = self.inference.is_some_and(|until| ack.now < until);
         let window = if persists { 1.0 } else { self.reno.cwnd() / 2.0 };
         self.reno.restart_from(window.max(1.0));
         self.inference = Some(ack.now + rtt * INFERENCE_ROUND_TRIPS);
         self.reacted = ack.nxt;
-        // The segments in flight were sent before the reaction: their round trip does not show it.
+        // The segments in flight were sent before the reaction, so their round trip does not show its effect.
         self.round_segments = 0;
         self.forget_range();
     }
 
-    /// After a reaction the average begins anew: data sent since then show whether congestion persists. Linux sets owd_max to
-    /// twice the smoothed delay (`tcp_lp_pkts_acked`): in a range that only the flow's own packets have shown, it would yield
-    /// to itself for ever.
+    /// Restarts the average after a reaction: data sent since then show whether congestion persists. Linux sets owd_max to
+    /// twice the smoothed delay (`tcp_lp_pkts_acked`). Otherwise, if only the flow's own packets set the range, it would yield to
+    /// itself forever.
     fn forget_range(&mut self) {
         if let Some(smoothed) = self.smoothed.take() {
             self.max = smoothed * 2;

@@ -34,7 +34,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 /// A congestion control. The module's documentation has its contract.
 pub trait CongestionControl {
-    /// Takes an ACK that arrived.
+    /// Handles an ACK that arrived.
     fn handle_ack(&mut self, ack: &AckSample);
 
     /// Fast recovery begins: a loss was detected without a timeout.
@@ -59,8 +59,8 @@ pub trait CongestionControl {
     /// The slow-start threshold in packets.
     fn ssthresh(&self) -> f64;
 
-    /// The rate at which packets of [`CongestionConfig::packet`] bytes leave, from a control that
-    /// paces by itself; `None` from one that leaves pacing to the sender.
+    /// The rate at which packets of [`CongestionConfig::packet`] bytes leave, if the congestion control paces; `None` if
+    /// it leaves pacing to the sender.
     fn pacing_rate(&self) -> Option<Rate>;
 }
 
@@ -86,11 +86,11 @@ pub struct AckSample {
     /// Whether the congestion window limited the sender when this ACK arrived, rather than the
     /// application or the receiver's window (RFC 9438 section 5.8).
     pub cwnd_limited: bool,
-    /// Whether a recovery is under way, in which the window must not grow.
+    /// Whether a recovery is in progress, during which the window must not grow.
     pub recovering: bool,
     /// Whether the sender paces its packets.
     pub paced: bool,
-    /// The delivery rate, where [`Algorithm::needs_delivery_rate`].
+    /// The delivery rate, if [`Algorithm::needs_delivery_rate`].
     pub rate: Option<RateSample>,
 }
 
@@ -101,7 +101,7 @@ impl AckSample {
     }
 }
 
-/// A sign of congestion. There is at most one per window of data.
+/// A congestion signal. There is at most one per window of data.
 #[derive(Debug, Clone, Copy)]
 pub struct CongestionEvent {
     /// When it was detected.
@@ -134,8 +134,7 @@ pub enum Growth {
 pub struct CongestionConfig {
     /// Initial window in packets, 1 or more.
     pub initial_window: f64,
-    /// Where the first slow start ends, in packets: the window limit in ns-2 (`wnd_`), infinity
-    /// where nothing is known.
+    /// Slow-start threshold at the beginning, in packets: in ns-2 the window limit (`wnd_`), otherwise infinity.
     pub initial_ssthresh: f64,
     /// How ACKs make the window grow.
     pub growth: Growth,
@@ -158,13 +157,12 @@ pub enum Algorithm {
     Vegas,
     /// BBR version 1.
     Bbr,
-    /// Kuzmanovic and Knightly's, of low priority.
+    /// TCP-LP by Kuzmanovic and Knightly, for low-priority transfers.
     Lp,
 }
 
 impl Algorithm {
-    /// Whether the control reads [`AckSample::rate`], for which the sender keeps a
-    /// [`DeliveryRate`].
+    /// Whether the congestion control reads [`AckSample::rate`], for which the sender keeps a [`DeliveryRate`].
     pub fn needs_delivery_rate(self) -> bool {
         self == Algorithm::Bbr
     }
@@ -188,7 +186,7 @@ pub enum Congestion {
 }
 
 impl Congestion {
-    /// The control `algorithm` at the start of a connection.
+    /// The congestion control `algorithm` at the start of a connection.
     pub fn new(algorithm: Algorithm, config: &CongestionConfig) -> Congestion {
         match algorithm {
             Algorithm::Reno => Congestion::Reno(Reno::new(config)),
@@ -214,7 +212,7 @@ impl Congestion {
     }
 }
 
-/// Calls a method of whichever control it is.
+/// Calls a method of the selected congestion control.
 macro_rules! dispatch {
     ($self:ident, $control:ident => $call:expr) => {
         match $self {

@@ -1,14 +1,14 @@
 /// Proportional Rate Reduction (RFC 6937) in Linux's flavour (`tcp_cwnd_reduction`).
 ///
-/// It decides how many packets each ACK of a recovery lets out, so the window arrives at
-/// ssthresh without a silent half round trip and without a burst. Linux takes the congestion window
-/// for RecoverFS, and lets slow start's extra packet out only on an ACK that advances and reports no
-/// further loss. All counts are in packets. [`Prr::handle_ack`] returns the maximum number of packets to send
-/// after an ACK, retransmissions included; [`Prr::handle_sent`] takes those that were sent.
+/// Decides how many packets each ACK of a recovery releases, so that the window reaches ssthresh without half
+/// a round trip of silence and without a burst. Linux uses the congestion window for RecoverFS. It releases
+/// slow start's extra packet only on an ACK that advances and reports no further loss. All counts are in
+/// packets. [`Prr::handle_ack`] returns the maximum number of packets to send after an ACK, retransmissions
+/// included; pass the number actually sent to [`Prr::handle_sent`].
 #[derive(Debug, Clone, Copy)]
 pub struct Prr {
     ssthresh: f64,
-    /// prior_cwnd, in the place of RecoverFS.
+    /// prior_cwnd, used instead of RecoverFS.
     prior_cwnd: f64,
     delivered: f64,
     out: f64,
@@ -20,9 +20,9 @@ impl Prr {
         Prr { ssthresh, prior_cwnd: f64::from(prior_cwnd.max(1)), delivered: 0.0, out: 0.0 }
     }
 
-    /// Takes an ACK that newly delivered `delivered` packets and leaves `pipe` in flight. It is
-    /// `clean` if it advances SND.UNA and reports no new loss. Returns the number of packets that
-    /// may be sent (section 3.1).
+    /// Handles an ACK that newly delivered `delivered` packets and leaves `pipe` in flight. `clean`: the ACK
+    /// advances SND.UNA and reports no new loss. Returns the number of packets that may be sent (section
+    /// 3.1).
     pub fn handle_ack(&mut self, delivered: u32, pipe: u32, clean: bool) -> u32 {
         let (delivered, pipe) = (f64::from(delivered), f64::from(pipe));
         self.delivered += delivered;
@@ -40,7 +40,7 @@ impl Prr {
         allowed.max(min) as u32
     }
 
-    /// Takes the packets that were sent: prr_out.
+    /// Counts the packets that were sent: prr_out.
     pub fn handle_sent(&mut self, packets: u32) {
         self.out += f64::from(packets);
     }

@@ -2,8 +2,8 @@ use sweetspot_units::{Rate, Time};
 
 use super::{AckSample, CongestionConfig, CongestionControl, CongestionEvent, Growth};
 
-/// Slow start and congestion avoidance of Jacobson (RFC 5681), in two flavours: ns-2's to the
-/// letter ([`Growth::PerAck`]) and Linux's ([`Growth::PerPacket`]).
+/// Jacobson's slow start and congestion avoidance (RFC 5681), in two variants: exactly as ns-2
+/// ([`Growth::PerAck`]), and as Linux ([`Growth::PerPacket`]).
 #[derive(Debug, Clone)]
 pub struct Reno {
     cwnd: f64,
@@ -29,13 +29,13 @@ impl Reno {
         }
     }
 
-    /// Congestion avoidance from a window of `cwnd` packets on.
+    /// Continues in congestion avoidance from a window of `cwnd` packets.
     pub(super) fn restart_from(&mut self, cwnd: f64) {
         self.cwnd = cwnd;
         self.ssthresh = cwnd.max(MIN_SSTHRESH);
     }
 
-    /// The share of the window in use that a loss leaves, half of it as a rule.
+    /// The share of the used window that remains after a loss, usually half.
     fn half(&self, event: &CongestionEvent) -> f64 {
         match self.growth {
             // ns-2 `TcpAgent::slowdown` with `precisionReduce_`, default since January 2006:

@@ -6,9 +6,9 @@ use super::{AckSample, CongestionConfig, CongestionControl, CongestionEvent};
 /// [`Vegas::BETA`] packets of its own in the bottleneck's queue. Once per round trip it compares the
 /// RTT with the lowest one seen.
 ///
-/// The thresholds are ns-2's (`v_alpha_` 1, `v_beta_` 3, `v_gamma_` 1); the RTT of a round is
-/// its lowest sample, as in Linux, because delayed ACKs spoil the average. Vegas' own early
-/// retransmission belongs to the sender and is not part of this control.
+/// The thresholds are ns-2's (`v_alpha_` 1, `v_beta_` 3, `v_gamma_` 1). The RTT of a round is its
+/// lowest sample, as in Linux, because delayed ACKs distort the average. Vegas' own early
+/// retransmission belongs to the sender and is not part of this congestion control.
 #[derive(Debug, Clone)]
 pub struct Vegas {
     cwnd: f64,
@@ -18,18 +18,18 @@ pub struct Vegas {
     round_min: Option<Duration>,
     round_samples: u32,
     round_end: u64,
-    /// Slow start grows every other round only, so that the rounds between can be judged.
+    /// Slow start grows only in every other round, so that the rounds between can be evaluated.
     growing: bool,
 }
 
 /// Queued packets that end slow start: gamma.
 const SLOW_START_QUEUE: f64 = 1.0;
-/// A round with fewer samples is not judged (Linux `tcp_vegas_cong_avoid`: cntRTT <= 2).
+/// A round with fewer samples is not evaluated (Linux `tcp_vegas_cong_avoid`: cntRTT <= 2).
 const MIN_SAMPLES: u32 = 3;
 const MIN_WINDOW: f64 = 2.0;
 
 impl Vegas {
-    /// The fewest packets to keep queued.
+    /// The minimum number of packets to keep queued.
     pub const ALPHA: f64 = 1.0;
     /// The maximum number of packets to keep queued.
     pub const BETA: f64 = 3.0;
@@ -72,7 +72,7 @@ impl Vegas {
         }
     }
 
-    /// A loss that Vegas did not prevent takes a quarter (ns-2: win -= win >> 2).
+    /// A loss that Vegas did not prevent reduces the window by a quarter (ns-2: win -= win >> 2).
     fn decrease(&mut self, event: &CongestionEvent) {
         let used = self.cwnd.min(event.window);
         self.cwnd = (used * 0.75).max(MIN_WINDOW);
@@ -116,7 +116,7 @@ impl CongestionControl for Vegas {
     }
 
     fn handle_timeout(&mut self, event: &CongestionEvent) {
-        // As Reno does: half of the window is where slow start ends.
+        // As in Reno, the threshold is half of the window.
         self.ssthresh = (self.cwnd.min(event.window) / 2.0).max(MIN_WINDOW);
         self.cwnd = 1.0;
         self.growing = true;

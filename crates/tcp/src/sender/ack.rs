@@ -15,12 +15,12 @@ pub(super) struct AckProgress {
     pub delivered: u64,
     /// Packets newly found to be lost.
     pub lost: u64,
-    /// Whether cwnd was the limit when the ACK came.
+    /// Whether cwnd was the limit when the ACK arrived.
     pub cwnd_limited: bool,
 }
 
 impl Sender {
-    /// Takes an ACK that arrived with these SACK blocks.
+    /// Handles an ACK that arrived with these SACK blocks.
     #[inline(always)]
     pub fn handle_ack(&mut self, now: Time, ack: &Acknowledgement, blocks: &[Run]) {
         if ack.next > self.highest || ack.next < self.una {
@@ -40,20 +40,20 @@ impl Sender {
         self.refresh();
     }
 
-    /// Whether neither this ACK nor any before reports a gap.
+    /// Whether neither this ACK nor an earlier one reports a gap.
     #[inline]
     fn has_no_gaps(&self, blocks: &[Run]) -> bool {
         self.repair.as_ref().is_none_or(|repair| repair.board.is_idle() && blocks.is_empty())
     }
 
-    /// Most ACKs are new, nothing is missing, and the window is Reno's.
+    /// Handles the usual case: a new ACK, nothing missing, and Reno's window.
     #[inline(always)]
     fn handle_usual(&mut self, now: Time, ack: &Acknowledgement) {
         let acked = (ack.next - self.una) as u32;
         let cwnd_limited = self.options.growth == Growth::PerPacket && self.is_cwnd_limited();
         self.advance(now, ack);
         if let Congestion::Reno(reno) = &mut self.congestion {
-            // Reno looks at little: nothing else is worked out.
+            // Reno needs few fields; the others are not computed.
             let (una, nxt) = (self.una, self.highest);
             let delivered = acked;
             let progress = AckSample { acked, delivered, cwnd_limited, ..AckSample::at(now) };
@@ -116,7 +116,7 @@ impl Sender {
         let sacked = board.handle_blocks(ack.next, blocks);
         let lost_again = board.handle_delivery(ack.next, ack.echo);
         progress.lost = board.lost(ack.next).saturating_sub(lost_before) + lost_again;
-        // Packets sacked before are not delivered anew.
+        // Packets SACKed earlier are not delivered again.
         progress.delivered = progress.acked - below + sacked;
         self.deliver_stamps(now, ack, blocks);
     }
@@ -152,7 +152,7 @@ impl Sender {
     fn handle_new(&mut self, now: Time, ack: &Acknowledgement, progress: AckProgress) {
         if self.state == RecoveryState::SynSent {
             self.advance(now, ack);
-            // The handshake takes the window nowhere.
+            // The handshake's ACK does not grow the window.
             self.state = RecoveryState::Open;
             return;
         }
@@ -170,7 +170,7 @@ impl Sender {
                 self.advance(now, ack);
                 if let Some(repair) = &mut self.repair {
                     repair.end();
-                    // Recovery's new data lie at the end; sending continues from there.
+                    // New data sent during recovery are at the end; sending continues after them.
                     self.next = self.highest;
                 }
                 self.congestion.handle_recovered(now);
@@ -189,7 +189,7 @@ impl Sender {
         self.update_congestion(now, ack, progress);
     }
 
-    /// Advances SND.UNA and all that hangs on it (ns-2 `newack`).
+    /// Advances SND.UNA and everything that depends on it (ns-2 `newack`).
     #[inline]
     fn advance(&mut self, now: Time, ack: &Acknowledgement) {
         self.dupacks = 0;
@@ -205,7 +205,7 @@ impl Sender {
             self.timed = None;
             self.rtt.handle_timed(now, sent);
         }
-        // RFC 6298 (5.2), (5.3). A closed window is probed.
+        // RFC 6298 (5.2), (5.3). The timer also probes a closed window.
         let closed = self.right_edge == self.una && self.end > self.una;
         if self.una == self.highest && !closed {
             self.retransmission = Deadline::NEVER;
@@ -214,7 +214,7 @@ impl Sender {
         }
     }
 
-    /// A new ACK that does not reach the end of the recovery.
+    /// Handles a new ACK that does not reach the end of the recovery.
     fn handle_partial(&mut self, now: Time, ack: &Acknowledgement) {
         // RFC 6582 section 4: the first partial ACK alone restarts the timer ("impatient"),
         // RFC 6675: every one does.
@@ -224,7 +224,7 @@ impl Sender {
         }
         let covered = ack.next - self.una;
         self.una = ack.next;
-        // Where packets are paced, it may be acknowledged by now.
+        // A paced retransmission may have been acknowledged before it left.
         self.resend = self.resend.filter(|number| *number >= ack.next);
         self.next = self.next.max(ack.next);
         if let Some((number, _)) = self.timed
@@ -234,14 +234,14 @@ impl Sender {
             self.rtt.end_backoff();
         }
         if self.style == RecoveryStyle::NewReno {
-            // RFC 6582 section 3.2 step 3: send the first hole again, deflate the window by the acknowledged packets, add back
+            // RFC 6582 section 3.2 step 3: retransmit the first hole, deflate the window by the acknowledged packets, add back
             // one packet.
             self.inflation -= covered as i64 - 1;
             self.resend = Some(self.una);
         }
     }
 
-    /// A duplicate ACK while packets are outstanding.
+    /// Handles a duplicate ACK while packets are outstanding.
     fn handle_duplicate(&mut self, now: Time, ack: &Acknowledgement, progress: AckProgress) {
         // RFC 6675 section 4: with SACK, only an ACK that reports something new counts.
         if self.repair.is_some() && progress.delivered == 0 {
@@ -296,7 +296,7 @@ impl Sender {
         self.congestion.handle_ack(&event);
     }
 
-    /// RFC 3168 section 6.1.2: an echo is heeded once per window of data.
+    /// RFC 3168 section 6.1.2: reacts to an echo once per window of data.
     #[cold]
     fn handle_congestion_echo(&mut self, now: Time) {
         if self.una >= self.ecn_recover && self.state == RecoveryState::Open {

@@ -1,7 +1,7 @@
 use super::Sender;
 use crate::config::SendMemory;
 
-/// A send buffer in the kernel's memory, and the data that the application has written into it.
+/// A send buffer in kernel memory, and the data that the application has written into it.
 #[derive(Debug, Clone)]
 pub(super) struct MemoryLimit {
     memory: SendMemory,
@@ -14,12 +14,12 @@ impl MemoryLimit {
         MemoryLimit { memory, written: 0 }
     }
 
-    /// Packets that fit though each is a segment of its own.
+    /// Packets that fit even if each is a segment of its own.
     pub(super) fn sure_packets(memory: SendMemory) -> u64 {
         (memory.limit.get() / (memory.payload + memory.overhead).get()).max(1)
     }
 
-    /// The number of packets in segments of `in_segment` bytes.
+    /// The number of packets that fit in segments of `in_segment` packets.
     fn packets(&self, in_segment: u64) -> u64 {
         let segment = in_segment * self.memory.payload.get() + self.memory.overhead.get();
         (self.memory.limit.get() * in_segment / segment).max(1)

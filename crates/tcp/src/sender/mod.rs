@@ -25,7 +25,7 @@ use pacing::Pacer;
 use repair::Repair;
 use usage::WindowUsage;
 
-/// The sending half of a connection: decides which packet leaves when.
+/// The sending half of a connection: decides when to send each packet.
 ///
 /// **Contract.** `now` never goes backwards. After every `handle_*` call and every
 /// [`Sender::offer`], [`Sender::poll_transmit`] is called until it returns `None`; after
@@ -44,20 +44,20 @@ pub struct Sender {
     highest: u64,
     /// One past the last number that may be sent now, while no loss is being repaired.
     limit: u64,
-    /// One past the last number that the receiver has room for.
+    /// One past the last number that the receiver's window allows.
     right_edge: u64,
-    /// One past the last number that the application has given.
+    /// One past the last number that the application has offered.
     end: u64,
     /// When the retransmission timer expires.
     retransmission: Deadline,
     dupacks: u32,
     state: RecoveryState,
     style: RecoveryStyle,
-    /// Whether limited transmit owes one new packet for the duplicate ACK just seen.
+    /// Whether limited transmit allows one new packet for the latest duplicate ACK.
     limited_credit: bool,
     /// Whether NewReno's timer was restarted by a partial ACK of this recovery.
     partial_seen: bool,
-    /// The one packet that is being timed, and when it was sent.
+    /// The packet that is being timed, and its sending time.
     timed: Option<(u64, Time)>,
     congestion: Congestion,
     /// The congestion window in whole packets.
@@ -66,7 +66,7 @@ pub struct Sender {
     /// a packet that has left the network. NewReno's partial ACKs can make it negative.
     inflation: i64,
     options: Options,
-    /// The state of recovery by SACK.
+    /// The state of SACK recovery.
     repair: Option<Box<Repair>>,
     stamps: Option<Box<Stamps>>,
     statistics: Statistics,
@@ -75,15 +75,15 @@ pub struct Sender {
     window_reduced: bool,
     usage: WindowUsage,
     rtt: RttEstimator,
-    /// SND.NXT when the last recovery or timeout began. A loss below it is known already.
+    /// SND.NXT when the last recovery or timeout began. Losses below it are already known.
     recover: u64,
-    /// A packet to send again now, whatever the window.
+    /// A packet to retransmit now, regardless of the window.
     resend: Option<u64>,
-    /// SND.NXT when a congestion echo was last heeded.
+    /// SND.NXT at the last reaction to a congestion echo.
     ecn_recover: u64,
     /// The send buffer as Linux counts it.
     memory: Option<Box<MemoryLimit>>,
-    /// Packets still to leave of the segment that was handed down.
+    /// Packets of the current segment that have not left yet.
     burst: u32,
     pacer: Pacer,
 }
@@ -97,22 +97,22 @@ pub enum RecoveryState {
     Open,
     /// Fast recovery.
     Recovery,
-    /// Going back after a timeout, until all that was sent before is acknowledged.
+    /// Going back after a timeout, until everything sent before it is acknowledged.
     Loss,
 }
 
-/// The values that the sender consults at every packet.
+/// The configuration that the sender reads for every packet.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 struct Options {
     send_buffer: u64,
-    /// Packets that the kernel's memory holds in any case.
+    /// Packets that fit into the kernel's memory in any case.
     sure_packets: u64,
     growth: Growth,
     timestamps: bool,
     limited_transmit: bool,
     slow_start_restart: bool,
-    /// Whether packets leave in segments of several, which a device or the kernel cuts up.
+    /// Whether packets leave in segments of several packets, which the kernel or a device splits.
     offload: bool,
     pacing: bool,
     /// Whether packets are paced, by the congestion control, the sender or the receiver.
@@ -121,11 +121,11 @@ struct Options {
     backoff: f32,
 }
 
-/// Delivery rates and the stamps of all packets from SND.UNA on.
+/// Delivery rates, and the stamps of all packets from SND.UNA on.
 #[derive(Debug, Clone, Default)]
 struct Stamps {
     rate: DeliveryRate,
-    /// The minimum round trip seen. A shorter interval is no sample.
+    /// The min RTT so far. A shorter interval gives no rate sample.
     min_rtt: Option<Duration>,
     sent: std::collections::VecDeque<Option<SentStamp>>,
 }
@@ -135,7 +135,7 @@ struct Stamps {
 pub struct Statistics {
     /// Packets sent, retransmissions included.
     pub sent: u64,
-    /// Packets sent again.
+    /// Packets retransmitted.
     pub retransmitted: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -166,7 +166,7 @@ impl Sender {
             next: 0,
             highest: 0,
             end: packets.map_or(u64::MAX, |n| n + 1),
-            // The SYN is all that a receiver takes before it has advertised a window.
+            // Until it advertises a window, a receiver accepts only the SYN.
             right_edge: 1,
             recover: 0,
             limit: 1,
@@ -208,15 +208,16 @@ impl Sender {
         }
     }
 
-    /// The application has `packets` more to send.
+    /// The application offers `packets` more to send.
     pub fn offer(&mut self, packets: u64) {
         self.note_starvation();
         self.end = self.end.saturating_add(packets);
         self.refresh();
     }
 
-    /// Before the application gives more: it was the limit if all it had given was sent, nothing waited for its repair, and the
-    /// congestion window had room (draft-cheng-iccrg-delivery-rate-estimation-02, section 3.4; `tcp_rate_check_app_limited`).
+    /// Called before the application offers more. The application was the limit if everything it had offered was sent, no
+    /// retransmission was pending, and the congestion window was not full (draft-cheng-iccrg-delivery-rate-estimation-02,
+    /// section 3.4; `tcp_rate_check_app_limited`).
     fn note_starvation(&mut self) {
         if self.stamps.is_none() || self.next < self.end || self.resend.is_some() {
             return;
@@ -229,13 +230,13 @@ impl Sender {
         }
     }
 
-    /// Limits unacknowledged data to `packets`: the send buffer.
+    /// Sets the send buffer: limits unacknowledged data to `packets`.
     pub fn set_send_buffer(&mut self, packets: u64) {
         self.options.send_buffer = packets;
         self.refresh();
     }
 
-    /// The application has given `packets` since the connection began, without end if `None`. Sent packets are not taken back.
+    /// The application has offered `packets` since the connection began; `None`: without end. Sent packets are not taken back.
     pub fn offer_up_to(&mut self, packets: Option<u64>) {
         let end = packets.map_or(u64::MAX, |packets| packets.saturating_add(1));
         if end > self.end {
@@ -245,7 +246,7 @@ impl Sender {
         self.refresh();
     }
 
-    /// The receiver advertises by itself that it accepts `window` packets from number `next` on.
+    /// A window update without data: the receiver accepts `window` packets from number `next` on.
     pub fn handle_window_update(&mut self, next: u64, window: u32) {
         if (self.una..=self.highest).contains(&next) {
             self.right_edge = self.right_edge.max(next + u64::from(window));
@@ -253,13 +254,13 @@ impl Sender {
         }
     }
 
-    /// The congestion control in charge.
+    /// The current congestion control.
     pub fn algorithm(&self) -> Algorithm {
         self.congestion.algorithm()
     }
 
-    /// Gives the connection another congestion control, with the window as it is (Linux's
-    /// TCP_CONGESTION on a live socket, `tcp_reinit_congestion_control`).
+    /// Switches to another congestion control and keeps the window (Linux's TCP_CONGESTION on a live socket,
+    /// `tcp_reinit_congestion_control`).
     pub fn switch(&mut self, algorithm: Algorithm) {
         let config = CongestionConfig {
             initial_window: self.congestion.cwnd(),
@@ -296,7 +297,7 @@ impl Sender {
         }
     }
 
-    /// Reads the fields that an ACK needs from memory.
+    /// Prefetches the fields that an ACK needs.
     #[inline]
     pub fn read_ahead(&self) {
         black_box((self.una, self.retransmission, self.cwnd, self.statistics.sent));
@@ -354,8 +355,8 @@ impl Sender {
         }
     }
 
-    /// Whether the losses of the present flight have lowered the threshold already: Linux `tcp_enter_loss`. A timeout in
-    /// recovery does not lower it again, nor does one that follows another without any progress.
+    /// Whether the losses of the current window of data have lowered the threshold already: Linux `tcp_enter_loss`. A timeout
+    /// in recovery does not lower it again, nor does a timeout that follows another without any progress.
     fn is_reduced(&self) -> bool {
         self.style == RecoveryStyle::Linux
             && match self.state {
@@ -365,7 +366,7 @@ impl Sender {
             }
     }
 
-    /// Packets sent and not known to have arrived or to be lost.
+    /// Packets sent and not known to be received or lost.
     fn in_flight(&self) -> u64 {
         match &self.repair {
             Some(repair) if self.repairs_by_pipe() || !repair.board.is_empty() => {
@@ -375,7 +376,7 @@ impl Sender {
         }
     }
 
-    /// The same, in the width of the congestion controls.
+    /// [`Sender::in_flight`] as the integer type of the congestion controls.
     fn packets_in_flight(&self) -> u32 {
         u32::try_from(self.in_flight()).unwrap_or(u32::MAX)
     }

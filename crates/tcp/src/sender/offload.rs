@@ -8,7 +8,7 @@ const MIN_PACKETS: u64 = 2;
 const MAX_PACKETS: u64 = 45;
 
 impl Sender {
-    /// A packet of a paced sender leaves: the rest of its segment follows without a pause.
+    /// A paced sender's packet leaves: the rest of its segment follows without a pause.
     #[inline]
     pub(super) fn continue_segment(&mut self) {
         if self.burst == 0 {
@@ -17,7 +17,7 @@ impl Sender {
         self.burst -= 1;
     }
 
-    /// `tcp_tso_autosize`: packets of a full segment.
+    /// `tcp_tso_autosize`: number of packets in a full segment.
     pub(super) fn segment_packets(&self) -> u64 {
         let by_window = || self.rtt.smoothed().map(|smoothed| self.window_rate(smoothed));
         let Some(rate) = self.pacing_rate().or_else(by_window) else { return MIN_PACKETS };

@@ -5,33 +5,34 @@ use sweetspot_units::{Duration, Rate, Time};
 use super::Sender;
 use crate::congestion::CongestionControl;
 
-/// However slow the pace, a packet leaves once in a while.
+/// The longest gap between packets, at any pacing rate.
 const LONGEST_GAP: Duration = Duration::from_secs(1);
 
-/// When the next packet may leave.
+/// The pacing limit, and the time at which the next packet may leave.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Pacer {
-    /// The rate that the receiver asked for, an upper bound.
+    /// The rate that the receiver requested, an upper bound.
     pub(super) asked: Option<Rate>,
     /// No packet leaves before this time.
     pub(super) release: Time,
 }
 
 impl Sender {
-    /// Limits the rate on the wire to `rate`; `None` lifts the limit. As under Linux
-    /// (SO_MAX_PACING_RATE), a sender that was limited once paces by its own window from then on.
+    /// Limits the rate on the wire to `rate`; `None` lifts the limit. As on Linux
+    /// (SO_MAX_PACING_RATE), a sender that was limited once then continues to pace by its own
+    /// window.
     pub fn set_pacing(&mut self, rate: Option<Rate>) {
         self.pacer.asked = rate;
         self.options.pacing |= rate.is_some();
         self.options.paced |= rate.is_some();
     }
 
-    /// The pace that was asked for.
+    /// The requested pacing rate.
     pub fn pacing(&self) -> Option<Rate> {
         self.pacer.asked
     }
 
-    /// The rate on the wire at which packets leave, if they are paced.
+    /// The rate on the wire at which packets leave, if the sender paces.
     pub(super) fn pacing_rate(&self) -> Option<Rate> {
         let own = self.own_pacing_rate();
         match (self.pacer.asked, own) {
@@ -40,7 +41,7 @@ impl Sender {
         }
     }
 
-    /// The rate by the congestion control, or by the sender's own window.
+    /// The pacing rate of the congestion control, or of the sender's own window.
     fn own_pacing_rate(&self) -> Option<Rate> {
         if let Some(rate) = self.congestion.pacing_rate() {
             return Some(rate);
@@ -51,8 +52,8 @@ impl Sender {
         Some(self.window_rate(self.rtt.smoothed()?))
     }
 
-    /// Linux `tcp_update_pacing_rate`: twice the window per round trip while it doubles, 1.2 times
-    /// afterwards (sysctl tcp_pacing_ss_ratio, tcp_pacing_ca_ratio).
+    /// Linux `tcp_update_pacing_rate`: twice the window per round trip while the window doubles,
+    /// 1.2 times afterwards (sysctl tcp_pacing_ss_ratio, tcp_pacing_ca_ratio).
     pub(super) fn window_rate(&self, smoothed: Duration) -> Rate {
         let cwnd = self.congestion.cwnd();
         let factor = if cwnd < self.congestion.ssthresh() / 2.0 { 2.0 } else { 1.2 };
@@ -62,7 +63,7 @@ impl Sender {
     pub(super) fn pace(&mut self, now: Time) {
         if let Some(rate) = self.pacing_rate() {
             let gap = self.options.packet / rate;
-            // A sender that fell behind by less than a gap makes up for it.
+            // A sender that is late by less than a gap catches up.
             let from = self.pacer.release.max(now - gap);
             self.pacer.release = from + gap.min(LONGEST_GAP);
         }

@@ -8,7 +8,7 @@ use crate::congestion::CongestionControl;
 use crate::scoreboard::DUP_THRESH;
 
 impl Sender {
-    /// Whether the duplicate ACK just counted means a loss not known before.
+    /// Whether the latest duplicate ACK indicates a loss not known before.
     pub(super) fn finds_loss(&self) -> bool {
         match &self.repair {
             // RFC 6675 section 5: "HighACK is greater than or equal to the new value of
@@ -36,7 +36,7 @@ impl Sender {
         self.state = RecoveryState::Recovery;
         self.partial_seen = false;
         self.limited_credit = false;
-        // Sent again whatever is in flight (RFC 6675 section 5, step (4.3)).
+        // Retransmitted regardless of the packets in flight (RFC 6675 section 5, step (4.3)).
         self.resend = Some(self.una);
         self.timed = None;
         self.restart_timer(now);
@@ -54,7 +54,7 @@ impl Sender {
         }
     }
 
-    /// Proportional rate reduction: works out how many packets an ACK of a recovery lets out.
+    /// Proportional rate reduction: computes how many packets an ACK of a recovery releases.
     #[inline]
     pub(super) fn reduce(&mut self, progress: &AckProgress) {
         if let Some(repair) = &mut self.repair {
@@ -76,7 +76,7 @@ impl Sender {
         }
     }
 
-    /// RFC 6675 section 5, step (C): the next packet while there is room for it in the pipe.
+    /// RFC 6675 section 5, step (C): the next packet while the pipe is below the window.
     pub(super) fn peek_by_pipe(&self) -> Option<u64> {
         let repair = self.repair.as_ref()?;
         if !repair.has_room(self.una, self.highest, self.cwnd) {
@@ -97,7 +97,7 @@ impl Sender {
         next.or_else(doubtful).or_else(rescue)
     }
 
-    /// Notes that `number` is sent, for which there was room in the pipe.
+    /// Records that `number` is sent under the pipe rule.
     pub(super) fn note_by_pipe(&mut self, now: Time, number: u64) {
         let Some(repair) = &mut self.repair else { return };
         if number >= self.highest {

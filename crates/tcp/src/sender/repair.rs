@@ -3,7 +3,7 @@ use crate::config::RecoveryStyle;
 use crate::congestion::{Algorithm, Prr};
 use crate::scoreboard::Scoreboard;
 
-/// The state of recovery by SACK: arrivals, and the packets that the next ACK releases.
+/// The state of SACK recovery: arrivals, and the packets that the next ACK releases.
 #[derive(Debug, Clone)]
 pub(super) struct Repair {
     pub board: Scoreboard,
@@ -11,7 +11,7 @@ pub(super) struct Repair {
     pipe_state: PipeState,
 }
 
-/// How a recovery finds out whether there is room in the pipe.
+/// How a recovery decides whether another packet may enter the network.
 #[derive(Debug, Clone, Copy)]
 enum PipeRule {
     /// SetPipe() of RFC 6675.
@@ -27,34 +27,34 @@ enum PipeRule {
 /// The state of a [`PipeRule`] in this recovery.
 #[derive(Debug, Clone, Copy)]
 enum PipeState {
-    /// The scoreboard is asked.
+    /// The pipe is computed from the scoreboard.
     Scoreboard,
-    /// The scoreboard is asked for FACK's count.
+    /// FACK's count is computed from the scoreboard.
     Forward,
     /// Packets sent less ACKs received. A lost packet has no ACK; its retransmission's ACK counts twice if it advances SND.UNA.
     Count(i64),
-    /// Packets that the last ACK let out and that have not left yet.
+    /// Packets that the last ACK released and that have not left yet.
     Reduction { prr: Prr, allowed: u32 },
 }
 
-/// Where a recovery begins.
+/// The sender's state at the start of a recovery.
 pub(super) struct RecoveryStart {
-    /// Packets sent and not acknowledged cumulatively, without those that duplicate ACKs stand for.
+    /// Packets sent and not cumulatively acknowledged, minus one for each duplicate ACK.
     pub in_flight: u64,
-    /// The window before, packets.
+    /// The window before the recovery, packets.
     pub prior_cwnd: u32,
-    /// The window to end at, packets.
+    /// The window at the end of the recovery, packets.
     pub ssthresh: f64,
 }
 
 impl PipeRule {
-    /// The rule of a style, `None` for one without SACK.
+    /// The rule for a recovery style; `None` without SACK.
     fn of(style: RecoveryStyle, algorithm: Algorithm) -> Option<PipeRule> {
         match style {
             RecoveryStyle::Reno | RecoveryStyle::NewReno => None,
             RecoveryStyle::Fack => Some(PipeRule::Forward),
             RecoveryStyle::Sack1 => Some(PipeRule::Count),
-            // Linux: a control with `cong_control`, as BBR's, sets its own window.
+            // Linux: a congestion control with `cong_control`, like BBR, sets its own window.
             RecoveryStyle::Linux if algorithm != Algorithm::Bbr => Some(PipeRule::Reduction),
             RecoveryStyle::Sack | RecoveryStyle::Linux => Some(PipeRule::Scoreboard),
         }
@@ -62,26 +62,26 @@ impl PipeRule {
 }
 
 impl Repair {
-    /// The state for a style, `None` for one without SACK.
+    /// The state for a recovery style; `None` without SACK.
     pub(super) fn new(style: RecoveryStyle, algorithm: Algorithm) -> Option<Repair> {
         let rule = PipeRule::of(style, algorithm)?;
         let board = Scoreboard::new(style == RecoveryStyle::Linux);
         Some(Repair { board, rule, pipe_state: PipeState::Scoreboard })
     }
 
-    /// Another congestion control takes over. A recovery under way goes on as it began.
+    /// Switches to another congestion control. A recovery in progress keeps its rule.
     pub(super) fn switch(&mut self, style: RecoveryStyle, algorithm: Algorithm) {
         self.rule = PipeRule::of(style, algorithm).unwrap_or(self.rule);
     }
 
-    /// A recovery begins. Its first ACK and its first retransmission are handed in next.
+    /// Begins a recovery. The caller then passes its first ACK and its first retransmission.
     pub(super) fn begin(&mut self, at: &RecoveryStart) {
         self.board.handle_recovery();
         self.pipe_state = match self.rule {
             PipeRule::Scoreboard => PipeState::Scoreboard,
             PipeRule::Forward => PipeState::Forward,
-            // ns-2 `dupack_action`: maxseq_ - highest_ack_ - NUMDUPACKS, which neither that ACK
-            // nor that retransmission changes. Both handed in, the count is the same.
+            // ns-2 `dupack_action`: maxseq_ - highest_ack_ - NUMDUPACKS. There, the first ACK and the first retransmission do
+            // not change the count. Here they cancel out, so the count is the same.
             PipeRule::Count => PipeState::Count(at.in_flight as i64),
             PipeRule::Reduction => {
                 PipeState::Reduction { prr: Prr::new(at.ssthresh, at.prior_cwnd), allowed: 0 }
@@ -89,7 +89,7 @@ impl Repair {
         };
     }
 
-    /// An ACK of this recovery arrived, after which SND.UNA is `una`.
+    /// Handles an ACK of this recovery, after which SND.UNA is `una`.
     pub(super) fn handle_ack(&mut self, una: u64, highest: u64, progress: &AckProgress) {
         match &mut self.pipe_state {
             PipeState::Scoreboard | PipeState::Forward => {}
@@ -115,7 +115,7 @@ impl Repair {
         }
     }
 
-    /// A packet leaves.
+    /// Records that a packet leaves.
     pub(super) fn spend(&mut self) {
         match &mut self.pipe_state {
             PipeState::Scoreboard | PipeState::Forward => {}
@@ -132,7 +132,7 @@ impl Repair {
         self.pipe_state = PipeState::Scoreboard;
     }
 
-    /// A timeout with all below `highest` sent.
+    /// Handles a timeout after all packets below `highest` were sent.
     pub(super) fn handle_timeout(&mut self, highest: u64) {
         self.board.handle_timeout(highest);
         self.pipe_state = PipeState::Scoreboard;

@@ -6,7 +6,7 @@ use super::{RecoveryState, Sender};
 use crate::congestion::{CongestionControl, CongestionEvent};
 
 impl Sender {
-    /// When a timer expires; `None` where none is set.
+    /// The earliest timer; `None` if none is set.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
         self.deadline().time()
@@ -15,7 +15,7 @@ impl Sender {
     /// [`Sender::poll_timeout`] as a [`Deadline`].
     #[inline]
     pub fn deadline(&self) -> Deadline {
-        // The SYN leaves when it is polled for: nothing is due before.
+        // The SYN leaves when the caller polls; nothing is due before.
         if self.options.paced && self.highest > 0 && self.may_send() {
             return self.retransmission.min(self.pacer.release.into());
         }
@@ -31,13 +31,13 @@ impl Sender {
             return self.probe_window(now);
         }
         self.statistics.timeouts += 1;
-        // All that was in flight counts as lost (RFC 6298 (5.4) goes back to the oldest).
+        // All data in flight count as lost (RFC 6298 (5.4) goes back to the oldest).
         let event = CongestionEvent { in_flight: 0, ..self.congestion_event(now) };
         self.congestion.handle_timeout(&event);
         self.rtt.back_off();
         self.timed = None;
         self.recover = self.highest;
-        // Go back to the oldest packet not acknowledged (RFC 6298 (5.4)).
+        // Go back to the oldest unacknowledged packet (RFC 6298 (5.4)).
         self.next = self.una;
         self.dupacks = 0;
         self.inflation = 0;
@@ -53,8 +53,8 @@ impl Sender {
         self.refresh();
     }
 
-    /// RFC 9293 section 3.8.6.1: a packet beyond a window that stays closed, since the one ACK that opens it may
-    /// be lost; less and less often.
+    /// RFC 9293 section 3.8.6.1: sends a packet beyond a closed window, because the one ACK that opens the
+    /// window may be lost. The interval doubles each time.
     fn probe_window(&mut self, now: Time) {
         self.rtt.back_off();
         self.restart_timer(now);

@@ -32,7 +32,7 @@ impl Sender {
 
     /// The next packet while losses are suspected or repaired.
     fn poll_repair(&mut self, now: Time) -> Option<Segment> {
-        // A pace may hold a packet up until it is acknowledged.
+        // Pacing may delay a retransmission until its packet is acknowledged.
         let resend = self.resend.take().filter(|number| *number >= self.una);
         let number = if let Some(number) = resend {
             self.note_by_pipe(now, number);
@@ -71,7 +71,7 @@ impl Sender {
         (self.next < limit).then_some(self.next)
     }
 
-    /// After a timeout, packets that the receiver already holds are not sent again; ns-2's `Sack1` goes back nevertheless.
+    /// After a timeout, does not retransmit packets that the receiver already has. ns-2's `Sack1` retransmits them.
     fn skip_sacked(&mut self) {
         if let Some(repair) = &self.repair
             && self.state == RecoveryState::Loss

@@ -1,18 +1,18 @@
-/// How much of the congestion window a sender uses, as Linux notes it (`tcp_cwnd_validate`): the strongest sign in each
+/// How much of the congestion window a sender uses, recorded as in Linux (`tcp_cwnd_validate`): the maximum within each
 /// window of data.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct WindowUsage {
-    /// SND.NXT at the last note: that window of data is over once it is acknowledged (`cwnd_usage_seq`).
+    /// SND.NXT at the last record. That window of data is over once this is acknowledged (`cwnd_usage_seq`).
     until: u64,
-    /// The most packets that were out (`max_packets_out`).
+    /// The maximum number of packets outstanding (`max_packets_out`).
     largest: u64,
-    /// Whether the flight reached the window (`is_cwnd_limited`).
+    /// Whether the packets in flight reached the window (`is_cwnd_limited`).
     reached: bool,
 }
 
 impl WindowUsage {
-    /// New data up to `next` has left, with everything before `una` acknowledged and `flight` packets in flight under a
-    /// window of `cwnd`.
+    /// New data up to `next` were sent. Everything before `una` is acknowledged, and `flight` packets are in flight under
+    /// a window of `cwnd`.
     #[inline]
     pub(super) fn handle_sent(&mut self, una: u64, next: u64, flight: u64, cwnd: u64) {
         let (out, reached) = (next - una, flight >= cwnd);
@@ -21,8 +21,8 @@ impl WindowUsage {
         }
     }
 
-    /// Whether the window of `cwnd` limits the sender (`tcp_is_cwnd_limited`). While it `doubles`, that is so below twice
-    /// the most packets that were out.
+    /// Whether the window of `cwnd` limits the sender (`tcp_is_cwnd_limited`). While the window `doubles`, this is also
+    /// true below twice the maximum number of packets outstanding.
     #[inline]
     pub(super) fn is_limited(self, cwnd: u64, doubles: impl FnOnce() -> bool) -> bool {
         self.reached || (cwnd < 2 * self.largest && doubles())

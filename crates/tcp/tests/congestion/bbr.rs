@@ -29,7 +29,7 @@ fn it_finds_the_rate_of_the_bottleneck() {
 #[test]
 fn startup_finds_the_rate_in_a_logarithm_of_round_trips() {
     // 10 packets in 50 ms are 200/s; 10,000/s is 50 times that: log2(50) = 5.6 round trips of
-    // doubling and three to see that it is flat.
+    // doubling, and three to detect that the rate no longer grows.
     let mut flow = flow(10_000.0, 50);
     flow.run_until(at(50 * 11));
     let delivered = flow.run_until(at(50 * 21));
@@ -39,7 +39,7 @@ fn startup_finds_the_rate_in_a_logarithm_of_round_trips() {
 #[test]
 fn probing_queues_a_quarter_of_the_bdp_and_three_quanta_at_most() {
     // BDP = 1000/s * 51 ms = 51 packets. The probing phase lasts until 1.25 BDP and three quanta
-    // fly; at 8 Mbit/s a quantum is two packets: 12.75 + 6 wait, and one is in service.
+    // are in flight. At 8 Mbit/s a quantum is two packets: 12.75 + 6 wait, and one is in service.
     let mut flow = flow(1000.0, 50);
     flow.run_until(at(3000));
     let mut worst: f64 = 0.0;
@@ -60,7 +60,7 @@ fn every_ten_seconds_the_flight_comes_down_to_four_packets() {
         lowest = lowest.min(flow.control.cwnd());
     }
     assert_eq!(lowest, 4.0);
-    // And it goes back: the rate over the next seconds is the bottleneck's.
+    // Afterwards the rate returns to the bottleneck's.
     let delivered = flow.run_until(at(19_000));
     assert!(delivered as f64 > 0.97 * 2000.0, "{delivered}");
 }

@@ -121,6 +121,6 @@ fn only_bbr_paces_by_itself() {
 
 #[test]
 fn a_flow_carries_a_compact_control() {
-    // Reno inline, five words at most; the others behind a pointer.
+    // Reno is inline, at most five words; the others are behind a pointer.
     assert!(size_of::<Congestion>() <= 40, "{}", size_of::<Congestion>());
 }

@@ -12,7 +12,7 @@ fn after_loss_at(window: f64) -> Cubic {
     cubic
 }
 
-/// Runs ACK-clocked: a window of ACKs per round trip of `rtt` ms, until `end` ms.
+/// Runs ACK-clocked, with one window of ACKs per round trip of `rtt` ms, until `end` ms.
 fn clock(cubic: &mut Cubic, rtt: u64, end: u64) {
     let mut now = 0;
     while now < end {
@@ -104,7 +104,7 @@ fn time_in_which_the_application_was_the_limit_does_not_count() {
 
 #[test]
 fn the_reduction_starts_from_the_window_in_use() {
-    // A receiver that allows 50 packets: 0.7 * 50 = 35, whatever the congestion window was.
+    // A receiver's window of 50 packets: 0.7 * 50 = 35, independent of the congestion window.
     let mut cubic = Cubic::new(&CongestionConfig { initial_window: 400.0, ..config() });
     cubic.handle_recovery(&CongestionEvent { window: 50.0, ..event(at(0)) });
     assert!((cubic.cwnd() - 35.0).abs() < 1e-9);
@@ -115,8 +115,8 @@ fn after_a_timeout_the_curve_starts_where_slow_start_ends() {
     let mut cubic = after_loss_at(1000.0);
     cubic.handle_timeout(&event(at(0)));
     assert_eq!(cubic.cwnd(), 1.0);
-    // ssthresh = 0.7 * 700 = 490; slow start gets there in 489 ACKs, then K = 0: the curve is
-    // flat, and a second later at 0.4 above.
+    // ssthresh = 0.7 * 700 = 490. Slow start reaches it in 489 ACKs. Then K = 0: the curve is flat,
+    // and 0.4 higher a second later.
     for _ in 0..489 {
         cubic.handle_ack(&AckSample { rtt: None, ..ack(at(0)) });
     }
@@ -128,10 +128,10 @@ fn after_a_timeout_the_curve_starts_where_slow_start_ends() {
 
 #[test]
 fn slow_start_ends_without_a_loss_where_the_queue_has_no_end() {
-    // 1000 packets/s, 100 ms: BDP 101 packets. Windows double 2, 4 ... 128; the round that
-    // starts with 128 is the first over a full pipe. Its packets' ACKs, which come while the
-    // window grows to 256, show it after the eighth of the next round at the latest: 264. Five
-    // rounds at a quarter of the pace are a factor of 1.25^5 = 3.05: 806 packets.
+    // 1000 packets/s, 100 ms: BDP 101 packets. The window doubles 2, 4 ... 128; the round that
+    // starts with 128 is the first over a full pipe. Its ACKs arrive while the window grows to 256.
+    // They show the queue after the eighth ACK of the next round at the latest: 264. Five rounds at
+    // a quarter of the growth rate are a factor of 1.25^5 = 3.05: 806 packets.
     let control = Congestion::new(Algorithm::Cubic, &config());
     let mut flow = Flow::new(control, 1000.0, Duration::from_millis(100));
     let left_at = (0..5000).find_map(|tick| {

@@ -21,8 +21,8 @@ fn the_rate_is_what_was_delivered_between_sending_and_acknowledgement() {
 
 #[test]
 fn compressed_acks_do_not_feign_speed() {
-    // Two packets sent 100 ms apart with ACKs that arrive together at 250 ms: the send interval of the second, 100 ms since the
-    // first, bounds the rate, whatever the ACKs say.
+    // Two packets sent 100 ms apart with ACKs that arrive together at 250 ms. The send interval of the second, 100 ms since the
+    // first, bounds the rate, regardless of the ACKs.
     let mut rate = DeliveryRate::default();
     let first = rate.handle_sent(at(0), 0);
     rate.handle_delivered(at(150), &first);
@@ -58,7 +58,7 @@ fn samples_are_marked_while_the_sender_is_starved_and_not_after() {
     let starved = rate.handle_sent(at(0), 0);
     rate.handle_delivered(at(50), &starved);
     assert!(rate.poll_sample(at(50), Duration::ZERO).unwrap().app_limited);
-    // Two delivered, one more than were out when it starved: it is over.
+    // Two packets were delivered, one more than were in flight when the application became the limit: the phase is over.
     let busy = rate.handle_sent(at(50), 1);
     rate.handle_delivered(at(100), &busy);
     rate.poll_sample(at(100), Duration::ZERO);

@@ -1,4 +1,4 @@
-//! A config, ACKs and congestion events to start from, and one flow over one bottleneck.
+//! Defaults for configurations, ACKs and congestion events, and one flow over one bottleneck.
 
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ pub fn at(millis: u64) -> Time {
     Time::ZERO + Duration::from_millis(millis)
 }
 
-/// One packet acknowledged at `now`, the window being the limit.
+/// An ACK of one packet at `now`, with the window as the limit.
 pub fn ack(now: Time) -> AckSample {
     AckSample {
         now,
@@ -45,8 +45,8 @@ pub fn event(now: Time) -> CongestionEvent {
     CongestionEvent { now, window: f64::INFINITY, in_flight: 0, nxt: 0, reduced: false }
 }
 
-/// One flow that always has data, over a link of `rate` packets per second with an endless
-/// queue, the other way without delay but for `rtt`. No packet is lost; every one is ACKed.
+/// One flow that always has data, over a link of `rate` packets per second with an infinite queue.
+/// The only other delay is `rtt`. No packet is lost; every packet is ACKed.
 pub struct Flow {
     pub control: Congestion,
     rate: f64,
@@ -84,7 +84,7 @@ impl Flow {
         }
     }
 
-    /// Runs until `end`; the packets delivered meanwhile.
+    /// Runs until `end`; returns the number of packets delivered meanwhile.
     pub fn run_until(&mut self, end: Time) -> u64 {
         let before = self.una;
         loop {
@@ -100,7 +100,7 @@ impl Flow {
         }
     }
 
-    /// Packets that wait at the bottleneck now.
+    /// Packets that wait at the bottleneck.
     pub fn queued(&self) -> f64 {
         self.link_free.since(self.now).as_secs_f64() * self.rate
     }

@@ -54,7 +54,7 @@ fn five_conservative_rounds_end_slow_start() {
     }
     let exit = steps.iter().position(|s| *s == SlowStart::Exit).expect("it ends");
     let first = steps.iter().position(|s| *s == SlowStart::Grow(0.25)).expect("it slows down");
-    // A round lasts from 16 to 32 ACKs here: five of them, the partial first one included.
+    // A round lasts from 16 to 32 ACKs here; there are five, including the partial first one.
     assert!((4 * 16..=5 * 32).contains(&(exit - first)), "{first} {exit}");
     assert!(steps[first..exit].iter().all(|s| *s == SlowStart::Grow(0.25)));
 }

@@ -22,7 +22,7 @@ fn after_loss_at(window: f64) -> LinuxCubic {
     cubic
 }
 
-/// A window of ACKs per round trip of `rtt` ms, until `end` ms.
+/// Acknowledges one window per round trip of `rtt` ms, until `end` ms.
 fn clock(cubic: &mut LinuxCubic, rtt: u64, end: u64) {
     let mut now = 0;
     while now < end {
@@ -52,7 +52,7 @@ fn before_the_first_loss_a_round_trip_brings_a_twentieth() {
     clock(&mut cubic, 100, 1000);
     let expected = 100.0 * libm::pow(1.05, 10.0);
     assert!((cubic.cwnd() - expected).abs() < 4.0, "{} {expected}", cubic.cwnd());
-    // After a loss the curve is all there is: below it, on a long path, nothing comes so fast.
+    // After a loss only the curve counts: below it, on a long path, the window grows much more slowly.
     let mut later = after_loss_at(100.0);
     let before = later.cwnd();
     clock(&mut later, 100, 300);
@@ -70,7 +70,7 @@ fn the_reno_friendly_window_keeps_its_slope_above_the_last_maximum() {
 
 #[test]
 fn time_without_a_flight_does_not_count() {
-    // `cubictcp_cwnd_event`: a minute of silence leaves the curve where it was.
+    // `cubictcp_cwnd_event`: a minute without traffic does not move the curve.
     let mut cubic = after_loss_at(1000.0);
     clock(&mut cubic, 200, 2000);
     let before = cubic.cwnd();
@@ -80,7 +80,8 @@ fn time_without_a_flight_does_not_count() {
     assert!(cubic.cwnd() - before <= 1.0, "{before} {}", cubic.cwnd());
 }
 
-/// Rounds of slow start in which the ACKs of a window come `gap` apart after a round trip of `rtt`.
+/// The window at which slow start ended, if the ACKs of a window arrive `gap` apart after a round trip of
+/// `rtt`.
 fn left_slow_start_at(rtt: Duration, gap: Duration, paced: bool) -> f64 {
     let mut cubic = LinuxCubic::new(&CongestionConfig { initial_window: 10.0, ..config() });
     let (mut una, mut start) = (0, at(0));
@@ -102,14 +103,14 @@ fn left_slow_start_at(rtt: Duration, gap: Duration, paced: bool) -> f64 {
 #[test]
 fn a_train_of_acks_as_long_as_half_the_round_trip_ends_slow_start() {
     // 100 ms at a packet per ms: half of it, and the millisecond that four segments may take, are 51 packets of
-    // ACKs; rounds begin with 10, 20, 40 and 80, so the fourth is the first that is long enough.
+    // ACKs. Rounds begin with 10, 20, 40 and 80, so the fourth is the first that is long enough.
     let (rtt, gap) = (Duration::from_millis(100), Duration::from_millis(1));
     let window = left_slow_start_at(rtt, gap, false);
     assert!((80.0 + 45.0..=80.0 + 60.0).contains(&window), "{window}");
-    // Packets that are paced may have left as late as half a round trip: a whole one is awaited.
+    // Paced packets may have left as late as half a round trip, so a whole round trip must pass.
     let paced = left_slow_start_at(rtt, gap, true);
     assert!(paced > 160.0 + 80.0, "{paced}");
-    // ACKs further apart than two milliseconds are no train.
+    // ACKs more than two milliseconds apart are no train.
     assert_eq!(left_slow_start_at(rtt, Duration::from_millis(3), false), f64::INFINITY);
 }
 

@@ -19,22 +19,22 @@ fn ack(ms: u64, una: u64, rtt: u64) -> AckSample {
     }
 }
 
-/// Acknowledges packets `first` to `last` at `ms`, 30 of them in flight: a round trip lasts 30 ACKs.
+/// Acknowledges packets `first` to `last` at `ms`, with 30 packets in flight, so that a round trip lasts 30 ACKs.
 fn acknowledge(control: &mut Congestion, ms: u64, (first, last): (u64, u64), rtt: u64) {
     for una in first..=last {
         control.handle_ack(&ack(ms, una, rtt));
     }
 }
 
-/// A control after an early congestion indication at 1000 ms, and its window before.
+/// A congestion control after an early congestion indication at 1000 ms, and its window before.
 fn indicated() -> (Congestion, f64) {
     let mut control = Congestion::new(Algorithm::Lp, &config());
     // Round trips end with packets 1, 31, 61 and so on.
     acknowledge(&mut control, 900, (1, 31), BASE);
     acknowledge(&mut control, 1000, (32, 60), QUEUED);
     let before = control.cwnd();
-    // All of this round trip were queued. The range of delay is 100 ms; the moving average of 30 samples,
-    // 150 - 100 x (7/8)^30 = 148.2 ms, lies above 50 + 0.15 x 100 = 65 ms.
+    // All packets of this round trip were queued. The range of delay is 100 ms. The moving average of 30 samples, 150 -
+    // 100 x (7/8)^30 = 148.2 ms, exceeds 50 + 0.15 x 100 = 65 ms.
     acknowledge(&mut control, 1000, (61, 61), QUEUED);
     (control, before)
 }
@@ -58,7 +58,8 @@ fn congestion_that_persists_leaves_one_packet() {
     let (mut control, _) = indicated();
     acknowledge(&mut control, 1001, (62, 120), QUEUED);
     assert!(control.cwnd() > 1.0);
-    // The first round trip of packets that were sent after the reaction ends within the inference phase, until 1450 ms.
+    // The first round trip of packets sent after the reaction ends within the inference phase, which lasts until 1450
+    // ms.
     acknowledge(&mut control, 1150, (121, 121), QUEUED);
     assert_eq!(control.cwnd(), 1.0);
 }
@@ -66,7 +67,7 @@ fn congestion_that_persists_leaves_one_packet() {
 #[test]
 fn the_window_rests_while_it_infers_and_grows_afterwards() {
     let (mut control, before) = indicated();
-    // The inference phase lasts three round trips of 150 ms; the delay is low again.
+    // The inference phase lasts three round trips of 150 ms, and the delay is low again.
     acknowledge(&mut control, 1010, (62, 130), BASE);
     assert!((control.cwnd() - before / 2.0).abs() < 1e-9);
     let window = control.cwnd();
@@ -76,7 +77,7 @@ fn the_window_rests_while_it_infers_and_grows_afterwards() {
 
 #[test]
 fn a_delayed_ack_is_no_queue() {
-    // One packet in flight at a time, each acknowledged by the receiver's timer after 40 ms.
+    // One packet in flight at a time; the receiver's timer delays each ACK by 40 ms.
     let mut control = Congestion::new(Algorithm::Lp, &config());
     acknowledge(&mut control, 900, (1, 60), BASE);
     let lone = |una, rtt| AckSample { nxt: una + 1, in_flight: 0, ..ack(1000, una, rtt) };
@@ -94,7 +95,7 @@ fn a_loss_takes_half_as_of_reno() {
     for una in 1..=40 {
         control.handle_ack(&ack(una, una, BASE));
     }
-    // Slow start: the initial window of 2 and a packet for each acknowledged.
+    // Slow start: the initial window of 2, and one packet for each acknowledged one.
     assert_eq!(control.cwnd(), 42.0);
     control.handle_recovery(&event(at(100)));
     assert_eq!(control.cwnd(), 21.0);
@@ -102,7 +103,7 @@ fn a_loss_takes_half_as_of_reno() {
 
 #[test]
 fn alone_it_uses_three_quarters_of_a_link_and_more() {
-    // A window that is halved as soon as a queue stands goes from half the BDP to all of it: 3/4 on average.
+    // A window that is halved as soon as a queue stands varies between half a BDP and a full one: 3/4 on average.
     let mut flow =
         Flow::new(Congestion::new(Algorithm::Lp, &config()), 1000.0, Duration::from_millis(BASE));
     flow.run_until(at(60_000));

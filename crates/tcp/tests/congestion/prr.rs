@@ -3,9 +3,8 @@ use sweetspot_tcp::congestion::Prr;
 
 #[test]
 fn half_a_window_is_let_out_evenly() {
-    // RFC 6937 section 4's example: a window of 20, the first packet lost, ssthresh 10. Each of
-    // the 19 ACKs delivers one; over the recovery every second ACK lets one packet out. Here from
-    // the third duplicate on.
+    // RFC 6937 section 4's example: a window of 20, the first packet lost, ssthresh 10. Each of the 19 ACKs delivers one
+    // packet; over the recovery every second ACK releases one packet. This test starts with the third duplicate.
     let mut prr = Prr::new(10.0, 20);
     let mut sent = Vec::new();
     let mut pipe = 17;
@@ -20,8 +19,8 @@ fn half_a_window_is_let_out_evenly() {
 
 #[test]
 fn after_a_heavy_loss_the_window_is_rebuilt_no_faster_than_slow_start() {
-    // One packet of 20 is still in flight, ssthresh 10: an ACK that advances without bad news releases the arrivals and one
-    // more, any other the arrivals.
+    // One packet of 20 is still in flight, ssthresh 10. An ACK that advances without a new loss releases the arrivals and
+    // one more; any other ACK releases only the arrivals.
     let mut prr = Prr::new(10.0, 20);
     assert_eq!(prr.handle_ack(1, 1, true), 2);
     prr.handle_sent(2);

@@ -85,7 +85,7 @@ fn a_timeout_restarts_from_one_packet_towards_half() {
     let mut reno = Reno::new(&CongestionConfig { initial_window: 45.0, ..ns2() });
     reno.handle_timeout(&event(at(0)));
     assert_eq!((reno.cwnd(), reno.ssthresh()), (1.0, 22.0));
-    // A second one finds a window of 1: the threshold stays at its floor of 2.
+    // A second timeout finds a window of 1: the threshold stays at its floor of 2.
     reno.handle_timeout(&event(at(0)));
     assert_eq!((reno.cwnd(), reno.ssthresh()), (1.0, 2.0));
 }

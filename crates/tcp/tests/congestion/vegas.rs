@@ -15,7 +15,7 @@ fn between_alpha_and_beta_packets_wait_in_the_bottleneck() {
         flow.run_until(at(30_000));
         let delivered = flow.run_until(at(40_000));
         assert!(delivered as f64 > 0.99 * rate * 10.0, "{delivered} at {rate}");
-        // One packet more or less is in service.
+        // One packet is in service, which allows for a difference of one.
         let queued = flow.queued();
         assert!((Vegas::ALPHA - 1.0..=Vegas::BETA + 1.0).contains(&queued), "{queued} at {rate}");
     }

@@ -1,4 +1,4 @@
-//! Laws of a sender and a receiver over a path that loses the packets that the test names.
+//! Laws of a sender and a receiver over a path that loses the packets named by the test.
 
 mod packetdrill;
 mod pair;

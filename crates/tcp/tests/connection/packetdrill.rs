@@ -1,5 +1,5 @@
-//! Scripts of packetdrill (github.com/google/packetdrill, gtests/net/tcp), with their times, acknowledgements and windows. They
-//! show what Linux does. A packet is a segment of the script, and number 0 is the SYN.
+//! Scripts of packetdrill (github.com/google/packetdrill, gtests/net/tcp), with their times, ACKs and windows. They show
+//! Linux's behaviour. A packet is a segment of the script, and number 0 is the SYN.
 
 use sweetspot_tcp::congestion::{Algorithm, Growth};
 use sweetspot_tcp::{Acknowledgement, RecoveryStyle, Run, Sender, SenderConfig};
@@ -7,7 +7,7 @@ use sweetspot_units::Time;
 
 use crate::pair::{SENDER, ms};
 
-/// Linux with `../common/defaults.sh`: CUBIC, and ten segments at first.
+/// Linux with `../common/defaults.sh`: CUBIC, and an initial window of ten segments.
 const LINUX: SenderConfig = SenderConfig {
     algorithm: Algorithm::Cubic,
     recovery: RecoveryStyle::Linux,
@@ -17,21 +17,21 @@ const LINUX: SenderConfig = SenderConfig {
     ..SENDER
 };
 
-/// A sender, and what it put on the wire.
+/// A sender driven by a script.
 struct Script {
     sender: Sender,
     now: Time,
 }
 
 impl Script {
-    /// A handshake of 100 ms; then the program has written `packets`.
+    /// A handshake of 100 ms, after which the program has written `packets`.
     fn new(config: SenderConfig, packets: u64) -> Script {
         let mut script = Script { sender: Sender::new(&config, Some(packets)), now: Time::ZERO };
         assert_eq!(script.sent(), [0]);
         script
     }
 
-    /// The numbers that leave now.
+    /// The numbers of the packets that leave now.
     fn sent(&mut self) -> Vec<u64> {
         let now = self.now;
         std::iter::from_fn(|| self.sender.poll_transmit(now))
@@ -39,7 +39,8 @@ impl Script {
             .collect()
     }
 
-    /// At `at` ms the acknowledgement of all packets up to `last` arrives, with these blocks, and the sender answers it.
+    /// The ACK of all packets up to `last` arrives at `at` ms with these blocks. Returns the packets that the sender then
+    /// sends.
     fn ack(&mut self, at: u64, last: u64, blocks: &[[u64; 2]]) -> Vec<u64> {
         self.now = ms(at);
         let blocks: Vec<Run> =
@@ -95,7 +96,7 @@ fn slow_start_ack_per_4pkt() {
 
 #[test]
 fn slow_start_ack_per_2pkt_send_5pkt_and_send_6pkt() {
-    // Half of the window in flight is too little to grow it; one packet more is enough for twelve.
+    // With half of the window in flight it does not grow. One more packet is enough for a window of twelve.
     for (size, due) in [(5, [10.0, 10.0, 10.0]), (6, [12.0, 12.0, 12.0])] {
         let mut script = Script::new(LINUX, size);
         assert_eq!(script.ack(100, 0, &[]), packets(1, size));
@@ -114,7 +115,7 @@ fn slow_start_after_idle() {
     assert_eq!(script.sender.cwnd(), 20.0);
     assert_eq!(script.ack(300, 26, &[]), packets(1, 0));
     assert_eq!(script.sender.cwnd(), 36.0);
-    // After two seconds, several timeouts, the initial window.
+    // The initial window after two seconds, which are several timeouts.
     script.now = ms(2300);
     script.sender.offer(20);
     assert_eq!(script.sent(), packets(27, 36));
@@ -128,12 +129,12 @@ fn prr_ss_10pkt_lost_1() {
     assert_eq!(script.ack(210, 0, &[[2, 2]]), packets(1, 0));
     assert_eq!(script.ack(220, 0, &[[2, 3]]), packets(1, 0));
     assert_eq!(script.ack(230, 0, &[[2, 4]]), [1]);
-    // CUBIC: 0.7 of ten; four of them left the network and one was sent again.
+    // CUBIC: 0.7 of ten. Four packets left the network and one was retransmitted.
     assert_eq!((script.sender.cwnd(), script.sender.ssthresh()), (7.0, 7.0));
     script.now = ms(250);
     script.sender.offer(7);
     assert_eq!(script.sent(), packets(1, 0));
-    // One packet leaves for each that is acknowledged selectively.
+    // One packet leaves for each SACKed one.
     for n in 5..=10 {
         assert_eq!(script.ack(210 + 10 * n, 0, &[[2, n]]), [n + 6], "{n}");
     }
@@ -143,8 +144,8 @@ fn prr_ss_10pkt_lost_1() {
 
 #[test]
 fn limited_transmit_sack() {
-    // Two packets leave for two duplicate acknowledgements. Then it turns out that packets came out of order: of the three
-    // acknowledged one is new, so that the window grows to 11.
+    // Two packets leave for two duplicate ACKs. Then it turns out that packets were reordered: only one of the three
+    // acknowledged packets is newly delivered, so the window grows to 11.
     let mut script = Script::new(LINUX, 15);
     assert_eq!(script.ack(100, 0, &[]), packets(1, 10));
     assert_eq!(script.ack(210, 0, &[[2, 2]]), [11]);
@@ -155,7 +156,7 @@ fn limited_transmit_sack() {
 
 #[test]
 fn fr_4pkt_sack() {
-    // Four packets, and SACK blocks of the last three: the third repairs the first packet.
+    // Four packets, and SACK blocks of the last three: the third block causes the retransmission of the first packet.
     let mut script = Script::new(LINUX, 4);
     assert_eq!(script.ack(100, 0, &[]), packets(1, 4));
     assert_eq!(script.ack(200, 0, &[[2, 2]]), packets(1, 0));

@@ -1,4 +1,4 @@
-//! A sender, a receiver, a link of one packet per millisecond, and losses on purpose.
+//! A sender, a receiver, a link of one packet per millisecond, and deliberate losses.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use sweetspot_tcp::{
 };
 use sweetspot_units::{Bytes, Duration, Time};
 
-/// ns-2's habits, without features that a test may add.
+/// A sender configured like ns-2's, without optional features.
 pub const SENDER: SenderConfig = SenderConfig {
     algorithm: Algorithm::Reno,
     recovery: RecoveryStyle::Sack,
@@ -31,11 +31,12 @@ pub const SENDER: SenderConfig = SenderConfig {
     seed: 1,
 };
 
-/// Acknowledges every packet, reports out-of-order packets, advertises the whole window.
+/// Acknowledges every packet, reports out-of-order packets, and advertises the whole window.
 pub const RECEIVER: ReceiverConfig =
     ReceiverConfig { delayed_ack: None, sack: true, window: u32::MAX as u64, first_window: None };
 
-/// The same with every second packet acknowledged, after `quick_start` at once.
+/// As [`RECEIVER`], but acknowledges every second packet, after `quick_start` packets acknowledged
+/// at once.
 pub fn delaying(quick_start: u32) -> ReceiverConfig {
     let delay = Duration::from_millis(100);
     ReceiverConfig { delayed_ack: Some(DelayedAck { delay, quick_start }), ..RECEIVER }
@@ -48,7 +49,7 @@ pub fn ms(millis: u64) -> Time {
 /// One transmission of a data packet.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sent {
-    /// Milliseconds.
+    /// Sending time in milliseconds.
     pub at: u64,
     pub number: u64,
     pub retransmitted: bool,
@@ -60,7 +61,7 @@ enum Event {
     Ack { ack: Acknowledgement, blocks: Vec<Run> },
 }
 
-/// One-way delay; a round trip takes 40 ms where no queue stands.
+/// One-way delay; a round trip takes 40 ms without a queue.
 const DELAY: Duration = Duration::from_millis(20);
 const GAP: Duration = Duration::from_millis(1);
 
@@ -68,15 +69,15 @@ pub struct Pair {
     pub now: Time,
     pub sender: Sender,
     pub receiver: Receiver,
-    /// Every transmission, dropped ones among them.
+    /// Every transmission, including dropped ones.
     pub sent: Vec<Sent>,
-    /// Every ACK with its time of departure.
+    /// Every ACK with its sending time.
     pub acks: Vec<(Time, Acknowledgement)>,
-    /// Numbers with a lost next transmission; twice in the list: twice.
+    /// Numbers with a lost next transmission. A number that is listed twice is lost twice.
     drops: Vec<u64>,
     /// Numbers with a marked next transmission.
     marks: Vec<u64>,
-    /// When the link is free.
+    /// The time at which the link becomes free.
     free: Time,
     events: BTreeMap<(Time, u64), Event>,
     order: u64,
@@ -180,7 +181,7 @@ impl Pair {
         }
     }
 
-    /// Numbers sent again, in order.
+    /// Retransmitted numbers, in order.
     pub fn retransmissions(&self) -> Vec<u64> {
         self.sent.iter().filter(|sent| sent.retransmitted).map(|sent| sent.number).collect()
     }

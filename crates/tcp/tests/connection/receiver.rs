@@ -11,11 +11,11 @@ fn every_second_packet_is_acknowledged_once_the_quick_start_is_over() {
         assert!(pair.sender.is_done());
         pair.acks.len()
     };
-    // The SYN and 40 packets at once; the SYN and every second.
+    // The SYN and 40 packets acknowledged at once; then the SYN and every second packet.
     assert_eq!(acks(RECEIVER, 40), 41);
     assert_eq!(acks(delaying(0), 40), 21);
-    // Linux: 16 at once, the SYN among them, then every second of the 25 left, the last of
-    // which waits for the timer.
+    // Linux: 16 at once, including the SYN, then every second one of the remaining 25. The last ACK waits for
+    // the timer.
     assert_eq!(acks(delaying(16), 40), 16 + 13);
 }
 
@@ -23,7 +23,7 @@ fn every_second_packet_is_acknowledged_once_the_quick_start_is_over() {
 fn an_ack_waits_for_a_second_packet_no_longer_than_its_delay() {
     let mut pair = Pair::new(SENDER, delaying(0), Some(1));
     pair.run_until(ms(1000));
-    // SYN there (21 ms) and back (41), data there (62), 100 ms of waiting.
+    // SYN (21 ms), SYN-ACK (41), data (62), and a delay of 100 ms.
     assert_eq!(pair.acks.last().unwrap().0, ms(162));
 }
 
@@ -53,7 +53,7 @@ proptest! {
                 receiver.set_window(window);
             }
             let now = ms(step as u64);
-            // Around the expected number: some in order, some beyond a hole, some for a second time.
+            // Numbers around the expected one: some in order, some beyond a hole, some duplicates.
             let number = (receiver.next() + number).saturating_sub(40);
             let arrival = Arrival { number, sent: now, congested: false, window_reduced: false };
             if let Some(ack) = receiver.handle_data(now, &arrival).ack {
@@ -74,7 +74,7 @@ fn a_smaller_window_takes_effect_as_data_arrives() {
     };
     assert_eq!(arrive(&mut receiver, 0), 100);
     receiver.set_window(40);
-    // 101 was advertised as the edge: 60 packets must arrive before 40 is all that is offered.
+    // The advertised edge was 101: 60 packets must arrive before the offered window is 40.
     let windows: Vec<u32> = (1..=80).map(|number| arrive(&mut receiver, number)).collect();
     assert_eq!(windows[0], 99);
     assert_eq!(windows[59], 40);
@@ -84,7 +84,8 @@ fn a_smaller_window_takes_effect_as_data_arrives() {
 #[test]
 fn packets_ahead_of_a_missing_one_are_counted() {
     let mut receiver = Receiver::new(&RECEIVER);
-    // 3 and 4 come before 2; 6 before 5, twice; 1 is old, and a packet that fills a hole is not ahead of one.
+    // 3 and 4 arrive before 2; 6 before 5, twice. 1 is old, and a packet that fills a hole is not ahead of a
+    // missing one.
     let counted = [(0, 0), (1, 0), (3, 1), (4, 2), (2, 2), (6, 3), (6, 4), (1, 4), (5, 4), (7, 4)];
     for (number, expected) in counted {
         let arrival = Arrival { number, sent: ms(0), congested: false, window_reduced: false };

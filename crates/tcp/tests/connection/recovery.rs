@@ -39,8 +39,8 @@ fn a_partial_ack_sends_the_next_hole_again_in_newreno() {
     assert_eq!(pair.retransmissions(), [30, 33, 36]);
     assert_eq!(pair.sender.statistics().recoveries, 1);
     assert_eq!(pair.sender.statistics().timeouts, 0);
-    // ns-2's Reno leaves recovery with the first new ACK and takes the duplicates that follow for
-    // old ones (`bugFix_`): it waits for its timer.
+    // ns-2's Reno leaves recovery with the first new ACK and treats the duplicates that follow as old (`bugFix_`), so it waits
+    // for its timer.
     assert!(finished(RENO, &[30, 33, 36]).sender.statistics().timeouts > 0);
 }
 
@@ -51,14 +51,14 @@ fn sack_repairs_many_holes_within_a_round_trip() {
         assert_eq!(pair.retransmissions(), [30, 33, 36, 40, 41]);
         assert_eq!(pair.sender.statistics().recoveries, 1);
         let again: Vec<u64> = pair.sent.iter().filter(|s| s.retransmitted).map(|s| s.at).collect();
-        // The link adds at most a window of 1 ms each to the 40 ms of propagation.
+        // Beyond the 40 ms of propagation, the link adds at most 1 ms for each packet of a window.
         assert!(again[4] - again[0] < 100, "{again:?}");
     }
 }
 
 #[test]
 fn fack_finds_a_burst_of_losses_by_the_first_acknowledgement_beyond_it() {
-    // Five packets lost, then one that arrives: it is more than three beyond the lowest. RFC 6675 waits for three that arrive.
+    // Five packets are lost, then one arrives, more than three above the lowest. RFC 6675 waits for three arrivals.
     let first = |config| {
         let pair = finished(config, &[30, 31, 32, 33, 34]);
         pair.sent.iter().find(|sent| sent.retransmitted).expect("it is repaired").at
@@ -74,7 +74,7 @@ fn a_retransmission_lost_again_costs_rfc_6675_a_timeout_and_linux_none() {
     let linux = finished(LINUX, &[30, 30]);
     assert_eq!(linux.sender.statistics().timeouts, 0);
     assert_eq!(linux.retransmissions(), [30, 30]);
-    // However often.
+    // Linux needs no timeout even if retransmissions are lost repeatedly.
     let linux = finished(LINUX, &[30, 31, 30, 31, 30, 31]);
     assert_eq!(linux.sender.statistics().timeouts, 0);
     assert_eq!(linux.retransmissions().len(), 6);
@@ -82,9 +82,9 @@ fn a_retransmission_lost_again_costs_rfc_6675_a_timeout_and_linux_none() {
 
 #[test]
 fn counting_lost_packets_as_in_flight_costs_a_timeout_once_they_are_half_a_window() {
-    // A window of 60, halved to 30, with `lost` losses in a row. When the last duplicate ACK is in, the count is `lost`; the
-    // ACK of the one retransmission takes 2 off it: nothing more leaves if `lost` - 2 >= 30. RFC 6675 takes lost packets out of
-    // its pipe.
+    // A window of 60, halved to 30, with `lost` consecutive losses. After the last duplicate ACK, the count is `lost`; the ACK
+    // of the one retransmission subtracts 2. No more packets leave if `lost` - 2 >= 30. RFC 6675 removes lost packets from its
+    // pipe.
     let receiver = sweetspot_tcp::ReceiverConfig { window: 60, ..RECEIVER };
     let timeouts = |config, lost: u64| {
         let drops: Vec<u64> = (150..150 + lost).collect();
@@ -112,8 +112,8 @@ fn the_first_packet_beyond_a_recovery_can_be_lost_without_a_timeout() {
 
 #[test]
 fn the_last_packet_of_all_is_rescued_where_a_recovery_is_under_way() {
-    // RFC 6675 section 4, NextSeg() rule (4): nothing new to send, the hole is repaired, so the
-    // highest packet outstanding goes again, instead of a timeout for it.
+    // RFC 6675 section 4, NextSeg() rule (4): there are no new data and the hole is repaired, so the highest outstanding packet
+    // is retransmitted, which avoids a timeout.
     let config = SenderConfig { initial_window: 50, ..SACK };
     let mut pair = Pair::new(config, RECEIVER, Some(40)).dropping(&[10, 40]);
     pair.run_until(ms(5000));
@@ -129,14 +129,14 @@ fn holes_that_too_few_sacks_condemn_are_filled_when_there_is_nothing_else_to_sen
     let mut pair = Pair::new(config, RECEIVER, Some(40)).dropping(&[10, 38]);
     pair.run_until(ms(5000));
     assert!(pair.sender.is_done());
-    // With nothing else to send, rule (4) has already taken its one chance, with the last packet.
+    // With nothing else to send, rule (4) has already used its one retransmission, for the last packet.
     assert_eq!(pair.retransmissions(), [10, 40, 38]);
     assert_eq!(pair.sender.statistics().timeouts, 0);
 }
 
 #[test]
 fn after_a_timeout_linux_sends_again_what_is_missing_and_nothing_else() {
-    // Both retransmissions are lost and nothing follows them that could tell.
+    // Both retransmissions are lost, and no later packet can reveal that.
     let config = SenderConfig { initial_window: 40, ..LINUX };
     let mut pair = Pair::new(config, RECEIVER, Some(40)).dropping(&[5, 20, 5, 20]);
     pair.run_until(ms(5000));
@@ -147,8 +147,8 @@ fn after_a_timeout_linux_sends_again_what_is_missing_and_nothing_else() {
 
 #[test]
 fn proportional_reduction_halves_without_a_silent_half_round_trip() {
-    // A window of 64 in slow start, one loss: RFC 6675 falls silent until the pipe has come down
-    // to half a window, PRR sends a packet for every other ACK (RFC 6937 section 1).
+    // A window of 64 in slow start, one loss. RFC 6675 is silent until the pipe has fallen to half a window; PRR sends a packet
+    // for every other ACK (RFC 6937 section 1).
     let config = |recovery| SenderConfig { recovery, initial_window: 64, ..LINUX };
     let silence = |recovery| {
         let mut pair = Pair::new(config(recovery), RECEIVER, Some(400)).dropping(&[65]);
@@ -160,7 +160,7 @@ fn proportional_reduction_halves_without_a_silent_half_round_trip() {
     };
     let (prr, threshold) = silence(RecoveryStyle::Linux);
     let (rfc6675, _) = silence(RecoveryStyle::Sack);
-    // ACKs come a millisecond apart: every other one is 2 ms.
+    // ACKs arrive a millisecond apart, so every other ACK means 2 ms.
     assert!(prr <= 3, "{prr} ms");
     assert!(rfc6675 >= 30, "{rfc6675} ms");
     assert!(threshold >= 32.0);
@@ -188,7 +188,7 @@ proptest! {
         };
         let receiver = sweetspot_tcp::ReceiverConfig { window, ..RECEIVER };
         let mut pair = Pair::new(config, receiver, Some(120)).dropping(&drops);
-        // Twenty losses of one packet double the timeout to its ceiling of a minute.
+        // Twenty losses of one packet double the timeout up to its maximum of a minute.
         pair.run_until(ms(4_000_000));
         prop_assert!(pair.sender.is_done(), "{} of 120 arrived", pair.sender.acknowledged());
         prop_assert_eq!(pair.receiver.next(), 121);

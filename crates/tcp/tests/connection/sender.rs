@@ -4,11 +4,11 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::pair::{Pair, RECEIVER, SENDER, ms};
 
-/// The largest flight, from the times of sending and acknowledgement.
+/// The maximum number of packets in flight, from the times of packets and ACKs.
 fn max_in_flight(pair: &Pair) -> u64 {
     let mut max = 0;
     for sent in &pair.sent {
-        // An ACK that left 20 ms ago has arrived.
+        // An ACK sent 20 ms ago has arrived.
         let heard =
             pair.acks.iter().filter(|(at, _)| *at + Duration::from_millis(20) <= ms(sent.at));
         let una = heard.map(|(_, ack)| ack.next).max().unwrap_or(0);
@@ -56,7 +56,7 @@ fn after_idle_the_window_starts_again_from_the_initial_one_if_so_wanted() {
         let mut pair = Pair::new(config, RECEIVER, Some(200));
         pair.run_until(ms(3000));
         assert!(pair.sender.is_done());
-        // Longer than the timeout (RFC 5681 section 4.1).
+        // An idle time longer than the timeout (RFC 5681 section 4.1).
         pair.sender.offer(100);
         pair.run_until(ms(3001));
         pair.sent.iter().filter(|sent| sent.at >= 3000).count()
@@ -74,15 +74,15 @@ fn an_echo_of_congestion_halves_the_window_once_per_window_of_data() {
         pair.sender.ssthresh()
     };
     assert_eq!(threshold(&[]), f64::INFINITY);
-    // Slow start has added one for each of the packets before the marked one: 32 + 4, halved.
+    // Slow start has added one packet for each packet before the marked one: 32 + 4, halved.
     assert_eq!(threshold(&[5]), 18.0);
     assert_eq!(threshold(&[5, 6, 9]), 18.0);
 }
 
 #[test]
 fn timestamps_make_every_ack_a_sample_and_its_absence_one_per_window() {
-    // Ten packets leave at once and queue for up to 10 ms: with timestamps every one of the
-    // rising round trips counts, without only the first.
+    // Ten packets leave at once and queue for up to 10 ms. With timestamps each of the rising RTTs counts, without them
+    // only the first.
     let timeout = |timestamps| {
         let config = SenderConfig { timestamps, min_rto: Duration::from_millis(1), ..SENDER };
         let mut pair = Pair::new(config, RECEIVER, Some(11));
@@ -103,7 +103,7 @@ fn linux_counts_a_window_half_in_flight_as_the_limit_while_it_doubles() {
         pair.sender.cwnd()
     };
     assert_eq!(grown(5), 10.0);
-    // It grows until the flight is half of it.
+    // The window grows until the packets in flight are half of it.
     assert_eq!(grown(6), 12.0);
 }
 
@@ -124,8 +124,8 @@ const LINUX: SenderConfig = SenderConfig {
 
 #[test]
 fn a_send_buffer_counts_what_segments_take_of_the_kernels_memory() {
-    // 832 bytes for each segment besides its payload: 100 segments of one packet fit. Twice 500 packets in a round
-    // trip of 41 ms are 23.8 in 1/1024 s: of segments of 23 packets 183,200 / 23,832 fit, 176 packets.
+    // 832 bytes of overhead per segment: 100 segments of one packet fit. Twice 500 packets per round trip of 41 ms are
+    // 23.8 packets in 1/1024 s. Of segments of 23 packets, 183,200 / 23,832 fit: 176 packets.
     let memory = SendMemory {
         limit: Bytes::new(100 * 1832),
         payload: Bytes::new(1000),
@@ -144,7 +144,7 @@ fn a_send_buffer_counts_what_segments_take_of_the_kernels_memory() {
 
 #[test]
 fn an_application_that_filled_its_buffer_sleeps_until_a_third_is_free() {
-    // `sk_stream_write_space`: 100 packets fit; nothing is written until 66 of them are left.
+    // `sk_stream_write_space`: 100 packets fit; the application writes nothing until only 66 are left.
     let memory = SendMemory {
         limit: Bytes::new(100 * 1832),
         payload: Bytes::new(1000),
@@ -180,7 +180,7 @@ fn a_paced_sender_lets_segments_of_two_out_and_pauses_for_both() {
 
 #[test]
 fn a_linux_timeout_is_a_round_trip_and_the_least_timeout_at_least() {
-    // `tcp_rtt_estimator`: rttvar_us >= tcp_rto_min_us. A round trip of 41 ms: 241 ms, not 200.
+    // `tcp_rtt_estimator`: rttvar_us >= tcp_rto_min_us. With an RTT of 41 ms the timeout is 241 ms, not 200.
     let timeout = |recovery| {
         let config = SenderConfig { recovery, ..LINUX };
         let mut pair = Pair::new(config, RECEIVER, Some(2));
@@ -193,7 +193,7 @@ fn a_linux_timeout_is_a_round_trip_and_the_least_timeout_at_least() {
     assert!(timeout(RecoveryStyle::Sack) < 240_000);
 }
 
-/// Twenty-five round trips of two packets each are more than the ten that BBR's filter of the bandwidth spans.
+/// Twenty-five round trips of two packets each are more than the ten rounds of BBR's bandwidth filter.
 #[test]
 fn what_an_application_trickles_is_not_the_bandwidth_for_bbr() {
     let config = SenderConfig { algorithm: Algorithm::Bbr, ..SENDER };
@@ -209,7 +209,8 @@ fn what_an_application_trickles_is_not_the_bandwidth_for_bbr() {
     while !pair.sender.is_done() {
         pair.run_until(pair.now + Duration::from_millis(1));
     }
-    // The link takes 400 ms, and the last packet and its ACK a round trip. BBR paces at 1 % below the bandwidth, may be in
+    // The link takes 400 ms, and the last packet and its ACK a round trip. BBR paces at 1 % below the bandwidth and may be
+    // in its draining phase. Its window may delay it by another round trip.
     // the phase of its cycle that drains, and its window may hold it up for another round trip.
     let took = pair.now.since(began);
     assert!(took <= Duration::from_millis(400 + 40 + 40 + 40), "{took}");

@@ -1,4 +1,4 @@
-//! Another congestion control takes over, or the receiver asks for a pace, while a connection runs.
+//! Switching the congestion control, and pacing requests by the receiver, during a connection.
 
 use sweetspot_tcp::congestion::{Algorithm, Growth};
 use sweetspot_tcp::{RecoveryStyle, Sender, SenderConfig};
@@ -6,7 +6,7 @@ use sweetspot_units::Rate;
 
 use crate::pair::{Pair, RECEIVER, SENDER, Sent, ms};
 
-/// Linux's habits.
+/// A sender configured like Linux's.
 const LINUX: SenderConfig = SenderConfig {
     recovery: RecoveryStyle::Linux,
     growth: Growth::PerPacket,
@@ -14,7 +14,7 @@ const LINUX: SenderConfig = SenderConfig {
     ..SENDER
 };
 
-/// The state that a switch must not change: the window (whole packets in Linux's), packets in flight, arrivals, counters.
+/// The state that a switch must not change: the window (Linux keeps whole packets), packets in flight, arrivals, counters.
 fn view(sender: &Sender) -> impl PartialEq + std::fmt::Debug + use<> {
     (sender.cwnd().floor(), sender.outstanding(), sender.acknowledged(), sender.statistics())
 }
@@ -39,7 +39,7 @@ fn a_sender_switches_congestion_control_with_its_window_as_it_is() {
                 pair.run_until(ms(60_000));
                 assert!(pair.sender.is_done(), "{own:?} {lost:?} {first}");
                 assert_eq!(pair.receiver.next(), 3001);
-                // The SYN and each packet once, and lost packets once more.
+                // The SYN and each packet once, and lost packets a second time.
                 assert_eq!(pair.retransmissions(), lost, "{own:?} {first}");
                 assert_eq!(pair.sent.len(), 3001 + lost.len());
                 assert_eq!(pair.sender.statistics().sent, 3001 + lost.len() as u64);
@@ -48,7 +48,7 @@ fn a_sender_switches_congestion_control_with_its_window_as_it_is() {
     }
 }
 
-/// Every transmission of a transfer with a receiver that requests these pacing rates, one after another, at the beginning.
+/// Every transmission of a transfer. At the beginning its receiver requests these pacing rates, one after another.
 fn transmissions(config: SenderConfig, asked: &[Option<Rate>]) -> Vec<Sent> {
     let mut pair = Pair::new(config, RECEIVER, Some(300));
     asked.iter().for_each(|rate| pair.sender.set_pacing(*rate));
@@ -62,11 +62,10 @@ fn an_asked_pace_never_raises_the_rate_above_the_senders_own() {
     for algorithm in [Algorithm::Reno, Algorithm::Cubic, Algorithm::Bbr] {
         let paced = SenderConfig { algorithm, pacing: true, ..LINUX };
         let own = transmissions(paced, &[]);
-        // A packet takes 0.008 us at this rate: nobody sends that fast.
+        // A packet takes 0.008 us at this rate, far above what the sender can send.
         let fast = Some(Rate::from_bits_per_second(1_000_000_000_000));
         assert_eq!(transmissions(paced, &[fast]), own, "{algorithm:?}");
-        // 1000 bytes at 400 kbit/s take 20 ms; the path takes 1 ms for them. A packet that is late
-        // by less than a gap is made up for.
+        // 1000 bytes take 20 ms at 400 kbit/s, and 1 ms on the path. A packet that is late by less than a gap catches up.
         let slow = transmissions(paced, &[fast, Some(Rate::from_bits_per_second(400_000))]);
         let data: Vec<u64> =
             slow.iter().filter(|sent| sent.number > 0).map(|sent| sent.at).collect();
@@ -82,6 +81,6 @@ fn a_sender_that_was_asked_for_a_pace_once_paces_by_its_own_window_from_then_on(
     let own = transmissions(SenderConfig { pacing: true, ..LINUX }, &[]);
     assert_eq!(transmissions(LINUX, &[fast]), own);
     assert_eq!(transmissions(LINUX, &[fast, None]), own);
-    // Not asked, ten packets leave at once.
+    // Without a request, ten packets leave at once.
     assert_ne!(transmissions(LINUX, &[None]), own);
 }

@@ -4,7 +4,7 @@ use crate::congestion::AckSample;
 /// (section 4.1.1).
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bandwidth {
-    /// The three best samples within the window, best first, newer behind (Kathleen Nichols'
+    /// The three best samples within the window, best first and the others newer (Kathleen Nichols'
     /// windowed filter, as in Linux lib/win_minmax.c).
     best: [BandwidthSample; 3],
     round: u64,
@@ -12,7 +12,7 @@ pub(super) struct Bandwidth {
     /// The round ends when a packet sent after this many deliveries is acknowledged.
     round_end: u64,
     delivered: u64,
-    /// Deliveries between which our own ProbeRTT starved the path of packets.
+    /// Values of `delivered` between which our own ProbeRTT kept too few packets in flight.
     starved: Option<(u64, u64)>,
 }
 
@@ -30,7 +30,7 @@ impl Bandwidth {
         self.best[0].rate
     }
 
-    /// Whether the ACK at hand began a round trip.
+    /// Whether the current ACK began a round trip.
     pub(super) fn round_start(&self) -> bool {
         self.round_start
     }
@@ -40,13 +40,13 @@ impl Bandwidth {
         self.delivered
     }
 
-    /// Begins a round now: it ends when data sent from here on arrive.
+    /// Begins a round, which ends when data sent from now on arrive.
     pub(super) fn start_round(&mut self) {
         self.round_end = self.delivered;
     }
 
-    /// ProbeRTT holds the flight down: samples of packets sent now say nothing of the path,
-    /// as if the application were the limit (section 4.3.5, BBRHandleProbeRTT).
+    /// Marks the packets now in flight: ProbeRTT limits them, so their samples are no evidence
+    /// about the path, as if the application were the limit (section 4.3.5, BBRHandleProbeRTT).
     pub(super) fn starve(&mut self, in_flight: u32) {
         let until = self.delivered + u64::from(in_flight);
         let from = self.starved.map_or(self.delivered, |(from, _)| from);

@@ -26,7 +26,7 @@ impl Cycle {
     /// Starts in any phase but the draining one, so that flows do not probe in step
     /// (BBREnterProbeBW: GainCycleLen - 1 - random(0..6), then advance).
     pub(super) fn start(&mut self, now: Time) {
-        // SplitMix64: a few numbers in a connection's life need no more.
+        // SplitMix64 suffices for the few random numbers of a connection.
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.random;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -40,7 +40,7 @@ impl Cycle {
         self.since = now;
     }
 
-    /// BBRIsNextCyclePhase; `inflight` is the flight that a gain aims at.
+    /// BBRIsNextCyclePhase; `inflight` is the target for data in flight at a given gain.
     pub(super) fn phase_is_over(
         &self,
         ack: &AckSample,

@@ -16,7 +16,7 @@ impl MinRtt {
         self.lowest.map(|(rtt, _)| rtt)
     }
 
-    /// BBRUpdateRTprop. Whether the estimate had expired.
+    /// BBRUpdateRTprop. Returns whether the estimate had expired.
     pub(super) fn handle_ack(&mut self, ack: &AckSample) -> bool {
         let expired = self.lowest.is_some_and(|(_, since)| ack.now > since + MIN_RTT_FILTER);
         if let Some(rtt) = ack.rtt
@@ -27,7 +27,7 @@ impl MinRtt {
         expired
     }
 
-    /// The estimate was confirmed by draining the path.
+    /// Restarts the filter: draining the path confirmed the estimate.
     pub(super) fn confirm(&mut self, now: Time) {
         if let Some((_, since)) = &mut self.lowest {
             *since = now;

@@ -34,9 +34,9 @@ pub struct Bbr {
     cwnd: f64,
     /// Packets per second; `None` before the first RTT sample.
     pacing: Option<f64>,
-    /// The window to go back to after a recovery or after ProbeRTT.
+    /// The window to restore after a recovery or ProbeRTT.
     prior_cwnd: f64,
-    /// Recovery's first round trip: one packet out for each that arrived (section 4.2.3.4).
+    /// The first round trip of a recovery: packet conservation (section 4.2.3.4).
     conserving: bool,
     recovering: bool,
     /// SND.NXT when a timeout expired: losses are repaired once this is acknowledged.
@@ -55,7 +55,8 @@ enum State {
 
 /// 2/ln 2: the smallest gain that doubles the rate each round (section 4.1.1.3).
 const HIGH_GAIN: f64 = 2.885;
-/// Packets that keep delivery going with delayed ACKs: BBRMinPipeCwnd (section 4.1.2).
+/// Minimum window, in packets, with which delivery continues despite delayed ACKs: BBRMinPipeCwnd
+/// (section 4.1.2).
 const MIN_PIPE_CWND: f64 = 4.0;
 
 impl Bbr {
@@ -127,7 +128,7 @@ impl Bbr {
         }
     }
 
-    /// Section 4.3.3: Drain takes the queue of Startup away again.
+    /// Section 4.3.3: Drain removes the queue that Startup built.
     fn check_drain(&mut self, ack: &AckSample) {
         if self.state == State::Startup && self.full_pipe.filled() {
             self.state = State::Drain;

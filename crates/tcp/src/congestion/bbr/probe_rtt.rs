@@ -3,13 +3,13 @@ use sweetspot_units::{Duration, Time};
 use super::{Bbr, MIN_PIPE_CWND, State};
 use crate::congestion::AckSample;
 
-/// ProbeRTT: once in ten seconds the path is drained for a look at its true round-trip time
-/// (section 4.3.5).
+/// ProbeRTT: every ten seconds, the path is drained to measure its true round-trip time (section
+/// 4.3.5).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum ProbeRtt {
-    /// Waiting for the flight to come down.
+    /// Waiting until few enough packets are in flight.
     Draining,
-    /// The flight is down; it stays so until then, and for a round trip.
+    /// Few enough packets are in flight, and stay so until `until` and for a whole round trip.
     Measuring { until: Time, round_done: bool },
 }
 

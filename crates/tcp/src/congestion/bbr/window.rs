@@ -24,7 +24,8 @@ impl Bbr {
         }
     }
 
-    /// The max burst that the sender passes down at once, in packets (section 4.2.2, BBRSetSendQuantum).
+    /// The largest burst, in packets, that the sender passes down at once (section 4.2.2,
+    /// BBRSetSendQuantum).
     fn send_quantum(&self) -> f64 {
         let bits = self.pacing.unwrap_or(0.0) * self.packet.as_f64() * 8.0;
         if bits < 1.2e6 {
@@ -37,7 +38,7 @@ impl Bbr {
         }
     }
 
-    /// The flight that `gain` aims at: gain BDPs and three quanta (section 4.2.3.2,
+    /// The target for packets in flight at `gain`: gain BDPs and three quanta (section 4.2.3.2,
     /// BBRInflight).
     pub(super) fn inflight(&self, gain: f64) -> f64 {
         let Some(min_rtt) = self.min_rtt.get() else { return self.initial_window };
