@@ -1,17 +1,17 @@
 use crate::event::{self, kind};
 
-/// A link that carries packets to a router, packed as [`event::pack`] does it.
+/// A link that carries packets to a router, encoded by [`event::pack`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AccessLink(u32);
 
 impl AccessLink {
-    /// That of a flow's source.
+    /// The access link of a flow's source.
     #[inline]
     pub(crate) fn of_source(flow: u32) -> AccessLink {
         AccessLink(event::pack(kind::SOURCE_UPLINK, flow))
     }
 
-    /// That of a measured transfer's sink.
+    /// The access link of a measured transfer's sink.
     #[inline]
     pub(crate) fn of_sink(flow: u32) -> AccessLink {
         AccessLink(event::pack(kind::SINK_UPLINK, flow))
@@ -28,7 +28,7 @@ impl AccessLink {
         (kind == kind::SOURCE_UPLINK).then_some(flow)
     }
 
-    /// Its place among simultaneous events.
+    /// Its rank among simultaneous events.
     #[inline]
     pub(crate) fn packed(self) -> u32 {
         self.0

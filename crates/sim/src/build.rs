@@ -14,9 +14,9 @@ use crate::random;
 use crate::scheduler::Scheduler;
 use crate::world::World;
 
-/// The world that `scenario` describes, with all that starts by itself in its event queue.
+/// Builds the world of `scenario`, with all initial events in its queue.
 ///
-/// `makers` has controllers of the caller's own for transfers, by index.
+/// `makers` has the caller's own controllers for transfers, by index.
 pub(crate) fn build<S: Scheduler>(
     scenario: &Scenario,
     known: KnownPath,
@@ -47,7 +47,7 @@ pub(crate) fn build<S: Scheduler>(
     builder.world
 }
 
-/// How often a pool of send buffers is shared out anew: BSD's slow timer.
+/// Interval at which a pool of send buffers is divided again: BSD's slow timer.
 const POOL_INTERVAL_S: f64 = 0.5;
 
 struct Builder<'a, S> {
@@ -74,7 +74,7 @@ impl<S: Scheduler> Builder<'_, S> {
             group.receiver.first_window = Some((65_535 / payload.get().max(1)).max(2));
         }
         let group = self.add_group(group);
-        // The propagation that the hops leave is shared by the two hosts' links: Figure 2.
+        // The links of the two hosts share the propagation delay that the hops leave: Figure 2.
         let last = self.path.hops.len() - 1;
         let each = self.path.rtt.saturating_sub(self.path.between((0, last))) / 4;
         self.world.hosts.targets.push(Target::new(each, transfer, maker));
@@ -88,7 +88,7 @@ impl<S: Scheduler> Builder<'_, S> {
         debug_assert_eq!(index as usize + 1, self.world.hosts.targets.len());
     }
 
-    /// The applications of a measured transfer, where they are not as fast as TCP.
+    /// Adds the applications of a measured transfer that are slower than TCP.
     fn add_applications(&mut self, index: u32, transfer: &Transfer, size: (Bytes, Option<u64>)) {
         let start = Time::ZERO + transfer.start;
         let random = random::stream(self.world.hosts.seed, 6, u64::from(index), 0);
@@ -141,7 +141,7 @@ impl<S: Scheduler> Builder<'_, S> {
         }
     }
 
-    /// Adds input links and the servers behind them, with evenly spread RTTs.
+    /// Adds input links and the servers behind them, with evenly spaced RTTs.
     fn add_inputs(&mut self, cross: &Cross, inputs: Inputs, group: u32, direction: Direction) {
         let links: Vec<u32> =
             (0..inputs.count).map(|_| self.world.network.push_input(inputs.rate)).collect();
@@ -155,14 +155,14 @@ impl<S: Scheduler> Builder<'_, S> {
         self.world.hosts.groups[group as usize].servers[direction as usize] = from..until;
     }
 
-    /// Propagation between the first router and node `node` of `nodes`.
+    /// Propagation delay between the first router and node `node` of `nodes`.
     fn access_delay(&self, cross: &Cross, node: u64, nodes: u64) -> Duration {
         let share = if nodes > 1 { node as f64 / (nodes - 1) as f64 } else { 0.5 };
         let rtt = cross.rtt.0 + (cross.rtt.1 - cross.rtt.0).scaled(share);
         rtt.saturating_sub(self.path.between(cross.hops)) / 2
     }
 
-    /// Adds `count` flows with `nodes` different RTTs, evenly spread.
+    /// Adds `count` flows with `nodes` different RTTs, evenly spaced.
     fn add_flows(
         &mut self,
         cross: &Cross,
@@ -200,7 +200,7 @@ impl<S: Scheduler> Builder<'_, S> {
                 self.start_datagrams(index, start, bits / rate.as_f64(), Gaps::Exponential);
             }
             TrafficKind::Arrivals { rate, size_mean, .. } => {
-                // Each node opens its share of the connections.
+                // Each node opens an equal share of the connections.
                 let mean = size_mean.as_f64() * 8.0 / rate.as_f64() * nodes as f64;
                 self.add_source(Sends::Connections(index), start, mean, Gaps::Exponential);
             }
@@ -213,7 +213,7 @@ impl<S: Scheduler> Builder<'_, S> {
     }
 
     fn start_datagrams(&mut self, index: u32, start: Time, mean: f64, gaps: Gaps) {
-        // A datagram's time is that at the router.
+        // A datagram's time is its arrival time at the router.
         let delay = self.world.hosts.flows[index as usize].delay;
         let start = start + delay + self.world.network.wire_times.of(self.world.hosts.packet_size);
         self.add_source(Sends::Datagrams(index), start, mean, gaps);

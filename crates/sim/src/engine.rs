@@ -10,7 +10,7 @@ use crate::outcome::{Snapshot, outcome};
 use crate::scheduler::{QuadHeap, Scheduler, Wheel};
 use crate::world::World;
 
-/// The packet-level simulator as an [`Engine`]. It runs every scenario, without an error.
+/// The packet-level simulator as an [`Engine`]. It runs every scenario and never returns an error.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Simulator;
 
@@ -24,13 +24,13 @@ impl Engine for Simulator {
     }
 }
 
-/// From this many flows on, a wheel is faster than a heap (docs/results/speed.md).
+/// With at least this many flows, a wheel is faster than a heap (docs/results/speed.md).
 const WHEEL_FLOWS: usize = 16;
 
-/// Runs `scenario` with controllers of the caller's own.
+/// Runs `scenario` with the caller's own controllers.
 ///
-/// `makers` has one for each transfer, in the order of the file, or `None` where the scenario's
-/// sizing stays. Transfers beyond its end keep theirs, too.
+/// `makers` has one entry per transfer, in the order of the file; `None` keeps the scenario's
+/// sizing. Transfers beyond its end also keep theirs.
 pub fn run_steered(
     scenario: &Scenario,
     recorder: &mut dyn Recorder,
@@ -42,9 +42,9 @@ pub fn run_steered(
     run(scenario, recorder, || Wheel::of(&scenario.path), makers)
 }
 
-/// Runs `scenario` on a scheduler of the caller's choice. The outcome does not depend on it.
+/// Runs `scenario` on the caller's scheduler. The outcome does not depend on the scheduler.
 ///
-/// `scheduler` makes an empty one. It is called twice where a sizing needs a first pass.
+/// `scheduler` creates an empty one. It is called twice if a sizing needs a first pass.
 pub fn run_with<S: Scheduler>(
     scenario: &Scenario,
     recorder: &mut dyn Recorder,
@@ -63,7 +63,8 @@ fn run<S: Scheduler>(
     let mut known = KnownPath::new(path.narrow().rate, path.rtt);
     let needs_pass = Sizing::BdpBy(BdpDefinition::Bdp5);
     if scenario.transfers.iter().any(|transfer| transfer.sizing == needs_pass) {
-        // BTC and T_a are the rate and RTT of a transfer limited by congestion alone: a first pass.
+        // BTC and T_a are the rate and RTT of a transfer limited only by congestion control:
+        // measure them in a first pass.
         let mut first = scenario.clone();
         for transfer in &mut first.transfers {
             transfer.sizing = Sizing::Max;
@@ -89,7 +90,7 @@ fn simulate<S: Scheduler>(
     Simulation { world, scenario, recorder, sampler }.simulate()
 }
 
-/// A run under way.
+/// A run in progress.
 struct Simulation<'a, S> {
     world: World<S>,
     scenario: &'a Scenario,
@@ -98,7 +99,7 @@ struct Simulation<'a, S> {
 }
 
 struct MeasurementTimes {
-    /// The last third of the time before the first transfer: the effects of start-up are over.
+    /// The last third of the time before the first transfer, after the effects of start-up.
     before: (Time, Time),
     /// From the end of the warm-up to the end.
     measured: (Time, Time),
@@ -146,7 +147,7 @@ impl<S: Scheduler> Simulation<'_, S> {
         outcome(self.scenario, &self.world, start.as_ref().unwrap_or(&end), &end, before.zip(until))
     }
 
-    /// Schedules one observation for every time at which something is observed.
+    /// Schedules one event for every time that has an observation.
     fn schedule_observations(&mut self, times: &MeasurementTimes) {
         let MeasurementTimes { before, measured } = times;
         let mut times = vec![before.0, before.1, measured.0, measured.1];

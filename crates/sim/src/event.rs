@@ -1,4 +1,5 @@
-/// The place of a packet in [`crate::network::Transit`]: the index of its block and, in the last bits, of its slot.
+/// The position of a packet in [`crate::network::Transit`]: the index of its block and, in the lowest bits, of its
+/// slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Place(u32);
 
@@ -17,7 +18,7 @@ impl Place {
 /// An event in the queue, packed into 32 bits: three for the kind, the rest an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The packet in this place is at its router.
+    /// The packet at this position arrives at its router.
     Arrival(Place),
     /// A timer of this flow expires.
     Flow(u32),
@@ -30,7 +31,7 @@ pub(crate) enum Event {
 const KIND_SHIFT: u32 = 29;
 const INDEX: u32 = (1 << KIND_SHIFT) - 1;
 
-/// The kinds of an event's subject. The numbers decide between simultaneous events.
+/// The kinds of an event's subject. The numbers decide the order of simultaneous events.
 pub(crate) mod kind {
     pub(crate) const HOP: u32 = 0;
     pub(crate) const SOURCE_UPLINK: u32 = 1;

@@ -6,22 +6,23 @@ use crate::event::{self, Event, Place};
 use crate::random;
 use crate::scheduler::{Key, Scheduler};
 
-/// The clock and the events to come, in the order in which they happen.
+/// The clock and the pending events, in the order in which they happen.
 #[derive(Debug)]
 pub(crate) struct EventQueue<S> {
     now: Time,
     scheduler: S,
-    /// Events that have happened, observations not among them.
+    /// Number of events that have happened, without observations.
     happened: u64,
     order: TieOrder,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum TieOrder {
-    /// At random. The order depends on the seed, the time and the event alone, not on how many
-    /// numbers were drawn before, so that how the work is cut into events decides nothing.
+    /// In pseudo-random order. The order depends only on the seed, the time and the event, not on
+    /// how many numbers were drawn before. It thus does not depend on how the work is divided into
+    /// events.
     Seeded(u64),
-    /// In scheduling order; this many have been scheduled.
+    /// In scheduling order; holds the number of events scheduled so far.
     Declared(u32),
 }
 
@@ -42,8 +43,8 @@ impl<S: Scheduler> EventQueue<S> {
         self.scheduler.push(Key::new(at, self.tie_break(at, declared, packed), packed));
     }
 
-    /// Schedules the arrival of the packet in a place of the transit, the first one of `link`. It
-    /// has the link's place among simultaneous events.
+    /// Schedules the arrival of the packet at `place`, the first packet of `link`. It has the
+    /// link's rank among simultaneous events.
     #[inline(always)]
     pub(crate) fn schedule_arrival(&mut self, due: Time, place: Place, link: AccessLink) {
         let declared = self.declare();
@@ -51,13 +52,13 @@ impl<S: Scheduler> EventQueue<S> {
         self.scheduler.push(Key::new(due, tie_break, Event::Arrival(place).pack()));
     }
 
-    /// The key of the next event, [`Key::NEVER`] where there is none.
+    /// The key of the next event, [`Key::NEVER`] if there is none.
     #[inline]
     pub(crate) fn peek(&mut self) -> Key {
         self.scheduler.peek()
     }
 
-    /// The next event, which [`EventQueue::peek`] has shown, happens.
+    /// Takes the next event, returned by [`EventQueue::peek`], and advances the clock to it.
     #[inline]
     pub(crate) fn pop(&mut self, next: Key) -> Event {
         self.happen(next.at());
@@ -65,7 +66,7 @@ impl<S: Scheduler> EventQueue<S> {
         Event::unpack(next.event())
     }
 
-    /// An event that is not in the queue happens at `at`.
+    /// Advances the clock to `at` for an event that is not in the queue.
     #[inline]
     pub(crate) fn happen(&mut self, at: Time) {
         debug_assert!(at >= self.now, "time runs backwards");
@@ -73,12 +74,12 @@ impl<S: Scheduler> EventQueue<S> {
         self.happened += 1;
     }
 
-    /// The last event was an observation: observations do not count.
+    /// Uncounts the last event, because it was an observation.
     pub(crate) fn discount(&mut self) {
         self.happened -= 1;
     }
 
-    /// An event that happens soon, as [`Scheduler::poll_near`] has it.
+    /// An event that is due soon, see [`Scheduler::poll_near`].
     #[inline]
     pub(crate) fn poll_near(&mut self) -> Option<Event> {
         self.scheduler.poll_near().map(Event::unpack)
@@ -95,7 +96,7 @@ impl<S> EventQueue<S> {
         self.happened
     }
 
-    /// The number of one more event that is scheduled, where that decides.
+    /// The number of a newly scheduled event, if such numbers decide the order.
     #[inline]
     pub(crate) fn declare(&mut self) -> u32 {
         match &mut self.order {
@@ -107,14 +108,14 @@ impl<S> EventQueue<S> {
         }
     }
 
-    /// The key of an event of hop `index` that was `declared` as that number.
+    /// The key of an event of hop `index` that was given the number `declared`.
     #[inline]
     pub(crate) fn hop_key(&self, at: Time, declared: u32, index: u32) -> Key {
         let packed = event::pack(event::kind::HOP, index);
         Key::new(at, self.tie_break(at, declared, packed), packed)
     }
 
-    /// The rank of a `packed` event among events of the same time.
+    /// The rank of a `packed` event among simultaneous events.
     #[inline]
     fn tie_break(&self, at: Time, declared: u32, packed: u32) -> u32 {
         match self.order {

@@ -1,6 +1,6 @@
 use core::num::NonZeroU32;
 
-/// An index into a vector of fewer than 2^32 - 1 things. `Option<Index>` takes four bytes.
+/// An index into a vector of fewer than 2^32 - 1 items. `Option<Index>` takes four bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Index(NonZeroU32);
 

@@ -3,10 +3,11 @@
 //! It computes how a transfer performs on a path and how it affects the path: goodput, round-trip
 //! times, losses, queues. A [`Scenario`](sweetspot_scenario::Scenario) describes hops, cross traffic
 //! and transfers. [`Simulator`] runs it packet by packet and returns an
-//! [`Outcome`](sweetspot_scenario::Outcome). Scenario and seed determine every byte of the outcome.
+//! [`Outcome`](sweetspot_scenario::Outcome). The scenario and its seed determine every byte of the
+//! outcome.
 //!
-//! Endpoints come from `sweetspot_tcp`, queues and links from `sweetspot_path`, controllers of the
-//! window from `sweetspot_sizing`. The crate is pure: it reads no clock and touches no operating
+//! Endpoints come from `sweetspot_tcp`, queues and links from `sweetspot_path`, window controllers
+//! from `sweetspot_sizing`. The crate is pure: it reads no clock and does not touch the operating
 //! system.
 //!
 //! ```
@@ -28,7 +29,7 @@
 //! )?;
 //! let outcome = Simulator.run(&scenario, &mut NoRecorder)?;
 //! let transfer = &outcome.transfers[0];
-//! // 25 packets of 1500 bytes per round trip of 40 ms or more: 7.5 Mbit/s at most.
+//! // 25 packets of 1500 bytes per round trip of at least 40 ms: at most 7.5 Mbit/s.
 //! assert!(transfer.goodput_bps > 6.5e6 && transfer.goodput_bps < 7.5e6);
 //! assert_eq!(transfer.loss_rate, 0.0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

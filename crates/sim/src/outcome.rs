@@ -48,7 +48,7 @@ impl Snapshot {
     }
 }
 
-/// The outcome of the time from `begin` to `end`. `before` spans the time before the first transfer.
+/// The outcome from `begin` to `end`. `before` spans the time before the first transfer.
 pub(crate) fn outcome<S: Scheduler>(
     scenario: &Scenario,
     world: &World<S>,
@@ -96,7 +96,7 @@ fn transfer_outcome<S>(
     let bits = acknowledged as f64 * payload.as_f64() * 8.0;
     let rtt = &world.observers.monitors[i].rtt;
     let seconds = |nanos: Option<u64>| Duration::from_nanos(nanos.unwrap_or(0)).as_secs_f64();
-    // The place within its bin is unknown, but not below a mean in the same bin.
+    // The exact position within its bin is unknown, but it is not below a mean in the same bin.
     let p99 = rtt.quantile_bin(0.99).map(|bin| {
         let mean = rtt.mean().filter(|mean| *mean <= bin.largest);
         bin.middle().max(mean.unwrap_or(0))
@@ -115,7 +115,7 @@ fn transfer_outcome<S>(
     }
 }
 
-/// How long transfer `i` took, seconds, if it is complete. Transfers are the first groups.
+/// Completion time of transfer `i` in seconds, if it is complete. Transfers are the first groups.
 fn completion(end: &Snapshot, i: usize) -> Option<f64> {
     let totals = &end.groups[i];
     (totals.completed > 0).then(|| totals.completion as f64 / 1e9)
@@ -185,7 +185,7 @@ fn bottleneck_outcome(
     }
 }
 
-/// The share that `part` is of `whole`, 1 at most: packets sent before the measured time may be lost
+/// The ratio of `part` to `whole`, at most 1: packets sent before the measured time may be lost
 /// within it.
 fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part.min(whole) as f64 / whole as f64 }

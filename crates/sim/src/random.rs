@@ -1,5 +1,5 @@
-//! Random numbers. Every flow has its own stream, so its draws do not depend on another flow's events: two runs that
-//! differ in one window meet the same cross traffic (common random numbers).
+//! Random numbers. Every flow has its own stream, so its draws do not depend on other flows' events. Two runs that
+//! differ only in a window therefore have the same cross traffic (common random numbers).
 
 use sweetspot_path::Random;
 

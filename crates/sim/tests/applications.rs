@@ -30,7 +30,7 @@ fn a_slow_reader_sets_the_rate_and_loses_nothing() {
         ("fixed:600kB", "ns2", 19.0),
         ("kernel", "linux", 19.0),
         ("sobas", "linux", 19.0),
-        // A window that follows the arrivals swings and starves a slow reader now and then
+        // A window that follows the arrivals oscillates and sometimes starves a slow reader
         // (`theory::host::heffner::slow_reader_growth`).
         ("heffner:twice", "ns2", 10.0),
         ("drs", "ns2", 10.0),
@@ -39,8 +39,8 @@ fn a_slow_reader_sets_the_rate_and_loses_nothing() {
         let flavour = format!("transfer.0.flavour={flavour}");
         let outcome = simulate(PATH, &[&sizing, &flavour, "transfer.0.reader=rate=20Mbit/s"]);
         let transfer = &outcome.transfers[0];
-        // Ten seconds of 20 Mbit/s, give or take a window of 600 kB (2.4 %) at either end; receivers that measure reads per RTT
-        // may leave the application without data now and then.
+        // Ten seconds at 20 Mbit/s, plus or minus a window of 600 kB (2.4 %) at either end. Receivers that measure reads per
+        // RTT may sometimes leave the application without data.
         let rate = transfer.goodput_bps / 1e6;
         assert!((min..20.5).contains(&rate), "{sizing}: {rate}");
         assert_eq!(transfer.retransmitted_packets, 0, "{sizing}");
@@ -58,7 +58,7 @@ fn a_paced_writer_sets_the_rate_whatever_its_gaps() {
 
 #[test]
 fn a_writer_that_ends_completes_its_transfer() {
-    // 2 MB at 8 Mbit/s take 2 s and a round trip; so do 1 MB, a pause of 1 s after 0.5 s, and 1 MB.
+    // 2 MB at 8 Mbit/s take 2 s and a round trip. So do 1 MB, a pause of 1 s after 0.5 s, and another 1 MB.
     for writer in ["rate=8Mbit/s", "rate=16Mbit/s,pause=500ms+1s"] {
         let writer = format!("transfer.0.writer={writer}");
         let outcome = simulate(PATH, &[&writer, "transfer.0.size=2MB"]);
@@ -91,7 +91,7 @@ fn series(overrides: &[&str]) -> Vec<Sample> {
 fn a_reader_that_stops_closes_the_window_and_opens_it_again() {
     for sizing in ["fixed:600kB", "heffner:twice", "drs"] {
         let sizing = format!("transfer.0.sizing={sizing}");
-        // Room for the burst that a window of twice the BDP sends when it opens.
+        // Buffer for the burst that a window of twice the BDP sends when it opens.
         let room = "path.buffer=2000pkt";
         let samples = series(&[&sizing, room, "transfer.0.reader=pause=5s+1s"]);
         let at = |from: f64, until: f64| {
@@ -101,10 +101,10 @@ fn a_reader_that_stops_closes_the_window_and_opens_it_again() {
             let all: Vec<u64> = at(from, until).map(|sample| sample.acked_bytes).collect();
             all[all.len() - 1] - all[0]
         };
-        // The data that the window allows arrive after some round trips; then only window probes move.
+        // The data that the window allows arrive after some round trips; then only window probes are sent.
         assert!(acked(5.5, 6.0) <= 3 * 1500, "{sizing}: {}", acked(5.5, 6.0));
         assert!(at(5.5, 6.0).all(|sample| sample.window_bytes <= 3 * 1500), "{sizing}");
-        // Afterwards it moves as before: 98 Mbit/s of payload at most.
+        // Afterwards the rate is the same as before: at most 98 Mbit/s of payload.
         let (before, after) = (acked(4.0, 5.0), acked(7.0, 8.0));
         assert!(after as f64 > 0.95 * before as f64, "{sizing}: {after} of {before}");
     }
@@ -112,7 +112,7 @@ fn a_reader_that_stops_closes_the_window_and_opens_it_again() {
 
 #[test]
 fn a_closed_window_is_probed_although_its_opening_is_lost() {
-    // Three of ten packets are lost, window updates among them: the transfer goes on all the same.
+    // Three of ten packets are lost, including window updates; the transfer still continues.
     let outcome = simulate(
         PATH,
         &[
@@ -129,7 +129,7 @@ fn a_closed_window_is_probed_although_its_opening_is_lost() {
 
 #[test]
 fn after_a_pause_slow_start_restarts_where_it_is_told_to() {
-    // RFC 5681 section 4.1: an idle time above the retransmission timeout takes the window to its initial value.
+    // RFC 5681 section 4.1: after an idle time above the retransmission timeout, the window is reset to its initial value.
     let window = |restart: bool| {
         let restart = format!("transfer.0.slow_start_restart={restart}");
         let samples = series(&[&restart, "transfer.0.writer=pause=5s+2s"]);
@@ -142,9 +142,10 @@ fn after_a_pause_slow_start_restarts_where_it_is_told_to() {
 
 #[test]
 fn a_send_buffer_that_counts_memory_holds_less_and_is_written_by_thirds() {
-    // 178.4 kB hold 100 segments of 1448 and 336 bytes. The application sleeps until 34 of them are acknowledged, then writes 34:
-    // two such bursts and 32 of a third are in flight, and the next needs two acknowledgements of the second. So there are two
-    // bursts per RTT of 40 ms: 68 x 1448 bytes, 19.7 Mbit/s. Counted as payload the buffer holds 123 segments, 35.6 Mbit/s.
+    // 178.4 kB hold 100 segments of 1448 and 336 bytes. The application sleeps until 34 of them are acknowledged, then writes
+    // 34. Two such bursts and 32 segments of a third are in flight, and the next burst needs two ACKs of the second. So there
+    // are two bursts per RTT of 40 ms: 68 x 1448 bytes, 19.7 Mbit/s. If only payload counted, the buffer would hold 123
+    // segments, 35.6 Mbit/s.
     let rate = |overhead: &str| {
         mbps(&["tcp.header=52B", "tcp.send_buffer=178400B", overhead, "transfer.0.sizing=max"])
     };
@@ -155,8 +156,8 @@ fn a_send_buffer_that_counts_memory_holds_less_and_is_written_by_thirds() {
 
 #[test]
 fn senders_that_share_a_pool_share_it_max_min_fair() {
-    // Four senders of 600 kB windows and 1 MB for all: 250 kB each per RTT of 40 ms are 50 Mbit/s, twice the link's share for
-    // each; with 100 kB for all each gets 25 kB per RTT, 5 Mbit/s.
+    // Four senders with windows of 600 kB and a pool of 1 MB: 250 kB each per RTT of 40 ms are 50 Mbit/s, twice each sender's
+    // share of the link. With a pool of 100 kB each sender gets 25 kB per RTT, 5 Mbit/s.
     for (pool, min, max) in [("1MB", 23.0, 25.1), ("100kB", 4.5, 5.1)] {
         let pool = format!("send_pool={pool}");
         let overrides = [&*pool, "transfer.0.count=4", "path.buffer=2000pkt"];
@@ -170,8 +171,8 @@ fn senders_that_share_a_pool_share_it_max_min_fair() {
 
 #[test]
 fn a_sender_at_its_receivers_window_takes_no_more_of_a_pool_than_that() {
-    // A receiver of 24 kB needs 48 kB of 300 kB; the other gets the rest, 252 kB per RTT of 40 ms: 50 Mbit/s. If the first one's
-    // congestion window counted, which grows without end in ns-2, both would get half, 30 Mbit/s for the second.
+    // A receiver of 24 kB needs 48 kB of 300 kB. The other gets the rest, 252 kB per RTT of 40 ms: 50 Mbit/s. The first
+    // sender's congestion window grows without limit in ns-2. If it counted, both would get half, 30 Mbit/s for the second.
     let second = "transfer=[{sizing=\"fixed:24kB\"},{sizing=\"fixed:600kB\"}]";
     let outcome =
         simulate(PATH, &[second, "send_pool=300kB", "path.buffer=2000pkt", "tcp.flavour=ns2"]);
@@ -206,7 +207,7 @@ fn a_transfer_that_follows_begins_after_the_end_of_the_one_before_with_what_that
     let outcome = simulate(path, &[]);
     let [first, second] = &outcome.transfers[..] else { panic!("{outcome:?}") };
     let ended = first.completion_s.expect("100 MB take 8 s");
-    // A pause of two seconds and a round trip until the first data.
+    // The first data arrive after a pause of two seconds and a round trip.
     let begun = second.events.first().expect("it is remembered").at_s;
     assert!((ended + 2.0..ended + 2.1).contains(&begun), "{ended} {begun}");
     let remembers = |event: &sweetspot_scenario::ControllerEvent| {
@@ -219,7 +220,7 @@ fn a_transfer_that_follows_begins_after_the_end_of_the_one_before_with_what_that
 }
 
 /// Reno halves its window after slow start has overflowed an eighth of a BDP, 44 of 347 segments, and needs 130 RTTs to fill
-/// the path again: by then it has left far more unused than a window that opens by the buffer's size.
+/// the path again. By then it has left far more capacity unused than a window that opens in steps of the buffer's size.
 #[test]
 fn a_path_that_was_never_held_is_remembered_where_its_overflow_cost_more_than_opening_it_does() {
     let path = r#"
@@ -251,7 +252,7 @@ fn a_path_that_was_never_held_is_remembered_where_its_overflow_cost_more_than_op
     assert!(!says(first, "holding") && says(second, "holding"), "{outcome:?}");
     assert!(first.retransmitted_packets > 0);
     assert_eq!(second.retransmitted_packets, 0);
-    // Left alone it overflows like the first.
+    // Without tuning, the second transfer overflows like the first.
     let kernel = simulate(path, &["transfer.0.sizing=kernel", "transfer.1.sizing=kernel"]);
     let took = |outcome: &sweetspot_scenario::Outcome| outcome.transfers[1].completion_s;
     assert!(took(&outcome).expect("60 MB take 5 s") < took(&kernel).expect("60 MB take 8 s"));

@@ -1,4 +1,4 @@
-//! Links with different directions, and links with a capacity from a trace.
+//! Links with different forward and reverse directions, and links with a capacity from a trace.
 
 mod common;
 
@@ -27,14 +27,15 @@ fn a_way_back_that_is_the_same_changes_nothing() {
     assert_eq!(simulate(PATH, &[]), simulate(PATH, &same));
 }
 
-/// A receiver acknowledges each second segment with a bare ACK of 52 bytes: a way back of R bit/s carries R / (52 x 8)
-/// ACKs and so lets R / (52 x 8) x 2 x 1448 bytes per second through, however fast the way there is.
+/// A receiver acknowledges every second segment with a bare ACK of 52 bytes. A reverse path of R bit/s carries R / (52
+/// x 8) ACKs per second and thus limits the forward path to R / (52 x 8) x 2 x 1448 bytes per second, at any forward
+/// rate.
 #[test]
 fn a_thin_way_back_limits_goodput_to_its_acks() {
     for kbit in [50.0, 100.0, 200.0] {
         let back = format!("path.backward.rate={kbit}kbit/s");
         let expected = kbit * 1e3 / (52.0 * 8.0) * 2.0 * 1448.0 * 8.0 / 1e6;
-        // A window that never overflows either buffer: losses and bursts are another matter.
+        // A window that never overflows either buffer, to exclude losses and bursts.
         let set = [
             back.as_str(),
             "path.backward.buffer=10000pkt",
@@ -49,7 +50,7 @@ fn a_thin_way_back_limits_goodput_to_its_acks() {
     }
 }
 
-/// Without delayed ACKs there are twice as many.
+/// Without delayed ACKs there are twice as many ACKs.
 #[test]
 fn an_ack_for_each_segment_halves_what_a_thin_way_back_lets_through() {
     let set = |delayed: &'static str| {
@@ -68,7 +69,7 @@ fn an_ack_for_each_segment_halves_what_a_thin_way_back_lets_through() {
 
 #[test]
 fn the_round_trip_is_both_propagations() {
-    // T_m stays as rtt gives it; a hop's larger delay is subtracted from the hosts' links.
+    // T_m stays as `rtt` gives it; a hop's larger delay is subtracted from the hosts' links.
     let window = ["transfer.sizing=fixed:20pkt", "path.backward.delay=20ms", "path.delay=2ms"];
     let found = simulate(PATH, &window).transfers[0].rtt_mean_s;
     let alike = simulate(PATH, &window[..1]).transfers[0].rtt_mean_s;
@@ -91,7 +92,7 @@ fn a_change_of_one_way_leaves_the_other() {
     let both = goodput(&change(""), &[]);
     let there = goodput(&change("way = \"forward\""), &[]);
     let back = goodput(&change("way = \"backward\""), &[]);
-    // 1 Mbit/s, headers off; ACKs of 40 Mbit/s take 1667 x 52 x 8 = 0.69 Mbit/s.
+    // 1 Mbit/s without headers; the ACKs of 40 Mbit/s take 1667 x 52 x 8 = 0.69 Mbit/s.
     assert!((there / 0.965 - 1.0).abs() < 0.02, "{there}");
     assert!((both / there - 1.0).abs() < 0.01, "{both} {there}");
     assert!((back / 38.6 - 1.0).abs() < 0.03, "{back}");
@@ -101,14 +102,14 @@ fn traced(content: &str, more: &str) -> String {
     format!("{PATH}\n[[path.trace]]\nway = \"forward\"\ncontent = \"{content}\"\n{more}")
 }
 
-/// 20 Mbit/s and 5, a second each: 12.5 on average. A datagram source of 100 Mbit/s keeps the queue full.
+/// 20 and 5 Mbit/s alternate every second: 12.5 on average. A datagram source of 100 Mbit/s keeps the queue full.
 #[test]
 fn a_full_link_carries_the_integral_of_its_trace() {
     let flood = "[[cross]]\nkind = \"poisson\"\ncount = 1\nrate = \"100Mbit/s\"";
     let content = r"0,20Mbit/s\n1,5Mbit/s\n";
     let outcome = simulate(&traced(content, flood), &["duration=20s"]);
     let carried = outcome.cross[0].goodput_bps / 1e6 + outcome.transfers[0].goodput_bps / 1e6;
-    // Headers off.
+    // Without headers.
     let max = 12.5 * 1448.0 / 1500.0;
     assert!(carried <= max * 1.001 && carried > max * 0.99, "{carried} of {max}");
     assert!((0.995..=1.0).contains(&outcome.bottleneck.utilisation), "{outcome:?}");
@@ -116,7 +117,7 @@ fn a_full_link_carries_the_integral_of_its_trace() {
 
 #[test]
 fn tcp_never_gets_more_than_its_trace_lets_through() {
-    // An opportunity per millisecond: 12.032 Mbit/s; then an outage of half a second in each.
+    // An opportunity per millisecond: 12.032 Mbit/s. Then the same with an outage of half of each second.
     let even: String = (1..=500).map(|ms| format!("{ms}\\n")).collect();
     for (content, max) in
         [(even.clone(), 12.032), (format!("{even}1000\\n"), 12.032 * 501.0 / 1000.0)]
@@ -139,7 +140,7 @@ fn a_trace_of_one_rate_is_a_path_of_that_rate() {
     assert_eq!(constant, traced);
 }
 
-/// Both directions carry half of it: each source sends 1 Mbit/s each way, headers included.
+/// Each direction carries half of the cross traffic: each source sends 1 Mbit/s each way, headers included.
 #[test]
 fn cross_traffic_is_told_by_direction() {
     let source = "[[cross]]\nkind = \"poisson\"\ncount = 2\nrate = \"1Mbit/s\"";

@@ -20,8 +20,8 @@ fn among_elephants_bbr_takes_its_share_without_timeouts() {
 
 #[test]
 fn through_a_tenth_of_a_bdp_of_buffer_bbr_resends_what_the_kernel_does() {
-    // Linux 6.18, 100 Mbit/s, 100 ms, 125 kB, 20 s: 89.7 Mbit/s and 5,709 segments sent again
-    // (docs/results/lab.md's path).
+    // Linux 6.18, 100 Mbit/s, 100 ms, 125 kB, 20 s: 89.7 Mbit/s and 5,709 retransmitted segments (the
+    // path of docs/results/lab.md).
     let text = r#"
         duration = "20s"
         [path]

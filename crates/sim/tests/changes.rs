@@ -1,4 +1,4 @@
-//! Paths that change on the way.
+//! Paths that change during a run.
 
 mod common;
 
@@ -26,7 +26,7 @@ fn with(change: &str) -> String {
 
 #[test]
 fn goodput_follows_the_rate() {
-    // 4 s at 40 Mbit/s, 4 s at 10, headers off: 25 x 1448 / 1500.
+    // 4 s at 40 Mbit/s and 4 s at 10 are a mean of 25; without headers, 25 x 1448 / 1500.
     let found = goodput(&with("at = \"8s\"\nrate = \"10Mbit/s\""), &[]);
     assert!((found / 24.13 - 1.0).abs() < 0.04, "{found}");
     let outcome = simulate(&with("at = \"8s\"\nrate = \"10Mbit/s\""), &[]);
@@ -86,14 +86,14 @@ fn law_the_goodput_of_a_transfer_with_a_size_does_not_depend_on_how_long_the_run
     };
     let short = of("0s", "0s", "10s");
     for transfer in [short.clone(), of("0s", "0s", "40s"), of("3s", "2s", "40s")] {
-        // Its bytes over its own time; the last packet is counted whole.
+        // Its bytes divided by its own time; the last packet counts as a whole one.
         let rate = 10e6 * 8.0 / transfer.completion_s.expect("it ends in time");
         assert!((transfer.goodput_bps / rate - 1.0).abs() < 2e-4, "{transfer:?}");
     }
     assert_eq!(short.goodput_bps, of("0s", "0s", "40s").goodput_bps);
-    // It was over before the measured time.
+    // The transfer ended before the measured time.
     assert_eq!(of("0s", "20s", "10s").goodput_bps, 0.0);
-    // Without an end in time: 2 s of the measured time, after a slow start.
+    // The transfer does not end in time: it is measured over the 2 s after slow start.
     let unfinished = of("8s", "0s", "10s");
     assert_eq!(unfinished.completion_s, None);
     assert!(unfinished.goodput_bps > 20e6, "{unfinished:?}");
@@ -101,7 +101,7 @@ fn law_the_goodput_of_a_transfer_with_a_size_does_not_depend_on_how_long_the_run
 
 #[test]
 fn a_window_that_was_held_among_others_grows_when_they_leave() {
-    // A fair queue gives each of three transfers a third whatever its window, so that a third is held: 28 kB.
+    // A fair queue gives each of three transfers a third regardless of its window, so a third is held: 28 kB.
     let text = r#"
         warmup = "8s"
         duration = "6s"
@@ -126,7 +126,7 @@ fn a_window_that_was_held_among_others_grows_when_they_leave() {
         congestion = "cubic"
         sizing = "sobas:live"
     "#;
-    // Headers off: 1448 / 1500 of it.
+    // Without headers: 1448 / 1500.
     let found = goodput(text, &[]);
     assert!(found >= 0.95 * 38.6, "{found}");
 }

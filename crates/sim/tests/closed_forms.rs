@@ -55,9 +55,8 @@ fn well_above_the_sweet_spot_throughput_is_the_sawtooths() {
 
 #[test]
 fn just_above_the_sweet_spot_a_window_limited_reno_falls_into_a_hole() {
-    // ns-2.35 with B_t = 313: 36.74 Mbit/s at S = C T_m + B_t + 1 = 939 and 47.90 at 4000. The
-    // window stops new data during recovery, half of it then leaves in one burst, which
-    // overflows the buffer again.
+    // ns-2.35 with B_t = 313: 36.74 Mbit/s at S = C T_m + B_t + 1 = 939 and 47.90 at 4000. During recovery the window stops new
+    // data; half of it then leaves in one burst, which overflows the buffer again.
     let (edge, hole, far) = (
         simulated(938, 313, "reno", 240),
         simulated(939, 313, "reno", 240),
@@ -68,7 +67,7 @@ fn just_above_the_sweet_spot_a_window_limited_reno_falls_into_a_hole() {
     assert!((far / 47.90 - 1.0).abs() < 0.02, "{far}");
 }
 
-/// The times at which the window was cut during a run of a congestion-limited Reno.
+/// The times at which the window was reduced during a run of a congestion-limited Reno.
 struct Cuts(Vec<f64>, f64);
 
 impl Recorder for Cuts {
@@ -77,7 +76,7 @@ impl Recorder for Cuts {
     }
 
     fn record(&mut self, sample: &Sample) {
-        // Congestion avoidance never takes back a tenth of the window.
+        // Congestion avoidance never reduces the window by a tenth.
         if sample.cwnd_packets < 0.9 * self.1 {
             self.0.push(sample.at_s);
         }
@@ -87,7 +86,7 @@ impl Recorder for Cuts {
 
 #[test]
 fn the_sawtooths_period_and_loss_rate_are_those_of_equations_12_to_16() {
-    // The paper's 50 Mbit/s and 100 ms would take minutes per period: a tenth of the rate.
+    // The paper's 50 Mbit/s and 100 ms would take minutes per period, so this uses a tenth of the rate.
     let (rate, bdp) = (5.0e6 / 8000.0, 62.5);
     for buffer in [30u64, 60, 120] {
         let b = buffer as f64;
@@ -110,8 +109,8 @@ fn the_sawtooths_period_and_loss_rate_are_those_of_equations_12_to_16() {
         let cuts: Vec<f64> = cuts.0.into_iter().filter(|at| *at > 100.0).collect();
         let period = (cuts[cuts.len() - 1] - cuts[0]) / (cuts.len() - 1) as f64;
         let expected = service / rate;
-        // The model has one loss in the first packet of a round and no fast recovery, in which
-        // the window stands still for a round trip of about 2/peak of the period.
+        // The model has one loss in the first packet of a round and no fast recovery. In fast recovery the window is constant
+        // for a round trip, about 2/peak of the period.
         assert!((period / expected - 1.0).abs() < 0.1, "B={buffer}: {period} s, {expected} s");
         let loss = outcome.transfers[0].loss_rate * packets;
         assert!((loss - 1.0).abs() < 0.1, "B={buffer}: {loss} of eq. (14)'s");
@@ -130,10 +129,10 @@ fn a_path_that_jitters_adds_its_mean_to_every_round_trip_of_a_single_packet() {
     };
     let (min, _) = simulate("0ms");
     let (mean, goodput) = simulate("20ms");
-    // Twice 10 ms. A draw's deviation is 20 ms / sqrt(12), two are in a round trip, and 5000 round
-    // trips of 120 ms in 600 s: a standard error of 0.12 ms.
+    // Twice 10 ms on average. A draw has a standard deviation of 20 ms / sqrt(12), a round trip has two draws, and 600 s have
+    // 5000 round trips of 120 ms: a standard error of 0.12 ms.
     assert!((mean - min - 0.020).abs() < 5.0 * 0.12e-3, "{min} {mean}");
-    // R = S / T, eq. (3), and a packet of 1000 bytes.
+    // R = S / T, eq. (3), with packets of 1000 bytes.
     assert!((goodput * mean / 8000.0 - 1.0).abs() < 0.01, "{goodput}");
 }
 
@@ -150,8 +149,9 @@ impl Recorder for LargestWindow {
     }
 }
 
-/// Linux's `tcp_is_cwnd_limited`, after RFC 7661: while the receiver's 450 packets limit, slow start ends below twice as many, and
-/// nothing grows after it. An ACK may take the window past that by the two packets that it acknowledges. ns-2 has no such rule.
+/// Linux's `tcp_is_cwnd_limited`, after RFC 7661. While the receiver's 450 packets are the limit, slow start ends below twice
+/// that number, and the window does not grow afterwards. An ACK may raise the window above that by the two packets that it
+/// acknowledges. ns-2 has no such rule.
 #[test]
 fn a_kernels_congestion_window_stays_below_twice_the_window_that_limits() {
     for congestion in ["reno", "cubic", "sack", "vegas", "lp"] {

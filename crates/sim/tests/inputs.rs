@@ -1,10 +1,10 @@
-//! Connections that come through shared input links.
+//! Connections through shared input links.
 
 use sweetspot_scenario::{Engine, FinishedFlow, Outcome, Recorder, Sample, Scenario};
 use sweetspot_sim::Simulator;
 use sweetspot_units::Duration;
 
-/// Ten users of five servers on two input links of 2 Mbit/s before a link of 10 Mbit/s.
+/// Ten users of five servers, on two input links of 2 Mbit/s to a link of 10 Mbit/s.
 const FAN: &str = r#"
     warmup = "5s"
     duration = "60s"
@@ -53,12 +53,12 @@ fn simulate(overrides: &[&str]) -> (Outcome, Vec<FinishedFlow>) {
 
 #[test]
 fn input_links_together_bound_what_reaches_the_output() {
-    // More than one link of 2 Mbit/s carries, less than two.
+    // More than one link of 2 Mbit/s can carry, and less than two.
     let (outcome, _) = simulate(&[]);
     let rate = outcome.cross[0].goodput_bps / 1e6;
     assert!(rate > 2.0 && rate < 4.0, "{rate}");
-    // N_in C_in < C_out: no reason for buffering (router-buffer section VI-A), packets that arrive
-    // together aside.
+    // N_in C_in < C_out: no queue forms (router-buffer section VI-A), except for packets that
+    // arrive together.
     assert_eq!(outcome.bottleneck.loss_rate, 0.0);
     assert!(outcome.bottleneck.queue_mean_packets < 0.5, "{:?}", outcome.bottleneck);
 }
@@ -66,7 +66,7 @@ fn input_links_together_bound_what_reaches_the_output() {
 #[test]
 fn a_connection_is_opened_to_every_server_in_turn_by_lot() {
     let (outcome, flows) = simulate(&["cross.0.input_rate=50Mbit/s"]);
-    // Five round trips spread evenly from 30 to 110 ms, each as likely as the others.
+    // Five RTTs evenly spaced from 30 to 110 ms, each equally likely.
     let mut counts = [0usize; 5];
     for flow in &flows {
         let place = (flow.propagation_s - 0.030) / 0.020;
@@ -86,7 +86,7 @@ fn nobody_finishes_faster_than_slow_start_allows() {
     let (_, flows) = simulate(&["cross.0.input_rate=50Mbit/s"]);
     assert!(flows.len() > 100);
     for flow in &flows {
-        // The SYN and the rounds of slow start; the last needs no more than its ACK.
+        // The SYN and the rounds of slow start; the last round takes only until its ACK.
         let rounds = 1.0 + (flow.packets as f64 / 2.0 + 1.0).log2().ceil();
         assert!(flow.duration_s >= rounds * flow.propagation_s, "{flow:?}");
     }

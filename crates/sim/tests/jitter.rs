@@ -1,5 +1,5 @@
-//! `sobas` on a path that jitters by more than a packet train lasts: trains show nothing of the capacity, and the RTT's excess
-//! over its minimum is no queue.
+//! `sobas` on a path with more jitter than a packet train lasts: trains do not show the capacity, and the RTT's excess over its
+//! minimum is not a queue.
 
 mod common;
 
@@ -34,19 +34,20 @@ fn a_path_that_jitters_is_left_to_congestion_control() {
                 assert_eq!(first, &["open"; 1][..which], "{jitter} ms, {seed}");
             }
         }
-        // Its first two round trips are limited to 64 kB, as the kernel's are: of 250 round trips
-        // in ten seconds, one may be lost.
+        // The first two round trips are limited to 64 kB, as the kernel's are. Of 250 round trips in ten seconds, one may be
+        // lost.
         assert!(goodput[1] > 0.996 * goodput[0], "{jitter} ms: {goodput:?}");
-        // One overflow of slow start, between half and all of the capacity of buffer and path (2 x 345 packets): a seed's
-        // spreads by a ninth, and three deviations of the difference of two means of twelve are 0.11 x 3 x sqrt(2 / 12) = 14 %.
+        // One overflow of slow start loses between half and all of the capacity of buffer and path (2 x 345 packets). The
+        // standard deviation of a seed is a ninth. Three deviations of the difference of two means of twelve seeds are 0.11 x 3
+        // x sqrt(2 / 12) = 14 %.
         assert!(retransmitted[1] < 1.14 * retransmitted[0], "{jitter} ms: {retransmitted:?}");
     }
 }
 
 #[test]
 fn what_arrives_behind_a_lost_packet_is_not_all_that_the_path_carries() {
-    // The window opens beyond a small buffer, and the epoch that sees it has received next to nothing: 13 Mbit/s for ten
-    // seconds if that counted as the path's rate.
+    // The window opens beyond a small buffer, and the epoch that sees the overflow has received almost no data. If that counted
+    // as the path's rate, the transfer would have 13 Mbit/s for ten seconds.
     for seed in 1..=12 {
         let set = [&*format!("seed={seed}"), "path.jitter=4ms", "path.buffer=200kB"];
         let rate = simulate(PATH, &set).transfers[0].goodput_bps / 1e6;

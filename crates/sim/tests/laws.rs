@@ -34,7 +34,7 @@ fn looking_changes_nothing() {
     }
 }
 
-/// Packets of 1000 and ACKs of 40 bytes take whole steps of this on the links of the dumbbell.
+/// Requests samples at whole multiples of the times that packets of 1000 bytes and ACKs of 40 take on the dumbbell's links.
 struct WheneverSomethingIs;
 
 impl Recorder for WheneverSomethingIs {
@@ -55,7 +55,7 @@ fn another_seed_is_another_run() {
 
 #[test]
 fn twice_the_rates_and_half_the_times_change_nothing_but_the_scale() {
-    // All times are even in nanoseconds, so that halving them rounds nothing.
+    // All times are even in nanoseconds, so halving them needs no rounding.
     let slow = simulate(
         DUMBBELL,
         &["transfer.0.sizing=max", "path.buffer=100pkt", "tcp.clock=10ms", "tcp.min_rto=200ms"],
@@ -110,8 +110,8 @@ fn the_order_of_declared_flows_favours_nobody() {
         }
     }
     let mean: f64 = by_place.iter().sum::<f64>() / 10.0;
-    // The first half of the list against the second: no trend. Over eight seeds a flow's mean
-    // spreads by about 20 %, the mean of five by about 9 %.
+    // The mean of the list's first half must be close to the overall mean: no trend. Over eight seeds a flow's mean varies by
+    // about 20 %, the mean of five by about 9 %.
     let first: f64 = by_place[..5].iter().sum::<f64>() / 5.0;
     assert!((first / mean - 1.0).abs() < 0.2, "{by_place:?}");
 }
@@ -174,7 +174,7 @@ proptest! {
         let outcome = simulate(&text, &[]);
         let transfer = &outcome.transfers[0];
         let max = (rate as f64 * 1e6).min(window as f64 * 8000.0 / (rtt as f64 / 1e3));
-        // Plus a window acknowledged at once right after the interval's start.
+        // Plus a window that is acknowledged right after the interval's start.
         let slack = window as f64 * 8000.0 / 5.0;
         prop_assert!(transfer.goodput_bps <= max + slack, "{} > {max}", transfer.goodput_bps);
         prop_assert!(transfer.rtt_mean_s == 0.0 || transfer.rtt_mean_s >= rtt as f64 / 1e3);
@@ -187,7 +187,7 @@ proptest! {
     }
 }
 
-/// The controller may be the scenario's own or the same from outside: the results are equal.
+/// The same controller, configured in the scenario or passed by the caller, gives equal results.
 #[test]
 fn a_controller_from_outside_steers_as_the_scenarios_own_does() {
     let text = |sizing: &str| {
@@ -205,11 +205,11 @@ fn a_controller_from_outside_steers_as_the_scenarios_own_does() {
     let own = simulate("sobas");
     assert_eq!(steered.transfers[0].goodput_bps, own.transfers[0].goodput_bps);
     assert_eq!(steered.transfers[0].events, own.transfers[0].events);
-    // The scenario's own sizing does something else.
+    // The scenario's own sizing gives a different result.
     assert_ne!(simulate("kernel").transfers[0].events, own.transfers[0].events);
 }
 
-/// A hundred packets at once on a link that takes 12 ms for each, looked at for an instant.
+/// A hundred packets at once on a link that takes 12 ms for each, observed for a short time.
 const BURST: &str = r#"
     warmup = "500ms"
     duration = "5ms"
@@ -226,12 +226,12 @@ const BURST: &str = r#"
 
 #[test]
 fn a_packet_on_the_wire_counts_for_the_time_that_it_is_there() {
-    // The link is busy from the start on for 100 x 12 ms, whatever the 5 ms looked at cut off.
+    // The link is busy from the start for 100 x 12 ms, wherever the observed 5 ms begin.
     for queue in ["drop-tail", "red", "codel", "fq-codel"] {
         for warmup in ["500ms", "503ms", "507ms"] {
             let set = [&*format!("path.queue={queue}"), &*format!("warmup={warmup}")];
             let used = simulate(BURST, &set).bottleneck.utilisation;
-            // To the bits of a nanosecond in 5 ms.
+            // Exact to the bits of one nanosecond in 5 ms.
             assert!((used - 1.0).abs() < 1e-6, "{queue}, {warmup}: {used}");
         }
     }
@@ -239,8 +239,8 @@ fn a_packet_on_the_wire_counts_for_the_time_that_it_is_there() {
 
 #[test]
 fn the_longest_queue_is_not_shorter_than_what_waits_at_first() {
-    // At 500 ms 100 - floor(490 / 12) = 60 packets are left, one of them on the wire, and none
-    // comes before the ACK of the first, which is at the sender, has brought new ones.
+    // At 500 ms 100 - floor(490 / 12) = 60 packets are left, one of them on the wire. No new packet arrives until the sender
+    // has the ACK of the first one.
     for queue in ["drop-tail", "red", "fq-codel"] {
         let set = [&*format!("path.queue={queue}"), "transfer.0.size=150kB"];
         let bottleneck = simulate(BURST, &set).bottleneck;
@@ -254,8 +254,8 @@ fn the_longest_queue_is_not_shorter_than_what_waits_at_first() {
 
 #[test]
 fn what_codel_throws_out_is_not_forwarded() {
-    // Datagrams at five times the rate for eight seconds, in which the link sends a hundred
-    // packets of 80 ms each. CoDel throws several out each time that it takes one.
+    // Datagrams at five times the rate for eight seconds, in which the link sends a hundred packets of 80 ms each. CoDel drops
+    // several packets for each one that it sends.
     let text = r#"
         duration = "8s"
         [path]
@@ -273,15 +273,15 @@ fn what_codel_throws_out_is_not_forwarded() {
     "#;
     for duration in ["8s", "8.02s", "8.04s", "8.06s", "8.08s"] {
         let outcome = simulate(text, &[&format!("duration={duration}")]);
-        // (8.08 s - 160 ms to the link) / 80 ms = 99; the first datagrams do not come at once.
+        // (8.08 s - 160 ms to the link) / 80 ms = 99; the first datagrams arrive a little later.
         assert!((94..=99).contains(&outcome.packets_forwarded), "{duration}: {outcome:?}");
     }
 }
 
 #[test]
 fn no_more_is_lost_than_was_sent() {
-    // Thirty packets are sent at 990 ms, when the handshake is over, and lost at the second hop
-    // while they leave the first; in the time looked at hardly any are sent.
+    // Thirty packets are sent at 990 ms, after the handshake, and lost at the second hop while they leave the first. During
+    // the observed time hardly any packets are sent.
     let text = r#"
         warmup = "1s"
         duration = "300ms"

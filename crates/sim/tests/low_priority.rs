@@ -1,4 +1,4 @@
-//! TCP-LP: it uses free bandwidth, at any RTT and with any receiver, and next to nothing beside Reno.
+//! TCP-LP uses free bandwidth, at any RTT and with any receiver, and almost none beside Reno.
 
 mod common;
 

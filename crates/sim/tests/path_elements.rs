@@ -1,10 +1,11 @@
-//! Paths that police, shape, reorder and grant turns, and PIE, from end to end.
+//! Complete paths with policing, shaping, reordering, turns and PIE.
 
 mod common;
 
 use common::{DUMBBELL, simulate};
 
-/// A window well below the BDP, so that congestion has no say: 50 packets of 1000 bytes each 100 ms are 4 Mbit/s.
+/// A window well below the BDP, so that congestion control has no influence: 50 packets of 1000 bytes per 100 ms are
+/// 4 Mbit/s.
 const SMALL_WINDOW: &str = "transfer.sizing=fixed:50pkt";
 
 #[test]
@@ -16,9 +17,9 @@ fn a_policer_passes_its_rate_of_what_does_not_yield() {
     // 20 Mbit/s arrive for 40 s; the initial burst is 0.1 % of the passed bytes.
     let cross = &outcome.cross[0];
     assert!((cross.goodput_bps / 1e7 - 1.0).abs() < 0.005, "{}", cross.goodput_bps);
-    // 100,000 packets by a Poisson process: half go, within five times sqrt(100,000) / 100,000.
+    // 100,000 packets of a Poisson process: half are lost, to within five times sqrt(100,000) / 100,000.
     assert!((cross.loss_rate - 0.5).abs() < 0.016, "{}", cross.loss_rate);
-    // Nothing waits behind it: the link is five times as fast.
+    // No queue forms behind it: the link is five times as fast.
     assert!(outcome.bottleneck.queue_max_packets < 15, "{:?}", outcome.bottleneck);
 }
 
@@ -44,10 +45,10 @@ fn a_shaper_sends_what_it_saved_at_once_and_its_rate_for_long() {
         let burst = format!("path.burst={burst}");
         simulate(DUMBBELL, &[&burst, "transfer.sizing=max"]).transfers[0].goodput_bps
     };
-    // Saturated, the bucket is empty and the rate the link's.
+    // On a saturated link, the bucket is empty and the rate is the link's.
     let (constant, shaped) = (rate("0B"), rate("50kB"));
     assert!((shaped / constant - 1.0).abs() < 0.01, "{constant} {shaped}");
-    // A window of 50 packets never waits for tokens; on the constant link each waits for 49 at most.
+    // A window of 50 packets never waits for tokens; on the constant link each packet waits for at most 49 others.
     let mean = |burst: &str| {
         let burst = format!("path.burst={burst}");
         simulate(DUMBBELL, &[&burst, SMALL_WINDOW]).transfers[0].rtt_mean_s
@@ -61,7 +62,8 @@ fn packets_that_are_overtaken_by_three_are_sent_again_though_none_is_lost() {
     let reordered = simulate(DUMBBELL, &set);
     assert_eq!(reordered.bottleneck.loss_rate, 0.0);
     assert!(reordered.transfers[0].retransmitted_packets > 0);
-    // Held back for less than a packet's 160 us, a packet is overtaken by one at most: no three duplicates come.
+    // A packet held back for less than the 160 us of a packet is overtaken by at most one, so there are never three
+    // duplicate ACKs.
     let little = ["path.reorder=1%", "path.reorder_by=150us", "path.reverse=clean"];
     assert_eq!(simulate(DUMBBELL, &little).transfers[0].retransmitted_packets, 0);
 }
@@ -72,15 +74,15 @@ fn turns_add_half_of_one_each_way_to_the_round_trip() {
         let turn = format!("path.aggregation={turn}");
         simulate(DUMBBELL, &[&turn, SMALL_WINDOW]).transfers[0].rtt_mean_s
     };
-    // No longer than two whole turns, and no shorter than none.
+    // The delay added is between zero and two whole turns.
     let (plain, turns) = (rtt("0ms"), rtt("7ms"));
     assert!(turns >= plain && turns <= plain + 0.014, "{plain} {turns}");
 }
 
 #[test]
 fn losses_in_bursts_take_the_retransmissions_too() {
-    // Each packet within a burst, a retransmission among them, is lost with probability 2/3 and not 1/100: it takes a
-    // timeout to find out.
+    // Within a burst, each packet, including retransmissions, is lost with probability 2/3 instead of 1/100, so
+    // recovery needs a timeout.
     let timeouts = |burst: u32| {
         let burst = format!("path.loss_burst={burst}");
         let set = ["path.loss=1%", "transfer.sizing=max", "tcp.flavour=linux", &burst];
@@ -98,7 +100,7 @@ fn pie_holds_the_queue_where_drop_tail_fills_it() {
         simulate(DUMBBELL, &set)
     };
     let (drop_tail, pie) = (outcome("drop-tail"), outcome("pie"));
-    // Its target is 15 ms; drop-tail's 1000 packets are 160 ms.
+    // PIE's target is 15 ms; drop-tail's 1000 packets are 160 ms.
     let delay = pie.bottleneck.queue_delay_mean_s;
     assert!(delay < 0.020, "{delay}");
     assert!(delay < 0.3 * drop_tail.bottleneck.queue_delay_mean_s);

@@ -1,5 +1,5 @@
-//! Heffner's receivers on a path: the round trip without timestamps, and a reader slower than the path. The static schemes that
-//! measure by themselves.
+//! Heffner's receivers on a path: RTT measurement without timestamps, and a reader slower than the path. Static schemes that
+//! measure their own input.
 
 mod common;
 
@@ -36,7 +36,7 @@ fn window(sizing: &str, writer: &str) -> f64 {
 
 #[test]
 fn an_edge_times_the_round_trip_as_well_as_timestamps_once_the_window_was_the_limit() {
-    // The window is the limit while it grows from four segments, and the least sample counts.
+    // The window is the limit while it grows from four segments, and the lowest sample counts.
     for writer in ["200Mbit/s", "20Mbit/s", "2Mbit/s"] {
         let (timed, untimed) =
             (window("heffner:twice", writer), window("heffner:no-timestamps", writer));
@@ -46,8 +46,8 @@ fn an_edge_times_the_round_trip_as_well_as_timestamps_once_the_window_was_the_li
 
 #[test]
 fn an_edge_overestimates_the_round_trip_where_the_window_never_was_the_limit() {
-    // 200 kbit/s are 1.2 segments per RTT, so an edge of 4 segments is passed after more than three. With timestamps the window
-    // is twice 1 or 2 segments and the four more, 12 at most.
+    // 200 kbit/s are 1.2 segments per RTT, so an edge of 4 segments is passed only after more than three RTTs. With timestamps
+    // the window is twice the 1 or 2 segments and four more, at most 12.
     let (timed, untimed) =
         (window("heffner:twice", "200kbit/s"), window("heffner:no-timestamps", "200kbit/s"));
     assert!(timed <= 12.0 && untimed > 1.5 * timed, "{untimed} {timed}");
@@ -67,7 +67,7 @@ impl Recorder for Windows {
     }
 }
 
-/// The reader's rate that is reached, and the least and the largest window.
+/// The share of the reader's rate that is reached, and the smallest and largest windows.
 fn read_slowly(sizing: &str) -> (f64, f64, f64) {
     let overrides =
         [format!("transfer.0.sizing={sizing}"), "transfer.0.reader=rate=5Mbit/s".to_owned()];
@@ -81,12 +81,12 @@ fn read_slowly(sizing: &str) -> (f64, f64, f64) {
 
 #[test]
 fn a_slow_reader_has_its_steady_state_only_if_reads_are_counted() {
-    // Heffner section 4.2.1: the window is what is read in a round trip, 5 Mbit/s x 70 ms = 43.75 kB, and the reader never
-    // waits. The eight segments on top, and one segment's rounding, are 13 kB.
+    // Heffner section 4.2.1: the window is the data read in a round trip, 5 Mbit/s x 70 ms = 43.75 kB, and the reader never
+    // waits. The extra eight segments, and one segment of rounding, are 13 kB.
     let (rate, min, max) = read_slowly("heffner:read");
     assert!(rate > 0.97, "{rate}");
     assert!(min > 30e3 && max < 2.0 * 43.75e3, "{min} {max}");
-    // `theory::host::heffner::slow_reader_growth`: twice the arrivals swing, until the window is closed.
+    // `theory::host::heffner::slow_reader_growth`: with twice the arrivals the window oscillates until it is closed.
     let (rate, min, max) = read_slowly("heffner:twice");
     assert!(rate < 0.9, "{rate}");
     assert!(min < 1.0 && max > 3.0 * 43.75e3, "{min} {max}");
@@ -94,8 +94,9 @@ fn a_slow_reader_has_its_steady_state_only_if_reads_are_counted() {
 
 #[test]
 fn the_static_schemes_measure_the_product_that_the_sobas_paper_attributes_to_them() {
-    // Jain, Prasad, Dovrolis, section II: WAD is BDP_1, C T_m, and NLANR's is closer to BDP_2, C T_e: 50 Mbit/s x 100 ms, and
-    // the queue of ten sources of 3 Mbit/s adds some milliseconds. A train that cross traffic stretches shows less, up to a tenth.
+    // Jain, Prasad, Dovrolis, section II: WAD is BDP_1, C T_m, and NLANR's scheme is closer to BDP_2, C T_e. The path has 50
+    // Mbit/s x 100 ms, and the queue of ten sources of 3 Mbit/s adds some milliseconds. A train stretched by cross traffic
+    // measures up to a tenth less.
     let path = r#"
         warmup = "5s"
         duration = "10s"
@@ -123,8 +124,8 @@ fn the_static_schemes_measure_the_product_that_the_sobas_paper_attributes_to_the
 
 #[test]
 fn sobas_of_the_paper_does_not_take_renos_climb_after_a_loss_for_saturation() {
-    // Slow start overflows a tenth of a BDP. Reno then climbs by half a segment of 450 per RTT of 180 ms, for some 100 s. The
-    // paper's five seconds end it at once, at 7.2 of 20 Mbit/s.
+    // Slow start overflows a tenth of a BDP. Reno then climbs by half a segment of 450 per RTT of 180 ms, for about 100 s. With
+    // the paper's five seconds the climb would end at once, at 7.2 of 20 Mbit/s.
     let path = r#"
         duration = "150s"
         [path]

@@ -1,4 +1,4 @@
-//! The fast scheduler behaves like the binary heap.
+//! The fast schedulers behave like the binary heap.
 
 use proptest::prelude::*;
 use sweetspot_sim::scheduler::{BinaryHeapScheduler, Key, QuadHeap, Scheduler, Wheel};
@@ -20,8 +20,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..400)
 }
 
-/// `fast` returns the same as the binary heap. The times of `steps` are multiplied by `scale` nanoseconds and count from the
-/// last event, as in a simulation.
+/// Asserts that `fast` returns the same events as the binary heap. The times of `steps` are multiplied by `scale`
+/// nanoseconds and relative to the last event, as in a simulation.
 fn does_what_the_obvious_one_does(
     mut fast: impl Scheduler,
     steps: Vec<Step>,
@@ -56,7 +56,7 @@ proptest! {
         does_what_the_obvious_one_does(QuadHeap::default(), steps, 1)?;
     }
 
-    /// From times within a slot to times beyond both rounds: 50 x 2^36 ns against 2^24 slots.
+    /// Covers times within a slot and times beyond both rings: 50 x 2^36 ns against 2^24 slots.
     #[test]
     fn the_wheel_gives_back_what_the_obvious_heap_does(
         steps in steps(),
@@ -68,7 +68,7 @@ proptest! {
     }
 }
 
-/// Slots of 1 ns, 4096 to a round: those from 8192 on are one slot of the outer round.
+/// Slots of 1 ns, 4096 to a ring: those from 8192 on are one slot of the outer ring.
 #[test]
 fn what_the_outer_round_held_is_told_once_when_it_comes_near() {
     let mut wheel = Wheel::new(Duration::from_nanos(1));

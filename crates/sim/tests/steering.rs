@@ -13,7 +13,7 @@ use sweetspot_sizing::{
 };
 use sweetspot_units::{Duration, Time};
 
-/// 20 Mbit/s, 40 ms, Linux's hosts, a buffer that two seconds of data do not fill.
+/// 20 Mbit/s, 40 ms, Linux hosts, and a buffer that two seconds of data do not fill.
 const PATH: &str = r#"
     duration = "2s"
     [path]
@@ -35,7 +35,7 @@ fn steered(overrides: &[&str], make: ControllerMaker) -> Outcome {
     run_steered(&scenario, &mut NoRecorder, vec![Some(make)])
 }
 
-/// Asks for a congestion control when the first data comes, and for nothing else.
+/// Requests a congestion control when the first data arrive, and nothing else.
 struct Asks {
     choice: Option<CongestionChoice>,
     begun: bool,
@@ -59,7 +59,7 @@ impl Controller for Asks {
     }
 }
 
-/// A path that loses one packet in a hundred, and a receiver that asks for this.
+/// A path that loses one packet in a hundred, and a receiver that requests this congestion control.
 fn lossy(choice: CongestionChoice, overrides: &[&str]) -> Outcome {
     let overrides = [&["path.loss=1%", "duration=20s"], overrides].concat();
     steered(&overrides, Box::new(move |_| Box::new(Asks { choice: Some(choice), begun: false })))
@@ -68,8 +68,8 @@ fn lossy(choice: CongestionChoice, overrides: &[&str]) -> Outcome {
 #[test]
 fn a_sender_of_linux_flavour_takes_the_congestion_control_it_is_asked_for() {
     let goodput = |choice| lossy(choice, &[]).transfers[0].goodput_bps / 1e6;
-    // Mathis et al. 1997, windows growing by packets: 1448 B / 40 ms x sqrt(3 / (2 x 1 %)) are
-    // 3.5 Mbit/s, for Reno and, at so short a round trip, CUBIC. BBR takes no notice of losses.
+    // Mathis et al. 1997, windows growing by packets: 1448 B / 40 ms x sqrt(3 / (2 x 1 %)) are 3.5 Mbit/s for Reno and, at
+    // such a short RTT, for CUBIC. BBR ignores the losses.
     for choice in [CongestionChoice::Own, CongestionChoice::Reno] {
         let mbit = goodput(choice);
         assert!(mbit < 2.0 * 3.5, "{choice}: {mbit}");
@@ -83,7 +83,7 @@ fn congestion_fixed_keeps_the_congestion_control() {
     for (key, changes) in [
         ("transfer.congestion_fixed=false", true),
         ("transfer.congestion_fixed=true", false),
-        // ns-2's senders have one for good.
+        // ns-2's senders never switch.
         ("tcp.flavour=ns2", false),
     ] {
         let own = lossy(CongestionChoice::Own, &[key]);
@@ -93,7 +93,7 @@ fn congestion_fixed_keeps_the_congestion_control() {
     }
 }
 
-/// A controller that is overheard: segments that it hears came out of order.
+/// A wrapper that counts the out-of-order segments reported to its controller.
 struct Overheard {
     controller: Box<dyn Controller + Send>,
     out_of_order: Arc<AtomicU64>,
@@ -136,8 +136,8 @@ fn rledbat_and_sobas_live_hear_of_losses_in_the_simulator() {
         // 20 s at 20 Mbit/s are 34,000 packets: the buffer does not overflow.
         assert_eq!(simulate("path.loss=0"), (0, 0), "{sizing}");
         let (heard, retransmitted) = simulate("path.loss=1%");
-        // Fast retransmit needs three behind each that is lost (RFC 5681 section 3.2); two holes may
-        // share them, and a timeout needs none.
+        // Fast retransmit needs three segments behind each lost one (RFC 5681 section 3.2). Two holes may share them, and a
+        // timeout needs none.
         assert!(retransmitted > 10 && heard >= retransmitted, "{sizing}: {heard} {retransmitted}");
     }
 }
@@ -159,12 +159,12 @@ impl Recorder for Windows {
 fn a_limited_transfer_never_advertises_more_than_kernel_would() {
     let windows = |sizing: &str| {
         let mut windows = Windows::default();
-        // Reno's slow start ends by losses alone; CUBIC's ends at the queue of a transfer without a limit.
+        // Reno's slow start ends only by losses; CUBIC's also ends at the queue of a transfer without a limit.
         let set = [&*format!("transfer.sizing={sizing}"), "transfer.congestion=reno"];
         simulate_recorded(PATH, &set, &mut windows);
         windows.0
     };
-    // Without losses, a transfer without a limit is ahead of one with it at all times, and so is the kernel's window, which
+    // Without losses, a transfer without a limit is always ahead of a limited one, and so is the kernel's window, which
     // follows the arrivals.
     let kernel = windows("kernel");
     for sizing in ["sobas", "sobas:live", "rledbat"] {
@@ -175,7 +175,7 @@ fn a_limited_transfer_never_advertises_more_than_kernel_would() {
     }
 }
 
-/// Reports that it asked for BBR, once, when the first data comes.
+/// Emits one event that it requested BBR, when the first data arrive.
 #[derive(Default)]
 struct Reports {
     at: Option<Time>,

@@ -4,15 +4,15 @@ use sweetspot_path::Random;
 use sweetspot_scenario::{Application, Schedule, Transfer};
 use sweetspot_units::{Bytes, Deadline, Duration, Time};
 
-/// Reads arrived data: packet by packet at its rate, all at once without one, nothing in a pause.
+/// Reads received data: packet by packet at its rate, or all at once without a rate; nothing during a pause.
 #[derive(Debug)]
 pub(crate) struct Reader {
     schedule: Schedule,
     /// Payload of a full packet: the size of one read.
     portion: Bytes,
-    /// In order and not read.
+    /// Bytes in order and unread.
     pub unread: Bytes,
-    /// When it reads next.
+    /// Time of the next read.
     pub due: Deadline,
     /// The window for an application that has read everything, packets.
     pub window: u64,
@@ -25,7 +25,7 @@ impl Reader {
         Some(Reader { schedule, portion, unread: Bytes::ZERO, due: Deadline::NEVER, window })
     }
 
-    /// `bytes` have arrived in order; how many of all that waits it reads at once.
+    /// `bytes` have arrived in order. Returns the number of unread bytes that the application reads at once.
     pub(crate) fn handle_arrival(&mut self, now: Time, bytes: Bytes) -> Bytes {
         self.unread += bytes;
         if self.due == Deadline::NEVER && self.unread > Bytes::ZERO {
@@ -34,7 +34,7 @@ impl Reader {
         self.read(now)
     }
 
-    /// Reads the portions due now.
+    /// Reads the portions that are due.
     pub(crate) fn read(&mut self, now: Time) -> Bytes {
         let mut taken = Bytes::ZERO;
         while self.due.has_passed(now) && self.unread > Bytes::ZERO {
@@ -50,32 +50,32 @@ impl Reader {
         taken
     }
 
-    /// The open window, packets.
+    /// The open window, in packets.
     pub(crate) fn open(&self) -> u64 {
         let unread = self.unread.get().div_ceil(self.portion.get().max(1));
         self.window.saturating_sub(unread)
     }
 
-    /// When it can have read a portion that it begins now.
+    /// Earliest time at which it finishes reading a portion that it starts now.
     fn next_read(&self, now: Time) -> Time {
         // Readers have no random gaps.
         self.schedule.next_turn(now, || 0.0)
     }
 }
 
-/// Passes data to the sender: packet by packet, or everything except during pauses.
+/// Passes data to the sender: packet by packet, or everything at once, except during pauses.
 #[derive(Debug)]
 pub(crate) struct Writer {
     schedule: Schedule,
-    /// Packets of the whole transfer; `None`: without end.
+    /// Packets of the whole transfer; `None`: unlimited.
     total: Option<u64>,
     written: u64,
     random: Random,
 }
 
 impl Writer {
-    /// The writer of a transfer of `total` packets of `payload` bytes that starts at `start`; `None` where it
-    /// always has data.
+    /// The writer of a transfer of `total` packets of `payload` bytes that starts at `start`; `None` if the application always
+    /// has data.
     pub(crate) fn new(
         application: &Application,
         start: Time,
@@ -86,12 +86,13 @@ impl Writer {
         Some(Writer { schedule, total, written: 0, random })
     }
 
-    /// Whether all data are written and acknowledged once `acknowledged` packets are.
+    /// Whether all data are written and acknowledged, once `acknowledged` packets are.
     pub(crate) fn is_complete(&self, acknowledged: u64) -> bool {
         self.total.is_some_and(|total| acknowledged >= total)
     }
 
-    /// How many packets it has given from the start until now, without end if `None`, and when it acts next.
+    /// Returns how many packets the application has written since the start (`None`: unlimited), and the time of its next
+    /// action.
     pub(crate) fn act(&mut self, now: Time) -> (Option<u64>, Deadline) {
         let resumes = self.schedule.resumes(now);
         if !self.schedule.is_paced() {
@@ -145,7 +146,7 @@ mod tests {
         while let Some(due) = reader.due.time().filter(|due| *due <= at(200)) {
             taken += reader.read(due);
         }
-        // At 10, 20, 30, 40; the read due at 50 happens at 150; then 160, 170, 180, 190, 200.
+        // Reads at 10, 20, 30 and 40 ms; the read due at 50 happens at 150; then at 160, 170, 180, 190 and 200 ms.
         assert_eq!(taken, Bytes::new(10_000));
         assert_eq!(reader.unread, Bytes::new(90_000));
     }
@@ -174,7 +175,7 @@ mod tests {
                 let (packets, next) = writer.act(now);
                 (given, due) = (packets.expect("it never gives all"), next);
             }
-            // 1000 packets/s for 1000 s. Pareto gaps of shape 1.5 have no variance: their mean is slow to come.
+            // 1000 packets/s for 1000 s. Pareto gaps of shape 1.5 have infinite variance, so their mean converges slowly.
             let tolerance = if text.starts_with("pareto") { 0.2 } else { 0.01 };
             assert!((given as f64 / 1e6 - 1.0).abs() < tolerance, "{text}: {given}");
         }

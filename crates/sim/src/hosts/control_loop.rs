@@ -6,14 +6,14 @@ use sweetspot_units::{Bytes, Deadline, Duration, Time};
 
 use crate::network::{AnswerHeader, TrainHeader};
 
-/// The control loop at a simulated receiver. It handles the simulation's packets as a real receiver handles its socket and
-/// datagrams, and has the same [`Driver`].
+/// The control loop at a simulated receiver. It feeds the simulation's packets to the same [`Driver`] to which a real
+/// receiver feeds its socket and datagrams.
 pub(crate) struct ControlLoop {
     driver: Driver,
-    /// The kernel's own autotuning, over which a controller's limit is a clamp.
+    /// The kernel's own autotuning, which a controller's limit clamps.
     autotuning: Option<Autotuning>,
     kernel: KernelView,
-    /// Segments that arrived ahead of a missing one in the transfers before this one.
+    /// Segments that arrived ahead of a missing one in earlier transfers.
     out_of_order_before: u64,
 }
 
@@ -48,7 +48,7 @@ impl ControlLoop {
         ControlLoop::driven_by(driver, autotuning, start)
     }
 
-    /// A loop that begins at `start` with the saved parameters of `before`, which is over.
+    /// A loop that begins at `start` with the saved parameters of `before`, which has ended.
     pub(crate) fn following(
         before: ControlLoop,
         autotuning: Option<Box<dyn Controller + Send>>,
@@ -56,7 +56,7 @@ impl ControlLoop {
     ) -> Self {
         let ControlLoop { mut driver, kernel, .. } = before;
         driver.handle_end(start);
-        // They concern the transfer before.
+        // These effects belong to the previous transfer.
         while driver.poll_effect().is_some() {}
         let out_of_order_before = kernel.out_of_order;
         let kernel = KernelView { out_of_order: out_of_order_before, ..KernelView::default() };
@@ -77,7 +77,7 @@ impl ControlLoop {
         ControlLoop { driver, autotuning, kernel: KernelView::default(), out_of_order_before: 0 }
     }
 
-    /// Whether the controller wants data that arrives.
+    /// Whether the controller needs arriving data.
     #[inline]
     pub(crate) fn listens(&self) -> bool {
         self.driver.needs().data
@@ -94,12 +94,12 @@ impl ControlLoop {
 
     #[inline]
     pub(crate) fn handle_round_trip(&mut self, rtt: Duration) {
-        // The handshake's: nothing else is sent from this end.
+        // This is the handshake's RTT: this end sends no other data.
         self.kernel.minimum_rtt.get_or_insert(rtt);
         self.kernel.rtt = Some(rtt);
     }
 
-    /// Takes the number of segments that arrived ahead of a missing one since the connection began.
+    /// Sets the number of segments that arrived ahead of a missing one since the connection began.
     #[inline]
     pub(crate) fn handle_out_of_order(&mut self, segments: u64) {
         self.kernel.out_of_order = self.out_of_order_before + segments;
@@ -116,14 +116,13 @@ impl ControlLoop {
         self.driver.handle_train_packet(now, now, size, part);
     }
 
-    /// When [`ControlLoop::handle_timeout`] is due.
+    /// Time at which [`ControlLoop::handle_timeout`] is due.
     pub(crate) fn poll_timeout(&self) -> Deadline {
         let autotuning = self.autotuning.as_ref().map(|rule| rule.driver.poll_timeout());
         Deadline::at(self.driver.poll_timeout()).min(autotuning.into())
     }
 
-    /// The time of [`ControlLoop::poll_timeout`] has come. The receiver advertises a window of
-    /// `advertised`.
+    /// The time of [`ControlLoop::poll_timeout`] has come. The receiver advertises a window of `advertised` bytes.
     pub(crate) fn handle_timeout(&mut self, now: Time, advertised: Bytes) {
         self.kernel.window = Some(advertised);
         if self.driver.poll_timeout() <= now {
@@ -177,7 +176,7 @@ mod tests {
         path: None,
     };
 
-    /// A loop and the window that it asked for last.
+    /// A loop, and the window that it requested last.
     struct Receiver {
         control_loop: ControlLoop,
         window: Option<Bytes>,
@@ -191,7 +190,7 @@ mod tests {
             Receiver { control_loop, window: None }
         }
 
-        /// Time passes, a round trip was timed, segments arrived.
+        /// Time passes, the receiver times a round trip, and segments arrive.
         fn hear(&mut self, now: Time, rtt: Duration, bytes: Bytes) {
             self.control_loop.handle_timeout(now, SETTING.max_window);
             self.control_loop.handle_round_trip(rtt);
@@ -221,7 +220,7 @@ mod tests {
                 for receiver in alone.iter_mut().chain([&mut clamped]) {
                     receiver.hear(now, rtt, bytes);
                 }
-                // `None` is no limit.
+                // `None` means no limit.
                 let min = alone.iter().filter_map(|receiver| receiver.window).min();
                 prop_assert_eq!(clamped.window, min);
             }

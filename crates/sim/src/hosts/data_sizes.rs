@@ -2,9 +2,9 @@ use crate::random;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct DataSizes {
-    /// Their mean, bytes.
+    /// Mean size, bytes.
     pub mean: u16,
-    /// How far a packet's size may lie from it, bytes.
+    /// The largest difference between a packet's size and the mean, bytes.
     pub spread: u16,
     pub seed: u64,
 }
@@ -13,7 +13,7 @@ pub(crate) struct DataSizes {
 const SIZES: u64 = 7;
 
 impl DataSizes {
-    /// The size of packet `number` of a flow. A packet that is sent again has the size that it had.
+    /// The size of packet `number` of a flow. A retransmission has the size of the original packet.
     #[inline]
     pub(crate) fn of(self, flow: u32, number: u64) -> u16 {
         if self.spread == 0 { self.mean } else { self.drawn(flow, number) }
@@ -38,7 +38,8 @@ mod tests {
         let mean = drawn.iter().sum::<f64>() / drawn.len() as f64;
         let variance =
             drawn.iter().map(|size| (size - mean).powi(2)).sum::<f64>() / drawn.len() as f64;
-        // Uniform over 1000 bytes: a variance of 1000^2 / 12, and 289 / sqrt(20,000) = 2 bytes of error of the mean.
+        // Uniform over 1000 bytes: a variance of 1000^2 / 12, and a standard error of the mean of 289 / sqrt(20,000)
+        // = 2 bytes.
         assert!((mean - 1500.0).abs() < 8.0, "{mean}");
         assert!((variance / (1e6 / 12.0) - 1.0).abs() < 0.03, "{variance}");
         assert!(drawn.iter().all(|size| (1000.0..=2000.0).contains(size)));

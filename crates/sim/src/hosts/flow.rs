@@ -13,30 +13,30 @@ use crate::network::{Direction, Downlink, Ecn, Uplink};
 pub(crate) struct Flow {
     /// The link from its source to the first router.
     pub uplink: Uplink,
-    /// Propagation between its source and the first router.
+    /// Propagation delay between its source and the first router.
     pub delay: Duration,
-    /// The input link that its data takes, if any.
+    /// The input link that its data takes, if there is one.
     pub input: Option<u32>,
-    /// The lowest and the highest hop on its way.
+    /// The lowest and the highest hop on its route.
     pub hops: (u16, u16),
-    /// Connections that it has had before this one.
+    /// Number of earlier connections.
     pub round: u32,
     /// The ECN field of its data packets.
     pub ecn: Ecn,
     pub direction: Direction,
     pub group: u32,
     pub downlink: Downlink,
-    /// When its pending event comes.
+    /// Time of its pending event.
     pub pending: Deadline,
-    /// When its application wants to act.
+    /// Time at which its application wants to act.
     pub wake: Deadline,
     pub sender: Sender,
-    /// When its current transfer began, if one is under way.
+    /// Start of its current transfer, if there is one.
     pub began: Option<Time>,
 }
 
 impl Flow {
-    /// A flow of `group` that has done nothing yet.
+    /// A flow of `group` that has not started.
     pub(crate) fn new(
         sender: Sender,
         group: u32,
@@ -61,7 +61,7 @@ impl Flow {
         }
     }
 
-    /// The round as packets carry it.
+    /// `round` modulo 256, as packets carry it.
     #[inline]
     pub(crate) fn epoch(&self) -> u8 {
         self.round as u8
@@ -72,14 +72,14 @@ impl Flow {
         self.sender.deadline().min(self.wake)
     }
 
-    /// Reads the fields that an ACK needs from memory.
+    /// Prefetches the fields that an ACK needs.
     #[inline]
     pub(crate) fn read_ahead(&self) {
         black_box((self.delay, self.pending));
         self.sender.read_ahead();
     }
 
-    /// The hop at which a packet that goes `direction` enters.
+    /// The hop at which a packet in this direction enters.
     #[inline]
     pub(crate) fn entry(&self, direction: Direction) -> u16 {
         match direction {
@@ -88,7 +88,7 @@ impl Flow {
         }
     }
 
-    /// The hop after `hop`, or `None` where the packet leaves the routers.
+    /// The hop after `hop`; `None` if the packet leaves the routers there.
     #[inline]
     pub(crate) fn after(&self, direction: Direction, hop: u16) -> Option<u16> {
         match direction {

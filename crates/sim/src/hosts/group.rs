@@ -5,17 +5,17 @@ use sweetspot_tcp::congestion::{Algorithm, Growth};
 use sweetspot_tcp::{DelayedAck, ReceiverConfig, RecoveryStyle, SendMemory, SenderConfig};
 use sweetspot_units::{Bytes, Duration, Volume};
 
-/// Flows that are alike: an entry of cross traffic, or one transfer.
+/// Flows with the same parameters: an entry of cross traffic, or one transfer.
 #[derive(Debug, Clone)]
 pub(crate) struct Group {
     pub sender: SenderConfig,
     pub receiver: ReceiverConfig,
-    /// Bytes of payload of a full packet.
+    /// Payload bytes of a full packet.
     pub payload: Bytes,
     /// Bytes of an ACK on the wire.
     pub ack_size: u16,
     pub application: Application,
-    /// Whether its data can carry congestion marks.
+    /// Whether routers can mark its data (ECN).
     pub ecn: bool,
     /// Whether its hosts behave as Linux does.
     pub linux: bool,
@@ -23,7 +23,8 @@ pub(crate) struct Group {
     window_scale: u64,
     /// Flows with a finished connection, free for reuse.
     pub idle: Vec<u32>,
-    /// The servers to draw from for a connection: of flows with data going forward, and with data going backward.
+    /// The servers from which a connection's server is drawn: of flows with data going forward, and with data
+    /// going backward.
     pub servers: [Range<u32>; 2],
 }
 
@@ -32,18 +33,18 @@ pub(crate) struct Group {
 pub(crate) enum Application {
     /// Sends this number of packets, or data without end.
     Bulk(Option<u64>),
-    /// A few packets, a sleep, a new connection.
+    /// Sends a few packets, sleeps, opens a new connection.
     Mice { packets: (u64, u64), sleep: (Duration, Duration) },
-    /// A Pareto-sized transfer, a pause to think, a new connection.
+    /// Sends a Pareto-sized transfer, pauses to think, opens a new connection.
     ClosedLoop { size_mean: f64, size_shape: f64, think_mean: f64 },
-    /// A Pareto-sized transfer, once.
+    /// Sends a single Pareto-sized transfer.
     Arrival { size_mean: f64, size_shape: f64 },
-    /// Datagrams.
+    /// Sends datagrams.
     Datagrams,
 }
 
-/// The window in bytes that a window field scaled by 2 to the power `scale` can express: rounded up,
-/// as Linux does, and no more than 16 bits hold (RFC 7323 section 2.2).
+/// The window in bytes that a window field scaled by 2 to the power `scale` can express. It is rounded up as in
+/// Linux, and at most what fits into 16 bits (RFC 7323 section 2.2).
 fn advertised(window: Bytes, scale: u64) -> u64 {
     match scale {
         0 => window.get(),
@@ -51,11 +52,11 @@ fn advertised(window: Bytes, scale: u64) -> u64 {
     }
 }
 
-/// The window rule and the loss recovery that a name in a scenario stands for.
+/// The congestion control and the loss recovery for a name in a scenario.
 fn style(congestion: Congestion, linux: bool) -> (Algorithm, RecoveryStyle) {
     let sack = if linux { RecoveryStyle::Linux } else { RecoveryStyle::Sack };
     match congestion {
-        // Linux's `reno` is a window rule; SACK is on.
+        // Linux's `reno` is a congestion control; SACK is on.
         Congestion::Reno if linux => (Algorithm::Reno, sack),
         Congestion::Reno => (Algorithm::Reno, RecoveryStyle::Reno),
         Congestion::NewReno => (Algorithm::Reno, RecoveryStyle::NewReno),
@@ -65,12 +66,12 @@ fn style(congestion: Congestion, linux: bool) -> (Algorithm, RecoveryStyle) {
         Congestion::Cubic => (Algorithm::Cubic, sack),
         Congestion::Vegas => (Algorithm::Vegas, sack),
         Congestion::Lp => (Algorithm::Lp, sack),
-        // It sends into full queues, where retransmissions are lost as often as anything else.
+        // BBR sends into full queues, where retransmissions are lost as often as other packets.
         Congestion::Bbr => (Algorithm::Bbr, RecoveryStyle::Linux),
     }
 }
 
-/// A window that limits nothing, packets.
+/// A window without effect, in packets.
 pub(crate) const UNLIMITED: u64 = u32::MAX as u64;
 
 impl Group {
@@ -142,12 +143,12 @@ impl Group {
         }
     }
 
-    /// A window in whole packets, as far as the window scale can express it.
+    /// A window in whole packets, after rounding by the window scale.
     pub(crate) fn window_in_packets(&self, window: Bytes) -> u64 {
         advertised(window, self.window_scale) / self.payload.get().max(1)
     }
 
-    /// Draws the packets that a connection has to send; `None` is data without end.
+    /// Draws the number of packets of a connection; `None`: unlimited data.
     pub(crate) fn size(&self, random: &mut sweetspot_path::Random) -> Option<u64> {
         match self.application {
             Application::Bulk(packets) => packets,
@@ -161,7 +162,7 @@ impl Group {
         }
     }
 
-    /// Draws the pause of a user after a connection; `None` where there is no next one.
+    /// Draws a user's pause after a connection; `None` if there is no next connection.
     pub(crate) fn pause(&self, random: &mut sweetspot_path::Random) -> Option<Duration> {
         match self.application {
             Application::Bulk(_) | Application::Datagrams | Application::Arrival { .. } => None,

@@ -30,9 +30,8 @@ use crate::random;
 
 /// All hosts.
 ///
-/// Sources (in [`Flow`]) and sinks (receivers) lie in arrays of their own under the same index,
-/// because an event touches one of the two, never both. The measured transfers are the first
-/// flows, under the index of their [`Target`].
+/// Sources (in [`Flow`]) and sinks (receivers) are in separate arrays under the same index, because an event touches only one
+/// of them. The measured transfers are the first flows, under the index of their [`Target`].
 #[derive(Default)]
 pub(crate) struct Hosts {
     pub flows: Vec<Flow>,
@@ -57,7 +56,7 @@ impl Hosts {
         }
     }
 
-    /// Adds a flow that has done nothing yet, and gives back its index.
+    /// Adds a flow that has not started, and returns its index.
     pub(crate) fn push_flow(
         &mut self,
         group: u32,
@@ -66,7 +65,7 @@ impl Hosts {
         delay: Duration,
     ) -> u32 {
         let Group { sender, receiver, ecn, .. } = &self.groups[group as usize];
-        // Until it begins, its connection has nothing to send, not even a paced SYN.
+        // Until it starts, its connection has nothing to send, not even a paced SYN.
         let idle = SenderConfig { algorithm: Algorithm::Reno, pacing: false, ..*sender };
         let mut flow = Flow::new(Sender::new(&idle, Some(0)), group, direction, hops, delay);
         flow.ecn = if *ecn { Ecn::Capable } else { Ecn::NotCapable };
@@ -75,7 +74,7 @@ impl Hosts {
         (self.flows.len() - 1) as u32
     }
 
-    /// An idle flow like flow `like`, a new one where there is none.
+    /// Returns an idle flow with the parameters of flow `like`, or a new one if there is none.
     pub(crate) fn idle_flow(&mut self, like: u32) -> u32 {
         let Flow { group, direction, hops, delay, .. } = self.flows[like as usize];
         match self.groups[group as usize].idle.pop() {
@@ -95,12 +94,12 @@ impl Hosts {
         &self.groups[self.flows[index].group as usize]
     }
 
-    /// Bytes of payload of a flow's full packet.
+    /// Payload bytes of a flow's full packet.
     pub(crate) fn payload(&self, index: usize) -> Bytes {
         self.group(index).payload
     }
 
-    /// A new connection of a flow begins at both ends.
+    /// Starts a new connection of a flow at both ends.
     pub(crate) fn begin_connection(&mut self, index: u32, at: Time) {
         let flow = &mut self.flows[index as usize];
         let group = &self.groups[flow.group as usize];
@@ -117,7 +116,7 @@ impl Hosts {
         self.receivers[index as usize] = Receiver::new(&group.receiver);
     }
 
-    /// A flow's connection is over: its application pauses, or leaves the flow idle.
+    /// Ends a flow's connection: its application pauses or leaves the flow idle.
     pub(crate) fn end_connection(&mut self, index: u32, at: Time) {
         let flow = &mut self.flows[index as usize];
         let group = &mut self.groups[flow.group as usize];
@@ -144,7 +143,7 @@ impl Hosts {
         self.targets[index].control_loop.as_ref().is_some_and(ControlLoop::listens)
     }
 
-    /// A packet of a flow's present connection that nobody may mark.
+    /// A packet of a flow's current connection that routers must not mark.
     #[inline(always)]
     pub(crate) fn packet(&self, index: u32, size: u16, header: Header) -> Packet {
         let flow = &self.flows[index as usize];
@@ -169,9 +168,9 @@ impl Hosts {
         }
     }
 
-    /// Automatic buffer tuning (Semke, Mahdavi, Mathis 1998, section 3): a sender wants twice its congestion window, the pool
-    /// is divided max-min fair, and the unclaimed rest lets all of them grow. ns-2's congestion window grows on where the
-    /// receiver's window is the limit: no sender uses, or wants, more than that.
+    /// Automatic buffer tuning (Semke, Mahdavi, Mathis 1998, section 3): a sender wants twice its congestion window. The pool
+    /// is divided into max-min fair shares, and the unclaimed rest lets all senders grow. ns-2's congestion window continues
+    /// to grow while the receiver's window is the limit, but no sender uses, or wants, more than that window.
     pub(crate) fn share_pool(&mut self, pool: Bytes) {
         let wanted = |index: usize| {
             let advertised = self.receivers[index].advertised() as f64;
@@ -187,7 +186,7 @@ impl Hosts {
         }
     }
 
-    /// Reads the fields that the next packet of a flow needs, at either end, from memory.
+    /// Prefetches the fields that the next packet of a flow needs, at either end.
     #[inline]
     pub(crate) fn read_ahead(&self, flow: u32) {
         self.receivers[flow as usize].read_ahead();

@@ -3,15 +3,15 @@ use sweetspot_units::Duration;
 
 use super::{Flow, Group};
 
-/// A host that connections are opened to.
+/// A host to which connections are opened.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Server {
-    /// Propagation between it and its input link.
+    /// Propagation delay between it and its input link.
     pub delay: Duration,
     pub input: u32,
 }
 
-/// Draws the server of a connection of `flow` that begins, if its group has servers.
+/// Draws the server of a new connection of `flow`, if its group has servers.
 pub(crate) fn choose_server(flow: &mut Flow, group: &Group, servers: &[Server], rng: &mut Random) {
     let range = &group.servers[flow.direction as usize];
     let count = u64::from(range.end - range.start);

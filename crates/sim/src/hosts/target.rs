@@ -7,47 +7,47 @@ use sweetspot_units::{Bytes, Deadline, Duration, Rate, Time};
 use super::{ControlLoop, Reader, Writer};
 use crate::network::{Downlink, Uplink};
 
-/// The state of a measured transfer besides its flow: a sink that is not at the router, and a control loop.
+/// The state of a measured transfer beyond its flow: its sink behind the last router, and its control loop.
 pub(crate) struct Target {
-    /// Propagation between the last router and its sink.
+    /// Propagation delay between the last router and its sink.
     pub far_delay: Duration,
     /// The link from its sink to the last router.
     pub uplink: Uplink,
     /// The link from the last router to its sink.
     pub downlink: Downlink,
-    /// When it began.
+    /// Start of the transfer.
     pub began: Option<Time>,
     /// Its control loop, once it has begun.
     pub control_loop: Option<ControlLoop>,
     /// The controller's events, for the outcome.
     pub events: Vec<SizingEvent>,
-    /// How long after the end of the transfer before it begins, if it follows that one.
+    /// Pause between the end of the preceding transfer and the start of this one, if it follows one.
     pub follows: Option<Duration>,
-    /// When the control loop wants to act, as it said last.
+    /// Time of the control loop's next action, as it reported last.
     pub control_due: Deadline,
-    /// Sequence numbers that ACKs asked for, and the first time of each: the sink's RTT samples (the timestamps of RFC 7323).
+    /// Sequence numbers that ACKs requested, with the first time of each: the sink's RTT samples (the timestamps of RFC 7323).
     acked: VecDeque<(u64, Time)>,
-    /// The highest number among them so far.
+    /// The highest of these numbers so far.
     acked_up_to: Option<u64>,
     /// Answers that its source has sent.
     pub answers: u32,
-    /// Requests that its source has not granted yet, under their numbers.
+    /// Requests that its source has not granted yet, with their numbers.
     pub requests: Vec<(u64, Request)>,
-    /// Requests that were lost on the way and are to be repeated.
+    /// Numbers of lost requests that must be repeated.
     pub lost_requests: Vec<u64>,
     /// The number of the next request.
     pub next_request: u64,
-    /// Bytes that it moves, if it ends by itself.
+    /// Bytes to move, if the transfer ends by itself.
     pub size: Option<Bytes>,
-    /// How its window is sized once it begins.
+    /// How its window is sized after it starts.
     pub sizing: Sizing,
-    /// The caller's own controller, which takes the place of `sizing`.
+    /// The caller's own controller, which replaces `sizing`.
     pub maker: Option<ControllerMaker>,
     /// Whether its controller may change its sender's congestion control.
     pub may_switch: bool,
-    /// The application at its sink, where that does not read at once.
+    /// The application at its sink, unless it reads at once.
     pub reader: Option<Box<Reader>>,
-    /// The application at its source, where that does not always have data.
+    /// The application at its source, unless it always has data.
     pub writer: Option<Box<Writer>>,
 }
 
@@ -61,12 +61,12 @@ pub(crate) enum Request {
     Train { id: u32, packets: u32, size: u16 },
     /// Use this congestion control.
     Congestion(CongestionChoice),
-    /// Send at this pace or slower; `None` lifts the limit.
+    /// Pace at this rate or slower; `None` lifts the limit.
     Pacing(Option<Rate>),
 }
 
 impl Target {
-    /// A transfer that has not begun, with a controller of the caller's if there is a `maker`.
+    /// A transfer that has not started. `maker` makes the caller's own controller, if there is one.
     pub(crate) fn new(
         far_delay: Duration,
         transfer: &Transfer,
@@ -90,20 +90,20 @@ impl Target {
             size: transfer.size,
             sizing: transfer.sizing,
             maker,
-            // ns-2's agents, the papers', have one congestion control for good.
+            // The papers' ns-2 agents keep one congestion control.
             may_switch: transfer.tcp.flavour == Flavour::Linux && !transfer.congestion_fixed,
             reader: None,
             writer: None,
         }
     }
 
-    /// When its application reads next, where it does not read at once.
+    /// Time of the application's next read, unless it reads at once.
     #[inline]
     pub(crate) fn read_due(&self) -> Deadline {
         self.reader.as_ref().map_or(Deadline::NEVER, |reader| reader.due)
     }
 
-    /// Keeps `request` until the source grants it, and gives back its number.
+    /// Stores `request` until the source grants it, and returns its number.
     pub(crate) fn push_request(&mut self, request: Request) -> u64 {
         let number = self.next_request;
         self.next_request += 1;
@@ -116,8 +116,8 @@ impl Target {
         Some(self.requests.remove(place).1)
     }
 
-    /// Records an ACK that expects number `next`. Of duplicates the first counts: the source may not have seen the others when
-    /// it sends the timed packet, and the RTT would be too short.
+    /// Records an ACK that expects number `next`. Only the first of several duplicates counts: the source may not have
+    /// received the others when it sends the timed packet, and the RTT would be too short.
     pub(crate) fn note_ack(&mut self, next: u64, at: Time) {
         if self.acked_up_to.is_none_or(|highest| next > highest) {
             self.acked_up_to = Some(next);
@@ -125,8 +125,8 @@ impl Target {
         }
     }
 
-    /// When the ACK was sent that acknowledged this number of packets, if the sink still knows.
-    /// It forgets all ACKs up to that one.
+    /// The time of the ACK that acknowledged this number of packets, if the sink still has it. Forgets all ACKs up to that
+    /// one.
     pub(crate) fn ack_time(&mut self, acknowledged: u32) -> Option<Time> {
         let seen = u64::from(acknowledged) + 1;
         let mut sent = None;
@@ -154,7 +154,7 @@ mod tests {
             target.note_ack(next, at(sent));
         }
         assert_eq!(target.ack_time(7), Some(at(20)));
-        // A duplicate after the one that was timed by is no newer acknowledgement.
+        // A duplicate that arrives after the timed ACK is no newer acknowledgement.
         target.note_ack(8, at(40));
         assert_eq!(target.ack_time(7), None);
         target.note_ack(9, at(50));

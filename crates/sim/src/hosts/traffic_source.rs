@@ -1,7 +1,7 @@
 use sweetspot_path::Random;
 use sweetspot_units::{Bytes, Duration};
 
-/// Sends datagrams or opens connections at random times, whatever becomes of them; or shares out memory.
+/// Sends datagrams or opens connections at random times, regardless of their fate; or divides memory.
 #[derive(Debug)]
 pub(crate) struct TrafficSource {
     pub sends: Sends,
@@ -14,9 +14,9 @@ pub(crate) struct TrafficSource {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Sends {
     Datagrams(u32),
-    /// Connections like this flow's.
+    /// Opens connections with the parameters of this flow.
     Connections(u32),
-    /// Nothing: the senders of measured transfers share this much memory.
+    /// Sends nothing: divides this memory among the senders of measured transfers.
     SendPool(Bytes),
 }
 

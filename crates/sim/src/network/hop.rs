@@ -18,17 +18,17 @@ pub(crate) struct Hop {
     policer: Option<Policer>,
     /// Packets lost at random or dropped by the policer.
     lost: u64,
-    /// Packets held back from their hosts, with the times at which they come out.
+    /// Packets held back from their hosts, with the times at which they leave the hop.
     pub held_back: VecDeque<(Time, Packet)>,
 }
 
-// Hops are few, and the usual one is the large one.
+// There are few hops, and the usual variant is the large one.
 #[allow(clippy::large_enum_variant)]
 #[derive(Debug)]
 enum Elements {
-    /// Drop-tail: a packet's fate is known on arrival.
+    /// Drop-tail: whether a packet is dropped is known on arrival.
     Plain(Conduit<Packet>),
-    /// A discipline that decides later.
+    /// A queue discipline that may drop packets later.
     Managed(Box<Managed>),
 }
 
@@ -38,10 +38,10 @@ struct Managed {
     line: Line<Packet>,
     /// Packets that the discipline dropped after it had accepted them.
     victims: Vec<Packet>,
-    /// Packets that were let in and not thrown out later.
+    /// Number of packets accepted and not dropped later.
     accepted: u64,
     accepted_bytes: u64,
-    /// Packets that were not let in, or thrown out later.
+    /// Number of packets not accepted, or dropped later.
     refused: u64,
     waits: Waits,
     /// The time up to which `waits` counts.
@@ -63,7 +63,7 @@ impl Hop {
     pub(crate) fn new(spec: &DirectionSpec, variation: Variation, packet: Bytes, seed: u64) -> Hop {
         let propagation = Propagation::new(spec, seed);
         let Variation { trace, changes } = variation;
-        // If the rate varies, a packet's fate is not known on arrival.
+        // If the rate varies, the exit time of a packet is not known on arrival.
         let elements = if spec.is_plain() && changes.is_empty() && trace.is_none() {
             Elements::Plain(Conduit::new(spec.rate, spec.buffer, propagation))
         } else {
@@ -92,8 +92,8 @@ impl Hop {
         matches!(self.elements, Elements::Plain(_))
     }
 
-    /// Takes a packet of `size` bytes that the caller keeps. Gives back the time at which it comes
-    /// out, `None` if it is dropped. Only for a drop-tail hop.
+    /// Passes a packet of `size` bytes, which the caller keeps, through a drop-tail hop. Returns the time at which it
+    /// leaves, or `None` if it is dropped.
     #[inline(always)]
     pub(crate) fn pass(&mut self, now: Time, size: u16) -> Option<Time> {
         let size = Bytes::new(u64::from(size));
@@ -104,7 +104,7 @@ impl Hop {
         conduit.handle_passage(now, size)
     }
 
-    /// Offers a packet, which leaves by [`Hop::exit`]. Returns whether it was accepted. Only for a drop-tail hop.
+    /// Offers a packet to a drop-tail hop; it leaves through [`Hop::exit`]. Returns whether it was accepted.
     #[inline(always)]
     pub(crate) fn enter(&mut self, now: Time, packet: &Packet) -> bool {
         if self.loses(now, packet.wire_size()) {
@@ -114,7 +114,7 @@ impl Hop {
         conduit.handle_arrival(now, packet)
     }
 
-    /// Offers a packet to a queue that decides its fate later. Returns the dropped packet, if any: this one or another.
+    /// Offers a packet to a queue that may drop it later. Returns the dropped packet, if any: this one or another.
     pub(crate) fn enter_managed(&mut self, now: Time, packet: Packet) -> Result<(), Packet> {
         if self.loses(now, packet.wire_size()) {
             return Err(packet);
@@ -123,7 +123,7 @@ impl Hop {
         managed.enter(now, packet)
     }
 
-    /// Whether the packet that arrives does not reach the queue: it is lost at random, or the policer drops it.
+    /// Whether an arriving packet does not reach the queue, because it is lost at random or the policer drops it.
     #[inline]
     fn loses(&mut self, now: Time, size: Bytes) -> bool {
         let lost = self.loss.as_mut().is_some_and(RandomLoss::takes_next)
@@ -132,7 +132,7 @@ impl Hop {
         lost
     }
 
-    /// The next packet that has come out by `now`.
+    /// The next packet that has left the hop by `now`.
     #[inline]
     pub(crate) fn exit(&mut self, now: Time) -> Option<Packet> {
         let left = match &mut self.elements {
@@ -142,7 +142,7 @@ impl Hop {
         left.map(|(_, packet)| packet)
     }
 
-    /// The packet that comes out after `number` others, if that is known.
+    /// The packet that leaves the hop after `number` others, if it is known.
     #[inline]
     pub(crate) fn upcoming(&self, number: usize) -> Option<&Packet> {
         match &self.elements {
@@ -151,7 +151,7 @@ impl Hop {
         }
     }
 
-    /// When to call [`Hop::exit`] next: when a packet comes out, or earlier.
+    /// The time of the next call of [`Hop::exit`]: when a packet leaves, or earlier.
     #[inline]
     pub(crate) fn due(&self) -> Option<Time> {
         match &self.elements {
@@ -160,14 +160,14 @@ impl Hop {
         }
     }
 
-    /// The next packet that was accepted and dropped later.
+    /// The next packet that was accepted and then dropped.
     #[inline]
     pub(crate) fn poll_victim(&mut self) -> Option<Packet> {
         let Elements::Managed(managed) = &mut self.elements else { return None };
         managed.victims.pop()
     }
 
-    /// Packets that wait at `now`, without the one in service.
+    /// Packets in the queue at `now`, without the one in service.
     pub(crate) fn waiting(&mut self, now: Time) -> u64 {
         match &mut self.elements {
             Elements::Plain(conduit) => conduit.backlog_packets(now).saturating_sub(1),
@@ -178,7 +178,7 @@ impl Hop {
         }
     }
 
-    /// Counts up to `now`.
+    /// The counts up to `now`.
     pub(crate) fn totals(&mut self, now: Time) -> HopTotals {
         let mut totals = match &mut self.elements {
             Elements::Plain(conduit) => {
@@ -199,7 +199,7 @@ impl Hop {
         totals
     }
 
-    /// Begins the maximum of waiting packets anew at `now`.
+    /// Restarts the maximum of waiting packets at `now`.
     pub(crate) fn reset_max(&mut self, now: Time) {
         match &mut self.elements {
             Elements::Plain(conduit) => conduit.reset_max(now),
@@ -222,7 +222,7 @@ impl Hop {
 
 impl Managed {
     fn enter(&mut self, now: Time, packet: Packet) -> Result<(), Packet> {
-        // An arrival in the instant of a departure comes first, as in the conduit.
+        // An arrival at the same instant as a departure is handled first, as in the conduit.
         self.look(now);
         if self.link.poll_timeout().is_none() {
             self.line.apply_changes(now, &mut self.link);
@@ -234,15 +234,15 @@ impl Managed {
         taken.inspect_err(|packet| self.refuse(packet))
     }
 
-    /// Counts an accepted packet as refused.
+    /// Changes the count of an accepted packet to a refused one.
     fn refuse(&mut self, packet: &Packet) {
         self.accepted -= 1;
         self.accepted_bytes -= u64::from(packet.size);
         self.refused += 1;
     }
 
-    /// Brings the counts up to `now`. A packet that leaves at `now` stays, because one that arrives
-    /// at `now` comes first: looking changes nothing.
+    /// Updates the counts to `now`. A packet that leaves at `now` is still counted as waiting, because an arrival at
+    /// `now` is handled first. So reading the counts changes nothing.
     fn look(&mut self, now: Time) {
         self.advance(now, |end| end < now);
     }
@@ -264,7 +264,7 @@ impl Managed {
         let bits = u128::from(busy.as_nanos()) * u128::from(self.link.rate().bits_per_second());
         let waiting = self.link.waiting_bytes();
         let served = self.link.backlog().get() - waiting;
-        // Service ends with a whole nanosecond: at 3 Gbit/s that is more time than bits.
+        // Service ends at a whole nanosecond: at 3 Gbit/s that leaves more time than bits.
         let unsent = ((bits / 1_000_000_000) as u64).min(served * 8);
         (self.accepted_bytes - waiting) * 8 - unsent
     }
@@ -274,12 +274,12 @@ impl Managed {
         self.line.poll_exit(now)
     }
 
-    /// The next packet's exit time, or earlier: a packet that leaves the link at t comes out at t + delay.
+    /// The next packet's exit time, or an earlier one: a packet that leaves the link at t comes out at t + delay.
     fn due(&self) -> Option<Time> {
         self.line.poll_timeout(self.link.poll_timeout())
     }
 
-    /// Works off the departures from the link at times that are `past`.
+    /// Handles the departures from the link at times that are `past`.
     fn advance(&mut self, now: Time, past: impl Fn(Time) -> bool) {
         while let Some(end) = self.link.poll_timeout().filter(|end| past(*end)) {
             self.observe(end);

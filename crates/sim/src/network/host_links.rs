@@ -2,32 +2,33 @@ use sweetspot_units::{Duration, Time};
 
 use crate::event::Place;
 
-/// A host's link to its router. It has room for every packet, so that the time at which a packet
-/// reaches the router is known when it is sent.
+/// A host's link to its router. It has an unlimited buffer, so the time at which a packet reaches
+/// the router is known when it is sent.
 #[derive(Debug, Default)]
 pub(crate) struct Uplink {
-    /// When the link will have sent all it was given.
+    /// The time at which the link will have sent everything.
     free: Time,
-    /// When the packet sent last reaches the router, and its place in [`super::Transit`].
+    /// Arrival time at the router of the last packet sent, and the packet's position in
+    /// [`super::Transit`].
     pub(super) last: (Time, Place),
 }
 
 impl Uplink {
-    /// Sends a packet at `at` that takes `wire_time` on the link and `delay` behind it. Gives back
-    /// the time at which it reaches the router.
+    /// Sends a packet at `at` that takes `wire_time` on the link and then `delay`. Returns the time
+    /// at which it reaches the router.
     #[inline(always)]
     pub(crate) fn send(&mut self, at: Time, wire_time: Duration, delay: Duration) -> Time {
         self.free = self.free.max(at) + wire_time;
         self.free + delay
     }
 
-    /// Packets take `delay` behind the link from now on, and overtake none that are on their way.
+    /// Changes the delay after the link. Later packets do not overtake packets in flight.
     pub(crate) fn change_delay(&mut self, delay: Duration) {
         self.free = self.free.max(self.last.0 - delay);
     }
 }
 
-/// A router's link to a host, with room for every packet.
+/// A router's link to a host, with an unlimited buffer.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Downlink {
     free: Time,

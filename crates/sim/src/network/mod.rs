@@ -1,7 +1,7 @@
 //! The network: hops between routers, and the links between hosts and routers.
 //!
-//! It carries packets and knows nothing about flows: the caller names the hop for a packet and learns the packet's
-//! fate.
+//! It carries packets and knows nothing about flows. The caller names the hop for a packet, and the network returns whether
+//! and when the packet leaves it.
 
 mod hop;
 mod host_links;
@@ -31,20 +31,20 @@ use crate::scheduler::{Key, Scheduler};
 /// The direction in which a packet crosses the hops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
-    /// As the measured transfers' data goes.
+    /// The direction of the measured transfers' data.
     Forward = 0,
-    /// As their ACKs go.
+    /// The direction of their ACKs.
     Backward = 1,
 }
 
 /// Hops, the links of hosts, and the packets in flight on them.
 pub(crate) struct Network {
-    /// Forward hops, then as many backward ones.
+    /// Forward hops, then the same number of backward ones.
     hops: Vec<Hop>,
     next_events: Vec<NextEvent>,
-    /// When the first of those events comes, and at which hop.
+    /// Time of the earliest of those events, and its hop.
     next_hop: (Deadline, usize),
-    /// For each hop, departing packets with flows that have not been read ahead.
+    /// For each hop, the number of departing packets before the next prefetch.
     unread: Vec<usize>,
     /// Packets that leave the routers at this time or later are held back.
     horizon: Deadline,
@@ -60,30 +60,30 @@ pub(crate) struct Network {
 #[derive(Debug, Clone, Copy)]
 struct NextEvent {
     due: Deadline,
-    /// Events scheduled before it, where that breaks ties.
+    /// Number of events scheduled before it, if that breaks ties.
     declared: u32,
 }
 
-/// A link between servers and the first router, with room for every packet.
+/// A link between servers and the first router, with an unlimited buffer.
 #[derive(Debug)]
 struct InputLink {
     uplink: Uplink,
     rate: Rate,
 }
 
-/// A drop-tail hop's treatment of a packet for a host behind it.
+/// The result for a packet that passes a drop-tail hop just before its host.
 pub(crate) enum Passage {
     Dropped,
-    /// It comes out after the horizon: [`Network::poll_held_back`] gives it back.
+    /// It leaves after the horizon: [`Network::poll_held_back`] returns it.
     HeldBack,
     Leaves(Time),
 }
 
-/// The batch size for reading flows ahead: at most the number of reads that a core keeps in flight.
+/// The batch size for prefetching flows: at most the number of reads that a core keeps in flight.
 const READ_AHEAD_BATCH: usize = 16;
 
 impl Network {
-    /// A network without hops and input links; most packets are of `packet` bytes, or ACKs of `ack`.
+    /// A network without hops and input links. Most packets are data of `packet` bytes, or ACKs of `ack` bytes.
     pub(crate) fn new(access_rate: Rate, packet: u16, ack: u16) -> Network {
         Network {
             hops: Vec::new(),
@@ -99,14 +99,14 @@ impl Network {
         }
     }
 
-    /// Adds a hop behind all others: forward ones first.
+    /// Adds a hop after all others; forward hops come first.
     pub(crate) fn push_hop(&mut self, hop: Hop) {
         self.hops.push(hop);
         self.next_events.push(NextEvent { due: Deadline::NEVER, declared: 0 });
         self.unread.push(1);
     }
 
-    /// Adds an input link and gives back its index.
+    /// Adds an input link and returns its index.
     pub(crate) fn push_input(&mut self, rate: Rate) -> u32 {
         self.inputs.push(InputLink { uplink: Uplink::default(), rate });
         self.inputs.len() as u32 - 1
@@ -146,13 +146,13 @@ impl Network {
         !self.inputs.is_empty()
     }
 
-    /// When the first event of a hop comes, and at which hop.
+    /// Time of the earliest hop event, and its hop.
     #[inline(always)]
     pub(crate) fn next_hop(&self) -> (Deadline, usize) {
         self.next_hop
     }
 
-    /// The place in time of a hop's next event.
+    /// The key of a hop's next event.
     #[cold]
     pub(crate) fn hop_key<S>(&self, queue: &EventQueue<S>, index: usize) -> Key {
         let Some(NextEvent { due, declared }) = self.next_events.get(index) else {
@@ -161,8 +161,7 @@ impl Network {
         due.time().map_or(Key::NEVER, |at| queue.hop_key(at, *declared, index as u32))
     }
 
-    /// Passes a packet of `size` through a drop-tail hop behind which nothing but its host waits
-    /// for it.
+    /// Passes a packet through a drop-tail hop, if only the packet's host is behind the hop.
     #[inline(always)]
     pub(crate) fn pass(&mut self, now: Time, index: usize, packet: &Packet) -> Passage {
         let Some(out) = self.hops[index].pass(now, packet.size) else { return Passage::Dropped };
@@ -173,8 +172,7 @@ impl Network {
         Passage::HeldBack
     }
 
-    /// Puts a packet into a drop-tail hop, which [`Network::leave_hop`] gives back. Whether there is
-    /// room for it.
+    /// Puts a packet into a drop-tail hop; [`Network::leave_hop`] returns it later. Returns false if the queue is full.
     #[inline(always)]
     pub(crate) fn enter<S: Scheduler>(
         &mut self,
@@ -206,7 +204,7 @@ impl Network {
         taken.err()
     }
 
-    /// A hop's event has come: gives back the packet that comes out, if one does.
+    /// Handles a hop's event: returns the packet that leaves, if there is one.
     #[inline(always)]
     pub(crate) fn leave_hop<S: Scheduler>(
         &mut self,
@@ -218,7 +216,7 @@ impl Network {
         left
     }
 
-    /// Finds out when a hop wants to act next, and which hop does so first.
+    /// Updates the time of a hop's next event, and the hop with the earliest one.
     #[inline]
     fn update_next_event<S: Scheduler>(&mut self, queue: &mut EventQueue<S>, index: usize) {
         let Some(due) = self.hops[index].due() else {
@@ -242,12 +240,12 @@ impl Network {
         self.next_hop = next;
     }
 
-    /// Packets that leave the routers at `horizon` or later are held back from now on.
+    /// From now on, holds back packets that leave the routers at `horizon` or later.
     pub(crate) fn set_horizon(&mut self, horizon: Deadline) {
         self.horizon = horizon;
     }
 
-    /// The next packet held back at a hop that leaves before the horizon.
+    /// The next packet held back at a hop that now leaves before the horizon.
     pub(crate) fn poll_held_back(&mut self, index: usize) -> Option<(Time, Packet)> {
         let (out, _) = self.hops[index].held_back.front()?;
         if self.horizon.has_passed(*out) {
@@ -256,7 +254,7 @@ impl Network {
         self.hops[index].held_back.pop_front()
     }
 
-    /// A packet has left a hop: whether to read ahead the flows of the packets behind it.
+    /// Notes that a packet has left a hop. Returns whether to prefetch the flows of the packets behind it.
     #[inline(never)]
     pub(crate) fn wants_read_ahead(&mut self, index: usize) -> bool {
         self.unread[index] -= 1;
@@ -267,14 +265,13 @@ impl Network {
         true
     }
 
-    /// The packets that leave a hop next but one batch, as far as they are known.
+    /// The batch of packets that leave a hop after the next batch, if they are known.
     pub(crate) fn upcoming(&self, index: usize) -> impl Iterator<Item = &Packet> {
         let hop = &self.hops[index];
         (READ_AHEAD_BATCH..2 * READ_AHEAD_BATCH).map_while(|number| hop.upcoming(number))
     }
 
-    /// Sends a packet over a host's uplink at `at`. It reaches its router `delay` after the link
-    /// has sent it.
+    /// Sends a packet over a host's uplink at `at`. It reaches its router `delay` after the link has sent it.
     #[inline(always)]
     pub(crate) fn send<S: Scheduler>(
         &mut self,
@@ -306,7 +303,7 @@ impl Network {
         }
     }
 
-    /// Asserts that no element lost count: received = delivered + dropped + held.
+    /// Asserts that every element counts correctly: received = delivered + dropped + held.
     pub(crate) fn assert_conservation(&self) {
         assert!(self.hops.iter().all(Hop::conserves), "a hop lost count");
     }

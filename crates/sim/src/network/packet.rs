@@ -5,9 +5,9 @@ use sweetspot_units::{Bytes, Time};
 use crate::network::Direction;
 use crate::network::slab::SlabKey;
 
-/// A packet in the network: 32 bytes that are copied, not pointed to.
+/// A packet in the network: 32 bytes that are copied, not referenced.
 ///
-/// These are the fields common to all packets. Its message to the host at the other end is its [`Header`], which is packed into
+/// These are the fields common to all packets. The message for the host at the other end is a [`Header`], which is packed into
 /// `body` and unpacked by [`Packet::header`].
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C, align(8))]
@@ -16,8 +16,7 @@ pub(crate) struct Packet {
     /// Bytes on the wire.
     pub size: u16,
     tag: Tag,
-    /// The flow's connection that it belongs to, modulo 256. A connection does not hear packets of
-    /// the one before it.
+    /// The flow's connection to which it belongs, modulo 256. A connection ignores packets of the previous one.
     pub epoch: u8,
     body: Body,
 }
@@ -34,7 +33,7 @@ struct Body {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Header {
     Data(DataHeader),
-    /// A UDP datagram of cross traffic, which nobody answers.
+    /// A UDP datagram of cross traffic, which gets no answer.
     Datagram,
     Ack(AckHeader),
     Probe(ProbeHeader),
@@ -46,14 +45,13 @@ pub(crate) enum Header {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DataHeader {
-    /// Its number; 0 is the SYN.
+    /// The packet's number; 0 is the SYN.
     pub number: u64,
-    /// When it was sent (TSval of RFC 7323).
+    /// Its sending time (TSval of RFC 7323).
     pub sent: Time,
-    /// Packets of payload that its sender has seen acknowledged. The sink times the round trip
-    /// by it (TSecr of RFC 7323).
+    /// Number of packets that the sender has seen acknowledged. The sink uses it to time the round trip (TSecr of RFC 7323).
     pub acknowledged: u32,
-    /// CWR of RFC 3168: the sender heard of a congestion mark.
+    /// CWR of RFC 3168: the sender has reacted to a congestion mark.
     pub window_reduced: bool,
 }
 
@@ -61,20 +59,20 @@ pub(crate) struct DataHeader {
 pub(crate) struct AckHeader {
     /// The number expected next.
     pub next: u64,
-    /// When the segment that it answers was sent (TSecr of RFC 7323).
+    /// Sending time of the segment that it answers (TSecr of RFC 7323).
     pub echo: Time,
     /// The advertised window, packets.
     pub window: u32,
     /// ECE of RFC 3168: the sink saw a congestion mark.
     pub congestion_echo: bool,
-    /// SACK blocks, where there are any.
+    /// SACK blocks, if there are any.
     pub sacks: Option<SlabKey<SackBlocks>>,
 }
 
 /// A periodic probe that a sink sends.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProbeHeader {
-    /// Probes sent before it.
+    /// Number of probes sent before it.
     pub sequence: u32,
 }
 
@@ -83,7 +81,7 @@ pub(crate) struct ProbeHeader {
 pub(crate) struct AnswerHeader {
     /// The probe's sequence number.
     pub probe: u32,
-    /// Answers sent before it.
+    /// Number of answers sent before it.
     pub sequence: u32,
     pub report: SlabKey<SenderReport>,
 }
@@ -91,17 +89,17 @@ pub(crate) struct AnswerHeader {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TrainHeader {
     pub train: u32,
-    /// Packets of the train sent before it.
+    /// Number of packets of this train sent before it.
     pub index: u32,
 }
 
-/// A sink's request to its source. The requested value waits at the source under its number.
+/// A sink's request to its source. The source looks up the requested value by this number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestHeader {
     pub number: u64,
 }
 
-/// An ACK that a sink sends by itself because its window has opened (RFC 9293 section 3.8.6.2.2).
+/// An ACK that a sink sends on its own because its window has opened (RFC 9293 section 3.8.6.2.2).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WindowUpdateHeader {
     /// The number expected next.
@@ -136,8 +134,8 @@ pub(crate) enum PacketKind {
 
 /// Kind, direction and ECN field in one byte.
 ///
-/// It is no enum: an enum has values to spare, which the compiler would use to tell `Some(packet)`
-/// from `None`, and would then copy packets in pieces around that byte.
+/// This is not an enum. The compiler would use an enum's unused values to distinguish `Some(packet)` from `None`, and would
+/// then copy packets in pieces around that byte.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tag(u8);
 
@@ -149,7 +147,7 @@ impl Tag {
     const CAPABLE: u8 = 1 << 3;
     /// CE: a router marked it.
     const MARKED: u8 = 1 << 4;
-    /// Set where the packet crosses the hops backward.
+    /// Set if the packet crosses the hops backward.
     const BACKWARD: u8 = 1 << 7;
 
     #[inline(always)]
@@ -194,14 +192,14 @@ impl Header {
     }
 }
 
-/// The bit beside an ACK's packed key.
+/// The bit next to an ACK's packed key.
 const CONGESTION_ECHO: u32 = 1 << 31;
 
 /// Bytes of a segment without payload and options on the wire: 20 of IP, 20 of TCP.
 pub(crate) const BARE_SEGMENT: u16 = 40;
 
 impl Packet {
-    /// A packet of `flow`; its data go `data_direction`.
+    /// A packet of `flow`; the flow's data go in `data_direction`.
     #[inline(always)]
     pub(crate) fn new(
         (flow, data_direction, epoch): (u32, Direction, u8),
@@ -264,7 +262,7 @@ impl Packet {
         if self.tag.0 & Tag::BACKWARD == 0 { Direction::Forward } else { Direction::Backward }
     }
 
-    /// Whether it goes the way of its flow's data, to the flow's sink.
+    /// Whether it travels in its flow's data direction, to the flow's sink.
     #[inline]
     pub(crate) fn goes_to_sink(&self) -> bool {
         self.tag.0 & Tag::TO_SOURCE == 0
@@ -336,11 +334,11 @@ mod tests {
             let ecn = if capable { Ecn::Capable } else { Ecn::NotCapable };
             let mut packet = Packet::new((7, direction, 3), 1500, ecn, header);
             prop_assert_eq!(format!("{:?}", packet.header()), format!("{header:?}"));
-            // Packets to the sink go the way of the data, packets to the source the other way.
+            // Packets to the sink go in the data direction, packets to the source in the other.
             prop_assert_eq!(packet.direction() == direction, packet.goes_to_sink());
             let to_source = [PacketKind::Ack, PacketKind::Probe, PacketKind::Request];
             prop_assert_eq!(packet.goes_to_sink(), !to_source.contains(&packet.kind()));
-            // A mark changes nothing else, and only capable packets take one.
+            // A mark changes nothing else, and only ECN-capable packets can be marked.
             prop_assert!(!packet.is_marked());
             prop_assert_eq!(packet.mark_ecn(), capable);
             prop_assert_eq!(packet.is_marked(), capable);

@@ -1,14 +1,14 @@
 use core::marker::PhantomData;
 
-/// Packet contents too big to be copied with the packet. The packet has the key.
+/// Storage for packet contents too large to be copied with the packet, which holds the key.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     slots: Vec<T>,
     free: Vec<u32>,
 }
 
-/// The place of a `T` in its [`Slab`]. It is below 2^31 - 1, so that a packet has a bit to spare
-/// beside it.
+/// The position of a `T` in its [`Slab`]. It is below 2^31 - 1, so that a packet has a spare bit
+/// next to it.
 #[derive(Debug)]
 pub(crate) struct SlabKey<T> {
     index: u32,
@@ -34,7 +34,7 @@ impl<T> SlabKey<T> {
         self.index
     }
 
-    /// A key or none in 31 bits.
+    /// An optional key in 31 bits.
     #[inline]
     pub(crate) fn pack(key: Option<SlabKey<T>>) -> u32 {
         key.map_or(0, |key| key.index + 1)
@@ -67,7 +67,7 @@ impl<T: Copy> Slab<T> {
         }
     }
 
-    /// Takes a thing out. Its key is given out again.
+    /// Removes the item. Its key is reused.
     #[inline]
     pub(crate) fn take(&mut self, key: SlabKey<T>) -> T {
         self.free.push(key.index);

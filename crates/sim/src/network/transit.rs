@@ -9,20 +9,20 @@ use crate::index::Index;
 
 /// All packets in flight from hosts to routers.
 ///
-/// The packets of a link lie side by side, a few to a block, and its blocks are chained: a host's burst is not scattered among
-/// other hosts' packets. A block is reused soon.
+/// A link's packets are stored next to each other, a few to a block, and its blocks are chained, so that a host's burst is not
+/// scattered among other hosts' packets. Blocks are reused soon.
 #[derive(Debug, Default)]
 pub(crate) struct Transit {
     blocks: Vec<Block>,
     first_free: Option<Index>,
 }
 
-/// Packets of one link in order: those that have arrived, those on their way, free slots.
+/// Packets of one link in order: arrived packets, packets in flight, free slots.
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]
 struct Block {
     slots: [Slot; BLOCK_SLOTS],
-    /// The link that has it, or had it last.
+    /// The link that uses the block, or used it last.
     link: AccessLink,
     /// The link's next block, or the next free one.
     next: Option<Index>,
@@ -30,20 +30,20 @@ struct Block {
 
 #[derive(Debug, Clone, Copy)]
 struct Slot {
-    /// When its packet arrives; never, where it has or there is none.
+    /// The packet's arrival time; never, if it has arrived or the slot is free.
     due: Deadline,
     packet: Packet,
 }
 
-/// Packets of a block: the window of a small flow, on seven cache lines. Were the number of lines
-/// even, the first packets of all blocks would compete for a few sets of the cache.
+/// Packets per block: the window of a small flow, on seven cache lines. With an even number of lines, the first packets of all
+/// blocks would compete for a few sets of the cache.
 const BLOCK_SLOTS: usize = 11;
 const SLOT_BITS: u32 = 4;
 
 pub(crate) struct Arrived {
     pub packet: Packet,
     pub link: AccessLink,
-    /// When the link's next packet arrives, and its place.
+    /// Arrival time and position of the link's next packet.
     pub next: Option<(Time, Place)>,
 }
 
@@ -58,7 +58,7 @@ impl Place {
         (self.get() >> SLOT_BITS) as usize
     }
 
-    /// The place behind it in the same block.
+    /// The next position in the same block.
     #[inline(always)]
     fn next(self) -> Place {
         Place::new(self.get() + 1)
@@ -71,8 +71,8 @@ impl Place {
 }
 
 impl Transit {
-    /// Takes a packet that reaches the router by `uplink` of `link` at `due`. Returns its place if its arrival must be
-    /// scheduled: at `now` no other packet of the link is in flight.
+    /// Stores a packet of `link` that reaches the router over `uplink` at `due`. Returns its position if its arrival must be
+    /// scheduled, because no other packet of the link is in flight at `now`.
     #[inline(always)]
     pub(crate) fn put(
         &mut self,
@@ -82,7 +82,7 @@ impl Transit {
         packet: Packet,
     ) -> Option<Place> {
         let (before, last) = uplink.last;
-        // Packets due before now have arrived; packets due just now may have.
+        // Packets due before `now` have arrived; packets due exactly at `now` may have.
         let follows = before > now || (before == now && self.holds(last, before, link));
         let place = if !follows {
             Place::first_of(self.take_free(link))
@@ -96,7 +96,7 @@ impl Transit {
         (!follows).then_some(place)
     }
 
-    /// A block for `link`.
+    /// Takes a free block for `link`.
     #[inline(always)]
     fn take_free(&mut self, link: AccessLink) -> Index {
         let block = match self.first_free {
@@ -109,7 +109,7 @@ impl Transit {
         block
     }
 
-    /// The first place of a block behind the one that `last` ends.
+    /// The first position of a new block after the one that `last` ends.
     #[cold]
     #[inline(never)]
     fn extend_chain(&mut self, last: Place, link: AccessLink) -> Place {
@@ -125,7 +125,7 @@ impl Transit {
         Index::new(self.blocks.len() - 1)
     }
 
-    /// Whether a packet of `link` that is due at `due` lies in `place`.
+    /// Whether `place` holds a packet of `link` that is due at `due`.
     #[cold]
     fn holds(&self, place: Place, due: Time, link: AccessLink) -> bool {
         self.blocks.get(place.block()).is_some_and(|block| {
@@ -133,16 +133,15 @@ impl Transit {
         })
     }
 
-    /// Reads the whole block of a packet that arrives soon from memory, which answers several reads in
-    /// the time of one.
+    /// Prefetches the whole block of a packet that arrives soon; memory answers several reads in the time of one.
     #[inline]
     pub(crate) fn read_ahead(&self, place: Place) {
-        // Slots of 40 bytes on lines of 64: one that begins on each.
+        // Slots have 40 bytes and lines 64: these slots begin on different lines.
         let slots = &self.blocks[place.block()].slots;
         black_box([0, 2, 4, 5, 7, 8, 10].map(|slot| slots[slot].due));
     }
 
-    /// Takes the packet in `place`, the first of its link, which arrives.
+    /// Removes the packet at `place`, the first of its link, which arrives.
     #[inline(always)]
     pub(crate) fn take(&mut self, place: Place) -> Arrived {
         let block = &mut self.blocks[place.block()];

@@ -6,13 +6,13 @@ use crate::hosts::Flow;
 /// Records connections of cross traffic one by one.
 #[derive(Debug)]
 pub(crate) struct FlowRecorder {
-    /// Propagation of each hop, there and back.
+    /// Round-trip propagation delay of each hop.
     delays: Vec<Duration>,
     /// The number of measured transfers; their groups come before those with cross traffic.
     transfers: usize,
     /// Connections that finish before this time are not recorded.
     from: Time,
-    /// The losses of each flow's present connection.
+    /// The losses of each flow's current connection.
     losses: Vec<Vec<Time>>,
     finished: Vec<FinishedFlow>,
 }
@@ -28,7 +28,7 @@ impl FlowRecorder {
         }
     }
 
-    /// Notes that routers dropped a data packet of a flow at `at`.
+    /// Records that routers dropped a data packet of a flow at `at`.
     pub(crate) fn note_loss(&mut self, flow: u32, at: Time) {
         let index = flow as usize;
         if self.losses.len() <= index {
@@ -37,7 +37,7 @@ impl FlowRecorder {
         self.losses[index].push(at);
     }
 
-    /// The connection of `flow`, which has the number `index`, began at `began` and is over.
+    /// Records the connection of `flow` number `index`, which began at `began` and ended at `at`.
     pub(crate) fn note_finish(&mut self, index: u32, flow: &Flow, began: Time, at: Time) {
         let losses = self.losses.get_mut(index as usize).map(core::mem::take).unwrap_or_default();
         let entry = (flow.group as usize).checked_sub(self.transfers);

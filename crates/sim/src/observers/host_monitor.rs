@@ -6,24 +6,25 @@ use sweetspot_units::{Duration, Time};
 
 /// Observes source and sink of a measured transfer at given times.
 ///
-/// Hosts run ahead of the routers by the propagation between them: a packet for a host is processed when it leaves the router,
-/// with its arrival time at the host. So a host is sampled when it is about to pass the time, and the sample waits until the
-/// routers are there.
+/// Hosts run ahead of the routers by the propagation delay between them: a packet for a host is processed when it leaves the
+/// router, with its arrival time at the host. A host is therefore sampled just before it passes the sample time, and the
+/// sample is kept until the routers reach that time.
 #[derive(Debug, Default)]
 pub(crate) struct HostMonitor {
-    /// Round trips of its packets after the first of the measured times and up to the second, nanoseconds to less than 1 %.
+    /// RTTs of packets acknowledged after the first of the measured times and up to the second, in nanoseconds with an error
+    /// below 1 %.
     pub rtt: Histogram<7>,
     measured: (Time, Time),
     last_rtt: Option<Duration>,
     /// Data packets that routers dropped.
     pub dropped: u64,
-    /// Views of the source that wait, the oldest one first.
+    /// Pending samples of the source, the oldest first.
     senders: VecDeque<SenderView>,
-    /// Advertised windows that wait, packets.
+    /// Pending samples of the advertised window in packets, the oldest first.
     windows: VecDeque<u64>,
-    /// The time that the source passes next, by its number.
+    /// Index of the sample time that the source passes next.
     next_source: usize,
-    /// The time that the sink passes next, by its number.
+    /// Index of the sample time that the sink passes next.
     next_sink: usize,
 }
 
@@ -32,21 +33,21 @@ pub(crate) struct SenderView {
     /// Packets of payload acknowledged.
     pub acknowledged: u64,
     pub statistics: Statistics,
-    /// Packets.
+    /// The congestion window, packets.
     pub cwnd: f64,
-    /// Packets.
+    /// The slow-start threshold, packets.
     pub ssthresh: f64,
-    /// Round trip of the packet acknowledged last.
+    /// RTT of the packet acknowledged last.
     pub rtt: Option<Duration>,
 }
 
 impl HostMonitor {
-    /// Measures round trips from the first time to the second.
+    /// Measures RTTs from the first time to the second.
     pub(crate) fn new(measured: (Time, Time)) -> HostMonitor {
         HostMonitor { measured, ..HostMonitor::default() }
     }
 
-    /// The source's packet acknowledged at `at` took this long.
+    /// Records the RTT of the source's packet acknowledged at `at`.
     #[inline]
     pub(crate) fn note_round_trip(&mut self, at: Time, rtt: Duration) {
         self.last_rtt = Some(rtt);
@@ -55,7 +56,7 @@ impl HostMonitor {
         }
     }
 
-    /// Views the source for all of `times` before `at`.
+    /// Samples the source for all of `times` before `at`.
     #[inline]
     pub(super) fn watch_source(&mut self, times: &[Time], at: Time, sender: &Sender) {
         while times.get(self.next_source).is_some_and(|time| *time < at) {
@@ -70,7 +71,7 @@ impl HostMonitor {
         }
     }
 
-    /// Views the sink for all of `times` before `at`.
+    /// Samples the sink for all of `times` before `at`.
     #[inline]
     pub(super) fn watch_sink(&mut self, times: &[Time], at: Time, receiver: &Receiver) {
         while times.get(self.next_sink).is_some_and(|time| *time < at) {
@@ -79,12 +80,12 @@ impl HostMonitor {
         }
     }
 
-    /// The oldest view of the source.
+    /// The oldest sample of the source.
     pub(crate) fn sender(&self) -> SenderView {
         self.senders.front().copied().unwrap_or_default()
     }
 
-    /// The oldest view of the advertised window, packets.
+    /// The oldest sample of the advertised window, packets.
     pub(crate) fn window(&self) -> u64 {
         self.windows.front().copied().unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! The observers record a run while it goes on, and do not change it.
+//! The observers record a run as it happens, and do not change it.
 
 mod flow_recorder;
 mod host_monitor;
@@ -19,13 +19,13 @@ use crate::hosts::Flow;
 
 pub(crate) struct Observers {
     pub times: Vec<Time>,
-    /// The sample times at which everything is counted. Packets that leave the routers after the next one are held back until
-    /// then.
+    /// The sample times at which all counters are read. Packets that leave the routers after the next of these times are held
+    /// back until then.
     pub counts: Vec<Time>,
     pub monitors: Vec<HostMonitor>,
     pub totals: Vec<GroupTotals>,
     pub path: PathMonitor,
-    /// Connections of cross traffic one by one, where somebody wants them.
+    /// A record of each connection of cross traffic, if one is requested.
     pub recorder: Option<FlowRecorder>,
 }
 
@@ -45,28 +45,26 @@ impl Observers {
         self.counts.iter().find(|count| **count > now).copied().into()
     }
 
-    /// Views the source of a measured transfer for all observations before `at`, which it is about
-    /// to pass.
+    /// Samples the source of a measured transfer for all observations before `at`, which the source is about to pass.
     #[inline]
     pub(crate) fn watch_source(&mut self, index: usize, at: Time, sender: &Sender) {
         self.monitors[index].watch_source(&self.times, at, sender);
     }
 
-    /// Views the sink of a measured transfer for all observations before `at`, which it is about to
-    /// pass.
+    /// Samples the sink of a measured transfer for all observations before `at`, which the sink is about to pass.
     #[inline]
     pub(crate) fn watch_sink(&mut self, index: usize, at: Time, receiver: &Receiver) {
         self.monitors[index].watch_sink(&self.times, at, receiver);
     }
 
-    /// The observation of this time is over.
+    /// Drops the samples of the current observation.
     pub(crate) fn forget_views(&mut self) {
         for monitor in &mut self.monitors {
             monitor.forget_views();
         }
     }
 
-    /// Routers dropped a data packet of the flow with this index.
+    /// Records that routers dropped a data packet of the flow with this index.
     pub(crate) fn note_drop(&mut self, index: u32, flow: &Flow, at: Time) {
         if let Some(monitor) = self.monitors.get_mut(index as usize) {
             monitor.dropped += 1;
@@ -77,7 +75,7 @@ impl Observers {
         self.totals[flow.group as usize].dropped += 1;
     }
 
-    /// The data of a connection that began at `began` is all acknowledged.
+    /// Records that all data of a connection that began at `began` are acknowledged.
     pub(crate) fn note_finish(&mut self, index: u32, flow: &Flow, began: Time, at: Time) {
         let totals = &mut self.totals[flow.group as usize];
         totals.completed += 1;

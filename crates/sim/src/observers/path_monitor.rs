@@ -4,16 +4,16 @@ use sweetspot_units::{Duration, Rate, Time};
 
 use crate::network::{Direction, HopTotals, Network};
 
-/// Observes the path for static sizings, which know it before anything is sent.
+/// Observes the path for static sizings, which need its parameters before anything is sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PathMonitor {
-    /// The narrow hop, as its number in either direction.
+    /// The narrow hop's number in either direction.
     narrow: u16,
-    /// Its rate, the transfer's propagation, and a first pass's measurements.
+    /// The narrow hop's rate, the transfer's propagation delay, and the results of a first pass.
     known: KnownPath,
-    /// Serialisation of a data packet there.
+    /// Serialisation time of a data packet at the narrow hop.
     packet_time: Duration,
-    /// The start of the averages, once there is one.
+    /// The start of the averages, after it has passed.
     start: Option<AverageStart>,
 }
 
@@ -35,7 +35,7 @@ impl PathMonitor {
         }
     }
 
-    /// The number of the forward narrow hop among the hops of both directions.
+    /// The index of the forward narrow hop among the hops of both directions.
     pub(crate) fn narrow(&self) -> usize {
         usize::from(self.narrow)
     }
@@ -53,7 +53,7 @@ impl PathMonitor {
         self.start = Some(AverageStart { at: now, forward, backward });
     }
 
-    /// The path as it is known at `now`, before a transfer starts: A and T_e are averages.
+    /// The path's parameters at `now`, before a transfer starts: A and T_e are averages.
     pub(crate) fn known_path(&self, network: &mut Network, now: Time) -> KnownPath {
         let known = self.known;
         let Some(start) = self.start.filter(|start| start.at < now) else {

@@ -5,18 +5,18 @@ use super::Observers;
 use crate::hosts::Hosts;
 use crate::network::Network;
 
-/// Gives a [`Recorder`] a sample of every measured transfer at regular times.
+/// Passes samples of every measured transfer to a [`Recorder`] at regular intervals.
 pub(crate) struct Sampler {
-    /// The time between samples; `None` where none are wanted.
+    /// The time between samples; `None` for no samples.
     interval: Option<Duration>,
     taken: u64,
     last: Time,
-    /// Bits that the narrow link had sent by then.
+    /// Bits that the narrow link had sent by the previous sample.
     sent_bits: u64,
 }
 
 impl Sampler {
-    /// Takes samples as `recorder` wants them.
+    /// A sampler with the interval that `recorder` requests.
     pub(crate) fn new(recorder: &dyn Recorder) -> Sampler {
         let interval = recorder.interval().map(|interval| interval.max(Duration::from_micros(1)));
         Sampler { interval, taken: 0, last: Time::ZERO, sent_bits: 0 }
@@ -74,8 +74,8 @@ pub(crate) fn mean_rate(scenario: &Scenario, from: Time, until: Time) -> Rate {
     scenario.path.mean_rate(from.since(Time::ZERO), until.since(Time::ZERO))
 }
 
-/// The share of a link's capacity that `bits` take in the time `elapsed`. It is 1 at most: times are
-/// whole nanoseconds, so that the quotient can exceed 1 by the bits of one nanosecond.
+/// The share of a link's capacity that `bits` use in the time `elapsed`, at most 1. Times are whole
+/// nanoseconds, so without this bound the quotient could exceed 1 by the bits of one nanosecond.
 pub(crate) fn utilisation(rate: Rate, bits: u64, elapsed: Duration) -> f64 {
     let capacity = rate.as_f64() * elapsed.as_secs_f64();
     if capacity > 0.0 { (bits as f64 / capacity).min(1.0) } else { 0.0 }

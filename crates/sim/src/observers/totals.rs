@@ -7,14 +7,14 @@ use crate::network::Direction;
 pub(crate) struct GroupTotals {
     /// Packets of payload acknowledged, or datagrams received.
     pub delivered: u64,
-    /// Delivered packets with data going backward.
+    /// Delivered packets of connections with data going backward.
     pub delivered_backward: u64,
     pub sent: u64,
     pub retransmitted: u64,
     pub timeouts: u64,
     pub dropped: u64,
     pub completed: u64,
-    /// Nanoseconds that completed transfers took together.
+    /// Sum of the completion times of finished transfers, nanoseconds.
     pub completion: u128,
 }
 

@@ -1,12 +1,12 @@
 use super::{Key, Scheduler};
 
 /// A heap with four children per node. It has half the depth of a binary heap, and the children of
-/// a node share a cache line. A popped event leaves its place at the top open for the next push: a
-/// flow that stays busy schedules its next event that way.
+/// a node share a cache line. A popped event leaves the top open for the next push, which is how a
+/// busy flow schedules its next event.
 #[derive(Debug, Default)]
 pub struct QuadHeap {
     keys: Vec<Key>,
-    /// Whether the top has been popped and nothing has taken its place.
+    /// Whether the top was popped and not yet replaced.
     open: bool,
 }
 
@@ -62,7 +62,7 @@ impl QuadHeap {
     }
 }
 
-/// Without branches: which of four is least is a coin that no predictor calls.
+/// Branch-free: a predictor cannot guess which of four random keys is the smallest.
 #[inline]
 fn min_of_four(four: &[Key]) -> usize {
     let low = usize::from(four[1] < four[0]);

@@ -18,19 +18,19 @@ pub trait Scheduler {
     /// Adds an event.
     fn push(&mut self, key: Key);
 
-    /// The key of the next event, [`Key::NEVER`] where none is pending.
+    /// The key of the next event; [`Key::NEVER`] if none is pending.
     fn peek(&mut self) -> Key;
 
-    /// Takes the next event out; `None` where none is pending.
+    /// Removes the next event; `None` if none is pending.
     fn pop(&mut self) -> Option<Key>;
 
-    /// One of the events that have come near, each once: they happen soon, or just did, and their data can be read from memory
-    /// together. `None` from a scheduler that does not know which are near.
+    /// One of the events that are near, each reported once. They happen soon, or just did, so their data can be prefetched
+    /// together. `None` if the scheduler does not track which events are near.
     fn poll_near(&mut self) -> Option<u32> {
         None
     }
 
-    /// Events that are pending.
+    /// Number of pending events.
     fn len(&self) -> usize;
 
     /// Whether no event is pending.
@@ -39,16 +39,15 @@ pub trait Scheduler {
     }
 }
 
-/// An event with its place in time. Keys compare by time, then by order, then by event.
+/// An event with its time and order. Keys compare by time, then by order, then by event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key(u128);
 
 impl Key {
-    /// Later than the key of any event.
+    /// A key later than that any event has.
     pub const NEVER: Key = Key(u128::MAX);
 
-    /// The key of `event` at `at`. The one with the lowest `order` is first among events of the same
-    /// time.
+    /// The key of `event` at `at`. Among simultaneous events, the one with the lowest `order` is first.
     #[inline]
     pub fn new(at: Time, order: u32, event: u32) -> Key {
         Key(u128::from(at.as_nanos()) << 64 | u128::from(order) << 32 | u128::from(event))

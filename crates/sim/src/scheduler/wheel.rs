@@ -4,28 +4,28 @@ use sweetspot_units::Duration;
 use super::{Key, QuadHeap, Scheduler};
 use crate::index::Index;
 
-/// A timing wheel (Varghese and Lauck 1987). It has two rounds of slots; a slot of the outer round lasts as long as the whole
-/// inner round. Later events are on a heap. Pushing and popping take the same time however many events are pending.
+/// A timing wheel (Varghese and Lauck 1987) with two rings of slots. A slot of the outer ring lasts as long as the whole
+/// inner ring. Later events are in a heap. The time of a push or pop does not depend on the number of pending events.
 #[derive(Debug)]
 pub struct Wheel {
-    /// A slot of the inner round lasts 2 to this power nanoseconds.
+    /// Slots of the inner ring last 2 to this power nanoseconds.
     shift: u32,
-    /// The slot that time is in, counted from time 0.
+    /// The current slot, counted from time 0.
     now: u64,
-    /// Its keys, the first one last.
+    /// The keys of the current slot, in descending order.
     current: Vec<Key>,
-    /// A slot lasts about as long as a packet and holds little: its first node.
+    /// The inner ring. A slot lasts about as long as a packet and holds few keys: this is its first node.
     inner: SlotRing<Option<Index>>,
-    /// A slot holds many keys where flows are many: one after the other in memory.
+    /// The outer ring. With many flows a slot holds many keys, stored contiguously.
     outer: SlotRing<Vec<Key>>,
     far: QuadHeap,
-    /// The contents of the outer round's latest slot, until they are requested.
+    /// Events of the outer ring's latest slot that [`Scheduler::poll_near`] has not returned yet.
     begun: Vec<Key>,
-    /// Memory for slots of the outer round that hold nothing yet.
+    /// Spare memory for empty slots of the outer ring.
     spare: Vec<Vec<Key>>,
-    /// No slot of the outer round begins before this one, and nothing in the heap is due.
+    /// Before this slot, no slot of the outer ring begins and nothing in the heap is due.
     later: u64,
-    /// All keys of the inner round, each with the next one of its slot.
+    /// All keys of the inner ring, each with the next node of its slot.
     nodes: Vec<Node>,
     free: Option<Index>,
     len: usize,
@@ -37,8 +37,7 @@ struct Node {
     next: Option<Index>,
 }
 
-/// Slots in a circle, and which of them hold something: a bit per slot, and a bit per word of
-/// these bits.
+/// A ring of slots with two levels of bitmaps of the non-empty ones: a bit per slot, and a bit per word of these bits.
 #[derive(Debug)]
 struct SlotRing<T> {
     slots: Vec<T>,
@@ -51,8 +50,7 @@ const RING_BITS: u32 = 12;
 const SLOTS: usize = 1 << RING_BITS;
 
 impl Wheel {
-    /// A wheel for a simulation of `path`, where a busy link has an event or two per packet and
-    /// direction.
+    /// A wheel for a simulation of `path`: a busy link has one or two events per packet and direction.
     pub fn of(path: &Path) -> Wheel {
         Wheel::new(path.packet / path.narrow().rate / 4)
     }
@@ -80,7 +78,7 @@ impl Wheel {
         key.at().as_nanos() >> self.shift
     }
 
-    /// Where the outer round's next slot that holds something begins.
+    /// The start of the outer ring's next non-empty slot.
     fn outer_slot(&self) -> u64 {
         match self.outer.next_after(self.now >> RING_BITS) {
             u64::MAX => u64::MAX,
@@ -88,13 +86,13 @@ impl Wheel {
         }
     }
 
-    /// The slot of the heap's first key; later than all slots where it is empty.
+    /// The slot of the heap's first key; later than all slots if the heap is empty.
     fn far_slot(&mut self) -> u64 {
         let key = self.far.peek();
         self.slot(key)
     }
 
-    /// Puts a key where it belongs, seen from now.
+    /// Puts a key into the structure for its distance from the current slot.
     #[inline]
     fn place(&mut self, key: Key) {
         let slot = self.slot(key);
@@ -110,7 +108,7 @@ impl Wheel {
         }
     }
 
-    /// Into the outer round or the heap.
+    /// Puts a key into the outer ring or the heap.
     fn place_later(&mut self, key: Key, slot: u64) {
         if (slot >> RING_BITS) - (self.now >> RING_BITS) < SLOTS as u64 {
             let keys = self.outer.fill(slot >> RING_BITS);
@@ -125,7 +123,7 @@ impl Wheel {
         }
     }
 
-    /// Into the slot that time is in, in order.
+    /// Inserts a key into the current slot, in order.
     #[inline]
     fn place_now(&mut self, key: Key) {
         let mut at = self.current.len();
@@ -153,7 +151,7 @@ impl Wheel {
         }
     }
 
-    /// A slot of the inner round begins: its keys are placed anew.
+    /// Begins a slot of the inner ring: moves its keys into the current slot.
     #[inline]
     fn begin(&mut self, slot: u64) {
         let mut first = self.inner.clear(slot).take();
@@ -166,7 +164,7 @@ impl Wheel {
         }
     }
 
-    /// Goes on to the next slot that holds something.
+    /// Advances to the next non-empty slot.
     #[inline]
     fn advance(&mut self) {
         while self.current.is_empty() && self.len > 0 {
@@ -180,8 +178,7 @@ impl Wheel {
         }
     }
 
-    /// A slot of the outer round begins, which is worked off then, or something of the heap is
-    /// due.
+    /// Begins a slot of the outer ring and processes it, or takes a due key from the heap.
     #[cold]
     fn advance_far(&mut self, inner: u64) {
         let outer = self.outer_slot();
@@ -203,7 +200,7 @@ impl Wheel {
         self.later = self.outer_slot().min(self.far_slot());
     }
 
-    /// A slot of the outer round begins: its keys are placed anew.
+    /// Begins a slot of the outer ring: distributes its keys over the inner ring.
     fn begin_outer(&mut self, slot: u64) {
         let keys = core::mem::take(self.outer.clear(slot));
         for key in &keys {
@@ -254,7 +251,7 @@ impl<T: Clone> SlotRing<T> {
         SlotRing { slots: vec![empty; SLOTS], words: [0; SLOTS / 64], summary: 0 }
     }
 
-    /// The contents of `slot`, for adding.
+    /// The contents of `slot`, for adding a key.
     #[inline]
     fn fill(&mut self, slot: u64) -> &mut T {
         let at = slot as usize % SLOTS;
@@ -274,7 +271,7 @@ impl<T: Clone> SlotRing<T> {
         &mut self.slots[at]
     }
 
-    /// The next slot after `now`, less than a round ahead, that holds something.
+    /// The next non-empty slot after `now`, less than a ring's length ahead.
     #[inline]
     fn next_after(&self, now: u64) -> u64 {
         if self.summary == 0 {
@@ -282,7 +279,7 @@ impl<T: Clone> SlotRing<T> {
         }
         let from = (now + 1) as usize % SLOTS;
         let (word, bit) = (from / 64, from % 64);
-        // Bits from here on in this word, then other words, then this one again from its start.
+        // Bits from `bit` on in this word, then other words, then this word again from its start.
         let here = self.words[word] >> bit;
         let ahead = if here != 0 {
             u64::from(here.trailing_zeros())

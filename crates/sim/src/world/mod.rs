@@ -15,12 +15,12 @@ use crate::network::{BARE_SEGMENT, Network};
 use crate::observers::{Observers, PathMonitor};
 use crate::scheduler::{Key, Scheduler};
 
-/// Everything that moves, and the clock that moves it.
+/// The network, the hosts, and the clock that drives them.
 ///
-/// The clock follows the routers. A host has its link to itself, so only its own packets and timers reach it, in a known order.
-/// A packet for it is processed as soon as its exit from the last router is known, with its arrival time at the host, after the
-/// timers that expire before. At a drop-tail queue that is known when it enters. A packet thus costs one event to reach a
-/// router-to-router link, and another to come out only if a router needs it.
+/// The clock follows the routers. Each host has its own link, so only its own packets and timers reach it, in a known order. A
+/// packet for a host is processed as soon as its exit from the last router is known, with its arrival time at the host, after
+/// the timers that expire earlier. At a drop-tail queue the exit is known when the packet enters. A packet thus costs one event
+/// to reach a router-to-router link, and another to leave it only if another router follows.
 pub(crate) struct World<S> {
     pub queue: EventQueue<S>,
     pub network: Network,
@@ -28,7 +28,7 @@ pub(crate) struct World<S> {
     pub observers: Observers,
 }
 
-/// This many flows do not fit a core's own cache (a megabyte or two).
+/// More flows than this do not fit into a core's own cache (one or two megabytes).
 const CROWD: usize = 5000;
 
 impl<S: Scheduler> World<S> {
@@ -49,11 +49,11 @@ impl<S: Scheduler> World<S> {
         }
     }
 
-    /// Works events off until the next observation and gives back its number; `None` at the end.
+    /// Processes events until the next observation and returns its number; `None` at the end.
     pub(crate) fn run(&mut self) -> Option<usize> {
         loop {
-            // Hops are few and each has an event nearly always: they stay out of the event queue,
-            // which is then the hosts' alone.
+            // There are few hops, and each nearly always has an event. They are kept outside of the event queue, which then
+            // holds only the hosts' events.
             let next = self.queue.peek();
             let (hop_due, hop) = self.network.next_hop();
             if let Some(at) = hop_due.time()
@@ -79,12 +79,12 @@ impl<S: Scheduler> World<S> {
         }
     }
 
-    /// Makes sure that a flow's event comes no later than something is due.
+    /// Ensures that a flow's event is no later than `due`.
     #[inline]
     pub(crate) fn expect(&mut self, index: u32, due: Deadline) {
         let flow = &mut self.hosts.flows[index as usize];
-        // An event that comes too early finds nothing to do and asks again: a retransmission
-        // timer that every ACK puts off costs one event per timeout, not one per ACK.
+        // An event that comes too early does nothing and schedules itself again. A retransmission timer that every ACK
+        // postpones thus costs one event per timeout, not one per ACK.
         if due < flow.pending
             && let Some(at) = due.time()
         {
@@ -97,18 +97,18 @@ impl<S: Scheduler> World<S> {
         let at = index as usize;
         let now = self.queue.now();
         if !self.hosts.flows[at].pending.has_passed(now) {
-            // Asked for before something else came up.
+            // This event was scheduled before a later change.
             return;
         }
         self.run_source_timers(index, Until::Through(now));
-        // An ACK sent here may be worked off here, as far ahead as it arrives.
+        // An ACK sent here may be processed here, although it arrives in the future.
         self.run_sink_timers(index, Until::Through(now));
         self.hosts.flows[at].pending = Deadline::NEVER;
         let due = self.hosts.flows[at].source_due().min(self.hosts.sink_due(at));
         self.expect(index, due);
     }
 
-    /// Views the hosts that have not passed this time by themselves.
+    /// Samples the hosts that have not passed this time by themselves.
     pub(crate) fn watch_all(&mut self) {
         let just_after = self.queue.now() + Duration::from_nanos(1);
         for index in 0..self.hosts.targets.len() {
@@ -118,7 +118,7 @@ impl<S: Scheduler> World<S> {
     }
 }
 
-/// The timers that a host is to work off.
+/// The timers that a host must process.
 #[derive(Debug, Clone, Copy)]
 enum Until {
     Before(Time),
@@ -127,7 +127,7 @@ enum Until {
 }
 
 impl Until {
-    /// The time of a timer that is to be worked off.
+    /// The time of a timer that must be processed.
     #[inline(always)]
     fn admit(self, due: Deadline) -> Option<Time> {
         let admits = match self {

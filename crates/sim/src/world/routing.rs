@@ -8,7 +8,7 @@ use crate::network::{Arrived, Direction, Header, Packet, PacketKind, Passage};
 use crate::scheduler::Scheduler;
 
 impl<S: Scheduler> World<S> {
-    /// A packet has come over an access link.
+    /// A packet arrives over an access link.
     #[inline(always)]
     pub(super) fn arrive(&mut self, place: Place) {
         let Arrived { packet, link, next } = self.network.transit.take(place);
@@ -24,7 +24,7 @@ impl<S: Scheduler> World<S> {
         self.enter_routers(&packet);
     }
 
-    /// A packet is at its first router.
+    /// A packet arrives at its first router.
     #[inline(always)]
     pub(super) fn enter_routers(&mut self, packet: &Packet) {
         let direction = packet.direction();
@@ -60,7 +60,7 @@ impl<S: Scheduler> World<S> {
         }
     }
 
-    /// Whether nothing but the packet's own host waits for it behind this hop.
+    /// Whether only the packet's own host is behind this hop.
     #[inline]
     fn is_bound_for_host(&self, direction: Direction, hop: u16, packet: &Packet) -> bool {
         // Cross traffic has its sinks at the last router, measured transfers do not; datagrams get no answer.
@@ -101,7 +101,7 @@ impl<S: Scheduler> World<S> {
         }
     }
 
-    /// A packet leaves the last router at `out`, which may lie ahead: only its host is behind.
+    /// A packet leaves the last router at `out`, which may be in the future: only its host is behind.
     #[inline]
     fn reach_host(&mut self, out: Time, packet: &Packet) {
         if packet.goes_to_sink() {
@@ -128,7 +128,8 @@ impl<S: Scheduler> World<S> {
         }
     }
 
-    /// Passes on packets held back for a count that is now past. Packets that leave the routers after the next count stay.
+    /// Passes on packets held back for a count that is now past. Packets that leave the routers after the next count are
+    /// still held.
     pub(crate) fn look_ahead(&mut self) {
         self.network.set_horizon(self.observers.next_count(self.queue.now()));
         for index in 0..2 * self.network.hops_each_way() {
@@ -138,7 +139,7 @@ impl<S: Scheduler> World<S> {
         }
     }
 
-    /// Reads from memory the flows of packets that leave a hop soon, many at a time: the memory answers the reads together.
+    /// Prefetches the flows of packets that leave a hop soon, in batches: memory answers the reads together.
     #[inline(never)]
     fn read_ahead(&mut self, index: usize) {
         self.read_near();
@@ -147,7 +148,7 @@ impl<S: Scheduler> World<S> {
         }
     }
 
-    /// Reads from memory the data of events that happen soon.
+    /// Prefetches the data of events that happen soon.
     #[inline(never)]
     fn read_near(&mut self) {
         while let Some(event) = self.queue.poll_near() {

@@ -1,4 +1,4 @@
-//! Events at the receiving hosts. Those with cross traffic are at the router.
+//! Events at the receiving hosts. The sinks of cross traffic are at the router.
 
 use sweetspot_sizing::{ControllerConfig, Effect, EventKind, LinuxRule, Sizing};
 use sweetspot_tcp::{Acknowledgement, Arrival};
@@ -14,7 +14,7 @@ use crate::network::{
 use crate::scheduler::Scheduler;
 
 impl<S: Scheduler> World<S> {
-    /// A packet leaves the routers now on its way to a flow's sink.
+    /// A packet for a flow's sink leaves the routers now.
     #[inline(always)]
     pub(super) fn reach_sink(&mut self, packet: &Packet) {
         let index = packet.flow as usize;
@@ -33,8 +33,8 @@ impl<S: Scheduler> World<S> {
         }
     }
 
-    /// A packet leaves the routers at `out` with no sink there: it is a datagram, or belongs to a measured transfer with a sink
-    /// behind its own link.
+    /// A packet leaves the routers at `out` and has no sink there: it is a datagram, or belongs to a measured transfer with a
+    /// sink behind its own link.
     #[inline(never)]
     pub(super) fn reach_far_sink(&mut self, out: Time, packet: &Packet) {
         let index = packet.flow as usize;
@@ -63,7 +63,7 @@ impl<S: Scheduler> World<S> {
                     self.work_for_controller(index, at);
                 }
             }
-            // They go to sources.
+            // These packets go to sources.
             Header::Datagram
             | Header::Ack(_)
             | Header::Probe(_)
@@ -73,7 +73,7 @@ impl<S: Scheduler> World<S> {
         self.expect(packet.flow, self.hosts.sink_due(index));
     }
 
-    /// A data packet of a measured transfer arrived.
+    /// Handles a data packet of a measured transfer.
     #[inline(always)]
     fn handle_data(&mut self, at: Time, packet: &Packet, data: &DataHeader) {
         let index = packet.flow as usize;
@@ -90,7 +90,8 @@ impl<S: Scheduler> World<S> {
         }
     }
 
-    /// ... with an application that does not read at once. The ACK carries the window that unread data leave.
+    /// Handles a data packet for an application that does not read at once. The ACK's window is the part that unread data leave
+    /// free.
     #[cold]
     fn handle_data_slowly(&mut self, at: Time, packet: &Packet, data: &DataHeader) {
         let index = packet.flow as usize;
@@ -110,7 +111,7 @@ impl<S: Scheduler> World<S> {
         }
     }
 
-    /// The application read `bytes`, and the window follows.
+    /// Records that the application read `bytes`, and adjusts the window.
     fn hand_to_application(&mut self, index: usize, at: Time, bytes: Bytes) {
         let target = &mut self.hosts.targets[index];
         let unread = target.reader.as_ref().map_or(Bytes::ZERO, |reader| reader.unread);
@@ -121,15 +122,15 @@ impl<S: Scheduler> World<S> {
         self.open_window(index);
     }
 
-    /// Sets the window to the part that the application leaves.
+    /// Sets the window to the part that unread data leave free.
     fn open_window(&mut self, index: usize) {
         if let Some(reader) = &self.hosts.targets[index].reader {
             self.hosts.receivers[index].set_free(reader.open());
         }
     }
 
-    /// The application reads by itself. A window that was closed is advertised once it is worth a packet's way
-    /// (RFC 9293 section 3.8.6.2.2: half the buffer or two full segments).
+    /// The application reads by its own schedule. A window that was closed is advertised once it has grown enough (RFC 9293
+    /// section 3.8.6.2.2: half the buffer or two full segments).
     fn read(&mut self, index: usize, at: Time) {
         let Some(reader) = &mut self.hosts.targets[index].reader else { return };
         let bytes = reader.read(at);
@@ -189,7 +190,7 @@ impl<S: Scheduler> World<S> {
         self.network.send(&mut self.queue, link, (at, target.far_delay), packet);
     }
 
-    /// Lets timers of a flow's sink expire.
+    /// Processes expired timers of a flow's sink.
     pub(super) fn run_sink_timers(&mut self, flow: u32, until: Until) {
         while let Some(at) = until.admit(self.hosts.sink_due(flow as usize)) {
             self.run_sink_timer(flow, at);
@@ -241,7 +242,7 @@ impl<S: Scheduler> World<S> {
         }
     }
 
-    /// Informs the control loop of the round trip that a data packet ends, and of disorder.
+    /// Passes the RTT that a data packet completes, and out-of-order arrivals, to the control loop.
     fn time_round_trip(&mut self, index: usize, at: Time, data: &DataHeader) {
         let out_of_order = self.hosts.receivers[index].out_of_order();
         let target = &mut self.hosts.targets[index];
@@ -282,7 +283,7 @@ impl<S: Scheduler> World<S> {
                 }
             }
             Effect::Pacing(rate) => {
-                // Asked for in payload, kept on the wire.
+                // The request counts payload; pacing counts bytes on the wire.
                 let payload = self.hosts.payload(index);
                 let wire = f64::from(self.hosts.packet_size) / payload.as_f64();
                 let rate = rate.map(|rate| rate.scaled(wire));
@@ -301,7 +302,7 @@ impl<S: Scheduler> World<S> {
             }
             Effect::Event(event) => {
                 let target = &mut self.hosts.targets[index];
-                // A sender that keeps its congestion control switches nothing.
+                // A sender that keeps its congestion control does not switch.
                 if target.may_switch || !matches!(event.kind, EventKind::Switched { .. }) {
                     target.events.push(event);
                 }
@@ -310,7 +311,7 @@ impl<S: Scheduler> World<S> {
         }
     }
 
-    /// A measured transfer begins: so does its control loop.
+    /// Starts the control loop of a measured transfer that starts.
     pub(super) fn begin_control(&mut self, index: usize, at: Time) {
         let now = at;
         let path = self.observers.path.known_path(&mut self.network, now);
@@ -337,7 +338,7 @@ impl<S: Scheduler> World<S> {
         let (controller, clamps) = match target.maker.take() {
             Some(make) => (make(&config), false),
             None => {
-                // Whatever a sizing may lack is known here.
+                // The scenario always has the quantities that a sizing may lack.
                 let Ok(controller) = sizing.controller(&config) else { return };
                 (controller, sizing.clamps_autotuning())
             }

@@ -16,7 +16,7 @@ use crate::network::{
 use crate::scheduler::Scheduler;
 
 impl<S: Scheduler> World<S> {
-    /// A packet leaves the routers at `out` on its way to a flow's source.
+    /// A packet for a flow's source leaves the routers at `out`.
     #[inline]
     pub(super) fn reach_source(&mut self, out: Time, packet: &Packet) {
         let wire_time = self.network.wire_times.of(packet.size);
@@ -35,7 +35,7 @@ impl<S: Scheduler> World<S> {
                 sender.handle_window_update(update.next, update.window);
                 self.transmit(packet.flow, at);
             }
-            // They go to sinks.
+            // These packets go to sinks.
             Header::Data(_) | Header::Datagram | Header::Answer(_) | Header::Train(_) => {}
         }
         let due = self.hosts.flows[packet.flow as usize].source_due();
@@ -65,7 +65,7 @@ impl<S: Scheduler> World<S> {
         self.transmit(packet.flow, at);
     }
 
-    /// Sends the packets that a flow's sender has to send now.
+    /// Sends the packets that a flow's sender has ready.
     #[inline(always)]
     fn transmit(&mut self, index: u32, at: Time) {
         let flow = &mut self.hosts.flows[index as usize];
@@ -76,7 +76,7 @@ impl<S: Scheduler> World<S> {
                 0 => BARE_SEGMENT,
                 number => self.hosts.data_sizes.of(index, number),
             };
-            // RFC 3168 section 6.1.5: retransmissions are not marked.
+            // RFC 3168 section 6.1.5: retransmissions are not ECN-capable.
             let ecn = if segment.retransmitted { Ecn::NotCapable } else { flow.ecn };
             let header = Header::Data(DataHeader {
                 number: segment.number,
@@ -105,7 +105,7 @@ impl<S: Scheduler> World<S> {
         self.network.send(&mut self.queue, link, (at, flow.delay), packet);
     }
 
-    /// Lets timers of a flow's source expire.
+    /// Processes expired timers of a flow's source.
     pub(super) fn run_source_timers(&mut self, flow: u32, until: Until) {
         while let Some(at) = until.admit(self.hosts.flows[flow as usize].source_due()) {
             self.run_source_timer(flow, at);
@@ -129,12 +129,12 @@ impl<S: Scheduler> World<S> {
         self.transmit(index, at);
     }
 
-    /// A flow's application begins: its first connection, or a new one.
+    /// Starts a flow's application: its first connection, or a new one.
     fn begin(&mut self, index: u32, at: Time) {
         let flow = &mut self.hosts.flows[index as usize];
         let statistics = flow.sender.statistics();
         if statistics.sent > 0 {
-            // The previous connection's counts stay with the group.
+            // The counts of the previous connection are added to the group.
             let totals = &mut self.observers.totals[flow.group as usize];
             totals.add(flow.direction, flow.sender.acknowledged(), statistics);
             flow.round += 1;
@@ -155,7 +155,7 @@ impl<S: Scheduler> World<S> {
         flow.wake = next;
     }
 
-    /// A connection's data is all acknowledged.
+    /// All data of a connection are acknowledged.
     #[cold]
     fn finish(&mut self, index: u32, at: Time) {
         let flow = &self.hosts.flows[index as usize];
@@ -190,7 +190,7 @@ impl<S: Scheduler> World<S> {
         self.send_from_source(at, answer);
     }
 
-    /// A request of the sink arrived.
+    /// Handles a request of the sink.
     fn grant(&mut self, at: Time, flow: u32, number: u64) {
         match self.hosts.targets[flow as usize].take_request(number) {
             Some(Request::Pacing(rate)) => self.set_pacing(at, flow, rate),
@@ -231,7 +231,7 @@ impl<S: Scheduler> World<S> {
         }
     }
 
-    /// A traffic source sends.
+    /// Lets a traffic source send.
     pub(super) fn wake_source(&mut self, index: u32) {
         let source = &mut self.hosts.traffic_sources[index as usize];
         let gap = source.gap().max(Duration::from_nanos(1));
@@ -251,7 +251,8 @@ impl<S: Scheduler> World<S> {
     fn send_datagram(&mut self, flow: u32) {
         let group = self.hosts.flows[flow as usize].group;
         self.observers.totals[group as usize].sent += 1;
-        // Its time is that at the router: the way there is the same for all that a source sends.
+        // The time is the arrival time at the router: all packets of a source have the same way
+        // there.
         self.enter_routers(&self.hosts.packet(flow, self.hosts.packet_size, Header::Datagram));
     }
 }

@@ -1,4 +1,4 @@
-//! Scenarios for tests; each test states only its differences.
+//! Scenarios for tests; each test gives only its differences.
 
 use sweetspot_scenario::{Engine, NoRecorder, Outcome, Recorder, Scenario};
 use sweetspot_sim::Simulator;
@@ -32,7 +32,7 @@ pub fn simulate(text: &str, overrides: &[&str]) -> Outcome {
     simulate_recorded(text, overrides, &mut NoRecorder)
 }
 
-/// The same, watched.
+/// As [`simulate`], with a recorder.
 #[allow(dead_code)]
 pub fn simulate_recorded(text: &str, overrides: &[&str], recorder: &mut impl Recorder) -> Outcome {
     let overrides: Vec<String> = overrides.iter().map(|o| (*o).to_owned()).collect();
