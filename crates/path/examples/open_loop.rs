@@ -1,10 +1,11 @@
-//! Poisson packets of 1000 bytes through one queue before a link of 10 Mbit/s, beside bench/ns3/aqm.cc.
+//! Poisson packets of 1000 bytes through one queue in front of a link of 10 Mbit/s, for comparison with
+//! bench/ns3/aqm.cc.
 //!
 //!     open_loop DISCIPLINE LOAD SEED [FLOWS]
 //!
-//! prints the share of packets that were lost and how long those that came through waited. A packet dropped at the head
-//! of the queue has waited in it, too, but counts as lost alone: the mean queue over the rate of departures would count
-//! it as a wait of others.
+//! prints the share of packets that were lost, and the waiting time of the others. A packet dropped at the head of the
+//! queue has waited in it, too, but counts only as lost. The mean queue divided by the departure rate would count its
+//! wait as one of other packets.
 
 use sweetspot_path::{DirectionSpec, Discipline, Link, Packet, QueueDiscipline, Random};
 use sweetspot_units::{Bytes, Duration, Rate, Time, Volume};
@@ -30,7 +31,7 @@ impl Packet for Datagram {
     }
 }
 
-/// Sent within the measured time, and the waits of those that came through.
+/// Packets sent within the measured time, and the waits of those that got through.
 #[derive(Default)]
 struct Seen {
     sent: u64,

@@ -7,15 +7,15 @@ use crate::{Counters, Direction, DirectionSpec, Dropped, Packet, Pipe, Variation
 /// Directions in series, like the links between routers: a packet that leaves one arrives at the next at the same instant. A
 /// packet may enter at any direction and leave after any later one.
 ///
-/// Events are processed in the order of time, up to the present and no further than needed, so a late call delays nothing:
-/// neither a drop nor a packet's exit time depends on when the caller asks for it.
+/// Events are processed in the order of time, up to the present and no further than needed. A late call therefore delays
+/// nothing: neither drops nor exit times depend on when the caller polls.
 #[derive(Debug)]
 pub struct Chain<P> {
     hops: Vec<Direction<Routed<P>>>,
-    /// All arrivals at each hop up to this time were handed in: the next one counts as no earlier.
+    /// Times up to which all arrivals at each hop were passed in; the next arrival there is no earlier.
     decided: Vec<Time>,
     longest: Vec<Bytes>,
-    /// Packets that are through.
+    /// Packets that have left the chain.
     out: Pipe<P>,
     dropped: VecDeque<Dropped<P>>,
     /// Whether a packet ever left before the last hop.
@@ -23,7 +23,7 @@ pub struct Chain<P> {
     counters: Counters,
 }
 
-/// A packet and the hop behind which it leaves.
+/// A packet and the last hop that it passes.
 #[derive(Debug)]
 struct Routed<P> {
     packet: P,
@@ -45,11 +45,12 @@ impl<P: Packet> Packet for Routed<P> {
 }
 
 impl<P: Packet> Chain<P> {
-    /// Idle directions as `specs` describe them, at least one, for packets of up to `mtu`. `seed` determines losses and
-    /// jitter, separately for each hop.
+    /// Idle directions described by `specs` (at least one), for packets of up to `mtu`. `seed` determines losses and jitter,
+    /// separately for each hop.
     pub fn new(specs: &[DirectionSpec], mtu: Bytes, seed: u64) -> Chain<P> {
         assert!(!specs.is_empty(), "a chain has a hop");
-        // The first hop has the seed that it has alone. An odd factor keeps the others' apart (2^64 over the golden ratio).
+        // The first hop has the same seed as a single direction. An odd factor makes the other seeds differ (2^64 over the
+        // golden ratio).
         let seed_of = |hop: usize| seed ^ (hop as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let hops = specs.iter().enumerate();
         Chain {
@@ -83,7 +84,7 @@ impl<P: Packet> Chain<P> {
         self.enter(first, now, Routed { packet, last })
     }
 
-    /// When to call [`Chain::poll_delivery`] next; `None` while no packet is inside.
+    /// Time of the next call of [`Chain::poll_delivery`]; `None` while the chain is empty.
     pub fn poll_timeout(&self) -> Option<Time> {
         let mut due = self.out.poll_timeout();
         let mut behind = Duration::ZERO;
@@ -97,7 +98,7 @@ impl<P: Packet> Chain<P> {
         due
     }
 
-    /// The next packet that is through by `now`, with the time at which it was.
+    /// The next packet that has left the chain by `now`, with its exit time.
     pub fn poll_delivery(&mut self, now: Time) -> Option<(Time, P)> {
         self.work_off(self.hops.len(), now);
         let through = self.out.poll_exit(now)?;
@@ -117,7 +118,7 @@ impl<P: Packet> Chain<P> {
         self.hops.iter().fold(Duration::ZERO, |sum, hop| sum + hop.min_delay())
     }
 
-    /// Hop `hop` varies as `variation` says from now on; its time 0 is `start`.
+    /// Starts the `variation` of hop `hop`; its time 0 is `start`.
     pub fn vary(&mut self, hop: usize, start: Time, variation: &Variation) {
         self.hops[hop].vary(start, variation);
     }
@@ -141,7 +142,7 @@ impl<P: Packet> Chain<P> {
         &self.hops[hop]
     }
 
-    /// The longest that the queue of `hop` was, the packet in service included.
+    /// The maximum length of the queue of `hop`, including the packet in service.
     pub fn longest(&self, hop: usize) -> Bytes {
         self.longest[hop]
     }
@@ -151,10 +152,10 @@ impl<P: Packet> Chain<P> {
         self.counters
     }
 
-    /// Passes on packets that left the hops before `end` by `until`: to the next hop, or out.
+    /// Passes on packets that left the hops before `end` by `until`: to the next hop, or out of the chain.
     fn work_off(&mut self, end: usize, until: Time) {
         let Some(hop) = end.checked_sub(1) else { return };
-        // A packet that leaves the link later than this is not through by then.
+        // A packet that leaves the link later than this has not passed the hop by `until`.
         let of_link = until - self.hops[hop].min_delay();
         self.work_off(hop, of_link);
         self.decided[hop] = self.decided[hop].max(of_link);

@@ -3,36 +3,36 @@ use sweetspot_units::{Bytes, Duration, Rate, Time, Volume};
 use crate::{Counters, Packet, Propagation, Ring};
 
 /// A drop-tail queue, its link of constant rate and the propagation behind it in one. It behaves exactly like [`crate::Link`]
-/// with [`crate::DropTail`] followed by [`crate::Pipe`], which a test checks. A packet's exit is known on arrival, so it is
-/// stored once and costs no event in between.
+/// with [`crate::DropTail`] followed by [`crate::Pipe`], which a test checks. A packet's exit time is known on arrival, so the
+/// packet is stored once and needs no event in between.
 ///
-/// An arrival at the instant of a departure comes first: it still finds the leaving packet's place occupied. ns-2 does the
-/// same: its arrivals are in the event queue before the departures that they meet.
+/// An arrival at the instant of a departure is handled first: it still finds the leaving packet in the buffer. ns-2 does the
+/// same, because its arrivals are in the event queue before departures at the same time.
 ///
-/// Departures from the link are recorded only if needed: if the line may have reached the limit or a new maximum, or a caller
-/// asks.
+/// Departures from the link are recorded only if needed: if the queue may have reached the limit or a new maximum, or if a
+/// caller asks.
 ///
-/// **Contract.** `now` never goes backwards. Packets that are due must be removed with [`Conduit::poll_exit`] before time
-/// passes them.
+/// **Contract.** `now` never goes backwards. Remove packets that are due with [`Conduit::poll_exit`] before passing in a later
+/// time.
 #[derive(Debug)]
 pub struct Conduit<P> {
-    /// When the link will have sent all it holds.
+    /// The time at which the link will have sent all queued packets.
     free: Time,
-    /// The rounding remainder of the busy period's service times, in bit·ns/rate. It starts just below one, as a packet has
-    /// left when its last bit has: times are rounded up, so a packet that arrives one service time after another still finds it
-    /// there.
+    /// The rounding remainder of the busy period's service times, in bit·ns/rate. A packet has left when its last bit has, so
+    /// times are rounded up: the remainder starts just below one. A packet that arrives one service time after another still
+    /// finds it there.
     remainder: u64,
-    /// Service times of two sizes, data's and ACKs', that were computed already.
+    /// Precomputed service times of two sizes: data and ACKs.
     known: [ServiceTime; 2],
     rate: u64,
     propagation: Propagation,
-    /// Bytes of all that was accepted.
+    /// Total bytes accepted.
     taken: u64,
-    /// Bytes of all that was noted to have left the link.
+    /// Total bytes recorded as having left the link.
     left: u64,
     /// Accepted packets not yet recorded as sent: the departure time of each, and the cumulative bytes up to it.
     line: Ring<(Time, u64)>,
-    /// A line shorter than this is neither full nor longer than ever.
+    /// A queue shorter than this is neither full nor a new maximum.
     harmless: usize,
     waits: Waits,
     received: u64,
@@ -43,18 +43,18 @@ pub struct Conduit<P> {
     inside: Ring<(Time, P)>,
 }
 
-/// Sums of waiting. Differences of them, divided by time, are averages.
+/// Integrals of the queue over time. The difference of two, divided by the time between them, is a mean.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Waits {
-    /// Packets waiting times nanoseconds.
+    /// Packets waiting, times nanoseconds.
     pub packet_time: u128,
-    /// Bytes waiting times nanoseconds.
+    /// Bytes waiting, times nanoseconds.
     pub byte_time: u128,
     /// The largest number of packets that waited at once.
     pub max: u64,
 }
 
-/// How long the link takes for one size.
+/// The link's service time for one size.
 #[derive(Debug, Clone, Copy, Default)]
 struct ServiceTime {
     size: u64,
@@ -93,8 +93,8 @@ impl<P: Packet + Copy + Default> Conduit<P> {
         true
     }
 
-    /// A packet of `size` arrives; the caller keeps its contents. Returns its exit time; `None` if it is dropped. It counts as
-    /// delivered at once.
+    /// A packet of `size` arrives; the caller keeps its contents. Returns its exit time, or `None` if it is dropped. The packet
+    /// counts as delivered at once.
     #[inline(always)]
     pub fn handle_passage(&mut self, now: Time, size: Bytes) -> Option<Time> {
         let out = self.accept(now, size.get())?;
@@ -102,7 +102,7 @@ impl<P: Packet + Copy + Default> Conduit<P> {
         Some(out)
     }
 
-    /// When a packet that arrives now comes out, if there is room for it.
+    /// The exit time of a packet that arrives now, if it fits.
     #[inline(always)]
     fn accept(&mut self, now: Time, size: u64) -> Option<Time> {
         self.received += 1;
@@ -129,9 +129,9 @@ impl<P: Packet + Copy + Default> Conduit<P> {
         Some(self.propagation.handle_departure(self.free))
     }
 
-    /// Whether a packet finds room, and whether more wait before it than ever.
+    /// Whether a packet fits. Also records a new maximum of waiting packets.
     fn fits(&mut self, now: Time, size: u64) -> bool {
-        // The place of a packet that leaves in this very instant is not free yet.
+        // A packet that leaves at this instant still occupies the buffer.
         self.advance(|left| left < now);
         let held = self.line.len();
         let fits = match self.limit {
@@ -150,13 +150,13 @@ impl<P: Packet + Copy + Default> Conduit<P> {
         fits
     }
 
-    /// When the next packet comes out.
+    /// The exit time of the next packet.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
         self.inside.front().map(|(due, _)| *due)
     }
 
-    /// The next packet that is out by `now`, with the time at which it was due.
+    /// The next packet that is out by `now`, with its exit time.
     #[inline(always)]
     pub fn poll_exit(&mut self, now: Time) -> Option<(Time, P)> {
         if self.poll_timeout()? > now {
@@ -166,15 +166,15 @@ impl<P: Packet + Copy + Default> Conduit<P> {
         self.inside.pop_front()
     }
 
-    /// The packet that comes out after `number` others.
+    /// The packet that leaves after `number` others.
     #[inline]
     pub fn upcoming(&self, number: usize) -> Option<&P> {
         self.inside.get(number).map(|(_, packet)| packet)
     }
 
-    /// Packets in the buffer at `now`, the one in service included.
+    /// Packets in the buffer at `now`, including the one in service.
     pub fn backlog_packets(&mut self, now: Time) -> u64 {
-        // One that leaves now keeps its place: looking changes nothing.
+        // A packet that leaves now is kept in the line, so that reading the backlog changes nothing.
         self.advance(|left| left < now);
         let leaving = self.line.iter().take_while(|(left, _)| *left <= now).count();
         (self.line.len() - leaving) as u64
@@ -184,16 +184,16 @@ impl<P: Packet + Copy + Default> Conduit<P> {
     pub fn sent_bits(&self, now: Time) -> u64 {
         let time = u128::from(self.free.since(now).as_nanos());
         let unsent = (time * u128::from(self.rate) / 1_000_000_000) as u64;
-        // Service ends with a whole nanosecond: at 3 Gbit/s that is more time than bits.
+        // Service ends at a whole nanosecond: at 3 Gbit/s that leaves more time than bits.
         self.taken * 8 - unsent.min((self.taken - self.left) * 8)
     }
 
-    /// The sums of waiting up to `now`.
+    /// The integrals up to `now`.
     pub fn waits(&mut self, now: Time) -> Waits {
         self.advance(|left| left < now);
         let mut waits = self.waits;
-        // A packet's whole wait was counted when it arrived; the part in the future is subtracted. It is served when the one
-        // before it has left.
+        // A packet's whole wait was counted on arrival; the part in the future is subtracted. Its service begins when the
+        // packet before it has left.
         for ((start, before), (_, taken)) in self.line.iter().zip(self.line.iter().skip(1)) {
             let ahead = start.since(now).as_nanos();
             waits.packet_time -= u128::from(ahead);

@@ -17,18 +17,18 @@ pub struct Direction<P> {
     /// Packets dropped by the discipline at the head of the queue.
     victims: VecDeque<P>,
     line: Line<P>,
-    /// Lost at random or dropped by the policer.
+    /// Packets lost at random or dropped by the policer.
     lost: u64,
 }
 
 /// Why a packet was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DropReason {
-    /// The bottleneck's queue did not keep it: it was full, or its discipline dropped the packet.
+    /// The bottleneck's queue dropped it: the buffer was full, or the discipline dropped it.
     Queue,
     /// It was lost at random.
     RandomLoss,
-    /// The policer's bucket did not hold its size.
+    /// The policer's bucket had too few tokens.
     Policer,
 }
 
@@ -42,7 +42,7 @@ pub struct Dropped<P> {
 }
 
 impl<P: Packet> Direction<P> {
-    /// An idle direction as `spec` describes it, for packets of up to `mtu`. `seed` determines loss and jitter.
+    /// An idle direction described by `spec`, for packets of up to `mtu`. `seed` determines loss and jitter.
     pub fn new(spec: &DirectionSpec, mtu: Bytes, seed: u64) -> Direction<P> {
         Direction {
             loss: spec.random_loss(seed),
@@ -54,10 +54,9 @@ impl<P: Packet> Direction<P> {
         }
     }
 
-    /// A packet arrives at the path's entry at `now`. Departures from the link up to `now` are
-    /// processed first, so the queue has its state of that time, however late the call: `now`
-    /// may be before the time of an earlier [`Direction::poll_delivery`], by up to the
-    /// propagation delay, because that call looks no further than it must.
+    /// A packet arrives at the path's entry at `now`. Departures from the link up to `now` are processed first, so the queue
+    /// has its state at that time even if the call is late. `now` may be earlier than the time of a previous
+    /// [`Direction::poll_delivery`], by up to the propagation delay, because that call processes no more than it must.
     pub fn handle_arrival(&mut self, now: Time, packet: P) -> Result<(), Dropped<P>> {
         self.advance(now);
         if self.loss.takes_next() {
@@ -78,19 +77,19 @@ impl<P: Packet> Direction<P> {
             .map_err(|packet| Dropped { packet, reason: DropReason::Queue })
     }
 
-    /// When to call [`Direction::poll_delivery`] next; `None` while no packet is inside.
+    /// Time of the next call of [`Direction::poll_delivery`]; `None` while the direction is empty.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.line.poll_timeout(self.link.poll_timeout())
     }
 
-    /// The next packet that is through by `now`, with the time at which it was due.
+    /// The next packet that has left the direction by `now`, with its exit time.
     pub fn poll_delivery(&mut self, now: Time) -> Option<(Time, P)> {
-        // A packet that leaves the link later than this cannot be through by `now`.
+        // A packet that leaves the link later than this cannot be out by `now`.
         self.advance(now - self.min_delay());
         self.line.poll_exit(now)
     }
 
-    /// The next packet that the queue discipline dropped although it had been let in.
+    /// The next packet that the queue discipline dropped after accepting it.
     pub fn poll_dropped(&mut self) -> Option<Dropped<P>> {
         let packet = self.victims.pop_front()?;
         Some(Dropped { packet, reason: DropReason::Queue })
@@ -101,7 +100,7 @@ impl<P: Packet> Direction<P> {
         self.line.min_delay()
     }
 
-    /// Varies as `variation` says from now on; its time 0 is `start`.
+    /// Starts `variation`; its time 0 is `start`.
     pub fn vary(&mut self, start: Time, variation: &Variation) {
         if let Some(trace) = &variation.trace {
             self.link.follow(trace.starting_at(start));

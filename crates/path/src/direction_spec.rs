@@ -11,14 +11,14 @@ use crate::{
 pub struct DirectionSpec {
     /// Bottleneck rate C, counted on IP packets.
     pub rate: Rate,
-    /// One-way propagation.
+    /// One-way propagation delay.
     pub delay: Duration,
     /// The bottleneck's buffer B.
     pub buffer: Volume,
     /// The bottleneck's queue discipline.
     pub queue: QueueDiscipline,
-    /// The burst that the link may send at once after a pause: the depth of a token bucket that fills at `rate` (Linux's tbf);
-    /// zero: a link of constant rate.
+    /// The burst that the link may send after a pause: the depth of a token bucket that fills at `rate` (Linux's tbf). Zero: a
+    /// link of constant rate.
     pub burst: Bytes,
     /// A policer before the queue.
     pub policer: Option<PolicerSpec>,
@@ -28,14 +28,14 @@ pub struct DirectionSpec {
     pub loss_burst: u32,
     /// Largest extra delay per packet, uniform from zero.
     pub jitter: Duration,
-    /// Whether packets overtake one that jitter delays, instead of waiting behind it.
+    /// Whether packets overtake a packet delayed by jitter, instead of waiting behind it.
     pub jitter_reorders: bool,
-    /// The share of packets that are delayed by `reorder_by`, so others overtake them.
+    /// The share of packets delayed by `reorder_by`, so that other packets overtake them.
     pub reorder: Probability,
-    /// How long these are held back.
+    /// The extra delay of these packets.
     pub reorder_by: Duration,
-    /// Packets leave together at multiples of this time, as behind a link with granted time slots (Wi-Fi, cable, 4G
-    /// uplinks); zero: each at once.
+    /// Packets leave together at multiples of this time, as on a link with time slots (Wi-Fi, cable, 4G uplinks). Zero: each
+    /// packet leaves at once.
     pub aggregation: Duration,
 }
 
@@ -48,7 +48,7 @@ pub struct PolicerSpec {
     pub burst: Bytes,
 }
 
-/// A queue discipline by its name.
+/// The name of a queue discipline.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum QueueDiscipline {
     /// First in, first out; packets that do not fit are dropped.
@@ -67,7 +67,7 @@ pub enum QueueDiscipline {
 }
 
 impl QueueDiscipline {
-    /// All, by the names with which they are written.
+    /// All disciplines with their names in text.
     pub const CHOICES: [(&'static str, QueueDiscipline); 6] = [
         ("drop-tail", QueueDiscipline::DropTail),
         ("red", QueueDiscipline::Red),
@@ -77,7 +77,7 @@ impl QueueDiscipline {
         ("blue", QueueDiscipline::Blue),
     ];
 
-    /// As written in scenarios and on the command line.
+    /// The name in scenarios and on the command line.
     pub fn name(self) -> &'static str {
         QueueDiscipline::CHOICES
             .iter()
@@ -87,7 +87,7 @@ impl QueueDiscipline {
 }
 
 impl DirectionSpec {
-    /// The keys with which it is written.
+    /// The keys of a direction in text.
     pub const KEYS: [&'static str; 14] = [
         "rate",
         "delay",
@@ -105,19 +105,19 @@ impl DirectionSpec {
         "aggregation",
     ];
 
-    /// The words of `jitter_order`, and whether packets overtake each other.
+    /// The values of `jitter_order`, and whether packets overtake each other.
     pub const JITTER_ORDERS: [(&'static str, bool); 2] = [("kept", false), ("free", true)];
 
     /// The rates that a link may have.
     pub const RATES: core::ops::RangeInclusive<Rate> =
         Rate::from_bits_per_second(1000)..=Rate::from_mbit_per_second(1_000_000);
 
-    /// The word of `jitter_order`.
+    /// The value of `jitter_order`.
     pub fn jitter_order(&self) -> &'static str {
         DirectionSpec::JITTER_ORDERS[usize::from(self.jitter_reorders)].0
     }
 
-    /// A drop-tail buffer before a link of constant rate, and nothing else.
+    /// Only a drop-tail buffer in front of a link of constant rate.
     pub const fn new(rate: Rate, delay: Duration, buffer: Volume) -> DirectionSpec {
         DirectionSpec {
             rate,
@@ -136,7 +136,7 @@ impl DirectionSpec {
         }
     }
 
-    /// The rate that lasts: the link's, or the policer's where that is lower.
+    /// The sustained rate: the lower of the link's and the policer's.
     pub fn lasting_rate(&self) -> Rate {
         self.policer.map_or(self.rate, |policer| policer.rate.min(self.rate))
     }
@@ -149,7 +149,7 @@ impl DirectionSpec {
             && self.reorder == Probability::ZERO
     }
 
-    /// Rejects impossible values, with the key and the reason. Packets are of up to `packet`.
+    /// Rejects impossible values, with the key and the reason. `packet` is the largest packet.
     pub fn check(&self, packet: Bytes) -> Result<(), (&'static str, String)> {
         let refuse = |key, why: &str| Err((key, why.to_owned()));
         if self.rate < *DirectionSpec::RATES.start() {
@@ -185,7 +185,7 @@ impl DirectionSpec {
         if self.loss_burst == 0 {
             return refuse("loss_burst", "it must be a whole number of packets, 1 or more");
         }
-        // Runs that follow each other with one packet between them.
+        // The extreme case: runs of losses with a single packet between them.
         let max = f64::from(self.loss_burst) / f64::from(self.loss_burst + 1);
         if self.loss_burst > 1 && self.loss.get() > max {
             return refuse(
@@ -255,7 +255,7 @@ impl DirectionSpec {
         self.policer.map(|policer| Policer::new(policer.rate, policer.burst))
     }
 
-    /// The keys and values with which it is written: the first five always, the others where they say something.
+    /// The keys and values in text: the first five always, the others if they differ from the default.
     pub(crate) fn written(&self) -> Vec<(&'static str, String)> {
         let squeezed = |value: &dyn core::fmt::Display| value.to_string().replace(' ', "");
         let mut written = vec![

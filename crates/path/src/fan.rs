@@ -5,15 +5,15 @@ use sweetspot_units::Time;
 
 use crate::Counters;
 
-/// Pipes of different lengths side by side: each packet comes out when it is due, even before an earlier one in a
-/// longer pipe. Packets due at the same time come out in the order in which they went in.
+/// Parallel pipes of different lengths: each packet leaves when it is due, even before an earlier one in a longer
+/// pipe. Packets due at the same time leave in the order in which they entered.
 #[derive(Debug)]
 pub struct Fan<P> {
     flying: BinaryHeap<Reverse<PacketUnderWay<P>>>,
     counters: Counters,
 }
 
-/// A packet under way; only when it is due and which it was are compared.
+/// A packet in flight. Comparisons use only its due time and its number.
 #[derive(Debug)]
 struct PacketUnderWay<P> {
     due: Time,
@@ -28,7 +28,7 @@ impl<P> Default for Fan<P> {
 }
 
 impl<P> Fan<P> {
-    /// Puts in a packet that comes out at `due`.
+    /// Adds a packet that leaves at `due`.
     pub fn handle_entry(&mut self, due: Time, packet: P) {
         let number = self.counters.received;
         self.counters.received += 1;
@@ -36,12 +36,12 @@ impl<P> Fan<P> {
         self.flying.push(Reverse(PacketUnderWay { due, number, packet }));
     }
 
-    /// When the next packet comes out.
+    /// The exit time of the next packet.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.flying.peek().map(|Reverse(first)| first.due)
     }
 
-    /// The next packet that is out by `now`, with the time at which it was due.
+    /// The next packet that is out by `now`, with its exit time.
     pub fn poll_exit(&mut self, now: Time) -> Option<(Time, P)> {
         if self.poll_timeout()? > now {
             return None;

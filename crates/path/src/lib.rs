@@ -1,17 +1,17 @@
 //! The elements of a network path as sans-IO state machines: queue, link, propagation, loss, policer, jitter.
 //!
-//! The simulator in virtual time and the emulator in real time use the same elements. The crate reads no clock and touches
-//! no operating system.
+//! The simulator in virtual time and the emulator in real time use the same elements. The crate reads no clock and does
+//! not touch the operating system.
 //!
 //! A [`Link`] serves a [`Queue`] at a rate. A [`Pipe`] delays packets after the link. Bytes in flight on the wire never
 //! count as buffer. A [`Line`] is the part of a hop behind its link, with its changes over time. A [`Direction`] chains
-//! random loss, policer, queue, link and line; a [`Chain`] chains several directions, one per router. A [`Fan`] behind
-//! the chain gives flows different round trips. A [`Conduit`] is a drop-tail queue, link and pipe in one, for speed. A
-//! [`PathSpec`] is a path as written on the command line.
+//! random loss, policer, queue, link and line; a [`Chain`] chains several directions, one per router. A [`Fan`] behind the
+//! chain gives flows different RTTs. A [`Conduit`] combines a drop-tail queue, link and pipe, for speed. A [`PathSpec`] is
+//! a path as written on the command line.
 //!
-//! **Contract.** Time is an argument and must not go backwards between calls on one element. Before you hand in a
-//! packet at time `t`, poll out every packet due at or before `t`; debug assertions check this. Every element counts
-//! the packets that it received, delivered, dropped and still holds; the first count is always the sum of the others.
+//! **Contract.** Time is an argument and must not go backwards between calls on one element. Before you pass in a packet
+//! at time `t`, poll out every packet due at or before `t`; debug assertions check this. Every element counts the packets
+//! that it received, delivered, dropped and still holds; the first count is always the sum of the others.
 //!
 //! # Example
 //!
@@ -98,7 +98,7 @@ pub trait Packet {
     /// The size that the link must serialise.
     fn wire_size(&self) -> Bytes;
 
-    /// The flow it belongs to, for disciplines that tell flows apart (FQ-CoDel).
+    /// The packet's flow, for disciplines that distinguish flows (FQ-CoDel).
     fn flow(&self) -> u64 {
         0
     }
@@ -113,9 +113,9 @@ pub trait Packet {
 /// An element's counters, in packets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets handed in.
+    /// Packets passed in.
     pub received: u64,
-    /// Packets handed out.
+    /// Packets that left.
     pub delivered: u64,
     /// Packets dropped.
     pub dropped: u64,

@@ -16,12 +16,12 @@ impl<P: Packet> Line<P> {
         Line { propagation, changes, pipe: Pipe::default() }
     }
 
-    /// Applies these changes from now on, in place of the remaining ones; their time 0 is `start`.
+    /// Replaces the remaining changes by these; their time 0 is `start`.
     pub fn change(&mut self, start: Time, changes: &[Change]) {
         self.changes.replace(start, changes);
     }
 
-    /// Makes the changes that are due at `now`, when the link sends nothing or has just ended.
+    /// Applies the changes due at `now`, when the link is idle or has just finished a packet.
     pub fn apply_changes(&mut self, now: Time, link: &mut Link<P, Discipline<P>>) {
         self.changes.apply(now, link, &mut self.propagation);
     }
@@ -31,7 +31,7 @@ impl<P: Packet> Line<P> {
         self.changes.min(&self.propagation)
     }
 
-    /// `packet` has left the link at `left`.
+    /// `packet` left the link at `left`.
     pub fn handle_departure(&mut self, left: Time, packet: P) {
         let out = self.propagation.handle_departure(left);
         if self.propagation.reorders() {
@@ -41,18 +41,18 @@ impl<P: Packet> Line<P> {
         }
     }
 
-    /// When the next packet comes out, or earlier; the link in front sends its own until `link_ends`.
+    /// The exit time of the next packet, or an earlier time. The link finishes its current packet at `link_ends`.
     pub fn poll_timeout(&self, link_ends: Option<Time>) -> Option<Time> {
         let through = self.pipe.poll_timeout();
         if through.is_some() && !self.propagation.reorders() {
             return through;
         }
-        // A packet that leaves the link at t comes out at t + delay at the earliest.
+        // A packet that leaves the link at t comes out no earlier than t + delay.
         let next = link_ends.map(|ends| ends + self.min_delay());
         [through, next].into_iter().flatten().min()
     }
 
-    /// The next packet that is out by `now`, with the time at which it was due.
+    /// The next packet that is out by `now`, with its exit time.
     pub fn poll_exit(&mut self, now: Time) -> Option<(Time, P)> {
         self.pipe.poll_exit(now)
     }

@@ -2,12 +2,11 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::{Counters, Packet, Queue, TokenBucket, Trace};
 
-/// A transmitter, which takes packets from its queue and sends them at a constant rate, out of a token bucket, or when
-/// a trace lets it.
+/// A transmitter, which takes packets from its queue and sends them at a constant rate, through a token bucket, or according
+/// to a trace.
 ///
-/// A packet leaves when its last bit has been sent. Service times carry their sub-nanosecond
-/// remainder through a busy period, so the long-run rate is exact. One timer is pending at
-/// most: the end of the packet in service.
+/// A packet leaves when its last bit has been sent. Service times carry their sub-nanosecond remainder through a busy period,
+/// so the long-run rate is exact. At most one timer is pending: the end of the packet in service.
 #[derive(Debug)]
 pub struct Link<P, Q> {
     transmitter: Transmitter,
@@ -16,7 +15,7 @@ pub struct Link<P, Q> {
     counters: Counters,
 }
 
-/// When a packet in service has left.
+/// Determines when the packet in service has left.
 #[derive(Debug)]
 enum Transmitter {
     Constant(ConstantRate),
@@ -27,8 +26,8 @@ enum Transmitter {
 #[derive(Debug)]
 struct ConstantRate {
     rate: Rate,
-    /// The rounding remainder of the busy period's service times, in bit·ns/rate. It starts just below one: a packet has left
-    /// when its last bit has.
+    /// The rounding remainder of the busy period's service times, in bit·ns/rate. It starts just below one, because a packet
+    /// has left only when its last bit has.
     remainder: u64,
 }
 
@@ -46,8 +45,8 @@ impl<P: Packet, Q: Queue<P>> Link<P, Q> {
         Link::of(Transmitter::Constant(ConstantRate { rate, remainder: 0 }), queue)
     }
 
-    /// An idle shaper behind `queue`: each packet leaves when the bucket holds its size, so up to the bucket's depth
-    /// leaves at once after a pause (Linux's tbf without a peak rate).
+    /// An idle shaper behind `queue`, which is Linux's tbf without a peak rate. Each packet leaves when the bucket holds its
+    /// size, so after a pause a burst of up to the bucket's depth leaves at once.
     pub fn shaper(bucket: TokenBucket, queue: Q) -> Link<P, Q> {
         Link::of(Transmitter::Shaper(bucket), queue)
     }
@@ -74,21 +73,20 @@ impl<P: Packet, Q: Queue<P>> Link<P, Q> {
             if let Transmitter::Constant(constant) = &mut self.transmitter {
                 constant.remainder = constant.rate.bits_per_second() - 1;
             }
-            // A queue may drop at its head only while others wait; the sole packet is served.
+            // A queue may drop at its head only while other packets wait; a sole packet is served.
             self.serve_next(now, &mut |_| {});
         }
         debug_assert!(self.counters.conserved());
         Ok(())
     }
 
-    /// When the packet in service will have left; `None` if the link is idle.
+    /// The time at which the packet in service will have left; `None` if the link is idle.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.service.as_ref().map(|s| s.ends)
     }
 
-    /// The next packet that has left by `now`, with the time at which it did. Packets that the
-    /// queue drops at its head go to `dropped`. A late call makes nothing late: the next
-    /// packet's service starts when the one before it ended.
+    /// The next packet that has left by `now`, with its departure time. Packets that the queue drops at its head go to
+    /// `dropped`. A late call delays no packet: the next packet's service starts when the previous one ended.
     pub fn poll_departure(&mut self, now: Time, dropped: &mut dyn FnMut(P)) -> Option<(Time, P)> {
         if self.poll_timeout()? > now {
             return None;
@@ -117,7 +115,7 @@ impl<P: Packet, Q: Queue<P>> Link<P, Q> {
         }
     }
 
-    /// Sends as `trace` says, from the next packet on.
+    /// Sends according to `trace`, from the next packet on.
     pub fn follow(&mut self, trace: impl Into<Trace>) {
         self.transmitter = Transmitter::Trace(trace.into());
     }
@@ -137,12 +135,12 @@ impl<P: Packet, Q: Queue<P>> Link<P, Q> {
         &self.queue
     }
 
-    /// Bytes in the buffer, the packet in service included.
+    /// Bytes in the buffer, including the packet in service.
     pub fn backlog(&self) -> Bytes {
         self.queue.bytes() + self.service.as_ref().map_or(Bytes::ZERO, |s| s.size)
     }
 
-    /// Packets in the buffer, the packet in service included.
+    /// Packets in the buffer, including the one in service.
     pub fn backlog_packets(&self) -> u64 {
         self.queue.packets() + u64::from(self.service.is_some())
     }
@@ -180,7 +178,7 @@ impl<P: Packet, Q: Queue<P>> Link<P, Q> {
 }
 
 impl Transmitter {
-    /// The departure time of a packet of `size` with its service starting at `start`.
+    /// The departure time of a packet of `size`, if its service starts at `start`.
     #[inline]
     fn handle_service(&mut self, start: Time, size: Bytes) -> Time {
         match self {

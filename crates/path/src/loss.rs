@@ -2,14 +2,14 @@ use sweetspot_units::Probability;
 
 use crate::Random;
 
-/// Random loss. Alone, each packet is lost with the same probability, as on a noisy line. In bursts, the line is in one
-/// of two states, good, in which nothing is lost, and bad, in which all is (Gilbert, "Capacity of a burst-noise
-/// channel", 1960, as RFC 6534 section 3 uses it): packets are lost in runs of a given mean length.
+/// Random loss. If losses are independent, each packet is lost with the same probability, as on a noisy line. With
+/// bursts, the line has two states: the good one loses nothing, the bad one loses everything. (Gilbert, "Capacity of a
+/// burst-noise channel", 1960, as RFC 6534 section 3 uses it.) Packets are then lost in runs of a given mean length.
 #[derive(Debug, Clone)]
 pub struct RandomLoss {
-    /// That a packet after one that came through is lost.
+    /// Probability that a packet is lost after a delivered one.
     enters: f64,
-    /// That a packet after a lost one is lost, too.
+    /// Probability that a packet is lost after a lost one.
     stays: f64,
     bad: bool,
     random: Random,
@@ -27,11 +27,11 @@ impl RandomLoss {
         }
     }
 
-    /// Loses the share `probability` of all packets, in runs of `mean_run` packets on average, at least one.
+    /// Loses the share `probability` of all packets, in runs of `mean_run` (at least one) packets on average.
     pub fn in_bursts(probability: Probability, mean_run: u32, seed: u64) -> RandomLoss {
         let (lost, run) = (probability.get(), f64::from(mean_run.max(1)));
         RandomLoss {
-            // In equilibrium as many runs begin as end: (1 - lost) enters = lost / run.
+            // In equilibrium, equally many runs begin and end: (1 - lost) enters = lost / run.
             enters: (lost / (run * (1.0 - lost))).min(1.0),
             stays: 1.0 - 1.0 / run,
             bad: false,
@@ -39,7 +39,7 @@ impl RandomLoss {
         }
     }
 
-    /// Whether the next packet is lost.
+    /// Draws whether the next packet is lost.
     pub fn takes_next(&mut self) -> bool {
         if self.enters == 0.0 {
             return false;

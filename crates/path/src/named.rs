@@ -1,15 +1,15 @@
 //! Paths by name.
 
-/// A path that is known by a name.
+/// A path that can be selected by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NamedPath {
-    /// As written on the command line after `@`.
+    /// The name, written after `@` on the command line.
     pub name: &'static str,
     /// A short description.
     pub about: &'static str,
-    /// The path, as a [`PathSpec`](crate::PathSpec) is written.
+    /// The text of the path, see [`PathSpec`](crate::PathSpec).
     pub spec: &'static str,
-    /// Where its numbers come from.
+    /// The source of its numbers.
     pub source: &'static str,
 }
 
@@ -17,7 +17,7 @@ const PANTHEON: &str =
     "Pantheon (USENIX ATC 2018), an emulator calibrated to this path; its \"mm-delay\" and queue";
 const WEB_PAGE_TEST: &str = "WebPageTest's connectivity.ini: rates and round trip; the buffer is 100 ms of the rate, an assumption";
 
-/// The library. Down is towards the user: `up` carries the user's data.
+/// The library of paths. `down` leads towards the user: `up` carries the user's data.
 pub const NAMED_PATHS: [NamedPath; 13] = [
     NamedPath {
         name: "fibre",
@@ -99,7 +99,7 @@ pub const NAMED_PATHS: [NamedPath; 13] = [
     },
 ];
 
-/// The path of this name, without its `@`.
+/// The path of this name, given without the `@`.
 pub fn named_path(name: &str) -> Option<&'static NamedPath> {
     NAMED_PATHS.iter().find(|path| path.name == name)
 }

@@ -14,7 +14,8 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     scored.min_by_key(|(distance, _)| *distance).map(|(_, candidate)| candidate)
 }
 
-/// The nearest candidate as a question in brackets, behind a message about `word`; empty if there is none.
+/// The nearest candidate as a question in parentheses, for the end of a message about `word`; empty if
+/// there is none.
 pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     nearest(word, candidates).map_or(String::new(), |near| format!(" (did you mean {near}?)"))
 }
@@ -29,7 +30,7 @@ pub fn is_slip_of(word: &str, meant: &str) -> bool {
     distance(word, meant) <= 1 || sorted(word) == sorted(meant)
 }
 
-/// Letters inserted, deleted or replaced to make `a` of `b`.
+/// Number of letters inserted, deleted or replaced to turn `a` into `b`.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

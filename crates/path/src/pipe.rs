@@ -4,8 +4,8 @@ use sweetspot_units::Time;
 
 use crate::Counters;
 
-/// Packets under way: each comes out when it is due. By [`Pipe::handle_entry`] they keep the order in which they went
-/// in, by [`Pipe::handle_overtaking_entry`] they need not.
+/// Packets in flight: each leaves when it is due. [`Pipe::handle_entry`] keeps the order in which packets entered;
+/// [`Pipe::handle_overtaking_entry`] does not.
 #[derive(Debug, Clone)]
 pub struct Pipe<P> {
     flying: VecDeque<(Time, P)>,
@@ -19,28 +19,28 @@ impl<P> Default for Pipe<P> {
 }
 
 impl<P> Pipe<P> {
-    /// Puts in a packet that comes out at `due`, or right behind the one before it if that one is due later.
+    /// Adds a packet that leaves at `due`, or directly after the previous one if that one is due later.
     pub fn handle_entry(&mut self, due: Time, packet: P) {
         let due = self.flying.back().map_or(due, |(last, _)| due.max(*last));
         self.handle_overtaking_entry(due, packet);
     }
 
-    /// Puts in a packet that comes out at `due`, before those that are due later. Packets due at the same time keep
-    /// their order.
+    /// Adds a packet that leaves at `due`, before those that are due later. Packets due at the same time keep their
+    /// order.
     pub fn handle_overtaking_entry(&mut self, due: Time, packet: P) {
         self.counters.received += 1;
         self.counters.queued += 1;
-        // Few are overtaken: looked for from the end.
+        // Few packets are overtaken, so search from the end.
         let later = self.flying.iter().rev().take_while(|(other, _)| *other > due).count();
         self.flying.insert(self.flying.len() - later, (due, packet));
     }
 
-    /// When the next packet comes out.
+    /// The exit time of the next packet.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.flying.front().map(|(due, _)| *due)
     }
 
-    /// The next packet that is out by `now`, with the time at which it was due.
+    /// The next packet that is out by `now`, with its exit time.
     pub fn poll_exit(&mut self, now: Time) -> Option<(Time, P)> {
         if self.poll_timeout()? > now {
             return None;

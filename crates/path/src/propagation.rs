@@ -2,12 +2,12 @@ use sweetspot_units::{Duration, Probability, Time};
 
 use crate::{DirectionSpec, Jitter, Random};
 
-/// Make jitter and reordering independent of the losses of the same seed. The bytes spell their names.
+/// These make jitter and reordering independent of losses with the same seed. The bytes spell their names.
 const JITTER_SEED: u64 = 0x6a69_7474_6572;
 const REORDER_SEED: u64 = 0x0072_656f_7264_6572;
 
-/// The delay behind a link: the line's propagation, and its variation. Alone, jitter stretches gaps and never reorders: packets
-/// behind a late one wait for it. A line that reorders lets them overtake.
+/// The delay after a link: the line's propagation delay, and its variation. By itself, jitter stretches gaps and never
+/// reorders: packets behind a late one wait for it. On a line that reorders, they overtake it.
 #[derive(Debug, Clone)]
 pub struct Propagation {
     delay: Duration,
@@ -19,13 +19,13 @@ struct DelayVariation {
     jitter: Jitter,
     jitter_reorders: bool,
     reordering: Reordering,
-    /// Packets go on at multiples of this; zero: at once.
+    /// Packets leave at multiples of this; zero: at once.
     aggregation: Duration,
-    /// When the last packet comes out of those that keep their order.
+    /// Exit time of the last packet among those that keep their order.
     latest: Time,
 }
 
-/// Holds single packets back, so that those behind overtake them.
+/// Holds back single packets, so that later packets overtake them.
 #[derive(Debug, Clone)]
 struct Reordering {
     probability: Probability,
@@ -34,7 +34,7 @@ struct Reordering {
 }
 
 impl Propagation {
-    /// The line that `spec` describes. The same seed gives the same delays.
+    /// The line described by `spec`. The same seed gives the same delays.
     pub fn new(spec: &DirectionSpec, seed: u64) -> Propagation {
         let varies = spec.jitter > Duration::ZERO
             || spec.reorder > Probability::ZERO
@@ -55,7 +55,7 @@ impl Propagation {
         Propagation { delay: spec.delay, variation }
     }
 
-    /// The propagation without its variation.
+    /// The propagation delay without its variation.
     pub fn delay(&self) -> Duration {
         self.delay
     }
@@ -65,13 +65,13 @@ impl Propagation {
         self.variation.as_ref().is_some_and(|variation| variation.reorders())
     }
 
-    /// Changes the propagation, as a new route does. The caller makes sure that no packet overtakes an earlier one on a
-    /// shorter route.
+    /// Changes the propagation delay, like a new route. The caller ensures that no packet overtakes an earlier one on a shorter
+    /// route.
     pub fn set_delay(&mut self, delay: Duration) {
         self.delay = delay;
     }
 
-    /// A packet leaves the link at `left`, no earlier than the one before it. Returns when it comes out.
+    /// A packet leaves the link at `left`, no earlier than the previous one. Returns its exit time.
     #[inline(always)]
     pub fn handle_departure(&mut self, left: Time) -> Time {
         match &mut self.variation {

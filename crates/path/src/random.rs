@@ -1,7 +1,7 @@
 use sweetspot_units::Duration;
 
-/// A small, fast, reproducible generator: xoshiro256++ (Blackman and Vigna 2021), seeded by
-/// SplitMix64. The same seed gives the same numbers on every platform (law 6).
+/// A small, fast, reproducible generator: xoshiro256++ (Blackman and Vigna 2021), seeded by SplitMix64. The
+/// same seed gives the same numbers on every platform.
 #[derive(Debug, Clone)]
 pub struct Random {
     s: [u64; 4],
@@ -40,7 +40,7 @@ impl Random {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// A duration, uniform from the first to the second.
+    /// A random duration, uniform between the two given.
     pub fn between(&mut self, (low, high): (Duration, Duration)) -> Duration {
         low + (high - low).scaled(self.unit())
     }
@@ -53,7 +53,7 @@ impl Random {
     /// A Pareto variate with this mean and shape: P(X > x) = (scale / x)^shape, scale = mean (shape-1)/shape.
     pub fn pareto(&mut self, mean: f64, shape: f64) -> f64 {
         let scale = mean * (shape - 1.0) / shape;
-        // 1 - unit() lies in (0, 1]. Exponential and logarithm take less time than a power.
+        // 1 - unit() is in (0, 1]. An exponential and a logarithm are faster than a power.
         scale * libm::exp(-libm::log(1.0 - self.unit()) / shape)
     }
 

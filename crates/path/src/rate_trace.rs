@@ -5,9 +5,9 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::trace_error::TraceError;
 
-/// Rates, each valid from its time until the next, as in a CSV file: lines of `seconds,rate`. Times count from the
-/// first line's; the last rate holds for as long as the one before it, and then the trace repeats. A rate of zero is an
-/// outage. Packets leave when the integral of the rate since they could be sent has reached their size.
+/// Rates, each valid from its time until the next, read from a CSV file with lines of `seconds,rate`. Times are relative
+/// to the first line's. The last rate is valid for as long as the one before it, and then the trace repeats. A rate of
+/// zero is an outage. A packet leaves when the integral of the rate since its service began has reached its size.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RateTrace {
     steps: Arc<[RateStep]>,
@@ -17,23 +17,23 @@ pub struct RateTrace {
     spare: (Time, u128),
 }
 
-/// A rate and the time from which it holds.
+/// A rate and the time from which it is valid.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct RateStep {
     from: Duration,
     rate: Rate,
-    /// The work that the link can do from the start of the period until then, in bit/s x ns.
+    /// The work that the link can do from the start of the period until `from`, in bit/s x ns.
     sent_before: u128,
 }
 
 /// Bit/s x ns in a byte.
 const BYTE: u128 = 8_000_000_000;
 const FASTEST: Rate = Rate::from_mbit_per_second(1_000_000);
-/// How long a trace's only rate holds; it makes no difference.
+/// Duration of a trace's only rate; its value has no effect.
 const ONLY_STEP: Duration = Duration::from_secs(1);
 
 impl RateTrace {
-    /// The trace in `text`.
+    /// Parses the trace in `text`.
     pub fn parse(text: &str) -> Result<RateTrace, TraceError> {
         let mut lines: Vec<(Duration, Rate)> = Vec::new();
         let mut first_s = None;
@@ -43,7 +43,7 @@ impl RateTrace {
                 continue;
             }
             let read = read_line(written);
-            // Headings have no number where a time should be.
+            // A heading has no number in the place of the time.
             let is_heading =
                 first_s.is_none() && !written.starts_with(|c: char| c.is_ascii_digit());
             if read.is_none() && is_heading {
@@ -60,8 +60,8 @@ impl RateTrace {
         RateTrace::new(&lines).ok_or(TraceError::NeverSends)
     }
 
-    /// Rates and the times from which they hold, in the order of time, the first from 0 on; `None` if their mean is below
-    /// 1 bit/s.
+    /// A trace of rates and the times from which they are valid, in the order of time, starting at 0; `None` if their
+    /// mean is below 1 bit/s.
     pub fn new(rates: &[(Duration, Rate)]) -> Option<RateTrace> {
         let last_step = match rates {
             [.., (before, _), (last, _)] => *last - *before,
@@ -91,7 +91,7 @@ impl RateTrace {
         self.mean_rate_between(Duration::ZERO, self.period)
     }
 
-    /// The mean rate between two times from the trace's time 0 on.
+    /// The mean rate between two times, relative to the trace's time 0.
     pub fn mean_rate_between(&self, from: Duration, until: Duration) -> Rate {
         let elapsed = until.saturating_sub(from).as_nanos();
         let sent = self.sent_by(until.as_nanos()).saturating_sub(self.sent_by(from.as_nanos()));
@@ -112,12 +112,12 @@ impl RateTrace {
         last.sent_before + work(last.rate, self.period.saturating_sub(last.from))
     }
 
-    /// The first nanosecond by which the link can have done this much work, above zero, since the start.
+    /// The first nanosecond after the start by which the link can have done this much work, which is above zero.
     fn time_of(&self, sent: u128) -> u64 {
         let (periods, within) =
             ((sent - 1) / self.per_period(), (sent - 1) % self.per_period() + 1);
-        // Of the steps that begin before that much was sent the last one sends it, for its rate is not zero: the next
-        // one begins with more.
+        // The last of the steps that begin before this much work was done is the one that completes it. Its rate is not
+        // zero, because the next step begins with more work done.
         let at = self.steps.partition_point(|step| step.sent_before < within).max(1) - 1;
         let step = &self.steps[at];
         let needed = (within - step.sent_before).div_ceil(u128::from(step.rate.bits_per_second()));
@@ -125,9 +125,9 @@ impl RateTrace {
         u64::try_from(nanos).unwrap_or(u64::MAX).saturating_add(step.from.as_nanos())
     }
 
-    /// When a packet of `size` that nothing waits before from `start` on has left.
+    /// The departure time of a packet of `size` that is at the head of the queue from `start` on.
     pub(crate) fn handle_service(&mut self, start: Time, size: Bytes) -> Time {
-        // Behind another packet the link goes on within a nanosecond.
+        // Directly after another packet, the link continues within the same nanosecond.
         let spare = if self.spare.0 == start { self.spare.1 } else { 0 };
         let begun = self.sent_by(start.since(self.start).as_nanos()).saturating_sub(spare);
         let sent = begun + u128::from(size.get().max(1)) * BYTE;
@@ -138,7 +138,7 @@ impl RateTrace {
     }
 }
 
-/// The canonical text, which [`RateTrace::parse`] reads back as the same trace.
+/// The canonical text, which [`RateTrace::parse`] parses to the same trace.
 impl fmt::Display for RateTrace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "time_s,rate_bps")?;
@@ -156,7 +156,7 @@ fn work(rate: Rate, time: Duration) -> u128 {
     u128::from(rate.bits_per_second()) * u128::from(time.as_nanos())
 }
 
-/// Seconds, and a rate with its unit or in bits per second.
+/// Parses a time in seconds, and a rate with its unit or in bits per second.
 fn read_line(line: &str) -> Option<(f64, Rate)> {
     let (time, rate) = line.split_once([',', ';', '\t'])?;
     let seconds: f64 = time.trim().trim_end_matches('s').parse().ok()?;
@@ -166,6 +166,6 @@ fn read_line(line: &str) -> Option<(f64, Rate)> {
         Ok(_) => return None,
         Err(_) => rate.parse::<Rate>().ok()?,
     };
-    // A float distinguishes whole nanoseconds up to 2^53 of them.
+    // A float represents whole nanoseconds exactly up to 2^53.
     ((0.0..1e10).contains(&seconds) && rate <= FASTEST).then_some((seconds, rate))
 }

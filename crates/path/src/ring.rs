@@ -2,12 +2,12 @@
 #[derive(Debug, Clone)]
 pub struct Ring<T> {
     slots: Box<[T]>,
-    /// How many were ever taken out, and put in; both wrap.
+    /// Total numbers of items removed and added; both wrap around.
     first: u32,
     end: u32,
 }
 
-/// The smallest number of slots, once an item was added.
+/// The smallest number of slots after an item was added.
 const MIN_SLOTS: usize = 4;
 
 impl<T> Default for Ring<T> {
@@ -91,7 +91,7 @@ impl<T: Copy + Default> Ring<T> {
         number as usize & self.slots.len().wrapping_sub(1)
     }
 
-    /// Doubles the capacity. It gets no reference to the new item, which would force it into memory.
+    /// Doubles the capacity. It takes no reference to the new item, which would force the item into memory.
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {

@@ -10,11 +10,11 @@ use crate::{DirectionSpec, NAMED_PATHS, PolicerSpec, QueueDiscipline, named_path
 /// A path between two hosts as written on the command line:
 /// `rate=100Mbit/s rtt=100ms buffer=125kB loss=0 jitter=0ms mtu=1500B seed=1`.
 ///
-/// Each direction is its own: `up.` (near to far, the way the data goes) and `down.` before a key of
-/// [`DirectionSpec`] set that direction only, e.g. `up.rate=20Mbit/s down.buffer=100pkt`. `rtt` is the two-way
-/// propagation, half each way. A comma counts as a space. A buffer may be written as a multiple of its direction's
-/// rate x `rtt`: `buffer=1bdp`. `@lte` and other names ([`NAMED_PATHS`]) stand for a path; keys behind one change it. A
-/// policer is `policer=20Mbit/s` with `policer_burst=100kB`.
+/// Each direction has its own values: `up.` (near to far, the direction of the data) or `down.` before a key of
+/// [`DirectionSpec`] sets only that direction, e.g. `up.rate=20Mbit/s down.buffer=100pkt`. `rtt` is the two-way propagation
+/// delay, half each way. A comma counts as a space. A buffer may be written as a multiple of its direction's rate x `rtt`:
+/// `buffer=1bdp`. `@lte` and other names ([`NAMED_PATHS`]) stand for a path; keys after a name change it. A policer is
+/// `policer=20Mbit/s` with `policer_burst=100kB`.
 ///
 /// ```
 /// use sweetspot_path::PathSpec;
@@ -30,13 +30,13 @@ pub struct PathSpec {
     pub up: DirectionSpec,
     /// Far to near.
     pub down: DirectionSpec,
-    /// The largest IP packet the path takes.
+    /// The largest IP packet that the path carries.
     pub mtu: Bytes,
     /// The seed of random loss and jitter.
     pub seed: u64,
 }
 
-/// Why a path is refused.
+/// Why a path is rejected.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum PathError {
     /// A word is not `key=value`.
@@ -57,7 +57,7 @@ pub enum PathError {
     /// A required key is missing. Holds the key and an example.
     #[error("path: {0} is missing; write it like {1}")]
     Missing(String, String),
-    /// A value is not of its quantity.
+    /// A value cannot be parsed as its quantity.
     #[error("path: {key}: {source}")]
     Unit {
         /// The key.
@@ -65,20 +65,20 @@ pub enum PathError {
         /// The fault in the value.
         source: UnitError,
     },
-    /// A value is out of range, or not one of the words allowed.
+    /// A value is out of range, or not one of the allowed words.
     #[error("path: {key}={value}: {why}")]
     Impossible {
         /// The key.
         key: String,
         /// The value as given.
         value: String,
-        /// The reason, and the values allowed.
+        /// The reason, and the allowed values.
         why: String,
     },
 }
 
 impl PathSpec {
-    /// The two-way propagation: the papers' T_m.
+    /// The two-way propagation delay: the papers' T_m.
     pub fn rtt(&self) -> Duration {
         self.up.delay + self.down.delay
     }
@@ -94,7 +94,7 @@ impl PathSpec {
         self.up.rate.scaled(self.payload_share())
     }
 
-    /// The textbook's bandwidth-delay product, C x T_m.
+    /// The bandwidth-delay product, C x T_m.
     pub fn bdp(&self) -> Bytes {
         self.up.rate * self.rtt()
     }
@@ -104,7 +104,7 @@ fn names() -> [String; NAMED_PATHS.len()] {
     NAMED_PATHS.map(|path| format!("@{}", path.name))
 }
 
-/// The name that `word` is without its `@`, as a question.
+/// A question that suggests the name, if `word` is one without its `@`.
 fn as_name(word: &str) -> String {
     let path = named_path(word);
     path.map_or(String::new(), |path| format!(" (did you mean @{}?)", path.name))
@@ -121,23 +121,23 @@ fn near_key(key: &str) -> String {
     did_you_mean(key, sided.iter().map(String::as_str).chain(["rtt", "mtu", "seed"]))
 }
 
-/// Whether `c` stands between two keys.
+/// Whether `c` separates two keys.
 fn separates(c: char) -> bool {
     c.is_whitespace() || c == ','
 }
 
-/// The text with a name such as `@lte` at its beginning replaced by its definition. Keys behind the name override the name's
-/// own.
+/// The text with a name such as `@lte` at its beginning replaced by its definition. Keys after the name override the name's
+/// own keys.
 fn resolve_name(text: &str) -> Result<String, PathError> {
     let Some(named) = text.trim_start().strip_prefix('@') else { return Ok(text.to_owned()) };
     let (name, rest) = named.split_once(separates).unwrap_or((named, ""));
     let path = named_path(name).ok_or_else(|| PathError::UnknownName(name.to_owned()))?;
     let key = |word: &str| word.split_once('=').map_or("", |(key, _)| key).to_owned();
     let given: Vec<String> = rest.split(separates).map(key).collect();
-    // A key for both directions replaces the keys of each.
+    // A key for both directions replaces the keys for each direction.
     let replaced = |own: &str| {
         let plain = own.split_once('.').map_or(own, |(_, plain)| plain);
-        // Both set the propagation.
+        // Both keys set the propagation delay.
         let other = match plain {
             "rtt" => "delay",
             "delay" => "rtt",
@@ -149,7 +149,7 @@ fn resolve_name(text: &str) -> Result<String, PathError> {
     Ok(kept.chain([rest]).collect::<Vec<&str>>().join(" "))
 }
 
-/// One side's keys as they were written.
+/// The values of one direction's keys as they were written.
 #[derive(Default)]
 struct DirectionText<'a>([Option<&'a str>; DirectionSpec::KEYS.len()]);
 
@@ -239,7 +239,7 @@ fn resolve_mtu(written: Option<&str>) -> Result<Bytes, PathError> {
     Ok(mtu)
 }
 
-/// The values given for one direction: by its own keys, else by the common ones.
+/// The values for one direction: from its own keys, otherwise from the common ones.
 struct Written<'a> {
     side: &'static str,
     own: &'a DirectionText<'a>,
@@ -248,7 +248,7 @@ struct Written<'a> {
 }
 
 impl Written<'_> {
-    /// The value of `key`, with the key as it was written, so that a message points at the user's own word.
+    /// The value of `key`, together with the key as the user wrote it, for messages.
     fn get(&self, key: &str) -> Option<(String, &str)> {
         let own = self.own.get(key).map(|value| (format!("{}.{key}", self.side), value));
         own.or(self.both.get(key).map(|value| (key.to_owned(), value)))
@@ -266,7 +266,7 @@ impl Written<'_> {
         self.read(key)?.ok_or_else(|| self.missing(key, example))
     }
 
-    /// The key is missing: for this direction alone, if the other one has its own.
+    /// The error for a missing key: for this direction only, if the other direction has its own.
     fn missing(&self, key: &str, example: &str) -> PathError {
         let side = match self.other.get(key) {
             Some(_) => format!("{}.", self.side),
@@ -280,7 +280,7 @@ impl Written<'_> {
         PathError::Impossible { key, value: value.to_owned(), why: why.into() }
     }
 
-    /// One of several words.
+    /// Parses one of several words.
     fn choice<T: Copy>(&self, key: &str, choices: &[(&str, T)]) -> Result<Option<T>, PathError> {
         let Some((_, value)) = self.get(key) else { return Ok(None) };
         let chosen = choices.iter().find(|(name, _)| *name == value);

@@ -1,7 +1,8 @@
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-/// A token bucket (RFC 2697 with one rate, RFC 3290 section 5.1.3): it holds up to `burst` bytes and fills at `rate`. Time
-/// represents its level, as in ITU-T I.371's generic cell rate algorithm: the missing tokens are the time until it is full.
+/// A token bucket (RFC 2697 with one rate, RFC 3290 section 5.1.3): it holds up to `burst` bytes and fills at `rate`. Its
+/// level is stored as a time, as in ITU-T I.371's generic cell rate algorithm: the time until the bucket is full stands for
+/// the missing tokens.
 #[derive(Debug, Clone)]
 pub struct TokenBucket {
     rate: Rate,
@@ -19,8 +20,8 @@ impl TokenBucket {
         TokenBucket { rate, burst, full: Time::ZERO, remainder: rate.bits_per_second() - 1 }
     }
 
-    /// When the bucket has held, or will hold, `size` bytes. A packet larger than the bucket must wait beyond the full bucket
-    /// for the missing tokens, so a bucket of zero depth is a link of constant rate.
+    /// The time at which the bucket held, or will hold, `size` bytes. A packet larger than the bucket must wait beyond the
+    /// full bucket for the missing tokens, so a bucket of zero depth is a link of constant rate.
     pub fn holds_at(&self, now: Time, size: Bytes) -> Time {
         let (full, _) = self.after(now, size);
         now.max(full - self.burst / self.rate)
@@ -31,7 +32,7 @@ impl TokenBucket {
         (self.full, self.remainder) = self.after(now, size);
     }
 
-    /// When the bucket is full again after `size` bytes were taken at `now`, and the remainder then.
+    /// The time at which the bucket is full again after `size` bytes were taken at `now`, and the remainder then.
     fn after(&self, now: Time, size: Bytes) -> (Time, u64) {
         let rate = self.rate.bits_per_second();
         let (start, carried) =
@@ -56,7 +57,7 @@ impl TokenBucket {
     }
 }
 
-/// Drops packets that exceed the bucket's tokens on arrival, and delays nothing.
+/// Drops packets that exceed the bucket's tokens on arrival, and delays no packet.
 #[derive(Debug, Clone)]
 pub struct Policer(TokenBucket);
 

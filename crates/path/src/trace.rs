@@ -10,14 +10,14 @@ use crate::trace_error::TraceError;
 /// The capacity of a link over time.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Trace {
-    /// When packets may leave.
+    /// Times at which packets may leave.
     Deliveries(DeliveryTrace),
-    /// At which rate.
+    /// Rates at which packets leave.
     Rates(RateTrace),
 }
 
 impl Trace {
-    /// The trace in `text`: a CSV of rates if it has columns, else Mahimahi's format.
+    /// Parses the trace in `text`: a CSV of rates if it has columns, otherwise Mahimahi's format.
     pub fn parse(text: &str) -> Result<Trace, TraceError> {
         if text.contains([',', ';', '\t']) {
             RateTrace::parse(text).map(Trace::Rates)
@@ -43,7 +43,7 @@ impl Trace {
         }
     }
 
-    /// The mean rate between two times from the trace's time 0 on.
+    /// The mean rate between two times, relative to the trace's time 0.
     pub fn mean_rate_between(&self, from: Duration, until: Duration) -> Rate {
         match self {
             Trace::Deliveries(trace) => trace.mean_rate_between(from, until),
@@ -51,7 +51,7 @@ impl Trace {
         }
     }
 
-    /// When a packet of `size` that nothing waits before from `start` on has left.
+    /// The departure time of a packet of `size` that is at the head of the queue from `start` on.
     #[inline]
     pub(crate) fn handle_service(&mut self, start: Time, size: Bytes) -> Time {
         match self {
@@ -61,7 +61,7 @@ impl Trace {
     }
 }
 
-/// The text of a file that [`Trace::parse`] reads back as the same trace.
+/// The text of a file that [`Trace::parse`] parses to the same trace.
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -91,15 +91,15 @@ impl From<RateTrace> for Trace {
     }
 }
 
-/// The send opportunities of a link of varying capacity, in the format of Mahimahi's `mm-link`: a line per opportunity, each
+/// The send opportunities of a link of varying capacity, in the format of Mahimahi's `mm-link`. Each line is an opportunity:
 /// the time in whole milliseconds at which up to 1504 bytes may leave. The trace repeats, with its last time as the period. The
 /// rest of an opportunity is lost if the queue is empty; a packet may need several.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeliveryTrace {
-    /// In order; the last is the period.
+    /// The times in order; the last one is the period.
     times: Arc<[Duration]>,
     start: Time,
-    /// The number of past opportunities, including those of earlier periods.
+    /// The number of past opportunities, in all periods.
     over: u64,
     /// The current opportunity's unused bytes, and its time.
     under_way: (Time, Bytes),
@@ -109,7 +109,7 @@ pub struct DeliveryTrace {
 const OPPORTUNITY: Bytes = Bytes::new(1504);
 
 impl DeliveryTrace {
-    /// The trace in `text`.
+    /// Parses the trace in `text`.
     pub fn parse(text: &str) -> Result<DeliveryTrace, TraceError> {
         let mut times: Vec<Duration> = Vec::new();
         for (index, written) in text.lines().enumerate() {
@@ -149,13 +149,13 @@ impl DeliveryTrace {
         OPPORTUNITY * self.times.len() as u64 / self.period()
     }
 
-    /// The mean rate between two times from the trace's time 0 on.
+    /// The mean rate between two times, relative to the trace's time 0.
     pub fn mean_rate_between(&self, from: Duration, until: Duration) -> Rate {
         let elapsed = until.saturating_sub(from).max(Duration::from_nanos(1));
         OPPORTUNITY * (self.count_by(until) - self.count_by(from.min(until))) / elapsed
     }
 
-    /// Opportunities up to and at `time` after the start.
+    /// Number of opportunities up to and including `time` after the start.
     fn count_by(&self, time: Duration) -> u64 {
         let (periods, within) = (
             time.as_nanos() / self.period().as_nanos(),
@@ -169,13 +169,13 @@ impl DeliveryTrace {
         self.times.last().copied().unwrap_or(Duration::ZERO)
     }
 
-    /// When opportunity `number` is, counted from 0 over all periods.
+    /// The time of opportunity `number`, counted from 0 over all periods.
     fn time_of(&self, number: u64) -> Time {
         let count = self.times.len() as u64;
         self.start + self.period() * (number / count) + self.times[(number % count) as usize]
     }
 
-    /// When a packet of `size` that nothing waits before from `start` on has left.
+    /// The departure time of a packet of `size` that is at the head of the queue from `start` on.
     pub(crate) fn handle_service(&mut self, start: Time, size: Bytes) -> Time {
         if self.under_way.0 < start {
             self.skip_to(start);
@@ -190,12 +190,12 @@ impl DeliveryTrace {
         self.under_way.0
     }
 
-    /// Lets the opportunities up to `now` pass unused.
+    /// Skips the opportunities up to `now` without using them.
     fn skip_to(&mut self, now: Time) {
         self.under_way.1 = Bytes::ZERO;
         let (count, period) = (self.times.len() as u64, self.period().as_nanos());
         let elapsed = now.since(self.start).as_nanos();
-        // In whole periods first: a link may idle for long.
+        // Skip whole periods first: a link may be idle for a long time.
         self.over = self.over.max(elapsed / period * count);
         while self.time_of(self.over) <= now {
             self.over += 1;
@@ -203,7 +203,7 @@ impl DeliveryTrace {
     }
 }
 
-/// The text of a file, which [`DeliveryTrace::parse`] reads back as the same trace.
+/// The text of a file that [`DeliveryTrace::parse`] parses to the same trace.
 impl fmt::Display for DeliveryTrace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.times.iter().try_for_each(|time| writeln!(f, "{}", time.as_nanos() / 1_000_000))

@@ -4,31 +4,32 @@ use sweetspot_units::{Duration, Rate, Time};
 
 use crate::{Discipline, Link, Packet, Propagation, Trace};
 
-/// How a direction varies in time.
+/// The variation of a direction over time.
 #[derive(Debug, Clone, Default)]
 pub struct Variation {
-    /// Its link sends as the trace says, whatever its rate.
+    /// A trace that the link follows, regardless of its rate.
     pub trace: Option<Trace>,
-    /// Changes, in the order of time.
+    /// Changes of rate or delay, in the order of time.
     pub changes: Vec<Change>,
 }
 
 /// A link's rate or propagation changes at a time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
-    /// The time, since time 0.
+    /// The time of the change, relative to time 0.
     pub at: Duration,
     /// The new rate; `None`: unchanged. A packet in transmission is sent at the old rate.
     pub rate: Option<Rate>,
-    /// The new one-way propagation; `None`: unchanged.
+    /// The new one-way propagation delay; `None`: unchanged.
     pub delay: Option<Duration>,
 }
 
-/// Makes changes between two packets: a packet in service is sent at the old rate, and no event is moved.
+/// Applies changes between two packets: a packet in service is sent at the old rate, and no event is
+/// moved.
 #[derive(Debug, Default)]
 pub struct Changes {
     upcoming: VecDeque<Change>,
-    /// When the last packet comes out. On a shorter route none overtakes it.
+    /// Exit time of the last packet, so that none overtakes it on a shorter route.
     latest: Time,
 }
 
@@ -38,19 +39,19 @@ impl Changes {
         Changes { upcoming: changes.into_iter().collect(), latest: Time::ZERO }
     }
 
-    /// Applies these changes from now on, in place of the remaining ones; their time 0 is `start`.
+    /// Replaces the remaining changes by these; their time 0 is `start`.
     pub(crate) fn replace(&mut self, start: Time, changes: &[Change]) {
         let start = start.since(Time::ZERO);
         let shifted = changes.iter().map(|change| Change { at: start + change.at, ..*change });
         self.upcoming = shifted.collect();
     }
 
-    /// Whether none is left.
+    /// Whether no changes remain.
     pub fn is_empty(&self) -> bool {
         self.upcoming.is_empty()
     }
 
-    /// Makes the changes that are due at `now`, when the link sends nothing or has just ended.
+    /// Applies the changes due at `now`, when the link is idle or has just finished a packet.
     pub(crate) fn apply<P: Packet>(
         &mut self,
         now: Time,
@@ -75,7 +76,7 @@ impl Changes {
         delays.fold(propagation.delay(), Duration::min)
     }
 
-    /// When the next packet comes out that would do so at `out` if it were alone.
+    /// The exit time of the next packet, which would leave at `out` if it were alone.
     pub(crate) fn in_order(&mut self, out: Time) -> Time {
         self.latest = self.latest.max(out);
         self.latest

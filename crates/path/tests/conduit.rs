@@ -1,4 +1,4 @@
-//! The conduit is a link behind a drop-tail queue and a pipe.
+//! The conduit behaves as a link with a drop-tail queue, followed by a pipe.
 
 use proptest::prelude::*;
 use sweetspot_path::{Conduit, DirectionSpec, DropTail, Link, Packet, Pipe, Propagation};
@@ -13,7 +13,7 @@ impl Packet for Sized {
     }
 }
 
-/// The slow version: every departure is worked off one by one.
+/// The slow reference: every departure is processed one by one.
 struct Chain {
     link: Link<Sized, DropTail<Sized>>,
     pipe: Pipe<Sized>,
@@ -58,7 +58,8 @@ proptest! {
     #[test]
     fn a_conduit_is_a_queue_a_link_and_a_pipe(
         limit in limits(),
-        // At 40 Mbit/s every packet takes whole steps of 8 us: arrivals meet departures.
+        // At 40 Mbit/s every packet takes a multiple of 8 us, so that arrivals coincide with
+        // departures.
         rate in prop_oneof![1_000_000u64..100_000_000, Just(40_000_000)],
         delay in 0u64..3_000_000,
         jitter in prop_oneof![Just(0), 0u64..3_000_000],
@@ -86,7 +87,7 @@ proptest! {
             let taken = conduit.handle_arrival(now, &packet);
             prop_assert_eq!(taken, chain.link.handle_arrival(now, packet).is_ok());
             if number < last && arrivals[number + 1].0 == 0 {
-                // Before departures come all arrivals of the instant.
+                // All arrivals at an instant are handled before its departures.
                 continue;
             }
             let out: Vec<_> = std::iter::from_fn(|| conduit.poll_exit(now)).collect();
@@ -135,7 +136,7 @@ proptest! {
     #[test]
     fn what_nobody_asks_for_is_noted_all_the_same(
         limit in limits(),
-        // Sizes take whole steps of 8 us: arrivals meet departures.
+        // Sizes take multiples of 8 us, so that arrivals coincide with departures.
         arrivals in prop::collection::vec((0u64..50, 1u64..38), 1..120),
     ) {
         let (rate, delay) = (Rate::from_bits_per_second(20_000_000), Duration::from_millis(1));
@@ -161,8 +162,8 @@ proptest! {
 
 #[test]
 fn a_packet_has_left_when_its_last_bit_has() {
-    // 600 B at 8.9 Mbit/s take 4,800,000,000 / 8,900 = 539,325.84... ns; the n-th of a busy
-    // period has left in the first whole nanosecond not before n times that.
+    // 600 B at 8.9 Mbit/s take 4,800,000,000 / 8,900 = 539,325.84... ns. The n-th packet of a busy
+    // period has left at n times that, rounded up to a whole nanosecond.
     let rate = Rate::from_bits_per_second(8_900_000);
     let left = |n: u64| Time::ZERO + Duration::from_nanos((n * 4_800_000_000).div_ceil(8_900));
     let mut conduit = Conduit::new(rate, Volume::Packets(9), Duration::ZERO);
@@ -180,7 +181,7 @@ fn a_packet_has_left_when_its_last_bit_has() {
 
 #[test]
 fn a_packet_that_arrives_takes_nothing_from_what_was_sent() {
-    // 1000 B at 3 Gbit/s take 2666.67 ns, in whole ones 2667: 8001 bits.
+    // 1000 B at 3 Gbit/s take 2666.67 ns, rounded up to 2667: 8001 bits.
     let rate = Rate::from_mbit_per_second(3000);
     let mut conduit: Conduit<Sized> = Conduit::new(rate, Volume::Packets(9), Duration::ZERO);
     let mut now = Time::ZERO;

@@ -23,7 +23,7 @@ pub struct Blue<P> {
 pub struct BlueConfig {
     /// Added to the probability when the queue overflows: delta1.
     pub increment: f64,
-    /// Taken from it while the link is idle: delta2.
+    /// Subtracted from the probability while the link is idle: delta2.
     pub decrement: f64,
     /// The shortest time between two changes: freeze_time.
     pub freeze: Duration,
@@ -32,7 +32,8 @@ pub struct BlueConfig {
 }
 
 impl Default for BlueConfig {
-    /// The fastest of the paper's settings with a freeze time of round trips of its Internet, without marking.
+    /// The fastest of the paper's settings, with a freeze time in the range of the paper's round-trip times, without
+    /// marking.
     fn default() -> BlueConfig {
         BlueConfig {
             increment: 0.02,
@@ -44,7 +45,8 @@ impl Default for BlueConfig {
 }
 
 impl<P> Blue<P> {
-    /// An empty queue for `limit`, including the packet in service. `seed` determines which packets are dropped.
+    /// An empty queue with the capacity `limit`, including the packet in service. `seed` determines which packets are
+    /// dropped.
     pub fn new(limit: Volume, config: BlueConfig, seed: u64) -> Blue<P> {
         Blue {
             limit,
@@ -62,15 +64,16 @@ impl<P> Blue<P> {
         self.probability
     }
 
-    /// "Upon link idle event": a link that stays idle has one each freeze time.
+    /// "Upon link idle event": while a link stays idle, there is one such event per freeze time.
     fn end_idleness(&mut self, now: Time) {
         let Some(since) = self.idle_since.take() else { return };
         if self.probability == 0.0 {
-            // Nothing to take: the next overflow need not wait.
+            // The probability is already zero: the next overflow must not wait for the freeze time.
             return;
         }
         let freeze = self.config.freeze.as_nanos().max(1);
-        // The first one is due when the queue ran empty, or when the last change is old enough.
+        // The first event is due when the queue ran empty, or a freeze time after the last change, whichever is
+        // later.
         let first = since.max(self.last_update + self.config.freeze);
         if now < first {
             return;

@@ -18,9 +18,9 @@ pub struct Codel<P> {
 /// and packets are not marked.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CodelConfig {
-    /// The standing delay that is tolerated.
+    /// The tolerated standing delay.
     pub target: Duration,
-    /// How long a delay must persist: about the longest round-trip time.
+    /// The time for which a delay must persist: about the longest round-trip time.
     pub interval: Duration,
     /// Whether packets that support ECN are marked instead of dropped.
     pub ecn: bool,
@@ -37,7 +37,7 @@ impl Default for CodelConfig {
 }
 
 impl<P> Codel<P> {
-    /// An empty queue for `limit`, including the packet in service.
+    /// An empty queue with the capacity `limit`, including the packet in service.
     pub fn new(limit: Volume, config: CodelConfig) -> Codel<P> {
         Codel { limit, config, queue: Fifo::default(), control: CodelControl::default() }
     }
@@ -68,13 +68,13 @@ impl<P: Packet> Queue<P> for Codel<P> {
 /// CoDel's state for one queue, apart from the queue so that FQ-CoDel can have many.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CodelControl {
-    /// When the delay will have stood for an interval; `None` while it is below target.
+    /// The time at which the delay will have persisted for an interval; `None` while it is below the target.
     first_above: Option<Time>,
-    /// When the next packet is dropped, valid while dropping and for some time after.
+    /// Time of the next drop; valid while dropping, and for some time afterwards.
     drop_next: Time,
     /// Packets dropped since the dropping state was entered.
     count: u32,
-    /// `count` when it was entered.
+    /// `count` when the dropping state was entered.
     last_count: u32,
     dropping: bool,
     largest_packet: Bytes,
@@ -113,7 +113,7 @@ impl CodelControl {
         head.map(|w| (w.packet, w.size))
     }
 
-    /// Starts at the rate that controlled the queue the last time, if that was lately.
+    /// Starts at the previous drop rate if the last dropping state was recent.
     fn enter_dropping(&mut self, now: Time, config: &CodelConfig) {
         self.dropping = true;
         let delta = self.count.saturating_sub(self.last_count);
@@ -128,7 +128,7 @@ impl CodelControl {
         t + config.interval.scaled(1.0 / f64::from(self.count).sqrt())
     }
 
-    /// Section 5.6, dodequeue(): the head, and whether its delay has stood for an interval.
+    /// Section 5.6, dodequeue(): the head, and whether the delay has persisted for an interval.
     fn next<P: Packet>(
         &mut self,
         now: Time,
@@ -153,7 +153,7 @@ impl CodelControl {
     }
 }
 
-/// Marks the packet where that is possible, and spares it, or drops it.
+/// Marks the packet and keeps it if possible; otherwise drops it.
 fn punish<P: Packet>(
     head: Option<WaitingPacket<P>>,
     config: &CodelConfig,

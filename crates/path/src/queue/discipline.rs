@@ -3,7 +3,7 @@ use sweetspot_units::{Bytes, Time};
 use super::{Blue, Codel, DropTail, FqCodel, Pie, Queue, Red};
 use crate::Packet;
 
-/// A queue discipline that is chosen at run time.
+/// A queue discipline selected at run time.
 #[derive(Debug, Clone)]
 pub enum Discipline<P> {
     /// First in, first out.
@@ -20,7 +20,7 @@ pub enum Discipline<P> {
     Blue(Box<Blue<P>>),
 }
 
-/// Calls a method of whichever discipline it is.
+/// Calls a method of the selected discipline.
 macro_rules! dispatch {
     ($self:ident, $queue:ident => $call:expr) => {
         match $self {

@@ -6,7 +6,7 @@ use super::Queue;
 
 /// First in, first out; an arrival that does not fit is dropped.
 ///
-/// The limit is the size of the router's buffer, and the packet in service occupies it until
+/// The limit is the size of the router's buffer. The packet in service occupies the buffer until
 /// its last bit has left, as in ns-2: a limit of B packets holds B - 1 waiting and one in service.
 #[derive(Debug, Clone)]
 pub struct DropTail<P> {
@@ -16,7 +16,7 @@ pub struct DropTail<P> {
 }
 
 impl<P> DropTail<P> {
-    /// An empty queue for `limit`.
+    /// An empty queue with the capacity `limit`.
     pub fn new(limit: Volume) -> DropTail<P> {
         DropTail { limit, waiting: VecDeque::new(), bytes: Bytes::ZERO }
     }

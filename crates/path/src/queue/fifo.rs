@@ -34,7 +34,7 @@ impl<P> Fifo<P> {
         Some(head)
     }
 
-    /// Whether `limit` has room for one more of `size` beside the packet in service.
+    /// Whether a packet of `size` fits into `limit` beside the packet in service.
     pub(super) fn has_room(&self, limit: Volume, size: Bytes, in_service: Bytes) -> bool {
         match limit {
             Volume::Bytes(room) => self.bytes + in_service + size <= room,

@@ -26,8 +26,8 @@ pub struct FqCodel<P> {
 pub struct FqCodelConfig {
     /// CoDel's parameters, for each queue.
     pub codel: CodelConfig,
-    /// Packets that all queues together have room for, the one in service included. In packets
-    /// as in RFC 8290 section 5.2.3, so one arrival costs at most one packet.
+    /// Capacity of all queues together in packets, including the one in service. RFC 8290 section
+    /// 5.2.3 also counts packets, so that one arrival evicts at most one packet.
     pub limit: u64,
     /// Bytes that a flow may send per turn.
     pub quantum: Bytes,
@@ -36,7 +36,7 @@ pub struct FqCodelConfig {
 }
 
 impl FqCodelConfig {
-    /// Room for `limit` packets, quantum 1514 bytes, 1024 queues (RFC 8290 section 5.2).
+    /// A capacity of `limit` packets, a quantum of 1514 bytes, 1024 queues (RFC 8290 section 5.2).
     pub fn new(limit: u64) -> FqCodelConfig {
         FqCodelConfig {
             codel: CodelConfig::default(),
@@ -77,7 +77,7 @@ impl<P> FqCodel<P> {
     }
 
     fn slot(&self, flow: u64) -> usize {
-        // SplitMix64's finaliser.
+        // SplitMix64's finalizer.
         let mut z = flow ^ self.seed;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -116,8 +116,8 @@ impl<P> FqCodel<P> {
         };
     }
 
-    /// A turn found nothing: a new flow becomes an old one, so that it cannot come back as new
-    /// ahead of others at once; an old one leaves.
+    /// Handles a turn with an empty queue. A new flow becomes an old one, so that it cannot return
+    /// as a new flow ahead of others at once; an old flow leaves the list.
     fn retire(&mut self, index: usize, fresh: bool) {
         self.pop_list(fresh);
         if fresh {

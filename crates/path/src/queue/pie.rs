@@ -5,8 +5,8 @@ use super::fifo::Fifo;
 use crate::{Packet, Random};
 
 /// Proportional Integral controller Enhanced (RFC 8033): drops arrivals with a probability that a proportional integral
-/// controller moves so that the queueing delay meets a target. The delay is the last served packet's (section 5.2 allows
-/// timestamps in place of an estimated rate, as in Linux).
+/// controller adjusts so that the queueing delay meets a target. The delay is that measured on the last served packet.
+/// Section 5.2 allows timestamps instead of an estimated rate, as in Linux.
 #[derive(Debug, Clone)]
 pub struct Pie<P> {
     limit: Volume,
@@ -16,7 +16,7 @@ pub struct Pie<P> {
     probability: f64,
     /// The sum of `probability` since the last drop: accu_prob.
     accumulated: f64,
-    /// The time for which bursts still pass: burst_allowance.
+    /// The remaining time for which bursts pass: burst_allowance.
     allowance: Duration,
     delay: Duration,
     /// The delay at the last update: qdelay_old.
@@ -28,17 +28,17 @@ pub struct Pie<P> {
 /// The parameters of [`Pie`]; the defaults are in RFC 8033, section 4.2 and appendix A.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PieConfig {
-    /// The delay that is aimed at: QDELAY_REF.
+    /// The target delay: QDELAY_REF.
     pub target: Duration,
     /// Time between two updates of the probability: T_UPDATE.
     pub update: Duration,
-    /// How long a burst passes undropped: MAX_BURST.
+    /// The longest burst that passes without drops: MAX_BURST.
     pub max_burst: Duration,
-    /// Weight of the distance to the target, 1/s.
+    /// Weight of the difference from the target, 1/s.
     pub alpha: f64,
     /// Weight of the trend, 1/s.
     pub beta: f64,
-    /// A queue of up to two such packets never drops: MEAN_PKTSIZE.
+    /// A queue of up to two packets of this size never drops: MEAN_PKTSIZE.
     pub mean_packet: Bytes,
     /// Up to this probability, packets that support ECN are marked instead of dropped; zero: never (section 5.1).
     pub marks_up_to: f64,
@@ -63,7 +63,7 @@ impl PieConfig {
 pub(crate) const MARK_ECN_THRESHOLD: f64 = 0.1;
 
 impl<P> Pie<P> {
-    /// An empty queue for `limit`, including the packet in service. `seed` determines which packets are
+    /// An empty queue with the capacity `limit`, including the packet in service. `seed` determines which packets are
     /// dropped.
     pub fn new(limit: Volume, config: PieConfig, seed: u64) -> Pie<P> {
         Pie {
@@ -85,11 +85,12 @@ impl<P> Pie<P> {
         self.probability
     }
 
-    /// Makes the updates that are due by `now`. The delay changes only when a packet is served, so that none is late.
+    /// Performs the updates due by `now`. The delay changes only when a packet is served, so late updates have the same
+    /// result.
     fn catch_up(&mut self, now: Time) {
         while self.next_update <= now {
             if self.at_rest() {
-                // Every further update leaves everything as it is.
+                // Further updates would change nothing.
                 let missed = now.since(self.next_update).as_nanos() / self.config.update.as_nanos();
                 self.next_update += self.config.update * (missed + 1);
                 return;
@@ -142,7 +143,7 @@ impl<P> Pie<P> {
         if self.probability == 0.0 {
             self.accumulated = 0.0;
         }
-        // Section 5.4: drops neither cluster nor stay away.
+        // Section 5.4: drops are neither clustered nor too far apart.
         self.accumulated += self.probability;
         let drops = match self.accumulated {
             sum if sum < 0.85 => false,
@@ -156,7 +157,7 @@ impl<P> Pie<P> {
     }
 }
 
-/// Section 4.2 (appendix A for the smallest): the lower the probability, the smaller its steps.
+/// Section 4.2 (appendix A for the smallest values): the lower the probability, the smaller its steps.
 fn damping(probability: f64) -> f64 {
     match probability {
         p if p < 1e-6 => 2048.0,

@@ -13,7 +13,7 @@ pub struct Red<P> {
     average: f64,
     /// Packets admitted since the last drop, while the average is above the lower threshold.
     since_drop: u32,
-    /// When the link fell idle.
+    /// The time at which the link became idle.
     idle_since: Option<Time>,
     random: Random,
 }
@@ -21,8 +21,8 @@ pub struct Red<P> {
 /// The parameters of [`Red`]. Thresholds and average are in the unit of `limit`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RedConfig {
-    /// The limit, including the packet in service. Its unit says whether the queue is
-    /// measured in packets or in bytes.
+    /// The limit, including the packet in service. Its unit determines whether the queue is measured in packets or in
+    /// bytes.
     pub limit: Volume,
     /// Below this average nothing is dropped: min_th.
     pub lower: f64,
@@ -37,19 +37,18 @@ pub struct RedConfig {
     pub gentle: bool,
     /// Whether packets that support ECN are marked instead of dropped early.
     pub ecn: bool,
-    /// The serialisation time of a mean packet: while the link idles, the average decays as if one packet per such time had
-    /// found it empty.
+    /// The serialisation time of a mean packet. While the link is idle, the average decays as if one packet per such time
+    /// had found the queue empty.
     pub packet_time: Duration,
-    /// In bytes, a packet of this size is dropped with the probability computed, a smaller one
-    /// proportionally less.
+    /// If the queue is measured in bytes, a packet of this size is dropped with the computed probability, a smaller one
+    /// with a proportionally lower probability.
     pub mean_packet: Bytes,
 }
 
 impl RedConfig {
-    /// The common configuration for a buffer of `limit` behind a link that sends a packet of
-    /// `mean_packet` in `packet_time`: w_q 0.002 and max_th = 3 min_th (section 7 of the paper),
-    /// max_p 0.1 and gentle (Floyd's later advice), max_th at half of the limit, so twice
-    /// max_th is the whole limit.
+    /// The common configuration for a buffer of `limit` behind a link that sends a packet of `mean_packet` in
+    /// `packet_time`. w_q is 0.002 and max_th = 3 min_th (section 7 of the paper); max_p is 0.1, with gentle (Floyd's
+    /// later advice). max_th is half of the limit, so twice max_th is the whole limit.
     pub fn new(limit: Volume, mean_packet: Bytes, packet_time: Duration) -> RedConfig {
         let room = match limit {
             Volume::Bytes(room) => room.as_f64(),
@@ -69,7 +68,7 @@ impl RedConfig {
     }
 }
 
-/// The decision about an arrival, by the average queue length.
+/// The decision about an arrival, from the average queue length.
 enum RedDecision {
     Admit,
     Early,
@@ -113,7 +112,7 @@ impl<P> Red<P> {
         self.average += weight * (self.length() - self.average);
     }
 
-    /// p_b: the probability by the average alone; `None` means every packet.
+    /// p_b: the drop probability from the average alone; `None`: every packet is dropped.
     fn base_probability(&self) -> Option<f64> {
         let RedConfig { lower, upper, max_probability: max, gentle, .. } = self.config;
         if self.average < upper {
@@ -140,8 +139,8 @@ impl<P> Red<P> {
             // p_b = p_b PacketSize / MaximumPacketSize
             base *= size.as_f64() / self.config.mean_packet.as_f64();
         }
-        // p_a = p_b / (1 - count p_b), count from 0: the gap between drops is uniform on
-        // 1 .. 1/p_b packets (section 7, method 2), so that they do not come in clusters.
+        // p_a = p_b / (1 - count p_b), count from 0: the gap between drops is uniform on 1 .. 1/p_b packets (section 7,
+        // method 2), so that drops are not clustered.
         let spread = 1.0 - f64::from(self.since_drop) * base;
         let drops = spread <= 0.0 || self.random.unit() < base / spread;
         self.since_drop = if drops { 0 } else { self.since_drop + 1 };
@@ -161,7 +160,7 @@ impl<P: Packet> Queue<P> for Red<P> {
         let dropped = match self.judge(size) {
             RedDecision::Admit => false,
             RedDecision::Early => !(self.config.ecn && packet.mark_ecn()),
-            // RFC 3168 section 7: above the thresholds marking is no longer enough.
+            // RFC 3168 section 7: above the thresholds, marking is no longer enough.
             RedDecision::Forced => true,
         };
         if dropped || !self.queue.has_room(self.config.limit, size, in_service) {

@@ -1,4 +1,4 @@
-//! Hops one behind another.
+//! Hops in series.
 
 use proptest::prelude::*;
 use sweetspot_path::{Chain, Direction, DirectionSpec};
@@ -13,7 +13,8 @@ fn hop(mbit: u64, delay_ms: u64, packets: u64) -> DirectionSpec {
     DirectionSpec::new(rate, delay, Volume::Packets(packets))
 }
 
-/// When each packet came out and in which order, polled at the times that `poll` gives between arrivals at hop 0.
+/// The exit time and order of each packet, if the chain is polled at the times that `poll` gives between arrivals at hop
+/// 0.
 fn run(
     specs: &[DirectionSpec],
     arrivals: &[(u64, u64)],
@@ -23,7 +24,7 @@ fn run(
     let (mut out, mut dropped, mut now) = (Vec::new(), Vec::new(), 0);
     for (n, (gap, size)) in (0_u64..).zip(arrivals) {
         now += gap;
-        // As the emulator does: polled now and then, never beyond possible arrivals.
+        // As the emulator does: polled occasionally, never later than arrivals may still come.
         while let Some((due, packet)) = chain.poll_delivery(at_us(now.saturating_sub(late_us))) {
             out.push((due, packet.0));
         }
@@ -37,7 +38,7 @@ fn run(
     (out, dropped)
 }
 
-/// The same by directions run one after the other, each over all time.
+/// The reference: directions simulated one after another, each over the whole time.
 fn one_after_the_other(specs: &[DirectionSpec], arrivals: &[(u64, u64)]) -> Vec<(Time, u64)> {
     let mut now = 0;
     let mut at: Vec<(Time, Numbered)> = (0_u64..)
@@ -86,7 +87,7 @@ proptest! {
 
 #[test]
 fn a_packet_crosses_the_hops_of_its_route_alone() {
-    // 1250 bytes take 1 ms at 10 Mbit/s; each hop delays by 1, 2 and 4 ms besides.
+    // 1250 bytes take 1 ms at 10 Mbit/s; the hops add delays of 1, 2 and 4 ms.
     let specs = [hop(10, 1, 9), hop(10, 2, 9), hop(10, 4, 9)];
     for (route, ms) in [((0, 2), 10), ((0, 0), 2), ((1, 1), 3), ((1, 2), 8), ((2, 2), 5)] {
         let mut chain = Chain::new(&specs, MTU, 1);
@@ -104,7 +105,7 @@ fn a_packet_crosses_the_hops_of_its_route_alone() {
 
 #[test]
 fn what_enters_on_the_way_meets_what_comes_from_before() {
-    // At hop 1 the first is there at 2 ms; two that enter there at 2 ms wait for it.
+    // The first packet reaches hop 1 at 2 ms; two that enter there at 2 ms wait for it.
     let mut chain = Chain::new(&[hop(10, 1, 9), hop(10, 0, 2)], MTU, 1);
     chain.handle_arrival(at_us(0), (0, 1), Numbered(0, 1250));
     for n in 1..3 {
@@ -113,12 +114,12 @@ fn what_enters_on_the_way_meets_what_comes_from_before() {
     let out: Vec<_> =
         std::iter::from_fn(|| chain.poll_delivery(Time::MAX)).map(|(t, p)| (t, p.0)).collect();
     assert_eq!(out, [(at_us(3000), 0), (at_us(4000), 1)]);
-    // The buffer of two holds the one in service and one behind it.
+    // The buffer of two packets holds the one in service and one behind it.
     assert_eq!(chain.poll_dropped().map(|dropped| dropped.packet.0), Some(2));
     assert_eq!(chain.decided(1), Time::MAX);
 }
 
-/// The number of polls of a chain of `hops` equal hops with 30 packets, if polled whenever it asks for it.
+/// The number of polls of a chain of `hops` equal hops with 30 packets, if it is polled whenever it requests that.
 fn looks(hops: usize) -> usize {
     let specs = vec![hop(12, 3, 30); hops];
     let mut chain: Chain<Numbered> = Chain::new(&specs, MTU, 5);
@@ -137,7 +138,7 @@ fn looks(hops: usize) -> usize {
 /// A chain asks to be polled for departures, not for internal events.
 #[test]
 fn further_hops_cost_one_look_each_and_not_one_per_packet() {
-    // Behind the first hop packets come a service time apart, when the one before has just been served. The bound on the
-    // first one's exit knows nothing of the service at the hops to come: a look each.
+    // Behind the first hop, packets are a service time apart, so the previous one has just been served. The bound on the
+    // first packet's exit does not include service at later hops, which costs one poll per hop.
     assert_eq!([1, 2, 3].map(looks), [30, 31, 32]);
 }

@@ -1,4 +1,4 @@
-//! Queue, link, pipe and their chain.
+//! Queue, link, pipe, and all three in series.
 
 use proptest::prelude::*;
 use sweetspot_path::{
@@ -7,7 +7,7 @@ use sweetspot_path::{
 };
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Time, Volume};
 
-/// A packet that knows its number and size.
+/// A packet with a number and a size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Numbered(pub u64, pub u64);
 
@@ -28,7 +28,7 @@ pub fn spec() -> DirectionSpec {
     DirectionSpec::new(RATE, Duration::from_millis(10), Volume::Packets(10))
 }
 
-/// Everything that comes out until the end of time: when, and which packet.
+/// All packets that ever come out, with their times.
 fn drain(direction: &mut Direction<Numbered>) -> Vec<(Time, u64)> {
     std::iter::from_fn(|| direction.poll_delivery(Time::MAX)).map(|(due, p)| (due, p.0)).collect()
 }
@@ -48,12 +48,13 @@ fn drop_threshold_is_independent_of_delay() {
     for delay_ms in [0, 1, 10, 100, 1000] {
         let delay = Duration::from_millis(delay_ms);
         let mut direction = Direction::new(&DirectionSpec { delay, ..spec() }, Bytes::new(1500), 1);
-        // 30 packets at once: one on the link and nine behind it are the ten of the buffer.
+        // 30 packets at once: the buffer of ten holds one in service and nine behind it.
         let taken = (0..30)
             .filter(|&n| direction.handle_arrival(Time::ZERO, Numbered(n, 1500)).is_ok())
             .count();
         assert_eq!(taken, 10, "with a delay of {delay}");
-        // 120 us later one has left, though it is still on the wire: room for exactly one.
+        // 120 us later one packet has left the buffer, though it is still on the wire: exactly one
+        // more fits.
         assert!(direction.handle_arrival(at_us(120), Numbered(30, 1500)).is_ok());
         assert!(direction.handle_arrival(at_us(120), Numbered(31, 1500)).is_err());
     }
@@ -75,8 +76,8 @@ fn a_buffer_in_bytes_counts_the_packet_on_the_link() {
 
 #[test]
 fn a_busy_link_sends_its_rate_to_the_nanosecond_however_long() {
-    // 1500 B at 7 Mbit/s take 1,714,285.714... ns: whole nanoseconds alone would lose 5 of them
-    // in every 7 packets.
+    // 1500 B at 7 Mbit/s take 1,714,285.714... ns. Rounding down to whole nanoseconds would lose 5
+    // of them in every 7 packets.
     let rate = Rate::from_mbit_per_second(7);
     let mut link = Link::new(rate, DropTail::new(Volume::Packets(100_001)));
     for n in 0..70_000 {
@@ -95,8 +96,8 @@ fn a_new_rate_concerns_the_bits_not_yet_sent() {
     let mut link = Link::new(RATE, DropTail::new(Volume::Packets(10)));
     link.handle_arrival(Time::ZERO, Numbered(0, 1500)).unwrap();
     link.handle_arrival(Time::ZERO, Numbered(1, 1500)).unwrap();
-    // Half of the first packet has left after 60 us; the other half takes 120 us at half the
-    // rate, and the second packet 240 us.
+    // Half of the first packet has left after 60 us. At half the rate the other half takes 120 us,
+    // and the second packet 240 us.
     link.set_rate(at_us(60), Rate::from_mbit_per_second(50));
     let left = |l: &mut Link<_, _>| l.poll_departure(Time::MAX, &mut |_| {}).unwrap().0;
     assert_eq!(left(&mut link), at_us(180));
@@ -117,7 +118,8 @@ fn a_pipe_does_not_reorder() {
 fn random_loss_takes_the_share_it_was_given() {
     let mut loss = RandomLoss::new(Probability::new(0.02).unwrap(), 7);
     let lost = (0..100_000).filter(|_| loss.takes_next()).count() as f64;
-    // Binomial: mean 2000, standard deviation sqrt(100,000 x 0.02 x 0.98) = 44; five of them.
+    // Binomial: mean 2000, standard deviation sqrt(100,000 x 0.02 x 0.98) = 44; the tolerance is
+    // five of these.
     assert!((lost - 2000.0).abs() < 5.0 * 44.3, "{lost}");
 }
 
@@ -208,12 +210,12 @@ fn directions() -> impl Strategy<Value = DirectionSpec> {
     )
 }
 
-/// A direction behind any discipline.
+/// A direction with any queue discipline.
 fn managed() -> impl Strategy<Value = DirectionSpec> {
     let queues = QueueDiscipline::CHOICES.map(|(_, queue)| queue);
     let slow = (directions(), 1_u64..5, proptest::sample::select(queues.to_vec()));
     slow.prop_map(|(spec, mbit, queue)| DirectionSpec {
-        // Slow enough that queues stand for longer than CoDel's interval.
+        // A rate low enough for queues to stand longer than CoDel's interval.
         rate: Rate::from_mbit_per_second(mbit),
         queue,
         ..spec
@@ -223,8 +225,8 @@ fn managed() -> impl Strategy<Value = DirectionSpec> {
 /// The fate of each arrival, and the exits with their times.
 type Fates = (Vec<Option<DropReason>>, Vec<(Time, u64)>);
 
-/// Feeds `arrivals`; `polls` says at which arrivals the caller also looks for deliveries, and
-/// how late (in microseconds, up to the delay) it is by then.
+/// Passes in `arrivals`. `polls` gives the arrivals at which the caller also polls for deliveries,
+/// and how late (in microseconds, up to the delay) that poll is.
 fn run(spec: &DirectionSpec, arrivals: &[(u64, u64)], polls: &[(bool, u64)]) -> Fates {
     let mut direction = Direction::new(spec, Bytes::new(1500), 3);
     let (mut now, mut refusals, mut out) = (Time::ZERO, Vec::new(), Vec::new());
@@ -285,7 +287,7 @@ proptest! {
             .collect();
         for (due, n) in out {
             let (_, size) = arrivals[n as usize];
-            // A bucket may hold the bits already.
+            // A bucket may already hold the tokens.
             let sending =
                 if spec.burst == Bytes::ZERO { Bytes::new(size) / spec.rate } else { Duration::ZERO };
             prop_assert!(due >= came[n as usize] + sending + spec.delay);

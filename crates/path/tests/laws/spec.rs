@@ -1,4 +1,4 @@
-//! Paths as they are written.
+//! Paths in text form.
 
 use proptest::prelude::*;
 use sweetspot_path::{NAMED_PATHS, PathError, PathSpec};
@@ -116,7 +116,7 @@ fn a_slip_is_answered_with_the_word_that_is_one_letter_away() {
         assert!(said.contains(&format!(" (did you mean {meant}?)")), "{said}");
     }
     assert!(complaint("@lt").contains("\"@lt\" (did you mean @lte?)"));
-    // Nothing is near.
+    // No known word is similar.
     for strange in ["zyxwvut=1", "zyxwvut", "queue=zyxwvut"] {
         assert!(!complaint(&format!("{DEMO} {strange}")).contains("did you mean"), "{strange}");
     }
@@ -155,7 +155,7 @@ proptest! {
         mbit in 1_u64..900, delay_ms in 0_u64..900, kb in 9_u64..900, loss in 0_u32..100,
         seed: u64,
     ) {
-        // Printing keeps four digits, which these values do not exceed.
+        // `Display` keeps four digits, and these values have no more.
         let text = format!(
             "rate={mbit}Mbit/s delay={delay_ms}ms buffer={kb}kB loss={loss}e-3 seed={seed}"
         );
@@ -221,7 +221,7 @@ fn commas_and_spaces_may_stand_between_keys() {
     }
 }
 
-/// 10 Mbit/s x 20 ms = 25 kB, and 50 kB on the way back, which has twice the rate.
+/// 10 Mbit/s x 20 ms = 25 kB, and 50 kB in the other direction, which has twice the rate.
 #[test]
 fn a_buffer_may_be_a_multiple_of_the_product_of_its_direction() {
     let path: PathSpec = "rate=10Mbit/s down.rate=20Mbit/s rtt=20ms buffer=1bdp".parse().unwrap();

@@ -1,4 +1,4 @@
-//! Links that send as a trace says.
+//! Links that follow a trace.
 
 use proptest::prelude::*;
 use sweetspot_path::{DeliveryTrace, DropTail, Link, RateTrace, Trace, TraceError};
@@ -9,7 +9,7 @@ use crate::elements::{Numbered, at_us};
 /// A byte takes 1 us here.
 const BYTE_PER_US: Rate = Rate::from_mbit_per_second(8);
 
-/// A link that follows `trace`, with `sizes` arriving at `when`; when they left, milliseconds.
+/// The departure times in milliseconds of packets of `sizes` that arrive at `when` at a link with `trace`.
 fn follow(trace: &str, when: u64, sizes: &[u64]) -> Vec<u64> {
     let mut link = Link::new(BYTE_PER_US, DropTail::new(Volume::Packets(100)));
     link.follow(DeliveryTrace::parse(trace).unwrap());
@@ -25,7 +25,7 @@ fn follow(trace: &str, when: u64, sizes: &[u64]) -> Vec<u64> {
 fn each_opportunity_of_a_trace_carries_1504_bytes_and_the_trace_repeats() {
     assert_eq!(follow("1\n1\n5\n", 0, &[1504; 6]), [1, 1, 5, 6, 6, 10]);
     assert_eq!(follow("1\n1\n5\n", 0, &[752; 6]), [1, 1, 1, 1, 5, 5]);
-    // 3008 bytes take both opportunities at 1 ms; 1505 the one at 5 and a byte of that at 6.
+    // 3008 bytes take both opportunities at 1 ms; 1505 bytes take the one at 5 ms and a byte of the one at 6.
     assert_eq!(follow("1\n1\n5\n", 0, &[3008, 1505]), [1, 6]);
 }
 
@@ -33,7 +33,7 @@ fn each_opportunity_of_a_trace_carries_1504_bytes_and_the_trace_repeats() {
 fn what_a_link_did_not_use_of_a_trace_is_lost() {
     // At 7 ms the opportunities of 6 ms are over; the next one is at 10.
     assert_eq!(follow("1\n1\n5\n", 7, &[1504, 1504]), [10, 11]);
-    // A day later, too: 86,400,000 ms are 17,280,000 periods.
+    // The same is true a day later: 86,400,000 ms are 17,280,000 periods.
     assert_eq!(follow("1\n1\n5\n", 86_400_002, &[1504, 1504]), [86_400_005, 86_400_006]);
 }
 
@@ -64,7 +64,7 @@ proptest! {
     }
 }
 
-/// Bit/s x ns that steps of (milliseconds, kbit/s), over and over, let through between two times in nanoseconds.
+/// The work in bit/s x ns between two times in nanoseconds, for steps of (milliseconds, kbit/s) that repeat.
 fn integral(steps: &[(u64, u64)], from: u64, until: u64) -> u128 {
     let (mut sum, mut begins) = (0, 0);
     for (ms, kbit) in steps.iter().cycle() {
@@ -79,7 +79,7 @@ fn integral(steps: &[(u64, u64)], from: u64, until: u64) -> u128 {
     sum
 }
 
-/// The trace of such steps. The last rate holds as long as the one before it.
+/// The trace of these steps. The last rate is valid for as long as the one before it.
 fn rates(steps: &[(u64, u64)]) -> RateTrace {
     let mut from = Duration::ZERO;
     let rates: Vec<_> = steps
@@ -104,8 +104,8 @@ fn steps() -> impl Strategy<Value = Vec<(u64, u64)>> {
 }
 
 proptest! {
-    /// In a busy period all packets up to one leave in the very nanosecond in which the rate's integral since its start
-    /// has reached their sizes: never earlier, and never later.
+    /// In a busy period, all packets up to any one leave exactly in the nanosecond in which the rate's integral since
+    /// the start has reached their total size.
     #[test]
     fn what_a_link_has_sent_is_the_integral_of_its_trace(
         steps in steps(), arrivals in prop::collection::vec((0_u64..20_000, 40_u64..1500), 1..60),
@@ -183,7 +183,7 @@ proptest! {
 fn a_csv_of_rates_is_read_with_units_and_headings() {
     let read = |text: &str| Trace::parse(text).unwrap();
     let expected = read("0,8000000\n0.5,0\n1,2e6\n");
-    // Times count from the first.
+    // Times are relative to the first.
     assert_eq!(read("time,rate\n100s, 8Mbit/s\n100.5s, 0bit/s\n101s, 2Mbit/s\n"), expected);
     // 8, 0 and 2 Mbit/s for half a second each: 5 Mbit in 1.5 s.
     assert_eq!(expected.mean_rate(), Rate::from_bits_per_second(5_000_000 * 2 / 3));
@@ -202,7 +202,7 @@ fn a_csv_of_rates_is_read_with_units_and_headings() {
 #[test]
 fn what_an_outage_holds_leaves_behind_it() {
     let mut link = Link::new(BYTE_PER_US, DropTail::new(Volume::Packets(100)));
-    // 1 ms at a byte per us, 9 ms of nothing, and so on.
+    // 1 ms at a byte per us, then 9 ms of outage, repeatedly.
     link.follow(rates(&[(1, 8000), (9, 0), (9, 0)]));
     for n in 0..3 {
         link.handle_arrival(at_us(0), Numbered(n, 600)).unwrap();

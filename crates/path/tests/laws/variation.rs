@@ -16,8 +16,8 @@ fn arrivals() -> impl Strategy<Value = Vec<(u64, u64)>> {
     prop::collection::vec((0_u64..3000, 40_u64..1500), 1..80)
 }
 
-/// Whether the accepted packets and `size` more at `now` conform: no interval that ends now has more than the depth and its
-/// tokens.
+/// Whether the accepted packets and another of `size` at `now` conform: no interval that ends now has more bytes than the
+/// depth and the interval's tokens.
 fn conforms(taken: &[(u64, u64)], now: u64, size: u64, depth: u64) -> bool {
     let mut sum = size;
     taken.iter().rev().all(|(at, bytes)| {
@@ -113,10 +113,10 @@ fn bursts_of_loss_have_their_share_and_their_length() {
     let fates: Vec<bool> = (0..packets).map(|_| loss.takes_next()).collect();
     let lost = fates.iter().filter(|lost| **lost).count() as f64;
     let runs = fates.windows(2).filter(|pair| pair[0] && !pair[1]).count() as f64;
-    // Runs are geometric: their standard deviation is sqrt(run (run - 1)) = 7.5. There are 1e6 x 0.02 / 8 = 2500.
+    // Runs are geometric: their standard deviation is sqrt(run (run - 1)) = 7.5. There are 1e6 x 0.02 / 8 = 2500 runs.
     let deviation = f64::from(run * (run - 1)).sqrt() / 2500_f64.sqrt();
     assert!((lost / runs - f64::from(run)).abs() < 5.0 * deviation, "{}", lost / runs);
-    // Number and length of the runs both vary.
+    // Both the number and the length of the runs vary.
     let relative = (1.0_f64 / 2500.0 + (deviation / f64::from(run)).powi(2)).sqrt();
     assert!((lost / 20_000.0 - 1.0).abs() < 5.0 * relative, "{lost}");
 }
@@ -165,7 +165,7 @@ proptest! {
         let mut came = Vec::new();
         for (n, gap) in gaps.iter().enumerate() {
             now += Duration::from_micros(*gap);
-            // Small packets: nothing waits in the queue for more than 100 x 4 us.
+            // Small packets: no packet waits in the queue for more than 100 x 4 us.
             if direction.handle_arrival(now, Numbered(n as u64, 50)).is_ok() {
                 came.push((n as u64, now));
             }
@@ -183,8 +183,8 @@ proptest! {
 
 #[test]
 fn held_back_packets_are_overtaken_by_those_within_the_time() {
-    // All are held back with probability 1/2, by 1 ms; packets leave the link every 120 us. One that is held back is
-    // overtaken by up to 8 that are not.
+    // Each packet is held back with probability 1/2, by 1 ms; packets leave the link every 120 us. A packet that is held
+    // back is overtaken by up to 8 others.
     let half = Probability::new(0.5).unwrap();
     let by = Duration::from_millis(1);
     let buffer = Volume::Packets(10_000);
@@ -208,12 +208,12 @@ fn a_direction_changes_its_rate_and_its_delay_when_told() {
     let change = |rate, delay| Change { at, rate, delay };
     let changes =
         vec![change(Some(Rate::from_mbit_per_second(50)), Some(Duration::from_millis(2)))];
-    // Time 0 of the changes is 5 ms: at 6 ms the link sends a packet in 240 us, and 2 ms later it is through.
+    // Time 0 of the changes is 5 ms: at 6 ms the link sends a packet in 240 us, and 2 ms later the packet comes out.
     direction.vary(at_us(5000), &Variation { trace: None, changes });
     for (now, due) in [(1000, 11_120), (5999, 11_120), (6200, 11_120), (17_000, 19_240)] {
         direction.handle_arrival(at_us(now), Numbered(now, 1500)).unwrap();
         let through = direction.poll_delivery(Time::MAX).map(|(due, _)| due);
-        // The second and the third, on the shorter route, wait for the first.
+        // The second and third packets, on the shorter route, wait for the first.
         assert_eq!(through, Some(at_us(due)), "{now}");
     }
 }

@@ -22,7 +22,7 @@ fn overflow(blue: &mut Blue<Numbered>, millis: u64) {
 
 #[test]
 fn overflows_raise_the_probability_once_per_freeze_time() {
-    // At 150, 200 and 300 ms: the second one comes within 100 ms of the first.
+    // Overflows at 150, 200 and 300 ms: the second is within 100 ms of the first.
     let mut blue = blue(BlueConfig::default());
     overflow(&mut blue, 150);
     overflow(&mut blue, 200);
@@ -36,14 +36,14 @@ fn an_idle_link_lowers_it_once_per_freeze_time() {
     let mut blue = blue(BlueConfig::default());
     overflow(&mut blue, 150);
     while blue.dequeue(at(160), &mut |_| {}).is_some() {}
-    // Idle from 160 to 480 ms: due at 250, 350 and 450.
+    // Idle from 160 to 480 ms: decrements are due at 250, 350 and 450 ms.
     blue.enqueue(at(480), packet(99), PACKET, Bytes::ZERO).unwrap();
     assert!((blue.probability() - (0.02 - 3.0 * 0.002)).abs() < 1e-12, "{}", blue.probability());
 }
 
 #[test]
 fn a_link_kept_a_little_overloaded_ends_at_the_probability_that_removes_the_overload() {
-    // 8 Mbit/s are a packet per ms; one arrives each 0.95 ms, so 5 % are too many.
+    // 8 Mbit/s are a packet per ms; one arrives every 0.95 ms, so 5 % are too many.
     let mut link = Link::new(Rate::from_mbit_per_second(8), blue(BlueConfig::default()));
     let mut refused = 0;
     for number in 0..100_000 {

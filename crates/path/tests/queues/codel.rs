@@ -12,8 +12,7 @@ fn codel(config: CodelConfig) -> Codel<Numbered> {
     Codel::new(Volume::Packets(100_000), config)
 }
 
-/// A standing queue: everything arrived at 0; from then on one packet leaves per millisecond.
-/// When drops happened.
+/// The drop times of a standing queue: all packets arrive at 0, and then one leaves per millisecond.
 fn drop_times(codel: &mut Codel<Numbered>, until: u64) -> Vec<u64> {
     for number in 0..5000 {
         codel.enqueue(at(0), packet(number), PACKET, PACKET).unwrap();
@@ -27,9 +26,9 @@ fn drop_times(codel: &mut Codel<Numbered>, until: u64) -> Vec<u64> {
 
 #[test]
 fn drops_follow_the_control_law() {
-    // The sojourn time reaches the target at 5 ms, has stood there for an interval at 105 ms:
-    // the first drop. Then at 105 + 100 / sqrt(1) = 205, + 100 / sqrt(2) = 275.7,
-    // + 100 / sqrt(3) = 333.4, + 50 = 383.4, + 44.7 = 428.2: each by the next whole millisecond.
+    // The sojourn time reaches the target at 5 ms and has been above it for an interval at 105 ms: the first drop. Then
+    // at 105 + 100 / sqrt(1) = 205, + 100 / sqrt(2) = 275.7, + 100 / sqrt(3) = 333.4, + 50 = 383.4, + 44.7 = 428.2, each
+    // rounded up to a whole millisecond.
     let times = drop_times(&mut codel(CodelConfig::default()), 430);
     assert_eq!(times, [105, 205, 276, 334, 384, 429]);
 }
@@ -69,9 +68,9 @@ fn the_last_packet_is_never_dropped_however_long_it_waited() {
 
 #[test]
 fn a_queue_that_comes_back_soon_is_met_with_the_rate_that_worked() {
-    // Five drops (105 ... 384) since count was 1, then the queue empties. When it stands again
-    // within 16 intervals, count starts at 5 - 1 = 4: after the first drop at 500 + 105 the next
-    // follows in 100 / sqrt(4) = 50 ms, the one after in 100 / sqrt(5) = 44.7 ms, at 699.7.
+    // There are five drops (105 ... 384) since count was 1, then the queue empties. It stands again within 16 intervals,
+    // so count starts at 5 - 1 = 4. After the first drop at 500 + 105, the next follows in 100 / sqrt(4) = 50 ms, the
+    // one after in 100 / sqrt(5) = 44.7 ms, at 699.7.
     let mut codel = codel(CodelConfig::default());
     drop_times(&mut codel, 400);
     while codel.dequeue(at(400), &mut |_| {}).is_some() {}
@@ -110,7 +109,7 @@ fn the_limit_holds_the_packet_in_service_too() {
     assert_eq!(codel.enqueue(at(0), packet(2), PACKET, PACKET), Err(packet(2)));
 }
 
-/// The pseudo-code of RFC 8289, section 5, as it stands there, for packets of one size: numbers and times of arrival, in
+/// The pseudocode of RFC 8289, section 5, for packets of one size. The queue holds numbers and arrival times in
 /// nanoseconds.
 #[derive(Default)]
 struct PseudoCode {
@@ -142,7 +141,7 @@ impl PseudoCode {
             return (None, false);
         };
         let mut ok_to_drop = false;
-        // bytes() <= MAXPACKET: one packet is left.
+        // bytes() <= MAXPACKET: only one packet is left.
         if now - tstamp < TARGET || self.queue.len() <= 1 {
             self.first_above_time = 0;
         } else if self.first_above_time == 0 {
@@ -187,8 +186,8 @@ impl PseudoCode {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
-    /// Packets of 1 ms arrive at up to three times the rate of the link, in phases, for a minute: each is dropped, or
-    /// sent, when the pseudo-code drops or sends it.
+    /// Packets of 1 ms arrive at up to three times the link's rate, in phases, for a minute. Each packet is dropped, or
+    /// sent, when the pseudocode drops or sends it.
     #[test]
     fn every_packet_fares_as_in_the_rfcs_pseudo_code(
         phases in prop::collection::vec((0.2..3.0_f64, 100_usize..8000), 1..10), seed: u64,
@@ -205,7 +204,7 @@ proptest! {
                 let mine = ours.dequeue(Time::from_nanos(free), &mut |p| dropped.push(p.number));
                 prop_assert_eq!(mine.map(|(p, _)| p.number), sent);
                 prop_assert_eq!(&dropped, &rfc.dropped);
-                // An idle link serves the next packet when it comes.
+                // An idle link serves the next packet on arrival.
                 free = if sent.is_some() { free + 1_000_000 } else { arrival };
             }
             rfc.queue.push_back((number, arrival));

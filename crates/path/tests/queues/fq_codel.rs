@@ -33,7 +33,7 @@ fn flows_share_the_link_in_bytes_whatever_their_packets_measure() {
         let packet = pop(&mut fq, 1).unwrap();
         sent[packet.flow as usize] += packet.size;
     }
-    // Deficit round robin: never more than a quantum and a packet apart.
+    // Deficit round robin: the flows are never more than a quantum and a packet apart.
     assert!(sent[1].abs_diff(sent[2]) <= 1514 + 1500, "{sent:?}");
 }
 
@@ -70,7 +70,8 @@ fn an_overflow_costs_the_longest_queue_its_head() {
     for number in 0..100 {
         push(&mut fq, 0, of(1, number, 1000)).unwrap();
     }
-    // Room for 101 with the one in service: the next arrival evicts, and not itself.
+    // The capacity is 101 with the packet in service: the next arrival evicts a packet, and not
+    // itself.
     let victim = push(&mut fq, 0, of(2, 0, 1000)).unwrap_err();
     assert_eq!((victim.flow, victim.number), (1, 0));
     assert_eq!(fq.packets(), 100);
@@ -89,7 +90,7 @@ fn a_standing_queue_of_one_flow_does_not_cost_another_flow_anything() {
         }
         let sent = fq.dequeue(at(millis), &mut |p| victims.push(p));
         if let Some((p, _)) = sent.filter(|(p, _)| p.flow == 2) {
-            // It waits for one packet of the other flow at most: 1 ms here.
+            // The packet waits for at most one packet of the other flow: 1 ms here.
             assert!(at(millis).since(at(p.number)) <= Duration::from_millis(2));
         }
     }

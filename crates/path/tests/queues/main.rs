@@ -10,7 +10,7 @@ mod red;
 use sweetspot_path::Packet;
 use sweetspot_units::{Bytes, Duration, Time};
 
-/// A numbered packet of some flow.
+/// A packet with a flow and a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Numbered {
     flow: u64,
@@ -33,7 +33,7 @@ impl Packet for Numbered {
     }
 }
 
-/// Packet `number` of flow 0, 1000 bytes, not capable of ECN.
+/// Packet `number` of flow 0, 1000 bytes, not ECN-capable.
 fn packet(number: u64) -> Numbered {
     Numbered { flow: 0, number, size: 1000, ecn_capable: false, marked: false }
 }

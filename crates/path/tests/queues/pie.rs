@@ -9,7 +9,7 @@ fn pie(config: PieConfig) -> Pie<Numbered> {
     Pie::new(Volume::Packets(100_000), config, 7)
 }
 
-/// The fate of packets that arrive every `gap`, from `from` on, at a link of a packet per millisecond.
+/// The fate of packets that arrive every `gap`, starting at `from`, at a link of a packet per millisecond.
 struct Overload {
     dropped: f64,
     arrived: f64,
@@ -36,8 +36,8 @@ fn overload(gap: Duration, from: Time, until: Time) -> Overload {
 
 #[test]
 fn what_does_not_yield_is_held_at_the_target() {
-    // 2000 packets/s for 1000: half must go. The integral part of the controller leaves no error in the steady state,
-    // so that the delay's mean is the target of 15 ms.
+    // 2000 packets/s for 1000: half must be dropped. The integral part of the controller leaves no steady-state error,
+    // so the mean delay is the target of 15 ms.
     let seen = overload(Duration::from_micros(500), at(40_000), at(80_000));
     let share = seen.dropped / seen.arrived;
     assert!((share - 0.5).abs() < 0.01, "{share}");
@@ -52,7 +52,7 @@ fn a_queue_below_half_the_target_is_left_alone() {
         for number in 0..7 {
             pie.enqueue(at(millis), packet(number), PACKET, PACKET).unwrap();
         }
-        // The last waits for 7 ms < 15 / 2.
+        // The last packet waits for 7 ms < 15 / 2.
         for wait in 1..=7 {
             pie.dequeue(at(millis + wait), &mut |p| panic!("dropped {p:?}")).unwrap();
         }
@@ -62,7 +62,7 @@ fn a_queue_below_half_the_target_is_left_alone() {
 
 #[test]
 fn a_burst_shorter_than_its_allowance_passes() {
-    // 149 ms of packets at once into an empty queue, and more behind them: until 150 ms have passed nothing is dropped.
+    // 149 ms of packets arrive at once at an empty queue, and more follow: nothing is dropped until 150 ms have passed.
     let mut pie = pie(PieConfig::new(PACKET));
     for number in 0..140 {
         pie.enqueue(at(0), packet(number), PACKET, PACKET).unwrap();
@@ -75,8 +75,8 @@ fn a_burst_shorter_than_its_allowance_passes() {
 
 #[test]
 fn the_probability_moves_by_the_control_law() {
-    // A packet that waited for 115 ms is served at 115 ms, another follows: the update at 120 ms adds
-    // (alpha (115 - 15) ms + beta 115 ms) / 2048 while the probability is below 1e-6.
+    // A packet that waited for 115 ms is served at 115 ms, and another follows. The update at 120 ms adds (alpha (115 -
+    // 15) ms + beta 115 ms) / 2048 while the probability is below 1e-6.
     let mut pie = pie(PieConfig::new(PACKET));
     for number in 0..3 {
         pie.enqueue(at(0), packet(number), PACKET, PACKET).unwrap();
@@ -85,7 +85,7 @@ fn the_probability_moves_by_the_control_law() {
     pie.enqueue(at(121), packet(3), PACKET, PACKET).unwrap();
     let first = (0.125 * 0.100 + 1.25 * 0.115) / 2048.0;
     assert!((pie.probability() - first).abs() < 1e-12, "{}", pie.probability());
-    // At 135 ms the delay has not changed since; the probability lies between 1e-5 and 1e-4: a 128th.
+    // At 135 ms the delay is unchanged and the probability between 1e-5 and 1e-4, so the step is a 128th.
     pie.enqueue(at(136), packet(4), PACKET, PACKET).unwrap();
     let second = first + 0.125 * 0.100 / 128.0;
     assert!((pie.probability() - second).abs() < 1e-12, "{}", pie.probability());

@@ -17,8 +17,7 @@ fn push(red: &mut Red<Numbered>, number: u64) -> Result<(), Numbered> {
 
 #[test]
 fn the_average_follows_the_queue_by_its_weight() {
-    // w_q = 0.5, lengths found on arrival 0, 1, 2, 3:
-    // 0, 0.5, 1.25, 2.125.
+    // w_q = 0.5, queue lengths on arrival 0, 1, 2, 3: averages 0, 0.5, 1.25, 2.125.
     let mut red = Red::new(RedConfig { weight: 0.5, ..config() }, 1);
     let mut averages = Vec::new();
     for number in 0..4 {
@@ -30,8 +29,8 @@ fn the_average_follows_the_queue_by_its_weight() {
 
 #[test]
 fn an_idle_link_lets_the_average_decay_as_if_packets_had_found_it_empty() {
-    // Average 2.125 as above, drained; after 3 ms idle at 1 ms per packet (1 - 0.5)^3 of it is
-    // left, then the arrival's own sample of zero halves it: 2.125 / 16.
+    // Average 2.125 as above, then drained. After 3 ms idle at 1 ms per packet, (1 - 0.5)^3 of it
+    // is left; then the arrival's own sample of zero halves it: 2.125 / 16.
     let mut red = Red::new(RedConfig { weight: 0.5, ..config() }, 1);
     for number in 0..4 {
         push(&mut red, number).unwrap();
@@ -67,15 +66,15 @@ fn below_the_lower_threshold_nothing_is_dropped() {
 
 #[test]
 fn the_drop_probability_rises_linearly_between_the_thresholds() {
-    // At 10 of 5..15: p_b = 0.1 * 0.5 = 0.05. With count the gap between drops is uniform on
-    // 1..1/p_b = 20 packets, so 10.5 in the mean: a share of 0.095.
+    // At 10 of 5..15: p_b = 0.1 * 0.5 = 0.05. With count, the gap between drops is uniform on
+    // 1..1/p_b = 20 packets, with a mean of 10.5: a share of 0.095.
     let share = drop_share(config(), 10);
     assert!((share - 1.0 / 10.5).abs() < 0.01, "{share}");
 }
 
 #[test]
 fn early_drops_are_spread_and_never_further_apart_than_the_inverse_probability() {
-    // p_b = 0.05 at 10: the 20th packet after a drop goes at the latest.
+    // p_b = 0.05 at 10: at the latest, the 20th packet after a drop is dropped.
     let mut red = Red::new(RedConfig { weight: 1.0, ..config() }, 3);
     let mut number = 0;
     while red.packets() < 10 {
@@ -96,11 +95,13 @@ fn early_drops_are_spread_and_never_further_apart_than_the_inverse_probability()
 
 #[test]
 fn gentle_rises_from_max_p_to_one_and_the_original_jumps() {
-    // At 22, between 15 and 30, gentle asks for p_b = 0.1 + 0.9 * 7 / 15 = 0.52: dropped at once
-    // with 0.52, else surely the next (0.52 / 0.48 > 1). Mean gap 0.52 + 0.48 * 2 = 1.48.
+    // At 22, between 15 and 30, gentle RED has p_b = 0.1 + 0.9 * 7 / 15 = 0.52. A packet is dropped
+    // at once with 0.52, otherwise the next one is certainly dropped (0.52 / 0.48 > 1). The mean
+    // gap is 0.52 + 0.48 * 2 = 1.48.
     let share = drop_share(config(), 22);
     assert!((share - 1.0 / 1.48).abs() < 0.01, "{share}");
-    // Without gentle nothing gets in above the upper threshold: the queue cannot be held there.
+    // Without gentle, no packet is accepted above the upper threshold, so the queue cannot be held
+    // there.
     let mut red = Red::new(RedConfig { weight: 1.0, gentle: false, ..config() }, 7);
     for number in 0..10_000 {
         let _ = push(&mut red, number);
@@ -110,7 +111,8 @@ fn gentle_rises_from_max_p_to_one_and_the_original_jumps() {
 
 #[test]
 fn in_bytes_a_small_packet_is_dropped_in_proportion_to_its_size() {
-    // Queue held at 10 kB of thresholds 5 and 15 kB: p_b = 0.05 for 1000 bytes, 0.002 for 40.
+    // The queue is held at 10 kB, with thresholds of 5 and 15 kB: p_b = 0.05 for 1000 bytes, 0.002
+    // for 40.
     let config = RedConfig {
         limit: Volume::Bytes(Bytes::new(60_000)),
         lower: 5000.0,
@@ -133,14 +135,14 @@ fn in_bytes_a_small_packet_is_dropped_in_proportion_to_its_size() {
             red.dequeue(at(0), &mut |_| {});
         }
     }
-    // Gaps are uniform on 1 .. 1/0.002 = 500, 250 in the mean.
+    // Gaps are uniform on 1 .. 1/0.002 = 500, with a mean of 250.
     let share = f64::from(dropped) / 20_000.0;
     assert!((share - 0.004).abs() < 0.001, "{share}");
 }
 
 #[test]
 fn a_packet_that_can_be_marked_is_marked_instead_of_dropped_early() {
-    // Held at 12 of 5..15 a share of about 0.13 is due (p_b = 0.07, mean gap 7.6).
+    // Held at 12 of 5..15, the expected share is about 0.13 (p_b = 0.07, mean gap 7.6).
     let mut red = Red::new(RedConfig { weight: 1.0, ecn: true, ..config() }, 7);
     let mut marked = 0;
     for number in 0..10_000 {
