@@ -29,7 +29,7 @@ use crate::ticket::Secret;
 /// The clients of a service.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Clients {
-    /// In the order of their lines.
+    /// The clients, in the order of their lines.
     pub list: Vec<Client>,
 }
 
@@ -38,26 +38,26 @@ pub struct Clients {
 pub struct Client {
     /// The credential that proves its identity.
     pub credential: Credential,
-    /// Its name at this server.
+    /// The client's name at this server.
     pub name: String,
-    /// The directory that it sees.
+    /// The directory to which the client is confined.
     pub directory: PathBuf,
-    /// The most that its directory may hold; `None`: no limit.
+    /// The maximum size of its directory; `None`: no limit.
     pub quota: Option<Bytes>,
     /// Its rights.
     pub rights: Rights,
-    /// When it is no longer admitted, on the wall clock.
+    /// The time after which the client is no longer admitted, on the wall clock.
     pub expires: Option<Time>,
-    /// Whether it is admitted for one transfer only.
+    /// Whether the client is admitted for one transfer only.
     pub once: bool,
 }
 
 /// The credential that proves a client's identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credential {
-    /// By the private key of a certificate.
+    /// The private key of a certificate.
     Key(PublicKey),
-    /// By the secret in a ticket.
+    /// The secret in a ticket.
     Secret(Secret),
     /// A code that the client received.
     Code(SpokenCode),
@@ -68,11 +68,11 @@ pub enum Credential {
 pub struct Rights {
     /// Fetch files from its directory.
     pub read: bool,
-    /// Bring new files.
+    /// Add new files.
     pub write: bool,
     /// Replace existing files.
     pub overwrite: bool,
-    /// Bring names that begin with a dot, such as `.bashrc`, into directories that were there before.
+    /// Add names that begin with a dot, such as `.bashrc`, to directories that existed before.
     pub dotfiles: bool,
 }
 
@@ -82,41 +82,41 @@ pub struct Rights {
     "line {line}: {reason}; a line is KEY NAME dir=/ABSOLUTE/DIR [quota=SIZE] [rights=read,write,overwrite,dotfiles] [expires=TIME] [once]"
 )]
 pub struct ClientsError {
-    /// The line, from 1.
+    /// The line's number, from 1.
     pub line: usize,
-    /// The public key in it, if it begins with one.
+    /// The public key in the line, if it begins with one.
     pub key: Option<PublicKey>,
     /// The fault.
     #[source]
     pub reason: ClientError,
 }
 
-/// Why a line, or a part of it, describes no client.
+/// Why a line, or a part of it, does not describe a client.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// It is not UTF-8.
+    /// The line is not UTF-8.
     #[error("it is not UTF-8")]
     NotUtf8,
-    /// A quoted word does not end.
+    /// A quoted word has no closing quote.
     #[error("a quotation mark is missing")]
     OpenQuote,
-    /// It has no credential or no name.
+    /// The line has no credential or no name.
     #[error("it is too short")]
     TooShort,
-    /// A line before has the credential.
+    /// An earlier line has the same credential.
     #[error("{0} already has this key, or a code with this number")]
     Known(String),
-    /// The key is damaged.
+    /// The key is invalid.
     #[error("{0}")]
     Key(#[from] KeyError),
-    /// The code is not one.
+    /// The code is invalid.
     #[error("{0}")]
     Code(#[from] CodeError),
-    /// The secret is damaged.
+    /// The secret is invalid.
     #[error("the secret is damaged")]
     Secret,
-    /// The name cannot stand in a line.
+    /// The name contains characters that are not allowed.
     #[error("\"{0}\" is not a name: expected 1 to {MAX_NAME_BYTES} letters, digits and . - _ @")]
     Name(String),
     /// An option is unknown, or its value is missing.
@@ -125,7 +125,7 @@ pub enum ClientError {
     /// The directory is missing.
     #[error("dir= is missing")]
     NoDirectory,
-    /// The directory is relative, and a service's working directory is not its operator's.
+    /// The directory is relative. A service's working directory is not its operator's.
     #[error("dir={}: expected an absolute path, such as dir=/srv/in", .0.display())]
     RelativeDirectory(PathBuf),
     /// The quota is not a size.
@@ -134,7 +134,7 @@ pub enum ClientError {
     /// A right is unknown.
     #[error("unknown right \"{0}\"; expected read, write, overwrite or dotfiles")]
     Right(String),
-    /// The expiry is not a time.
+    /// The expiry date is not a time.
     #[error("\"{0}\" is not a time; write it like 2027-01-31T18:00:00Z")]
     Expiry(String),
 }
@@ -143,13 +143,13 @@ pub enum ClientError {
 const MAX_NAME_BYTES: usize = 64;
 
 impl Credential {
-    /// Its name for logs that must not reveal the credential: the same for the same credential.
+    /// A stable name for logs that does not reveal the credential.
     pub fn id(&self) -> String {
         let context = "sweetspot 1 name of a credential";
         HEXLOWER.encode(&blake3::derive_key(context, self.to_string().as_bytes())[..16])
     }
 
-    /// A value that only one line of a file may have: a peer names a code by its number alone.
+    /// A value that only one line of a file may have. A peer identifies a code only by its number.
     fn what_it_answers_to(&self) -> String {
         match self {
             Credential::Code(code) => format!("code:{}", code.number()),
@@ -158,7 +158,7 @@ impl Credential {
     }
 }
 
-/// As it stands in the file, secrets and all.
+/// The text of the credential in the file, including secrets.
 impl fmt::Display for Credential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -188,7 +188,7 @@ impl FromStr for Credential {
 }
 
 impl Rights {
-    /// To bring new files, and nothing else.
+    /// Only adding new files.
     pub const WRITE: Rights =
         Rights { read: false, write: true, overwrite: false, dotfiles: false };
 }
@@ -239,8 +239,8 @@ impl fmt::Display for Client {
 }
 
 impl Clients {
-    /// Reads the valid lines, and lists the faults of the others. A faulty line admits no client and leaves the other lines
-    /// valid.
+    /// Parses the valid lines, and lists the faults of the others. A faulty line admits no client and leaves the other
+    /// lines valid.
     pub fn read(text: &[u8]) -> (Clients, Vec<ClientsError>) {
         let (mut list, mut errors) = (Vec::<Client>::new(), Vec::new());
         let mut known = HashMap::<String, usize>::new();
@@ -267,7 +267,7 @@ impl Clients {
     }
 }
 
-/// All lines must be right.
+/// Succeeds only if all lines are valid.
 impl FromStr for Clients {
     type Err = ClientsError;
 
@@ -277,7 +277,7 @@ impl FromStr for Clients {
     }
 }
 
-/// The client of a line; `None` where there is nothing but a comment.
+/// The client of a line; `None` if the line has only a comment.
 fn read_line(line: &[u8]) -> Result<Option<Client>, ClientError> {
     let line = std::str::from_utf8(line).map_err(|_| ClientError::NotUtf8)?;
     let words = words(line)?;
@@ -288,7 +288,7 @@ fn first_word(line: &[u8]) -> Option<&str> {
     line.utf8_chunks().next()?.valid().split_whitespace().next()
 }
 
-/// Refuses a client's name that could not stand in a line.
+/// Rejects a client's name that cannot be written in a line.
 pub fn check_name(name: &str) -> Result<(), ClientError> {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'@');
     if (1..=MAX_NAME_BYTES).contains(&name.len()) && name.bytes().all(plain) {
@@ -320,7 +320,7 @@ fn client(words: &[String]) -> Result<Client, ClientError> {
     Ok(Client { credential, name: name.clone(), directory, quota, rights, expires, once })
 }
 
-/// The words of a line, up to a `#`; double quotes hold blanks together.
+/// The words of a line, up to a `#`. Double quotes keep blanks within a word.
 fn words(line: &str) -> Result<Vec<String>, ClientError> {
     let mut words = Vec::new();
     let (mut word, mut quoted) = (None::<String>, false);
@@ -339,14 +339,14 @@ fn words(line: &str) -> Result<Vec<String>, ClientError> {
     if quoted { Err(ClientError::OpenQuote) } else { Ok(words) }
 }
 
-/// A moment as RFC 3339 writes it.
+/// Parses a time in the format of RFC 3339.
 fn instant(text: &str) -> Result<Time, ClientError> {
     let wrong = || ClientError::Expiry(text.to_owned());
     let parsed = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| wrong())?;
     u64::try_from(parsed.unix_timestamp_nanos()).map(Time::from_nanos).map_err(|_| wrong())
 }
 
-/// A moment, counted from 1970 UTC, as RFC 3339 writes it.
+/// A time, counted from 1970 UTC, in the format of RFC 3339.
 pub fn rfc3339(at: Time) -> Option<String> {
     let seconds = i64::try_from(at.as_nanos() / 1_000_000_000).ok()?;
     OffsetDateTime::from_unix_timestamp(seconds).ok()?.format(&Rfc3339).ok()
@@ -411,7 +411,7 @@ mod tests {
         bytes.extend(b"\n\xff\xfe carol dir=/c\ncode:7-c-d-e dave dir=/d\n");
         let (clients, errors) = Clients::read(&bytes);
         let names: Vec<&str> = clients.list.iter().map(|client| &*client.name).collect();
-        // Of two lines with one key the first counts, and of two codes with one number.
+        // Of two lines with the same key the first is valid; likewise for two codes with the same number.
         assert_eq!(names, ["alice", "bob"]);
         let lines: Vec<usize> = errors.iter().map(|error| error.line).collect();
         assert_eq!(lines, [2, 4, 5, 6]);

@@ -9,16 +9,16 @@ use crate::piece_hashes::PieceHashes;
 use crate::record::FileEnd;
 use crate::zero_tree::{ZeroTree, last_zeros};
 
-/// By how many pieces of a stream one may come early.
+/// The maximum number of missing pieces of a stream before a piece that arrives early.
 const MAX_OVERTAKING: u32 = 4096;
-/// Merging this many hashes takes less than a millisecond: below it nobody is asked whether to go on.
+/// Merging fewer hashes takes less than a millisecond, so `go_on` is not called.
 const MERGED_AT_ONCE: u32 = 1024;
 
-/// How much of one file has arrived, and whether it is what its sender meant.
+/// The arrived pieces of one file, and whether they have the sender's hash.
 ///
-/// Pieces may arrive in any order and on any connection, and again if the source changed while it was read. Those
-/// that the receiver had before count with their own hashes until a piece of the sender replaces them. It takes memory
-/// for pieces with content and for runs of holes, whatever size the sender announced.
+/// Pieces may arrive in any order and on any connection, and again if the source changed while it was read. Pieces that
+/// the receiver already had count with their own hashes until a piece from the sender replaces them. Memory is used only
+/// for pieces with content and for runs of holes, regardless of the size that the sender announced.
 ///
 /// ```
 /// use sweetspot_protocol::{FileProgress, ZeroTree};
@@ -39,35 +39,35 @@ pub struct FileProgress {
     size: Option<u64>,
     content: PieceHashes,
     holes: HoleRuns,
-    /// One more than the largest number of a piece so far.
+    /// One more than the highest piece number so far.
     length: u32,
-    /// The piece of a stream that is shorter than others, and its length: the last.
+    /// The number and length of a stream's short piece, which is its last.
     short: Option<(u32, u64)>,
     pieces_came: u32,
     end: Option<FileEnd>,
 }
 
 impl FileProgress {
-    /// A file of `size` bytes (`None` if its length is unknown), without any content yet.
+    /// A file of `size` bytes (`None` if its length is unknown), without content.
     pub fn new(size: Option<u64>) -> FileProgress {
         FileProgress { size, ..FileProgress::default() }
     }
 
-    /// The receiver had these hashes of pieces before.
+    /// Adds the hashes of pieces that the receiver already had.
     pub fn had(&mut self, first: u32, hashes: &[PieceHash]) {
         let pieces = hash_tree::pieces(self.size.unwrap_or(0));
         let numbers = (u64::from(first)..pieces).filter_map(|piece| u32::try_from(piece).ok());
         numbers.zip(hashes).for_each(|(piece, hash)| self.set(piece, *hash, false));
     }
 
-    /// The receiver had this hole before, a whole piece.
+    /// Adds a hole that the receiver already had, a whole piece.
     pub fn had_hole(&mut self, piece: u32) {
         if hash_tree::piece_length(self.size.unwrap_or(0), piece) > 0 {
             self.set_holes(piece..piece + 1);
         }
     }
 
-    /// Piece number `piece` came, with `length` bytes.
+    /// Records that piece number `piece` arrived, with `length` bytes.
     pub fn handle_piece(&mut self, piece: u32, length: u64, hash: PieceHash) -> Result<()> {
         let wrong = |what| Err(ProtocolError::Piece { piece, what });
         match self.size {
@@ -75,7 +75,7 @@ impl FileProgress {
                 return wrong("of a wrong length");
             }
             None if length == 0 || length > PIECE_BYTES => return wrong("of a wrong length"),
-            // A stream's pieces overtake each other by a few on their connections.
+            // Pieces of a stream may overtake each other a little, because they use several connections.
             None if piece > self.length.saturating_add(MAX_OVERTAKING) => {
                 return wrong("out of order");
             }
@@ -124,7 +124,7 @@ impl FileProgress {
         self.holes.insert(range);
     }
 
-    /// The sender has sent all that was lacking.
+    /// Records that the sender has sent all missing pieces.
     pub fn handle_end(&mut self, end: &FileEnd) -> Result<()> {
         match self.size {
             Some(size) if size != end.size => Err(ProtocolError::TooLittle(size)),
@@ -138,37 +138,37 @@ impl FileProgress {
         }
     }
 
-    /// Whether all that was sent has come, and the end.
+    /// Whether the end and all pieces that were sent have arrived.
     pub fn is_complete(&self) -> bool {
         self.end.is_some_and(|end| end.pieces_sent == self.pieces_came)
     }
 
-    /// Whether the end has come.
+    /// Whether the end has arrived.
     pub fn has_ended(&self) -> bool {
         self.end.is_some()
     }
 
-    /// How many pieces came from the sender.
+    /// Number of pieces that arrived from the sender.
     pub fn pieces_came(&self) -> u32 {
         self.pieces_came
     }
 
-    /// Whether the content of this piece came from the sender.
+    /// Whether the content of this piece arrived from the sender.
     pub fn came(&self, piece: u32) -> bool {
         self.content.came(piece)
     }
 
-    /// How many pieces are holes.
+    /// Number of pieces that are holes.
     pub fn hole_pieces(&self) -> u32 {
         self.holes.count()
     }
 
-    /// How many runs of holes it keeps.
+    /// Number of runs of holes.
     pub fn hole_runs(&self) -> usize {
         self.holes.runs()
     }
 
-    /// Whether no piece of it lacks.
+    /// Whether no piece is missing.
     pub fn is_whole(&self) -> bool {
         let Some(size) = self.size.or(self.end.map(|end| end.size)) else { return false };
         let known = u64::from(self.content.count()) + u64::from(self.holes.count());
@@ -180,8 +180,8 @@ impl FileProgress {
         known == pieces && u64::from(self.length) == pieces && short
     }
 
-    /// BLAKE3 of the whole content, from the hashes of its pieces. `None` if a piece lacks, or once `go_on` is false:
-    /// zeros take time, which `zeros` saves where it has seen them before.
+    /// BLAKE3 of the whole content, computed from the hashes of its pieces. `None` if a piece is missing, or if `go_on`
+    /// returns false. Hashing zeros takes time; `zeros` caches these hashes.
     pub fn hash(&self, zeros: &ZeroTree, go_on: &dyn Fn() -> bool) -> Option<blake3::Hash> {
         if !self.is_whole() {
             return None;
@@ -233,12 +233,12 @@ impl FileProgress {
         }
     }
 
-    /// The length of a hole's piece: streams have none.
+    /// The length of a hole's piece; streams have no holes.
     fn piece_length(&self, piece: u32) -> u64 {
         hash_tree::piece_length(self.size.unwrap_or(0), piece)
     }
 
-    /// BLAKE3 of the whole content as the sender computed it, once the end has come.
+    /// The sender's BLAKE3 of the whole content, after the end has arrived.
     pub fn hash_sent(&self) -> Option<blake3::Hash> {
         self.end.map(|end| blake3::Hash::from_bytes(end.hash))
     }
@@ -292,7 +292,7 @@ mod tests {
     fn a_file_of_a_petabyte_takes_the_memory_of_what_came() {
         let size = hash_tree::MAX_FILE_BYTES;
         let mut file = FileProgress::new(Some(size));
-        // The last piece, u32::MAX - 1, by itself; then every piece at once, which is one run.
+        // First only the last piece, u32::MAX - 1; then every piece at once, which is one run.
         file.handle_holes(u32::MAX - 1, 1).unwrap();
         file.handle_end(&end(size, 1, blake3::hash(b""))).unwrap();
         assert!(file.is_complete() && !file.is_whole());
@@ -321,7 +321,7 @@ mod tests {
         for piece in [0, 2] {
             file.handle_piece(piece, PIECE_BYTES, [0; 32]).unwrap();
         }
-        // The hash that the gap would have as a hash of zeros: no content has it.
+        // The hash for a gap that counts as a piece hash of zeros: no content has this hash.
         let forged = hash_tree::root(&[[0; 32]; 3]);
         file.handle_end(&end(3 * PIECE_BYTES, 2, forged)).unwrap();
         assert!(file.is_complete() && !file.is_whole());
@@ -338,7 +338,7 @@ mod tests {
         assert!(!file.is_whole());
     }
 
-    /// A step of a sender: content that begins with a byte, or holes.
+    /// A sender's or receiver's step: content that starts with a byte, or holes.
     #[derive(Debug, Clone)]
     enum Step {
         Content(u32, u8),
@@ -359,8 +359,8 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
-        /// Holes and content in any order, some of it repeated, hash as the slow way does: one hash for each piece in an
-        /// ordinary list of pieces after the same steps.
+        /// Holes and content in any order, with repetitions, have the same hash as in the simple method: a list with one
+        /// hash per piece, after the same steps.
         #[test]
         fn runs_of_holes_hash_as_the_zeros_they_stand_for(
             (size, steps) in (1u64..24 * PIECE_BYTES).prop_flat_map(|size| {
@@ -405,8 +405,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the receiver had and in whatever order pieces come, the file is complete once the
-        /// last has come, and its hash is the content's.
+        /// With any pieces that the receiver already had, and in any order of arrival, the file is complete after the
+        /// last piece. Its hash is that content's hash.
         #[test]
         fn any_mixture_of_old_and_new_pieces_gives_the_contents_hash(
             size in 0u64..6 * PIECE_BYTES,

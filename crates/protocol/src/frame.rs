@@ -2,8 +2,8 @@
 //!
 //! A piece of a file (kind 0) begins with the entry's number, the piece's number (4 bytes each) and the piece's hash
 //! (32 bytes); its content is passed on as it arrives. A packed piece (kind 3) also has the length of its content (4
-//! bytes), and its content follows as one zstd frame, which is shorter. Messages (kind 1) and records (kind 2) are
-//! collected first. All have a maximum length, so a hostile peer cannot make this end allocate unbounded memory.
+//! bytes). Its content follows as one zstd frame, which is shorter. Messages (kind 1) and records (kind 2) are
+//! collected first. All kinds have a maximum length, so that a hostile peer cannot cause unbounded allocation.
 
 use thiserror::Error;
 
@@ -27,7 +27,7 @@ const RECORD: u8 = 2;
 const PACKED: u8 = 3;
 const MAX_PIECE_FRAME_BYTES: u32 = PIECE_BYTES as u32 + PIECE_HEADER_BYTES as u32;
 
-/// Why a frame is refused.
+/// Why a frame is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum FrameError {
     /// The kind is unknown.
@@ -41,7 +41,7 @@ pub enum FrameError {
         /// The maximum of this kind, bytes.
         limit: u32,
     },
-    /// A packed piece is as long as its content or longer, or the content is longer than a piece.
+    /// A packed piece is not shorter than its content, or the content is longer than a piece.
     #[error("a packed piece of {packed} bytes for {length} bytes of content")]
     Packed {
         /// The bytes that follow.
@@ -49,12 +49,12 @@ pub enum FrameError {
         /// The announced length of the content, bytes.
         length: u32,
     },
-    /// The frame is empty. It carries nothing and could be sent for ever.
+    /// The frame is empty. It carries nothing and could be sent forever.
     #[error("an empty frame")]
     Empty,
 }
 
-/// Text in place of a frame comes from another kind of server: 72 is the H of HTTP.
+/// If a frame begins with a letter, the peer is another kind of server: 72 is the H of HTTP.
 fn unknown_kind(kind: u8) -> String {
     if kind.is_ascii_graphic() {
         format!("text that begins with \"{}\": another server listens there", char::from(kind))
@@ -72,16 +72,16 @@ pub struct PieceHeader {
     pub piece: u32,
     /// The hash of its content.
     pub hash: PieceHash,
-    /// Bytes of content, at least one. They follow, unless the piece is packed.
+    /// Bytes of content, at least one. They follow unpacked, unless the piece is packed.
     pub length: u32,
 }
 
-/// A part of the stream, cut out of its frames.
+/// A part of the stream, extracted from its frames.
 #[derive(Debug, PartialEq, Eq)]
 pub enum FramePart<'a> {
-    /// A piece begins, and the number of bytes that follow: fewer than its content has if it is packed.
+    /// A piece begins; with the number of bytes that follow: fewer than its content has if it is packed.
     Piece(PieceHeader, u32),
-    /// The next bytes of the piece that began last.
+    /// The next bytes of the current piece.
     Content(&'a [u8]),
     /// The body of a whole message.
     Message(Vec<u8>),
@@ -141,7 +141,7 @@ fn header(kind: u8, length: u32) -> [u8; FRAME_HEADER_BYTES] {
     [kind, a, b, c, d]
 }
 
-/// Cuts a stream of bytes into [`FramePart`]s, however the stream is divided into reads.
+/// Splits a stream of bytes into [`FramePart`]s, independent of how the stream is divided into reads.
 #[derive(Debug)]
 pub struct FrameDecoder {
     state: DecoderState,
@@ -154,7 +154,7 @@ enum DecoderState {
         n: usize,
     },
     PieceHeader {
-        /// A piece that is not packed fills less of it.
+        /// An unpacked piece uses only the first part of it.
         have: [u8; PACKED_HEADER_BYTES],
         n: usize,
         length: u32,
@@ -168,7 +168,7 @@ enum DecoderState {
         body: Vec<u8>,
         left: u32,
     },
-    /// After an error nothing that follows can be trusted.
+    /// After an error, no later bytes can be trusted.
     Broken(FrameError),
 }
 
@@ -226,12 +226,12 @@ impl DecoderState {
 }
 
 impl FrameDecoder {
-    /// Whether all frames that began have arrived.
+    /// Whether all frames that have begun are complete.
     pub fn is_between_frames(&self) -> bool {
         matches!(self.state, DecoderState::Header { n: 0, .. })
     }
 
-    /// Bytes of the piece under way that did not come yet.
+    /// Number of bytes of the current piece that have not arrived yet.
     pub fn content_left(&self) -> usize {
         match self.state {
             DecoderState::Content { left } => left as usize,
@@ -239,7 +239,8 @@ impl FrameDecoder {
         }
     }
 
-    /// Counts content of the piece under way that went past this decoder, at most [`FrameDecoder::content_left`] bytes.
+    /// Skips content of the current piece that was read without this decoder, at most [`FrameDecoder::content_left`]
+    /// bytes.
     pub fn pass_content(&mut self, bytes: usize) {
         debug_assert!(bytes <= self.content_left());
         if let DecoderState::Content { left } = &mut self.state {
@@ -250,8 +251,8 @@ impl FrameDecoder {
         }
     }
 
-    /// Takes the next part off the front of `input`; `None` once `input` is used up. After an error every call
-    /// returns that error.
+    /// Removes the next part from the front of `input`; returns `None` when `input` is used up. After an error every
+    /// call returns that error.
     pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<FramePart<'a>>, FrameError> {
         while !input.is_empty() {
             match &mut self.state {

@@ -1,21 +1,21 @@
 //! BLAKE3's own tree over the pieces of a file.
 //!
-//! A piece is a subtree of the tree that BLAKE3 builds over the whole file, so the hashes of a file's pieces
-//! give the file's ordinary BLAKE3 hash, and each piece can be verified on its own (BLAKE3 specification,
-//! section 2.1; `blake3::hazmat`).
+//! A piece is a subtree of the tree that BLAKE3 builds over the whole file. The hashes of a file's pieces therefore give
+//! the file's ordinary BLAKE3 hash, and each piece can be verified on its own (BLAKE3 specification, section 2.1;
+//! `blake3::hazmat`).
 
 use blake3::hazmat::{self, HasherExt, Mode};
 
-/// Bytes of a piece, except a file's last: a power of two, as a subtree must be.
+/// Bytes of a piece, except for a file's last: a power of two, as a subtree requires.
 pub const PIECE_BYTES: u64 = 256 << 10;
 
-/// The longest file, bytes: one of as many pieces as have a number.
+/// The longest file, bytes: limited by the number of pieces that can be numbered.
 pub const MAX_FILE_BYTES: u64 = PIECE_BYTES * u32::MAX as u64;
 
-/// The hash of one piece: BLAKE3's chaining value of its subtree; of a file's only piece, the file's hash.
+/// The hash of one piece: BLAKE3's chaining value of its subtree. If the file has only one piece, the file's hash.
 pub type PieceHash = [u8; 32];
 
-/// How many pieces a file of `size` bytes has. An empty file has none.
+/// The number of pieces of a file of `size` bytes. An empty file has none.
 ///
 /// ```
 /// use sweetspot_protocol::hash_tree::{PIECE_BYTES, pieces};
@@ -30,7 +30,7 @@ pub fn piece_length(size: u64, piece: u32) -> u64 {
     size.saturating_sub(u64::from(piece) * PIECE_BYTES).min(PIECE_BYTES)
 }
 
-/// The hash of piece number `piece`, which is `only` if it is all of the file. `bytes` is not empty.
+/// The hash of piece number `piece`. `only`: it is the whole file. `bytes` is not empty.
 pub fn piece_hash(piece: u32, only: bool, bytes: &[u8]) -> PieceHash {
     if only {
         return *blake3::hash(bytes).as_bytes();
@@ -64,8 +64,8 @@ pub fn root(hashes: &[PieceHash]) -> blake3::Hash {
     }
 }
 
-/// Builds the hash of a file from the hashes of its pieces as they come, in order. It keeps one hash for each level of the
-/// tree, so that a file of a petabyte costs a kilobyte.
+/// Builds the hash of a file from the hashes of its pieces, in order. It keeps one hash per level of the tree, so a file
+/// of a petabyte needs a kilobyte.
 ///
 /// ```
 /// use sweetspot_protocol::hash_tree::{RootBuilder, piece_hash};
@@ -76,14 +76,15 @@ pub fn root(hashes: &[PieceHash]) -> blake3::Hash {
 #[derive(Debug, Clone, Default)]
 pub struct RootBuilder {
     pieces: u64,
-    /// Roots of whole subtrees, each larger than the next.
+    /// Roots of complete subtrees, each larger than the next.
     subtrees: Vec<PieceHash>,
 }
 
 impl RootBuilder {
-    /// The next piece.
+    /// Adds the hash of the next piece.
     pub fn push(&mut self, hash: PieceHash) {
-        // One subtree remains for each bit of the number of pieces. Only now is it known that none of them is the root.
+        // One subtree remains for each one bit in the number of pieces. Merging is delayed until another piece shows that
+        // none of them is the root.
         while self.subtrees.len() > self.pieces.count_ones() as usize {
             self.merge();
         }
@@ -91,7 +92,7 @@ impl RootBuilder {
         self.pieces += 1;
     }
 
-    /// The hash of the file that ends here.
+    /// The hash of the file, after its last piece.
     pub fn finish(mut self) -> blake3::Hash {
         while self.subtrees.len() > 2 {
             self.merge();
@@ -120,12 +121,12 @@ fn subtree(hashes: &[PieceHash]) -> PieceHash {
     }
 }
 
-/// The left half holds the largest power of two of pieces that leaves at least one to the right.
+/// The left half holds the largest power of two of pieces that leaves at least one piece for the right.
 fn halves(hashes: &[PieceHash]) -> (&[PieceHash], &[PieceHash]) {
     hashes.split_at(hashes.len().next_power_of_two() / 2)
 }
 
-/// How many of `pieces`, which are two at least, the left half holds.
+/// The number of pieces in the left half of `pieces`, which is at least two.
 pub(crate) fn left_pieces(pieces: u32) -> u32 {
     1 << (pieces - 1).ilog2()
 }
@@ -159,7 +160,7 @@ mod tests {
         for count in 0..=hashes.len() {
             let mut builder = RootBuilder::default();
             hashes[..count].iter().for_each(|hash| builder.push(*hash));
-            // No more subtrees than bits in 70, and one that was not merged yet.
+            // At most as many subtrees as 70 has bits, plus one that is not merged yet.
             assert!(builder.subtrees.len() <= 8);
             assert_eq!(builder.finish(), root(&hashes[..count]), "{count}");
         }

@@ -1,10 +1,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Pieces that are holes, as runs of neighbours: a run takes the same memory whatever its length.
+/// Pieces that are holes, stored as runs: a run takes the same memory at any length.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HoleRuns {
-    /// The end of each run by its first piece. No two touch.
+    /// The end of each run, by its first piece. Runs do not touch.
     runs: BTreeMap<u32, u32>,
     count: u32,
 }
@@ -28,7 +28,7 @@ impl HoleRuns {
         self.runs.insert(first, end);
     }
 
-    /// A piece is no hole any more.
+    /// Removes a piece, which is no longer a hole.
     pub fn remove(&mut self, piece: u32) {
         let Some((first, end)) = self.run_from(piece).filter(|(_, end)| piece < *end) else {
             return;
@@ -54,12 +54,12 @@ impl HoleRuns {
         self.runs.range(..=piece).next_back().map(|(first, end)| (*first, *end))
     }
 
-    /// How many pieces are holes.
+    /// Number of pieces that are holes.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// How many runs there are.
+    /// Number of runs.
     pub fn runs(&self) -> usize {
         self.runs.len()
     }
@@ -72,7 +72,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Runs are equivalent to an ordinary set after the same steps, and as few as possible.
+        /// Runs behave like a set of pieces after the same steps, and there are as few as possible.
         #[test]
         fn runs_hold_what_a_set_holds(
             steps in proptest::collection::vec((0u32..60, 0u32..20), 0..40),

@@ -5,42 +5,42 @@ use thiserror::Error;
 use crate::probe::PacketAuthenticator;
 use crate::ticket::check;
 
-/// The byte string with which one end of a TCP connection invites the other to measure their path together, by datagrams
+/// The byte string with which one end of a TCP connection invites the other to measure their path together, with datagrams
 /// beside the connection.
 ///
 /// | field | bytes |
 /// |---|---|
 /// | `S` | 1 |
 /// | version, 1 | 1 |
-/// | UDP port of the host, the end that invites | 2 |
+/// | UDP port of the host (the inviting end) | 2 |
 /// | key | 16 |
 /// | check: the first bytes of the BLAKE3 of the above | 4 |
 ///
-/// Whoever has the key can measure the connection's path and steer its sender, but only from the peer's own address.
+/// Anyone with the key can measure the connection's path and control its sender, but only from the peer's own address.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Invitation {
     /// The port at which the host waits for the guest's datagrams.
     pub port: u16,
-    /// Known to both ends alone.
+    /// The key, known only to both ends.
     pub key: [u8; KEY_BYTES],
 }
 
 /// Why a byte string is not an [`Invitation`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum InvitationError {
-    /// Another string, or a damaged one.
+    /// It is another byte string, or a damaged invitation.
     #[error(
         "expected an invitation of {INVITATION_BYTES} bytes; pass on the peer's invitation unchanged"
     )]
     Damaged,
-    /// A later version.
+    /// The invitation has a later version.
     #[error(
         "the invitation has version {0}, and this end supports version {VERSION}; use the same version at both ends"
     )]
     Version(u8),
 }
 
-/// The end of a connection that an [`Invitation`] gives a part.
+/// The two ends of a connection with an [`Invitation`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inviting {
     /// The end that made the invitation.
@@ -49,9 +49,9 @@ pub enum Inviting {
     Guest,
 }
 
-/// The length of an invitation.
+/// The length of an invitation, bytes.
 pub const INVITATION_BYTES: usize = 4 + KEY_BYTES + CHECK_BYTES;
-/// No version of an invitation will be longer.
+/// The maximum length of an invitation of any version, bytes.
 pub const MAX_INVITATION_BYTES: usize = 64;
 
 const MAGIC: u8 = b'S';
@@ -71,7 +71,7 @@ impl Invitation {
         bytes
     }
 
-    /// The invitation in a byte string.
+    /// Parses an invitation from a byte string.
     pub fn from_bytes(bytes: &[u8]) -> Result<Invitation, InvitationError> {
         let (content, checked) =
             bytes.split_last_chunk::<CHECK_BYTES>().ok_or(InvitationError::Damaged)?;
@@ -88,8 +88,8 @@ impl Invitation {
         }
     }
 
-    /// The authenticator of one end's packets, which seals them there and opens them at the other. Each end has its own, so
-    /// that no packet can be sent back to its sender.
+    /// The authenticator for packets of the end `of`, which seals them there and opens them at the other end. Each end has
+    /// its own, so that no packet can be sent back to its sender.
     pub fn authenticator(&self, of: Inviting) -> PacketAuthenticator {
         PacketAuthenticator::derive(
             match of {

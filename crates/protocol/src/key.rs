@@ -6,8 +6,8 @@ use thiserror::Error;
 
 use crate::ticket::{CHECK_BYTES, check};
 
-/// A public identity: BLAKE3 of a certificate (DER); the peer proves that it holds the private key. The text form,
-/// `sweetspot-key1:` and base32 with four bytes against typing errors, is no secret.
+/// A public identity: BLAKE3 of a certificate (DER). The peer proves that it holds the private key. The text form is
+/// `sweetspot-key1:` and base32, with four bytes against typing errors. It is not secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PublicKey(pub [u8; 32]);
 

@@ -2,30 +2,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::peer_text::PeerText;
 
-/// Messages on a connection that measures the path. The connecting end gives orders, the listener carries them out.
+/// Messages on a connection that measures the path. The connecting end sends commands, and the listener executes them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum MeasureMessage {
-    /// Listener: whether datagrams from the connecting end have arrived.
+    /// Listener: reports whether datagrams from the connecting end have arrived.
     Ready {
-        /// Whether they have.
+        /// Whether datagrams have arrived.
         datagrams: bool,
     },
-    /// Order: send a stream of datagrams.
+    /// Command: send a stream of datagrams.
     Send {
         /// The stream's number.
         stream: u32,
-        /// How many packets.
+        /// Number of packets.
         packets: u32,
-        /// UDP payload of each, bytes.
+        /// UDP payload of each packet, bytes.
         payload_bytes: u32,
-        /// The mean time between two, nanoseconds; 0: back to back.
+        /// The mean time between two packets, nanoseconds; 0: back to back.
         gap_ns: u64,
-        /// Whether the gaps are exponential, by the stream's number as seed, and not even.
+        /// Whether the gaps are exponential, with the stream's number as seed, instead of equal.
         #[serde(default)]
         random: bool,
-        /// For exponential gaps: packets go in pairs, this many nanoseconds apart, and the gaps lie between the pairs; 0: they
-        /// go one by one.
+        /// For exponential gaps: packets are sent in pairs, this many nanoseconds apart, and the gaps are between the pairs.
+        /// 0: no pairs.
         #[serde(default)]
         pair_ns: u64,
     },
@@ -33,14 +33,14 @@ pub enum MeasureMessage {
     Sent {
         /// The stream's number.
         stream: u32,
-        /// How many packets.
+        /// Number of packets.
         packets: u32,
     },
-    /// Order: report the arrivals of a stream that was sent; records of them follow.
+    /// Command: report the arrivals of a stream that was sent, in records that follow.
     Report {
         /// The stream's number.
         stream: u32,
-        /// How many packets it had.
+        /// Number of packets of the stream.
         packets: u32,
     },
     /// Listener: all arrivals of the stream were reported.
@@ -48,34 +48,34 @@ pub enum MeasureMessage {
         /// The stream's number.
         stream: u32,
     },
-    /// Order: send content for a while.
+    /// Command: send content for some time.
     Fill {
-        /// For how long, milliseconds.
+        /// Duration, milliseconds.
         duration_ms: u64,
-        /// The most content, bytes.
+        /// Maximum amount of content, bytes.
         max_bytes: u64,
     },
-    /// Order: read content until [`MeasureMessage::Filled`] comes, and say how much it was.
+    /// Command: read content until [`MeasureMessage::Filled`] arrives, and report its amount.
     Drain,
-    /// Reader of content: its count.
+    /// Reader of content: its amount.
     Drained {
         /// Content read, bytes.
         content_bytes: u64,
-        /// From the first of it to the last, microseconds.
+        /// Time from the first byte to the last, microseconds.
         elapsed_us: u64,
     },
     /// Sender of content: it is complete.
     Filled {
         /// Content sent, bytes.
         content_bytes: u64,
-        /// Smoothed round trips of the connection, as its sender saw them, microseconds.
+        /// Smoothed RTTs of the connection at the sender, microseconds.
         round_trips_us: Vec<u32>,
-        /// Segments sent again.
+        /// Segments retransmitted.
         retransmitted: u64,
         /// The sender's congestion control.
         congestion: PeerText,
     },
 }
 
-/// The most round trips in one [`MeasureMessage::Filled`]: it fits into a message.
+/// The maximum number of RTTs in one [`MeasureMessage::Filled`], which then fits into a message.
 pub const MAX_ROUND_TRIPS: usize = 1024;

@@ -9,32 +9,32 @@ use crate::peer_text::PeerText;
 use crate::record::Owner;
 use crate::{ProbeSummary, Role, RttSource};
 
-/// The most connections of one transfer.
+/// The maximum number of connections of one transfer.
 pub const MAX_STREAMS: u32 = 64;
 
-/// The messages of the protocol, as JSON: a handful per transfer, and a few per second while the receiver
-/// steers. The keys name the units.
+/// The messages of the protocol, as JSON: a few per transfer, and a few per second while the receiver controls the sender. The
+/// keys contain the units.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum Message {
     /// Either end, before the hello of a peer with a code: its element of SPAKE2 (RFC 9382).
     Pake {
-        /// Which code.
+        /// Number of the code.
         code: u32,
         /// The element, in hexadecimal.
         element: PeerText,
     },
-    /// Connecting end: its proof, and the transfer that the connection is for.
+    /// Connecting end: its proof, and the connection's transfer.
     Hello(Hello),
     /// Listener: its proof. The hello is accepted.
     Welcome {
         /// Proof of the ticket's secret, in hexadecimal (see [`crate::Session`]).
         proof: PeerText,
-        /// Content that this end, if it receives, takes before it has answered, bytes. Older peers take none.
+        /// Content that this end accepts as receiver before it has answered, bytes. Older peers accept none.
         #[serde(default)]
         early_bytes: u32,
-        /// Whether its key ends with its program, so that nobody can connect again once its port refuses connections. Older
-        /// peers do not say.
+        /// Whether its key is lost when its program ends, so that nobody can reconnect once its port refuses connections. Older
+        /// peers do not report this.
         #[serde(default)]
         ends_with_program: bool,
     },
@@ -44,14 +44,14 @@ pub enum Message {
     Accept(Accept),
     /// Either end, before the transfer is accepted: it is refused.
     Refuse {
-        /// Why, in one line for the user at the other end.
+        /// The reason, in one line for the user at the other end.
         reason: PeerText,
     },
-    /// Receiver: how to send, and the window that it is about to advertise, over all connections together.
+    /// Receiver: how to send, and the window that it is about to advertise, for all connections together.
     Steer {
         /// The rate at which to pace payload, bits per second; `None`: no limit.
         pacing_bps: Option<u64>,
-        /// The payload that may be in flight, bytes, for which the send buffer must have room; `None`: unknown.
+        /// The payload that may be in flight, bytes, which the send buffer must hold; `None`: unknown.
         window: Option<u64>,
         /// The congestion control to use, unless the user chose another or the kernel lacks it.
         congestion: CongestionMessage,
@@ -62,37 +62,38 @@ pub enum Message {
     Train {
         /// The train's number.
         id: u32,
-        /// How many packets.
+        /// Number of packets.
         packets: u32,
         /// UDP payload of each packet, bytes.
         payload_bytes: u32,
     },
-    /// Receiver: move content over this many connections from now on, at most [`MAX_STREAMS`]. The end that connected first connects again.
+    /// Receiver: use this number of connections for content from now on, at most [`MAX_STREAMS`]. The end that connected first
+    /// opens further connections.
     Streams {
-        /// How many connections in all.
+        /// Total number of connections.
         count: u32,
     },
-    /// Sender: something of its host limits it, which more connections would mend.
+    /// Sender: its host limits it in a way that more connections would remedy.
     SenderLimit {
         /// The limit.
         by: SenderLimit,
-        /// The rate that it allows one connection, bits per second, if known.
+        /// The rate that the limit allows per connection, bits per second, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         each_bps: Option<u64>,
     },
-    /// Sender: everything that was asked for was sent.
+    /// Sender: everything that was requested was sent.
     End,
-    /// Either end: it is busy with its disk. Keeps the connection from timing out.
+    /// Either end: it is busy with its disk. This message prevents a timeout of the connection.
     Busy,
     /// Receiver: the content is verified and has its final names.
     ReceiverSummary(ReceiverSummary),
     /// Sender: its counts.
     SenderSummary(SenderSummary),
-    /// On a connection that measures the path: an order, or its result.
+    /// On a connection that measures the path: a command, or its result.
     Measure(MeasureMessage),
     /// Either end: the transfer failed.
     Failed {
-        /// Why, in one line for the user at the other end.
+        /// The reason, in one line for the user at the other end.
         reason: PeerText,
     },
 }
@@ -101,10 +102,9 @@ pub enum Message {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SenderLimit {
-    /// The kernel does not have the congestion control that the receiver asked for, and losses hold the one it has
-    /// down.
+    /// The kernel lacks the congestion control that the receiver requested, and losses hold down the current one.
     Congestion,
-    /// Losses that come without a queue hold its congestion control down.
+    /// Losses without a queue hold down its congestion control.
     Losses,
     /// The send buffer is as large as the host allows, and full.
     SendBuffer,
@@ -117,19 +117,19 @@ pub struct Hello {
     pub version: u32,
     /// Proof of the ticket's secret, in hexadecimal (see [`crate::Session`]).
     pub proof: PeerText,
-    /// Whether it sends or receives. Versions before 4 do not say; they only sent.
+    /// Whether it sends or receives. Versions before 4 omit this; they only sent.
     #[serde(default = "sender")]
     pub role: Role,
-    /// The transfer, 16 random bytes in hexadecimal: the same on all its connections, and after the path broke.
+    /// The transfer, 16 random bytes in hexadecimal: the same on all of its connections, and after a reconnection.
     #[serde(default)]
     pub transfer: PeerText,
-    /// Whether this is a further connection of a transfer that runs.
+    /// Whether this is a further connection of a running transfer.
     #[serde(default)]
     pub joins: bool,
-    /// Whether it only measures the path, whatever the role.
+    /// Whether it only measures the path, whatever its role.
     #[serde(default)]
     pub measures: bool,
-    /// Content that this end, if it receives, takes before it has answered, bytes. Older peers take none.
+    /// Content that this end accepts as receiver before it has answered, bytes. Older peers accept none.
     #[serde(default)]
     pub early_bytes: u32,
 }
@@ -141,45 +141,45 @@ fn sender() -> Role {
 /// The files that a sender offers, and its capabilities.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Offer {
-    /// A name for the whole: the file's or directory's name, or the number of entries.
+    /// A name for the transfer: the file's or directory's name, or the number of entries.
     pub name: PeerText,
     /// The content's length in bytes, if it is one file.
     pub size: Option<u64>,
     /// Whether it is one file, or standard input.
     pub one_file: bool,
-    /// Whether several files come at the top: several sources, or the contents of a directory.
+    /// Whether several entries are at the top level: several sources, or the contents of a directory.
     pub many: bool,
     /// Whether existing files with the same length and time are compared by content.
     pub checksum: bool,
     /// Whether this is a dry run.
     pub dry_run: bool,
-    /// The sizing that the sender asks for, if any.
+    /// The sizing that the sender requests, if any.
     pub sizing: Option<PeerText>,
     /// The congestion control that the sender's user chose, if any.
     pub congestion: Option<PeerText>,
-    /// The path's rate and round trip, if the sender's user gave them.
+    /// The path's rate and RTT, if the sender's user gave them.
     pub path: Option<KnownPathMessage>,
     /// Whether the sender will answer probes.
     pub probes: bool,
     /// The number of connections that the sender's user chose, if any.
     pub streams: Option<u32>,
-    /// Whether several connections may take more than one flow's fair share.
+    /// Whether several connections may together use more than one flow's fair share.
     pub greedy: bool,
-    /// Whether the entries hold all extended attributes of their files, so that others do not belong to them.
+    /// Whether the entries include all extended attributes of their files, so that any others do not belong to them.
     pub attributes: bool,
-    /// The first directory that comes as its contents, for the directory that takes them. Older peers do not say.
+    /// The first directory sent as its contents, for the attributes of the target directory. Older peers do not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contents_of: Option<DirectoryStatus>,
 }
 
-/// The attributes of a directory that is not an entry itself, because its contents go to the top.
+/// The attributes of a directory that is not itself an entry, because its contents are at the top level.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectoryStatus {
     /// The permission bits (0o777).
     pub mode: u32,
-    /// Time of the last change: seconds since 1970, and nanoseconds of the second.
+    /// Modification time: seconds since 1970, and nanoseconds of the second.
     pub modified: (i64, u32),
-    /// Its owner, where the sender was asked for owners.
+    /// Its owner, if owners were requested.
     pub owner: Option<Owner>,
 }
 
@@ -188,7 +188,7 @@ pub struct DirectoryStatus {
 pub struct KnownPathMessage {
     /// Bottleneck rate, bits per second.
     pub rate_bps: u64,
-    /// Round-trip propagation, nanoseconds.
+    /// Round-trip propagation delay, nanoseconds.
     pub rtt_ns: u64,
 }
 
@@ -207,7 +207,7 @@ pub enum CongestionMessage {
 /// The receiver's answer to an [`Offer`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accept {
-    /// The sizing that is used.
+    /// The sizing in use.
     pub sizing: PeerText,
     /// The congestion control that the sender must use, if the receiver's user chose one.
     pub congestion: Option<PeerText>,
@@ -218,24 +218,24 @@ pub struct Accept {
 /// The receiver's last message: its counts and measurements.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReceiverSummary {
-    /// BLAKE3 of the written content, hexadecimal, if it is one file. Equal to the sender's.
+    /// BLAKE3 of the written content, hexadecimal, if it is one file. Equal to the sender's hash.
     pub hash: Option<PeerText>,
-    /// How many files were written, or found to be the same, or not written.
+    /// The number of files by result.
     pub files: FileCounts,
-    /// Bytes of content that came.
+    /// Bytes of content that arrived.
     pub content_bytes: u64,
-    /// Bytes of content that an interrupted transfer had left, and that are part of these files.
+    /// Bytes of these files that an interrupted transfer had already received.
     #[serde(default)]
     pub resumed_bytes: u64,
-    /// The most connections that were used at once.
+    /// The maximum number of connections used at once.
     pub streams: u32,
     /// Minimum, median and 99th percentile of the round-trip times, seconds.
     pub rtt_s: Option<[f64; 3]>,
     /// The source of the round-trip times.
     pub rtt_source: RttSource,
-    /// How many probes were sent, answered and lost.
+    /// The number of probes sent, answered and lost.
     pub probes: ProbeSummary,
-    /// The last window advertised while content flowed, over all connections, bytes.
+    /// The last window advertised while content was in flight, over all connections, bytes.
     pub window_final_bytes: Option<u64>,
     /// How the window was limited; `None` if it was left to the kernel.
     pub clamp_method: Option<PeerText>,
@@ -248,21 +248,21 @@ pub struct ReceiverSummary {
 pub struct FileCounts {
     /// Files that were written.
     pub written: u64,
-    /// Files that were there already, the same.
+    /// Files that already existed with the same content and attributes.
     pub unchanged: u64,
-    /// Files, directories and links with the same content already, but another mode, owner, time or other extended attributes,
-    /// which the receiver updated.
+    /// Files, directories and links with the same content but another mode, owner, time or other extended attributes, which the
+    /// receiver updated.
     #[serde(default)]
     pub updated: u64,
-    /// Entries of any kind that were refused or failed.
+    /// Entries of any kind that were rejected or failed.
     pub failed: u64,
-    /// Things that were deleted at the receiver, because the sender does not have them.
+    /// Files, directories and links that the receiver deleted, because the sender does not have them.
     #[serde(default)]
     pub deleted: u64,
 }
 
 impl FileCounts {
-    /// How many are at the receiver as the sender has them.
+    /// The number of files at the receiver that equal the sender's.
     pub fn present(&self) -> u64 {
         self.written + self.unchanged + self.updated
     }
@@ -279,10 +279,10 @@ pub struct SenderSummary {
     pub retransmitted_segments: u64,
     /// Limits of the sending host that held the transfer back.
     pub limits: Vec<PeerText>,
-    /// Bytes of content that compression kept off the path.
+    /// Bytes of content saved by compression.
     #[serde(default)]
     pub saved_bytes: u64,
-    /// Entries that the sender could not send, and never listed.
+    /// Entries that the sender could not send and did not list.
     #[serde(default)]
     pub unlisted: u64,
 }
@@ -295,11 +295,11 @@ pub struct MessageError(PeerText);
 impl Message {
     /// The frame that carries this message.
     pub fn to_frame(&self) -> Vec<u8> {
-        // No message holds a map with keys that are not strings, so none can fail to print.
+        // No message has a map with keys that are not text, so serialisation cannot fail.
         frame::message(&serde_json::to_vec(self).unwrap_or_default())
     }
 
-    /// Reads a message from the body of its frame.
+    /// Parses a message from the body of its frame.
     pub fn read(body: &[u8]) -> Result<Message, MessageError> {
         serde_json::from_slice(body).map_err(|e| MessageError(e.to_string().into()))
     }

@@ -7,9 +7,8 @@ use crate::printable::{MAX_SHOWN, write_bytes};
 
 /// Text that the peer sent: a name, a reason, the name of a congestion control.
 ///
-/// It is displayed with everything escaped that could control a terminal, forge a log line or hide text, and it is cut
-/// after 300 characters. What programs compare, parse or write as a name is [`PeerText::raw`]. On the wire it is a plain
-/// string.
+/// `Display` escapes everything that could control a terminal, forge a log line or hide text, and truncates after 300
+/// characters. Use [`PeerText::raw`] for comparing, parsing and file names. On the wire it is a plain string.
 ///
 /// ```
 /// use sweetspot_protocol::PeerText;
@@ -22,12 +21,12 @@ use crate::printable::{MAX_SHOWN, write_bytes};
 pub struct PeerText(String);
 
 impl PeerText {
-    /// The text as it came. Never print it.
+    /// The unmodified text. Never print it.
     pub fn raw(&self) -> &str {
         &self.0
     }
 
-    /// The value that the text spells.
+    /// Parses the text as a value.
     pub fn parse<T: FromStr>(&self) -> Result<T, T::Err> {
         self.0.parse()
     }
@@ -63,7 +62,7 @@ mod tests {
     use crate::is_printable;
     use proptest::prelude::*;
 
-    /// A new field of type `String` could reach a terminal as it came.
+    /// A new field of type `String` could reach a terminal unescaped.
     #[test]
     fn no_message_or_record_holds_plain_text() {
         for source in [

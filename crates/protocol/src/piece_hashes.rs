@@ -5,14 +5,14 @@ use crate::hash_tree::PieceHash;
 
 const BLOCK: u32 = 64;
 
-/// Hashes of pieces that hold content, in blocks. It takes memory for the pieces it knows and for no others.
+/// Hashes of pieces with content, in blocks. Memory is used only for known pieces.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PieceHashes {
     blocks: BTreeMap<u32, Block>,
     count: u32,
 }
 
-/// One bit for each piece that is known and one for each that came from the sender; hashes of those that are known, in
+/// One bit for each known piece, and one for each piece that came from the sender; the hashes of the known pieces, in
 /// order.
 #[derive(Debug, Clone, Default)]
 struct Block {
@@ -22,7 +22,7 @@ struct Block {
 }
 
 impl Block {
-    /// The place among `hashes` of the piece at `bit`.
+    /// The index in `hashes` of the piece at `bit`.
     fn place(&self, bit: u32) -> usize {
         (self.known & ((1 << bit) - 1)).count_ones() as usize
     }
@@ -37,7 +37,7 @@ impl Block {
 }
 
 impl PieceHashes {
-    /// Notes the hash of a piece, and whether it came from the sender.
+    /// Sets the hash of a piece, and whether the piece came from the sender.
     pub fn set(&mut self, piece: u32, hash: PieceHash, came: bool) {
         let block = self.blocks.entry(piece / BLOCK).or_default();
         let bit = piece % BLOCK;
@@ -64,7 +64,7 @@ impl PieceHashes {
             .is_some_and(|block| block.came >> (piece % BLOCK) & 1 == 1)
     }
 
-    /// Forgets the pieces in `range`, which is not empty. It costs as much as there are.
+    /// Removes the pieces in `range`, which is not empty. The time depends only on the number of stored pieces.
     pub fn remove(&mut self, range: Range<u32>) {
         let (first, last) = (range.start / BLOCK, (range.end - 1) / BLOCK);
         let touched: Vec<u32> =
@@ -82,7 +82,7 @@ impl PieceHashes {
         }
     }
 
-    /// How many pieces are known.
+    /// The number of known pieces.
     pub fn count(&self) -> u32 {
         self.count
     }
@@ -94,7 +94,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// It is equivalent to an ordinary map after the same steps.
+        /// Behaves like an ordinary map after the same steps.
         #[test]
         fn pieces_are_known_as_in_a_map(
             steps in proptest::collection::vec((0u32..300, 0u32..80, any::<bool>()), 0..60),

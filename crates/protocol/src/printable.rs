@@ -1,18 +1,18 @@
 use std::ffi::OsStr;
 use std::fmt::{self, Write};
 
-/// How the names of files that are not yet whole begin. A sender may not use such a name.
+/// The prefix of unfinished files' names. A sender may not use such a name.
 pub const TEMP_FILE_PREFIX: &str = ".sweetspot-";
 
 /// The max number of characters shown of a peer's text.
 pub(crate) const MAX_SHOWN: usize = 300;
-/// The most characters that are shown of anything else: the longest path of Linux.
+/// The maximum number of characters shown of other text: the longest path of Linux.
 const MAX_OWN_SHOWN: usize = 4096;
 
-/// Text or a path, made harmless for a terminal and a log: control characters, those that change the direction of text and
-/// invisible ones are escaped as JSON does (`\n`, `\u001b`), invalid UTF-8 as `\xff`. Long text is cut.
+/// Text or a path that is safe for a terminal and a log. Control characters, invisible characters and those that change the
+/// direction of text are escaped as in JSON (`\n`, `\u001b`); invalid UTF-8 as `\xff`. Long text is truncated.
 ///
-/// Escapes consist of printable characters, so that escaping twice changes nothing.
+/// Escapes consist of printable characters, so escaping twice changes nothing.
 ///
 /// ```
 /// use sweetspot_protocol::Printable;
@@ -34,7 +34,7 @@ impl<T: AsRef<OsStr> + ?Sized> fmt::Display for Printable<'_, T> {
     }
 }
 
-/// Writes text of any encoding as [`Printable`] shows it, `max` characters of it.
+/// Writes at most `max` characters of text in any encoding, as [`Printable`] shows it.
 pub(crate) fn write_bytes(text: &[u8], max: usize, to: &mut dyn Write) -> fmt::Result {
     let mut left = max;
     for chunk in text.utf8_chunks() {
@@ -62,8 +62,8 @@ pub fn write_escaped(c: char, to: &mut dyn Write) -> fmt::Result {
     }
 }
 
-/// Whether a terminal shows a character, and does nothing else: it is no control character, no separator of lines, and
-/// none that Unicode gives no shape (UAX 44: general category Cf; UAX 9, section 2; the fillers of Hangul; tags).
+/// Whether a terminal only shows the character: it is no control character, no line separator, and no character without a
+/// shape (UAX 44: general category Cf; UAX 9, section 2; the fillers of Hangul; tags).
 pub fn is_printable(c: char) -> bool {
     if c.is_ascii() {
         return !c.is_ascii_control();
@@ -88,14 +88,15 @@ mod tests {
             ("\x1b]0;title\x07", r"\u001b]0;title\u0007"),
             ("a\nsweetspot: done", r"a\nsweetspot: done"),
             ("a\rb\tc\0d\x7f", r"a\rb\tc\u0000d\u007f"),
-            // C1: a terminal may take U+009B for ESC [.
+            // C1: a terminal may treat U+009B as ESC [.
             ("\u{9b}2J", r"\u009b2J"),
             ("\u{202e}\u{2066}\u{200e}\u{200f}\u{61c}", r"\u202e\u2066\u200e\u200f\u061c"),
             (
                 "\u{200b}\u{200d}\u{feff}\u{2028}\u{2029}\u{ad}",
                 r"\u200b\u200d\ufeff\u2028\u2029\u00ad",
             ),
-            // Tags, beyond the basic plane: as JSON, two UTF-16 units. 0xe0001 - 0x10000 = 0xd0001: d800 + 0x340, dc00 + 1.
+            // Tags, outside of the Basic Multilingual Plane, are two UTF-16 units in JSON. 0xe0001 - 0x10000 = 0xd0001:
+            // d800 + 0x340, dc00 + 1.
             ("\u{e0001}", r"\udb40\udc01"),
             ("Grüße 日本 🦀 \\", "Grüße 日本 🦀 \\"),
         ] {

@@ -9,22 +9,22 @@ pub enum RttSource {
     Probes,
     /// The receiving kernel (`tcpi_rcv_rtt`): probes were off, the sizing does not use them, or UDP was blocked.
     Kernel,
-    /// Neither: the transfer was too short.
+    /// No source: the transfer was too short.
     Unmeasured,
 }
 
-/// How many periodic probes were sent, answered and lost.
+/// The number of periodic probes sent, answered and lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ProbeSummary {
-    /// Sent by the receiver.
+    /// Probes sent by the receiver.
     pub sent: u64,
-    /// Answers that came back.
+    /// Answers that arrived.
     pub answered: u64,
-    /// Answers lost on the way from the sender: the path that the content takes.
+    /// Answers lost on the way from the sender, in the direction of the content.
     pub lost_forward: u64,
-    /// Answers lost on the way to the sender.
+    /// Probes lost on the way to the sender.
     pub lost_reverse: u64,
-    /// Whether the kernel's estimate replaced the probes, because no answer came for a while.
+    /// Whether the kernel's estimate replaced the probes, because no answer arrived for a while.
     pub fallback: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Records about files, by both ends, as compact binary frames (postcard's format, which is specified).
+//! Records about files, sent by both ends, as compact binary frames in postcard's specified format.
 //!
 //! The sender lists entries; an entry's number is its position in the list, counted from 0. The receiver answers each
 //! entry in order. Hashes are BLAKE3's, see [`crate::hash_tree`].
@@ -15,11 +15,12 @@ use crate::hash_tree::PieceHash;
 use crate::peer_text::PeerText;
 use crate::relative_path::RelativePath;
 
-/// The most entries, answers or results in one record.
+/// The maximum number of entries, answers or results in one record.
 pub const MAX_BATCH: usize = 512;
-/// The most extended attributes of one entry: more than Linux lists in its 64 KiB of names takes short names indeed.
+/// The maximum number of extended attributes of one entry. Only with very short names could Linux list more in its 64
+/// KiB of names.
 pub const MAX_ATTRIBUTES: usize = 1024;
-/// The most hashes in one record: 32 KiB of them, for 256 MiB of content.
+/// The maximum number of hashes in one record: 32 KiB of hashes, for 256 MiB of content.
 pub const MAX_HASHES: usize = 1024;
 
 /// A record about files.
@@ -29,13 +30,13 @@ pub enum Record {
     Entries(#[serde(deserialize_with = "at_most::<MAX_BATCH, _, _>")] Vec<Entry>),
     /// Sender: all entries were listed.
     Listed {
-        /// How many entries, of all kinds.
+        /// Number of entries of all kinds.
         entries: u32,
-        /// How many of them are files or links. Older peers count files with content.
+        /// Number of files and links. Older peers count files with content.
         files: u32,
         /// Bytes of all files together.
         bytes: u64,
-        /// How many things the sender has and could not list.
+        /// Number of files, directories and links that the sender has and could not list.
         left_out: u32,
     },
     /// Receiver: its answers to the next entries, in the order of the list.
@@ -46,7 +47,7 @@ pub enum Record {
         entry: u32,
         /// The number of the first piece.
         first: u32,
-        /// Their hashes.
+        /// The hashes of the pieces.
         hashes: Vec<PieceHash>,
     },
     /// Sender: these pieces are holes.
@@ -55,27 +56,27 @@ pub enum Record {
         entry: u32,
         /// The number of the first piece.
         first: u32,
-        /// How many.
+        /// Number of pieces.
         pieces: u32,
     },
-    /// Sender: all pieces that the receiver lacked of these entries were sent.
+    /// Sender: all pieces of these entries that the receiver lacked were sent.
     Ends(Vec<FileEnd>),
     /// Sender: an entry cannot be delivered.
     Gone {
         /// The entry's number.
         entry: u32,
-        /// Why, in one line.
+        /// The reason, in one line.
         reason: PeerText,
     },
-    /// Receiver: these entries are whole, or failed.
+    /// Receiver: these entries are complete, or failed.
     Results(#[serde(deserialize_with = "at_most::<MAX_BATCH, _, _>")] Vec<FileResult>),
-    /// Packets of a measuring stream that arrived, in the order in which they did, at most [`MAX_ARRIVALS`].
+    /// Packets of a measuring stream that arrived, in the order of arrival, at most [`MAX_ARRIVALS`].
     Arrivals(Vec<StreamArrival>),
-    /// Sender: how the content of an entry begins, before the receiver has answered. Only where the receiver takes it.
+    /// Sender: the start of an entry's content, before the receiver has answered. Only if the receiver accepts it.
     Early {
         /// The entry's number.
         entry: u32,
-        /// The first bytes of its first piece, without its last.
+        /// The first bytes of the entry's first piece, without the piece's last byte.
         content: Vec<u8>,
     },
     /// Receiver: names that it deleted, or in a dry run would delete.
@@ -83,59 +84,59 @@ pub enum Record {
         /// Names below its directory.
         #[serde(deserialize_with = "at_most::<MAX_BATCH, _, _>")]
         names: Vec<PeerText>,
-        /// Why something was not deleted, one line each.
+        /// Reasons for failed deletions, one line each.
         #[serde(deserialize_with = "at_most::<MAX_BATCH, _, _>")]
         failures: Vec<PeerText>,
     },
 }
 
-/// The most arrivals in one record: none takes more than 25 bytes.
+/// The maximum number of arrivals in one record; each takes at most 25 bytes.
 pub const MAX_ARRIVALS: usize = 32 << 10;
 
-/// A packet of a measuring stream that arrived.
+/// The arrival of a packet of a measuring stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamArrival {
-    /// Its place in the stream, from 0.
+    /// The packet's position in the stream, from 0.
     pub index: u32,
-    /// When it was sent, nanoseconds on the sender's clock.
+    /// Sending time, nanoseconds on the sender's clock.
     pub sent_ns: u64,
-    /// When the kernel received it, nanoseconds on the receiver's clock.
+    /// Time of reception by the kernel, nanoseconds on the receiver's clock.
     pub received_ns: u64,
 }
 
-/// One thing that the sender brings.
+/// An item that the sender transfers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Where it goes, below the receiver's directory.
+    /// Its target path, below the receiver's directory.
     pub path: RelativePath,
     /// Its kind.
     pub kind: EntryKind,
-    /// Permission, set-user-ID, set-group-ID and sticky bits (0o7777). A receiver sets permissions only.
+    /// Permission, set-user-ID, set-group-ID and sticky bits (0o7777). A receiver sets only the permissions.
     pub mode: u32,
-    /// Time of the last change: seconds since 1970, and nanoseconds of the second.
+    /// Modification time: seconds since 1970, and nanoseconds of the second.
     pub modified: (i64, u32),
-    /// Its owner, where the sender was asked for owners.
+    /// Its owner, if owners were requested.
     pub owner: Option<Box<Owner>>,
     /// Extended attributes: names and values.
     #[serde(deserialize_with = "at_most::<MAX_ATTRIBUTES, _, _>")]
     pub attributes: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// Whether `entry` has a set-user-ID, set-group-ID or sticky bit. A further name of a file adds none.
+/// Whether `entry` has a set-user-ID, set-group-ID or sticky bit. A hard link adds none.
 pub fn has_special_bits(entry: &Entry) -> bool {
     entry.mode & 0o7000 != 0 && !matches!(entry.kind, EntryKind::HardLink { .. })
 }
 
-/// The user and the group that own an entry, as its sender knows them.
+/// The user and the group that own an entry at the sender.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
-    /// The user's number.
+    /// The user ID.
     pub user: u32,
-    /// The group's number.
+    /// The group ID.
     pub group: u32,
-    /// The user's name; empty if the sender knows none.
+    /// The user's name; empty if the sender does not know it.
     pub user_name: PeerText,
-    /// The group's name; empty if the sender knows none.
+    /// The group's name; empty if the sender does not know it.
     pub group_name: PeerText,
 }
 
@@ -158,38 +159,38 @@ pub enum EntryKind {
         /// The link's target.
         target: Vec<u8>,
     },
-    /// Another name of a file that was listed before.
+    /// A hard link to a file that was listed before.
     HardLink {
         /// That file's number.
         to: u32,
     },
-    /// A pipe, a socket or a device, which is not moved: the receiver leaves its name alone.
+    /// A pipe, a socket or a device, which is not transferred; the receiver leaves that name alone.
     Special,
 }
 
-/// The content that the receiver wants of an entry.
+/// The content that the receiver requests for an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
-    /// Nothing: it is there (a file of the same length and time), or needs no content.
+    /// No content: the file exists with the same length and time, or the entry has no content.
     Nothing,
-    /// All content. In a dry run, also of an entry without content: it would be made.
+    /// All content. In a dry run, also for an entry without content: it would be created.
     All,
     /// The pieces that differ from those with the hashes that follow.
     Different {
-        /// How many hashes follow.
+        /// Number of hashes that follow.
         pieces: u32,
     },
     /// Only a comparison with the hashes that follow: the existing file may not be replaced.
     Compare {
-        /// How many hashes follow.
+        /// Number of hashes that follow.
         pieces: u32,
     },
-    /// Nothing: it is refused.
+    /// No content: the entry is rejected.
     Refused {
-        /// Why, in one line.
+        /// The reason, in one line.
         reason: PeerText,
     },
-    /// Nothing, and this is a dry run: only its mode, owner or extended attributes would change.
+    /// No content, in a dry run: only the entry's mode, owner or extended attributes would change.
     Attributes,
 }
 
@@ -200,7 +201,7 @@ pub struct FileEnd {
     pub entry: u32,
     /// The length, bytes.
     pub size: u64,
-    /// How many pieces were sent, holes included.
+    /// Number of pieces that were sent, including holes.
     pub pieces_sent: u32,
     /// BLAKE3 of the whole content.
     pub hash: [u8; 32],
@@ -211,11 +212,11 @@ pub struct FileEnd {
 pub struct FileResult {
     /// The entry's number.
     pub entry: u32,
-    /// BLAKE3 of the written content, or the reason of the failure.
+    /// BLAKE3 of the written content, or the reason for the failure.
     pub outcome: Result<[u8; 32], PeerText>,
 }
 
-/// The body of a frame is not a record. Holds the reader's reason.
+/// The body of a frame is not a record. Holds the parser's reason.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("an invalid record ({0})")]
 pub struct RecordError(PeerText);
@@ -223,11 +224,11 @@ pub struct RecordError(PeerText);
 impl Record {
     /// The frame that carries this record.
     pub fn to_frame(&self) -> Vec<u8> {
-        // Lengths are all known, so none can fail to be written.
+        // All lengths are known, so serialisation cannot fail.
         frame::record(&postcard::to_stdvec(self).unwrap_or_default())
     }
 
-    /// Reads a record from the body of its frame. All of the body must be used.
+    /// Parses a record from the body of its frame. The whole body must be used.
     pub fn read(body: &[u8]) -> Result<Record, RecordError> {
         match postcard::take_from_bytes(body) {
             Ok((record, [])) => Ok(record),
@@ -254,8 +255,8 @@ impl Record {
     }
 }
 
-/// Reads a list of `MAX` items at most. A longer one is refused before it takes memory: in a record an item may be much
-/// shorter than in memory.
+/// Parses a list of at most `MAX` items. A longer list is rejected before memory is allocated: an item may be much
+/// shorter in a record than in memory.
 fn at_most<'de, const MAX: usize, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     T: Deserialize<'de>,

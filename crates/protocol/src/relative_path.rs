@@ -6,13 +6,14 @@ use thiserror::Error;
 use crate::peer_text::PeerText;
 use crate::printable::{MAX_SHOWN, TEMP_FILE_PREFIX, write_bytes};
 
-/// A path below a directory, as bytes: one or more names with `/` between them, none of them empty, `.`, `..`, longer
-/// than 255 bytes, with a NUL, or a name of an unfinished file. It cannot leave the directory it is used in.
+/// A path below a directory, as bytes: names separated by `/`. No name may be empty, `.`, `..`, longer than 255
+/// bytes, contain a NUL, or belong to an unfinished file. Such a path cannot leave the directory in which it is
+/// used.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "Vec<u8>", into = "Vec<u8>")]
 pub struct RelativePath(Vec<u8>);
 
-/// Why a path is refused: the path and the reason.
+/// Why a path is rejected: the path and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the name \"{}\" is refused: {reason}; send it under another name", .path)]
 pub struct PathError {
@@ -53,17 +54,17 @@ impl RelativePath {
         Ok(RelativePath(path))
     }
 
-    /// The path below `self`.
+    /// The path of `name` below `self`.
     pub fn join(&self, name: &[u8]) -> Result<RelativePath, PathError> {
         RelativePath::new([&self.0, &b"/"[..], name].concat())
     }
 
-    /// The bytes.
+    /// The path's bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The directory, `None` for one at the top, and the last name.
+    /// The directory (`None` at the top level) and the last name.
     pub fn split(&self) -> (Option<&[u8]>, &[u8]) {
         match self.0.iter().rposition(|byte| *byte == b'/') {
             Some(slash) => (Some(&self.0[..slash]), &self.0[slash + 1..]),
@@ -71,7 +72,7 @@ impl RelativePath {
         }
     }
 
-    /// How many directories lie above the last name.
+    /// The number of directories above the last name.
     pub fn depth(&self) -> usize {
         self.0.iter().filter(|byte| **byte == b'/').count()
     }

@@ -8,11 +8,11 @@ pub const EXPORTER_LABEL: &[u8] = b"EXPERIMENTAL sweetspot 1";
 /// The number of bytes drawn from the TLS exporter.
 pub const EXPORTER_LENGTH: usize = 32;
 
-/// The shared state of a connection's two ends once TLS is up: their proofs of the ticket, and the identities and keys of the
-/// connection's probes and of the streams that measure its path.
+/// The shared state of a connection's two ends after the TLS handshake. It holds the proofs of the ticket, and the numbers and
+/// keys of the connection's probes and of the streams that measure its path.
 ///
-/// The proofs are keyed hashes of the TLS exporter under the ticket's secret, so a proof seen on one connection is not valid on
-/// another, and a man in the middle cannot forward it.
+/// The proofs are keyed hashes of the TLS exporter under the ticket's secret. A proof seen on one connection is not valid on
+/// another, so a man in the middle cannot forward it.
 #[derive(Clone)]
 pub struct Session {
     dialer_proof: blake3::Hash,
@@ -25,8 +25,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Derives the proofs and keys from the secret and the TLS exporter's output. Without a secret both ends are
-    /// authenticated by TLS alone, each by its certificate.
+    /// Derives the proofs and keys from the secret and the TLS exporter's output. Without a secret, only TLS authenticates both
+    /// ends, by their certificates.
     pub fn new(secret: Option<&Secret>, exporter: &[u8; EXPORTER_LENGTH]) -> Session {
         let derive = |purpose: &str| {
             let mut material = [0; 16 + EXPORTER_LENGTH];
@@ -69,14 +69,14 @@ impl Session {
         same(&self.listener_proof, given)
     }
 
-    /// A secret for further connections between the same two ends, where a code was good for one.
+    /// A secret for further connections between the same two ends, because a code is valid only once.
     pub fn further_secret(&self) -> Secret {
         let mut secret = [0; 16];
         secret.copy_from_slice(&self.further_secret[..16]);
         Secret(secret)
     }
 
-    /// The number that the connection's probe packets carry.
+    /// The connection number in the connection's probe packets.
     pub fn probe_id(&self) -> [u8; 4] {
         self.probe_id
     }
@@ -86,7 +86,7 @@ impl Session {
         &self.probe_key
     }
 
-    /// The number that the packets of streams carry.
+    /// The connection number in the packets of streams.
     pub fn stream_id(&self) -> [u8; 4] {
         self.stream_id
     }

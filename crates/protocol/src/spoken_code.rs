@@ -9,18 +9,18 @@ use crate::ticket::TicketHost;
 pub const DEFAULT_PORT: u16 = 7411;
 /// The longest code, bytes.
 const MAX_CODE_BYTES: usize = 80;
-/// The min number of words in a code: three of 2048 words are 33 bits, and each wrong try rules out one value.
+/// The minimum number of words in a code. Three of 2048 words are 33 bits, and each wrong attempt excludes one value.
 const MIN_WORDS: usize = 3;
 
-/// A short secret that people tell one another: a number, which says which code it is, and words, `42-crisp-lemon-orbit`.
-/// Upper case, blanks and underlines make no difference. `Debug` hides it.
+/// A short secret that people tell each other: a number, which identifies the code, and words, as in
+/// `42-crisp-lemon-orbit`. Upper case, blanks and underscores make no difference. `Debug` hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SpokenCode {
     number: u32,
     text: String,
 }
 
-/// A code and where its listener is: `HOST/CODE` or `HOST:PORT/CODE`.
+/// A code and the address of its listener: `HOST/CODE` or `HOST:PORT/CODE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeAddress {
     /// The host.
@@ -31,13 +31,13 @@ pub struct CodeAddress {
     pub code: SpokenCode,
 }
 
-/// Why a text is no code.
+/// Why a text is not a code.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CodeError {
-    /// The code itself.
+    /// The code itself is invalid.
     #[error("this is not a code: codes look like 42-crisp-lemon-orbit")]
     Code,
-    /// The host before it.
+    /// The host before the code is missing or invalid.
     #[error(
         "write the host before the code: example.org/42-crisp-lemon-orbit, or example.org:9000/42-..."
     )]
@@ -50,12 +50,12 @@ impl SpokenCode {
         format!("{number}-{}", words.join("-")).parse()
     }
 
-    /// Which code it is; no secret.
+    /// The code's number, which is not secret.
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    /// All of it, as both ends derive keys from it.
+    /// The whole text, from which both ends derive keys.
     pub fn password(&self) -> &str {
         &self.text
     }

@@ -26,9 +26,9 @@ use thiserror::Error;
 /// assert_eq!(text.parse(), Ok(ticket));
 /// ```
 ///
-/// Its text is `sweetspot1:` and, in base32: kind of host (4, 6, or 0 for a name; 128 more without a secret), the host
-/// (a name with its length before it), the port, the certificate's fingerprint, the secret and its expiry in seconds
-/// since 1970, if there is one, and four bytes that catch typing errors. Numbers are big-endian.
+/// Its text is `sweetspot1:` and, in base32: the kind of host (4, 6, or 0 for a name; plus 128 without a secret), the host
+/// (a name is preceded by its length), the port, the certificate's fingerprint, the secret and its expiry in seconds since
+/// 1970 (if there is a secret), and four bytes that detect typing errors. Numbers are big-endian.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ticket {
     /// The host on which the receiver listens, on TCP and UDP.
@@ -44,25 +44,25 @@ pub struct Ticket {
 /// The connecting end's credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TicketProof {
-    /// Both ends prove that they know a secret: whoever holds the ticket is admitted.
+    /// Both ends prove that they know a secret: anyone with the ticket is admitted.
     Secret {
         /// The secret.
         secret: Secret,
-        /// When it expires, counted from 1970-01-01 UTC; whole seconds.
+        /// Time of expiry, counted from 1970-01-01 UTC; whole seconds.
         expires: Time,
     },
-    /// Its own key, which the listener knows.
+    /// The connecting end's own key, which the listener knows.
     OwnKey,
 }
 
 impl Ticket {
-    /// The expiry of a credential issued at `now` for `lifetime`: in whole seconds, as tickets and files of clients hold it.
+    /// The expiry of a credential issued at `now` for `lifetime`: in whole seconds, as in tickets and files of clients.
     pub fn expiry(now: Time, lifetime: Duration) -> Time {
         const SECOND: u64 = 1_000_000_000;
         Time::from_nanos((now + lifetime).as_nanos() / SECOND * SECOND)
     }
 
-    /// The secret, if it has one.
+    /// The secret, if the ticket has one.
     pub fn secret(&self) -> Option<&Secret> {
         match &self.proof {
             TicketProof::Secret { secret, .. } => Some(secret),
@@ -80,7 +80,7 @@ pub enum TicketHost {
     Name(String),
 }
 
-/// A secret of 128 random bits. It is printed inside a ticket only; `Debug` hides it.
+/// A secret of 128 random bits. It is printed only inside a ticket; `Debug` hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(pub [u8; 16]);
 
@@ -93,7 +93,7 @@ impl fmt::Debug for Secret {
 /// Why a text is not a ticket.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TicketError {
-    /// It does not begin with the prefix of a ticket.
+    /// It does not begin with a ticket's prefix.
     #[error(
         "this is not a ticket: tickets begin with \"{PREFIX}\"; copy the whole line that `sweetspot serve` or `sweetspot send` printed"
     )]
@@ -103,7 +103,7 @@ pub enum TicketError {
         "this ticket is of version {0}, and this program reads version 1; use the same version of sweetspot on both ends"
     )]
     Version(String),
-    /// A character, the length or the checksum is wrong.
+    /// It has a wrong character, length or checksum.
     #[error(
         "this ticket is damaged ({0}); copy the whole line that `sweetspot serve` or `sweetspot send` printed"
     )]
@@ -111,7 +111,7 @@ pub enum TicketError {
 }
 
 const PREFIX: &str = "sweetspot1:";
-/// In the byte of the kind of host: there is no secret.
+/// Flag in the byte for the kind of host: there is no secret.
 const NO_SECRET: u8 = 128;
 pub(crate) const CHECK_BYTES: usize = 4;
 /// The longest DNS name, bytes (RFC 1035, section 2.3.4, without the final dot).
@@ -128,7 +128,7 @@ impl fmt::Display for TicketHost {
 }
 
 impl TicketHost {
-    /// Reads a host as users write it: an address, `[IPv6 address]`, or a DNS name. `None` if it is none of these.
+    /// Parses a host as users write it: an address, `[IPv6 address]`, or a DNS name. `None` if it is none of these.
     pub fn parse(text: &str) -> Option<TicketHost> {
         let bare = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text);
         if let Ok(address) = bare.parse() {
@@ -177,9 +177,9 @@ impl FromStr for Ticket {
     type Err = TicketError;
 
     fn from_str(text: &str) -> Result<Ticket, TicketError> {
-        // A terminal breaks a long line, and a copy of it then has blanks within.
+        // A terminal may break a long line, which leaves blanks in a copy.
         let text: String = text.split_ascii_whitespace().collect();
-        // In capitals a QR code is smaller, so all of a ticket may be written in them.
+        // A QR code of upper-case letters is smaller, so the whole ticket may be upper case.
         let body = match text.split_at_checked(PREFIX.len()) {
             Some((prefix, body)) if prefix.eq_ignore_ascii_case(PREFIX) => body,
             _ => return Err(other_prefix(&text)),
@@ -197,7 +197,7 @@ impl FromStr for Ticket {
     }
 }
 
-/// A ticket of another version, or no ticket at all.
+/// The error for a text that is a ticket of another version, or no ticket at all.
 fn other_prefix(text: &str) -> TicketError {
     let version = text.strip_prefix("sweetspot").and_then(|t| t.split_once(':')).map(|(v, _)| v);
     match version {

@@ -5,26 +5,26 @@ use blake3::hazmat::{self, HasherExt, Mode};
 
 use crate::hash_tree::{PIECE_BYTES, PieceHash};
 
-/// Zeros are hashed in portions of this length, bytes: enough for the widest vector registers.
+/// Zeros are hashed in parts of this length, bytes: enough for the widest vector registers.
 const PORTION: usize = 64 << 10;
 static ZEROS: [u8; PORTION] = [0; PORTION];
 
-/// Subtrees of up to 2^4 pieces, 4 MiB, are hashed at once; larger ones are merged.
+/// Subtrees of up to 2^4 pieces, 4 MiB, are hashed directly; larger ones are merged.
 const HASHED_LEVEL: u32 = 4;
-/// Parts of a subtree are kept from 2^10 pieces, 256 MiB, upwards.
+/// Parts of a subtree are cached, too, if they have at least 2^10 pieces, 256 MiB.
 const KEPT_LEVEL: u32 = 10;
-/// Hashes in a generation: two generations take 11 MB at most.
+/// Hashes in a generation: two generations take at most 11 MB.
 const GENERATION: usize = 100_000;
 
-/// BLAKE3's hashes of holes: subtrees of zeros, which it remembers.
+/// BLAKE3's hashes of holes: subtrees of zeros, with a cache.
 ///
-/// A subtree's hash depends on its place in the file, so each place costs its own work, once.
+/// A subtree's hash depends on its position in the file, so each position is computed separately, once.
 #[derive(Debug, Default)]
 pub struct ZeroTree {
     known: Mutex<Generations>,
 }
 
-/// A subtree by its first piece and its level.
+/// A subtree, given by its first piece and its level.
 type Place = (u32, u32);
 
 /// Hashes used since the last change of generations, and those used before. The older generation is dropped as a whole.
@@ -53,8 +53,8 @@ impl Generations {
 }
 
 impl ZeroTree {
-    /// The hash of 2^`level` whole pieces of zeros from number `first` on, which is a multiple of 2^`level`. `None` once
-    /// `go_on` is false; it is asked every few milliseconds.
+    /// The hash of 2^`level` whole pieces of zeros from number `first` on, which is a multiple of 2^`level`. `None` if
+    /// `go_on` returns false; it is called every few milliseconds.
     pub fn subtree(&self, first: u32, level: u32, go_on: &dyn Fn() -> bool) -> Option<PieceHash> {
         if let Some(hash) = self.known().get((first, level)) {
             return Some(hash);
@@ -90,7 +90,7 @@ fn hash_zeros(first: u32, level: u32) -> PieceHash {
     hasher.finalize_non_root()
 }
 
-/// The hash of `length` zeros, at most a piece of them, that are a file's last piece, number `piece`.
+/// The hash of `length` zeros, at most a piece, that are a file's last piece, with number `piece`.
 pub(crate) fn last_zeros(piece: u32, length: u64) -> PieceHash {
     crate::hash_tree::piece_hash(piece, piece == 0, &vec![0; length as usize])
 }
@@ -104,7 +104,7 @@ mod tests {
     fn subtrees_of_zeros_have_the_hashes_of_zeros() {
         let zeros = vec![0; PIECE_BYTES as usize];
         let tree = ZeroTree::default();
-        // The slow way: two halves of a file of 2^level pieces each; the root is merged from both.
+        // The slow method: two halves of a file of 2^level pieces each; the root is merged from both.
         for level in [0, 1, 4, 5] {
             let count = 1 << level;
             let pieces: Vec<_> = (0..2 * count).map(|n| piece_hash(n, false, &zeros)).collect();

@@ -1,4 +1,5 @@
-//! The fuzz targets' entries, driven by proptest: no input panics, and their assertions hold.
+//! The entry points of the fuzz targets, driven by proptest: no input panics, and their assertions
+//! hold.
 
 #[path = "../../../fuzz/entries.rs"]
 mod entries;
@@ -11,7 +12,7 @@ use sweetspot_protocol::{
 };
 use sweetspot_units::Time;
 
-/// A stream that is right at first, so that the later stages are reached, then anything.
+/// A stream that is valid at first, so that it reaches the later stages, and arbitrary afterwards.
 fn stream() -> impl Strategy<Value = Vec<u8>> {
     let message = prop_oneof![
         Just(Message::Offer(Offer {
@@ -146,7 +147,8 @@ fn times_far_in_the_future_are_printed_in_tickets() {
     entries::ticket(ticket.to_string().as_bytes());
 }
 
-/// Found by fuzzing: the code for "no threshold" in place of a number was read, and printed as another.
+/// Found by fuzzing: the code for "no threshold" in place of a number was accepted, and then written as
+/// another number.
 #[test]
 fn an_answer_with_a_code_that_is_no_number_is_refused() {
     let mut fields = vec![3, 1];

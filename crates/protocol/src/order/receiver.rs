@@ -6,27 +6,27 @@ use crate::peer_text::PeerText;
 use crate::record::{Entry, EntryKind, FileEnd, MAX_BATCH, Record};
 use crate::{Message, Offer, SenderLimit, SenderSummary};
 
-/// The order in which a sender may send on the first connection once it is welcome, as the receiver checks it.
+/// The order in which a sender may send on the first connection after the welcome. The receiver checks it.
 #[derive(Debug)]
 pub struct ReceiverOrder {
     stage: ReceiverStage,
     entries: u32,
-    /// Early content that may still come, bytes, and the first entry that it may be of.
+    /// Early content that may still arrive, bytes, and the first entry to which it may belong.
     early: u64,
     next_early: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReceiverStage {
-    /// Only an offer may come.
+    /// Only an offer is allowed.
     Waiting,
-    /// The offer is being checked: nothing may come.
+    /// The offer is being checked: nothing is allowed.
     Judging,
-    /// Entries and content may come, then the end.
+    /// Entries and content are allowed, then the end.
     Moving { listed: bool },
-    /// Only the sender's summary may come.
+    /// Only the sender's summary is allowed.
     Ended,
-    /// Nothing more may come.
+    /// Nothing more is allowed.
     Closed,
 }
 
@@ -37,22 +37,22 @@ pub enum SenderItem<'a> {
     Offer(Offer),
     /// The next entries; the first has this number.
     Entries(u32, Vec<Entry>),
-    /// All entries were listed: files with content, and their bytes.
+    /// All entries were listed.
     Listed {
         /// Files with content.
         files: u32,
         /// Bytes of all files together.
         bytes: u64,
-        /// How many things the sender has and could not list.
+        /// Number of files, directories and links that the sender has and could not list.
         left_out: u32,
     },
-    /// How the content of an entry begins, which may not be answered yet.
+    /// The start of an entry's content, which may arrive before the receiver's answer.
     Early(u32, Vec<u8>),
-    /// A piece begins, and the number of bytes that follow: fewer than its content has if it is packed.
+    /// A piece begins; with the number of bytes that follow: fewer than its content has if it is packed.
     Piece(PieceHeader, u32),
     /// The next bytes of that piece.
     Content(&'a [u8]),
-    /// Pieces that are holes: the entry, the first piece, how many.
+    /// Pieces that are holes: the entry, the first piece, the number of pieces.
     Holes(u32, u32, u32),
     /// Ends of files.
     Ends(Vec<FileEnd>),
@@ -62,7 +62,7 @@ pub enum SenderItem<'a> {
     SenderLimit(SenderLimit, Option<Rate>),
     /// The sender is busy.
     Busy,
-    /// All that was asked for was sent.
+    /// Everything that was requested was sent.
     End,
     /// The sender's counts.
     SenderSummary(SenderSummary),
@@ -79,7 +79,7 @@ impl Default for ReceiverOrder {
 }
 
 impl ReceiverOrder {
-    /// For a sender that may send up to `bytes` of content before its entries are answered.
+    /// Accepts a sender that may send up to `bytes` of content before its entries are answered.
     pub fn taking_early(bytes: u32) -> ReceiverOrder {
         let stage = ReceiverStage::Waiting;
         ReceiverOrder { stage, entries: 0, early: bytes.into(), next_early: 0 }
@@ -169,7 +169,8 @@ impl ReceiverOrder {
         }
     }
 
-    /// Early content is of an entry that was listed, once of each, and together no more than the receiver takes.
+    /// Checks early content: each entry must be listed and may have early content once, and the total must not
+    /// exceed the receiver's limit.
     fn take_early<'a>(&mut self, entry: u32, content: Vec<u8>) -> Result<SenderItem<'a>> {
         let what = "early content";
         let is_listed = (self.next_early..self.entries).contains(&entry);
@@ -342,8 +343,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a hostile sender says in whatever order, an end comes only after a list that is whole, and
-        /// nothing before the offer is accepted.
+        /// Regardless of a hostile sender's messages and their order, the end is accepted only after a complete
+        /// list, and nothing is accepted before the offer is.
         #[test]
         fn no_order_of_messages_ends_a_transfer_that_was_not_listed(
             steps in proptest::collection::vec(0u8..7, 0..40),

@@ -5,20 +5,20 @@ use crate::hash_tree::PieceHash;
 use crate::peer_text::PeerText;
 use crate::record::{Answer, FileResult, MAX_HASHES, Record};
 
-/// The order in which the receiver may send once it is welcome, as the sender checks it.
+/// The order in which the receiver may send after the welcome. The sender checks it.
 #[derive(Debug)]
 pub struct SenderOrder {
     stage: SenderStage,
-    /// Entries that were listed and not answered yet.
+    /// Entries that were listed and are not answered yet.
     unanswered: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SenderStage {
-    /// Only the answer to the offer may come.
+    /// Only the answer to the offer is allowed.
     Offered,
     Sending,
-    /// The end was sent: a summary may come.
+    /// The end was sent: a summary is allowed.
     Ended,
     Summarised,
 }
@@ -34,7 +34,7 @@ pub enum ReceiverItem {
     Hashes(u32, u32, Vec<PieceHash>),
     /// The results of files.
     Results(Vec<FileResult>),
-    /// Names of things that the receiver deleted, or would delete, and why others were not deleted.
+    /// Names that the receiver deleted, or would delete, and the reasons for failed deletions.
     Deleted(Vec<PeerText>, Vec<PeerText>),
 }
 
@@ -50,7 +50,7 @@ impl SenderOrder {
         self.unanswered += entries;
     }
 
-    /// Notes that [`Message::End`] was sent: a summary may come.
+    /// Records that [`Message::End`] was sent: a summary is allowed.
     pub fn end(&mut self) {
         if self.stage == SenderStage::Sending {
             self.stage = SenderStage::Ended;

@@ -4,7 +4,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 use super::float_code::{THREE_BYTES, TWO_BYTES};
 use super::words::{put_word, take_word};
 
-/// In an answer's flags, above the three bits of the congestion state.
+/// Flags of an answer, above the three bits of the congestion state.
 const APP_LIMITED_FLAG: u8 = 1 << 3;
 const STARVED_FLAG: u8 = 1 << 4;
 const STATE_MASK: u8 = 0b111;

@@ -3,7 +3,7 @@ use sweetspot_units::Bytes;
 use super::packet::{MAX_FIELD_BYTES, ProbePacket};
 use crate::Session;
 
-/// Makes and checks the authenticated packets of one connection.
+/// Creates and verifies the authenticated packets of one connection.
 #[derive(Clone)]
 pub struct PacketAuthenticator {
     id: [u8; ID_BYTES],
@@ -11,11 +11,11 @@ pub struct PacketAuthenticator {
 }
 
 const ID_BYTES: usize = 4;
-/// Bytes of kind and connection number.
+/// Bytes of the kind and the connection number.
 const PACKET_HEADER_BYTES: usize = 1 + ID_BYTES;
 /// Eighty bits, SRTP's default authentication tag (RFC 3711, section 5.2).
 const MAC_BYTES: usize = 10;
-/// The shortest datagram: a packet of every kind fits in it.
+/// The shortest datagram; a packet of any kind fits into it.
 const MIN_PACKET_BYTES: usize = PACKET_HEADER_BYTES + MAX_FIELD_BYTES + MAC_BYTES;
 
 impl PacketAuthenticator {
@@ -29,13 +29,13 @@ impl PacketAuthenticator {
         PacketAuthenticator { id: session.stream_id(), key: *session.stream_key() }
     }
 
-    /// The authenticator of one purpose, from a key that both ends know.
+    /// The authenticator for one purpose, derived from a key that both ends know.
     pub(crate) fn derive(purpose: &str, key: &[u8]) -> PacketAuthenticator {
         let [a, b, c, d, ..] = blake3::derive_key(&format!("{purpose}: number"), key);
         PacketAuthenticator { id: [a, b, c, d], key: blake3::derive_key(purpose, key) }
     }
 
-    /// The number that its packets carry.
+    /// The connection number in its packets.
     pub fn id(&self) -> [u8; ID_BYTES] {
         self.id
     }
@@ -139,7 +139,7 @@ mod tests {
                 ProbePacket::TrainRequest { train, packets, payload }
             }),
             (any::<u32>(), any::<Option<u64>>(), 0u8..3).prop_map(|(sequence, pacing, code)| {
-                // The highest rate stands for no pace.
+                // The highest rate represents no pacing.
                 let pacing = pacing.map(|n| Rate::from_bits_per_second(n >> 1));
                 let congestion = congestion_of(code).unwrap();
                 ProbePacket::Steer { sequence, steering: Steering { pacing, congestion } }
@@ -147,7 +147,7 @@ mod tests {
         ]
     }
 
-    /// Whether `read` is `n` rounded in `format`.
+    /// Whether `read` equals `n` after rounding in `format`.
     fn rounded(format: FloatCode, n: u64, read: u64) -> bool {
         format.decode(format.encode(n)) == read
     }
@@ -161,7 +161,7 @@ mod tests {
             if !matches!(packet, ProbePacket::Answer(_)) {
                 prop_assert_eq!(opened, packet);
             }
-            // Rounded once, and never again.
+            // A value is rounded only once.
             let again = authenticator(1).close(&opened, Bytes::new(size));
             prop_assert_eq!(authenticator(1).open(&again), Some(opened));
         }
@@ -223,7 +223,7 @@ mod tests {
         }
     }
 
-    /// 100 bytes on the wire leave 72 of payload over IPv4 and 52 over IPv6.
+    /// 100 bytes on the wire contain 72 bytes of payload over IPv4 and 52 over IPv6.
     #[test]
     fn an_answer_fits_into_a_probe_over_either_ip() {
         const { assert!(MIN_PACKET_BYTES <= 52) };

@@ -1,29 +1,29 @@
 //! Numbers in two or three bytes: a mantissa and the power of two by which it is shifted. A number that fits the
 //! mantissa is exact. A larger one is rounded down, so a counter never exceeds the true value.
 
-/// A number in two bytes: exact up to 4095, then to a two-thousandth.
+/// A number in two bytes: exact up to 4095, then to within 1/2000.
 pub(super) const TWO_BYTES: FloatCode = FloatCode { mantissa: 11, bytes: 2 };
-/// A number in three bytes: exact up to a million, then to a millionth.
+/// A number in three bytes: exact up to a million, then to within a millionth.
 pub(super) const THREE_BYTES: FloatCode = FloatCode { mantissa: 19, bytes: 3 };
 
-/// The power of two is the upper five bits.
+/// The exponent is in the upper five bits.
 const EXPONENT: u32 = 5;
 
-/// A code for numbers: how many bits the mantissa has, and how many bytes a number takes.
+/// A number format: the bits of the mantissa, and the bytes of a number.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FloatCode {
-    /// Bits after the leading one, which is not written.
+    /// Bits after the leading one, which is implicit.
     mantissa: u32,
     bytes: usize,
 }
 
 impl FloatCode {
-    /// The code that stands for "none".
+    /// The code for "none".
     pub(super) const fn none(self) -> u32 {
         (1 << (self.mantissa + EXPONENT)) - 1
     }
 
-    /// The largest number there is a code for.
+    /// The largest number that has a code.
     const fn largest(self) -> u64 {
         self.decode(self.none() - 1)
     }
@@ -54,7 +54,7 @@ impl FloatCode {
         out.extend(&code.to_be_bytes()[4 - self.bytes..]);
     }
 
-    /// Takes a number off the front. The code that stands for "none" is no number.
+    /// Removes a number from the front. The code for "none" is not a number.
     pub(super) fn take_number(self, rest: &mut &[u8]) -> Option<u64> {
         self.take(rest).filter(|code| *code != self.none()).map(|code| self.decode(code))
     }

@@ -1,5 +1,5 @@
-//! The out-of-band packets without their I/O: periodic probes and their answers, and packet trains (section VII-A of the SOBAS
-//! paper); and streams and echoes, which measure a path without a transfer.
+//! The out-of-band packets without their I/O. Periodic probes, their answers and packet trains serve a transfer (section VII-A
+//! of the SOBAS paper). Streams and echoes measure a path without a transfer.
 //!
 //! The receiver probes and the sender answers, so the answers take the same path as the content. Both probes and
 //! answers are numbered, which distinguishes losses in the two directions.

@@ -4,20 +4,21 @@ use sweetspot_units::{Duration, Rate, Time};
 use super::answer::{put_answer, take_answer};
 use super::words::{put_long, put_word, take_long, take_word};
 
-/// An out-of-band packet: one byte for the kind, four bytes that name the connection, the fields, zeros up to
-/// the wanted size, and a keyed BLAKE3 over all of that, cut to 10 bytes. Numbers are big-endian.
+/// An out-of-band packet: one byte for the kind, four bytes for the connection number, the fields, zeros up
+/// to the requested size, and a keyed BLAKE3 over all of these, truncated to 10 bytes. Numbers are
+/// big-endian.
 ///
 /// An answer carries its numbers in two or three bytes each: times in microseconds, rates in bits per second,
-/// counters and sizes. Two bytes round down to a two-thousandth. Counters that are watched for growth take
-/// three bytes, which round down to a millionth.
+/// counters and sizes. Two bytes round down to within 1/2000. Counters observed for growth take three bytes,
+/// which round down to within a millionth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProbePacket {
     /// Sender to receiver: shows the sender's UDP address, and opens address translators on the way.
     Punch {
-        /// Counts up, so that a replayed packet is known from a new one.
+        /// Increases with each packet, so that replayed packets are detected.
         sequence: u32,
     },
-    /// Receiver to sender: asks for an answer.
+    /// Receiver to sender: requests an answer.
     Probe {
         /// The probe's number, from 0.
         sequence: u32,
@@ -26,41 +27,41 @@ pub enum ProbePacket {
     Answer(ProbeAnswer),
     /// Sender to receiver, in a burst.
     Train(TrainPacket),
-    /// Either way on a connection that measures: a packet of a stream.
+    /// Either direction on a connection that measures: a packet of a stream.
     Stream(StreamPacket),
-    /// From the measuring end: send it back at once.
+    /// From the measuring end: requests an immediate reply.
     Echo {
-        /// Its number, from 0.
+        /// The echo's number, from 0.
         sequence: u32,
     },
-    /// An echo that comes back, no longer than it was.
+    /// The reply to an echo, no longer than the echo.
     Reflected {
-        /// Its number.
+        /// The echo's number.
         sequence: u32,
-        /// When it was received at the far end, on that clock.
+        /// Arrival time at the far end, on its clock.
         received: Time,
-        /// How long it was held there.
+        /// Time for which the far end held it.
         held: Duration,
     },
-    /// Receiver to sender, where no other channel carries it: asks for a train.
+    /// Receiver to sender, without another channel: requests a train.
     TrainRequest {
-        /// The train's number. Each is sent once.
+        /// The train's number. Each train is sent once.
         train: u32,
-        /// Its packets.
+        /// Number of packets.
         packets: u32,
-        /// UDP payload of each.
+        /// UDP payload of each packet.
         payload: u32,
     },
-    /// Receiver to sender, where no other channel carries it: how to send from now on.
+    /// Receiver to sender, without another channel: how to send from now on.
     Steer {
-        /// Counts up with every change.
+        /// Increases with every change.
         sequence: u32,
         /// How to send.
         steering: Steering,
     },
 }
 
-/// How a receiver asks its sender to send.
+/// A receiver's request to its sender about how to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Steering {
     /// The pacing rate of its payload; `None`: no pacing.
@@ -74,9 +75,9 @@ pub struct Steering {
 pub struct StreamPacket {
     /// The stream's number.
     pub stream: u32,
-    /// Its place in the stream, from 0.
+    /// The packet's position in the stream, from 0.
     pub index: u32,
-    /// When it was sent, on the sender's clock.
+    /// Sending time, on the sender's clock.
     pub sent: Time,
 }
 
@@ -89,7 +90,7 @@ const ECHO_KIND: u8 = 6;
 const REFLECTED_KIND: u8 = 7;
 const TRAIN_REQUEST_KIND: u8 = 8;
 const STEER_KIND: u8 = 9;
-/// The longest fields (an answer's): two words, four long numbers, eight short ones, the flags.
+/// The longest fields, which are an answer's: two words, four long numbers, eight short ones, the flags.
 pub(super) const MAX_FIELD_BYTES: usize = 2 * 4 + 4 * 3 + 8 * 2 + 1;
 
 impl ProbePacket {
@@ -138,7 +139,7 @@ impl ProbePacket {
         }
     }
 
-    /// The packet of a kind, from its fields and the zeros that follow them.
+    /// Parses the packet of a kind from its fields and the zeros that follow them.
     pub(super) fn take(kind: u8, fields: &mut &[u8]) -> Option<ProbePacket> {
         match kind {
             PUNCH_KIND => Some(ProbePacket::Punch { sequence: take_word(fields)? }),

@@ -1,7 +1,7 @@
 /// The sender's side of the periodic probes: which probes to answer, and the numbers of the answers.
 ///
-/// Each probe is answered once: a replayed one is refused as long as it is among the last 64, and
-/// anything older is refused too (the sliding window of RFC 4303, section 3.4.3).
+/// Each probe is answered once. A replayed probe is rejected if it is among the last 64, and any older probe is
+/// rejected as well (the sliding window of RFC 4303, section 3.4.3).
 #[derive(Debug, Default)]
 pub struct Reflector {
     /// One more than the highest probe seen.
@@ -12,8 +12,8 @@ pub struct Reflector {
 }
 
 impl Reflector {
-    /// An authenticated probe arrived. Returns the number of its answer; `None` if the probe was answered before
-    /// or is too old to tell.
+    /// Handles an authenticated probe. Returns the number of its answer; `None` if the probe was answered
+    /// before, or is too old to tell.
     pub fn handle_probe(&mut self, sequence: u32) -> Option<u32> {
         if sequence >= self.next {
             let ahead = sequence - self.next + 1;

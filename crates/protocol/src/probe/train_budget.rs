@@ -9,19 +9,19 @@ const FREE_TRAIN_BYTES: u64 = 4_000_000;
 /// Maximum share of trains in the acknowledged content, as a divisor.
 const TRAIN_SHARE: u64 = 10;
 
-/// How much the trains of one connection may be: a receiver that asks for more gets none.
+/// The limit on one connection's trains: a receiver that requests more gets none.
 #[derive(Debug, Default)]
 pub struct TrainBudget {
     sent: u64,
 }
 
 impl TrainBudget {
-    /// Takes a train of `packets` with `payload` bytes each out of the budget, on a connection that delivered `acked` bytes;
-    /// false if it is too much.
+    /// Takes a train of `packets` with `payload` bytes each out of the budget, on a connection that delivered `acked` bytes.
+    /// Returns false if it exceeds the budget.
     pub fn take(&mut self, packets: u32, payload: u32, acked: Bytes) -> bool {
-        /// No packet of a train is shorter, whatever is asked for: its own fields need that much.
+        /// The minimum size of a train's packet, which its own fields need, regardless of the request.
         const MIN_PACKET: Bytes = Bytes::new(64);
-        /// IPv6 and UDP headers: small packets cost their headers, too.
+        /// IPv6 and UDP headers, which also count for small packets.
         const HEADERS: Bytes = Bytes::new(48);
         if packets > MAX_TRAIN_PACKETS || payload > MAX_TRAIN_PACKET_BYTES {
             return false;

@@ -1,10 +1,10 @@
-//! Whole numbers in four bytes (words) and eight.
+//! Integers of four bytes (words) and of eight.
 
 pub(super) fn put_word(out: &mut Vec<u8>, n: u32) {
     out.extend(n.to_be_bytes());
 }
 
-/// Takes four bytes off the front.
+/// Removes four bytes from the front.
 pub(super) fn take_word(rest: &mut &[u8]) -> Option<u32> {
     let (word, left) = rest.split_first_chunk::<4>()?;
     *rest = left;
@@ -15,7 +15,7 @@ pub(super) fn put_long(out: &mut Vec<u8>, n: u64) {
     out.extend(n.to_be_bytes());
 }
 
-/// Takes eight bytes off the front.
+/// Removes eight bytes from the front.
 pub(super) fn take_long(rest: &mut &[u8]) -> Option<u64> {
     let (long, left) = rest.split_first_chunk::<8>()?;
     *rest = left;
