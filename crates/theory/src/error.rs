@@ -16,28 +16,28 @@ pub enum TheoryError {
         quantity: &'static str,
         /// The value given, with its unit.
         given: String,
-        /// The values allowed, and why.
+        /// The allowed values, and the reason.
         wanted: &'static str,
     },
-    /// A fit from too few points.
+    /// A fit has too few points.
     #[error("cannot fit {fitted}: it needs {needed} usable points or more, and there {}", counted(*given))]
     TooFewPoints {
         /// The fitted quantity.
         fitted: &'static str,
-        /// How many usable points there were.
+        /// Number of usable points.
         given: usize,
-        /// How many points the fit needs.
+        /// Number of points that the fit needs.
         needed: usize,
     },
     /// A case for which no closed form is known.
     #[error("no closed form covers this: {because}")]
     NotCovered {
-        /// Why.
+        /// The reason.
         because: &'static str,
     },
 }
 
-/// How many points there are, after "there".
+/// The number of points in words that follow "there".
 fn counted(points: usize) -> String {
     match points {
         0 => "are none".to_owned(),
@@ -46,7 +46,7 @@ fn counted(points: usize) -> String {
     }
 }
 
-/// `Ok` if the argument lies in the formula's domain.
+/// `Ok` if the argument is in the formula's domain.
 pub(crate) fn require(
     holds: bool,
     quantity: &'static str,

@@ -1,18 +1,19 @@
-//! Closed forms for TCP: throughput against window, cross traffic, loss, and router buffers.
+//! Closed forms for TCP: throughput as a function of window, cross traffic, loss, and router
+//! buffers.
 //!
-//! There is one file per result. A comment above each function names the paper and the equation.
-//! Types carry the units, and errors say where a formula does not hold. A function returns a
+//! There is one file per result. A comment above each function gives the paper and the equation.
+//! Types carry the units, and errors give the domain in which a formula holds. A function returns a
 //! number or a [`TheoryError`], never NaN.
 //!
-//! - [`path`]: throughput against socket buffer, cross traffic, the sawtooth, the six
+//! - [`path`]: throughput versus socket buffer, cross traffic, the sawtooth, the six
 //!   bandwidth-delay products (Jain, Prasad, Dovrolis).
-//! - [`reno`]: throughput against loss (PFTK, the L- and S-model), losses of many flows (Morris).
+//! - [`reno`]: throughput versus loss (PFTK, the L- and S-model), losses of many flows (Morris).
 //! - [`router`]: the best buffer of a router (Prasad, Dovrolis, Thottan), and the other rules.
 //! - [`host`]: socket buffer to advertised window, window scale, frame efficiency, receivers that
 //!   size themselves (Gordon; Heffner; Weigle and Feng; RFC 9840).
 //! - [`engine`]: an engine for the scenarios that a closed form covers.
 //!
-//! The crate is pure: it reads no clock and touches no operating system, and its logarithms and
+//! The crate is pure: it reads no clock and does not touch the operating system. Its logarithms and
 //! powers give the same bits on every platform.
 //!
 //! ```

@@ -5,8 +5,8 @@ use sweetspot_units::Bytes;
 use crate::Result;
 use crate::error::require;
 
-/// An amount of data in packets, finite and not negative. It need not be a whole number: fluid
-/// models use averages.
+/// An amount of data in packets, finite and not negative. It need not be an integer: fluid models
+/// use averages.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
 pub struct Packets(f64);
 
@@ -23,7 +23,7 @@ impl Packets {
         Ok(Packets(n))
     }
 
-    /// How many packets of `packet` bytes make up `amount`.
+    /// The number of packets of `packet` bytes in `amount`.
     ///
     /// # Errors
     /// If `packet` is empty.
@@ -37,7 +37,7 @@ impl Packets {
         self.0
     }
 
-    /// The amount in bytes, where one packet has `packet` bytes.
+    /// The amount in bytes, for packets of `packet` bytes.
     pub fn in_bytes(self, packet: Bytes) -> Bytes {
         packet.scaled(self.0)
     }

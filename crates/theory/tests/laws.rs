@@ -1,4 +1,4 @@
-//! Laws that hold for every path, flow and link: no NaN, no panic, the limits, the orders.
+//! Laws for every path, flow and link: no NaN, no panic, limits, and orderings.
 
 use proptest::prelude::*;
 use sweetspot_theory::Packets;
@@ -40,7 +40,7 @@ prop_compose! {
         let packet = Bytes::new(1500);
         let rate = Rate::from_mbit_per_second(mbit);
         let link = RouterLink::new(rate, Duration::from_millis(millis), packet, f).unwrap();
-        // The exponential's decay is per packet: a hundredth keeps it in the range of the paper.
+        // The exponential's decay is per packet: a hundredth keeps it in the paper's range.
         let loss = match power {
             true => LossForm::power_law(a, b),
             false => LossForm::exponential(a, b / 100.0),
@@ -71,7 +71,7 @@ proptest! {
     #[test]
     fn more_router_buffer_never_lowers_the_congestion_limited_rate(path in any_path(), more in 1u64..1 << 30) {
         let larger = Path::new(path.capacity(), path.minimum_rtt(), path.buffer() + Bytes::new(more));
-        // Whole bytes of C T_m against the exact ratio: one bit per second of rounding.
+        // C T_m is in whole bytes, the ratio exact: allow one bit per second for rounding.
         prop_assert!(congestion_limited(&larger.unwrap()).as_f64() >= congestion_limited(&path).as_f64() - 1.0);
     }
 
@@ -114,7 +114,7 @@ proptest! {
         let flow = Flow::new(mss, rtt, Duration::from_millis(200) + rtt, loss).unwrap();
         let limit = (mss * segments) / rtt;
         let full = flow.full(Some(mss * segments)).unwrap();
-        // The model counts the packets of the last round too, a percent in short periods.
+        // The model also counts the packets of the last round, about a percent in short periods.
         prop_assert!(full.as_f64() <= 1.5 * limit.as_f64() + 1.0);
         prop_assert!(flow.on_congested_path(mss * segments) <= limit);
     }

@@ -1,4 +1,4 @@
-//! Against window-limited persistent transfers: equations (3) and (6) to (8).
+//! A transfer with persistent, window-limited cross traffic: equations (3) and (6) to (8).
 
 use sweetspot_scenario::{AppliedFormula, EngineError};
 use sweetspot_units::{Bytes, Duration};
@@ -49,7 +49,7 @@ pub(super) fn steady(terms: &Terms<'_>) -> Result<Steady, EngineError> {
     })
 }
 
-// SOBAS §V-B: from A T_e on the link is full; at the window of eq. (8) the buffer is.
+// SOBAS §V-B: with windows of at least A T_e the link is full; at the window of eq. (8) the buffer is full, too.
 pub(super) fn sweet_spot(terms: &Terms<'_>) -> Result<SweetSpot, EngineError> {
     let KnownCross::Elephants { rtt, acks } = &terms.cross else {
         return Err(not_covered("there are no elephants"));
@@ -60,7 +60,7 @@ pub(super) fn sweet_spot(terms: &Terms<'_>) -> Result<SweetSpot, EngineError> {
     Ok(SweetSpot { low, high: link.window_at_backlog(buffer) })
 }
 
-/// The link as the equations take it, and the backlog that fills its buffer.
+/// The link in the form that the equations need, and the backlog that fills its buffer.
 fn link(
     terms: &Terms<'_>,
     cross_rtt: Duration,
@@ -108,15 +108,15 @@ fn best(link: &Elephants, buffer: Bytes, terms: &Terms<'_>) -> AppliedFormula {
     )
 }
 
-/// The backlog, in bytes, at which the buffer is full. In a buffer counted in packets, ACKs of
-/// reverse transfers take places too.
+/// The backlog, in bytes, at which the buffer is full. If the buffer is counted in packets, ACKs of reverse transfers occupy
+/// places, too.
 fn available_buffer(terms: &Terms<'_>, cross_rtt: Duration, acks: f64) -> Bytes {
     let Some(places) = terms.places else { return terms.path.buffer() };
     let (capacity, packet) = (terms.path.capacity().as_f64() / 8.0, terms.packet.as_f64());
     let cross_rtt = cross_rtt.as_secs_f64();
     let mut buffer = terms.path.buffer().as_f64();
-    // Longer queues slow the elephants and so thin out their ACKs: the mean packet size in the queue depends on its length, a
-    // little. Each round shrinks the error by half or more.
+    // Longer queues slow the elephants and thus reduce the number of their ACKs. The mean packet size in the queue therefore
+    // depends slightly on its length. Each round halves the error or better.
     for _ in 0..FIXED_POINT_ROUNDS {
         let slowed = cross_rtt / (cross_rtt + buffer / capacity);
         let ack_bytes = terms.used.as_f64() / 8.0 * acks * slowed;

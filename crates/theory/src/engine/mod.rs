@@ -1,6 +1,6 @@
-//! The engine of closed forms. For a scenario that a formula covers, it returns an outcome like the
-//! other engines, with the formulas and their assumptions; for any other scenario, the reason why no
-//! formula covers it.
+//! The engine of closed forms. If a formula covers a scenario, it returns an outcome like the other
+//! engines, with the formulas and their assumptions. Otherwise it returns the reason why no formula
+//! covers it.
 
 mod elephants;
 mod outcome;
@@ -14,8 +14,8 @@ use sweetspot_scenario::{Engine, EngineError, EngineResult, Recorder, Scenario};
 use crate::TheoryError;
 use crate::path::saturation::{self, SweetSpot};
 
-/// The closed forms as an engine. It draws no random numbers, so the seed has no effect, and its
-/// outcomes have no time series.
+/// The closed forms as an engine. It draws no random numbers, so the seed has no effect. Its outcomes
+/// have no time series.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Theory;
 
@@ -34,11 +34,11 @@ impl Engine for Theory {
     }
 }
 
-/// The windows, in bytes on the wire, with which the one transfer of `scenario` fills the path beside
-/// its cross traffic and nothing is lost.
+/// The windows, in bytes on the wire, with which the single transfer of `scenario` fills the path
+/// beside its cross traffic without losses.
 ///
 /// # Errors
-/// If no closed form knows them.
+/// If no closed form gives them.
 pub fn sweet_spot(scenario: &Scenario) -> Result<SweetSpot, EngineError> {
     let terms = terms::Terms::of(scenario)?;
     if terms.transfers.len() > 1 {

@@ -1,4 +1,4 @@
-//! A steady state as an outcome.
+//! Converts a steady state to an outcome.
 
 use sweetspot_scenario::{
     BottleneckOutcome, CrossOutcome, Derivation, Outcome, Scenario, TransferOutcome,
@@ -47,7 +47,7 @@ pub(super) fn outcome(scenario: &Scenario, terms: &Terms<'_>, steady: Steady) ->
             utilisation_before: used / capacity,
             loss_rate: if sent > 0.0 { lost / sent } else { 0.0 },
             queue_mean_packets: mean.as_f64() / terms.packet.as_f64(),
-            // A packet that is partly sent still waits.
+            // A partly sent packet still counts as queued.
             queue_max_packets: max.get().div_ceil(terms.packet.get()),
             queue_delay_mean_s: mean.as_f64() * 8.0 / capacity,
         },
@@ -56,7 +56,7 @@ pub(super) fn outcome(scenario: &Scenario, terms: &Terms<'_>, steady: Steady) ->
     }
 }
 
-/// Each entry keeps the same share of its rate before the transfer started; in both directions if
+/// Every entry keeps the same share of its rate from before the transfer. This applies to both directions if
 /// the reverse path mirrors the forward path and the entry's rate depends on its RTT.
 fn crosses(scenario: &Scenario, before: f64, after: f64) -> Vec<CrossOutcome> {
     use sweetspot_scenario::{Reverse, TrafficKind};
@@ -75,7 +75,8 @@ fn crosses(scenario: &Scenario, before: f64, after: f64) -> Vec<CrossOutcome> {
     let outcome = |cross: &sweetspot_scenario::Cross| {
         let payload = scenario.path.packet.saturating_sub(cross.tcp.header).as_f64()
             / scenario.path.packet.as_f64();
-        // The ACKs of reverse elephants wait in the transfer's queue; other traffic yields to its ACKs only.
+        // The ACKs of reverse elephants wait in the transfer's queue; other traffic yields only to the
+        // transfer's ACKs.
         let reverse = match cross.kind {
             TrafficKind::Elephants { .. } => ways * left,
             _ => ways,

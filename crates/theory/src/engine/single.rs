@@ -1,4 +1,5 @@
-//! No cross traffic, or unresponsive cross traffic: equations (3), (4), (5), (9), (10)-(17).
+//! Transfers without cross traffic, or with unresponsive cross traffic: equations (3), (4), (5),
+//! (9), (10)-(17).
 
 use sweetspot_scenario::{EngineError, Transfer};
 use sweetspot_units::{Bytes, Rate, Significant};
@@ -54,7 +55,7 @@ fn alone(terms: &Terms<'_>, transfer: &Transfer) -> Result<Steady, EngineError> 
     };
     steady.formulas.insert(0, formula("throughput", rule, numbers, &source));
     steady.cross = terms.used;
-    // The target's packets are the share A/C of all that wait.
+    // The target's packets are the share A/C of all waiting packets.
     let all = terms.path.capacity().as_f64() / left.capacity().as_f64();
     steady.backlog = (steady.backlog.0.scaled(all), steady.backlog.1.scaled(all));
     Ok(steady)
@@ -88,7 +89,7 @@ fn congested(
         )));
     }
     let tooth = sawtooth(left, terms.packet)?;
-    // Growth by half a packet per round makes a period twice as long.
+    // If the window grows by half a packet per round, a period lasts twice as long.
     let step = f64::from(segments_per_step(transfer));
     let flow = SteadyFlow {
         rate: saturation::congestion_limited(left),
@@ -119,7 +120,7 @@ fn congested(
     Ok(steady)
 }
 
-/// Random loss: to the transfer the path looks congested.
+/// With random loss, the path looks congested to the transfer.
 fn lossy(terms: &Terms<'_>) -> Result<Steady, EngineError> {
     let transfer = &terms.transfers[0];
     if !is_reno(transfer.congestion) {
@@ -171,7 +172,7 @@ fn lossy(terms: &Terms<'_>) -> Result<Steady, EngineError> {
     Ok(steady)
 }
 
-/// Several transfers with windows that together neither fill the buffer nor lose packets.
+/// Several transfers with windows that together neither overflow the buffer nor lose packets.
 fn shared(terms: &Terms<'_>, transfers: &[Transfer]) -> Result<Steady, EngineError> {
     if terms.loss.get() > 0.0 {
         return Err(not_covered("several transfers share a path that loses at random"));

@@ -1,4 +1,4 @@
-//! A scenario's quantities as the formulas take them, or why no formula covers it.
+//! Converts a scenario's quantities to the formulas' terms, or explains why no formula covers it.
 
 use sweetspot_path::{DirectionSpec, QueueDiscipline};
 use sweetspot_scenario::{
@@ -12,18 +12,18 @@ use crate::path::Path;
 #[derive(Debug)]
 pub(super) struct Terms<'a> {
     pub transfers: &'a [Transfer],
-    /// C, T_m with one packet's serialisation on every link, and the buffer behind that packet.
+    /// C, T_m with a packet's serialisation on every link, and the buffer behind that packet.
     pub path: Path,
     /// A full packet on the wire.
     pub packet: Bytes,
-    /// An ACK of the cross traffic's on the wire.
+    /// Bytes of the cross traffic's ACKs on the wire.
     pub ack: Bytes,
     pub cross: KnownCross,
-    /// Rate of the cross traffic before the transfers start, its ACKs included.
+    /// Rate of the cross traffic before the transfers start, including its ACKs.
     pub used: Rate,
     /// Random loss in the direction of the data.
     pub loss: Probability,
-    /// The buffer's size in packets, if it is counted in packets.
+    /// The buffer's size in packets, unless it is counted in bytes.
     pub places: Option<u64>,
     pub assumptions: Vec<String>,
 }
@@ -32,9 +32,9 @@ pub(super) struct Terms<'a> {
 #[derive(Debug)]
 pub(super) enum KnownCross {
     None,
-    /// Constant rate, no reaction.
+    /// Cross traffic of constant rate, which does not react.
     Unresponsive,
-    /// Persistent TCP limited by windows; `rtt` is the harmonic mean of theirs.
+    /// Persistent window-limited TCP; `rtt` is the harmonic mean of its RTTs.
     Elephants {
         rtt: Duration,
         /// ACKs of reverse transfers, as a share of the cross traffic's rate.
@@ -47,8 +47,8 @@ impl<'a> Terms<'a> {
         covered(scenario)?;
         let path = &scenario.path;
         let narrow = path.narrow();
-        // Every link holds a packet for as long as it sends it; the narrow one's own counts as
-        // buffer in a scenario.
+        // Every link holds a packet for as long as it sends it. In a scenario, the narrow link's
+        // packet counts as part of its buffer.
         let serial = path.hops.iter().map(|hop| path.packet / hop.rate);
         let serial = serial.fold((path.packet / path.access_rate) * 2, |sum, time| sum + time);
         let buffer = narrow.buffer.in_bytes(path.packet).saturating_sub(path.packet);
@@ -129,11 +129,11 @@ impl<'a> Terms<'a> {
 #[derive(Default)]
 struct CrossRates {
     udp: f64,
-    /// Of the elephants.
+    /// Rate of the elephants.
     windows: f64,
-    /// Of their ACKs.
+    /// Rate of their ACKs.
     acks: f64,
-    /// The elephants' windows, bits: the sum of each rate times its RTT.
+    /// The elephants' windows, bits: the sum of the products of rate and RTT.
     reciprocal: f64,
 }
 
@@ -187,7 +187,7 @@ impl CrossRates {
     }
 }
 
-/// `Ok` if the formulas are about such transfers and such a path; the cross traffic aside.
+/// `Ok` if the formulas cover the transfers and the path, apart from the cross traffic.
 fn covered(scenario: &Scenario) -> Result<(), EngineError> {
     if scenario.transfers.is_empty() {
         return Err(not_covered("there is no [[transfer]], and the formulas describe one"));
@@ -239,7 +239,7 @@ fn covered(scenario: &Scenario) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// `Ok` if the transfer has no end and lasts throughout the measurement.
+/// `Ok` if the transfer is unlimited and lasts throughout the measurement.
 fn permanent(transfer: &Transfer, end: Duration) -> Result<(), EngineError> {
     if transfer.size.is_some() {
         return Err(not_covered(
@@ -259,8 +259,8 @@ pub(super) fn is_reno(congestion: Congestion) -> bool {
     matches!(congestion, Reno | NewReno | Sack | Sack1)
 }
 
-/// Segments per increase of the window: an ACK for every second one, and a window that grows by
-/// ACKs, halve the slope.
+/// Segments per increase of the window. An ACK for every second segment, with a window that grows
+/// per ACK, halves the slope.
 pub(super) fn segments_per_step(transfer: &Transfer) -> u32 {
     let by_acks = transfer.tcp.flavour == Flavour::Ns2;
     if transfer.tcp.delayed_ack && by_acks { 2 } else { 1 }
@@ -271,7 +271,7 @@ fn forward_loss(scenario: &Scenario) -> Probability {
     Probability::new(1.0 - kept).unwrap_or(Probability::ZERO)
 }
 
-/// The mean of 1/T over round trips spread evenly from the first to the second: ln(b/a) / (b - a).
+/// The mean of 1/T over RTTs evenly distributed between two values: ln(b/a) / (b - a).
 pub(super) fn mean_inverse((min, max): (Duration, Duration)) -> f64 {
     let (a, b) = (min.as_secs_f64(), max.as_secs_f64());
     if b - a < 1e-9 { 1.0 / a } else { libm::log(b / a) / (b - a) }

@@ -1,4 +1,4 @@
-//! S: the window that each sizing gives.
+//! S: the window of each sizing.
 
 use sweetspot_scenario::{EngineError, Transfer};
 use sweetspot_sizing::{BdpDefinition, Sizing};
@@ -17,7 +17,7 @@ pub(super) struct Window {
 }
 
 impl Terms<'_> {
-    /// The window that limits `transfer` besides congestion.
+    /// The window that limits `transfer`, apart from the congestion window.
     pub(super) fn window(&self, transfer: &Transfer) -> Result<Window, EngineError> {
         let payload = self.payload(transfer);
         let wire = |volume: Volume| self.packet * volume.in_packets(payload).max(1);
@@ -31,7 +31,7 @@ impl Terms<'_> {
             Sizing::Kernel | Sizing::Linux(_) => (hosts, self.autotuned(hosts)?),
             Sizing::Bdp => (self.path.bdp(), "C T_m".to_owned()),
             Sizing::BdpBy(definition) => match self.product(definition)? {
-                // Windows are whole packets, rounded down.
+                // Windows are whole numbers of packets, rounded down.
                 Some(bytes) => {
                     let packets = (bytes.get() / self.packet.get()).max(1);
                     (self.packet * packets, definition.name().to_owned())
@@ -55,7 +55,8 @@ impl Terms<'_> {
         Ok(Window { wire, rule })
     }
 
-    /// Autotuning advertises twice an RTT's arrivals: it never limits while the host allows more than the path holds.
+    /// Autotuning advertises twice the arrivals of an RTT. It never limits as long as the host allows more than the
+    /// path holds.
     fn autotuned(&self, hosts: Bytes) -> Result<String, EngineError> {
         if hosts > saturation::sweet_spot(&self.path).high {
             return Ok("autotuning, which offers twice the data that arrives per round trip and \
@@ -83,9 +84,8 @@ impl Terms<'_> {
         }))
     }
 
-    // Of a backlog that all share, the target's own packets are the share A/C.
-    /// The path that remains beside unresponsive traffic: A, T_e, and the target's share of the
-    /// buffer.
+    // Of a shared backlog, the target's own packets are the share A/C.
+    /// The path that remains beside unresponsive traffic: A, T_e, and the target's share of the buffer.
     pub(super) fn left(&self) -> Result<Path, EngineError> {
         let available = self.path.capacity() - self.used;
         let share = available.as_f64() / self.path.capacity().as_f64();

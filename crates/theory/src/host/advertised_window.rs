@@ -1,5 +1,5 @@
-//! The window that a Linux receiver advertises for a socket buffer, for each era of the kernel.
-//! The blog (S. Gordon 2012) found the first two by experiment.
+//! The window that a Linux receiver advertises for a socket buffer, for each era of the kernel. The blog (S. Gordon 2012)
+//! determined the first two by experiment.
 
 use sweetspot_units::Bytes;
 
@@ -14,14 +14,14 @@ pub enum Era {
     /// 3.4 to 6.5: `tcp_adv_win_scale` = 1 keeps a half (kernel commit b49960a05e32, also in
     /// Ubuntu's 3.2).
     Half,
-    /// 6.6 and 6.7: the measured ratio of payload to memory, from a cautious start of about a
-    /// quarter (kernel commit dfa2f0483360); `tcp_adv_win_scale` does nothing any more.
+    /// 6.6 and 6.7: the measured ratio of payload to memory, starting at a cautious quarter or so (kernel commit
+    /// dfa2f0483360). `tcp_adv_win_scale` no longer has an effect.
     CautiousRatio,
-    /// From 6.8: the measured ratio, from a half (kernel commit 697a6c8cec03).
+    /// From 6.8: the measured ratio, starting at a half (kernel commit 697a6c8cec03).
     Ratio,
 }
 
-/// Payload over memory in 256ths, as the kernel keeps it from 6.6 on.
+/// Payload divided by memory in 256ths, as stored by kernels from 6.6 on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScalingRatio(u16);
 
@@ -30,22 +30,22 @@ impl ScalingRatio {
     /// The ratio of packets with `payload` bytes that take `memory` bytes of kernel memory each.
     ///
     /// # Errors
-    /// If `memory` is zero or less than the payload it holds.
+    /// If `memory` is zero or less than `payload`.
     pub fn measured(payload: Bytes, memory: Bytes) -> Result<ScalingRatio> {
         let holds = memory > Bytes::ZERO && payload <= memory;
         require(holds, "memory", memory, "at least the payload that it holds")?;
-        // The kernel keeps it in 8 bits.
+        // The kernel stores the ratio in 8 bits.
         Ok(ScalingRatio((payload.get() * 256 / memory.get()).clamp(1, 255) as u16))
     }
 
-    /// The share of the buffer that becomes window.
+    /// The share of the buffer that is available as window.
     pub fn share(self) -> f64 {
         f64::from(self.0) / 256.0
     }
 }
 
 impl Era {
-    /// The era of kernel `major`.`minor` as released; distributions move patches between them.
+    /// The era of the released kernel `major`.`minor`; distributions backport patches.
     pub fn of_kernel(major: u32, minor: u32) -> Era {
         match (major, minor) {
             version if version < (3, 4) => Era::ThreeQuarters,
@@ -61,8 +61,8 @@ impl Era {
     }
 
     // Linux include/net/tcp.h, tcp_win_from_space().
-    /// The window for `memory`, the socket's whole receive buffer. From 6.6 on `measured`
-    /// replaces the ratio that a connection starts with, once full segments have come.
+    /// The window for `memory`, the socket's whole receive buffer. From 6.6 on, `measured` replaces a connection's initial
+    /// ratio after the first full segments.
     pub fn window(self, memory: Bytes, measured: Option<ScalingRatio>) -> Bytes {
         let space = memory.get();
         Bytes::new(match self {
@@ -75,8 +75,7 @@ impl Era {
         })
     }
 
-    // Linux net/core/sock.c, __sock_set_rcvbuf(): twice what was asked, the request cut to
-    // rmem_max first.
+    // Linux net/core/sock.c, __sock_set_rcvbuf(): twice the requested size, after limiting the request to rmem_max.
     /// The window of a program that sets SO_RCVBUF to `asked` on a host that allows `rmem_max`.
     ///
     /// # Errors
@@ -92,7 +91,7 @@ impl Era {
         Ok(self.window(granted.saturating_add(granted), measured))
     }
 
-    /// The least memory that gives a window of at least `window`: the value of `tcp_rmem[2]` with which autotuning reaches it.
+    /// The minimum memory for a window of at least `window`: the value of `tcp_rmem[2]` with which autotuning reaches it.
     pub fn memory_for(self, window: Bytes, measured: Option<ScalingRatio>) -> Bytes {
         let w = u128::from(window.get());
         let memory = match self {
@@ -106,7 +105,7 @@ impl Era {
         Bytes::new(u64::try_from(memory).unwrap_or(u64::MAX))
     }
 
-    /// The SO_RCVBUF that a program must ask for: half the memory, for the kernel doubles it.
+    /// The SO_RCVBUF that a program must request: half of the memory, because the kernel doubles it.
     pub fn so_rcvbuf_for(self, window: Bytes, measured: Option<ScalingRatio>) -> Bytes {
         Bytes::new(self.memory_for(window, measured).get().div_ceil(2))
     }
@@ -158,7 +157,7 @@ mod tests {
 
     #[test]
     fn rmem_max_cuts_what_a_program_asks_for() {
-        // The classic trap: 4 MB asked, 212,992 allowed, doubled, half of it is window.
+        // A common mistake: 4 MB requested, 212,992 allowed and doubled; half of that is window.
         let asked = Bytes::new(4_000_000);
         let window = Era::Half.window_of_so_rcvbuf(asked, Bytes::new(212_992), None);
         assert_eq!(window, Ok(Bytes::new(212_992)));

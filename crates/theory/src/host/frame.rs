@@ -1,13 +1,13 @@
-//! How much of an Ethernet's rate is payload: S. Gordon, "Impact of Bandwidth Delay Product on TCP
-//! Throughput" (2012), in the general form of IEEE 802.3 and 802.1Q.
+//! The share of an Ethernet's rate that is payload: S. Gordon, "Impact of Bandwidth Delay Product
+//! on TCP Throughput" (2012), generalised for IEEE 802.3 and 802.1Q.
 
 use sweetspot_units::{Bytes, Rate};
 
 use crate::Result;
 use crate::error::require;
 
-/// Bytes of a frame besides its content: preamble and start delimiter, addresses and type, check
-/// sequence, gap (IEEE 802.3).
+/// Bytes of a frame in addition to its content: preamble and start delimiter, addresses and type,
+/// check sequence, gap (IEEE 802.3).
 const ETHERNET_OVERHEAD_BYTES: u64 = 8 + 14 + 4 + 12;
 /// Smallest content of a frame, bytes; shorter content is padded (IEEE 802.3).
 const MIN_CONTENT_BYTES: u64 = 46;
@@ -16,7 +16,7 @@ const VLAN_TAG_BYTES: u64 = 4;
 /// A TCP header without options (RFC 9293 §3.1).
 const TCP_HEADER_BYTES: u64 = 20;
 
-/// The version of the internet protocol.
+/// The version of the Internet Protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ip {
     /// A header of 20 B (RFC 791).
@@ -46,7 +46,7 @@ pub struct Framing {
 }
 
 impl Framing {
-    /// IPv4 with timestamps and no VLAN: the case of most transfers, and the blog's.
+    /// IPv4 with timestamps and no VLAN, as in most transfers and in the blog.
     pub const COMMON: Framing = Framing { ip: Ip::V4, tcp_options: Bytes::new(12), vlan_tags: 0 };
 
     fn headers(&self) -> Result<u64> {
@@ -68,7 +68,7 @@ impl Framing {
     }
 
     // Blog, update of 2013-01-23: 8 + 14 + 20 + 32 + 1432 + 4 + 12 = 1522.
-    /// Bytes on the wire of a segment with `payload` bytes, gap included.
+    /// Bytes on the wire of a segment with `payload` bytes, including the gap.
     ///
     /// # Errors
     /// If the options are impossible.

@@ -4,34 +4,33 @@
 use sweetspot_units::Bytes;
 
 // Heffner §6.6: rcv_space - rcv_alloc + ofo_alloc.
-/// The window to advertise: the buffer's target less the in-order data that the application has not
-/// read. Out-of-order data does not shrink it, so one loss does not close the window.
+/// The window to advertise: the buffer's target minus the in-order data that the application has not read. Out-of-order data do
+/// not reduce it, so a single loss does not close the window.
 ///
-/// `in_buffer` is all data that the receiver holds, `out_of_order` included.
+/// `in_buffer`: all data that the receiver holds, including `out_of_order`.
 pub fn window(space: Bytes, in_buffer: Bytes, out_of_order: Bytes) -> Bytes {
     space.saturating_sub(in_buffer.saturating_sub(out_of_order))
 }
 
 // Heffner §6.6: "may not retract a previously advertised window".
-/// The window to advertise while `promised` bytes of an earlier advertisement are still open.
+/// The window to advertise if an earlier advertisement still promises `promised` bytes.
 pub fn never_retracted(window: Bytes, promised: Bytes) -> Bytes {
     window.max(promised)
 }
 
-// Heffner §6.5: 4 MSS at the start; once per RTT the bytes that came plus 4 MSS, and no less
-// than half of what it was.
-/// The buffer's target after an RTT in which `received` bytes came.
+// Heffner §6.5: 4 MSS at the start; once per RTT the bytes received plus 4 MSS, but at least half of the previous value.
+/// The buffer's target after an RTT in which `received` bytes arrived.
 pub fn next_space(space: Bytes, received: Bytes, mss: Bytes) -> Bytes {
     received.saturating_add(mss * 4).max(Bytes::new(space.get() / 2))
 }
 
-// Derived from Heffner §4.2.1 and §6.5: a and u are the arrivals and the unread data of a round trip, less what the application
-// reads in one. The next round trip brings the window advertised now, a' = k a - u, and leaves u' = u + a' = k a unread. The
-// matrix [[k, -1], [k, 0]] has the determinant k and the trace k, so for k < 4 its eigenvalues are complex and their modulus is
-// the root of k.
-/// The factor by which a slow reader's window departs from its steady state in each round trip, if the receiver advertises
-/// `times` what arrived in the last one, less the unread data. Only below one does the window settle; `None` from 4 on, where it
-/// leaves without swinging.
+// Derived from Heffner §4.2.1 and §6.5. Let a and u be the arrivals and the unread data of a round trip, minus the data that
+// the application reads in one. The next round trip brings the window advertised now, a' = k a - u, and leaves u' = u + a' = k
+// a unread. The matrix [[k, -1], [k, 0]] has the determinant k and the trace k, so for k < 4 its eigenvalues are complex with
+// the modulus sqrt(k).
+/// The factor per round trip by which a slow reader's window departs from its steady state. The receiver advertises `times` the
+/// arrivals of the last round trip, minus the unread data. The window settles only if the factor is below one. `None` for 4 or
+/// more: the window then departs without oscillating.
 pub fn slow_reader_growth(times: f64) -> Option<f64> {
     (times > 0.0 && times < 4.0).then(|| libm::sqrt(times))
 }
@@ -46,7 +45,7 @@ mod tests {
     fn unread_data_takes_from_the_window_and_data_out_of_order_does_not() {
         let space = Bytes::new(100_000);
         assert_eq!(window(space, Bytes::new(30_000), Bytes::ZERO), Bytes::new(70_000));
-        // 30,000 held, all of it waiting for one lost packet: the window stays whole.
+        // 30,000 bytes are held, all behind one lost packet: the window is not reduced.
         assert_eq!(window(space, Bytes::new(30_000), Bytes::new(30_000)), space);
         assert_eq!(window(space, Bytes::new(130_000), Bytes::new(10_000)), Bytes::ZERO);
     }

@@ -1,4 +1,4 @@
-//! Hosts: the window of a receive or a send buffer, window scale, frame efficiency, receive-window sizing.
+//! Hosts: the window of a receive or send buffer, window scale, frame efficiency, receive-window sizing.
 
 pub mod advertised_window;
 pub mod frame;

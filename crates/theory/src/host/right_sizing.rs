@@ -15,8 +15,8 @@ pub enum WindowGrowth {
 }
 
 // DRS §II: awnd >= 2 cwnd in slow start, awnd >= cwnd + 1 in additive increase.
-/// The smallest window that a receiver must advertise to never limit a sender with a window of `congestion_window` in the
-/// last RTT.
+/// The smallest window that a receiver must advertise so that it never limits a sender with a window of
+/// `congestion_window` in the last RTT.
 pub fn advertised_window(congestion_window: Bytes, mss: Bytes, phase: WindowGrowth) -> Bytes {
     match phase {
         WindowGrowth::SlowStart => congestion_window.saturating_add(congestion_window),
@@ -25,17 +25,17 @@ pub fn advertised_window(congestion_window: Bytes, mss: Bytes, phase: WindowGrow
 }
 
 // DRS §II: fwnd = min(cwnd, awnd, maxwnd).
-/// The sender's flow-control window, where one connection may use `max` memory.
+/// The sender's flow-control window, if a connection may use `max` bytes of memory.
 pub fn flow_window(congestion_window: Bytes, advertised: Bytes, max: Bytes) -> Bytes {
     congestion_window.min(advertised).min(max)
 }
 
 // DRS §IV-D: "bandwidth proportional to the memory they dedicate".
-/// The rate that is a connection's fair share when it dedicates `own` of the `all` memory that
-/// the connections on a link of `rate` dedicate together.
+/// A connection's fair share of the link's `rate`, if it dedicates `own` of the memory `all` that all of the link's
+/// connections dedicate.
 ///
 /// # Errors
-/// If nothing is dedicated, or a connection dedicates more than all do.
+/// If no memory is dedicated, or a connection dedicates more than `all`.
 pub fn fair_share(rate: Rate, own: Bytes, all: Bytes) -> Result<Rate> {
     require(all > Bytes::ZERO, "memory of all", all, "it must be above zero")?;
     require(own <= all, "own memory", own, "at most that of all connections")?;
@@ -43,7 +43,7 @@ pub fn fair_share(rate: Rate, own: Bytes, all: Bytes) -> Result<Rate> {
 }
 
 // DRS §I-B footnote 2: half the window, one segment per RTT.
-/// How long additive increase takes from half of `window` back to all of it.
+/// The time that additive increase takes from half of `window` to `window`.
 ///
 /// # Errors
 /// If `mss` or `rtt` is zero.

@@ -1,5 +1,5 @@
 //! rLEDBAT (RFC 9840): a receiver that keeps the window small enough for a short standing queue,
-//! and yields to other traffic.
+//! and yields to cross traffic.
 
 use sweetspot_units::{Bytes, Duration};
 
@@ -7,14 +7,14 @@ use crate::error::require;
 use crate::path::Path;
 use crate::{Result, TheoryError};
 
-/// LEDBAT++'s target of queueing delay (draft-irtf-iccrg-ledbat-plus-plus §4.1), with which
-/// RFC 9840 runs by default.
+/// LEDBAT++'s target queueing delay (draft-irtf-iccrg-ledbat-plus-plus §4.1), the default of RFC
+/// 9840.
 pub const TARGET_DELAY: Duration = Duration::from_millis(60);
 
 /// RFC 6817 §2.4.2: the target must not exceed 100 ms.
 const LARGEST_TARGET: Duration = Duration::from_millis(100);
 
-/// Where a less-than-best-effort flow alone on its path comes to rest.
+/// The equilibrium of a less-than-best-effort flow that is alone on its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rest {
     /// Its window: C (T_m + target).
@@ -25,11 +25,11 @@ pub struct Rest {
 
 // RFC 9840 §4, RFC 6817 §2.4.2: the window grows while queueing delay is below the target and
 // shrinks above it, so it rests where C x target is queued.
-/// The rest of a flow with `target` on `path`.
+/// The equilibrium of a flow with `target` on `path`.
 ///
 /// # Errors
-/// If `target` is zero or above RFC 6817's 100 ms, or if the path's buffer cannot hold it: then
-/// losses come before the target and the flow is an ordinary one.
+/// If `target` is zero or above RFC 6817's 100 ms, or if the path's buffer cannot hold it. In the
+/// latter case losses come before the target, and the flow behaves like an ordinary one.
 pub fn rest(path: &Path, target: Duration) -> Result<Rest> {
     let allowed = target > Duration::ZERO && target <= LARGEST_TARGET;
     require(allowed, "target", target, "above zero and at most 100 ms (RFC 6817)")?;
@@ -43,8 +43,8 @@ pub fn rest(path: &Path, target: Duration) -> Result<Rest> {
 }
 
 // draft-irtf-iccrg-ledbat-plus-plus §4.2: GAIN = 1 / min(16, ceil(2 TARGET / base)).
-/// How many segments the window grows by per RTT on an idle path: one on long paths, less on
-/// short ones, 1/16 at least.
+/// Segments per RTT by which the window grows on an idle path: one on long paths, fewer on short
+/// ones, at least 1/16.
 ///
 /// # Errors
 /// If `base_rtt` is zero.
@@ -76,7 +76,7 @@ mod tests {
     fn a_small_buffer_makes_it_an_ordinary_flow() {
         let e = rest(&path(700_000), TARGET_DELAY).unwrap_err();
         assert!(matches!(e, TheoryError::NotCovered { .. }));
-        // 5 ms is 62.5 kB: that fits.
+        // 5 ms are 62.5 kB, which fits.
         assert!(rest(&path(700_000), Duration::from_millis(5)).is_ok());
     }
 

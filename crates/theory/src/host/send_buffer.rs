@@ -2,26 +2,26 @@
 
 use sweetspot_units::{Bytes, Duration};
 
-// include/linux/skbuff.h, SKB_TRUESIZE(), on a 64-bit machine: MAX_TCP_HEADER 256, `struct skb_shared_info` 320, `struct sk_buff` 256. The
-// payload lies in pages that segments share (tcp_sendmsg_locked()) and counts with its own size.
-/// Memory of a segment besides its payload.
+// include/linux/skbuff.h, SKB_TRUESIZE(), on a 64-bit machine: MAX_TCP_HEADER 256, `struct skb_shared_info` 320, `struct
+// sk_buff` 256. The payload is in pages that segments share (tcp_sendmsg_locked()), and counts with its own size.
+/// Memory of a segment in addition to its payload.
 const OVERHEAD: f64 = 832.0;
 // net/ipv4/tcp_output.c, tcp_tso_autosize(): sk_pacing_shift is 10.
-/// Segments that a second of the sending rate is cut into.
+/// Segments per second at any sending rate.
 const SEGMENTS_PER_SECOND: f64 = 1024.0;
-/// The largest segment (GSO_LEGACY_MAX_SIZE): a sender without pacing hands it to the device at once.
+/// The largest segment (GSO_LEGACY_MAX_SIZE), which a sender without pacing passes to the device at once.
 pub const LARGEST_SEGMENT: Bytes = Bytes::new(65_536);
 /// Packets of the smallest segment in a stream (`tcp_min_tso_segs`).
 const SMALLEST_SEGMENT: f64 = 2.0;
 
-// include/net/sock.h, sk_stream_is_writeable(): a program that waits is woken once the free memory is half of that queued.
-/// The share of a buffer to which it drains before a waiting program refills it.
+// include/net/sock.h, sk_stream_is_writeable(): a waiting program is woken when the free memory is half of the queued memory.
+/// The share of the buffer that is still full when a waiting program refills it.
 const REFILL: f64 = 2.0 / 3.0;
 
 /// A sender's socket buffer on a path.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SendBuffer {
-    /// Its size as the kernel counts it (`sk_sndbuf`): memory, not payload.
+    /// Its size as counted by the kernel (`sk_sndbuf`): memory, not payload.
     pub memory: Bytes,
     /// Payload of a full packet.
     pub mss: Bytes,
@@ -30,21 +30,21 @@ pub struct SendBuffer {
 }
 
 impl SendBuffer {
-    /// The window of a paced sender, such as bbr: what a refill adds waits in the buffer until its turn. No sender has less. Measured on
-    /// 6.18: 2 % to 16 % more with bbr, 0.2 to 4 MiB, 40 to 100 ms (docs/advise.md).
+    /// The window of a paced sender, such as bbr: data added by a refill wait in the buffer until they are due. No sender has a
+    /// smaller window. Measured on 6.18: 2 % to 16 % more with bbr, 0.2 to 4 MiB, 40 to 100 ms (docs/advise.md).
     pub fn window(&self) -> Bytes {
         self.payload(REFILL * self.memory.as_f64())
     }
 
-    /// The mean window of a sender that sends each refill at once, such as cubic without fq: it falls evenly from all of the buffer to
-    /// what is left at the next refill. Measured on 6.18: 0.829 of 4 MiB at 80 ms. Below 64 KiB a millisecond it may exceed its buffer,
-    /// as tcp_sendmsg_locked() lets a segment that is partly sent grow without a look at the memory.
+    /// The mean window of a sender that sends each refill at once, such as cubic without fq: it falls linearly from the whole
+    /// buffer to the rest at the next refill. Measured on 6.18: 0.829 of 4 MiB at 80 ms. Below 64 KiB per millisecond it may
+    /// exceed the buffer: tcp_sendmsg_locked() lets a partly sent segment grow without checking the memory.
     pub fn window_of_bursts(&self) -> Bytes {
         (self.window() + self.payload(self.memory.as_f64())) / 2
     }
 
-    /// The payload of segments that take `memory` together. A segment carries a 1024th of a second of the rate, but two packets at least
-    /// and 64 KiB at most.
+    /// The payload of segments that together use `memory`. A segment carries 1/1024 s of the rate, but at least two packets and
+    /// at most 64 KiB.
     fn payload(&self, memory: f64) -> Bytes {
         let segments = SEGMENTS_PER_SECOND * self.rtt.as_secs_f64();
         let of = |segment: f64| memory / (1.0 + OVERHEAD / segment);
@@ -54,9 +54,10 @@ impl SendBuffer {
     }
 }
 
-// net/ipv4/tcp_input.c, tcp_sndbuf_expand(): twice the congestion window. Fast recovery sends new data beside a window of data that
-// is not acknowledged cumulatively, and a program may react late to free space. That also covers refills, unless packets are small.
-/// The send buffer that never lets less than `window` be in flight, with packets of `mss` payload.
+// net/ipv4/tcp_input.c, tcp_sndbuf_expand(): twice the congestion window. Fast recovery sends new data in addition to a window
+// of data that is not cumulatively acknowledged, and a program may react late to free space. That also covers refills, unless
+// packets are small.
+/// The send buffer that always allows at least `window` in flight, with packets of `mss` payload.
 pub fn memory_for(window: Bytes, mss: Bytes) -> Bytes {
     let refilled = (1.0 + OVERHEAD / (SMALLEST_SEGMENT * mss.as_f64())) / REFILL;
     (window * 2).max(window.scaled(refilled) + Bytes::new(1))
@@ -71,22 +72,22 @@ mod tests {
         SendBuffer { memory, mss, rtt: Duration::from_millis(ms) }
     }
 
-    /// 80 ms are 81.92 segments with 832 B each besides payload, 68,157 B. Two thirds of 4 MiB are 2,796,203 B.
+    /// 80 ms are 81.92 segments with 832 B each in addition to payload, 68,157 B. Two thirds of 4 MiB are 2,796,203 B.
     #[test]
     fn linuxs_default_sustains_two_thirds_of_it_by_hand() {
         let default = buffer(4_194_304, 80);
         assert_eq!(default.window(), Bytes::new(2_728_045));
-        // The mean of that and of 4,194,304 - 68,157.
+        // The mean of that and 4,194,304 - 68,157.
         assert_eq!(default.window_of_bursts(), Bytes::new(3_427_096));
     }
 
-    /// Segments of two packets: 1 + 832 / 2896 = 1.2873 bytes of memory for each of payload.
+    /// Segments of two packets: 1 + 832 / 2896 = 1.2873 bytes of memory per byte of payload.
     #[test]
     fn a_slow_senders_segments_have_two_packets() {
         assert_eq!(buffer(60_000, 50).window(), Bytes::new(31_073));
     }
 
-    /// Bytes in flight over the memory of the buffer, as the kernel had them (6.18.44; `sweetspot emulate`, goodput times the shortest RTT).
+    /// Bytes in flight divided by the buffer's memory, as measured (6.18.44; `sweetspot emulate`, goodput times the min RTT).
     #[test]
     fn the_window_is_what_paced_senders_had_at_least_and_fifteen_percent_more_at_most() {
         let measured = [
@@ -100,7 +101,7 @@ mod tests {
             let ratio = share * memory as f64 / buffer(memory, ms).window().as_f64();
             assert!((1.0..1.17).contains(&ratio), "{memory} {ms}: {ratio}");
         }
-        // cubic, unpaced.
+        // cubic without pacing.
         let bursts = buffer(4_194_304, 80).window_of_bursts().as_f64();
         assert!((0.829 * 4_194_304.0 / bursts - 1.0).abs() < 0.02, "{bursts}");
     }

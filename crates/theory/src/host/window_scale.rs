@@ -5,15 +5,15 @@ use sweetspot_units::Bytes;
 use crate::error::require;
 use crate::{Result, TheoryError};
 
-/// The largest number in the header's window field.
+/// The largest value of the header's window field.
 const FIELD: u64 = 65_535;
 
-/// How far a window is shifted, 0 to 14 (RFC 7323 §2.3).
+/// The shift of a window, 0 to 14 (RFC 7323 §2.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct WindowScale(u8);
 
 impl WindowScale {
-    /// No scaling: windows end at 65,535 B.
+    /// No scaling: the largest window is 65,535 B.
     pub const NONE: WindowScale = WindowScale(0);
 
     // RFC 7323 §2.3: at most 14.
@@ -29,7 +29,7 @@ impl WindowScale {
     /// The smallest scale that can advertise `window`.
     ///
     /// # Errors
-    /// If `window` exceeds 65,535 x 2^14, the largest that TCP has.
+    /// If `window` exceeds 65,535 x 2^14, TCP's largest window.
     pub fn for_window(window: Bytes) -> Result<WindowScale> {
         let fits = |bits: &u8| window.get() <= FIELD << bits;
         (0..=14).find(fits).map(WindowScale).ok_or_else(|| TheoryError::OutOfDomain {
@@ -40,9 +40,9 @@ impl WindowScale {
     }
 
     // Linux net/ipv4/tcp_output.c, tcp_select_initial_window(): the scale that covers
-    // max(tcp_rmem[2], rmem_max), cut to the clamp if one is set before the handshake.
-    /// The scale that a Linux receiver offers. A clamp set before the handshake lowers it for
-    /// the whole life of the connection.
+    // max(tcp_rmem[2], rmem_max), limited by the clamp if one is set before the handshake.
+    /// The scale that a Linux receiver offers. A clamp set before the handshake lowers it for the
+    /// whole connection.
     pub fn of_linux(tcp_rmem_max: Bytes, rmem_max: Bytes, clamp: Option<Bytes>) -> WindowScale {
         let space = tcp_rmem_max.max(rmem_max).min(clamp.unwrap_or(Bytes::MAX));
         // clamp(ilog2(space) - 15, 0, 14)
@@ -68,7 +68,7 @@ impl WindowScale {
     }
 
     // Linux __tcp_select_window(): rounded up to a multiple of the step.
-    /// The window that a peer reads when a receiver wants to offer `window`.
+    /// The window that a peer sees if a receiver wants to offer `window`.
     pub fn advertised(self, window: Bytes) -> Bytes {
         let step = self.granularity().get();
         let up = window.get().div_ceil(step).saturating_mul(step);
@@ -103,7 +103,7 @@ mod tests {
         let rmem = Bytes::new(6_291_456);
         let small = Bytes::new(212_992);
         assert_eq!(WindowScale::of_linux(rmem, small, None).bits(), 7);
-        // A clamp of 60,000 before the handshake: no scaling for ever.
+        // A clamp of 60,000 before the handshake: no scaling for the whole connection.
         assert_eq!(WindowScale::of_linux(rmem, small, Some(Bytes::new(60_000))).bits(), 0);
         assert_eq!(WindowScale::of_linux(Bytes::MAX, small, None).bits(), 14);
         assert_eq!(WindowScale::of_linux(Bytes::ZERO, Bytes::ZERO, None).bits(), 0);

@@ -6,8 +6,8 @@ use super::saturation::{Regime, Throughput};
 use crate::error::require;
 use crate::{Result, TheoryError};
 
-/// A tight link with persistent transfers that are limited by windows, not losses. A backlog lengthens their RTT and so takes
-/// rate from them, which the target transfer gains.
+/// A tight link with persistent transfers that are limited by windows, not losses. A backlog lengthens their RTT and thereby
+/// lowers their rate; the target transfer gains the difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Elephants {
     capacity: Rate,
@@ -17,12 +17,12 @@ pub struct Elephants {
     available_buffer: Bytes,
 }
 
-/// The largest throughput without loss and the socket buffer that gives it.
+/// The maximum throughput without loss, and the socket buffer that achieves it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FeasibleOptimum {
     /// The Maximum Feasible Throughput.
     pub rate: Rate,
-    /// The socket buffer that fills the available buffer and no more.
+    /// The socket buffer that exactly fills the available buffer.
     pub socket_buffer: Bytes,
 }
 
@@ -47,7 +47,7 @@ impl Elephants {
     }
 
     // SOBAS eq. (6): R'_ct = (C - A) T_ct / (T_ct + Q/C).
-    /// The elephants' rate when the target keeps `backlog` Q at the link.
+    /// The elephants' rate if the target keeps `backlog` Q at the link.
     pub fn cross_rate(&self, backlog: Bytes) -> Rate {
         let t = self.cross_rtt.as_secs_f64();
         let queueing = backlog.as_f64() * 8.0 / self.capacity.as_f64();
@@ -55,33 +55,32 @@ impl Elephants {
     }
 
     // SOBAS eq. (7): R = A (T_ct + Q/A) / (T_ct + Q/C) = (A T_ct + Q) / (T_ct + Q/C).
-    /// The target's rate when it keeps `backlog` Q at the link.
+    /// The target's rate if it keeps `backlog` Q at the link.
     pub fn rate_at_backlog(&self, backlog: Bytes) -> Rate {
         self.capacity - self.cross_rate(backlog)
     }
 
     // SOBAS eq. (8) and the text below it: S = R T_e + B.
-    /// The Maximum Feasible Throughput: the available buffer is full and nothing is lost.
+    /// The Maximum Feasible Throughput: the available buffer is full and no packet is lost.
     pub fn optimum(&self) -> FeasibleOptimum {
         let rate = self.rate_at_backlog(self.available_buffer);
         FeasibleOptimum { rate, socket_buffer: rate * self.exogenous_rtt + self.available_buffer }
     }
 
-    // SOBAS eq. (3), R = W_s / T(W_s), with T = T_e + Q/C: of a backlog that all share, only the
-    // target's own packets are in its window. The paper's S = R T_e + Q counts all of it.
-    /// The window with which the whole backlog at the link, elephants' packets included, is
-    /// `backlog` Q.
+    // SOBAS eq. (3), R = W_s / T(W_s), with T = T_e + Q/C. Only the target's own packets in a shared backlog are part of its
+    // window. The paper's S = R T_e + Q counts the whole backlog.
+    /// The window at which the whole backlog at the link, including elephants' packets, is `backlog` Q.
     pub fn window_at_backlog(&self, backlog: Bytes) -> Bytes {
         let queueing = backlog / self.capacity;
         self.rate_at_backlog(backlog) * (self.exogenous_rtt + queueing)
     }
 
-    /// The backlog at the link with `window`, or `None` where it exceeds the available buffer.
+    /// The backlog at the link with `window`; `None` if it exceeds the available buffer.
     pub fn backlog_of_window(&self, window: Bytes) -> Option<Bytes> {
         if window > self.window_at_backlog(self.available_buffer) {
             return None;
         }
-        // The window grows with the backlog, so halving the interval finds it to the byte.
+        // The window grows with the backlog, so bisection finds it to the byte.
         let (mut low, mut high) = (0, self.available_buffer.get());
         while low < high {
             let middle = low + (high - low) / 2;
@@ -99,8 +98,8 @@ impl Elephants {
     /// The target's throughput with `socket_buffer` S.
     ///
     /// # Errors
-    /// If S is zero, or so large that the target overflows the buffer and becomes
-    /// congestion-limited: no closed form is known there.
+    /// If S is zero, or so large that the target overflows the buffer and becomes congestion-limited. No closed form is known
+    /// for that case.
     pub fn throughput(&self, socket_buffer: Bytes) -> Result<Throughput> {
         let wanted = "it must be above zero";
         require(socket_buffer > Bytes::ZERO, "socket buffer", socket_buffer, wanted)?;
@@ -125,7 +124,7 @@ impl Elephants {
         let half = (te + tct - s / c) * c / 2.0;
         let product = c * tct * (s - a * te);
         let root = libm::sqrt(half * half + product);
-        // The form without cancellation, whichever sign the linear term has.
+        // The numerically stable form for either sign of the linear term.
         let q = if half > 0.0 { product / (root + half) } else { root - half };
         Bytes::from_f64(q)
     }
@@ -177,8 +176,7 @@ mod tests {
 
     #[test]
     fn of_a_shared_backlog_only_the_targets_packets_are_in_its_window() {
-        // A full buffer of 625 kB is 100 ms: R = 32.5 Mbit/s x 200 ms = 812.5 kB, where the paper's
-        // S = R T_e + B has 1031 kB.
+        // A full buffer of 625 kB adds 100 ms: R = 32.5 Mbit/s x 200 ms = 812.5 kB. The paper's S = R T_e + B gives 1031 kB.
         let link = papers(625);
         assert_eq!(link.window_at_backlog(Bytes::new(625_000)), Bytes::new(812_500));
         for backlog in [0, 1, 10_000, 300_000, 625_000] {

@@ -7,17 +7,17 @@ use super::elephants::Elephants;
 /// Bounds of the Maximum Feasible Throughput.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MftBounds {
-    /// As if the mice did not react at all: A.
+    /// The bound for mice that do not react: A.
     pub low: Rate,
-    /// As if they were elephants: eq. (8).
+    /// The bound for mice that behave like elephants: eq. (8).
     pub high: Rate,
 }
 
 // SOBAS §V-C: size-limited transfers behave between UDP (§V-A) and elephants (§V-B); the paper
-// knows no closed form.
-/// Bounds of the Maximum Feasible Throughput against mice that leave as much bandwidth and
-/// buffer as `as_elephants` says. Where the buffer is small, bursts can push the true value
-/// slightly below the lower bound.
+// gives no closed form.
+/// Bounds of the Maximum Feasible Throughput with mice that leave the same bandwidth and buffer as
+/// `as_elephants`. With a small buffer, bursts can make the true value slightly lower than the
+/// lower bound.
 pub fn bounds(as_elephants: &Elephants) -> MftBounds {
     let low = as_elephants.rate_at_backlog(sweetspot_units::Bytes::ZERO);
     MftBounds { low, high: as_elephants.optimum().rate }

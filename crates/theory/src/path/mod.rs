@@ -24,7 +24,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// A path of `capacity` C, `minimum_rtt` T_m and tight-link `buffer` B_t (which may be none).
+    /// A path with `capacity` C, `minimum_rtt` T_m and tight-link `buffer` B_t, which may be zero.
     ///
     /// # Errors
     /// If the capacity or the RTT is zero.
@@ -50,13 +50,13 @@ impl Path {
     }
 
     // SOBAS §II, BDP_1.
-    /// The textbook's bandwidth-delay product, C T_m.
+    /// The bandwidth-delay product, C T_m.
     pub fn bdp(&self) -> Bytes {
         self.capacity * self.minimum_rtt
     }
 
     // SOBAS §IV.
-    /// Whether B_t < C T_m: then a loss-driven sawtooth leaves the link idle at times.
+    /// Whether B_t < C T_m: then a loss-driven sawtooth sometimes leaves the link idle.
     pub fn is_under_buffered(&self) -> bool {
         self.buffer < self.bdp()
     }

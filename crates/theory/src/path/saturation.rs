@@ -1,4 +1,4 @@
-//! Throughput against socket buffer on a path without cross traffic: SOBAS eqs (4), (5), (17).
+//! Throughput as a function of socket buffer on a path without cross traffic: SOBAS eqs (4), (5), (17).
 
 use sweetspot_units::{Bytes, Rate};
 
@@ -9,11 +9,11 @@ use crate::error::require;
 /// The limit of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Regime {
-    /// The socket buffer: the path is not full.
+    /// The socket buffer limits; the path is not full.
     BufferLimited,
-    /// The path: it is full, and nothing is lost.
+    /// The path limits; it is full, and no packet is lost.
     Saturated,
-    /// Losses that the transfer itself causes.
+    /// Losses that the transfer itself causes limit.
     CongestionLimited,
 }
 
@@ -26,10 +26,10 @@ pub struct Throughput {
     pub regime: Regime,
 }
 
-/// The windows at which a path runs full without loss.
+/// The windows at which a path is full without loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SweetSpot {
-    /// C T_m: with less the link is idle at times.
+    /// C T_m: with a smaller window the link is sometimes idle.
     pub low: Bytes,
     /// C T_m + B_t: above it the buffer overflows.
     pub high: Bytes,
@@ -48,7 +48,7 @@ pub fn sweet_spot(path: &Path) -> SweetSpot {
 /// Assumes steady state, no cross traffic, and single losses recovered by fast retransmit.
 ///
 /// # Errors
-/// If `socket_buffer` is zero: nothing can be sent.
+/// If `socket_buffer` is zero: no data can be sent.
 pub fn throughput(path: &Path, socket_buffer: Bytes) -> Result<Throughput> {
     require(socket_buffer > Bytes::ZERO, "socket buffer", socket_buffer, "it must be above zero")?;
     let spot = sweet_spot(path);
@@ -64,8 +64,8 @@ pub fn throughput(path: &Path, socket_buffer: Bytes) -> Result<Throughput> {
 
 // SOBAS eq. (17) under-buffered, §Appendix I 3-a (N_V / T_V = C) over-buffered:
 // R = 3C/4 (CTm+B)^2 / ((CTm+B)^2 - CTm B).
-/// The throughput of a transfer limited only by its own losses: the path's bulk transfer capacity for one Reno flow. Three
-/// quarters of C without a buffer, C from B_t = C T_m on.
+/// The throughput of a transfer limited only by its own losses: the path's bulk transfer capacity for one Reno flow. It is
+/// 3/4 C without a buffer, and C for B_t >= C T_m.
 pub fn congestion_limited(path: &Path) -> Rate {
     if !path.is_under_buffered() {
         return path.capacity();
@@ -76,7 +76,7 @@ pub fn congestion_limited(path: &Path) -> Rate {
 }
 
 // SOBAS §IV: the largest value of R(S).
-/// The Maximum Feasible Throughput: C, whatever the buffer.
+/// The Maximum Feasible Throughput: C, with any buffer.
 pub fn maximum_feasible(path: &Path) -> Rate {
     path.capacity()
 }

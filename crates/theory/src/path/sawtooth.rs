@@ -20,11 +20,11 @@ pub struct Sawtooth {
     pub packets: Packets,
     /// One packet in `packets` is lost.
     pub loss: Probability,
-    /// How long a period lasts.
+    /// Duration of a period.
     pub period: Duration,
     /// Mean RTT over the rounds of a period.
     pub mean_rtt: Duration,
-    /// Backlog at the tight link just before the loss: its whole buffer.
+    /// Backlog at the tight link just before the loss: the whole buffer.
     pub largest_backlog: Bytes,
     /// Backlog just after the window was halved.
     pub smallest_backlog: Bytes,
@@ -34,7 +34,7 @@ pub struct Sawtooth {
 
 /// The sawtooth on `path` with packets of `packet` bytes.
 ///
-/// Assumes one loss per period, recovered by fast retransmit, and one packet more per RTT.
+/// Assumes one loss per period, recovered by fast retransmit, and growth by one packet per RTT.
 ///
 /// # Errors
 /// If C T_m + B_t is less than 4 packets: three duplicate ACKs cannot arrive, and the
@@ -57,7 +57,7 @@ pub fn sawtooth(path: &Path, packet: Bytes) -> Result<Sawtooth> {
     // Eq. (14): p = 1 / N_V; peak >= 4 keeps it below 1/6.
     let loss = probability("loss", 1.0 / packets)?;
 
-    // Time is counted in packets: one takes `service` seconds at C.
+    // Time is counted in packets: each takes `service` seconds at C.
     let service = packet.as_f64() * 8.0 / path.capacity().as_f64();
     let over_buffered = buffer >= pipe;
     let period = if over_buffered {
@@ -68,8 +68,8 @@ pub fn sawtooth(path: &Path, packet: Bytes) -> Result<Sawtooth> {
         (pipe * pipe + pipe * buffer + buffer * buffer) / 2.0
     };
 
-    // The appendix's Q(k+i) averaged over time: a round with window w > C T_m lasts w/C and has the backlog w - C T_m, so the
-    // mean is the integral of (w - C T_m) w divided by the integral of w.
+    // The appendix's Q(k+i) averaged over time: a round with window w > C T_m lasts w/C and has the backlog w - C T_m. The
+    // mean is therefore the integral of (w - C T_m) w divided by the integral of w.
     let mean_backlog = if over_buffered {
         7.0 / 9.0 * peak - pipe
     } else {
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn losses_fall_with_the_square_of_what_the_path_holds() {
-        // 1250 packets against 625: a quarter of the losses.
+        // 1250 packets instead of 625: a quarter of the losses.
         let (_, small) = papers(0);
         let (_, large) = papers(625);
         assert!((small.loss.get() / large.loss.get() - 4.0).abs() < 1e-9);

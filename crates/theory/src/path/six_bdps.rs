@@ -23,7 +23,7 @@ pub struct PathState {
     pub bulk_transfer_capacity: Rate,
     /// T_a, the RTT after the transfer has started.
     pub average_rtt: Duration,
-    /// The largest congestion window that occurs, max W_c.
+    /// The largest congestion window reached, max W_c.
     pub largest_window: Bytes,
     /// The size of a packet on the path.
     pub packet: Bytes,
@@ -42,7 +42,7 @@ pub struct SixBdps {
     pub bdp4: Bytes,
     /// BTC T_a: the mean congestion window.
     pub bdp5: Bytes,
-    /// S_inf, just above the largest congestion window: the socket never limits.
+    /// S_inf, just above the largest congestion window: the socket buffer never limits.
     pub bdp6: Bytes,
 }
 
@@ -137,7 +137,7 @@ mod tests {
     fn without_cross_traffic_the_first_four_are_one() {
         let b = six_bdps(&alone(&papers(313), PACKET).unwrap()).unwrap();
         assert_eq!([b.bdp2, b.bdp3, b.bdp4], [b.bdp1; 3]);
-        // 625 + 313 + 1 packets is the largest window; one more is never reached.
+        // The largest window is 625 + 313 + 1 packets; one packet more is never reached.
         assert_eq!(b.bdp6, PACKET * 940);
     }
 

@@ -7,15 +7,15 @@ use crate::Result;
 use crate::error::require;
 
 // SOBAS §V-A: equations (4) and (5) with A for C, T_e for T_m and the available buffer for B_t.
-/// The path as the target transfer sees it: `capacity` less the unresponsive cross traffic `cross`,
-/// the RTT `exogenous_rtt` (T_e) that this causes, and the buffer that stays free. Everything that
-/// holds for a [`Path`] then holds for the result, so the Maximum Feasible Throughput is A = C -
-/// R_c and the sweet spot [A T_e, A T_e + B].
+/// The path as the target transfer sees it: `capacity` minus the unresponsive cross traffic
+/// `cross`, the RTT `exogenous_rtt` (T_e) that the cross traffic causes, and the remaining free
+/// buffer. All results for a [`Path`] apply to it. The Maximum Feasible Throughput is therefore A =
+/// C - R_c and the sweet spot [A T_e, A T_e + B].
 ///
-/// A fluid model: bursts make the true optimum lie near A T_e.
+/// This is a fluid model: with bursts, the true optimum is near A T_e.
 ///
 /// # Errors
-/// If the cross traffic needs all the capacity, or capacity or RTT are zero.
+/// If the cross traffic needs the whole capacity, or capacity or RTT is zero.
 pub fn path(
     capacity: Rate,
     cross: Rate,

@@ -1,4 +1,4 @@
-//! Throughput of a window: SOBAS eqs (1)-(3).
+//! Throughput as a function of window: SOBAS eqs (1)-(3).
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
@@ -12,15 +12,13 @@ pub fn socket_limit(send_buffer: Bytes, receive_buffer: Bytes) -> Bytes {
 }
 
 // SOBAS eq. (1): W_s = min(W_c, W_r, B_s).
-/// The data that may be in flight, given the congestion window, the advertised window and the
-/// send buffer.
+/// The maximum data in flight for the congestion window, the advertised window and the send buffer.
 pub fn send_window(congestion: Bytes, advertised: Bytes, send_buffer: Bytes) -> Bytes {
     congestion.min(advertised).min(send_buffer)
 }
 
 // SOBAS eq. (3): R = W_s / T(W_s).
-/// The throughput of `window` bytes per `rtt`, where `rtt` is the one that holds with this
-/// window in flight.
+/// The throughput of `window` bytes per `rtt`, which is the RTT with this window in flight.
 ///
 /// # Errors
 /// If `rtt` is zero.

@@ -1,10 +1,10 @@
-//! Throughput under random loss of a flow that is bounded by a window, or by a link and its buffer.
+//! Throughput under random loss of a flow that is limited by a window, or by a link and its buffer.
 //!
-//! Formulas without a bound hold if losses keep the window far below it. Near the bound, the top of the sawtooth is cut
-//! off, and the mean of the rest is below both the loss response and the bound. Here the window at each loss is a state
-//! of a Markov chain: it decides the growth that follows (RFC 5681; RFC 9438, sections 4.2 and 4.3), and each packet
-//! may be the next one lost. The chain's stationary distribution gives the packets and the seconds of a period, as
-//! PFTK's section 2 does with a fixed period.
+//! Formulas without a bound hold if losses keep the window far below the bound. Near it, the top of the sawtooth is cut off,
+//! and the mean of the rest is below both the loss response and the bound. Here the window at each loss is a state of a Markov
+//! chain. It determines the growth that follows (RFC 5681; RFC 9438, sections 4.2 and 4.3), and each packet may be the next one
+//! lost. The chain's stationary distribution gives the packets and the seconds of a period, as in PFTK's section 2 with a fixed
+//! period.
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
@@ -17,23 +17,23 @@ use crate::path::Path;
 pub struct Bounds {
     /// The rate of the bottleneck.
     pub capacity: Rate,
-    /// Its buffer, which overflows if the window exceeds what path and buffer hold.
+    /// Its buffer, which overflows if the window exceeds the capacity of path and buffer.
     pub buffer: Bytes,
     /// The largest window that the hosts allow.
     pub window: Bytes,
 }
 
-/// Distinct windows of the chain.
+/// Number of distinct windows in the chain.
 const STEPS: usize = 96;
-/// Steps of a sawtooth.
+/// Number of steps of a sawtooth.
 const FINE: f64 = 1000.0;
-/// Windows above this many mean ones are too rare to count.
+/// Multiple of the mean window above which windows are too rare to count.
 const RARE: f64 = 6.0;
-/// The chance of a loss in a step of time.
+/// The probability of a loss in a step of time.
 const STEP_LOSS: f64 = 0.03;
-/// The chance with which the longest periods are cut off.
+/// The probability below which the longest periods are cut off.
 const LAST: f64 = 1e-4;
-/// More than the chain needs to settle: each loss forgets most of the window before.
+/// Losses to simulate, more than the chain needs to settle: each loss forgets most of the previous window.
 const LOSSES: usize = 60;
 
 /// The flow in packets and seconds.
@@ -53,13 +53,13 @@ struct Chain {
 struct Period {
     packets: f64,
     seconds: f64,
-    /// Chances of the states in which it ends.
+    /// Probabilities of the states in which it ends.
     ends: Vec<f64>,
 }
 
 impl Flow {
-    /// The throughput within `bounds` if each packet is lost at random, with the timeouts of the approximate formula. The flow's
-    /// segments are the link's packets, and its RTT is that without a queue.
+    /// The throughput within `bounds` under independent random packet loss, with the timeouts of the approximate formula. The
+    /// flow's segments are the link's packets, and its RTT excludes the queue.
     pub fn bounded(&self, response: LossResponse, bounds: &Bounds) -> Rate {
         let packet = self.mss.as_f64();
         let rtt = self.rtt.as_secs_f64();
@@ -79,7 +79,7 @@ impl Flow {
     }
 }
 
-/// A flow that only its own overflows limit.
+/// A flow limited only by its own overflows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Overflowing {
     /// Mean throughput.
@@ -88,7 +88,7 @@ pub struct Overflowing {
     pub mean_rtt: Duration,
 }
 
-/// A flow that loses a packet whenever it fills path and buffer, and otherwise none. For Reno this is the sawtooth of SOBAS eqs (16)
+/// A flow that loses a packet whenever it fills path and buffer, and no others. For Reno this is the sawtooth of SOBAS eqs (16)
 /// and (17).
 pub fn overflowing(response: LossResponse, path: &Path, packet: Bytes) -> Overflowing {
     let rtt = path.minimum_rtt().as_secs_f64();
@@ -135,7 +135,7 @@ impl Chain {
         (mean(|period| period.packets), mean(|period| period.seconds))
     }
 
-    /// The window of a state; states from `STEPS` on have the target that fast convergence lowers.
+    /// The window of a state. States from `STEPS` on have the lower target of fast convergence.
     fn window(&self, state: usize) -> f64 {
         1.0 + (self.top - 1.0) * (state % STEPS) as f64 / (STEPS - 1) as f64
     }
@@ -145,7 +145,7 @@ impl Chain {
         let (lost_at, kept) = (self.window(state), self.response.kept());
         let target = if state < STEPS { lost_at } else { lost_at * (1.0 + kept) / 2.0 };
         let mut growth = Growth::after(lost_at, target, self.response);
-        // Recovery takes a round trip (RFC 6675). Data beyond the hole fill the receiver's window meanwhile.
+        // Recovery takes a round trip (RFC 6675). Data beyond the hole meanwhile fill the receiver's window.
         let mut period = Period {
             packets: growth.window.min(self.allowed - lost_at),
             seconds: self.rtt.max(lost_at / self.capacity),
@@ -158,7 +158,7 @@ impl Chain {
             let highest = rtt * self.top / (STEPS as f64 * self.response.linear());
             let mut step = rtt.max(highest.min(STEP_LOSS / (self.loss * rate)));
             let mut grown = growth.grown(step, rtt);
-            // No step jumps over a state.
+            // A step must not skip a state.
             while step > rtt && grown.window - window > self.top / STEPS as f64 {
                 step = (step / 2.0).max(rtt);
                 grown = growth.grown(step, rtt);
@@ -181,12 +181,12 @@ impl Chain {
         period
     }
 
-    /// Adds to `period` the chance of a loss at `window`, shared by the two nearest states.
+    /// Adds to `period` the probability of a loss at `window`, divided between the two nearest states.
     fn end(&self, period: &mut Period, window: f64, target: f64, chance: f64) {
         let exact = (window - 1.0).max(0.0) / (self.top - 1.0) * (STEPS - 1) as f64;
         let below = (exact as usize).min(STEPS - 2);
         let share = (exact - below as f64).min(1.0);
-        // RFC 9438, section 4.7: a window below the last target makes room for others.
+        // RFC 9438, section 4.7: a window below the last target yields to other flows.
         let lowered = self.response == LossResponse::Cubic && window < target;
         let from = if lowered { STEPS } else { 0 };
         period.ends[from + below] += chance * (1.0 - share);
@@ -201,7 +201,7 @@ struct Growth {
     window: f64,
     linear: f64,
     target: f64,
-    /// Seconds since the loss, and the seconds after which CUBIC is back at `target`.
+    /// Seconds since the loss, and the time in seconds at which CUBIC returns to `target`.
     age: f64,
     back: f64,
 }
@@ -220,7 +220,7 @@ impl Growth {
         let window = match self.response {
             LossResponse::Reno => linear,
             LossResponse::Cubic => {
-                // RFC 9438, section 4.2: half again as much per RTT at most.
+                // RFC 9438, section 4.2: growth by at most a half per RTT.
                 let most = self.window * libm::pow(1.5, rounds);
                 let cubic = CUBIC_C * libm::pow(age - self.back, 3.0) + self.target;
                 cubic.min(most).max(linear).max(self.window)
@@ -239,7 +239,7 @@ mod tests {
 
     fn flow(p: f64, millis: u64) -> Flow {
         let rtt = Duration::from_millis(millis);
-        // Timeouts so short that they do not count.
+        // Timeouts too short to matter.
         let flow = Flow::new(PACKET, rtt, Duration::from_nanos(1), Probability::new(p).unwrap());
         flow.unwrap().with_segments_per_ack(1).unwrap()
     }
@@ -254,8 +254,8 @@ mod tests {
 
     #[test]
     fn without_a_bound_renos_mean_is_that_of_random_losses() {
-        // Ott, Kemperman and Mathis 1996: 1.3098 / sqrt(p) packets on average over time if losses are random: 130.98 of
-        // 12,000 bits each 100 ms.
+        // Ott, Kemperman and Mathis 1996: a mean over time of 1.3098 / sqrt(p) packets under random loss: 130.98 packets of
+        // 12,000 bits per 100 ms.
         let rate = flow(1e-4, 100).bounded(LossResponse::Reno, &bounds(100_000, 0, 1 << 40));
         assert!((rate.as_f64() / 15.718e6 - 1.0).abs() < 0.02, "{rate}");
     }
@@ -276,7 +276,7 @@ mod tests {
             let rate = flow(1e-12, 100).bounded(LossResponse::Reno, &bounds(50, buffer, 1 << 40));
             assert!((rate.as_f64() / 1e6 / mbit - 1.0).abs() < 0.01, "{rate} {mbit}");
         }
-        // CUBIC keeps 0.7 of W and is concave up to it: W (1 - 0.3 / 4) on average, with W = C T and no buffer.
+        // CUBIC keeps 0.7 of W and is concave up to W, with a mean of W (1 - 0.3 / 4). Here W = C T, without a buffer.
         let rate = flow(1e-12, 100).bounded(LossResponse::Cubic, &bounds(50, 0, 1 << 40));
         assert!((rate.as_f64() / 46.25e6 - 1.0).abs() < 0.01, "{rate}");
         let of = |response, buffer| {
@@ -288,8 +288,8 @@ mod tests {
             assert!((of(LossResponse::Reno, buffer) / mbit - 1.0).abs() < 0.005, "{buffer}");
         }
         assert!((of(LossResponse::Cubic, 0) / 46.25 - 1.0).abs() < 0.005);
-        // 1.12 C T of 10 Gbit/s x 80 ms, as 1 - 0.3 x^3 of the way back: below C T while x > 0.7095; there the integral of
-        // 1.12 (1 - 0.3 x^3) is 0.2627, and full for the rest: 0.9721.
+        // The window is 1.12 C T (1 - 0.3 x^3) of 10 Gbit/s x 80 ms on the way back. It is below C T while x > 0.7095; there
+        // the integral of 1.12 (1 - 0.3 x^3) is 0.2627. For the rest the link is full: 0.9721.
         let (rtt, rate) = (Duration::from_millis(80), Rate::from_mbit_per_second(10_000));
         let path = Path::new(rate, rtt, Bytes::new(12_000_000)).unwrap();
         let used = overflowing(LossResponse::Cubic, &path, PACKET).rate.as_f64() / 10e9;

@@ -1,4 +1,4 @@
-//! Which model a flow follows: Prasad, Dovrolis and Thottan, end of §IV.
+//! The model for a flow: Prasad, Dovrolis and Thottan, end of §IV.
 
 use sweetspot_units::{Duration, Time};
 
@@ -14,9 +14,9 @@ pub enum FlowModel {
     L,
 }
 
-// Router-buffer §IV: a congestion event is one or more losses that are separated from other
-// losses by at least two RTTs.
-/// The congestion events among `losses`, which are in order of time.
+// Router-buffer §IV: a congestion event is one or more losses, separated from other losses by at
+// least two RTTs.
+/// The number of congestion events among `losses`, which are in chronological order.
 ///
 /// # Errors
 /// If `rtt` is zero or the losses are not in order.
@@ -31,7 +31,7 @@ pub fn congestion_events(losses: &[Time], rtt: Duration) -> Result<usize> {
 
 // Router-buffer §IV: at most four congestion events are close to the S-model, five or more to
 // the L-model.
-/// The model for a flow that saw this many congestion events.
+/// The model for a flow with this number of congestion events.
 pub fn model(congestion_events: usize) -> FlowModel {
     if congestion_events <= 4 { FlowModel::S } else { FlowModel::L }
 }
@@ -51,7 +51,7 @@ mod tests {
     fn losses_within_two_rtts_are_one_event() {
         assert_eq!(events(&[]), 0);
         assert_eq!(events(&[5]), 1);
-        // 199 ms apart is one event, 200 ms apart two; each loss extends the event it is in.
+        // Losses 199 ms apart are one event, 200 ms apart two; each loss extends its event.
         assert_eq!(events(&[0, 199]), 1);
         assert_eq!(events(&[0, 200]), 2);
         assert_eq!(events(&[0, 150, 300, 450]), 1);

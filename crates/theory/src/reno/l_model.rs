@@ -20,7 +20,7 @@ pub fn throughput(mss: Bytes, rtt: Duration, loss: Probability) -> Result<Rate> 
     Ok(Rate::from_f64(window * mss.as_f64() * 8.0 / rtt.as_secs_f64()))
 }
 
-// The same solved for p = (k m / (R T))^2.
+// The same equation solved for p = (k m / (R T))^2.
 /// The loss at which the throughput is `rate`.
 pub fn loss_at(mss: Bytes, rate: Rate, rtt: Duration) -> Probability {
     let window = rate.as_f64() * rtt.as_secs_f64() / (mss.as_f64() * 8.0);

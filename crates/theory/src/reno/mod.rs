@@ -13,7 +13,8 @@ use sweetspot_units::{Bytes, Duration, Probability};
 use crate::Result;
 use crate::error::require;
 
-/// Every formula of this module needs these bounds on loss, RTT and segment size.
+/// Checks the domain of loss, RTT and segment size, which is the same for every formula of this
+/// module.
 pub(crate) fn require_lossy(mss: Bytes, rtt: Duration, loss: Probability) -> Result<()> {
     require(mss > Bytes::ZERO, "MSS", mss, "it must be 1 B or more")?;
     require(rtt > Duration::ZERO, "RTT", rtt, "it must be above zero")?;

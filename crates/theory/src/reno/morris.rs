@@ -17,12 +17,12 @@ pub fn mean_window(loss: Probability) -> Result<Packets> {
     Packets::new(0.87 / libm::sqrt(loss.get()))
 }
 
-// Morris 1997: l = 0.76 (n / S)^2; it is w = S / n put into the law above (0.87^2 = 0.757).
-/// The loss caused by `flows` n persistent flows when pipe and buffer together hold `storage` S packets: it grows with the
+// Morris 1997: l = 0.76 (n / S)^2, which is the law above with w = S / n (0.87^2 = 0.757).
+/// The loss caused by `flows` n persistent flows if pipe and buffer together hold `storage` S packets. It grows with the
 /// square of the number of flows.
 ///
 /// # Errors
-/// If there is no flow, or fewer than two packets of storage per flow: below that, flows live in timeouts and the law
+/// If there is no flow, or the storage is below two packets per flow: then flows are mostly in timeouts, and the law
 /// overstates their rates.
 pub fn loss(flows: u64, storage: Packets) -> Result<Probability> {
     require(flows > 0, "flows", flows, "it must be 1 or more")?;
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn a_hundred_flows_by_hand() {
-        // 1000 packets for 100 flows: 10 each, 0.76 / 100 = 0.76 %.
+        // 1000 packets for 100 flows: 10 per flow, 0.76 / 100 = 0.76 %.
         assert!((loss(100, packets(1000.0)).unwrap().get() - 0.0076).abs() < 1e-12);
     }
 
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn the_two_papers_agree() {
         let p = loss(50, packets(1000.0)).unwrap();
-        // S/n = 20; 0.87 against sqrt(0.76) = 0.8718 leaves 0.2 %.
+        // S/n = 20; the difference of 0.87 and sqrt(0.76) = 0.8718 is 0.2 %.
         assert!((mean_window(p).unwrap().get() / 20.0 - 1.0).abs() < 0.003);
     }
 

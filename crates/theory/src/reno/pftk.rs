@@ -1,5 +1,5 @@
-//! Reno's throughput at a given loss, timeouts included: Padhye, Firoiu, Towsley, Kurose,
-//! "Modeling TCP Throughput: A Simple Model and its Empirical Validation", SIGCOMM 1998 (PFTK); with CUBIC's window, CUBIC's.
+//! Reno's throughput at a given loss, including timeouts: Padhye, Firoiu, Towsley, Kurose, "Modeling TCP Throughput: A Simple
+//! Model and its Empirical Validation", SIGCOMM 1998 (PFTK). With CUBIC's window it gives CUBIC's throughput.
 
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
@@ -19,8 +19,8 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// A flow with segments of `mss`, mean `rtt`, first retransmission `timeout` T_0 and `loss` p (the share of loss events;
-    /// each ends a round), one ACK per two segments (b = 2).
+    /// A flow with segments of `mss`, mean `rtt`, first retransmission `timeout` T_0 and `loss` p (the probability of loss
+    /// events; each ends a round), with one ACK per two segments (b = 2).
     ///
     /// # Errors
     /// If `mss`, `rtt` or `timeout` is zero, or `loss` is not between 0 and 1.
@@ -30,7 +30,7 @@ impl Flow {
         Ok(Flow { mss, rtt, timeout, loss, segments_per_ack: 2.0 })
     }
 
-    /// The same flow with one ACK for every `segments` (the paper's b; 1 is an ACK for each).
+    /// The same flow with one ACK per `segments` segments (the paper's b; 1 is an ACK for each).
     ///
     /// # Errors
     /// If `segments` is zero.
@@ -40,7 +40,7 @@ impl Flow {
     }
 
     // PFTK eq. (20): B(p) = 1/RTT sqrt(3 / 2bp).
-    /// The square-root formula: losses found by duplicate ACKs only.
+    /// The square-root formula: duplicate ACKs detect all losses.
     pub fn square_root(&self) -> Rate {
         self.rate(self.reno_window() / self.rtt.as_secs_f64())
     }
@@ -51,14 +51,14 @@ impl Flow {
         self.with_mean_window(self.mean_window(LossResponse::Reno))
     }
 
-    // RFC 9438, section 5.1: AVG_W = (C (3 + beta) / (4 (1 - beta)))^(1/4) (T / p)^(3/4), and Reno's where that is larger
+    // RFC 9438, section 5.1: AVG_W = (C (3 + beta) / (4 (1 - beta)))^(1/4) (T / p)^(3/4), or Reno's window if that is larger
     // (section 4.3).
     /// CUBIC's rate, with the timeouts of the approximate formula.
     pub fn cubic(&self) -> Rate {
         self.with_mean_window(self.mean_window(LossResponse::Cubic))
     }
 
-    /// The mean window in segments where duplicate ACKs show each loss and nothing else bounds it.
+    /// The mean window in segments if duplicate ACKs detect every loss and only losses limit the window.
     pub(super) fn mean_window(&self, response: LossResponse) -> f64 {
         if response == LossResponse::Reno {
             return self.reno_window();
@@ -69,17 +69,17 @@ impl Flow {
         window.max(self.reno_window())
     }
 
-    /// Reno's mean window in segments, where duplicate ACKs show each loss.
+    /// Reno's mean window in segments, if duplicate ACKs detect every loss.
     fn reno_window(&self) -> f64 {
         libm::sqrt(3.0 / (2.0 * self.segments_per_ack * self.loss.get()))
     }
 
-    /// The rate with a mean window of `segments` between losses, timeouts included.
+    /// The rate with a mean window of `segments` between losses, including timeouts.
     fn with_mean_window(&self, segments: f64) -> Rate {
         self.rate(1.0 / (self.rtt.as_secs_f64() / segments + self.waiting()))
     }
 
-    /// The seconds that timeouts add to each packet.
+    /// Seconds per packet that timeouts add.
     pub(super) fn waiting(&self) -> f64 {
         let (b, p) = (self.segments_per_ack, self.loss.get());
         let share = (3.0 * libm::sqrt(3.0 * b * p / 8.0)).min(1.0);
@@ -97,11 +97,11 @@ impl Flow {
         let (b, p) = (self.segments_per_ack, self.loss.get());
         let (rtt, timeout) = (self.rtt.as_secs_f64(), self.timeout.as_secs_f64());
 
-        // PFTK §2.1, E[W]: the mean window at the end of a period that nothing but loss limits.
+        // PFTK §2.1, E[W]: the mean window at the end of a period limited only by loss.
         let mid = (2.0 + b) / (3.0 * b);
         let unlimited = mid + libm::sqrt(8.0 * (1.0 - p) / (3.0 * b * p) + mid * mid);
         let peak = unlimited.min(limit);
-        // The rounds of a period: growth all the way, or growth and then a flat top.
+        // The rounds of a period: growth throughout, or growth and then a constant window.
         let rounds = if unlimited < limit {
             b / 2.0 * unlimited + 1.0
         } else {
@@ -114,8 +114,8 @@ impl Flow {
     }
 
     // SOBAS eq. (9), after PFTK eq. (32): R(S) = min(S/T, f(T, p)).
-    /// Throughput on a path that was congested before the flow came: a socket buffer can only
-    /// take from it, so the best one is any that never limits.
+    /// Throughput on a path that was congested before the flow started. A socket buffer can only reduce it, so the best one
+    /// is any that never limits.
     pub fn on_congested_path(&self, socket_buffer: Bytes) -> Rate {
         (socket_buffer / self.rtt).min(self.approximate())
     }
@@ -126,12 +126,12 @@ impl Flow {
 }
 
 // PFTK §2.2, Q(w).
-/// The share of loss events, at a window of `w` segments, that end in a timeout.
+/// The share of loss events at a window of `w` segments that end in a timeout.
 fn timeout_share(p: f64, w: f64) -> f64 {
     if w <= 3.0 {
         return 1.0;
     }
-    // (1-p)^n and 1 - (1-p)^n through logarithms: they stay exact where p is tiny.
+    // (1-p)^n and 1 - (1-p)^n, computed with logarithms to be exact for tiny p.
     let log = libm::log1p(-p);
     let kept = |n: f64| libm::exp(n * log);
     let lost = |n: f64| -libm::expm1(n * log);
@@ -139,8 +139,8 @@ fn timeout_share(p: f64, w: f64) -> f64 {
 }
 
 // PFTK §2.2, f(p) = 1 + p + 2p^2 + 4p^3 + 8p^4 + 16p^5 + 32p^6.
-/// The mean length of a series of timeouts, in first timeouts, times 1 - p: each doubles the
-/// one before up to 64.
+/// The mean length of a series of timeouts in units of the first timeout, times 1 - p: each timeout is twice the previous
+/// one, up to a factor of 64.
 fn backoff(p: f64) -> f64 {
     let powers = [1.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
     powers.iter().rev().fold(0.0, |sum, c| sum * p + c)
@@ -180,7 +180,7 @@ mod tests {
         // 3 sqrt(0.75e-4) x 1e-4 = 2.6e-6 s beside 0.1 / 187 = 5.3e-4 s, 0.5 %.
         let rate = flow(1e-4).cubic().as_f64() / 8e3 * 0.1;
         assert!((rate / 187.0 - 0.995).abs() < 0.003, "{rate}");
-        // At p = 1e-2 CUBIC alone would have 5.9 segments and Reno, an ACK for each, 12: Reno's rate.
+        // At p = 1e-2, CUBIC's own window would be 5.9 segments and Reno's, with an ACK for each, 12: CUBIC has Reno's rate.
         let reno = flow(1e-2).with_segments_per_ack(1).unwrap();
         assert_eq!(reno.cubic(), reno.approximate());
     }

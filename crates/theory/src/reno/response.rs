@@ -1,4 +1,4 @@
-//! How a congestion control answers a loss.
+//! The response of a congestion control to a loss.
 
 use core::fmt;
 use core::str::FromStr;
@@ -7,11 +7,12 @@ use sweetspot_units::Duration;
 
 use crate::{Result, TheoryError};
 
-/// CUBIC's growth in segments per cubic second, and the share of the window that a loss leaves (RFC 9438, section 5).
+/// CUBIC's growth constant in segments per second cubed, and the share of the window that remains after a loss (RFC
+/// 9438, section 5).
 pub(super) const CUBIC_C: f64 = 0.4;
 pub(super) const CUBIC_BETA: f64 = 0.7;
 
-/// A congestion control, as far as its response to loss is known in closed form.
+/// The congestion controls with a loss response in closed form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LossResponse {
     /// RFC 5681.
@@ -55,7 +56,7 @@ impl LossResponse {
         }
     }
 
-    /// The time from a loss until a window of `packets` is back: RFC 9438, section 4.2, or a packet per RTT (RFC 5681).
+    /// The time from a loss until the window is `packets` again: RFC 9438, section 4.2, or a packet per RTT (RFC 5681).
     pub fn recovery(self, packets: f64, rtt: Duration) -> Duration {
         let lost = (1.0 - self.kept()) * packets;
         let linear = rtt.scaled(lost / self.linear());
@@ -65,12 +66,12 @@ impl LossResponse {
         }
     }
 
-    /// The share of the window that a loss leaves: RFC 9438, section 4.6, or half (RFC 5681).
+    /// The share of the window that remains after a loss: RFC 9438, section 4.6, or half (RFC 5681).
     pub fn kept(self) -> f64 {
         if self == LossResponse::Reno { 0.5 } else { CUBIC_BETA }
     }
 
-    /// Growth in packets per RTT of the linear phase: RFC 9438, section 4.3, gives CUBIC Reno's mean.
+    /// Growth in packets per RTT of the linear phase, with which CUBIC has Reno's mean window (RFC 9438, section 4.3).
     pub(super) fn linear(self) -> f64 {
         3.0 * (1.0 - self.kept()) / (1.0 + self.kept())
     }

@@ -1,4 +1,4 @@
-//! Flows that live mostly in slow start: the S-model of Prasad, Dovrolis and Thottan, §IV.
+//! Flows that are mostly in slow start: the S-model of Prasad, Dovrolis and Thottan, §IV.
 
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
@@ -10,7 +10,7 @@ use crate::error::require;
 pub struct ShortFlow {
     size: Bytes,
     mss: Bytes,
-    /// RTTs that each retransmission costs: 1 where SACK recovers it (router-buffer §IV).
+    /// RTTs that each retransmission costs: 1 if SACK recovers it (router-buffer §IV).
     rtts_per_loss: f64,
 }
 
@@ -25,7 +25,7 @@ impl ShortFlow {
         Ok(ShortFlow { size, mss, rtts_per_loss: 1.0 })
     }
 
-    /// The same flow where each loss costs `rtts` (the paper's v).
+    /// The same flow, with `rtts` (the paper's v) per loss.
     ///
     /// # Errors
     /// If `rtts` is negative or not finite.
@@ -44,27 +44,27 @@ impl ShortFlow {
         self.mss
     }
 
-    /// v: RTTs that each retransmission costs.
+    /// v: the RTTs that each retransmission costs.
     pub fn rtts_per_loss(&self) -> f64 {
         self.rtts_per_loss
     }
 
-    /// M(s): the segments it takes; a flow is made of whole ones.
+    /// M(s): the number of segments, rounded up.
     pub fn segments(&self) -> u64 {
         self.size.get().div_ceil(self.mss.get())
     }
 
     // Router-buffer eq. (1): D(s) = 1 + ceil(log2(M(s)/2)).
-    /// D(s): the RTTs that slow start takes from a window of two segments, connection set-up
-    /// included. One segment takes as long as two; eq. (1) itself would say none.
+    /// D(s): the RTTs that slow start takes from a window of two segments, including connection
+    /// setup. A single segment takes as long as two; eq. (1) itself would give zero.
     pub fn slow_start_rtts(&self) -> u64 {
-        // ceil(log2(M/2)) is the least r with 2^(r+1) >= M.
+        // ceil(log2(M/2)) is the smallest r with 2^(r+1) >= M.
         let pairs = self.segments().div_ceil(2);
         1 + u64::from(pairs.next_power_of_two().trailing_zeros())
     }
 
     // Router-buffer eq. (2): R_S = s / (T [D(s) + v p M(s)]).
-    /// Average throughput where each packet is lost with probability `loss`.
+    /// Average throughput if each packet is lost with probability `loss`.
     ///
     /// # Errors
     /// If `rtt` is zero or `loss` is 1.

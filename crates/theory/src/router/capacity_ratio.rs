@@ -5,12 +5,12 @@ use sweetspot_units::Rate;
 use crate::error::require;
 use crate::{Result, TheoryError};
 
-/// How loss falls with the buffer.
+/// The form of the loss as a function of the buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// p = a B^-b: bursts arrive faster than they can leave.
+    /// p = a B^-b: bursts arrive faster than they leave.
     PowerLaw,
-    /// p = a e^(-bB): only coincidences of many inputs queue.
+    /// p = a e^(-bB): only simultaneous arrivals from many inputs form a queue.
     Exponential,
 }
 
@@ -19,9 +19,9 @@ pub enum Form {
 pub struct CapacityRatio(f64);
 
 impl CapacityRatio {
-    // Router-buffer §I: Gamma = C_out / C_in, where C_in is the bottleneck before this link,
-    // the sources' own links if nothing narrower follows.
-    /// The ratio of a link of rate `output` fed by links of rate `input` each.
+    // Router-buffer §I: Gamma = C_out / C_in, where C_in is the rate of the bottleneck before this link: the sources' own
+    // links, if no narrower link follows.
+    /// The ratio of a link of rate `output` that is fed by links of rate `input` each.
     ///
     /// # Errors
     /// If a rate is zero.
@@ -36,21 +36,21 @@ impl CapacityRatio {
         self.0
     }
 
-    // Router-buffer §VI-A: if N C_in < C_out there is no reason for buffering.
-    /// Whether `inputs` such links can together exceed the output at all.
+    // Router-buffer §VI-A: if N C_in < C_out, no buffering is needed.
+    /// Whether `inputs` such links can together exceed the output rate.
     pub fn can_queue(self, inputs: u64) -> bool {
         inputs as f64 > self.0
     }
 
-    // Router-buffer §VI-B: above one EX holds whatever the traffic; below one PL holds if the
-    // traffic is heavy-tailed; at one PL up to a tail index of about 1.5; near 2, PL fails
-    // already at 0.25 and neither form is good close to one.
-    /// The loss form for traffic with flow sizes of Pareto `tail_index` alpha (the Internet's is about 1.2 to 1.5; the smaller,
-    /// the heavier the tail).
+    // Router-buffer §VI-B. Above one, EX holds for any traffic. Below one, PL holds if the traffic is heavy-tailed. At one, PL
+    // holds up to a tail index of about 1.5. For a tail index near 2, PL fails already at 0.25, and neither form is good close
+    // to one.
+    /// The loss form for traffic with flow sizes of Pareto `tail_index` alpha, which is about 1.2 to 1.5 for the Internet. The
+    /// smaller alpha, the heavier the tail.
     ///
     /// # Errors
-    /// If `tail_index` is not above 1 (the mean would be infinite), or if the paper found neither form good: light tails with a
-    /// ratio of one or less.
+    /// If `tail_index` is not above 1 (the mean would be infinite), or if the paper found neither form good: for light tails
+    /// with a ratio of at most one.
     pub fn form(self, tail_index: f64) -> Result<Form> {
         let wanted = "a finite number above 1";
         require(tail_index.is_finite() && tail_index > 1.0, "tail index", tail_index, wanted)?;

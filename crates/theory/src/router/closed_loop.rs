@@ -8,8 +8,8 @@ use crate::packets::Packets;
 use sweetspot_statistics::roots;
 
 // Router-buffer §III-A: U S / (T_h + T_t).
-/// The load of `users`; each transfers `size` in `transfer` time and then thinks for `think`. Congestion lengthens the
-/// transfers and so lowers the load: it never exceeds the link.
+/// The load of `users`. Each transfers `size` in the time `transfer` and then thinks for `think`. Congestion lengthens the
+/// transfers and thereby lowers the load, which never exceeds the link.
 ///
 /// # Errors
 /// If a round takes no time.
@@ -19,8 +19,8 @@ pub fn offered_load(users: u64, size: Bytes, think: Duration, transfer: Duration
     Ok(Rate::from_f64(users as f64 * size.as_f64() * 8.0 / round.as_secs_f64()))
 }
 
-// The same solved for U, with the fastest transfer there can be.
-/// The users it takes to fill `link` if each transfer takes `transfer`.
+// The same equation solved for U, with the fastest possible transfer.
+/// The number of users that fill `link` if each transfer takes `transfer`.
 ///
 /// # Errors
 /// If `size` is zero.
@@ -30,13 +30,13 @@ pub fn users_to_fill(link: Rate, size: Bytes, think: Duration, transfer: Duratio
     Ok((link.as_f64() * seconds / (size.as_f64() * 8.0)).ceil() as u64)
 }
 
-// Little's law: C / s transfers begin per second, and each lasts twice its slow start, 2 D T_o. With eq. (1) without its rounding up,
-// D = 1 + log2(M/2) = log2 M, so n = 2 C T_o log2(M) / M.
-/// The mean size, in packets, of the transfers with which `flows` at a time use `load` of a link of `bdp` packets. At least `min`,
-/// 3 or more: more flows than fill the link with transfers so short are slower instead.
+// Little's law: C / s transfers begin per second, and each lasts twice its slow start, 2 D T_o. With eq. (1) without rounding
+// up, D = 1 + log2(M/2) = log2 M, so n = 2 C T_o log2(M) / M.
+/// The mean transfer size in packets with which `flows` simultaneous flows use `load` of a link of `bdp` packets. At least
+/// `min`, which is 3 or more: with more flows than fill the link at that size, the flows are slower instead.
 pub fn size_to_fill(flows: f64, load: f64, bdp: Packets, min: f64) -> f64 {
     let share = 2.0 * load * bdp.get() / flows;
-    // M / log2(M) grows from e on.
+    // M / log2(M) increases for M >= e.
     if !share.is_finite() || min / libm::log2(min) >= share {
         return min;
     }
@@ -54,7 +54,7 @@ mod tests {
         assert!((size(97.656_25) / 1024.0 - 1.0).abs() < 1e-9);
         let half = size_to_fill(48.828_125, 0.5, Packets::new(5000.0).unwrap(), 54.0);
         assert!((half / 1024.0 - 1.0).abs() < 1e-9);
-        // 1066 fill it with 54 packets each.
+        // 1066 flows fill it with 54 packets each.
         assert_eq!((size(1066.0), size(1e6)), (54.0, 54.0));
         assert!(size(1065.0) > 54.0 && size(1065.0) < 54.1);
     }

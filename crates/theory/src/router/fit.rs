@@ -17,9 +17,9 @@ use crate::packets::Packets;
 pub struct LossPoint {
     /// The router's buffer.
     pub buffer: Packets,
-    /// The loss rate seen with it.
+    /// The loss rate observed with this buffer.
     pub loss: Probability,
-    /// The mean queueing delay seen with it.
+    /// The mean queueing delay observed with this buffer.
     pub delay: Duration,
 }
 
@@ -34,7 +34,8 @@ pub struct LossFit {
     pub b: Estimate,
     /// The sum of squared residuals of ln p.
     pub residual_squares: f64,
-    /// The number of points with loss. The others are left out, because their loss has no logarithm.
+    /// The number of points with loss. Points without loss are excluded, because their loss has no
+    /// logarithm.
     pub points: usize,
 }
 
@@ -61,8 +62,8 @@ pub fn loss(points: &[LossPoint], form: Form, confidence: f64) -> Result<LossFit
 }
 
 // Router-buffer eq. (9): d(B) = f B / C, a line through the origin.
-/// Fits f to `points` measured at a link of `capacity` and packet size as in `link`. Points
-/// beyond the cutoff, where delay stops growing, must be left out by the caller.
+/// Fits f to `points` measured at a link with the capacity and packet size of `link`. The caller
+/// must exclude points beyond the cutoff, where the delay stops growing.
 ///
 /// # Errors
 /// With fewer than two points, if no buffer is above zero, or if `confidence` is not between 0
@@ -75,7 +76,7 @@ pub fn delay_slope(points: &[LossPoint], link: &RouterLink, confidence: f64) -> 
     regression::through_origin(&delays, confidence, "the delay's slope")
 }
 
-/// ln p against ln B (power law) or B (exponential), without the points that have no logarithm.
+/// ln p as a function of ln B (power law) or B (exponential), for the points that have both.
 pub(crate) fn logarithms(points: &[LossPoint], form: Form) -> Vec<(f64, f64)> {
     points
         .iter()
@@ -133,7 +134,7 @@ mod tests {
 
     #[test]
     fn intervals_hold_the_truth_and_widen_with_confidence() {
-        // +-5 % of noise, alternating.
+        // Alternating noise of +-5 %.
         let noisy = points(|b| {
             let sign = if (libm::log2(b / 10.0) as u32).is_multiple_of(2) { 1.05 } else { 0.95 };
             0.3 * libm::pow(b, -0.5) * sign

@@ -19,9 +19,9 @@ pub struct FormComparison {
     pub exponential_r2: f64,
 }
 
-// E. J. Williams, "The Comparison of Regression Variables", J. R. Stat. Soc. B 21, 1959: both
-// forms are lines for the same ln p, against ln B and against B, so the question is which of two
-// correlated variables is correlated more with a third. T has n - 3 degrees of freedom.
+// E. J. Williams, "The Comparison of Regression Variables", J. R. Stat. Soc. B 21, 1959. Both forms
+// are lines for the same ln p, as a function of ln B and of B. The question is which of two
+// correlated variables has the stronger correlation with a third. T has n - 3 degrees of freedom.
 /// Compares the two forms on `points`; a difference counts if its p-value is below
 /// `significance` (e.g. 0.05).
 ///
@@ -40,7 +40,7 @@ pub fn compare(points: &[LossPoint], significance: f64) -> Result<FormComparison
     let (log_b, log_p): (Vec<f64>, Vec<f64>) = power.iter().copied().unzip();
     let b: Vec<f64> = exponential.iter().map(|p| p.0).collect();
 
-    // Loss falls, so the correlations are negative; only their strength counts.
+    // Loss decreases, so the correlations are negative; only their magnitude matters.
     let r_power = -correlation(&log_b, &log_p)?;
     let r_exponential = -correlation(&b, &log_p)?;
     let between_them = correlation(&log_b, &b)?;
@@ -66,7 +66,7 @@ fn williams(r12: f64, r13: f64, r23: f64, n: f64) -> f64 {
     let spread =
         2.0 * (n - 1.0) / (n - 3.0) * determinant.max(0.0) + mean * mean * apart * apart * apart;
     if spread <= 0.0 {
-        // B and ln B are in line with each other: the two forms cannot be told apart.
+        // B and ln B are collinear: the two forms cannot be distinguished.
         return 0.0;
     }
     (r12 - r13) * libm::sqrt((n - 1.0) * (1.0 + r23) / spread)
@@ -89,7 +89,7 @@ mod tests {
     use crate::packets::Packets;
     use sweetspot_units::{Duration, Probability};
 
-    /// Losses of `form` with 3 % of noise that alternates in no simple pattern.
+    /// Losses of `form` with 3 % of noise in an irregular pattern.
     fn points(loss: impl Fn(f64) -> f64) -> Vec<LossPoint> {
         let noise = [0.03, -0.02, 0.01, -0.03, 0.02, -0.01, 0.03, -0.03];
         let buffers = [10.0, 20.0, 40.0, 70.0, 110.0, 160.0, 220.0, 300.0];
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn points_between_the_forms_are_undecided() {
-        // The geometric mean of both.
+        // The geometric mean of both forms.
         let mixed = points(|b| 0.3 * libm::pow(b, -0.28) * libm::exp(-0.002 * b));
         let comparison = compare(&mixed, 0.05).unwrap();
         assert_eq!(comparison.better, None, "{comparison:?}");

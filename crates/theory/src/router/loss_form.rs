@@ -1,4 +1,4 @@
-//! Loss against buffer: the PL- and the EX-form, router-buffer eqs (8) and (14).
+//! Loss as a function of the buffer: the PL form and the EX form, router-buffer eqs (8) and (14).
 
 use sweetspot_units::Probability;
 
@@ -71,7 +71,7 @@ impl LossForm {
     /// The loss with `buffer`.
     ///
     /// # Errors
-    /// If the form gives more than 1: a power law does below [`LossForm::smallest_buffer`].
+    /// If the form gives more than 1, as a power law does below [`LossForm::smallest_buffer`].
     pub fn loss(&self, buffer: Packets) -> Result<Probability> {
         let p = self.raw(buffer.get());
         let wanted = "large enough that the power law gives a loss of 1 or less";

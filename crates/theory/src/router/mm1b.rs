@@ -8,7 +8,7 @@ use super::per_flow::RouterLink;
 use crate::Result;
 use crate::error::{probability, require};
 
-/// Poisson arrivals, exponential service times, and room for B packets including the one in
+/// Poisson arrivals, exponential service times, and a capacity of B packets including the one in
 /// service.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mm1b {
@@ -18,10 +18,11 @@ pub struct Mm1b {
 }
 
 impl Mm1b {
-    /// A queue offered `load` rho (1 is the link's rate; more is allowed) with `places` B.
+    /// A queue with the offered `load` rho (1 is the link's rate; larger values are allowed) and
+    /// `places` B.
     ///
     /// # Errors
-    /// If `load` is not a finite number above zero, or there is no place.
+    /// If `load` is not a finite number above zero, or `places` is zero.
     pub fn new(load: f64, places: u64) -> Result<Mm1b> {
         require(load.is_finite() && load > 0.0, "load", load, "a finite number above zero")?;
         require(places > 0, "places", places, "1 or more")?;
@@ -40,17 +41,17 @@ impl Mm1b {
         let log = libm::log(self.load);
         let n = self.places as f64 + 1.0;
         if (log * n).abs() < 1e-4 {
-            // The two terms cancel near rho = 1; there it is the mean plus the variance of a
-            // uniform distribution on 0..B, times ln rho.
+            // The two terms cancel near rho = 1. There, the result is the mean of a uniform
+            // distribution on 0..B, plus its variance times ln rho.
             return (n - 1.0) / 2.0 + log * (n * n - 1.0) / 12.0;
         }
         // 1/(e^-x - 1) - n/(e^-nx - 1), x = ln rho, for either sign of x.
         1.0 / libm::expm1(-log) - n / libm::expm1(-log * n)
     }
 
-    // Little's law on the packets that get in: W = L / (lambda (1 - p)).
-    /// The mean time from arrival to the end of service, where a packet of mean size `packet` is
-    /// served at `rate`.
+    // Little's law for the accepted packets: W = L / (lambda (1 - p)).
+    /// The mean time from arrival to the end of service, for packets of mean size `packet` served
+    /// at `rate`.
     ///
     /// # Errors
     /// If `packet` or `rate` is zero.
@@ -62,7 +63,7 @@ impl Mm1b {
         Ok(Duration::from_secs_f64(self.mean_packets() / admitted * service))
     }
 
-    /// The share of time in which the link is busy.
+    /// The share of time during which the link is busy.
     pub fn utilisation(&self) -> f64 {
         (self.load * (1.0 - self.loss.get())).min(1.0)
     }
@@ -76,15 +77,15 @@ fn loss(load: f64, places: f64) -> f64 {
     } else if log < 0.0 {
         libm::exp(places * log) * libm::expm1(log) / libm::expm1((places + 1.0) * log)
     } else {
-        // Divided by rho^(B+1), which overflows.
+        // Divided by rho^(B+1), which would overflow.
         libm::expm1(-log) / libm::expm1(-(places + 1.0) * log)
     }
 }
 
 // Router-buffer §V and §VII-A-3: as rho tends to 1, p = 1/B and d = B / 2C, which is the power
 // law with a = b = 1 and f = 1/2.
-/// The heavy-load limit as the loss form and queueing slope that the other formulas of this module
-/// take. It neglects one packet against B: the exact limit is 1/(B+1).
+/// The heavy-load limit as a loss form and queueing slope, for the other formulas of this module.
+/// It neglects one packet compared with B: the exact limit is 1/(B+1).
 ///
 /// # Errors
 /// If the link is impossible; see [`RouterLink::new`].

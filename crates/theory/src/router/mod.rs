@@ -17,8 +17,8 @@ pub mod traffic;
 mod coefficients;
 mod regression;
 
-/// How many numbers of a link the regression is linear in.
+/// Number of features of a link in which the regression is linear.
 pub const FEATURES: usize = 13;
-/// How many parameters it gives: ln a and ln b of the power law, ln a and ln(b C T_o) of the
+/// Number of predicted parameters: ln a and ln b of the power law, ln a and ln(b C T_o) of the
 /// exponential, ln(f / (1 - f)), h and ln k.
 pub const PARAMETERS: usize = 7;

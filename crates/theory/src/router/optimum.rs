@@ -8,19 +8,20 @@ use crate::packets::Packets;
 use crate::reno::s_model::ShortFlow;
 use sweetspot_statistics::roots;
 
-/// Largest buffer considered, packets. Throughput that still grows there grows without bound.
+/// Largest buffer considered, packets. If throughput still grows there, it grows without bound.
 const MAX_BUFFER_PACKETS: f64 = 1e18;
 
 /// The best buffer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Best {
-    /// No buffer: throughput only falls with the buffer. In practice the bursts of single flows,
-    /// which the loss forms neglect, need 20 to 30 packets (router-buffer §VII-C).
+    /// No buffer: throughput only decreases with the buffer. In practice the bursts of single
+    /// flows, which the loss forms neglect, need 20 to 30 packets (router-buffer §VII-C).
     Zero,
     /// This buffer.
     At(Packets),
-    /// The larger the better: loss falls faster than delay grows. In practice up to the cutoff
-    /// where the offered load no longer fills the buffer (router-buffer §VI-A).
+    /// The larger the buffer, the better: loss decreases faster than delay grows. In practice this
+    /// holds up to the cutoff at which the offered load no longer fills the buffer (router-buffer
+    /// §VI-A).
     Unbounded,
 }
 
@@ -42,7 +43,7 @@ pub struct Root {
     pub kind: Extremum,
 }
 
-/// The best buffer and every root of dR/dB, in rising order.
+/// The best buffer and every root of dR/dB, in ascending order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BufferOptimum {
     /// The best buffer.
@@ -53,8 +54,8 @@ pub struct BufferOptimum {
 
 /// The buffer that maximises the throughput of `router`'s favoured flows.
 ///
-/// For the EX-form with long flows, throughput grows without bound in the end; as in the paper,
-/// the slope at B = 0 then decides between no buffer and an unbounded one.
+/// For the EX form with long flows, throughput eventually grows without bound. As in the paper, the
+/// slope at B = 0 then decides between no buffer and an unbounded one.
 ///
 /// # Errors
 /// If the loss form gives more than 1 at the optimum: its parameters do not fit this link.
@@ -80,8 +81,8 @@ fn none(best: Best) -> Result<BufferOptimum> {
     Ok(BufferOptimum { best, roots: Vec::new() })
 }
 
-// Eq. (11): B = b / (f (2 - b)) C T_o; (7) is b = 1, f = 1/2: 2 C T_o. From b = 2 on, loss falls
-// faster than delay grows for every buffer.
+// Eq. (11): B = b / (f (2 - b)) C T_o; (7) is b = 1, f = 1/2: 2 C T_o. For b >= 2, loss decreases
+// faster than delay grows at every buffer.
 fn power_law_long(router: &Router) -> Result<BufferOptimum> {
     let (b, f) = (router.loss.b(), router.link.delay_slope());
     if b >= 2.0 {
@@ -91,14 +92,14 @@ fn power_law_long(router: &Router) -> Result<BufferOptimum> {
     single(buffer, Extremum::Maximum, Best::At(Packets::new(buffer)?))
 }
 
-// Eq. (13): a b M C T_o B^-(1+b) = a M f (1-b) B^-b + f D; (6) is a = b = 1, f = 1/2.
-// Times B^(1+b)/f: f D B^(1+b) + a M f (1-b) B = a b M C T_o. The left side is zero at zero, and
-// convex (b > 0); so it meets the positive right side exactly once, and from below: a maximum.
+// Eq. (13): a b M C T_o B^-(1+b) = a M f (1-b) B^-b + f D; (6) is a = b = 1, f = 1/2. Times
+// B^(1+b)/f: f D B^(1+b) + a M f (1-b) B = a b M C T_o. The left side is zero at zero, and convex
+// (b > 0). So it meets the positive right side exactly once, from below: a maximum.
 fn power_law_short(router: &Router, flow: ShortFlow) -> Result<BufferOptimum> {
     let (a, b, f) = (router.loss.a(), router.loss.b(), router.link.delay_slope());
     let lost = flow.rtts_per_loss() * flow.segments() as f64 * a;
     if lost == 0.0 {
-        // Losses cost nothing, so only delay is left.
+        // Losses cost nothing, so only delay matters.
         return none(Best::Zero);
     }
     let d = flow.slow_start_rtts() as f64;
@@ -110,7 +111,7 @@ fn power_law_short(router: &Router, flow: ShortFlow) -> Result<BufferOptimum> {
     }
 }
 
-// Eq. (16): B = 2/(fb) (f - b C T_o / 2), a minimum. It is positive where dR/dB < 0 at zero.
+// Eq. (16): B = 2/(fb) (f - b C T_o / 2), a minimum. It is positive if dR/dB < 0 at zero.
 fn exponential_long(router: &Router) -> Result<BufferOptimum> {
     let (b, f) = (router.loss.b(), router.link.delay_slope());
     let buffer = 2.0 / (f * b) * (f - b * router.link.bdp().get() / 2.0);
@@ -120,10 +121,10 @@ fn exponential_long(router: &Router) -> Result<BufferOptimum> {
     none(Best::Unbounded)
 }
 
-// Eq. (18): f D / (v M) + (a f - a b C T_o) e^-bB = a b f B e^-bB.
-// With x = bB and k = b C T_o / f it is (x + k - 1) e^-x = D / (v M a). The left side rises up to
-// x = 2 - k, where it is e^(k-2), and falls after; so there is one root at most on each side of
-// that point: on the rising side a minimum of throughput, on the falling side a maximum.
+// Eq. (18): f D / (v M) + (a f - a b C T_o) e^-bB = a b f B e^-bB. With x = bB and k = b C T_o / f
+// it is (x + k - 1) e^-x = D / (v M a). The left side rises up to x = 2 - k, where it is e^(k-2),
+// and falls beyond. So there is at most one root on each side of that point: a minimum of
+// throughput on the rising side, a maximum on the falling side.
 fn exponential_short(router: &Router, flow: ShortFlow) -> Result<BufferOptimum> {
     let (a, b, f) = (router.loss.a(), router.loss.b(), router.link.delay_slope());
     let lost = flow.rtts_per_loss() * flow.segments() as f64 * a;
@@ -146,7 +147,7 @@ fn exponential_short(router: &Router, flow: ShortFlow) -> Result<BufferOptimum> 
         found.push(Root { buffer: Packets::new(x / b)?, kind: Extremum::Maximum });
     }
     let best = match found.last() {
-        // The maximum may still be lower than throughput without a buffer.
+        // The maximum may still be lower than the throughput without a buffer.
         Some(root) if raw(router, root) > router.raw_throughput(0.0) => Best::At(root.buffer),
         _ => Best::Zero,
     };
@@ -261,11 +262,11 @@ mod tests {
         // b = 0.002: k = 1.25, it starts at 0.25 and reaches e^-0.75 = 0.472: no root.
         let no = optimum(&router(ex(0.3, 0.002), 0.4, thirty())).unwrap();
         assert_eq!(no, BufferOptimum { best: Best::Zero, roots: vec![] });
-        // a = 0.36: level 0.463 lies between 0.25 and 0.472: a minimum, then a maximum.
+        // a = 0.36: level 0.463 is between 0.25 and 0.472: a minimum, then a maximum.
         let two = optimum(&router(ex(0.36, 0.002), 0.4, thirty())).unwrap();
         let kinds: Vec<_> = two.roots.iter().map(|r| r.kind).collect();
         assert_eq!(kinds, [Extremum::Minimum, Extremum::Maximum]);
-        // That maximum lies below the throughput without a buffer.
+        // That maximum is below the throughput without a buffer.
         assert_eq!(two.best, Best::Zero);
     }
 

@@ -1,5 +1,4 @@
-//! Per-flow throughput against the router's buffer: router-buffer eqs (4), (5), (9), (10), (12),
-//! (15), (17).
+//! Per-flow throughput as a function of the router's buffer: router-buffer eqs (4), (5), (9), (10), (12), (15), (17).
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
@@ -11,8 +10,7 @@ use crate::packets::Packets;
 use crate::reno::l_model;
 use crate::reno::s_model::ShortFlow;
 
-/// The output link and its queueing delay, linear in the buffer up to a cutoff that the offered
-/// load sets.
+/// The output link and its queueing delay, which is linear in the buffer up to a cutoff set by the offered load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RouterLink {
     capacity: Rate,
@@ -23,8 +21,8 @@ pub struct RouterLink {
 }
 
 impl RouterLink {
-    /// A link of `capacity` C; its flows have the RTT `propagation` T_o without its queue, packets of `packet` bytes and
-    /// `delay_slope` f: on average a share f of the buffer is full.
+    /// A link of `capacity` C. Its flows have the RTT `propagation` T_o without the link's queue, and packets of
+    /// `packet` bytes. The `delay_slope` f is the mean share of the buffer that is full.
     ///
     /// # Errors
     /// If a quantity is zero, or f is not between 0 and 1.
@@ -87,7 +85,7 @@ impl RouterLink {
     }
 }
 
-/// Which flows the buffer is sized for.
+/// The flows for which the buffer is sized.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Favoured {
     /// Flows of limited size, mostly in slow start: the S-model.
@@ -96,14 +94,14 @@ pub enum Favoured {
     Long,
 }
 
-/// A link, how loss falls with its buffer, and the flows that it is to serve.
+/// A link, its loss as a function of the buffer, and the flows for which the buffer is sized.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Router {
     /// The link.
     pub link: RouterLink,
-    /// Its loss.
+    /// The link's loss.
     pub loss: LossForm,
-    /// Its flows.
+    /// The favoured flows.
     pub favoured: Favoured,
 }
 
@@ -129,7 +127,7 @@ impl Router {
                 flow.size().as_f64() * 8.0 / (rtt * rtts)
             }
             Favoured::Long => {
-                // 1/sqrt(p) of each form, which does not overflow where p underflows.
+                // 1/sqrt(p) of each form, in a form that does not overflow if p underflows.
                 let (a, b) = (self.loss.a(), self.loss.b());
                 let root = match self.loss.form() {
                     Form::PowerLaw => libm::pow(buffer, b / 2.0),

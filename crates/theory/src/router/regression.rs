@@ -21,12 +21,12 @@ impl Estimate {
         Estimate { value, low: value - t * error, high: value + t * error }
     }
 
-    /// The estimate of a rising function of this number.
+    /// The estimate of an increasing function of this number.
     pub(crate) fn map(self, rising: impl Fn(f64) -> f64) -> Estimate {
         Estimate { value: rising(self.value), low: rising(self.low), high: rising(self.high) }
     }
 
-    /// The estimate of the number with its sign turned.
+    /// The estimate of the negated number.
     pub(crate) fn negated(self) -> Estimate {
         Estimate { value: -self.value, low: -self.high, high: -self.low }
     }
@@ -39,8 +39,8 @@ pub(crate) struct FittedLine {
     pub residual_squares: f64,
 }
 
-/// The line through `points` with intervals of `confidence`. It needs three points: one degree of
-/// freedom is left.
+/// The line through `points`, with intervals of `confidence`. It needs three points, which leave
+/// one degree of freedom.
 pub(crate) fn line(
     points: &[(f64, f64)],
     confidence: f64,

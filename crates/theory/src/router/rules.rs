@@ -1,4 +1,4 @@
-//! The rules of thumb for a router's buffer, before and after the capacity ratio.
+//! Rules of thumb for a router's buffer, from before and after the capacity ratio.
 
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
@@ -7,14 +7,14 @@ use crate::error::require;
 use crate::packets::Packets;
 use crate::reno::morris;
 
-/// A congestion control, as far as a buffer's size depends on it.
+/// A congestion control, as the size of a buffer depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CongestionResponse {
     /// Halves its window (RFC 5681).
     Reno,
-    /// Keeps 0.7 of it (RFC 9438 §4.6).
+    /// Keeps 0.7 of its window (RFC 9438 §4.6).
     Cubic,
-    /// Probes with 5/4 of the rate that it measured for one RTT (BBR version 1).
+    /// Probes with 5/4 of its measured rate for one RTT (BBR version 1).
     Bbr,
 }
 
@@ -30,8 +30,8 @@ pub fn bandwidth_delay(capacity: Rate, rtt: Duration) -> Result<Bytes> {
 }
 
 // Appenzeller, Keslassy, McKeown, "Sizing Router Buffers", SIGCOMM 2004: C T / sqrt(n).
-/// C T / sqrt(n): enough for nearly full use by `flows` unsynchronised long flows. It asks only
-/// for utilisation, not for loss or per-flow throughput.
+/// C T / sqrt(n): enough for nearly full utilisation by `flows` unsynchronised long flows. It considers only utilisation, not
+/// loss or per-flow throughput.
 ///
 /// # Errors
 /// If a quantity is zero.
@@ -40,12 +40,11 @@ pub fn square_root(capacity: Rate, rtt: Duration, flows: u64) -> Result<Bytes> {
     Ok(bandwidth_delay(capacity, rtt)?.scaled(1.0 / libm::sqrt(flows as f64)))
 }
 
-// Spang, Arslan, McKeown, "Updating the Theory of Buffer Sizing", Performance 2021
-// (arXiv 2109.11693): the link stays busy if what is in flight after the reduction still fills
-// the pipe. A window control that keeps beta of its window needs beta (C T + B) >= C T, so
-// B >= (1/beta - 1) C T; BBR needs what one RTT of probing adds, (5/4 - 1) C T.
-/// The buffer with which `control` alone keeps the link full, as a share of C T: 1 for Reno, 3/7 for Cubic, 1/4 for BBR; the
-/// paper's "60 to 75 % smaller".
+// Spang, Arslan, McKeown, "Updating the Theory of Buffer Sizing", Performance 2021 (arXiv 2109.11693): the link stays busy if
+// the data in flight after the reduction still fill the pipe. A window control that keeps beta of its window needs beta (C T +
+// B) >= C T, so B >= (1/beta - 1) C T. BBR needs the data added by one RTT of probing, (5/4 - 1) C T.
+/// The buffer with which a single flow of `control` keeps the link full, as a share of C T: 1 for Reno, 3/7 for Cubic, 1/4 for
+/// BBR; the paper's "60 to 75 % smaller".
 pub fn share_of_bdp(control: CongestionResponse) -> f64 {
     match control {
         CongestionResponse::Reno => 1.0,
@@ -54,9 +53,9 @@ pub fn share_of_bdp(control: CongestionResponse) -> f64 {
     }
 }
 
-// The same paper: the square-root rule holds for these controls too.
-/// The buffer that keeps a link full with `flows` flows of `control`, unsynchronised if several.
-/// The rule fails for unfair flows and for some settings of ECN.
+// The same paper: the square-root rule also holds for these congestion controls.
+/// The buffer that keeps a link full with `flows` flows of `control`, which are unsynchronised if there are several. The rule
+/// fails for unfair flows and for some settings of ECN.
 ///
 /// # Errors
 /// If a quantity is zero.
@@ -69,15 +68,15 @@ pub fn updated(
     Ok(square_root(capacity, rtt, flows)?.scaled(share_of_bdp(control)))
 }
 
-// Enachescu, Ganjali, Goel, McKeown, Roughgarden, "Part III: Routers with Very Small Buffers",
-// CCR 35(3), 2005, and Stanford TR05-HPNG-060606: a buffer of the order of log W, "fewer than
-// twenty" packets, where sources pace and about a fifth of the link may stay unused.
+// Enachescu, Ganjali, Goel, McKeown, Roughgarden, "Part III: Routers with Very Small Buffers", CCR 35(3), 2005, and Stanford
+// TR05-HPNG-060606: a buffer of the order of log W, "fewer than twenty" packets, if sources pace and about a fifth of the link
+// may stay unused.
 /// The tiny buffer, in packets: for paced flows, or access links much slower than this one.
 pub const TINY: u64 = 20;
 
 // Morris, "Scalable TCP Congestion Control", INFOCOM 2000: pipe and buffer together hold w = 0.87 / sqrt(l) packets of each flow.
-/// Flow-proportional queueing: the buffer with which `flows` persistent flows lose `loss`, so that none lives in timeouts. It
-/// grows with the number of flows; zero where the pipe alone holds enough.
+/// Flow-proportional queueing: the buffer with which `flows` persistent flows lose `loss`, so that none is stuck in timeouts.
+/// It grows with the number of flows, and is zero if the pipe alone holds enough.
 ///
 /// # Errors
 /// If a quantity is zero.
@@ -94,33 +93,33 @@ pub fn flow_proportional(
     Ok(all.saturating_sub(bandwidth_delay(capacity, rtt)?))
 }
 
-/// A buffer's constraints: full use, a largest loss and, where it is feasible, a largest queueing delay.
+/// Constraints on a buffer: full utilisation, a maximum loss and, if feasible, a maximum queueing delay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Constraints {
-    /// The largest loss rate.
+    /// The maximum loss rate.
     pub loss: Probability,
-    /// The largest queueing delay.
+    /// The maximum queueing delay.
     pub delay: Duration,
 }
 
 /// The buffer under [`Constraints`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Constrained {
-    /// The least buffer that meets all of them.
+    /// The smallest buffer that meets all constraints.
     Buffer(Bytes),
-    /// The least buffer for use and loss delays packets longer than is allowed.
+    /// The smallest buffer for utilisation and loss has a longer queueing delay than allowed.
     DelayInfeasible {
-        /// That buffer.
+        /// The smallest buffer for utilisation and loss.
         needed: Bytes,
         /// The largest buffer that the delay allows.
         allowed: Bytes,
     },
 }
 
-// Dhamdhere, Jiang, Dovrolis, "Buffer Sizing for Congested Internet Links", INFOCOM 2005: the largest of the buffers for
-// utilisation and for loss, if the one for delay, C d, is not below it. For unsynchronised flows the square-root rule stands in
-// for their utilisation term; their loss term is Morris's.
-/// The least buffer that keeps the link busy with `flows` persistent flows and keeps to `constraints`.
+// Dhamdhere, Jiang, Dovrolis, "Buffer Sizing for Congested Internet Links", INFOCOM 2005: the larger of the buffers for
+// utilisation and for loss, unless it exceeds the buffer for delay, C d. For unsynchronised flows the square-root rule replaces
+// their utilisation term; their loss term is Morris's.
+/// The smallest buffer that keeps the link busy with `flows` persistent flows under `constraints`.
 ///
 /// # Errors
 /// If a quantity is zero.
@@ -149,8 +148,8 @@ mod tests {
 
     #[test]
     fn a_thousand_flows_that_may_lose_a_percent_need_8_7_packets_each() {
-        // 0.87 / sqrt(0.01) = 8.7 packets of 1500 B: 13.05 MB, and the pipe holds 7.5 MB of them. With 500 flows the pipe holds
-        // more than their 6.525 MB.
+        // 0.87 / sqrt(0.01) = 8.7 packets of 1500 B: 13.05 MB, and the pipe holds 7.5 MB of them. With 500 flows, the pipe
+        // holds more than the 6.525 MB needed.
         let loss = Probability::new(0.01).unwrap();
         let of = |flows| flow_proportional(gbit(), RTT, flows, PACKET, loss);
         assert_eq!(of(1000), Ok(Bytes::new(5_550_000)));
@@ -160,8 +159,8 @@ mod tests {
 
     #[test]
     fn the_most_demanding_constraint_decides_unless_delay_forbids_it() {
-        // C d: 125 MB/s x 50 ms = 6.25 MB. 1000 flows: 5.55 MB for loss, 237 kB for use. 100 flows: 750 kB for use. A delay of
-        // 20 ms allows 2.5 MB.
+        // C d: 125 MB/s x 50 ms = 6.25 MB. 1000 flows: 5.55 MB for loss, 237 kB for utilisation. 100 flows: 750 kB for
+        // utilisation. A delay of 20 ms allows 2.5 MB.
         let loss = Probability::new(0.01).unwrap();
         let of = |flows, millis| {
             let constraints = Constraints { loss, delay: Duration::from_millis(millis) };

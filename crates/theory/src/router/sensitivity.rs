@@ -11,8 +11,8 @@ use sweetspot_statistics::roots;
 const MAX_BUFFER_PACKETS: f64 = 1e18;
 
 // Router-buffer eq. (20): e = 1 - 2 w^(b/2) / (2 + b (w - 1)).
-/// The share of throughput that long flows lose under a power law with decay `b` when the buffer
-/// is `omega` times the best one.
+/// The share of throughput that long flows lose under a power law with decay `b`, if the buffer is
+/// `omega` times the best one.
 ///
 /// # Errors
 /// If `omega` is not above zero, or `b` not above 0 and below 2: there is no best buffer.
@@ -23,8 +23,8 @@ pub fn long_power_law(b: f64, omega: f64) -> Result<f64> {
 }
 
 // Router-buffer eq. (19): e = (R(B) - R(w B)) / R(B).
-/// The share of throughput that `router`'s favoured flows lose when the buffer is `omega` times
-/// the best one.
+/// The share of throughput that `router`'s favoured flows lose, if the buffer is `omega` times the
+/// best one.
 ///
 /// # Errors
 /// If `omega` is not above zero, or the best buffer is none or unbounded.
@@ -70,8 +70,8 @@ pub fn tolerance(router: &Router, share: f64) -> Result<Tolerance> {
     let smallest = router.loss.smallest_buffer().get().min(start);
     let low = if holds(smallest) { smallest } else { roots::between(smallest, start, holds) };
 
-    // Between two roots throughput only rises or only falls, so looking at the roots and beyond
-    // the last one misses nothing.
+    // Between two roots throughput is monotonic, so it suffices to check the roots and the range
+    // beyond the last one.
     let mut from = start;
     for root in roots.iter().map(|r| r.buffer.get()).filter(|b| *b > start) {
         if !holds(root) {
@@ -161,7 +161,7 @@ mod tests {
         let range = tolerance(&r, 0.95).unwrap();
         assert_eq!(range.low, Packets::ZERO);
         assert!(range.high.unwrap().get() < 375.0);
-        // If the dip never goes below the share, there is no upper end.
+        // If throughput never falls below the share, there is no upper end.
         assert_eq!(tolerance(&r, 0.5).unwrap().high, None);
         assert!(relative_error(&r, 0.5).is_err());
     }

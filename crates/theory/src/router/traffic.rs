@@ -1,5 +1,5 @@
-//! Predicts the parameters a, b and f of an unmeasured link from quantities that its operator can measure: a regression over
-//! simulated links, in place of the "typical values" of router-buffer §VII-A.
+//! Predicts the parameters a, b and f of an unmeasured link from quantities that its operator can measure. A regression over
+//! simulated links replaces the "typical values" of router-buffer §VII-A.
 
 use super::capacity_ratio::Form;
 use super::coefficients::COEFFICIENTS;
@@ -9,16 +9,16 @@ use crate::Result;
 use crate::error::require;
 use crate::packets::Packets;
 
-/// Quantities that an operator can measure of a link and its traffic.
+/// Quantities of a link and its traffic that an operator can measure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Traffic {
     /// C_out / C_in.
     pub gamma: f64,
     /// Shape of the transfer sizes' Pareto tail.
     pub tail_index: f64,
-    /// Share of the capacity that is used in busy times with ample buffer, 0 to 1.
+    /// Share of the capacity in use at busy times with an ample buffer, 0 to 1.
     pub load: f64,
-    /// Flows that are active at a time, with a buffer of about C T_o.
+    /// Number of simultaneously active flows, with a buffer of about C T_o.
     pub flows: f64,
     /// C T_o.
     pub bdp: Packets,
@@ -26,16 +26,16 @@ pub struct Traffic {
     pub size: f64,
 }
 
-/// A quantity of [`Traffic`] that the regression has not seen so small or so large.
+/// A quantity of [`Traffic`] outside of the regression's training range.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outside {
     /// The quantity's name.
     pub quantity: &'static str,
     /// Its value.
     pub given: f64,
-    /// The smallest value seen.
+    /// The smallest value in the training range.
     pub low: f64,
-    /// The largest value seen.
+    /// The largest value in the training range.
     pub high: f64,
 }
 
@@ -48,22 +48,22 @@ pub struct Prediction {
     pub exponential: LossForm,
     /// f of d = f B / C.
     pub delay_slope: f64,
-    /// Use of the link by buffer.
+    /// Utilisation of the link as a function of the buffer.
     pub utilisation: Utilisation,
 }
 
-/// Link utilisation by buffer: u(B) = u / (1 + e^-h B^-k); u is the value with ample buffer.
+/// Link utilisation as a function of the buffer: u(B) = u / (1 + e^-h B^-k); u is the value with ample buffer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Utilisation {
     /// u.
     pub max: f64,
-    /// h: with one packet the link is used u / (1 + e^-h).
+    /// h: with a buffer of one packet, the utilisation is u / (1 + e^-h).
     pub level: f64,
     /// k.
     pub slope: f64,
 }
 
-/// The least and the most that was simulated of each quantity.
+/// The smallest and largest simulated value of each quantity.
 const RANGES: [(&str, f64, f64); 6] = [
     ("C_out / C_in", 0.05, 18.5),
     ("tail index", 1.15, 2.2),
@@ -74,7 +74,7 @@ const RANGES: [(&str, f64, f64); 6] = [
 ];
 
 impl Traffic {
-    /// In the order of `RANGES`.
+    /// The quantities in the order of `RANGES`.
     fn quantities(&self) -> [f64; 6] {
         let bdp = self.bdp.get();
         [self.gamma, self.tail_index, self.load, self.flows / bdp, bdp, self.size]
@@ -88,13 +88,13 @@ impl Traffic {
             .collect()
     }
 
-    /// How far the quantity farthest outside of the regression's range is from its edge, as a ratio; 1 if all are within.
+    /// The ratio between the quantity farthest outside of the regression's range and the range's edge; 1 if all are within.
     pub fn distance(&self) -> f64 {
         let far = |o: Outside| (o.given / o.high).max(o.low / o.given);
         self.outside().into_iter().map(far).fold(1.0, f64::max)
     }
 
-    /// The numbers that the regression is linear in, each quantity within its range.
+    /// The features in which the regression is linear, after limiting each quantity to its range.
     pub fn features(&self) -> [f64; FEATURES] {
         let mut within = self.quantities();
         for (value, (_, low, high)) in within.iter_mut().zip(RANGES) {
@@ -135,18 +135,18 @@ impl Traffic {
         self.prediction(&parameters)
     }
 
-    /// The prediction that these parameters of the regression stand for.
+    /// The prediction for these parameters of the regression.
     ///
     /// # Errors
-    /// If they are not numbers.
+    /// If a parameter is not a number.
     pub fn prediction(&self, parameters: &[f64; PARAMETERS]) -> Result<Prediction> {
         let [log_a, log_b, ex_log_a, ex_log_b, logit_f, level, log_k] = *parameters;
         let bdp = self.bdp.get();
-        // The size of a packet of this link in packets at the edge of the range.
+        // The size of this link's packets, in packets at the edge of the range.
         let (_, low, high) = RANGES[4];
         let log_share = libm::log(bdp.clamp(low, high) / bdp);
         let (b, k) = (libm::exp(log_b), libm::exp(log_k));
-        // The exponential's factor is the loss without a buffer, which is no more than all.
+        // The exponential's factor is the loss without a buffer, at most 1.
         let ex_a = libm::exp(ex_log_a).min(1.0);
         Ok(Prediction {
             power_law: LossForm::power_law(libm::exp(log_a - b * log_share), b)?,
@@ -172,7 +172,7 @@ impl Prediction {
 }
 
 impl Utilisation {
-    /// Share of the capacity that is used with `buffer`.
+    /// Share of the capacity in use with `buffer`.
     pub fn at(&self, buffer: Packets) -> f64 {
         let odds = libm::exp(self.level) * libm::pow(buffer.get(), self.slope);
         self.max * odds / (1.0 + odds)
@@ -223,7 +223,7 @@ mod tests {
         assert!(edge.outside().is_empty());
         let outside = far.outside();
         assert_eq!((outside.len(), outside[0].quantity), (1, "C x T in packets"));
-        // 105,000 / 1050; and 20 / 4 packets of a transfer on the other side.
+        // 105,000 / 1050; and on the other side 20 / 4 packets of a transfer.
         assert_eq!((edge.distance(), far.distance()), (1.0, 100.0));
         assert_eq!(Traffic { size: 4.0, ..edge }.distance(), 5.0);
         let (edge, far) = (edge.predict().unwrap(), far.predict().unwrap());

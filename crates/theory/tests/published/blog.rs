@@ -1,4 +1,4 @@
-//! Gordon: "Impact of Bandwidth Delay Product on TCP Throughput", its two tables.
+//! Gordon: "Impact of Bandwidth Delay Product on TCP Throughput", both tables.
 
 use sweetspot_theory::host::advertised_window::Era;
 use sweetspot_theory::host::frame::Framing;
@@ -18,8 +18,8 @@ fn table_1_has_four_thirds_of_the_bdp() {
     for (mbit, ms, bdp, buffer) in rows {
         let window = window::needed(Rate::from_mbit_per_second(mbit), Duration::from_millis(ms));
         assert_eq!(window, Bytes::new(bdp));
-        // The min memory such that three quarters of it, rounded as the kernel does, hold the window: up to one byte less than the
-        // exact 4/3.
+        // The minimum memory for the window: three quarters of it, rounded as in the kernel, must hold the window. That is up to
+        // one byte less than the exact 4/3.
         let memory = OLD.memory_for(window, None).get();
         assert!(memory == buffer || memory == buffer - 1, "{memory} {buffer}");
     }

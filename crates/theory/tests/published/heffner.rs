@@ -17,14 +17,14 @@ fn section_6_3_is_wrong_about_the_granularity_of_scale_7() {
     // A shift of 7 steps by 2^7 = 128 B; the text prints 256.
     let scale = WindowScale::new(7).unwrap();
     assert_eq!(scale.granularity(), Bytes::new(128));
-    // Its point stands: a modem's segment of 536 B can still be advertised nearly alone.
+    // The text's argument still holds: a modem's segment of 536 B can be advertised almost exactly.
     assert_eq!(scale.advertised(Bytes::new(536)), Bytes::new(640));
 }
 
 #[test]
 fn section_6_3_has_room_for_a_continent_at_100_mbit() {
-    // The text compares 10^8 x 0.07 = 7x10^6 with 8,388,480, bits with bytes; 100 Mbit/s over
-    // 70 ms is 875 kB, so a scale of 7 has ten times the room that it says.
+    // The text compares 10^8 x 0.07 = 7x10^6 with 8,388,480, bits with bytes. 100 Mbit/s over 70 ms
+    // are 875 kB, so a scale of 7 allows almost ten times the BDP.
     let bdp = Rate::from_mbit_per_second(100) * Duration::from_millis(70);
     assert_eq!(bdp, Bytes::new(875_000));
     assert_eq!(WindowScale::for_window(bdp).unwrap().bits(), 4);

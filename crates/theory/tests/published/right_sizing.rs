@@ -1,11 +1,11 @@
-//! Weigle and Feng: "Dynamic Right-Sizing: A Simulation Study". The scan has reading errors; the
-//! numbers below are those that the text around them confirms.
+//! Weigle and Feng: "Dynamic Right-Sizing: A Simulation Study". The scan has recognition errors;
+//! the surrounding text confirms the numbers below.
 
 use sweetspot_theory::host::right_sizing::{convergence_time, fair_share};
 use sweetspot_theory::path::window;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-// The paper's KB and MB are of 1024; 5 x 1024 KB + 5 x 64 KB = 5440 KB.
+// The paper's KB and MB are multiples of 1024; 5 x 1024 KB + 5 x 64 KB = 5440 KB.
 const KB: u64 = 1024;
 
 fn share(kb: u64) -> f64 {
@@ -35,7 +35,7 @@ fn section_4d_has_314000_and_19600_packets_in_200_seconds() {
 
 #[test]
 fn footnote_2_has_266_seconds_of_convergence() {
-    // Half of 8 MB in segments of 1500 B, one per RTT of 100 ms. The footnote writes 1024^2 B per
+    // Half of 8 MB in segments of 1500 B, one per RTT of 100 ms. The footnote takes 1024^2 B per
     // MB, which gives 279.6 s; its 266 s follow from 8 MB = 8,000,000 B (266.7 s).
     let time = |bytes| {
         let (mss, rtt) = (Bytes::new(1500), Duration::from_millis(100));

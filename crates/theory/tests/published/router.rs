@@ -52,7 +52,7 @@ fn section_5_has_225_and_450_kb_as_whole_percents_of_the_bdp() {
 #[test]
 fn section_5_prints_1125_kb_where_its_formula_gives_1225() {
     // 1 MB: M = 667, D = 10: sqrt(2 * 667 * 5000 / 10) = 816.7 packets = 1225.1 kB, 16.3 % of the
-    // BDP. The paper prints 1.125 MB (15 %); that would take D = 11.9, which no packet size gives
+    // BDP. The paper prints 1.125 MB (15 %). That would need D = 11.9, which no packet size gives
     // together with the other two numbers.
     assert!((section_5(flow(1_000_000)) - 1225.1).abs() < 0.1);
 }
@@ -82,8 +82,8 @@ fn table_2_has_146_and_47_packets_under_one_power_law() {
 
 #[test]
 fn table_2_has_no_buffer_under_an_exponential() {
-    // C T_o = 500 packets (100 Mbit/s, 60 ms). a and b are not printed either; without a buffer
-    // is best as long as b C T_o < 2 f for long flows, here b < 0.0016, and for short flows while
+    // C T_o = 500 packets (100 Mbit/s, 60 ms). The paper prints neither a nor b. No buffer is best
+    // as long as b C T_o < 2 f for long flows (here b < 0.0016), and for short flows as long as
     // their losses cost less than the delay.
     let loss = LossForm::exponential(0.05, 0.001).unwrap();
     for favoured in [Favoured::Long, flow(30 * 1500)] {
@@ -114,9 +114,9 @@ fn table_1_has_a_ratio_of_a_tenth_or_ten() {
 
 #[test]
 fn figure_17s_optima_do_not_follow_from_the_typical_parameters() {
-    // The text beside Fig. 17 reads about 100 and 400 packets at C T_o = 250; 400 needs
-    // b / (f (2 - b)) = 1.6, for b = 0.5 an f of 0.21 instead of 0.4, and Table II has 146 for the
-    // same link with other users.
+    // The text beside Fig. 17 gives about 100 and 400 packets at C T_o = 250. 400 packets need b /
+    // (f (2 - b)) = 1.6: with b = 0.5, f must be 0.21 instead of 0.4. Table II has 146 for the same
+    // link with other users.
     let loss = LossForm::power_law(0.3, 0.5).unwrap();
     let at = |f| best(&Router { link: link(50, f), loss, favoured: Favoured::Long });
     assert!((at(0.4) - 208.3).abs() < 0.1);

@@ -26,7 +26,7 @@ fn section_5_has_a_bdp_of_625_packets() {
 fn figure_1_lies_in_and_past_the_sweet_spot() {
     // 100 Mbit/s with a BDP of 436 kB: T_m = 436,000 * 8 / 1e8 = 34.88 ms. S = 470 kB gave 91.3
     // Mbit/s without a loss, 950 kB 61.7 Mbit/s with bursts of losses. The paper does not print
-    // B_t; any between 34 and 514 kB explains both.
+    // B_t; any value between 34 and 514 kB explains both.
     let rtt = Duration::from_micros(34_880);
     for buffer in [34, 200, 513] {
         let path = Path::new(mbit(100), rtt, Bytes::new(buffer * 1000)).unwrap();
@@ -44,7 +44,8 @@ fn figure_3_text_has_an_optimum_of_191_packets() {
 
 #[test]
 fn figure_4_text_has_27_32_and_38_mbit_from_equation_8() {
-    // 26.68, 32.50 and 38.33 Mbit/s: the paper prints 27, 32 and 38, the second of them cut.
+    // 26.68, 32.50 and 38.33 Mbit/s: the paper prints 27, 32 and 38; it truncates the
+    // second.
     let rates = [313, 625, 1250].map(|b| elephants(b).optimum().rate.as_f64() / 1e6);
     for (got, exact) in rates.into_iter().zip([26.68, 32.50, 38.33]) {
         assert!((got - exact).abs() < 0.005, "{got}");
@@ -56,22 +57,22 @@ fn figure_4_text_has_27_32_and_38_mbit_from_equation_8() {
 
 #[test]
 fn figures_4_and_5_stay_below_the_fluid_models_bound() {
-    // Simulated against elephants 24, 29, 36; against mice 14.5, 16, 19.5.
+    // Simulated with elephants: 24, 29, 36 Mbit/s; with mice: 14.5, 16, 19.5.
     let simulated = [(313, 24.0, 14.5), (625, 29.0, 16.0), (1250, 36.0, 19.5)];
     for (buffer, against_elephants, against_mice) in simulated {
         let bounds = mice::bounds(&elephants(buffer));
         let high = bounds.high.as_f64() / 1e6;
         assert!(against_elephants < high && against_elephants > 0.88 * high);
-        // The smallest buffer overflows before the link is full: 0.5 Mbit/s below A.
+        // The smallest buffer overflows before the link is full: at most 0.5 Mbit/s below A.
         assert!(against_mice >= bounds.low.as_f64() / 1e6 - 0.5 && against_mice < high);
     }
 }
 
 #[test]
 fn figure_6_text_has_2_4_mbit_between_one_and_two_segments_per_ack() {
-    // Loss and RTT as printed for the three buffers; the throughput read off is 2.4 Mbit/s. The
-    // square-root formula gives 2.94, 2.96, 2.63 with an ACK for each segment (b = 1) and 2.08,
-    // 2.09, 1.86 with one for two (b = 2); the paper says neither b nor T_0.
+    // Loss and RTT are printed for the three buffers; the throughput read from the figure is 2.4
+    // Mbit/s. The square-root formula gives 2.94, 2.96, 2.63 with an ACK for each segment (b = 1)
+    // and 2.08, 2.09, 1.86 with one for two (b = 2). The paper gives neither b nor T_0.
     for (percent, rtt_ms) in [(0.08, 118), (0.05, 148), (0.03, 215)] {
         let loss = Probability::new(percent / 100.0).unwrap();
         let rtt = Duration::from_millis(rtt_ms);
@@ -84,9 +85,9 @@ fn figure_6_text_has_2_4_mbit_between_one_and_two_segments_per_ack() {
 
 #[test]
 fn figure_10_text_holds_a_window_in_the_sweet_spot() {
-    // 100 Mbit/s, T_e = 37 ms: C T_e = 462.5 kB; SOBAS chose 559 kB and lost nothing, so the
-    // path buffered at least 96.5 kB. 450 kB stays below: 450e3 * 8 / 0.037 = 97.3 Mbit/s on the
-    // wire against 91.3 of goodput.
+    // 100 Mbit/s, T_e = 37 ms: C T_e = 462.5 kB. SOBAS chose 559 kB and lost nothing, so the path
+    // buffered at least 96.5 kB. 450 kB is below C T_e: 450e3 * 8 / 0.037 = 97.3 Mbit/s on the
+    // wire, compared with 91.3 of goodput.
     let path = Path::new(mbit(100), Duration::from_millis(37), Bytes::new(96_500)).unwrap();
     let at = |kb: u64| throughput(&path, Bytes::new(kb * 1000)).unwrap();
     assert_eq!(at(559).regime, Regime::Saturated);
