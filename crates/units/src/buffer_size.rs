@@ -3,7 +3,7 @@ use core::str::FromStr;
 use crate::bytes;
 use crate::{Duration, Rate, UnitError, Volume};
 
-/// A buffer as people write it: an amount, or a multiple of the bandwidth-delay product of its path.
+/// A buffer size in text form: an amount, or a multiple of the path's bandwidth-delay product.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum BufferSize {
     /// An absolute amount: `125kB`, `100pkt`.
@@ -13,7 +13,7 @@ pub enum BufferSize {
 }
 
 impl BufferSize {
-    /// The amount, on a link of `rate` in a path with the round trip `rtt`.
+    /// The amount for a link of `rate` in a path with the RTT `rtt`.
     pub fn on(self, rate: Rate, rtt: Duration) -> Volume {
         match self {
             BufferSize::Volume(volume) => volume,

@@ -47,7 +47,7 @@ impl Bytes {
         self.0 as f64
     }
 
-    /// `n` bytes, rounded to the nearest whole one; negative and NaN become zero.
+    /// `n` bytes, rounded to the nearest integer; negative values and NaN become zero.
     pub fn from_f64(n: f64) -> Bytes {
         Bytes(n.round() as u64)
     }

@@ -1,9 +1,9 @@
 use crate::Time;
 
-/// When something is due, or never.
+/// The time at which something is due, or never.
 ///
-/// Deadlines are ordered: never is later than every time, so the earlier of two is their
-/// minimum. A deadline takes eight bytes, as a [`Time`] does; `Option<Time>` takes sixteen.
+/// Deadlines are ordered: never is later than any time, so the earlier of two deadlines is their
+/// minimum. A deadline takes eight bytes, like a [`Time`]; `Option<Time>` takes sixteen.
 ///
 /// ```
 /// use sweetspot_units::{Deadline, Time};
@@ -20,7 +20,7 @@ impl Deadline {
     /// Nothing is due.
     pub const NEVER: Deadline = Deadline(Time::MAX);
 
-    /// Due at `time`. [`Time::MAX`] is later than anything: it becomes [`Deadline::NEVER`].
+    /// Due at `time`. [`Time::MAX`] is later than any event and becomes [`Deadline::NEVER`].
     pub const fn at(time: Time) -> Deadline {
         Deadline(time)
     }

@@ -10,6 +10,6 @@ pub struct UnitError {
     pub given: String,
     /// The fault.
     pub reason: String,
-    /// Examples of what is allowed.
+    /// Examples of valid texts.
     pub examples: &'static str,
 }

@@ -1,4 +1,4 @@
-/// A number with commas between groups of three digits: 137,931 rather than 137931.
+/// A number with commas between groups of three digits: 137,931 instead of 137931.
 ///
 /// ```
 /// assert_eq!(sweetspot_units::grouped(65_536), "65,536");

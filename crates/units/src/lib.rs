@@ -1,9 +1,9 @@
 //! Quantities as types: [`Rate`], [`Bytes`], [`Time`], [`Deadline`], [`Duration`], [`Probability`] and [`Volume`].
 //!
 //! Every public interface of Sweetspot uses this crate, so no number crosses an interface without its unit. The
-//! types have only the arithmetic that the dimensions allow: `Rate * Duration = Bytes`, `Bytes / Rate = Duration`,
-//! `Bytes / Duration = Rate`. Text always carries the unit. 1 kB is 1000 B, as in the papers; 1024 B is 1 KiB. The
-//! crate reads no clock and touches no operating system.
+//! types have only the arithmetic that their dimensions allow: `Rate * Duration = Bytes`, `Bytes / Rate =
+//! Duration`, `Bytes / Duration = Rate`. Text always contains the unit. 1 kB is 1000 B, as in the papers; 1024 B
+//! is 1 KiB. The crate reads no clock and does not touch the operating system.
 //!
 //! # Example
 //!

@@ -2,11 +2,11 @@
 
 use crate::{Significant, UnitError};
 
-/// The units in which one quantity may be written.
+/// The units of one quantity in text.
 pub(crate) struct Notation {
     pub quantity: &'static str,
     pub examples: &'static str,
-    /// Unit spelling and its size in the quantity's base unit.
+    /// The spelling of each unit, and its size in the quantity's base unit.
     pub units: &'static [(&'static str, f64)],
 }
 
@@ -38,10 +38,10 @@ impl Notation {
         Ok((value, unit.trim_start()))
     }
 
-    /// Reads `text` in this notation and returns it in base units.
+    /// Parses `text` in this notation and returns its value in base units.
     pub(crate) fn read(&self, text: &str) -> Result<f64, UnitError> {
         let (value, unit) = self.split(text)?;
-        // Nothing is nothing in any unit.
+        // Zero needs no unit.
         if unit.is_empty() && value == 0.0 {
             return Ok(value);
         }
@@ -54,8 +54,8 @@ impl Notation {
         }
     }
 
-    /// The size of `unit` in base units. The case of letters says nothing where "bit" is written out; elsewhere
-    /// it tells bits from bytes.
+    /// The size of `unit` in base units. Upper and lower case are equivalent if "bit" is written out; otherwise
+    /// case distinguishes bits from bytes.
     fn scale(&self, unit: &str) -> Option<f64> {
         let exact = self.units.iter().find(|(name, _)| *name == unit);
         let written_out = || {
@@ -65,17 +65,17 @@ impl Notation {
         exact.or_else(written_out).map(|(_, scale)| *scale)
     }
 
-    /// That `unit` is unknown, and which ones may have been meant.
+    /// The message that `unit` is unknown, with the units that were probably meant.
     pub(crate) fn unknown(&self, unit: &str) -> String {
         let lower = unit.to_ascii_lowercase();
         let alike = |name: &str| {
             let name = name.to_ascii_lowercase();
-            // One letter begins too many words.
+            // A single letter is the start of too many units.
             !lower.is_empty()
                 && (name.starts_with(&lower) || (name.len() > 1 && lower.starts_with(&name)))
         };
         let mut meant: Vec<&str> = Vec::new();
-        // Of several spellings of one size the first, which is ours.
+        // Of several spellings with the same size, use the first, which is the preferred one.
         let mut sizes: Vec<f64> = Vec::new();
         for (name, size) in self.units {
             if alike(name) && !sizes.contains(size) {
@@ -83,7 +83,7 @@ impl Notation {
                 sizes.push(*size);
             }
         }
-        // A prefix of many says nothing.
+        // A prefix of many units suggests nothing.
         const MAX: usize = 3;
         if meant.is_empty() || meant.len() > MAX {
             return format!("unknown unit \"{unit}\"");
@@ -91,10 +91,10 @@ impl Notation {
         format!("unknown unit \"{unit}\" (did you mean {}?)", meant.join(" or "))
     }
 
-    /// Reads `text` and rounds it to whole base units, which fit 64 bits.
+    /// Parses `text` and rounds it to an integer in base units, which must fit 64 bits.
     pub(crate) fn read_whole(&self, text: &str) -> Result<u64, UnitError> {
         let value = self.read(text)?.round();
-        // 2^63 keeps sums of two such values inside u64.
+        // With this limit (about 2^63), the sum of two such values fits into a u64.
         if value >= 9.2e18 {
             return Err(self.error(text, "it is too large"));
         }
@@ -102,7 +102,7 @@ impl Notation {
     }
 }
 
-/// Where the unit begins. An `e` belongs to the number only if digits follow it (1e-5), so that
+/// The position at which the unit begins. An `e` belongs to the number only if digits follow it (1e-5), so that
 /// a unit may begin with any letter.
 fn unit_start(text: &str) -> usize {
     let b = text.as_bytes();

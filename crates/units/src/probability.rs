@@ -46,7 +46,7 @@ impl FromStr for Probability {
 
 impl fmt::Display for Probability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The decimal point moves by two places; 0.07 times 100 is 7.000000000000001.
+        // Moves the decimal point by two places, because 0.07 times 100 is 7.000000000000001.
         let percent: f64 = format!("{:e}", self.0)
             .split_once('e')
             .and_then(|(digits, power)| {

@@ -6,7 +6,7 @@ use crate::notation::{self, Notation};
 use crate::ratio::times_over;
 use crate::{Bytes, Duration, UnitError};
 
-/// Bits of a byte times nanoseconds of a second.
+/// Bits per byte times nanoseconds per second.
 const BIT_NANOSECONDS: u64 = 8_000_000_000;
 
 /// A data rate in bits per second.
@@ -29,7 +29,7 @@ const NOTATION: Notation = Notation {
         ("KiB/s", 8.0 * 1024.0),
         ("MiB/s", 8.0 * 1_048_576.0),
         ("GiB/s", 8.0 * 1_073_741_824.0),
-        // As other programs and people write bits per second.
+        // Other spellings of bits per second.
         ("b/s", 1.0),
         ("kb/s", 1e3),
         ("Mb/s", 1e6),
@@ -77,7 +77,7 @@ impl Rate {
         Rate(n * 1_000_000)
     }
 
-    /// `n` bits per second, rounded; negative and NaN become zero.
+    /// `n` bits per second, rounded; negative values and NaN become zero.
     pub fn from_f64(n: f64) -> Rate {
         Rate(n.round() as u64)
     }
@@ -124,7 +124,7 @@ impl Sub for Rate {
     }
 }
 
-/// How much data the rate carries in `duration`, rounded down.
+/// The amount of data that the rate carries in `duration`, rounded down.
 impl Mul<Duration> for Rate {
     type Output = Bytes;
     fn mul(self, duration: Duration) -> Bytes {
@@ -132,7 +132,7 @@ impl Mul<Duration> for Rate {
     }
 }
 
-/// How long `rate` takes to carry this many bytes; [`Duration::MAX`] at rate zero.
+/// The time in which `rate` carries this many bytes; [`Duration::MAX`] at rate zero.
 impl Div<Rate> for Bytes {
     type Output = Duration;
     fn div(self, rate: Rate) -> Duration {
@@ -143,7 +143,7 @@ impl Div<Rate> for Bytes {
     }
 }
 
-/// The rate that carries this many bytes in `duration`; [`Rate::MAX`] for no time at all.
+/// The rate that carries this many bytes in `duration`; [`Rate::MAX`] if `duration` is zero.
 impl Div<Duration> for Bytes {
     type Output = Rate;
     fn div(self, duration: Duration) -> Rate {

@@ -1,7 +1,8 @@
-/// `a b / c`, rounded down, without overflow in between; `u64::MAX` where it does not fit. `c` is
-/// not zero.
+/// `a b / c`, rounded down, without intermediate overflow; `u64::MAX` if the result does not fit.
+/// `c` must not be zero.
 ///
-/// A division of 128 bits costs ten of 64: it is made only where 64 do not suffice.
+/// A 128-bit division takes as long as ten 64-bit ones, so it is used only if 64 bits do not
+/// suffice.
 pub(crate) fn times_over(a: u64, b: u64, c: u64) -> u64 {
     match a.checked_mul(b) {
         Some(product) => product / c,
@@ -18,7 +19,7 @@ mod tests {
 
     #[test]
     fn both_ways_to_divide_agree_where_they_meet() {
-        // 2^32 x 2^32 = 2^64 is the first product that 64 bits do not hold.
+        // 2^32 x 2^32 = 2^64 is the smallest product that does not fit into 64 bits.
         let half = 1_u64 << 32;
         assert_eq!(times_over(half, half - 1, half), half - 1);
         assert_eq!(times_over(half, half, half), half);

@@ -1,6 +1,7 @@
 use core::fmt;
 
-/// A number with at most `DIGITS` significant digits and no trailing zeros. All digits before the decimal point stay.
+/// A number with at most `DIGITS` significant digits and no trailing zeros. It keeps all digits before the decimal
+/// point.
 ///
 /// ```
 /// use sweetspot_units::Significant;
@@ -11,13 +12,13 @@ use core::fmt;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Significant<const DIGITS: usize>(pub f64);
 
-/// No `f64` has more decimals that tell anything of a number about one.
+/// For numbers near one, further decimals of an `f64` carry no information.
 const MAX_DECIMALS: i32 = 17;
 
 impl<const DIGITS: usize> fmt::Display for Significant<DIGITS> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let behind_first = DIGITS.saturating_sub(1);
-        // The exponent after rounding: 9.996 has three digits as 10.0.
+        // The exponent after rounding: 9.996 with three digits is 10.0.
         let rounded = format!("{:.behind_first$e}", self.0);
         let exponent = rounded.split_once('e').and_then(|(_, exponent)| exponent.parse().ok());
         let decimals = (behind_first as i32 - exponent.unwrap_or(0)).clamp(0, MAX_DECIMALS);
@@ -29,7 +30,7 @@ impl<const DIGITS: usize> fmt::Display for Significant<DIGITS> {
     }
 }
 
-/// A share in per cent, with as many decimals as the precision, or none without a precision.
+/// A share in per cent, with the number of decimals given by the format's precision, or none.
 ///
 /// ```
 /// use sweetspot_units::Percent;

@@ -9,7 +9,8 @@ use crate::notation::{self, Notation};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Duration(u64);
 
-/// A point in time: nanoseconds since an origin that the caller chose. Times with different origins must not be mixed.
+/// A point in time: nanoseconds since an origin that the caller chooses. Times with different origins must not be
+/// mixed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(u64);
 
@@ -34,7 +35,7 @@ const NOTATION: Notation = Notation {
 impl Duration {
     /// Zero seconds.
     pub const ZERO: Duration = Duration(0);
-    /// The longest span, some 584 years.
+    /// The longest span, about 584 years.
     pub const MAX: Duration = Duration(u64::MAX);
 
     /// `n` nanoseconds.
@@ -57,7 +58,7 @@ impl Duration {
         Duration(n.saturating_mul(1_000_000_000))
     }
 
-    /// `s` seconds, rounded to a nanosecond; negative and NaN become zero.
+    /// `s` seconds, rounded to a nanosecond; negative values and NaN become zero.
     pub fn from_secs_f64(s: f64) -> Duration {
         Duration((s * 1e9).round() as u64)
     }
@@ -77,7 +78,7 @@ impl Duration {
         self.0 as f64 / 1e9
     }
 
-    /// `None` for zero, which kernels report for an unknown time.
+    /// `None` for zero, by which kernels report an unknown time.
     pub fn nonzero(self) -> Option<Duration> {
         (self > Duration::ZERO).then_some(self)
     }
@@ -198,7 +199,7 @@ impl FromStr for Duration {
 
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // No time at all is no matter of nanoseconds.
+        // Zero is printed as 0 s, not in nanoseconds.
         let units = [("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0)];
         let units = if self.0 == 0 { &units[..1] } else { &units[..] };
         notation::print(f, self.0 as f64, units)

@@ -10,7 +10,7 @@ use crate::{Bytes, UnitError};
 pub enum Volume {
     /// Counted in bytes on the wire.
     Bytes(Bytes),
-    /// Counted in packets, whatever their size.
+    /// Counted in packets of any size.
     Packets(u64),
 }
 

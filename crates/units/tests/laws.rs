@@ -32,7 +32,8 @@ fn division_by_nothing_is_a_bound_and_not_a_panic() {
 
 #[test]
 fn a_span_that_no_u64_of_nanoseconds_holds_is_the_longest() {
-    // 2^64 ns are 18,446,744,073.7 s, and 1000 and 10^6 times as many milliseconds and microseconds.
+    // 2^64 ns are 18,446,744,073.7 s, or 1000 times as many milliseconds, or 10^6 times as many
+    // microseconds.
     assert_eq!(Duration::from_secs(18_446_744_074), Duration::MAX);
     assert_eq!(Duration::from_millis(18_446_744_073_710), Duration::MAX);
     assert_eq!(Duration::from_micros(18_446_744_073_709_552), Duration::MAX);
@@ -81,7 +82,7 @@ fn rates_and_times_are_read_as_other_programs_write_them() {
     }
     assert_eq!("80msec".parse(), Ok(Duration::from_millis(80)));
     assert_eq!("500µs".parse::<Duration>(), "500usec".parse());
-    // Megabits or megabytes: nobody can know.
+    // These could mean megabits or megabytes.
     assert!("100Mb".parse::<Rate>().is_err() && "100m".parse::<Rate>().is_err());
 }
 
@@ -103,7 +104,7 @@ fn where_bits_are_written_out_case_says_nothing() {
     for text in ["10GBit/s", "10Gbit/s", "10 GBIT", "10gbit/s"] {
         assert_eq!(text.parse(), Ok(Rate::from_mbit_per_second(10_000)), "{text}");
     }
-    // Of bits and bytes it does.
+    // For bits and bytes, case does matter.
     assert_ne!("10GB/s".parse::<Rate>(), "10Gb/s".parse());
 }
 
@@ -142,7 +143,7 @@ fn probabilities_stay_between_0_and_1() {
     assert_eq!(Probability::new(f64::NAN), None);
 }
 
-/// Times 100, 0.07 would be 7.000000000000001.
+/// 0.07 times 100 would be 7.000000000000001.
 #[test]
 fn a_probability_in_percent_has_the_digits_of_the_share() {
     for (share, words) in
@@ -192,7 +193,7 @@ proptest! {
     fn carrying_bytes_takes_the_time_that_carries_them(n in 1u64..1 << 40, bps in 1_000u64..1 << 37) {
         let (bytes, rate) = (Bytes::new(n), Rate::from_bits_per_second(bps));
         let back = rate * (bytes / rate);
-        // Rounding down to a nanosecond loses at most what the rate carries in one, plus one byte.
+        // Rounding down to a nanosecond loses at most the data of one nanosecond, plus one byte.
         let slack = bps / 8_000_000_000 + 2;
         prop_assert!(back <= bytes && bytes.get() - back.get() <= slack);
     }
