@@ -4,20 +4,20 @@ use core::str::FromStr;
 use sweetspot_units::{Duration, Rate, UnitError};
 use thiserror::Error;
 
-/// The rate and pauses with which an application reads or writes a transfer's data: as fast as TCP allows, unless a rate or
-/// pauses are given.
+/// The rate and pauses with which an application reads or writes a transfer's data. Without a rate and pauses, it is as
+/// fast as TCP.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Application {
-    /// Its speed; `None`: whatever TCP takes or gives.
+    /// Its rate; `None`: as fast as TCP delivers or accepts data.
     pub pace: Option<Pace>,
-    /// When it neither reads nor writes, in the order of time, none overlapping.
+    /// The pauses in which it neither reads nor writes, in chronological order, without overlaps.
     pub pauses: Vec<Pause>,
 }
 
-/// The speed of an application.
+/// The pacing of an application.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
-    /// Bytes at equal distances: constant bit rate.
+    /// Bytes at equal intervals: constant bit rate.
     Constant(Rate),
     /// Packets with exponential gaps; the mean rate of payload.
     Poisson(Rate),
@@ -25,17 +25,17 @@ pub enum Pace {
     Pareto(Rate),
 }
 
-/// A time in which an application does nothing.
+/// A period in which an application neither reads nor writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pause {
-    /// When it begins, from the start of the transfer.
+    /// Start of the pause, relative to the start of the transfer.
     pub from: Duration,
-    /// How long it lasts.
+    /// Duration of the pause.
     pub length: Duration,
 }
 
 impl Pause {
-    /// When it ends, from the start of the transfer.
+    /// End of the pause, relative to the start of the transfer.
     pub fn until(self) -> Duration {
         self.from + self.length
     }
@@ -49,20 +49,19 @@ impl Pace {
         }
     }
 
-    /// Whether packets come at times drawn from the seed.
+    /// Whether packets have random times drawn from the seed.
     pub fn is_random(self) -> bool {
         !matches!(self, Pace::Constant(_))
     }
 }
 
 impl Application {
-    /// Whether TCP alone decides when data moves.
+    /// Whether only TCP determines when data are read or written.
     pub fn is_greedy(&self) -> bool {
         self.pace.is_none() && self.pauses.is_empty()
     }
 
-    /// When the pause that holds `at` ends; `None`: the application is at work then. Times count from the
-    /// start of the transfer.
+    /// The end of the pause that contains `at`; `None` outside of pauses. Times are relative to the start of the transfer.
     pub fn paused_until(&self, at: Duration) -> Option<Duration> {
         let holds = |pause: &&Pause| pause.from <= at && at < pause.until();
         self.pauses.iter().find(holds).map(|pause| pause.until())
@@ -73,26 +72,26 @@ impl Application {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ApplicationError {
-    /// It has a part that is neither a rate nor a pause.
+    /// A part is neither a rate nor a pause.
     #[error(
         "expected \"rate=20Mbit/s\", \"pause=5s+1s\" (at 5 s, for 1 s) or both, separated by a comma"
     )]
     Form,
-    /// A rate or a time cannot be read.
+    /// A rate or a time is invalid.
     #[error("{0}")]
     Quantity(#[from] UnitError),
     /// The rate is too low.
     #[error("its rate must be 1kbit/s or more")]
     TooSlow,
-    /// It has more than one rate.
+    /// There is more than one rate.
     #[error("it has two rates; one is allowed")]
     TwoRates,
-    /// A pause begins before the one before it ends.
+    /// A pause begins before the previous one ends.
     #[error("its pauses overlap")]
     Overlap,
 }
 
-/// `rate=RATE`, `poisson=RATE` or `pareto=RATE`, and any number of `pause=START+LENGTH`, with commas between.
+/// `rate=RATE`, `poisson=RATE` or `pareto=RATE`, and any number of `pause=START+LENGTH`, separated by commas.
 impl FromStr for Application {
     type Err = ApplicationError;
 

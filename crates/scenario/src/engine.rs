@@ -8,11 +8,11 @@ pub trait Engine {
     /// The engine's name, as in `--engine`.
     fn name(&self) -> &'static str;
 
-    /// Runs `scenario` and hands every sample of its time series to `recorder`.
+    /// Runs `scenario` and passes every sample of its time series to `recorder`.
     fn run(&self, scenario: &Scenario, recorder: &mut dyn Recorder) -> EngineResult;
 }
 
-/// The outcome of a run, or why there is none.
+/// The outcome of a run, or the reason why there is none.
 pub type EngineResult = Result<Outcome, EngineError>;
 
 /// Receives time series during a run.
@@ -23,26 +23,26 @@ pub trait Recorder {
     /// One sample of one transfer.
     fn record(&mut self, sample: &Sample);
 
-    /// Whether single connections of cross traffic are wanted.
+    /// Whether the recorder wants each connection of cross traffic.
     fn wants_flows(&self) -> bool {
         false
     }
 
-    /// Receives a finished connection of cross traffic, with all data acknowledged. Connections come in the order in which they
-    /// finished; only those that finished within the measured time.
+    /// Receives a finished connection of cross traffic, with all data acknowledged. Connections are reported in the order in
+    /// which they finished, and only if they finished within the measured time.
     fn record_flow(&mut self, _flow: &FinishedFlow) {}
 }
 
 /// A connection of cross traffic from its SYN to the last ACK.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FinishedFlow {
-    /// Index of its entry of cross traffic, from 0.
+    /// Index of its entry in the list of cross traffic, from 0.
     pub entry: usize,
-    /// Data packets.
+    /// Number of data packets.
     pub packets: u64,
     /// Duration, seconds.
     pub duration_s: f64,
-    /// Two-way propagation, seconds.
+    /// Round-trip propagation delay, seconds.
     pub propagation_s: f64,
     /// Times at which routers dropped its data, seconds since the start of the run, in order.
     pub losses_s: Vec<f64>,
@@ -53,7 +53,7 @@ pub struct FinishedFlow {
 pub struct Sample {
     /// Seconds since the start of the run.
     pub at_s: f64,
-    /// Which transfer, counted from 0.
+    /// Index of the transfer, from 0.
     pub transfer: usize,
     /// Congestion window, packets.
     pub cwnd_packets: f64,
@@ -87,7 +87,7 @@ impl Recorder for NoRecorder {
 /// Why an engine could not run a scenario.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum EngineError {
-    /// The scenario asks for something this engine cannot do.
+    /// The scenario uses a feature that this engine does not support.
     #[error("the {engine} engine cannot run this scenario: {reason}")]
     Unsupported {
         /// The engine.
@@ -98,7 +98,7 @@ pub enum EngineError {
     /// No closed form is known for the scenario.
     #[error("not covered by a closed form, because {because}")]
     NotCovered {
-        /// Why.
+        /// The reason.
         because: String,
     },
     /// The engine supports the scenario, but failed.

@@ -2,7 +2,7 @@ use core::fmt;
 
 use thiserror::Error;
 
-/// Where in a scenario a value was written.
+/// The place in a scenario at which a value was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SourceLocation {
     /// A line of the file, counted from 1.
@@ -21,16 +21,16 @@ impl fmt::Display for SourceLocation {
     }
 }
 
-/// The result of reading a scenario, or a part of one.
+/// The result of parsing a scenario, or a part of one.
 pub(crate) type Result<T, E = ScenarioError> = core::result::Result<T, E>;
 
-/// The reason why a text is not a scenario. Every message names the key, its line and the values allowed.
+/// Why a text is not a scenario. Every message gives the key, its line and the allowed values.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ScenarioError {
-    /// Not TOML at all.
+    /// The text is not TOML.
     #[error("{origin}{message}")]
     Syntax {
-        /// Where parsing failed.
+        /// The place at which parsing failed.
         origin: SourceLocation,
         /// The expected input.
         message: String,
@@ -38,25 +38,25 @@ pub enum ScenarioError {
     /// An unknown key.
     #[error("{origin}unknown key {key}{nearest}; {table} knows {allowed}")]
     UnknownKey {
-        /// Where it stands.
+        /// The place of the key.
         origin: SourceLocation,
-        /// The key with the table it is in.
+        /// The key, including its table.
         key: String,
         /// The table.
         table: String,
         /// The most similar valid key, as a question; empty if none is similar.
         nearest: String,
-        /// The keys allowed in the table.
+        /// The allowed keys of the table.
         allowed: String,
     },
     /// A required key is missing.
     #[error("{origin}{key} is missing{meant}; write it like {example}")]
     Missing {
-        /// Where its table begins.
+        /// The start of its table.
         origin: SourceLocation,
-        /// The key with the table it belongs to.
+        /// The key, including its table.
         key: String,
-        /// A key that was probably meant for it, as a question; empty if none is similar.
+        /// A misspelled key that was probably meant, as a question; empty if none is similar.
         meant: String,
         /// An example of a value.
         example: &'static str,
@@ -64,13 +64,13 @@ pub enum ScenarioError {
     /// An invalid value.
     #[error("{origin}{key} = {given}: {reason}")]
     Value {
-        /// Where it stands.
+        /// The place of the value.
         origin: SourceLocation,
-        /// The key with the table it is in.
+        /// The key, including its table.
         key: String,
         /// The value as written.
         given: String,
-        /// The fault, and the values allowed.
+        /// The fault, and the allowed values.
         reason: String,
     },
     /// An override that is not `key=value`.
@@ -81,7 +81,7 @@ pub enum ScenarioError {
     NoEntry {
         /// The key.
         key: String,
-        /// How many entries the list has.
+        /// Number of entries in the list.
         entries: usize,
     },
 }

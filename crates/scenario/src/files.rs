@@ -1,4 +1,4 @@
-//! Files that a scenario names.
+//! The files named by a scenario.
 
 use std::fmt::{Display, Write};
 use std::ops::Range;
@@ -9,11 +9,11 @@ use toml::de::{DeTable, DeValue};
 use crate::error::ScenarioError;
 use crate::tree::{line_at, syntax_error_of};
 
-/// `text` with the content of each trace's file in its place: `file = "lte.trace"` becomes `content = "..."` on the same
-/// line. `read` gives the content of a file by the name that is written, or why it cannot.
+/// Replaces each trace's file in `text` by its content: `file = "lte.trace"` becomes `content = "..."` on the same line.
+/// `read` returns the content of the file with the given name, or the reason why it cannot.
 ///
 /// # Errors
-/// If the text is no TOML, or a file cannot be read.
+/// If the text is not TOML, or a file cannot be read.
 pub fn with_files<E: Display>(
     text: &str,
     read: impl Fn(&str) -> Result<String, E>,
@@ -45,7 +45,7 @@ pub fn with_files<E: Display>(
         found.push_str(&text[copied..key.start]);
         found.push_str("content");
         found.push_str(&text[key.end..value.start]);
-        // Writing to a String cannot fail. The basic form has no line breaks of its own.
+        // Writing to a String cannot fail. A basic TOML string keeps the content on one line.
         let _ = write!(found, "\"");
         for letter in content.chars() {
             let _ = match letter {

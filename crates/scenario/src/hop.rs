@@ -9,26 +9,26 @@ use crate::reader::Reader;
 /// A direction of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// As the measured transfers' data goes.
+    /// The direction of the measured transfers' data.
     Forward,
-    /// As their ACKs go.
+    /// The direction of their ACKs.
     Backward,
 }
 
 impl Way {
-    /// Both, by the names with which they are written.
+    /// Both directions with their names in text.
     pub const CHOICES: [(&'static str, Way); 2] =
         [("forward", Way::Forward), ("backward", Way::Backward)];
 }
 
-/// `[[path.trace]]`: a hop with a recorded, varying capacity.
+/// `[[path.trace]]`: a hop that follows a recorded, varying capacity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TracedHop {
     /// Index of the hop, from 0.
     pub hop: usize,
     /// The direction; `None`: both.
     pub way: Option<Way>,
-    /// The trace; its time 0 is the run's.
+    /// The trace; its time 0 is the start of the run.
     pub trace: Trace,
 }
 
@@ -46,22 +46,23 @@ impl TracedHop {
     }
 }
 
-/// The hops as the data takes them, and as the ACKs do.
+/// The hops in the direction of the data, and in the direction of the ACKs.
 pub(crate) struct Hops {
     pub hops: Vec<DirectionSpec>,
     pub backward: Vec<DirectionSpec>,
 }
 
-/// A hop's defaults.
+/// The defaults for a hop's missing keys.
 #[derive(Clone, Copy)]
 enum Unsaid {
-    /// A one-way propagation, and the mean rate of a trace, if it replays one.
+    /// A one-way propagation delay, and the mean rate of the hop's trace, if it has one.
     Forward(Duration, Option<Rate>),
-    /// The same as the other direction, or the mean rate of a trace of its own.
+    /// The values of the other direction, and the mean rate of this direction's own trace, if it
+    /// has one.
     Backward(DirectionSpec, Option<Rate>),
 }
 
-/// The hops in `[path]` or `[[path.hop]]`; `rtt` is the path's.
+/// Parses the hops in `[path]` or `[[path.hop]]`; `rtt` is the path's.
 pub(crate) fn read_hops(
     reader: &mut Reader<'_>,
     rtt: Duration,
@@ -71,7 +72,7 @@ pub(crate) fn read_hops(
     let mut found = Hops { hops: Vec::new(), backward: Vec::new() };
     let tables = reader.tables("hop")?;
     if tables.is_empty() {
-        // A fifth of the round trip, as between the routers of the paper's Figure 2.
+        // A fifth of the RTT, as between the routers of the paper's Figure 2.
         found.read_one(reader, rtt / 5, (rtt, packet), traces)?;
     } else {
         for key in DirectionSpec::KEYS.into_iter().chain(["backward"]) {
@@ -166,7 +167,7 @@ fn read_hop(
     Ok(hop)
 }
 
-/// The policer of a table, `base` where it says nothing of one; `"none"` is none.
+/// Parses the policer of a table. Without a key it is `base`; `"none"` removes it.
 fn read_policer(reader: &mut Reader<'_>, base: Option<PolicerSpec>) -> Result<Option<PolicerSpec>> {
     if reader.is_word("policer", "none") {
         return Ok(None);

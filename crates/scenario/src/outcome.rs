@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-/// An engine's result: the stable object that `sweetspot run --json` prints.
+/// An engine's result: the stable JSON object that `sweetspot run --json` prints.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The scenario's title.
@@ -25,15 +25,15 @@ pub struct Outcome {
     pub socket_memory: Option<SocketMemoryOutcome>,
     /// Events processed by the engine.
     pub events: u64,
-    /// Packets that the routers' links put on the wire, both directions.
+    /// Packets that the routers' links sent, in both directions.
     pub packets_forwarded: u64,
-    /// Wall time of the run, seconds. The only member that differs between two runs of one seed;
-    /// the engine's caller sets it.
+    /// Wall-clock time of the run, seconds, set by the engine's caller. Only this member differs between two runs with the same
+    /// seed.
     pub wall_s: f64,
 }
 
-/// The kernel's memory of the transfers' sockets, summed over them, means over the measured interval: ss(8)'s `skmem`,
-/// bookkeeping included.
+/// The kernel memory of the transfers' sockets: sums over the sockets, means over the measured interval. As ss(8)'s `skmem`, it
+/// includes bookkeeping.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SocketMemoryOutcome {
     /// The receivers' buffer limits (`SO_RCVBUF`, `rb`), bytes.
@@ -49,13 +49,13 @@ pub struct SocketMemoryOutcome {
 /// One transfer, over the measured interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TransferOutcome {
-    /// Payload acknowledged, bit/s: over the measured time, or, of a transfer with a size, over its [`time_under_way`].
+    /// Payload acknowledged, bit/s: over the measured time, or over its [`time_under_way`] if the transfer has a size.
     pub goodput_bps: f64,
     /// Mean round-trip time of its packets, seconds.
     pub rtt_mean_s: f64,
-    /// Their 99th percentile, seconds, within 1 %.
+    /// The 99th percentile of the RTT, seconds, within 1 %.
     pub rtt_p99_s: f64,
-    /// Packets lost over packets sent.
+    /// Packets lost divided by packets sent.
     pub loss_rate: f64,
     /// Packets retransmitted.
     pub retransmitted_packets: u64,
@@ -63,8 +63,7 @@ pub struct TransferOutcome {
     pub timeouts: u64,
     /// The window advertised at the end, bytes of payload.
     pub window_final_bytes: u64,
-    /// Time from its start to the last ACK, seconds; `None` if it has no end or did not reach it in
-    /// time.
+    /// Time from its start to the last ACK, seconds; `None` if it has no end or did not complete in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion_s: Option<f64>,
     /// How the window was sized, as in the scenario.
@@ -73,8 +72,8 @@ pub struct TransferOutcome {
     pub events: Vec<ControllerEvent>,
 }
 
-/// The part of the measured time, seconds, in which a transfer with a size is under way: from its start to its completion, if
-/// it completes. All times are seconds since the start of the run but `completion_s`, which counts from `began`.
+/// The part of the measured time, seconds, during which a transfer with a size runs: from its start until its completion, if it
+/// completes. Times are seconds since the start of the run, except for `completion_s`, which is relative to `began`.
 pub fn time_under_way((from, to): (f64, f64), began: f64, completion_s: Option<f64>) -> f64 {
     let ended = completion_s.map_or(to, |took| (began + took).min(to));
     (ended - began.max(from)).max(0.0)
@@ -87,21 +86,21 @@ pub struct CrossOutcome {
     pub kind: String,
     /// Payload acknowledged (TCP) or received (UDP), bit/s, in both directions together.
     pub goodput_bps: f64,
-    /// The part of `goodput_bps` in the direction of the measured transfers' data, bit/s; `None` in outcomes of versions that did
-    /// not tell.
+    /// The part of `goodput_bps` in the forward direction (the measured transfers' data), bit/s; `None` in outcomes of versions
+    /// that did not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forward_goodput_bps: Option<f64>,
-    /// The part of `goodput_bps` that goes against the measured transfers' data, bit/s; zero if the
-    /// reverse path is clean, `None` in outcomes of versions that did not tell.
+    /// The part of `goodput_bps` in the reverse direction, bit/s; zero if the reverse path is clean, `None` in outcomes of
+    /// versions that did not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverse_goodput_bps: Option<f64>,
-    /// Packets lost over packets sent.
+    /// Packets lost divided by packets sent.
     pub loss_rate: f64,
     /// Packets retransmitted.
     pub retransmitted_packets: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Transfers that finished; zero for those that never do.
+    /// Transfers that finished; zero for unlimited transfers.
     pub completed: u64,
     /// Their mean duration, seconds.
     pub completion_mean_s: f64,
@@ -110,16 +109,15 @@ pub struct CrossOutcome {
 /// The narrow link.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct BottleneckOutcome {
-    /// Share of the measured interval's capacity that was used, ACKs included.
+    /// Utilisation over the measured interval, ACKs included.
     pub utilisation: f64,
-    /// Utilisation over the last third of the time before the first transfer starts; zero if it
-    /// starts at once.
+    /// Utilisation over the last third of the time before the first transfer; zero if that starts at once.
     pub utilisation_before: f64,
-    /// Packets dropped over packets that arrived.
+    /// Packets dropped divided by packets that arrived.
     pub loss_rate: f64,
-    /// Packets waiting, averaged over time, the one being sent not among them.
+    /// Packets waiting, averaged over time, without the one being sent.
     pub queue_mean_packets: f64,
-    /// The most that waited.
+    /// The maximum number of waiting packets.
     pub queue_max_packets: u64,
     /// Mean queueing delay over time, seconds.
     pub queue_delay_mean_s: f64,
@@ -128,13 +126,13 @@ pub struct BottleneckOutcome {
 /// The formulas behind an outcome of closed forms.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Derivation {
-    /// The formulas, in the order in which they were used.
+    /// The formulas, in the order of their use.
     pub formulas: Vec<AppliedFormula>,
     /// The assumptions of the formulas.
     pub assumptions: Vec<String>,
 }
 
-/// A formula with the numbers put in.
+/// A formula with numbers inserted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AppliedFormula {
     /// The quantity that it gives.
@@ -160,13 +158,13 @@ pub struct ControllerEvent {
     /// The rate that it measured, bit/s; `None` if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_bps: Option<f64>,
-    /// The RTT that belongs to it, seconds.
+    /// The RTT at that rate, seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt_s: Option<f64>,
-    /// The reason in words, if it changed its state.
+    /// The reason in words, if the controller changed its state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The congestion control that it asked the sender for; `own` is the sender's own. `None` if it asked for none.
+    /// The congestion control that it requested of the sender; `own` is the sender's own. `None` if it requested none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion_to: Option<String>,
 }
@@ -178,7 +176,7 @@ mod tests {
     #[test]
     fn law_a_transfer_is_under_way_from_its_start_to_its_end_within_the_measured_time() {
         let measured = (10.0, 40.0);
-        // Within, across the beginning, across the end, without an end, and outside.
+        // Within the measured time, across its start, across its end, without an end, and outside.
         assert_eq!(time_under_way(measured, 12.0, Some(3.0)), 3.0);
         assert_eq!(time_under_way(measured, 8.0, Some(3.0)), 1.0);
         assert_eq!(time_under_way(measured, 38.0, Some(3.0)), 2.0);

@@ -8,32 +8,32 @@ use crate::reader::Reader;
 /// `[path]`: the path between the target's sender and its receiver.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Path {
-    /// The routers' links, in the order the data takes them; one in a dumbbell.
+    /// The routers' links, in the order in which the data pass them; one in a dumbbell.
     pub hops: Vec<DirectionSpec>,
-    /// The same links as the ACKs take them, in the same order: hop for hop the way back.
+    /// The reverse directions of the same links, in the same order.
     pub backward: Vec<DirectionSpec>,
-    /// Two-way propagation of the target: T_m.
+    /// Round-trip propagation delay of the target: T_m.
     pub rtt: Duration,
-    /// A data packet on the wire.
+    /// Bytes of a data packet on the wire.
     pub packet: Bytes,
-    /// How far a data packet's size may lie from `packet`, which is then the mean: sizes are uniform between both ends.
+    /// The largest difference between a data packet's size and `packet`, the mean. Sizes are uniformly distributed.
     pub packet_spread: Bytes,
-    /// Rate of the links between hosts and routers, which have room for all.
+    /// Rate of the links between hosts and routers, which have unlimited buffers.
     pub access_rate: Rate,
     /// Traffic on the reverse path.
     pub reverse: Reverse,
-    /// Whether the data come from the far end of an emulation, and not from the near one.
+    /// Whether the data come from the far end of an emulation instead of the near one.
     pub is_download: bool,
-    /// Changes of hops during the run, in the order of time.
+    /// Changes of hops during the run, in chronological order.
     pub changes: Vec<Change>,
-    /// Hops that send as a trace says, from time 0 on.
+    /// Hops that follow a trace from time 0 on.
     pub traces: Vec<TracedHop>,
 }
 
-/// `[[path.change]]`: a hop changes at a time.
+/// `[[path.change]]`: a hop changes at some time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
-    /// The time, since time 0.
+    /// The time of the change, relative to time 0.
     pub at: Duration,
     /// Index of the hop, from 0.
     pub hop: usize,
@@ -41,20 +41,20 @@ pub struct Change {
     pub way: Option<Way>,
     /// Its new rate; `None`: unchanged. A packet in transmission is sent at the old rate.
     pub rate: Option<Rate>,
-    /// Its new one-way propagation; `None`: unchanged.
+    /// Its new one-way propagation delay; `None`: unchanged.
     pub delay: Option<Duration>,
 }
 
-/// The reverse path's traffic besides the target's ACKs.
+/// The traffic on the reverse path in addition to the target's ACKs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reverse {
     /// The same cross traffic as the forward path.
     Mirror,
-    /// The ACKs of the forward path's flows only.
+    /// Only the ACKs of the forward path's flows.
     Clean,
 }
 
-/// Links between routers, and how each direction of each varies in time.
+/// Links between routers, and the variation of each over time, by direction.
 #[derive(Debug, Clone)]
 pub struct HopChain {
     /// The links, from the near side.
@@ -66,7 +66,7 @@ pub struct HopChain {
 }
 
 impl HopChain {
-    /// The same links from the other end.
+    /// The same links, seen from the other end.
     pub fn from_the_far_end(mut self) -> HopChain {
         self.hops.reverse();
         for hop in &mut self.hops {
@@ -79,7 +79,7 @@ impl HopChain {
 }
 
 impl Path {
-    /// Index of the bottleneck: the first hop with the lowest rate that lasts.
+    /// Index of the bottleneck: the first hop with the lowest sustained rate.
     pub fn bottleneck(&self) -> usize {
         let min = self.hops.iter().map(DirectionSpec::lasting_rate).min();
         self.hops.iter().position(|hop| Some(hop.lasting_rate()) == min).unwrap_or(0)
@@ -98,19 +98,18 @@ impl Path {
         }
     }
 
-    /// Two-way propagation of the hops from the first to the last, which leaves the rest of a round trip to the links
-    /// of the hosts.
+    /// Round-trip propagation delay of the hops from the first to the last. The hosts' links have the rest of the RTT.
     pub fn between(&self, (first, last): (usize, usize)) -> Duration {
         let ways = [&self.hops[first..=last], &self.backward[first..=last]];
         ways.into_iter().flatten().fold(Duration::ZERO, |sum, hop| sum + hop.delay)
     }
 
-    /// One-way propagation that a round trip of `rtt` leaves behind the hops from the first to the last.
+    /// One-way propagation delay that remains of `rtt` after the hops from the first to the last.
     pub fn rest(&self, hops: (usize, usize), rtt: Duration) -> Duration {
         rtt.saturating_sub(self.between(hops)) / 2
     }
 
-    /// How hop `index` varies in one direction.
+    /// The variation of hop `index` in one direction.
     pub fn variation(&self, way: Way, index: usize) -> Variation {
         let own = |hop: usize, of: Option<Way>| hop == index && of.is_none_or(|of| of == way);
         let changes = self.changes.iter().filter(|change| own(change.hop, change.way));
@@ -123,7 +122,8 @@ impl Path {
         Variation { trace: trace.map(|traced| traced.trace.clone()), changes: changes.collect() }
     }
 
-    /// The hops as an emulator has them, with `rest` of propagation behind the last one of each way.
+    /// The hops in the form that an emulator needs, with `rest` of propagation delay after the last one in each
+    /// direction.
     pub fn chain(&self, rest: Duration, seed: u64) -> HopChain {
         let last = self.hops.len() - 1;
         let behind = |way: Way, index: usize| {
@@ -172,7 +172,7 @@ impl Path {
         self.narrow().policer.map_or(rate, |policer| policer.rate.min(rate))
     }
 
-    /// Two-way propagation of the target between two times, averaged, seconds.
+    /// The target's mean round-trip propagation delay between two times, seconds.
     pub fn mean_rtt(&self, from: Duration, until: Duration) -> f64 {
         let change = |way: Way| {
             self.hops_of(way).iter().enumerate().map(move |(index, hop)| {
@@ -246,7 +246,7 @@ impl Path {
     }
 }
 
-/// The mean between two times of a value that is `first` until it steps.
+/// The mean, between two times, of a step function that starts with `first`.
 fn mean_of_steps(
     first: f64,
     steps: impl Iterator<Item = (Duration, f64)>,

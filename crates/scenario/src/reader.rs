@@ -1,4 +1,4 @@
-//! Reads a table key by key and rejects unknown keys.
+//! Parses a table key by key and rejects unknown keys.
 
 use core::str::FromStr;
 
@@ -8,7 +8,7 @@ use crate::error::{Result, ScenarioError, SourceLocation};
 use crate::tree::{Node, Value};
 use sweetspot_path::{did_you_mean, is_slip_of, nearest};
 
-/// A table being read.
+/// A table that is being parsed.
 pub(crate) struct Reader<'a> {
     name: String,
     origin: SourceLocation,
@@ -17,7 +17,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader of `node`, which must be a table and is called `name` in messages.
+    /// A reader for `node`, which must be a table; messages call it `name`.
     pub(crate) fn new(name: impl Into<String>, node: &'a Node) -> Result<Self> {
         let name = name.into();
         match &node.value {
@@ -40,7 +40,7 @@ impl<'a> Reader<'a> {
         self.pairs.iter().find(|(k, _)| k == key).map(|(_, node)| node)
     }
 
-    /// The error that the value of `key` is invalid.
+    /// The error for an invalid value of `key`.
     pub(crate) fn error(&self, key: &str, node: &Node, reason: impl Into<String>) -> ScenarioError {
         ScenarioError::Value {
             origin: node.origin.clone(),
@@ -50,7 +50,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The error that the value of `key` is well-formed but impossible.
+    /// The error for a well-formed but impossible value of `key`.
     pub(crate) fn impossible(&mut self, key: &'static str, reason: &str) -> ScenarioError {
         match self.node(key) {
             Some(node) => self.error(key, node, reason),
@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The error that `key` in entry `index` of the tables under `list` is impossible.
+    /// The error for an impossible `key` in entry `index` of the tables in `list`.
     pub(crate) fn impossible_in(
         &mut self,
         list: &'static str,
@@ -77,7 +77,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether `key` has this word.
+    /// Whether the value of `key` is this word.
     pub(crate) fn is_word(&mut self, key: &'static str, word: &str) -> bool {
         self.node(key).is_some_and(|node| matches!(&node.value, Value::Text(text) if text == word))
     }
@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
         ScenarioError::Missing { origin, key, meant, example }
     }
 
-    /// A whole number between bounds.
+    /// Parses an integer between bounds.
     pub(crate) fn whole(&mut self, key: &'static str, min: u64, max: u64) -> Result<Option<u64>> {
         let Some(node) = self.node(key) else { return Ok(None) };
         match node.value {
@@ -131,7 +131,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `true` or `false`.
+    /// Parses `true` or `false`.
     pub(crate) fn truth(&mut self, key: &'static str) -> Result<Option<bool>> {
         let Some(node) = self.node(key) else { return Ok(None) };
         match node.value {
@@ -156,7 +156,7 @@ impl<'a> Reader<'a> {
         Err(self.error(key, node, format!("it must be one of {}{meant}", words.join(", "))))
     }
 
-    /// Something with a name, which may have more to it (`fixed:450pkt`).
+    /// Parses a name, which may have a suffix (`fixed:450pkt`).
     pub(crate) fn name<T>(&mut self, key: &'static str, names: &[&str]) -> Result<Option<T>>
     where
         T: FromStr,
@@ -172,7 +172,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A duration, or two that bound it.
+    /// Parses a duration, or two as bounds.
     pub(crate) fn span(&mut self, key: &'static str) -> Result<Option<(Duration, Duration)>> {
         let Some(node) = self.node(key) else { return Ok(None) };
         let (low, high) = match &node.value {
@@ -193,7 +193,7 @@ impl<'a> Reader<'a> {
         Ok(Some((low, high)))
     }
 
-    /// A whole number, or two that bound it.
+    /// Parses an integer, or two as bounds.
     pub(crate) fn whole_span(&mut self, key: &'static str) -> Result<Option<(u64, u64)>> {
         let Some(node) = self.node(key) else { return Ok(None) };
         let whole = |value: &Value| match value {
@@ -212,7 +212,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The tables of a list, each with a name for messages; none where the key is absent.
+    /// The tables of a list, each with a name for messages; empty if the key is absent.
     pub(crate) fn tables(&mut self, key: &'static str) -> Result<Vec<Reader<'a>>> {
         let Some(node) = self.node(key) else { return Ok(Vec::new()) };
         match &node.value {
@@ -272,8 +272,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The word that was probably meant, as a question; nothing where it is one of them or none is
-/// near.
+/// The word that was probably meant, as a question; empty if `given` is one of them or none is
+/// similar.
 fn suggestion(given: &Value, words: &[&str]) -> String {
     let Value::Text(text) = given else { return String::new() };
     let has_more = |word: &&str| text.split(':').next() == word.split(':').next();

@@ -7,15 +7,14 @@ use crate::tcp::Tcp;
 use crate::traffic::{Cross, Transfer};
 use crate::tree::Node;
 
-/// The content of a scenario file: a path, its cross traffic, the transfers that are measured, and
-/// for how long.
+/// The content of a scenario file: a path, its cross traffic, the measured transfers, and the measured time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
     /// The title.
     pub title: String,
     /// The seed of all random numbers.
     pub seed: u64,
-    /// From time 0 to the start of measurement.
+    /// Time from time 0 to the start of measurement.
     pub warmup: Duration,
     /// The measured time.
     pub duration: Duration,
@@ -25,28 +24,29 @@ pub struct Scenario {
     pub path: Path,
     /// Cross traffic.
     pub cross: Vec<Cross>,
-    /// The transfers that are measured one by one.
+    /// The transfers that are measured individually.
     pub transfers: Vec<Transfer>,
-    /// Memory that all transfers' senders share (Semke, Mahdavi, Mathis 1998); `None`: each has its own buffer.
+    /// Memory shared by the senders of all transfers (Semke, Mahdavi, Mathis 1998); `None`: each sender has its
+    /// own buffer.
     pub send_pool: Option<Bytes>,
 }
 
 /// The order of simultaneous events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ties {
-    /// Random, from the seed: the order in which flows are declared favours none of them.
+    /// Random, from the seed: the order in which flows are declared has no influence.
     Seeded,
     /// In the order in which they were scheduled, as in ns-2: flows declared first go first.
     Declared,
 }
 
 impl Scenario {
-    /// Reads a scenario from TOML.
+    /// Parses a scenario from TOML.
     pub fn parse(text: &str) -> Result<Scenario> {
         Scenario::parse_with(text, &[])
     }
 
-    /// Reads a scenario from TOML, with `key=value` overrides.
+    /// Parses a scenario from TOML, with `key=value` overrides.
     pub fn parse_with(text: &str, overrides: &[String]) -> Result<Scenario> {
         let mut tree = Node::parse(text)?;
         for assignment in overrides {

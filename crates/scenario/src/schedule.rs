@@ -4,10 +4,10 @@ use crate::{Application, Pace};
 
 const PARETO_SHAPE: f64 = 1.5;
 
-/// When an application that is slower than TCP reads or writes, for every engine that runs it.
+/// The times at which an application that is slower than TCP reads or writes, for every engine.
 ///
-/// It moves a portion at a time, apart as its [`Pace`] says, or all there is where it has none, and nothing in a
-/// [`Pause`](crate::Pause). It has no clock and no state: it answers for the time that it is asked about.
+/// It moves one portion at a time, at intervals given by its [`Pace`], or all data at once without one, and nothing during a
+/// [`Pause`](crate::Pause). It has no clock and no state: it only computes times from times.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schedule {
     application: Application,
@@ -17,8 +17,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The schedule of an application that moves `portion` at a time in a transfer that starts at `start`; `None` if TCP alone
-    /// decides.
+    /// The schedule of an application that moves `portion` at a time, in a transfer that starts at `start`; `None` if only TCP
+    /// determines the times.
     pub fn new(application: &Application, start: Time, portion: Bytes) -> Option<Schedule> {
         let gap = application.pace.map(|pace| portion / pace.rate());
         (!application.is_greedy()).then(|| Schedule {
@@ -28,44 +28,43 @@ impl Schedule {
         })
     }
 
-    /// Whether it moves portions at a rate.
+    /// Whether the application has a rate.
     pub fn is_paced(&self) -> bool {
         self.gap.is_some()
     }
 
-    /// When its transfer starts.
+    /// Start of its transfer.
     pub fn start(&self) -> Time {
         self.start
     }
 
-    /// When it moves the next portion after one at `from`. `unit` draws evenly from 0 to below 1, where gaps are
-    /// random.
+    /// The time of the next portion after one at `from`. `unit` draws a uniform number from 0 to below 1, for random gaps.
     pub fn next_turn(&self, from: Time, unit: impl FnOnce() -> f64) -> Time {
         let gap = self.gap.map_or(Duration::ZERO, |mean| self.draw(mean, unit));
         self.after_pause(from + gap)
     }
 
-    /// When the pause that holds `now` ends.
+    /// The end of the pause that contains `now`.
     pub fn resumes(&self, now: Time) -> Option<Time> {
         self.application.paused_until(now.since(self.start)).map(|until| self.start + until)
     }
 
-    /// When the next pause after `now` begins.
+    /// The start of the next pause after `now`.
     pub fn next_pause(&self, now: Time) -> Option<Time> {
         let at = now.since(self.start);
         let mut pauses = self.application.pauses.iter().map(|pause| pause.from);
         pauses.find(|from| *from > at).map(|from| self.start + from)
     }
 
-    /// `at`, or the end of the pause that holds it.
+    /// `at`, or the end of the pause that contains it.
     pub fn after_pause(&self, at: Time) -> Time {
         self.resumes(at).unwrap_or(at)
     }
 
-    /// The inverse of the gaps' distribution at the value of `unit`.
+    /// The inverse of the gaps' distribution function, at the value of `unit`.
     fn draw(&self, mean: Duration, unit: impl FnOnce() -> f64) -> Duration {
         let seconds = mean.as_secs_f64();
-        // 1 - unit() lies in (0, 1].
+        // 1 - unit() is in (0, 1].
         let drawn = match self.application.pace {
             Some(Pace::Poisson(_)) => -seconds * libm::log(1.0 - unit()),
             // P(X > x) = (scale / x)^shape, scale = mean (shape - 1) / shape.
@@ -94,7 +93,7 @@ mod tests {
 
     #[test]
     fn turns_are_a_portion_over_the_rate_apart_and_never_in_a_pause() {
-        // 1000 bytes at 800 kbit/s take 10 ms; pauses count from the start at 1000 ms.
+        // 1000 bytes at 800 kbit/s take 10 ms; pauses are relative to the start at 1000 ms.
         let schedule = schedule("rate=800kbit/s,pause=50ms+100ms").expect("it is slow");
         let turn = |from| schedule.next_turn(at(from), || 0.0);
         assert_eq!((turn(1000), turn(1039)), (at(1010), at(1049)));
@@ -111,7 +110,8 @@ mod tests {
 
     #[test]
     fn random_gaps_are_the_inverse_of_their_distribution() {
-        // At 1 - 1/e an exponential is its mean; at 0 a Pareto is its scale, a third of the mean at shape 1.5.
+        // At 1 - 1/e an exponential variate equals its mean; at 0 a Pareto variate equals its scale, a third of the mean at
+        // shape 1.5.
         let gap = |text: &str, unit: f64| {
             let schedule = schedule(text).expect("it is slow");
             schedule.next_turn(at(1000), || unit).since(at(1000)).as_secs_f64()

@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::reader::Reader;
 use crate::tree::Value;
 
-/// Congestion control with its loss recovery, as in the key `congestion`.
+/// Congestion control and loss recovery, as in the key `congestion`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Congestion {
     /// Reno as in ns-2: fast retransmit, fast recovery, no partial-ACK handling.
@@ -28,7 +28,7 @@ pub enum Congestion {
 }
 
 impl Congestion {
-    /// All of them, with their names in a scenario.
+    /// All congestion controls with their names in a scenario.
     pub const CHOICES: [(&'static str, Congestion); 9] = [
         ("reno", Congestion::Reno),
         ("newreno", Congestion::NewReno),
@@ -52,35 +52,35 @@ impl Congestion {
     }
 }
 
-/// The implementation that a TCP follows where the RFCs leave a choice.
+/// The implementation that a TCP follows if the RFCs leave a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flavour {
     /// ns-2.35's agents.
     Ns2,
-    /// Linux: windows grow by packets acknowledged, SACK recovery with proportional rate reduction that detects lost
-    /// retransmissions, quick-ack start, delayed ACKs after 40 ms, one-millisecond clock, 52 bytes of headers, buffers that
-    /// grow to the sysctls' limits.
+    /// Linux: windows grow by acknowledged packets, SACK recovery uses proportional rate reduction and detects lost
+    /// retransmissions. Quick ACKs at the start, delayed ACKs after 40 ms, a one-millisecond clock, 52 bytes of headers,
+    /// buffers that grow to the sysctls' limits.
     Linux,
 }
 
-/// `[tcp]`: how every flow behaves, unless its own entry says otherwise.
+/// `[tcp]`: the TCP parameters of every flow, unless its own entry overrides them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tcp {
     /// The implementation followed.
     pub flavour: Flavour,
-    /// Whether every second packet is acknowledged instead of each.
+    /// Whether every second packet is acknowledged, instead of every packet.
     pub delayed_ack: bool,
-    /// How long an ACK is delayed at most.
+    /// The maximum delay of an ACK.
     pub ack_delay: Duration,
     /// Initial congestion window in packets.
     pub initial_window: u64,
-    /// Share of the window that Reno, in all its recoveries, keeps after a loss.
+    /// Share of the window that Reno keeps after a loss, with any recovery.
     pub backoff: Probability,
     /// Minimum retransmission timeout.
     pub min_rto: Duration,
     /// Retransmission timeout before the first RTT sample.
     pub initial_rto: Duration,
-    /// Granularity of the clock that times round trips: G of RFC 6298.
+    /// Granularity of the clock for RTT measurement: G of RFC 6298.
     pub clock: Duration,
     /// Whether every ACK gives an RTT sample (RFC 7323), or one packet per window.
     pub timestamps: bool,
@@ -88,26 +88,27 @@ pub struct Tcp {
     pub limited_transmit: bool,
     /// Slow-start restart after idle (RFC 5681 section 4.1).
     pub slow_start_restart: bool,
-    /// Whether the sender spreads its packets over the round trip.
+    /// Whether the sender paces its packets over the round trip.
     pub pacing: bool,
     /// ECN (RFC 3168).
     pub ecn: bool,
-    /// Bytes of each packet that are headers and do not count as goodput.
+    /// Header bytes of each packet, which do not count as goodput.
     pub header: Bytes,
-    /// The advertised window is a multiple of 2 to this power and at most 65,535 times that
-    /// (RFC 7323 section 2.2); 0: neither, as in ns-2.
+    /// Window scale: the advertised window is a multiple of 2 to this power and at most 65,535 times that (RFC 7323 section
+    /// 2.2). 0: unrestricted, as in ns-2.
     pub window_scale: u64,
     /// The sender's buffer; `None`: never the limit.
     pub send_buffer: Option<Volume>,
-    /// Memory of a segment in the sender's buffer besides its payload. Zero: a buffer in bytes holds as much payload, and the
-    /// application fills it at once; else it sleeps until a third of the buffer is free, as in Linux.
+    /// Memory of a segment in the sender's buffer in addition to its payload. Zero: a buffer in bytes holds that much
+    /// payload, and the application fills it at once. Otherwise the application sleeps until a third of the buffer is free,
+    /// as in Linux.
     pub segment_overhead: Bytes,
     /// The largest window that a host lets a connection advertise.
     pub max_window: Volume,
 }
 
 impl Tcp {
-    /// An ACK on the wire, without SACK blocks: 20 bytes of IP, 20 of TCP, and the options that its packets carry, too.
+    /// Bytes of an ACK on the wire, without SACK blocks: 20 of IP, 20 of TCP, and the options that data packets also carry.
     pub fn ack_size(&self) -> Bytes {
         self.header.max(Bytes::new(40))
     }
@@ -147,18 +148,18 @@ impl Tcp {
         // 20 IP + 20 TCP + 12 timestamps.
         header: Bytes::new(52),
         window_scale: 10,
-        // tcp_wmem[2]. The kernel grows the buffer to twice cwnd (`tcp_sndbuf_expand`), so that
-        // below this it is never the limit.
+        // tcp_wmem[2]. The kernel grows the buffer to twice cwnd (`tcp_sndbuf_expand`), so below this size it is never the
+        // limit.
         send_buffer: Some(Volume::Bytes(Bytes::new(4 << 20))),
-        // SKB_TRUESIZE with room for headers, on a 64-bit machine: MAX_TCP_HEADER 256, `struct skb_shared_info` 320, `struct
-        // sk_buff` 256. The payload lies in pages that segments share (`tcp_sendmsg_locked`) and counts with its own size.
+        // SKB_TRUESIZE with space for headers, on a 64-bit machine: MAX_TCP_HEADER 256, `struct skb_shared_info` 320, `struct
+        // sk_buff` 256. The payload is in pages that segments share (`tcp_sendmsg_locked`), and counts with its own size.
         segment_overhead: Bytes::new(832),
         // tcp_rmem[2] of 32 MiB (since 6.16), at a scaling ratio of one half.
         max_window: Volume::Bytes(Bytes::new(16 << 20)),
         ..Tcp::NS2
     };
 
-    /// Reads the keys of `[tcp]` from any table that may hold them, over `base`.
+    /// Parses the keys of `[tcp]`, which may be in several tables, with defaults from `base`.
     pub(crate) fn read(reader: &mut Reader<'_>, base: Tcp, packet: Bytes) -> Result<Tcp> {
         let flavours = [("ns2", Tcp::NS2), ("linux", Tcp::LINUX)];
         let base = reader.choice("flavour", &flavours)?.unwrap_or(base);
@@ -200,7 +201,7 @@ impl Tcp {
     }
 }
 
-/// `"unlimited"` or a size; `usual` if the key is absent.
+/// Parses `"unlimited"` or a size; `usual` if the key is absent.
 fn send_buffer(reader: &mut Reader<'_>, usual: Option<Volume>) -> Result<Option<Volume>> {
     match reader.node("send_buffer").map(|node| &node.value) {
         None => Ok(usual),
@@ -209,7 +210,7 @@ fn send_buffer(reader: &mut Reader<'_>, usual: Option<Volume>) -> Result<Option<
     }
 }
 
-/// A window or a buffer, above zero.
+/// Parses a window or a buffer, above zero.
 pub(crate) fn room(reader: &mut Reader<'_>, key: &'static str) -> Result<Option<Volume>> {
     match reader.quantity(key)? {
         Some(Volume::Packets(0) | Volume::Bytes(Bytes::ZERO)) => {
@@ -219,7 +220,7 @@ pub(crate) fn room(reader: &mut Reader<'_>, key: &'static str) -> Result<Option<
     }
 }
 
-/// A whole number of packets, one at least.
+/// Parses a whole number of packets, at least one.
 pub(crate) fn packets(reader: &mut Reader<'_>, key: &'static str) -> Result<Option<u64>> {
     match reader.quantity::<Volume>(key)? {
         None => Ok(None),

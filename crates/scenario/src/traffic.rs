@@ -15,29 +15,29 @@ use crate::tcp::{Congestion, Tcp, room};
 pub struct Cross {
     /// The kind of traffic.
     pub kind: TrafficKind,
-    /// Two-way propagation, spread evenly over the nodes from the first to the second.
+    /// Round-trip propagation delay, spread evenly over the nodes from the first value to the second.
     pub rtt: (Duration, Duration),
-    /// When flows start: each at a random time between the two.
+    /// Range of start times; each flow starts at a random time within it.
     pub start: (Duration, Duration),
     /// The first and the last hop that it crosses, from 0.
     pub hops: (usize, usize),
-    /// Congestion control of TCP flows.
+    /// Congestion control of its TCP flows.
     pub congestion: Congestion,
-    /// TCP of TCP flows.
+    /// TCP parameters of its TCP flows.
     pub tcp: Tcp,
     /// The links that feed the first hop; `None`: every host has its own.
     pub inputs: Option<Inputs>,
 }
 
-/// Links that feed the first hop, and the servers behind them. Every connection is opened to a
-/// random server; the servers' round trips are spread evenly.
+/// Links that feed the first hop, and the servers behind them. Every connection is opened to a random server; the servers'
+/// RTTs are evenly spaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Inputs {
     /// Number of links N_in. Their buffers never overflow.
     pub count: u64,
-    /// Rate of each: C_in.
+    /// Rate of each link: C_in.
     pub rate: Rate,
-    /// Servers, spread evenly over the links.
+    /// Number of servers, spread evenly over the links.
     pub servers: u64,
 }
 
@@ -46,47 +46,47 @@ pub struct Inputs {
 pub enum TrafficKind {
     /// UDP packets with Pareto gaps.
     Pareto {
-        /// Sources.
+        /// Number of sources.
         count: u64,
-        /// Mean rate of one.
+        /// Mean rate of a source.
         rate: Rate,
         /// Shape of the gaps' distribution, above 1.
         shape: f64,
     },
     /// UDP packets with exponential gaps.
     Poisson {
-        /// Sources.
+        /// Number of sources.
         count: u64,
-        /// Mean rate of one.
+        /// Mean rate of a source.
         rate: Rate,
     },
     /// Persistent TCP transfers.
     Elephants {
-        /// Flows.
+        /// Number of flows.
         count: u64,
-        /// Window limit; `None`: congestion alone limits.
+        /// Window limit; `None`: only congestion control limits.
         window: Option<Volume>,
     },
-    /// Users that each send a few packets, sleep, and start again in slow start.
+    /// Users: each sends a few packets, sleeps, and starts again in slow start.
     Mice {
-        /// Users.
+        /// Number of users.
         count: u64,
-        /// Nodes they are spread over.
+        /// Number of nodes over which the users are spread.
         nodes: u64,
-        /// Packets of one transfer, drawn between the two.
+        /// Range for the number of packets of a transfer.
         packets: (u64, u64),
-        /// Time from the last ACK to the next transfer, drawn between the two.
+        /// Range for the time from the last ACK to the next transfer.
         sleep: (Duration, Duration),
         /// Window limit.
         window: Option<Volume>,
     },
     /// Users that each send a Pareto-sized transfer, think for an exponential time, and repeat.
     ClosedLoop {
-        /// Users.
+        /// Number of users.
         users: u64,
-        /// Nodes they are spread over.
+        /// Number of nodes over which the users are spread.
         nodes: u64,
-        /// Mean size.
+        /// Mean size of a transfer.
         size_mean: Bytes,
         /// Shape of the sizes' distribution, above 1.
         size_shape: f64,
@@ -95,13 +95,13 @@ pub enum TrafficKind {
         /// Window limit.
         window: Option<Volume>,
     },
-    /// TCP transfers of Pareto size that arrive as a Poisson process, however many are active.
+    /// TCP transfers of Pareto size that arrive as a Poisson process, independent of the number of active ones.
     Arrivals {
-        /// Mean load offered.
+        /// Mean offered load.
         rate: Rate,
-        /// Nodes they are spread over.
+        /// Number of nodes over which the transfers are spread.
         nodes: u64,
-        /// Mean size.
+        /// Mean size of a transfer.
         size_mean: Bytes,
         /// Shape of the sizes' distribution, above 1.
         size_shape: f64,
@@ -110,18 +110,19 @@ pub enum TrafficKind {
     },
 }
 
-/// `[[transfer]]`: bulk TCP that is measured one by one.
+/// `[[transfer]]`: a bulk TCP transfer that is measured individually.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transfer {
-    /// When it starts; of one that follows another, how long after that one's end.
+    /// Its start time; if it follows another transfer, the time after that one's end.
     pub start: Duration,
-    /// Whether it follows the transfer before it, between the same hosts: its sizing starts with that one's saved parameters.
+    /// Whether it follows the previous transfer, between the same hosts: its sizing then starts with that one's saved
+    /// parameters.
     pub follows: bool,
     /// Bytes of payload after which it ends; `None`: never.
     pub size: Option<Bytes>,
     /// Congestion control at the beginning.
     pub congestion: Congestion,
-    /// Whether the sizing must not switch it.
+    /// Whether its sizing must not switch the congestion control.
     pub congestion_fixed: bool,
     /// How its window is sized.
     pub sizing: Sizing,
@@ -129,7 +130,7 @@ pub struct Transfer {
     pub reader: Application,
     /// The application that writes at the sender.
     pub writer: Application,
-    /// TCP.
+    /// TCP parameters.
     pub tcp: Tcp,
 }
 
@@ -152,7 +153,7 @@ enum Word {
     Arrivals,
 }
 
-/// Largest number of flows: more than any study needs, and well within the indices' range.
+/// Maximum number of flows: more than any study needs, and well within the range of indices.
 const MAX_FLOWS: u64 = 10_000_000;
 
 impl Cross {
@@ -166,7 +167,7 @@ impl Cross {
         let first_hop = reader.whole("hop", 0, last)?;
         let last_hop = reader.whole("last_hop", first_hop.unwrap_or(0), last)?;
         let first = first_hop.unwrap_or(0) as usize;
-        // A source named by its hop leaves after it; one without a hop crosses them all.
+        // If a source has only a first hop, its flows leave after it; without any hop they cross all hops.
         let until = last_hop.unwrap_or(first_hop.unwrap_or(last)) as usize;
         let delay = path.hops[first..=until].iter().fold(Duration::ZERO, |sum, h| sum + h.delay);
         if rtt.0 < delay * 2 {
@@ -294,14 +295,14 @@ impl TrafficKind {
         })
     }
 
-    /// A spread of start times that keeps flows from synchronising.
+    /// A default range of start times that keeps flows from synchronising.
     fn usual_start(&self) -> (Duration, Duration) {
         let max = match self {
             TrafficKind::Pareto { .. }
             | TrafficKind::Poisson { .. }
             | TrafficKind::Arrivals { .. } => Duration::from_secs(1),
             TrafficKind::Elephants { .. } => Duration::from_secs(3),
-            // One cycle: the sleep and about four round trips of a tenth of a second.
+            // One cycle: the sleep and about four RTTs of a tenth of a second.
             TrafficKind::Mice { sleep, .. } => sleep.1 + Duration::from_millis(400),
             TrafficKind::ClosedLoop { think_mean, .. } => *think_mean * 2,
         };
@@ -321,7 +322,7 @@ where
 }
 
 impl Transfer {
-    /// One entry may stand for several alike.
+    /// Parses an entry, which may stand for several equal transfers.
     pub(crate) fn read(
         mut reader: Reader<'_>,
         base: Tcp,

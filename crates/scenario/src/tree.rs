@@ -1,20 +1,20 @@
-//! A scenario as written: a tree of values with their lines.
+//! A scenario in text form: a tree of values with their lines.
 
 use toml::de::{DeTable, DeValue};
 
 use crate::error::{Result, ScenarioError, SourceLocation};
 
-/// A value with its place.
+/// A value and its place in the text.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     pub origin: SourceLocation,
     pub value: Value,
 }
 
-/// No key has more parts: path.hop.0.backward.rate.
+/// The longest key has this many parts: path.hop.0.backward.rate.
 const MAX_KEY_PARTS: usize = 5;
 
-/// A longer text is cut in messages.
+/// Longer text is truncated in messages.
 const LONGEST_SHOWN: usize = 120;
 
 /// Why a value cannot be set.
@@ -42,8 +42,8 @@ impl Node {
         Ok(Node { origin: SourceLocation::Line(1), value: table })
     }
 
-    /// Puts `value` at a dotted `path`, in which a number counts the entries of a list; where a
-    /// list is met without a number, all its entries are meant.
+    /// Sets the value at a dotted path, in which a number is an index into a list. If a list's
+    /// number is missing, all of its entries are set.
     pub(crate) fn set(&mut self, assignment: &str) -> Result<()> {
         let wrong = || ScenarioError::Override(assignment.to_owned());
         let (path, value) = assignment.split_once('=').ok_or_else(wrong)?;
@@ -74,7 +74,7 @@ impl Node {
                 Err(_) => entries.iter_mut().try_for_each(|entry| entry.assign(words, value)),
             };
         }
-        // A list that is not there: its table was made for this assignment.
+        // The list does not exist: its table was created for this assignment.
         if matches!(&self.value, Value::Table(pairs) if pairs.is_empty())
             && word.parse::<usize>().is_ok()
         {
@@ -83,7 +83,7 @@ impl Node {
         self.child(word).ok_or(SetError::Shape)?.assign(rest, value)
     }
 
-    /// The value under a key, made if need be.
+    /// The value of a key, created if necessary.
     fn child(&mut self, word: &str) -> Option<&mut Node> {
         match &mut self.value {
             Value::Table(pairs) if !word.is_empty() => {
@@ -100,7 +100,7 @@ impl Node {
 }
 
 impl Value {
-    /// A value as typed on a command line, where texts need no quotes.
+    /// A value as typed on a command line, on which text needs no quotes.
     fn bare(text: &str) -> Value {
         if let Ok(table) = DeTable::parse(&format!("v = {text}"))
             && let Some(value) = table.get_ref().get("v")
@@ -130,7 +130,7 @@ impl Value {
     }
 }
 
-/// The TOML reader's error with its line and, for a duplicate key, the key.
+/// The TOML parser's error with its line and, for a duplicate key, the key.
 fn syntax_error(text: &str, lines: &LineIndex, error: &toml::de::Error) -> ScenarioError {
     let span = error.span().unwrap_or(0..0);
     let origin = SourceLocation::Line(lines.at(span.start));
@@ -143,12 +143,12 @@ fn syntax_error(text: &str, lines: &LineIndex, error: &toml::de::Error) -> Scena
     ScenarioError::Syntax { origin, message }
 }
 
-/// The same for a text without known line numbers.
+/// As [`syntax_error`], for a text without an index of its lines.
 pub(crate) fn syntax_error_of(text: &str, error: &toml::de::Error) -> ScenarioError {
     syntax_error(text, &LineIndex::of(text), error)
 }
 
-/// The line of the letter at `offset` of `text`.
+/// The line of the character at `offset` in `text`.
 pub(crate) fn line_at(text: &str, offset: usize) -> SourceLocation {
     SourceLocation::Line(LineIndex::of(text).at(offset))
 }
@@ -167,7 +167,7 @@ impl LineIndex {
 }
 
 fn grow_table(table: &DeTable<'_>, lines: &LineIndex) -> Result<Value> {
-    // By place, so that messages about several keys come in the order of the file.
+    // In the order of the file, so that messages about several keys have that order, too.
     let mut pairs: Vec<_> = table.iter().collect();
     pairs.sort_by_key(|(key, _)| key.span().start);
     let pairs = pairs.into_iter().map(|(key, value)| {
@@ -186,7 +186,7 @@ fn grow(value: &DeValue<'_>, origin: SourceLocation, lines: &LineIndex) -> Resul
     };
     let value = match value {
         DeValue::String(text) => Value::Text(text.to_string()),
-        // Hexadecimal ones, too.
+        // Hexadecimal integers are allowed, too.
         DeValue::Integer(integer) => i128::from_str_radix(integer.as_str(), integer.radix())
             .map(|whole| Value::Number(whole as f64))
             .or_else(|_| number(integer.to_string(), &origin))?,

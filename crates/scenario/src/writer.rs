@@ -1,4 +1,4 @@
-//! A scenario as text, with every key written out, so reading it back gives the same scenario.
+//! Writes a scenario as text with every key, so that parsing it gives the same scenario.
 
 use core::fmt::{self, Display, Formatter};
 use core::str::FromStr;
@@ -12,8 +12,8 @@ use crate::scenario::{Scenario, Ties};
 use crate::tcp::{Flavour, Tcp};
 use crate::traffic::{Cross, TrafficKind, Transfer};
 
-/// TOML with every key in one order, whatever the defaults: two scenarios are equal if and only if their
-/// texts are.
+/// TOML with every key in a fixed order, independent of the defaults: two scenarios are equal if and
+/// only if their texts are.
 impl Display for Scenario {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut table = Table(f);
@@ -271,7 +271,7 @@ fn span((low, high): (Duration, Duration)) -> String {
     format!("[{}, {}]", duration(low), duration(high))
 }
 
-/// With the unit that people read, where that is exact; else in the smallest unit.
+/// The common unit if that is exact; otherwise the smallest unit.
 fn quantity<T: Display + FromStr + PartialEq>(value: T, exact: fmt::Arguments<'_>) -> String {
     let rounded = value.to_string().replace(' ', "");
     if rounded.parse().is_ok_and(|read: T| read == value) {

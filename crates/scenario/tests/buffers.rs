@@ -8,7 +8,7 @@ fn buffers(path: &str) -> Vec<Volume> {
     Scenario::parse(&text).unwrap().path.hops.iter().map(|hop| hop.buffer).collect()
 }
 
-/// 50 Mbit/s x 100 ms = 625 kB; each hop by its own rate, and the whole path's round trip.
+/// 50 Mbit/s x 100 ms = 625 kB. Each hop uses its own rate and the whole path's RTT.
 #[test]
 fn a_buffer_may_be_a_multiple_of_the_bandwidth_delay_product() {
     let half = buffers("rate = \"50Mbit/s\"\nrtt = \"100ms\"\nbuffer = \"0.5bdp\"");

@@ -1,4 +1,4 @@
-//! The written form of a path that changes.
+//! The text form of a path that changes.
 
 use sweetspot_path::DirectionSpec;
 use sweetspot_scenario::{Scenario, with_files};
@@ -16,7 +16,7 @@ fn means_are_those_over_time() {
     let changes = "[[path.change]]\nat = \"8s\"\nrate = \"20Mbit/s\"\ndelay = \"18ms\"\n\
                    [[path.change]]\nat = \"4s\"\nrate = \"10Mbit/s\"\n";
     let path = read(changes).expect("it is a scenario").path;
-    // In the order of time, whatever the file's order.
+    // In chronological order, regardless of the file's order.
     assert!(path.changes[0].at < path.changes[1].at);
     let seconds = Duration::from_secs;
     // 2 s at 40, 4 s at 10, 2 s at 20 Mbit/s.
@@ -44,7 +44,7 @@ fn what_a_way_back_does_not_say_is_as_there() {
     assert_eq!(back.rate, Rate::from_mbit_per_second(2));
     assert_eq!(DirectionSpec { rate: there.rate, policer: there.policer, ..back }, there);
     assert_eq!(back.policer, None);
-    // Each hop of a chain has its own; the data's narrow hop is meant.
+    // Each hop of a chain has its own reverse direction, and the override applies to one hop only.
     let chain = "duration = \"1s\"\n[path]\nrtt = \"40ms\"\n[[path.hop]]\nrate = \"9Mbit/s\"\nbuffer = \"9pkt\"\n\
                  backward = { rate = \"1Mbit/s\" }\n[[path.hop]]\nrate = \"5Mbit/s\"\nbuffer = \"9pkt\"";
     let set = ["path.hop.1.backward.loss=0.5".to_owned()];
@@ -82,7 +82,7 @@ fn files_stand_in_their_place_on_the_same_line() {
     assert!(error.starts_with("line 8: "), "{error}");
     let path = Scenario::parse(&whole.replace("\"x\"", "\"max\"")).expect("it is a scenario").path;
     assert_eq!(path.hops[0].rate, Rate::from_mbit_per_second(8));
-    // 1504 bytes each millisecond.
+    // 1504 bytes per millisecond.
     assert_eq!(path.backward[0].rate, Rate::from_bits_per_second(12_032_000));
     let unread = with_files(text, |name| Err(format!("no {name}"))).unwrap_err().to_string();
     assert_eq!(unread, "line 6: path.trace.file = \"a\\b.csv\": no a\\b.csv");

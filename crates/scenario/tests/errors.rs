@@ -1,4 +1,4 @@
-//! The message for every mistake in a scenario names its key, its line, and the values allowed.
+//! The message for every mistake in a scenario gives its key, its line, and the allowed values.
 
 use proptest::prelude::*;
 use sweetspot_scenario::{Scenario, TrafficKind};
@@ -116,7 +116,7 @@ fn overrides_go_where_their_path_says() {
     let set = |assignment: &str| Scenario::parse_with(GOOD, &[assignment.to_owned()]);
     assert_eq!(set("path.buffer=100pkt").unwrap().path.narrow().buffer, Volume::Packets(100));
     assert_eq!(set("transfer.0.sizing=max").unwrap().transfers[0].sizing.to_string(), "max");
-    // Without a number all entries are meant.
+    // Without a number, all entries are set.
     assert_eq!(set("transfer.sizing=max").unwrap().transfers[0].sizing.to_string(), "max");
     assert!(set("tcp.delayed_ack=true").unwrap().cross[0].tcp.delayed_ack);
     assert_eq!(
@@ -140,7 +140,7 @@ fn a_name_that_is_nearly_right_is_answered_with_the_right_one() {
     assert!(refused("transfer.congestion=cubik").ends_with("(did you mean cubic?)"));
     assert!(refused("cross.0.kind=elephant").ends_with("(did you mean elephants?)"));
     assert!(refused("path.queue=drptail").ends_with("(did you mean drop-tail?)"));
-    // The name is valid, the value is not.
+    // The name is valid, but the value is not.
     assert!(!refused("transfer.sizing=fixed:many").contains("did you mean"));
 }
 
@@ -183,7 +183,7 @@ fn input_links_need_a_rate_and_tcp() {
 
 #[test]
 fn a_key_that_stands_twice_is_named() {
-    // The second one: GOOD has seed in line 2, buffer in line 8.
+    // The error is in the second one: GOOD has seed in line 2, buffer in line 8.
     let twice = message("seed = 7\n", "seed = 7\nseed = 8\n");
     assert_eq!(twice, "line 3: seed is given twice; keep one");
     let twice = message("buffer = \"625pkt\"\n", "buffer = \"625pkt\"\nrate = \"1Mbit/s\"\n");
@@ -245,7 +245,7 @@ fn whole_numbers_are_read_exactly_or_not_at_all() {
     let seed = |text: &str| Scenario::parse(&GOOD.replace("seed = 7", text)).map(|read| read.seed);
     assert_eq!(seed("seed = 0x1F"), Ok(31));
     assert_eq!(seed("seed = 0b1_01"), Ok(5));
-    // 2^53 - 1 is the last one before which floating-point numbers leave none out.
+    // 2^53 - 1 is the last integer up to which floating-point numbers represent every integer.
     assert_eq!(seed("seed = 9007199254740991"), Ok((1 << 53) - 1));
     for text in ["seed = 9007199254740992", "seed = 9007199254740993", "seed = -1"] {
         assert!(seed(text).unwrap_err().to_string().ends_with("between 0 and 9007199254740991"));
@@ -279,7 +279,7 @@ fn a_congestion_control_is_fixed_where_that_is_written() {
         message("start = \"15s\"", "congestion_fixed = \"yes\""),
         "line 17: transfer.0.congestion_fixed = \"yes\": it must be true or false"
     );
-    // Cross traffic keeps its own anyhow.
+    // Cross traffic always keeps its own congestion control.
     let cross = message("count = 20", "count = 20\ncongestion_fixed = true");
     assert!(cross.starts_with("line 14: unknown key cross.0.congestion_fixed"), "{cross}");
 }
@@ -295,7 +295,7 @@ fn a_transfer_follows_one_that_ends() {
     let refused = |reason: &str| reason.contains("give the previous one a size");
     let first = message("start = \"15s\"", "follows = true");
     assert!(refused(&first), "{first}");
-    // Of several alike each follows the one before.
+    // Of several equal transfers, each follows the previous one.
     assert!(with("", "size = \"1MB\"\ncount = 3").is_ok());
     assert!(refused(&with("", "count = 3").unwrap_err().to_string()));
     let slow = with("", "reader = \"rate=1Mbit/s\"").unwrap_err().to_string();

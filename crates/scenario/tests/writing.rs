@@ -1,4 +1,4 @@
-//! A scenario's text is a scenario, and the same one.
+//! Writing a scenario and parsing the text gives the same scenario.
 
 use std::fs;
 use std::path::Path;
