@@ -1,6 +1,6 @@
 //! BPF programs on cgroups (bpf(2)): attach, detach, list.
 //!
-//! A program that is attached in this way, and not by a link, stays attached when the process that attached it is
+//! A program attached with `BPF_PROG_ATTACH`, rather than by a link, stays attached when the process that attached it is
 //! killed, so it can undo its own effects. It disappears with its cgroup.
 
 use std::io;
@@ -12,9 +12,9 @@ use crate::check;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum AttachType {
-    /// At events of TCP connections.
+    /// On events of TCP connections (`BPF_CGROUP_SOCK_OPS`).
     SockOps = 3,
-    /// At setsockopt(2).
+    /// On setsockopt(2) (`BPF_CGROUP_SETSOCKOPT`).
     SetSockOpt = 22,
 }
 
@@ -24,15 +24,15 @@ const BPF_PROG_DETACH: libc::c_long = 9;
 const BPF_PROG_GET_FD_BY_ID: libc::c_long = 13;
 const BPF_PROG_QUERY: libc::c_long = 16;
 
-/// Several programs may be attached; all of them run.
+/// Allows several programs at one attach point; all of them run.
 const BPF_F_ALLOW_MULTI: u32 = 2;
-/// Also those in the cgroups above.
+/// Also lists the programs inherited from parent cgroups.
 const BPF_F_QUERY_EFFECTIVE: u32 = 1;
 
-/// The most programs that are listed (the kernel allows 64 per cgroup).
+/// The maximum number of programs listed (the kernel allows 64 per cgroup).
 const MAX_LISTED: usize = 256;
 
-/// The part of union bpf_attr for attaching and detaching.
+/// The part of union bpf_attr used to attach and detach.
 #[repr(C)]
 struct Attachment {
     target_fd: u32,
@@ -41,7 +41,7 @@ struct Attachment {
     attach_flags: u32,
 }
 
-/// The part of union bpf_attr for listing.
+/// The part of union bpf_attr used to list programs.
 #[repr(C)]
 struct Query {
     target_fd: u32,
@@ -53,7 +53,7 @@ struct Query {
     padding: u32,
 }
 
-/// The part of union bpf_attr for opening a program.
+/// The part of union bpf_attr used to open a program by its ID.
 #[repr(C)]
 struct Identity {
     prog_id: u32,
@@ -61,7 +61,7 @@ struct Identity {
     open_flags: u32,
 }
 
-/// Attaches `program` to `cgroup`, beside others.
+/// Attaches `program` to `cgroup` alongside the programs already attached.
 pub fn attach(cgroup: impl AsFd, program: impl AsFd, at: AttachType) -> io::Result<()> {
     let mut attribute = attachment(&cgroup, &program, at, BPF_F_ALLOW_MULTI);
     bpf(BPF_PROG_ATTACH, &mut attribute).map(drop)
@@ -73,7 +73,7 @@ pub fn detach(cgroup: impl AsFd, program: impl AsFd, at: AttachType) -> io::Resu
     bpf(BPF_PROG_DETACH, &mut attribute).map(drop)
 }
 
-/// The numbers of the programs attached at this point of `cgroup`; with `inherited` also those in the cgroups above.
+/// The IDs of the programs attached to `cgroup` at this attach point; with `inherited`, also those inherited from parent cgroups.
 pub fn attached(cgroup: impl AsFd, at: AttachType, inherited: bool) -> io::Result<Vec<u32>> {
     let mut ids = vec![0_u32; MAX_LISTED];
     let mut query = Query {
@@ -90,10 +90,10 @@ pub fn attached(cgroup: impl AsFd, at: AttachType, inherited: bool) -> io::Resul
     Ok(ids)
 }
 
-/// A descriptor of the program with this number.
+/// Opens a descriptor of the program with this ID.
 pub fn program(id: u32) -> io::Result<OwnedFd> {
     let fd = bpf(BPF_PROG_GET_FD_BY_ID, &mut Identity { prog_id: id, next_id: 0, open_flags: 0 })?;
-    // SAFETY: a new descriptor that is ours alone.
+    // SAFETY: a new descriptor that nothing else owns.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
@@ -113,7 +113,7 @@ fn attachment(
 
 fn bpf<T>(command: libc::c_long, attribute: &mut T) -> io::Result<i32> {
     let size = std::mem::size_of::<T>() as libc::c_long;
-    // SAFETY: `attribute` is a plain structure of the size that is passed, laid out as the kernel's union begins; the kernel
-    // takes the rest as zero. Memory that it points to outlives the call.
+    // SAFETY: `attribute` is a plain structure of the given size, laid out like the start of the kernel's union; the kernel
+    // takes the rest as zero. The memory it points to outlives the call.
     check(unsafe { libc::syscall(libc::SYS_bpf, command, attribute as *mut T, size) } as i32)
 }

@@ -1,4 +1,4 @@
-//! Groups of processes (cgroups(7), version 2).
+//! Control groups (cgroups(7), version 2).
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use crate::clock;
 
-/// The longest that a process which is ending is waited for. One of 600 MB took 15 to 61 ms.
+/// The maximum wait for an exiting process. A process of 600 MB took 15 to 61 ms.
 const LAST_ENDS: Duration = Duration::from_secs(1);
 
 /// A cgroup of version 2.
@@ -23,30 +23,30 @@ pub struct Cgroup {
     directory: File,
 }
 
-/// Why there is no such cgroup.
+/// Why a cgroup could not be opened, created or entered.
 #[derive(Debug, Error)]
 pub enum CgroupError {
-    /// The host has none of version 2.
+    /// No cgroup v2 hierarchy is mounted on this host.
     #[error(
         "no version 2 cgroup is mounted (mkdir -p /sys/fs/cgroup/unified && mount -t cgroup2 none \
          /sys/fs/cgroup/unified)"
     )]
     NotMounted,
-    /// The process is in none that is visible here.
+    /// The process is in no cgroup that is visible here.
     #[error("process {pid} is in no version 2 cgroup that is visible here")]
     NoneOf {
         /// The process.
         pid: u32,
     },
-    /// There is none of that name.
+    /// No cgroup has this name.
     #[error(
         "there is no cgroup {path}; name one like system.slice/nginx.service (`systemd-cgls` lists them)"
     )]
     Missing {
-        /// Where it would be.
+        /// The path at which the cgroup was expected.
         path: PathBuf,
     },
-    /// The kernel refuses.
+    /// The kernel refused a step.
     #[error("cannot {step} the cgroup {path}: {source}")]
     Failed {
         /// The failed step.
@@ -59,25 +59,25 @@ pub enum CgroupError {
 }
 
 impl CgroupError {
-    /// Whether there is one of that name already.
+    /// Whether a cgroup with that name already exists.
     pub fn is_taken(&self) -> bool {
         matches!(self, CgroupError::Failed { source, .. } if source.kind() == ErrorKind::AlreadyExists)
     }
 }
 
 impl Cgroup {
-    /// Where cgroups of version 2 are mounted.
+    /// Where cgroup v2 is mounted.
     pub fn mount_point() -> Result<PathBuf, CgroupError> {
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         mount_point_in(&mounts).ok_or(CgroupError::NotMounted)
     }
 
-    /// The one above all others.
+    /// The root cgroup.
     pub fn root() -> Result<Cgroup, CgroupError> {
         Cgroup::open(&Cgroup::mount_point()?)
     }
 
-    /// The one that process `pid` is in.
+    /// The cgroup of process `pid`.
     pub fn of(pid: u32) -> Result<Cgroup, CgroupError> {
         let mount = Cgroup::mount_point()?;
         let lines = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
@@ -85,13 +85,13 @@ impl Cgroup {
         Cgroup::open(&mount.join(path))
     }
 
-    /// The path of the one that process `pid` is in, from the root; `None` if it is in none, or has ended.
+    /// The path, relative to the root, of the cgroup of process `pid`; `None` if the process is in none or has ended.
     pub fn path_of(pid: u32) -> Option<String> {
         let lines = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
         path_in(&lines).map(str::to_owned)
     }
 
-    /// The one with this directory: absolute, or below the mount point.
+    /// The cgroup with this directory: absolute, or relative to the mount point.
     pub fn named(name: &str) -> Result<Cgroup, CgroupError> {
         let mount = Cgroup::mount_point()?;
         let path = match Path::new(name) {
@@ -106,7 +106,7 @@ impl Cgroup {
         }
     }
 
-    /// Makes one in this one.
+    /// Creates a child cgroup.
     pub fn create(&self, name: &str) -> Result<Cgroup, CgroupError> {
         let path = self.path.join(name);
         fs::create_dir(&path).map_err(failed("make", &path))?;
@@ -115,44 +115,44 @@ impl Cgroup {
 
     fn open(path: &Path) -> Result<Cgroup, CgroupError> {
         let directory = File::open(path).map_err(failed("open", path))?;
-        // Below the mount point the root's path is empty, and a slash would remain.
+        // The root's relative path is empty, so joining it would leave a trailing slash.
         Ok(Cgroup { path: path.components().collect(), directory })
     }
 
-    /// A second handle of it.
+    /// A second handle to the same cgroup.
     pub fn try_clone(&self) -> io::Result<Cgroup> {
         Ok(Cgroup { path: self.path.clone(), directory: self.directory.try_clone()? })
     }
 
-    /// Its directory.
+    /// The cgroup's directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it still exists.
+    /// Whether the cgroup still exists.
     pub fn exists(&self) -> bool {
         self.path.join("cgroup.procs").exists()
     }
 
-    /// Lets `command` start in it.
+    /// Makes `command` start in this cgroup.
     pub fn enter_on_exec(&self, command: &mut Command) -> Result<(), CgroupError> {
         let path = self.path.join("cgroup.procs");
         let procs = File::options().write(true).open(&path).map_err(failed("enter", &self.path))?;
-        // "0" is the process that writes.
+        // "0" stands for the writing process.
         let enter = move || (&procs).write_all(b"0");
         // SAFETY: write(2) is async-signal-safe and nothing allocates.
         unsafe { command.pre_exec(enter) };
         Ok(())
     }
 
-    /// The processes in it and below.
+    /// The processes in this cgroup and its descendants.
     pub fn processes(&self) -> Vec<u32> {
         let mut found = Vec::new();
         list(&self.path, &mut found);
         found
     }
 
-    /// Removes those directly below it that have no process, are older than `age`, and have a name that begins so.
+    /// Removes child cgroups that contain no process, are older than `age` and have a name starting with `beginning`.
     pub fn remove_empty(&self, beginning: &str, age: Duration) {
         for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
             let modified = entry.metadata().map(|metadata| metadata.mtime());
@@ -161,14 +161,14 @@ impl Cgroup {
                 clock::wall().since(Time::ZERO + Duration::from_secs(seconds)) > age
             });
             if is_old && entry.file_name().to_string_lossy().starts_with(beginning) {
-                // The kernel keeps one that has processes or others below.
+                // The kernel refuses to remove a cgroup with processes or children.
                 let _ = fs::remove_dir(entry.path());
             }
         }
     }
 
-    /// Removes it and those below. Processes that are still in them go to the one above; one that is just ending cannot, and
-    /// is waited for.
+    /// Removes this cgroup and its descendants. Processes still in them move to the parent cgroup. An exiting process cannot
+    /// be moved, so this waits for it.
     pub fn dissolve(&self) -> io::Result<()> {
         let deadline = clock::now() + LAST_ENDS;
         loop {
@@ -188,7 +188,7 @@ impl Cgroup {
         let above = self.path.parent().map(|above| above.join("cgroup.procs"));
         for pid in self.processes() {
             let Some(above) = &above else { break };
-            // One that ended meanwhile needs no place.
+            // A process that has ended in the meantime need not be moved.
             let _ = fs::write(above, pid.to_string());
         }
     }
@@ -227,15 +227,15 @@ fn mount_point_in(mounts: &str) -> Option<PathBuf> {
     mounts.lines().find_map(|line| {
         let mut words = line.split(' ').skip(1);
         let (place, kind) = (words.next()?, words.next()?);
-        // Spaces are written in octal (fstab(5)).
+        // Spaces are escaped in octal (fstab(5)).
         (kind == "cgroup2").then(|| PathBuf::from(place.replace("\\040", " ")))
     })
 }
 
-/// The path of version 2 in the text of /proc/PID/cgroup, without its leading slash.
+/// The cgroup v2 path in the text of /proc/PID/cgroup, without its leading slash.
 fn path_in(lines: &str) -> Option<&str> {
     let path = lines.lines().find_map(|line| line.strip_prefix("0::"))?;
-    // Outside of this cgroup namespace it would begin with "/..".
+    // A path outside this cgroup namespace begins with "/..".
     let path = path.trim_start_matches('/').trim_end_matches(" (deleted)");
     (!path.starts_with("..")).then_some(path)
 }

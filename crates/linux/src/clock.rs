@@ -1,4 +1,4 @@
-//! The clocks. No other crate reads a clock or sleeps; time is an argument there.
+//! System clocks. No other crate reads a clock or sleeps; elsewhere, time is an argument.
 
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
@@ -14,12 +14,12 @@ pub fn wall() -> Time {
     read(ClockId::Realtime)
 }
 
-/// The time of the last tick on the clock of [`wall`]: the kernel stamps changes of files with it.
+/// The time of the last tick on the clock of [`wall`], which the kernel uses for file timestamps.
 pub fn wall_coarse() -> Time {
     read(ClockId::RealtimeCoarse)
 }
 
-/// The kernel's tick, in which `TCP_INFO` counts the time since data last came.
+/// The kernel's tick, the resolution of `tcpi_last_data_recv`.
 pub fn tick() -> Duration {
     let t = clock_getres(ClockId::MonotonicCoarse);
     Duration::from_nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)

@@ -1,4 +1,4 @@
-//! UDP as a load: sends filler with or without a mark, and counts and discards arrivals.
+//! UDP as load: sends filler with or without a mark, and counts and discards arrivals.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -12,26 +12,26 @@ use crate::{check, sockopt};
 /// The content of unmarked and of marked datagrams.
 static FILLER: [[u8; 1 << 16]; 2] = [[0; 1 << 16], [1; 1 << 16]];
 
-/// A non-blocking UDP socket that ignores the datagrams' content, but for the mark in the first byte.
+/// A non-blocking UDP socket that ignores the content of datagrams except for the mark in the first byte.
 #[derive(Debug)]
 pub struct Datagrams(UdpSocket);
 
-/// How much arrived.
+/// Datagrams received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Count {
     /// The number of datagrams.
     pub datagrams: u64,
-    /// The sum of their payload.
+    /// The sum of their payloads.
     pub payload: Bytes,
     /// The number of marked datagrams.
     pub marked: u64,
 }
 
-/// The most datagrams counted in one call.
+/// The maximum number of datagrams counted in one call.
 const RECVMMSG_BATCH: usize = 64;
-/// The most full-size datagrams that one call can send: 64 kB, less the headers.
+/// The maximum number of full-size datagrams that one call can send: 64 kB minus the headers.
 pub const MAX_SEGMENTS: u64 = 44;
-/// Buffer for arrivals between two counts.
+/// Receive buffer for the arrivals between two calls of [`Datagrams::count`].
 const RECEIVE_BUFFER_BYTES: usize = 4 << 20;
 
 impl Datagrams {
@@ -39,7 +39,7 @@ impl Datagrams {
     pub fn bind(address: SocketAddr) -> io::Result<Datagrams> {
         let socket = UdpSocket::bind(address)?;
         socket.set_nonblocking(true)?;
-        // As much as the host allows; it is no error if that is less.
+        // The kernel grants at most its own limit; a smaller buffer is not an error.
         SockRef::from(&socket).set_recv_buffer_size(RECEIVE_BUFFER_BYTES)?;
         Ok(Datagrams(socket))
     }
@@ -57,7 +57,7 @@ impl Datagrams {
         sockopt::set(&self.0, libc::SOL_UDP, libc::UDP_SEGMENT, payload)
     }
 
-    /// From now on datagrams that arrive merged stay so until they are read (UDP_GRO, Linux 5.0).
+    /// From now on, datagrams that arrive merged stay merged until they are read (UDP_GRO, Linux 5.0).
     pub fn leave_merged(&self) -> io::Result<()> {
         sockopt::set(&self.0, libc::SOL_UDP, libc::UDP_GRO, 1)
     }
@@ -67,13 +67,13 @@ impl Datagrams {
         self.send_marked(payload, false)
     }
 
-    /// As [`Datagrams::send`], with the mark that [`Count::marked`] counts or without.
+    /// Like [`Datagrams::send`], optionally with the mark that [`Count::marked`] counts.
     pub fn send_marked(&self, payload: Bytes, is_marked: bool) -> io::Result<bool> {
         let filler = &FILLER[usize::from(is_marked)];
         let length = (payload.get() as usize).min(filler.len());
         match self.0.send(&filler[..length]) {
             Ok(_) => Ok(true),
-            // No room, or an answer to an earlier one that nobody was there to take it.
+            // The send buffer is full, or an ICMP error reports that an earlier datagram found no listener.
             Err(e)
                 if matches!(
                     e.kind(),
@@ -110,16 +110,16 @@ impl Datagrams {
             header.msg_hdr.msg_iov = &raw mut *part;
             header.msg_hdr.msg_iovlen = 1;
         }
-        // MSG_TRUNC: the length told is the datagram's, whatever room it had (udp(7)).
+        // MSG_TRUNC: the reported length is the datagram's, even if it exceeds the buffer (udp(7)).
         let flags = libc::MSG_TRUNC | libc::MSG_DONTWAIT;
-        // SAFETY: the headers, their parts and the byte of each part, within `marks`, outlive the call, which is over
-        // before any is used again.
+        // SAFETY: the headers, their iovecs and the byte within `marks` that each points to outlive the call, which
+        // returns before any is used again.
         let n = unsafe {
             libc::recvmmsg(
                 self.0.as_raw_fd(),
                 headers.as_mut_ptr(),
                 RECVMMSG_BATCH as libc::c_uint,
-                // musl and glibc differ in the sign of flags.
+                // The type of `flags` is signed on one of musl and glibc and unsigned on the other.
                 flags as _,
                 std::ptr::null_mut(),
             )
@@ -157,8 +157,8 @@ mod tests {
         (near, far)
     }
 
-    /// All arrivals once there are `datagrams`: a busy kernel leaves delivery over loopback to ksoftirqd, after `send`
-    /// returned.
+    /// All arrivals, once `datagrams` have arrived: a busy kernel leaves loopback delivery to ksoftirqd, after `send`
+    /// has returned.
     fn arrived(far: &Datagrams, datagrams: u64) -> Count {
         let mut sum = far.count().unwrap();
         while sum.datagrams < datagrams {

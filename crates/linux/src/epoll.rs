@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 
-/// A set of watched descriptors. It is readable itself while one of them has news.
+/// A set of watched descriptors. The set itself is readable while any of them has an event pending.
 #[derive(Debug)]
 pub struct Epoll(OwnedFd);
 
@@ -18,13 +18,13 @@ pub struct Readiness {
     pub number: u64,
     /// There is data to read, or the peer has closed its half.
     pub readable: bool,
-    /// There is room to write.
+    /// There is free space to write.
     pub writable: bool,
-    /// The connection has ended, with or without an error.
+    /// The connection is closed in both directions or failed.
     pub over: bool,
 }
 
-/// The most news taken in one call.
+/// The maximum number of events taken in one call.
 const EVENT_BATCH: usize = 256;
 
 impl Epoll {
@@ -33,14 +33,14 @@ impl Epoll {
         Ok(Epoll(epoll::create(CreateFlags::CLOEXEC)?))
     }
 
-    /// Watches `source` until it is closed, under `number`. News come once per change (edge-triggered), so the
-    /// caller must read all there is.
+    /// Watches `source` until it is closed, under `number`. An event is reported once per change
+    /// (edge-triggered), so the caller must read all available data.
     pub fn watch(&self, source: impl AsFd, number: u64) -> io::Result<()> {
         let events = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         Ok(epoll::add(&self.0, source, EventData::new_u64(number), events)?)
     }
 
-    /// Appends new events to `news` without waiting. Returns whether there may be more.
+    /// Appends pending events to `news` without waiting. Returns whether more may be pending.
     pub fn take(&self, news: &mut Vec<Readiness>) -> io::Result<bool> {
         let mut events = [MaybeUninit::<Event>::uninit(); EVENT_BATCH];
         let at_once = Timespec::default();

@@ -1,4 +1,4 @@
-//! Reads the rings and offloads of a network device, and chooses its offloads.
+//! Reads the rings and offloads of a network device, and sets its offloads.
 
 use std::io;
 use std::net::UdpSocket;
@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 
 use crate::check;
 
-// linux/ethtool.h. The old one-flag commands: every kernel has them and they need no strings.
+// linux/ethtool.h. The old single-flag commands: every kernel supports them and they need no strings.
 const SET_RX_CHECKSUM: u32 = 0x15;
 const SET_TX_CHECKSUM: u32 = 0x17;
 const SET_SCATTER_GATHER: u32 = 0x19;
@@ -19,11 +19,11 @@ const GET_STRINGS: u32 = 0x1b;
 const GET_SET_SIZES: u32 = 0x37;
 const GET_FEATURES: u32 = 0x3a;
 const SET_FEATURES: u32 = 0x3b;
-/// The set of strings that names the features.
+/// ETH_SS_FEATURES: the string set with the names of the features.
 const FEATURE_NAMES: u32 = 4;
 /// ETH_GSTRING_LEN
 const NAME_BYTES: usize = 32;
-/// More features than any kernel has (64), and the words that hold a bit for each.
+/// A generous limit on features (kernels have about 64), and the number of 32-bit words that hold one bit each.
 const MAX_FEATURES: usize = 256;
 const MAX_FEATURE_WORDS: usize = MAX_FEATURES / 32;
 const GET_TSO: u32 = 0x1e;
@@ -117,14 +117,14 @@ pub struct Rings {
     pub transmit_max: u64,
 }
 
-/// Which offloads a device uses; `None` if unknown.
+/// The offloads that a device uses; `None` if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offloads {
-    /// Segmentation by the device.
+    /// Segmentation by the device (TCP segmentation offload).
     pub tso: Option<bool>,
-    /// Segmentation just above the device.
+    /// Segmentation just above the device (generic segmentation offload).
     pub gso: Option<bool>,
-    /// Merging of received segments.
+    /// Merging of received segments (generic receive offload).
     pub gro: Option<bool>,
 }
 
@@ -151,15 +151,15 @@ pub fn offloads(device: &str) -> Offloads {
     Offloads { tso: flag(GET_TSO), gso: flag(GET_GSO), gro: flag(GET_GRO) }
 }
 
-/// Turns off checksum, segmentation and receive offloads of `device`, so that every packet is at most an MTU long and carries
-/// its real checksum. The device is looked up in the calling thread's network namespace.
+/// Turns off checksum, segmentation and receive offloads of `device`, so that every packet is at most one MTU long and carries
+/// its real checksum. Looks the device up in the calling thread's network namespace.
 pub fn turn_offloads_off(device: &str) -> io::Result<()> {
     for set in [SET_TSO, SET_GSO, SET_GRO, SET_TX_CHECKSUM, SET_RX_CHECKSUM, SET_SCATTER_GATHER] {
         let mut value = EthtoolValue { command: set, data: 0 };
         // SAFETY: these commands read one `struct ethtool_value`, which `EthtoolValue` is.
         match unsafe { command(device, &mut value) } {
             Ok(()) => {}
-            // The driver cannot switch it, and says so where it has none.
+            // The driver cannot switch this offload; drivers without it return the same error.
             Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {}
             Err(error) => return Err(error),
         }
@@ -167,8 +167,8 @@ pub fn turn_offloads_off(device: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Allows `device` the offloads and other features named in `wanted` (`ethtool --show-features`), and turns off all others that
-/// can be. The device is looked up in the calling thread's network namespace.
+/// Turns on the offloads and other features of `device` named in `wanted` (`ethtool --show-features`), and turns off all others
+/// that can be turned off. Looks the device up in the calling thread's network namespace.
 pub fn keep_only(device: &str, wanted: &[&str]) -> io::Result<()> {
     let names = feature_names(device)?;
     let now = features(device)?;
@@ -180,11 +180,11 @@ pub fn keep_only(device: &str, wanted: &[&str]) -> io::Result<()> {
     for (bit, _) in names.iter().enumerate().filter(|(_, name)| wanted.contains(&name.as_str())) {
         chosen.choices[bit / 32].requested |= 1 << (bit % 32);
     }
-    // SAFETY: SET_FEATURES reads a `struct ethtool_sfeatures` of as many words as the kernel said that it has.
+    // SAFETY: SET_FEATURES reads a `struct ethtool_sfeatures` with as many words as the kernel reported.
     unsafe { command(device, &mut chosen) }
 }
 
-/// Whether `device` takes buffers of UDP datagrams that are to be split further on (`tx-udp-segmentation`).
+/// Whether `device` accepts buffers of UDP datagrams that it splits itself (`tx-udp-segmentation`).
 pub(crate) fn takes_unsplit_datagrams(device: &str) -> io::Result<bool> {
     let features = features(device)?.features;
     let bit = feature_names(device)?.iter().position(|name| name == "tx-udp-segmentation");
@@ -202,7 +202,7 @@ fn features(device: &str) -> io::Result<GetFeatures> {
     Ok(now)
 }
 
-/// The names of the features of `device`, by their numbers.
+/// The names of the features of `device`, indexed by feature number.
 fn feature_names(device: &str) -> io::Result<Vec<String>> {
     let mut sizes =
         SetSizes { command: GET_SET_SIZES, reserved: 0, mask: 1 << FEATURE_NAMES, size: 0 };
@@ -217,7 +217,8 @@ fn feature_names(device: &str) -> io::Result<Vec<String>> {
         count: 0,
         names: [[0; NAME_BYTES]; MAX_FEATURES],
     };
-    // SAFETY: GET_STRINGS writes a `struct ethtool_gstrings` with as many names as were just counted, for which there is room.
+    // SAFETY: GET_STRINGS writes a `struct ethtool_gstrings` with as many names as were just counted, and the buffer has space
+    // for them.
     unsafe { command(device, &mut names) }?;
     let name = |bytes: &[u8; NAME_BYTES]| {
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(NAME_BYTES);
@@ -226,7 +227,7 @@ fn feature_names(device: &str) -> io::Result<Vec<String>> {
     Ok(names.names.iter().take(sizes.size as usize).map(name).collect())
 }
 
-/// Hands `parameters`, which begins with its command, to the driver of `device`.
+/// Passes `parameters`, which begins with its command, to the driver of `device`.
 ///
 /// # Safety
 /// `T` must be the structure that its command reads or writes.
@@ -241,7 +242,7 @@ unsafe fn command<T>(device: &str, parameters: &mut T) -> io::Result<()> {
         *to = from as libc::c_char;
     }
     request.ifr_ifru.ifru_data = (&raw mut *parameters).cast();
-    // SAFETY: the request names a device and points at `parameters`, which outlives the call and by this function's contract
+    // SAFETY: the request names a device and points at `parameters`, which outlives the call and, by this function's contract,
     // matches the command.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &mut request) })?;
     Ok(())

@@ -13,7 +13,7 @@ use crate::clock;
 
 const MAX_SOURCES: usize = 4;
 
-/// Waits until one of `sources` is readable or `due` has come on the clock of [`clock::now`]. At most four sources are polled.
+/// Waits until one of `sources` is readable or the clock of [`clock::now`] reaches `due`. Polls at most four sources.
 pub fn wait_readable(sources: &[BorrowedFd<'_>], due: Time) -> io::Result<()> {
     let Some(first) = sources.first() else {
         clock::sleep_until(due);
@@ -28,35 +28,35 @@ pub fn wait_readable(sources: &[BorrowedFd<'_>], due: Time) -> io::Result<()> {
     }
 }
 
-/// Whether `source` can be read without waiting; its end is read so, too.
+/// Whether a read from `source` would not block. End of file counts as readable.
 pub fn is_readable(source: impl AsFd) -> bool {
     poll_now(&source, PollFlags::IN).intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR)
 }
 
-/// Whether a connection is shut down in both directions or broke, or the other end of `source` is gone, such as the window
-/// of a terminal.
+/// Whether a connection has failed or is shut down in both directions, or the other end of `source` is gone, as when a
+/// terminal window is closed.
 pub fn is_hung_up(source: impl AsFd) -> bool {
     poll_now(&source, PollFlags::empty()).intersects(PollFlags::HUP | PollFlags::ERR)
 }
 
 fn poll_now(source: &impl AsFd, events: PollFlags) -> PollFlags {
     let mut fd = [PollFd::new(source, events)];
-    // A poll that fails has no news.
+    // If poll fails, no event is reported.
     let _ = poll(&mut fd, Some(&Timespec::default()));
     fd[0].revents()
 }
 
-/// An eventfd: one thread signals it, another waits for it among its other sources. Where a seccomp filter forbids
-/// eventfd(2), a pipe.
+/// An eventfd that one thread signals and another polls among its other sources. If a seccomp filter forbids eventfd(2), a
+/// pipe replaces it.
 #[derive(Debug)]
 pub struct EventFd {
     waited_for: OwnedFd,
-    /// The pipe's other end.
+    /// The pipe's write end.
     other: Option<OwnedFd>,
 }
 
 impl EventFd {
-    /// An eventfd that is not signalled.
+    /// Creates an eventfd that is not signalled.
     pub fn new() -> io::Result<EventFd> {
         match eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK) {
             Ok(waited_for) => Ok(EventFd { waited_for, other: None }),
@@ -70,17 +70,17 @@ impl EventFd {
         Ok(EventFd { waited_for, other: Some(other) })
     }
 
-    /// Signals it; it stays readable until [`EventFd::clear`].
+    /// Makes the descriptor readable until [`EventFd::clear`].
     pub fn signal(&self) {
         let end = self.other.as_ref().unwrap_or(&self.waited_for);
-        // A full counter, or pipe, is as good as one that grew.
+        // If the counter or the pipe is full, the descriptor is already readable.
         let _ = rustix::io::write(end, &1_u64.to_ne_bytes());
     }
 
-    /// Makes it unreadable until the next signal.
+    /// Makes the descriptor unreadable until the next signal.
     pub fn clear(&self) {
-        // One that is not signalled returns EAGAIN. A counter is empty after one read, a pipe after as many as there were
-        // signals.
+        // If no signal is pending, the read returns EAGAIN. A counter is empty after one read, a pipe after one read per
+        // signal.
         while rustix::io::read(&self.waited_for, &mut [0_u8; 8]) == Ok(8) && self.other.is_some() {}
     }
 }

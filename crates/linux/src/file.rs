@@ -12,28 +12,29 @@ use rustix::fs::{
 use rustix::io::Errno;
 use sweetspot_units::Bytes;
 
-/// The flag to open a file only if it is no symbolic link.
+/// The flag that makes opening a symbolic link fail.
 pub const NO_FOLLOW: i32 = libc::O_NOFOLLOW;
 
-/// Names tried for an unfinished file: each thread, and each process with the same id in another container, needs one.
+/// Attempts to find an unused name for the unfinished file: each thread needs its own, as does each process with the same ID
+/// in another container.
 const MAX_ATTEMPTS: u32 = 1000;
 
-/// Replaces the file at `path`, or makes it, with `mode` less the umask: whatever happens, the old content is there or
-/// the new. When it returns, the new content is on the disk under its name.
+/// Atomically replaces or creates the file at `path`, with `mode` minus the umask: even after a crash, it has either the old
+/// or the new content. On return, the new content is on disk under its name.
 pub fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     write_beside(path, content, mode, |unfinished| fs::rename(unfinished, path))?;
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
     File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// Makes the file at `path`, with `mode` less the umask: whatever happens, nothing is there or the whole content. Fails
-/// if something is there already.
+/// Atomically creates the file at `path`, with `mode` minus the umask: even after a crash, there is either no file or the
+/// whole content. Fails if the path already exists.
 pub fn create_whole(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
-    // A link, unlike a rename, leaves an existing file alone.
+    // A link, unlike a rename, does not replace an existing file.
     write_beside(path, content, mode, |unfinished| fs::hard_link(unfinished, path))
 }
 
-/// Writes `content` to a file beside `path` and puts it in `place` when it is on the disk.
+/// Writes `content` to a file beside `path` and passes that file to `place` once it is on disk.
 fn write_beside(
     path: &Path,
     content: &[u8],
@@ -43,12 +44,13 @@ fn write_beside(
     let (unfinished, mut file) = make_beside(path, mode)?;
     let written = file.write_all(content).and_then(|()| file.sync_all());
     let placed = written.and_then(|()| place(&unfinished));
-    // It may have been renamed.
+    // It may have been renamed already, so a failure is fine.
     let _ = fs::remove_file(&unfinished);
     placed
 }
 
-/// Makes an empty file beside `path`. A file or link that has its name already, left or planted, is neither used nor followed.
+/// Creates an empty file beside `path`. If a file or link already has the chosen name, stale or planted, it is neither used
+/// nor followed.
 fn make_beside(path: &Path, mode: u32) -> io::Result<(PathBuf, File)> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_string_lossy();
     let mut attempts = 0..MAX_ATTEMPTS;
@@ -62,7 +64,7 @@ fn make_beside(path: &Path, mode: u32) -> io::Result<(PathBuf, File)> {
     }
 }
 
-/// Makes a directory, unless there is one; its parent must be there.
+/// Creates a directory unless it exists; its parent must exist.
 pub fn make_directory(path: &Path) -> io::Result<()> {
     match fs::create_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -70,7 +72,7 @@ pub fn make_directory(path: &Path) -> io::Result<()> {
     }
 }
 
-/// A file in memory, without a name; on the disk where memfd_create(2) is forbidden.
+/// An unnamed file in memory, or on disk if memfd_create(2) is forbidden.
 pub fn in_memory() -> io::Result<File> {
     match memfd_create(c"sweetspot", MemfdFlags::CLOEXEC) {
         Ok(file) => Ok(file.into()),
@@ -84,8 +86,8 @@ pub fn in_memory() -> io::Result<File> {
     }
 }
 
-/// Takes an exclusive lock on an open file. Returns false if somebody else holds one. The lock ends with the last
-/// descriptor of the file.
+/// Takes an exclusive lock on an open file. Returns false if it is already locked. The lock is released when the last
+/// descriptor of this open file is closed.
 pub fn try_lock(file: &File) -> io::Result<bool> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(true),
@@ -94,8 +96,8 @@ pub fn try_lock(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Reserves `length` on the disk from `offset` on, without changing the file's length. Does nothing on file systems that
-/// cannot reserve, and where fallocate(2) is forbidden.
+/// Reserves `length` bytes on disk from `offset` on, without changing the file's length. Does nothing on file systems without
+/// reservation, or if fallocate(2) is forbidden.
 pub fn reserve(file: impl AsFd, offset: Bytes, length: Bytes) -> io::Result<()> {
     if offset.get().max(length.get()) > i64::MAX as u64 {
         return Err(Errno::FBIG.into());
@@ -109,14 +111,13 @@ pub fn reserve(file: impl AsFd, offset: Bytes, length: Bytes) -> io::Result<()> 
     }
 }
 
-/// Whether a file is in memory (tmpfs): there a reservation keeps nothing contiguous, and looks each page up once more.
+/// Whether a file is in memory (tmpfs). A reservation there gains no contiguity and costs an extra lookup per page.
 pub fn is_in_memory(file: impl AsFd) -> bool {
-    // Their types differ between C libraries.
+    // The field's type differs between C libraries.
     fstatfs(file).is_ok_and(|found| i128::from(found.f_type) == i128::from(libc::TMPFS_MAGIC))
 }
 
-/// Starts to write a range of a file back to disk, in bytes, without waiting. This is a hint; failures are
-/// ignored.
+/// Starts writing a byte range of a file back to disk without waiting. This is a hint; failures are ignored.
 pub fn start_writeback(file: &File, offset: u64, length: u64) {
     let (Ok(offset), Ok(length)) = (offset.try_into(), length.try_into()) else { return };
     // SAFETY: the descriptor is open.

@@ -1,4 +1,4 @@
-//! A worker process and its guardians: when the worker is killed, a guardian undoes its effects.
+//! A worker process and its guardians: if the worker is killed, a guardian undoes its effects.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -32,17 +32,16 @@ impl Write for GuardianPipe {
     }
 }
 
-/// Runs `work` in a child process and returns its exit code, or 128 + n if signal n ended it. The calling process stays as the
-/// child's guardian: `guard` reads the child's output, to the end, and then undoes the child's limits. Signals are passed on to
-/// the child; its supervisor blocks them before it starts a thread, as another thread could take a signal and the child would
-/// wait in vain.
+/// Runs `work` in a child process and returns its exit code, or 128 + n if signal n ended it. The calling process remains as
+/// the child's guardian: `guard` reads the child's output to the end and then removes the child's limits. Signals are passed on
+/// to the child. Its supervisor blocks them before any other thread starts, because another thread could take a signal and
+/// leave the child waiting.
 ///
-/// A third process, the *last guardian*, calls `last` when the other two have ended, by whatever signal. It has its own session
-/// and ignores the signals of terminals and shells, so that only SIGKILL to all three, or to their cgroup, leaves a limit
-/// behind.
+/// A third process, the *last guardian*, calls `last` when the other two have ended, whatever signal ended them. It has its own
+/// session and ignores terminal and shell signals, so a limit is left behind only if SIGKILL hits all three or their cgroup.
 ///
-/// Child and caller adopt the orphans among their descendants, so that they keep the right to trace them
-/// (kernel.yama.ptrace_scope). The calling process must have one thread.
+/// Child and caller adopt orphans among their descendants, which keeps them allowed to trace those (kernel.yama.ptrace_scope).
+/// The calling process must be single-threaded.
 pub fn with_guardian(
     work: impl FnOnce(GuardianPipe, Supervisor) -> u8,
     guard: impl FnOnce(File) + Send,
@@ -51,9 +50,9 @@ pub fn with_guardian(
     let suspended = lifeline::suspend();
     wait_for_one_thread()
         .map_err(|n| io::Error::other(format!("cannot fork a process of {n} threads")))?;
-    // Both sides of a fork would write the data buffered now.
+    // Otherwise both sides of the fork would write the buffered data.
     let _ = io::stdout().flush();
-    // Open until this process and the worker have ended.
+    // Open until both this process and the worker have ended.
     let alive = start_last_guardian(last)?;
     let mut supervisor = Supervisor::new()?;
     let (reader, writer) = pipe()?;
@@ -61,7 +60,7 @@ pub fn with_guardian(
     match fork()? {
         None => {
             drop(reader);
-            // A panic must end here and not unwind into the guardian's copy of its own stack.
+            // A panic must end here rather than unwind into the copy of the guardian's stack.
             let code = catch_unwind(AssertUnwindSafe(|| {
                 adopt_orphans()?;
                 io::Result::Ok(work(GuardianPipe(writer), supervisor))
@@ -85,7 +84,8 @@ pub fn with_guardian(
 fn start_last_guardian(last: impl FnOnce()) -> io::Result<File> {
     let (ended, alive) = pipe()?;
     match fork()? {
-        // Its parent ends at once, so that it is nobody's child: neither waited for nor found in this family.
+        // The intermediate parent exits at once, so this process is not a child of this family, which neither waits for it nor
+        // finds it.
         None => match fork() {
             Ok(None) => {
                 drop(alive);
@@ -106,23 +106,23 @@ fn start_last_guardian(last: impl FnOnce()) -> io::Result<File> {
     }
 }
 
-/// Waits for the end of a pipe, out of reach of the terminal, of its signals and of those to a process group.
+/// Waits for the end of a pipe, shielded from terminal signals and signals to a process group.
 fn stay_until(mut ended: File) {
     for signal in ENDING {
         signals::ignore(signal);
     }
-    // A failure leaves the session as it is.
+    // A failure only leaves it in the old session.
     let _ = setsid();
-    // A reader of the command's output must not wait for this process.
+    // Whatever reads the command's output must not wait for this process.
     if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
         let _ = dup2_stdin(&null).and(dup2_stdout(&null)).and(dup2_stderr(&null));
     }
-    // It does not keep a directory from being unmounted.
+    // The working directory must not keep a file system from being unmounted.
     let _ = std::env::set_current_dir("/");
     let _ = ended.read(&mut [0]);
 }
 
 fn adopt_orphans() -> io::Result<()> {
-    // Any process number turns it on.
+    // Any process ID turns the setting on.
     set_child_subreaper(Some(getpid())).map_err(|e| crate::named("prctl(2)")(e.into()))
 }

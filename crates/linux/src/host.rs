@@ -17,11 +17,11 @@ pub struct NetworkDevice {
     pub name: String,
     /// Its speed; `None` for virtual devices.
     pub speed: Option<Rate>,
-    /// The largest IP packet (MTU).
+    /// The device's MTU: the largest IP packet.
     pub mtu: Option<Bytes>,
     /// `txqueuelen`, in packets.
     pub queue_length: Option<u64>,
-    /// Whether its driver uses byte queue limits; `None` if unknown.
+    /// Whether the driver uses byte queue limits (BQL); `None` if unknown.
     pub byte_queue_limits: Option<bool>,
     /// The kind of its root queueing discipline.
     pub qdisc: Option<String>,
@@ -36,7 +36,7 @@ pub fn kernel_release() -> Option<String> {
     text("/proc/sys/kernel/osrelease")
 }
 
-/// Major and minor number of a release such as "6.18.44".
+/// The major and minor version of a release such as "6.18.44".
 pub fn version_of(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
     match (numbers.next(), numbers.next()) {
@@ -74,20 +74,20 @@ pub fn default_device() -> Option<NetworkDevice> {
     Some(device(name))
 }
 
-/// The device through which packets to `host` leave: the loopback device for this host's own addresses. Sends nothing.
+/// The device through which packets to `host` leave; the loopback device for this host's own addresses. Sends nothing.
 pub fn device_to(host: IpAddr) -> io::Result<NetworkDevice> {
     RouteNetlink::new()?.device_to(host).map(|name| device(&name))
 }
 
-/// The largest packet that the kernel would send to `host` now: the device's MTU, or the smaller one that path MTU
-/// discovery found (RFC 1191, RFC 8201). Sends nothing.
+/// The largest packet that the kernel would send to `host` now: the device's MTU, or a smaller path MTU if discovery found one
+/// (RFC 1191, RFC 8201). Sends nothing.
 pub fn path_mtu(host: IpAddr) -> io::Result<Bytes> {
     let own: IpAddr = match host {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
     let socket = UdpSocket::bind((own, 0))?;
-    // The discard port; connecting a datagram socket looks up the route and no more.
+    // The discard port; connecting a datagram socket only looks up the route.
     socket.connect((host, 9))?;
     let mtu: libc::c_int = match host {
         IpAddr::V4(_) => sockopt::get(&socket, libc::IPPROTO_IP, libc::IP_MTU)?,
@@ -103,7 +103,7 @@ pub fn device(name: &str) -> NetworkDevice {
     let positive = |file: &str| number(file).and_then(|n| u64::try_from(n).ok());
     NetworkDevice {
         name: name.to_owned(),
-        // Mbit/s; -1 where the driver knows none.
+        // In Mbit/s; -1 if the driver does not know it.
         speed: positive("speed").filter(|n| *n > 0).map(Rate::from_mbit_per_second),
         mtu: positive("mtu").map(Bytes::new),
         queue_length: positive("tx_queue_len"),
@@ -114,13 +114,13 @@ pub fn device(name: &str) -> NetworkDevice {
     }
 }
 
-/// The limit of an idle queue is the last one that dynamic queue limits allowed. A driver that takes no part leaves it at zero
-/// for ever, on every queue, so zero means "no" only once the device has sent data.
+/// The limit of an idle queue is the last one that dynamic queue limits computed. A driver without BQL leaves it at zero on
+/// every queue forever, so zero means "no" only once the device has sent data.
 fn byte_queue_limits(folder: &Path) -> Option<bool> {
     let sent: u64 = text(folder.join("statistics/tx_packets"))?.parse().ok()?;
     let queues = fs::read_dir(folder.join("queues")).ok()?.flatten().map(|queue| queue.path());
     let limits = queues.filter_map(|queue| text(queue.join("byte_queue_limits/limit")));
-    // Which queues a driver uses is its business: one that has a limit speaks for all.
+    // The driver chooses which queues to use: a single queue with a limit shows that it uses BQL.
     let limit: u64 = limits.filter_map(|limit| limit.parse().ok()).max()?;
     match (limit, sent) {
         (0, 0..1000) => None,
@@ -136,12 +136,13 @@ fn text(path: impl AsRef<Path>) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Linux routes its own addresses through the loopback device, which every namespace has.
+    /// Linux routes packets to its own addresses through the loopback device, which every namespace has.
     #[test]
     fn the_device_to_an_own_address_is_the_loopback_device() {
         let to = |address: &str| device_to(address.parse().unwrap());
         assert_eq!(to("127.0.0.1").unwrap().name, "lo");
-        // 192.0.2.0/24 is for documentation (RFC 5737): with a default route it leaves through that route's device.
+        // 192.0.2.0/24 is reserved for documentation (RFC 5737): if there is a default route, packets to it leave through its
+        // device.
         if let Some(default) = default_device() {
             assert_eq!(to("192.0.2.1").unwrap().name, default.name);
         }
@@ -170,7 +171,7 @@ mod tests {
 
     #[test]
     fn the_path_to_this_host_takes_what_its_loopback_device_takes() {
-        // An IPv4 packet's length has 16 bits, one byte less than Linux's usual loopback device.
+        // The IPv4 length field has 16 bits, so a packet is one byte shorter than Linux's usual loopback MTU.
         let loopback = device("lo").mtu.map(|mtu| mtu.min(Bytes::new(0xffff)));
         assert_eq!(path_mtu(Ipv4Addr::LOCALHOST.into()).ok(), loopback);
     }

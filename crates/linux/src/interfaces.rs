@@ -12,7 +12,7 @@ use netlink_packet_route::link::{LinkFlags, LinkMessage};
 use crate::ethtool::takes_unsplit_datagrams;
 use crate::route::RouteNetlink;
 
-/// The addresses of all network devices that are up, in the kernel's order, without loopback and link-local ones.
+/// The addresses of all network devices that are up, in the kernel's order, without loopback and link-local addresses.
 pub fn addresses() -> io::Result<Vec<IpAddr>> {
     let mut netlink = RouteNetlink::new()?;
     let mut up = HashSet::new();
@@ -36,8 +36,9 @@ pub fn addresses() -> io::Result<Vec<IpAddr>> {
     Ok(addresses)
 }
 
-/// Whether this kernel splits a buffer of datagrams (`UDP_SEGMENT`, udp(7)) that is sent from `local`. A device that takes it whole may
-/// be virtual, as in a guest, and hand it on whole: then all of them arrive at the same time, whatever the path's rate.
+/// Whether this kernel splits a buffer of datagrams (`UDP_SEGMENT`, udp(7)) sent from `local`. A device that accepts it unsplit
+/// may be virtual, as in a guest, and pass it on unsplit; all of its datagrams then arrive at the same time, whatever the path's
+/// rate.
 pub(crate) fn splits_datagrams(local: IpAddr) -> io::Result<bool> {
     let mut netlink = RouteNetlink::new()?;
     let mut device = None;
@@ -53,8 +54,8 @@ pub(crate) fn splits_datagrams(local: IpAddr) -> io::Result<bool> {
     Ok(!takes_unsplit_datagrams(&netlink.name_of(device)?)?)
 }
 
-/// The address of this end: on a point-to-point device the other attribute has the peer's (`IFA_LOCAL`,
-/// linux/if_addr.h).
+/// The address of this end. On a point-to-point device, `IFA_ADDRESS` has the peer's address, so `IFA_LOCAL` comes first
+/// (linux/if_addr.h).
 fn own_address(message: &AddressMessage) -> Option<IpAddr> {
     let local = message.attributes.iter().find_map(|attribute| match attribute {
         AddressAttribute::Local(address) => Some(*address),
@@ -71,7 +72,7 @@ fn own_address(message: &AddressMessage) -> Option<IpAddr> {
 fn is_reachable(address: &IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => !v4.is_loopback() && !v4.is_link_local(),
-        // fe80::/10 needs the name of a device that means nothing elsewhere.
+        // fe80::/10 addresses need a device name, which is meaningless on other hosts.
         IpAddr::V6(v6) => !v6.is_loopback() && (v6.segments()[0] & 0xffc0) != 0xfe80,
     }
 }
@@ -83,7 +84,7 @@ mod tests {
     #[test]
     fn loopback_hands_datagrams_on_whole_and_a_foreign_address_has_no_device() {
         assert!(!splits_datagrams(std::net::Ipv4Addr::LOCALHOST.into()).unwrap());
-        // Of a network for documentation (RFC 5737).
+        // An address reserved for documentation (RFC 5737).
         assert!(!splits_datagrams([192, 0, 2, 1].into()).unwrap());
     }
 

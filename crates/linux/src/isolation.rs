@@ -1,4 +1,4 @@
-//! Runs work in a process tree with its own namespaces, which ends as a whole.
+//! Runs work in a process tree with its own namespaces, which ends as a unit.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -16,10 +16,10 @@ use crate::namespace::unshare;
 use crate::signals::{Signal, Supervisor, end};
 use crate::{check, clock, lifeline};
 
-/// Why no isolated process tree could be made.
+/// Why no isolated process tree could be started.
 #[derive(Debug, Error)]
 pub enum IsolationError {
-    /// The kernel refuses namespaces to this user.
+    /// The kernel does not let this user create namespaces.
     #[error(
         "no permission for namespaces ({step}: {source}); run as root, or let users have them: \
          sysctl user.max_user_namespaces above 0 and, where they exist, \
@@ -39,7 +39,7 @@ pub enum IsolationError {
         /// The kernel's reason.
         source: io::Error,
     },
-    /// The process has more than one thread, so it cannot fork safely. Holds the number of threads.
+    /// The process has more than one thread, so it cannot fork safely. The field is the number of threads.
     #[error("cannot isolate a process that runs {0} threads; isolate before starting them")]
     Threads(usize),
 }
@@ -93,7 +93,7 @@ impl Step {
     }
 }
 
-/// A failed step on its way to the caller.
+/// A failed step and its error, on their way to the caller.
 struct FailedStep(Step, io::Error);
 
 type StepResult<T> = Result<T, FailedStep>;
@@ -106,7 +106,7 @@ impl From<FailedStep> for IsolationError {
     fn from(FailedStep(step, source): FailedStep) -> IsolationError {
         let step = step.name();
         match source.raw_os_error() {
-            // ENOSPC: the limit user.max_user_namespaces is reached, or is zero.
+            // ENOSPC: user.max_user_namespaces has been reached, or is zero.
             Some(libc::EPERM | libc::EACCES | libc::ENOSPC) => {
                 IsolationError::NoPermission { step, source }
             }
@@ -121,16 +121,16 @@ impl<T> At<T> for io::Result<T> {
     }
 }
 
-/// A thread that was joined is a thread of the process until the kernel has put it away, which takes a busy machine a
-/// moment.
+/// A joined thread still counts as a thread of the process until the kernel has cleaned it up, which can take a moment on
+/// a busy machine.
 const THREAD_EXIT: Duration = Duration::from_millis(500);
 
-/// How many threads this process runs.
+/// The number of threads of this process.
 fn threads() -> usize {
     fs::read_dir("/proc/self/task").map_or(1, |tasks| tasks.count())
 }
 
-/// Waits until this process runs one thread. The error is how many it runs.
+/// Waits until this process has one thread. The error holds the number of threads that remain.
 pub(crate) fn wait_for_one_thread() -> Result<(), usize> {
     let deadline = clock::now() + THREAD_EXIT;
     while threads() > 1 {
@@ -142,20 +142,19 @@ pub(crate) fn wait_for_one_thread() -> Result<(), usize> {
     Ok(())
 }
 
-/// Runs `work` in new namespaces (PIDs, mounts, network, and users if the caller lacks the right to the others).
+/// Runs `work` in new namespaces (PID, mount and network, plus user if the caller lacks the privilege for the others).
 /// Returns its exit code, or 128 + n if signal n ended it.
 ///
-/// Three processes make sure that nothing stays behind: an *outer* process that enters the namespaces, an *init*
-/// that is PID 1 of the new PID namespace and reaps orphans, and the *worker* that runs `work`. When the worker
-/// ends, init ends, and the kernel kills every process inside. When the caller or the outer process dies, even
-/// by SIGKILL, the kernel kills the next one. SIGINT, SIGTERM, SIGHUP and SIGQUIT sent to the caller are passed on
-/// to the worker.
+/// Three processes make sure that nothing is left behind: an *outer* process that enters the namespaces, an *init* that is
+/// PID 1 of the new PID namespace and reaps orphans, and the *worker* that runs `work`. When the worker ends, init ends,
+/// and the kernel kills every process inside. If the caller or the outer process dies, even by SIGKILL, the kernel kills
+/// the next process down. SIGINT, SIGTERM, SIGHUP and SIGQUIT sent to the caller are passed on to the worker.
 pub fn isolate(work: impl FnOnce() -> u8) -> Result<u8, IsolationError> {
     isolate_noting_signals(work).map(|(code, _)| code)
 }
 
-/// The same for one of several pieces of work: a signal that comes when a piece is about to end must end the caller, too,
-/// which sends it to itself when this has returned.
+/// Like [`isolate`], for one of several pieces of work. A signal that arrives just as a piece ends must end the caller,
+/// too, so it is sent to this process again before returning.
 pub fn isolate_a_piece(work: impl FnOnce() -> u8) -> Result<u8, IsolationError> {
     let (code, signal) = isolate_noting_signals(work)?;
     if let Some(signal) = signal {
@@ -169,7 +168,7 @@ fn isolate_noting_signals(
 ) -> Result<(u8, Option<Signal>), IsolationError> {
     let suspended = lifeline::suspend();
     wait_for_one_thread().map_err(IsolationError::Threads)?;
-    // Both sides of the fork would write the data buffered now.
+    // Otherwise both sides of the fork would write the buffered data.
     let _ = io::stdout().flush();
     let mut supervisor = Supervisor::new().at(Step::Signals)?;
     let (mut error_reader, error_writer) = pipe().at(Step::Pipe)?;
@@ -183,7 +182,7 @@ fn isolate_noting_signals(
     };
     drop((error_writer, suspended));
     let mut error_bytes = [0; 5];
-    // The pipe ends without a word once the worker has begun.
+    // Once the worker has begun, the pipe closes without any data.
     let failed_to_start = error_reader.read_exact(&mut error_bytes).is_ok();
     let ended = supervisor.wait_noting_signals(outer).at(Step::Wait)?;
     if !failed_to_start {
@@ -204,7 +203,7 @@ fn run_outer(
 ) -> ! {
     let arm = || {
         die_with_parent()?;
-        // The caller may have died before that was armed.
+        // The caller may have died before the death signal was armed.
         if parent() == caller { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
     };
     let started = arm().at(Step::DeathSignal).and_then(|()| {
@@ -229,7 +228,7 @@ fn run_outer(
     }
 }
 
-/// PID 1: mounts the new namespace's /proc, starts the worker, and reaps until it has ended.
+/// PID 1: mounts the new namespace's /proc, starts the worker, and reaps children until the worker has ended.
 fn init(
     pulse: File,
     mut supervisor: Supervisor,
@@ -239,7 +238,8 @@ fn init(
     if let Err(error) = die_with_parent() {
         end_complaining(&mut error_writer, &FailedStep(Step::DeathSignal, error));
     }
-    // Our parent has no number in this namespace to compare; its end of the pipe tells, to which nothing is ever written.
+    // The parent has no PID in this namespace to compare. Its end of the pipe, to which nothing is ever written, shows
+    // whether it lives.
     if is_hung_up(&pulse) {
         end(1);
     }
@@ -253,7 +253,7 @@ fn init(
         }
         Ok(None) => {
             drop((error_writer, supervisor));
-            // A panic must end here and not unwind into the caller's copy of its own stack.
+            // A panic must end here rather than unwind into the copy of the caller's stack.
             let code = catch_unwind(AssertUnwindSafe(work)).unwrap_or(101);
             let _ = io::stdout().flush();
             std::process::exit(i32::from(code))
@@ -261,7 +261,8 @@ fn init(
     }
 }
 
-/// Uses our own rights, or else (not root, or root in a container) a user namespace with us as root.
+/// Uses the caller's own privileges, or else (not root, or root in a container) a user namespace in which the caller is
+/// root.
 fn enter_namespaces() -> StepResult<()> {
     let all = UnshareFlags::NEWPID | UnshareFlags::NEWNS | UnshareFlags::NEWNET;
     match unshare(all) {
@@ -271,7 +272,7 @@ fn enter_namespaces() -> StepResult<()> {
         }
         other => other.at(Step::Namespaces)?,
     }
-    // Mounts inside must not show outside.
+    // Mounts inside must not be visible outside.
     let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
     mount_change(c"/", private).map_err(io::Error::from).at(Step::PrivateMounts)
 }
@@ -279,23 +280,23 @@ fn enter_namespaces() -> StepResult<()> {
 fn enter_user_namespace() -> StepResult<()> {
     let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
     unshare(UnshareFlags::NEWUSER).at(Step::UserNamespace)?;
-    // Without this the kernel lets nobody write gid_map (user_namespaces(7)).
+    // Without this the kernel refuses writes to gid_map (user_namespaces(7)).
     fs::write("/proc/self/setgroups", "deny").at(Step::SetGroups)?;
     fs::write("/proc/self/uid_map", format!("0 {uid} 1")).at(Step::UidMap)?;
     fs::write("/proc/self/gid_map", format!("0 {gid} 1")).at(Step::GidMap)
 }
 
-/// Lets /proc show the new PID namespace. Where the kernel forbids it (a container that masks
-/// parts of /proc), the old one stays and only process listings are wrong.
+/// Mounts /proc for the new PID namespace. If the kernel forbids it (a container that masks parts of /proc), the old one
+/// stays and only process listings are wrong.
 fn mount_proc() {
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     let _ = mount(c"proc", c"/proc", c"proc", flags, None);
 }
 
-/// The child's process id, or nothing in the child.
+/// Forks: returns the child's process ID in the parent and `None` in the child.
 pub(crate) fn fork() -> io::Result<Option<u32>> {
-    // SAFETY: `isolate` made sure that there is one thread, and its children start none before
-    // they fork, so no lock can be held by a thread that the child lacks.
+    // SAFETY: `isolate` made sure that there is one thread, and its children start none before they fork, so no lock can
+    // be held by a thread that does not exist in the child.
     let pid = check(unsafe { libc::fork() })?;
     Ok((pid != 0).then_some(pid as u32))
 }
@@ -308,7 +309,7 @@ fn die_with_parent() -> io::Result<()> {
     Ok(set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?)
 }
 
-/// A pipe: its end to read from and its end to write to, both closed by exec.
+/// A pipe's read end and write end, both closed on exec.
 pub(crate) fn pipe() -> io::Result<(File, File)> {
     let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
     Ok((read.into(), write.into()))

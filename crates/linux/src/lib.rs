@@ -1,7 +1,7 @@
 //! Sweetspot's interface to the Linux kernel: clocks, sockets and their options, namespaces, packet rings.
 //!
-//! The crate is for the parts of Sweetspot that touch a host: the transfer, the tuner, the emulator and the diagnosis
-//! of live connections. In all other parts, time is an argument. Besides `sweetspot-capi`, this is the only crate with
+//! This crate is for the parts of Sweetspot that touch a host: the transfer, the tuner, the emulator and the diagnosis
+//! of live connections. Everywhere else, time is an argument. Besides `sweetspot-capi`, this is the only crate with
 //! `unsafe` code; a comment on each block says why it is sound.
 //!
 //! - TCP sockets: [`tcp`] reads `TCP_INFO`, sets options and limits the receive window; [`diag`] lists all
@@ -70,12 +70,13 @@ pub mod sysctl;
 pub mod tcp;
 pub mod udp;
 
-/// Turns a system call's result into a Rust one: -1 means that errno holds the reason.
+/// Converts a system call's result: -1 becomes the error in errno.
 fn check(result: i32) -> std::io::Result<i32> {
     if result == -1 { Err(std::io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// For `map_err`: names the system call that failed, for callers that cannot know it. A seccomp filter may forbid any.
+/// For `map_err`: adds the name of the failed system call, for callers that cannot tell which it was. A seccomp filter
+/// may forbid any call.
 fn named(call: &'static str) -> impl FnOnce(std::io::Error) -> std::io::Error {
     move |error| std::io::Error::new(error.kind(), format!("{call}: {error}"))
 }

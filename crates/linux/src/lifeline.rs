@@ -1,5 +1,5 @@
-//! Ends this process with its causes: a thread sends SIGHUP when the terminal is gone and SIGTERM when nothing reads
-//! the output, and ends a process that does not react to its signals.
+//! Ends this process when it is no longer needed: a thread sends SIGHUP when the terminal is gone and SIGTERM when
+//! nothing reads the output, and ends a process that does not react to its signals.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -14,10 +14,10 @@ use rustix::termios::isatty;
 use crate::event_fd::EventFd;
 use crate::signals::{self, ENDING, Signal, SignalSet, end};
 
-/// Time between two checks of unanswered signals, and the checks after which the process ends: a second and a half.
+/// Interval between checks for unanswered signals. After 15 such checks, 1.5 s, the process is ended.
 const CHECK_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 const MAX_UNANSWERED: u32 = 15;
-/// Checks between the end of the reader and SIGTERM: a verb that writes meanwhile ends by itself, without an error.
+/// Checks between the reader's end and SIGTERM: a verb that writes in the meantime ends by itself, without an error.
 const READER_GRACE: u32 = 10;
 
 static LIFELINE: Mutex<Option<Lifeline>> = Mutex::new(None);
@@ -28,12 +28,12 @@ struct Lifeline {
     thread: JoinHandle<()>,
 }
 
-/// Starts the thread. `watches_output`: the verb has no purpose but its output, so it ends when nobody reads that.
+/// Starts the thread. `watches_output`: the verb only produces output, so it ends when nothing reads that.
 pub fn hold(watches_output: bool) -> io::Result<()> {
     let causes = Causes::of_this_process(watches_output)?;
     let stop = Arc::new(EventFd::new()?);
     let stopped = Arc::clone(&stop);
-    // The thread must take no signal.
+    // The thread must not receive signals.
     let started = signals::without_signals(|| {
         thread::Builder::new().name("lifeline".into()).spawn(move || causes.watch(&stopped))
     });
@@ -42,7 +42,7 @@ pub fn hold(watches_output: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// The thread is stopped until this is dropped, because a process of one thread only can fork.
+/// Keeps the thread stopped until dropped, because only a single-threaded process can fork.
 pub(crate) struct Suspended(Option<bool>);
 
 /// Stops the thread for a fork.
@@ -58,7 +58,7 @@ pub(crate) fn suspend() -> Suspended {
 impl Drop for Suspended {
     fn drop(&mut self) {
         if let Some(watches_output) = self.0 {
-            // Without it the process still obeys signals.
+            // If this fails, the process still obeys signals.
             let _ = hold(watches_output);
         }
     }
@@ -68,9 +68,9 @@ impl Drop for Suspended {
 struct Causes {
     /// The terminals among the standard streams.
     terminals: Vec<BorrowedFd<'static>>,
-    /// Standard output, if it is a pipe or a socket that somebody is to read.
+    /// Standard output, if it is a pipe or a socket with a reader.
     output: Option<BorrowedFd<'static>>,
-    /// Readable while a signal waits to be taken.
+    /// Readable while a signal is pending.
     unanswered: OwnedFd,
 }
 
@@ -79,7 +79,7 @@ impl Causes {
         let stays = signals::is_ignored(libc::SIGHUP);
         let is_watched = |stream: &BorrowedFd<'_>| !stays && isatty(stream);
         let terminals = [stdin(), stdout(), stderr()].into_iter().filter(is_watched).collect();
-        // A signal that is ignored is never answered.
+        // An ignored signal is never answered.
         let ending = SignalSet::of(ENDING.into_iter().filter(|s| !signals::is_ignored(*s)));
         let output = (watches_output && has_reader(stdout())).then(stdout);
         Ok(Causes { terminals, output, unanswered: ending.descriptor()? })
@@ -114,10 +114,11 @@ impl Causes {
         }
     }
 
-    /// Waits until something happens, or for `timeout`. While a signal waits already, it is not waited for again.
+    /// Waits for an event or for `timeout`. While `waits` says that a signal is already pending, signals are not
+    /// polled.
     fn poll(&self, stop: &EventFd, waits: bool, timeout: Option<&Timespec>) -> Option<Seen> {
         let mut fds = vec![PollFd::new(stop, PollFlags::IN)];
-        // These are only watched for their ends.
+        // These are polled only for hang-up.
         fds.extend(self.output.iter().map(|fd| PollFd::new(fd, PollFlags::empty())));
         fds.extend(self.terminals.iter().map(|fd| PollFd::new(fd, PollFlags::empty())));
         if !waits {
@@ -148,7 +149,7 @@ fn has_reader(stream: BorrowedFd<'_>) -> bool {
     matches!(kind, Ok(FileType::Fifo | FileType::Socket))
 }
 
-/// The signal that asks this process to end and that nobody has taken, if there is one.
+/// A pending signal that asks this process to end, if any.
 fn first_pending() -> Option<i32> {
     let pending = SignalSet::pending();
     ENDING.into_iter().find(|signal| pending.contains(*signal))

@@ -1,4 +1,4 @@
-//! Network namespaces: makes them, enters them, starts commands in them.
+//! Network namespaces: creates and enters them, and starts commands in them.
 
 use std::fs::File;
 use std::io;
@@ -11,17 +11,17 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space}
 
 use crate::signals;
 
-/// A network namespace. It exists for as long as this handle, a process or a socket is in it.
+/// A network namespace. It exists as long as this handle exists, or a process or socket is in it.
 #[derive(Debug)]
 pub struct NetworkNamespace {
     file: File,
 }
 
 impl NetworkNamespace {
-    /// Makes a new namespace with only a loopback device, which is down. Needs CAP_SYS_ADMIN, which
-    /// [`isolate`](crate::isolation::isolate) gives.
+    /// Creates a new namespace that has only a loopback device, which is down. Needs CAP_SYS_ADMIN, which
+    /// [`isolate`](crate::isolation::isolate) provides.
     pub fn new() -> io::Result<NetworkNamespace> {
-        // A namespace belongs to a thread: a short-lived one makes it, its file keeps it.
+        // A namespace belongs to a thread: a short-lived thread creates it, and the open file keeps it alive.
         on_own_thread(|| {
             unshare(UnshareFlags::NEWNET)?;
             NetworkNamespace::current()
@@ -35,7 +35,7 @@ impl NetworkNamespace {
 
     /// The namespace that ip-netns(8) calls `name`. Entering it needs CAP_SYS_ADMIN.
     pub fn named(name: &str) -> io::Result<NetworkNamespace> {
-        // A name is a file's, not a path.
+        // A name is a single file name, not a path.
         if name.is_empty() || name.contains('/') || name.starts_with('.') {
             return Err(io::ErrorKind::InvalidInput.into());
         }
@@ -48,8 +48,8 @@ impl NetworkNamespace {
         Ok(NetworkNamespace { file: File::open(format!("/proc/{pid}/ns/net"))? })
     }
 
-    /// Runs `work` in this namespace on a new thread and waits for it. A socket made there stays in the namespace
-    /// wherever it is used later.
+    /// Runs `work` in this namespace on a new thread and waits for it. A socket created there stays in the
+    /// namespace wherever it is used later.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         on_own_thread(|| {
             self.enter()?;
@@ -88,7 +88,7 @@ fn set_namespace(namespace: BorrowedFd<'_>) -> io::Result<()> {
 /// Moves the calling thread into new namespaces.
 pub(crate) fn unshare(namespaces: UnshareFlags) -> io::Result<()> {
     debug_assert!(!namespaces.contains(UnshareFlags::FILES));
-    // SAFETY: the thread keeps the descriptors that it shares with the others.
+    // SAFETY: the thread still shares its descriptors with the others.
     Ok(unsafe { rustix::thread::unshare_unsafe(namespaces) }?)
 }
 

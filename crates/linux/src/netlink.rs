@@ -1,4 +1,4 @@
-//! Netlink sockets (netlink(7)): a request to the kernel, and the messages of its answer.
+//! Netlink sockets (netlink(7)): a request to the kernel and the messages of its reply.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -23,15 +23,15 @@ pub(crate) struct Netlink {
 }
 
 impl Netlink {
-    /// Opens a socket of one of the protocols `NETLINK_*`; `None` is number zero, `NETLINK_ROUTE`.
+    /// Opens a socket for one of the protocols `NETLINK_*`; `None` is protocol 0, `NETLINK_ROUTE`.
     pub(crate) fn open(protocol: Option<Protocol>) -> io::Result<Netlink> {
         let (family, kind) = (AddressFamily::NETLINK, SocketType::RAW);
         let socket = socket_with(family, kind, SocketFlags::CLOEXEC, protocol)?;
         Ok(Netlink { socket, buffer: vec![0; 1 << 16] })
     }
 
-    /// Sends a request of type `kind`, and hands the type and content of every message of the answer to `visit`. A dump
-    /// (`NLM_F_DUMP`) ends by itself; any other answer is a single message, such as an acknowledgement (`NLM_F_ACK`).
+    /// Sends a request of type `kind` and passes the type and content of every message of the reply to `visit`. A dump
+    /// (`NLM_F_DUMP`) has an end marker; any other reply is a single message, such as an acknowledgement (`NLM_F_ACK`).
     pub(crate) fn ask(
         &mut self,
         kind: u16,
@@ -43,7 +43,7 @@ impl Netlink {
         let dump = flags & NLM_F_DUMP == NLM_F_DUMP;
         loop {
             let (_, got) = recv(&self.socket, &mut self.buffer[..], RecvFlags::empty())?;
-            // Less than a header would be waited for again without end.
+            // With less than a header, the loop would wait forever.
             if got < NLMSGHDR_BYTES {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
@@ -65,7 +65,7 @@ impl Netlink {
 }
 
 fn request(kind: u16, flags: u16, body: &[u8]) -> Vec<u8> {
-    // Sequence and port stay zero: one request at a time on a socket of its own needs neither.
+    // Sequence number and port ID stay zero: a dedicated socket with one request at a time needs neither.
     let mut header = NetlinkHeader::default();
     header.length = (NLMSGHDR_BYTES + body.len()) as u32;
     header.message_type = kind;
@@ -76,7 +76,7 @@ fn request(kind: u16, flags: u16, body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The error in `NLMSG_ERROR`; zero is an acknowledgement.
+/// The error code in `NLMSG_ERROR`; zero is an acknowledgement.
 fn error_in(payload: &[u8]) -> io::Result<()> {
     match payload.first_chunk().map(|code| i32::from_ne_bytes(*code)) {
         Some(0) => Ok(()),
@@ -85,12 +85,12 @@ fn error_in(payload: &[u8]) -> io::Result<()> {
     }
 }
 
-/// The attributes in `bytes`, up to one that is cut short.
+/// The attributes in `bytes`, up to the first truncated one.
 pub(crate) fn attributes(bytes: &[u8]) -> impl Iterator<Item = NlaBuffer<&[u8]>> {
     NlasIterator::new(bytes).map_while(Result::ok)
 }
 
-/// The string that an attribute holds, up to its zero byte.
+/// The string in an attribute, up to its null byte.
 pub(crate) fn text(content: &[u8]) -> String {
     let name = content.split(|b| *b == 0).next().unwrap_or_default();
     String::from_utf8_lossy(name).into_owned()
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn attributes_are_aligned_to_four_bytes() {
-        // Length 5 (4 of header, 1 of content), type 7, padded to 8; then length 4, type 9.
+        // Length 5 (4 header, 1 content), type 7, padded to 8; then length 4, type 9.
         let mut bytes = [0; 12];
         bytes[..2].copy_from_slice(&5_u16.to_ne_bytes());
         bytes[2..4].copy_from_slice(&7_u16.to_ne_bytes());

@@ -1,4 +1,4 @@
-//! The CPU time, the limits, the user and the umask of this process.
+//! CPU time, resource limits, user and umask of this process.
 
 use std::io;
 use std::sync::OnceLock;
@@ -19,9 +19,10 @@ pub fn effective_user() -> u32 {
     geteuid().as_raw()
 }
 
-/// The umask, as it was at the first call. Reading it by umask(2) would change it for other threads meanwhile.
+/// The umask at the time of the first call. umask(2) would have to change it, for other threads too, in order to
+/// read it.
 pub fn umask() -> u32 {
-    /// Keeps new files private where /proc is not mounted.
+    /// Used if /proc is not mounted; keeps new files private.
     const UNKNOWN: u32 = 0o077;
     static UMASK: OnceLock<u32> = OnceLock::new();
     *UMASK.get_or_init(|| {
@@ -35,7 +36,7 @@ fn umask_in(status: &str) -> Option<u32> {
     u32::from_str_radix(octal.trim(), 8).ok()
 }
 
-/// Makes a write beyond the limit on file sizes (`ulimit -f`) return an error instead of ending the process by a
+/// Makes a write beyond the file size limit (`ulimit -f`) return an error instead of ending the process with a
 /// signal.
 pub fn report_file_size_limit() {
     signals::ignore(libc::SIGXFSZ);
@@ -45,7 +46,7 @@ pub fn report_file_size_limit() {
 pub fn raise_descriptor_limit() -> io::Result<u64> {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })?;
-    // No limit is the largest number, as RLIM_INFINITY is.
+    // `None` means unlimited, which is the largest number, like RLIM_INFINITY.
     Ok(maximum.unwrap_or(u64::MAX))
 }
 

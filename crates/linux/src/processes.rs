@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use sweetspot_units::Duration;
 
-/// How many bytes of a process's name the kernel keeps (TASK_COMM_LEN without its end).
+/// The number of bytes of a process's name that the kernel keeps (TASK_COMM_LEN minus the null byte).
 pub const MAX_PROCESS_NAME_BYTES: usize = 15;
 
 /// A process.
@@ -18,8 +18,9 @@ pub struct Process {
     pub pid: u32,
     /// The process ID of its parent, or of the process that adopted it.
     pub parent: u32,
-    /// The first [`MAX_PROCESS_NAME_BYTES`] bytes of its program's file name, or the name that it chose. Anything but
-    /// printable ASCII and letters and digits of any script becomes `?`, as in ps(1): any user may choose a name.
+    /// The first [`MAX_PROCESS_NAME_BYTES`] bytes of its program's file name, or the name that the process set.
+    /// Characters other than printable ASCII and letters and digits of any script become `?`, as in ps(1), because
+    /// any user may set a name.
     pub name: String,
     /// The user that it runs as.
     pub uid: u32,
@@ -65,8 +66,7 @@ impl Process {
     }
 }
 
-/// Fields 1, 2, 4 and 22 of /proc/PID/stat (proc(5)). The name is in parentheses and may hold
-/// some itself.
+/// Parses fields 1, 2, 4 and 22 of /proc/PID/stat (proc(5)). The name is in parentheses and may itself contain some.
 fn parse(pid: u32, uid: u32, stat: &str) -> Option<Process> {
     let (head, tail) = stat.rsplit_once(')')?;
     let (_, name) = head.split_once('(')?;
@@ -78,7 +78,8 @@ fn parse(pid: u32, uid: u32, stat: &str) -> Option<Process> {
     Some(Process { pid, parent, name, uid, started })
 }
 
-/// The process IDs of `root` and all its descendants, in ascending order, without those that end meanwhile.
+/// The process IDs of `root` and all its descendants, in ascending order; processes that end in the meantime may be
+/// missing.
 pub fn family(root: u32) -> Vec<u32> {
     let (mut family, mut unseen) = (BTreeSet::from([root]), vec![root]);
     while let Some(pid) = unseen.pop() {
@@ -114,7 +115,7 @@ pub fn sockets(pid: u32) -> io::Result<Vec<Descriptor>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder(pid).join("fd"))? {
         let entry = entry?;
-        // One that was closed meanwhile has no target any more.
+        // A descriptor that was closed in the meantime has no target.
         let Ok(target) = fs::read_link(entry.path()) else { continue };
         let inode = target.to_str().and_then(socket_inode);
         let fd = entry.file_name().to_str().and_then(|n| n.parse().ok());
@@ -123,7 +124,7 @@ pub fn sockets(pid: u32) -> io::Result<Vec<Descriptor>> {
     Ok(found)
 }
 
-/// How many descriptors `pid` has room for: the numbers in use are below that. Anybody may read it.
+/// The number of descriptor slots of `pid`; every descriptor in use is below it. Any user may read it.
 pub(crate) fn descriptor_slots(pid: u32) -> io::Result<i32> {
     let status = fs::read_to_string(folder(pid).join("status"))?;
     let slots = status.lines().find_map(|line| line.strip_prefix("FDSize:")?.trim().parse().ok());

@@ -19,8 +19,8 @@ pub fn root(device: i32) -> io::Result<Option<String>> {
     Ok(kind)
 }
 
-/// The kind, if `message` describes the root discipline of `device`. Its other attributes are not read: each
-/// discipline has its own.
+/// The kind, if `message` describes the root discipline of `device`. Its other attributes depend on the
+/// discipline and are not read.
 fn root_kind(message: &[u8], device: i32) -> Option<String> {
     let header = TcHeader::parse(message).ok()?;
     if header.index != device || header.parent != TcHandle::ROOT {
@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn the_loopback_device_has_the_discipline_noqueue() {
-        // Its index is 1 in every network namespace.
+        // The loopback device has index 1 in every network namespace.
         let kind = root(1).unwrap();
         assert!(kind.as_deref().is_none_or(|k| k == "noqueue"), "{kind:?}");
     }

@@ -25,14 +25,14 @@ use crate::netlink::Netlink;
 /// A hardware address.
 pub type Mac = [u8; 6];
 
-/// One end of a veth pair to be made.
+/// One end of a veth pair to be created.
 #[derive(Debug, Clone, Copy)]
 pub struct VethEnd<'a> {
     /// The device's name.
     pub name: &'a str,
     /// Its hardware address.
     pub mac: Mac,
-    /// Its largest IP packet, bytes.
+    /// Its MTU, in bytes.
     pub mtu: u32,
 }
 
@@ -46,24 +46,24 @@ impl VethEnd<'_> {
     }
 }
 
-/// The way to one host.
+/// A route to one host.
 #[derive(Debug, Clone, Copy)]
 pub struct HostRoute {
-    /// The host.
+    /// The destination host.
     pub to: Ipv4Addr,
-    /// The address to send from.
+    /// The source address.
     pub from: Ipv4Addr,
-    /// The neighbour to send to.
+    /// The next hop.
     pub via: Ipv4Addr,
-    /// The device's number.
+    /// The device's index.
     pub index: u32,
-    /// TCP's initial congestion window on it, in packets; `None`: the kernel's.
+    /// TCP's initial congestion window on this route, in packets; `None` keeps the kernel's default.
     pub initial_window: Option<u32>,
-    /// Whether TCP acknowledges every segment at once.
+    /// Whether TCP acknowledges every segment immediately.
     pub quick_acks: bool,
 }
 
-/// An rtnetlink socket in the network namespace of the thread that made it.
+/// An rtnetlink socket in the network namespace of the thread that opened it.
 #[derive(Debug)]
 pub struct RouteNetlink(Netlink);
 
@@ -73,7 +73,7 @@ impl RouteNetlink {
         Netlink::open(None).map(RouteNetlink)
     }
 
-    /// Makes a veth pair, one end here and the other, `peer`, in `namespace`.
+    /// Creates a veth pair, one end here and the other, `peer`, in `namespace`.
     pub fn add_veth(
         &mut self,
         here: &VethEnd<'_>,
@@ -92,7 +92,7 @@ impl RouteNetlink {
         self.create(RouteNetlinkMessage::NewLink(pair))
     }
 
-    /// Sets the device up.
+    /// Brings the device up.
     pub fn set_up(&mut self, index: u32) -> io::Result<()> {
         let mut link = LinkMessage::default();
         link.header.index = index;
@@ -101,7 +101,7 @@ impl RouteNetlink {
         self.acknowledged(RouteNetlinkMessage::SetLink(link), 0)
     }
 
-    /// Removes the device, and with a veth its other end.
+    /// Removes the device and, for a veth, its peer.
     pub fn remove(&mut self, index: u32) -> io::Result<()> {
         let mut link = LinkMessage::default();
         link.header.index = index;
@@ -121,7 +121,7 @@ impl RouteNetlink {
         self.create(RouteNetlinkMessage::NewAddress(message))
     }
 
-    /// Says for good which hardware address a neighbour has, so that no ARP crosses the path.
+    /// Adds a permanent neighbour entry, so that no ARP crosses the path.
     pub fn add_neighbour(&mut self, index: u32, address: Ipv4Addr, mac: Mac) -> io::Result<()> {
         let mut message = NeighbourMessage::default();
         message.header.family = AddressFamily::Inet;
@@ -134,7 +134,7 @@ impl RouteNetlink {
         self.create(RouteNetlinkMessage::NewNeighbour(message))
     }
 
-    /// Adds a route, with the habits that TCP has on it.
+    /// Adds a route with its TCP settings.
     pub fn add_route(&mut self, route: &HostRoute) -> io::Result<()> {
         let mut message = RouteMessage::default();
         message.header = RouteHeader {
@@ -161,7 +161,7 @@ impl RouteNetlink {
         self.create(RouteNetlinkMessage::NewRoute(message))
     }
 
-    /// The number of the device called `name`.
+    /// The index of the device called `name`.
     pub fn index_of(&mut self, name: &str) -> io::Result<u32> {
         let mut link = LinkMessage::default();
         link.attributes = vec![LinkAttribute::IfName(name.to_owned())];
@@ -190,7 +190,7 @@ impl RouteNetlink {
         self.name_of(found.ok_or(io::ErrorKind::InvalidData)?)
     }
 
-    /// The name of the device with this number.
+    /// The name of the device with this index.
     pub fn name_of(&mut self, index: u32) -> io::Result<String> {
         let mut link = LinkMessage::default();
         link.header.index = index;
@@ -201,7 +201,7 @@ impl RouteNetlink {
         name.ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// How many packets the device dropped that it was to send.
+    /// The number of outgoing packets that the device dropped.
     pub fn dropped(&mut self, index: u32) -> io::Result<u64> {
         let mut link = LinkMessage::default();
         link.header.index = index;
@@ -233,7 +233,7 @@ impl RouteNetlink {
         self.ask(message, NLM_F_ACK | flags, &mut |_| {})
     }
 
-    /// Sends a request, and hands each message of the answer that can be read to `visit`.
+    /// Sends a request and passes each message of the reply that can be parsed to `visit`.
     pub(crate) fn ask(
         &mut self,
         message: RouteNetlinkMessage,

@@ -9,10 +9,10 @@ use sweetspot_units::Duration;
 
 use crate::check;
 
-/// Gives the calling thread real-time priority (SCHED_FIFO), from 1 to 99. Its children do not inherit it. Needs
-/// CAP_SYS_NICE or RLIMIT_RTPRIO, and a control group with real-time run time.
+/// Gives the calling thread real-time priority (SCHED_FIFO), 1 to 99. Its children do not inherit it. Needs
+/// CAP_SYS_NICE or RLIMIT_RTPRIO, and a cgroup with real-time run time.
 pub fn set_real_time(priority: u8) -> io::Result<()> {
-    // As the kernel has it: musl's structure has more fields, and its function answers ENOSYS.
+    // The kernel's structure: musl's has more fields, and its function returns ENOSYS.
     let sched_priority = libc::c_int::from(priority);
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: the kernel reads one int, which is valid for the call; 0 means the calling thread.
@@ -26,16 +26,16 @@ pub fn set_real_time(priority: u8) -> io::Result<()> {
 /// Sets the timer slack of the calling thread to its minimum. By default timers may fire 50 us late (prctl(2));
 /// real-time threads have no slack.
 pub fn drop_timer_slack() -> io::Result<()> {
-    // 1 ns is the least it takes, 0 means the default.
+    // The minimum is 1 ns; 0 means the default.
     Ok(set_current_timer_slack(Some(NonZeroU64::MIN))?)
 }
 
-/// Waits for a processor.
+/// Time that a runnable thread spent waiting for a CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuWaits {
-    /// All of them together.
+    /// Total waiting time.
     pub time: Duration,
-    /// Their number.
+    /// Number of waits.
     pub count: u64,
 }
 
@@ -55,13 +55,13 @@ pub fn cpu_waits() -> io::Result<CpuWaits> {
     Ok(CpuWaits { time: Duration::from_nanos(time), count })
 }
 
-/// The processors on which the calling thread may run.
+/// The CPUs on which the calling thread may run.
 pub fn allowed_processors() -> io::Result<Vec<usize>> {
     let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
 }
 
-/// Binds the calling thread to `processor`.
+/// Binds the calling thread to CPU `processor`.
 pub fn stay_on(processor: usize) -> io::Result<()> {
     if processor >= CpuSet::MAX_CPU {
         return Err(io::ErrorKind::InvalidInput.into());

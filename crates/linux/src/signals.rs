@@ -1,12 +1,12 @@
 //! The signals that end a command, in one place.
 //!
 //! - [`prepare`] is called once, by `main`.
-//! - A [`Supervisor`] holds the signals back and reports them one by one, for verbs that clean up.
+//! - A [`Supervisor`] blocks the signals and reports them one by one, for verbs that clean up.
 //! - [`end_within`] sets a time limit on the clean-up.
 //! - [`lifeline`](crate::lifeline) sends a signal when the terminal or the reader is gone, and ends a process that does
 //!   not react to its signals.
 //!
-//! A process that starts with SIGHUP ignored, as by nohup(1), keeps running when its terminal is gone.
+//! A process started with SIGHUP ignored, as by nohup(1), keeps running when its terminal is gone.
 
 use std::io::{self, IsTerminal};
 use std::mem;
@@ -27,7 +27,7 @@ use crate::{check, clock, event_fd, named};
 /// An event from a [`Supervisor`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessEvent {
-    /// A child ended, or an orphan that this process adopted.
+    /// A child ended, or an orphan that this process had adopted.
     ChildEnded {
         /// Its process id.
         pid: u32,
@@ -51,9 +51,9 @@ impl Signal {
     pub const TERMINATE: Signal = Signal(libc::SIGTERM);
     /// SIGHUP: the terminal is gone.
     pub const HANG_UP: Signal = Signal(libc::SIGHUP);
-    /// SIGINT: the interrupt key.
+    /// SIGINT: the interrupt key was pressed.
     pub const INTERRUPT: Signal = Signal(libc::SIGINT);
-    /// SIGPIPE: nobody reads the output.
+    /// SIGPIPE: nothing reads the output.
     pub const BROKEN_PIPE: Signal = Signal(libc::SIGPIPE);
 
     /// Its number.
@@ -68,7 +68,7 @@ impl Signal {
 
     /// Sends this signal to process `pid`. A process that has ended already is not an error.
     pub fn send(self, pid: u32) {
-        // Zero and numbers below are groups.
+        // Zero and negative numbers would address process groups.
         let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
         if let Some((pid, signal)) = pid.zip(rustix::process::Signal::from_named_raw(self.0)) {
             let _ = kill_process(pid, signal);
@@ -79,11 +79,10 @@ impl Signal {
 /// The signals that ask a process to end.
 pub(crate) const ENDING: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
-/// Time between a signal and the end of the process that [`end_within`] allows: the kernel's and the shell's users wait
-/// two seconds at most.
+/// Time from a signal until [`end_within`] ends the process. The BPF programs and users at a shell wait at most two seconds.
 pub const CLEANING_TIME: Duration = Duration::from_millis(1500);
 
-/// Lets SIGPIPE of another process end this one like SIGTERM. The kernel's own SIGPIPE stays without effect: the failed
+/// Makes a SIGPIPE sent by another process end this one like SIGTERM. The kernel's own SIGPIPE remains without effect: the failed
 /// write reports it.
 pub fn prepare() {
     extern "C" fn handle(_: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
@@ -105,8 +104,8 @@ pub fn prepare() {
     }
 }
 
-/// Writes `line` to standard error, on a terminal in place of the line of progress, when SIGINT comes, which then ends this process as ever; processes that it forks write none.
-/// Nothing, if it is ignored.
+/// On SIGINT, writes `line` to standard error, on a terminal in place of the progress line; the signal then ends this process as
+/// usual. Forked processes write nothing. Does nothing if SIGINT is ignored.
 pub fn tell_when_interrupted(line: String) {
     static LINE: OnceLock<(u32, String)> = OnceLock::new();
     extern "C" fn tell(signal: i32) {
@@ -136,8 +135,8 @@ pub fn tell_when_interrupted(line: String) {
     }
 }
 
-/// Ends this process with `code` if it still runs after `limit`, whatever its threads do then. The kernel's timer
-/// (SIGALRM) counts the time.
+/// Ends this process with `code` if it still runs after `limit`, whatever its threads are doing. The time is kept by a kernel
+/// timer (SIGALRM).
 pub fn end_within(limit: Duration, code: u8) {
     static CODE: AtomicU8 = AtomicU8::new(1);
     extern "C" fn end_now(_: i32) {
@@ -157,7 +156,7 @@ pub fn end_within(limit: Duration, code: u8) {
     }
 }
 
-/// Ends this process without running exit handlers. Safe after a fork and in a signal's handler.
+/// Ends this process without running exit handlers. Safe after a fork and in a signal handler.
 pub(crate) fn end(code: u8) -> ! {
     // SAFETY: _exit is async-signal-safe, does not return and touches no memory.
     unsafe { libc::_exit(i32::from(code)) }
@@ -168,7 +167,7 @@ pub(crate) fn ignore(signal: i32) {
     unsafe { libc::signal(signal, libc::SIG_IGN) };
 }
 
-/// Whether this process ignores `signal`, as its parent asked for.
+/// Whether this process ignores `signal`, as its parent requested.
 pub(crate) fn is_ignored(signal: i32) -> bool {
     // SAFETY: a null action changes nothing; `action` is valid for writing.
     unsafe {
@@ -178,13 +177,13 @@ pub(crate) fn is_ignored(signal: i32) -> bool {
     }
 }
 
-/// Lets the kernel end `command` with SIGTERM when the thread that starts it ends: a helper must not outlive its
-/// process, even after SIGKILL.
+/// Makes the kernel end `command` with SIGTERM when the thread that starts it ends: a helper must not outlive its process, even
+/// after SIGKILL.
 pub fn end_with_parent(command: &mut Command) {
     let parent = std::process::id();
     let arm = move || {
         set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?;
-        // The parent may have died before that was armed.
+        // The parent may have died before the death signal was armed.
         if Pid::as_raw(getppid()) as u32 != parent {
             end(1);
         }
@@ -194,13 +193,13 @@ pub fn end_with_parent(command: &mut Command) {
     unsafe { command.pre_exec(arm) };
 }
 
-/// Blocks SIGCHLD and the signals that end a process, and reports them one by one. They are blocked in the thread
-/// that made the supervisor and in all threads and children started since. Dropping it restores the signal mask.
+/// Blocks SIGCHLD and the signals that end a process, and reports them one by one. They are blocked in the thread that creates
+/// the supervisor and in all threads and children started after that. Dropping it restores the signal mask.
 ///
 /// SIGHUP that was ignored at the start stays ignored, and so does the interrupt key of a shell's background job.
 #[derive(Debug)]
 pub struct Supervisor {
-    /// Readable while a signal waits.
+    /// Readable while a signal is pending.
     waiting: OwnedFd,
     held: SignalSet,
     before: SignalSet,
@@ -226,19 +225,19 @@ impl Supervisor {
         }
     }
 
-    /// Waits for the next event until `due` on the clock of [`clock::now`]; `None` if there was none.
+    /// Waits for the next event until the clock of [`clock::now`] reaches `due`; `None` if there was none.
     pub fn next_event_by(&mut self, due: Time) -> io::Result<Option<ProcessEvent>> {
         loop {
-            // Several ended children may stand behind one SIGCHLD: look before waiting.
+            // One SIGCHLD may stand for several ended children, so reap before waiting.
             if let Some(event) = reap()? {
                 return Ok(Some(event));
             }
-            // The kernel's timeout is limited by its signed seconds.
+            // The timeout is limited so that its signed seconds cannot overflow.
             let left = due.since(clock::now()).min(Duration::from_secs(3600));
             match self.held.wait(left) {
                 Ok((libc::SIGCHLD, _)) => {}
-                // si_code above zero: the kernel sent it, for the terminal's interrupt key. SIGHUP goes to the session's
-                // leader alone.
+                // si_code above zero: sent by the kernel for the terminal's interrupt key. SIGHUP goes only to the session
+                // leader.
                 Ok((signal, code)) if code > 0 && is_ignored(signal) => {}
                 Ok((signal, code)) if code > 0 && signal != libc::SIGHUP => {
                     return Ok(Some(ProcessEvent::TerminalSignal(Signal(signal))));
@@ -251,7 +250,7 @@ impl Supervisor {
         }
     }
 
-    /// As [`Supervisor::next_event_by`], but also returns `None` as soon as `source` is readable.
+    /// Like [`Supervisor::next_event_by`], but also returns `None` as soon as `source` is readable.
     pub fn next_event_or(
         &mut self,
         source: BorrowedFd<'_>,
@@ -264,13 +263,13 @@ impl Supervisor {
         self.next_event_by(Time::ZERO)
     }
 
-    /// Waits until `child` has ended and returns its code. Passes signals on to it and reaps other children
-    /// meanwhile.
+    /// Waits until `child` has ended and returns its exit code. In the meantime, passes signals on to it and reaps other
+    /// children.
     pub fn wait_for(&mut self, child: u32) -> io::Result<u8> {
         self.wait_noting_signals(child).map(|(code, _)| code)
     }
 
-    /// The same, with the last signal that came meanwhile: the child may have ended before it took that.
+    /// Like [`Supervisor::wait_for`], but also returns the last signal that arrived: the child may have ended before handling it.
     pub(crate) fn wait_noting_signals(&mut self, child: u32) -> io::Result<(u8, Option<Signal>)> {
         let mut last = None;
         loop {
@@ -293,8 +292,8 @@ impl Drop for Supervisor {
     }
 }
 
-/// Runs `act` with every signal blocked in this thread. A thread that `act` starts keeps them blocked, so that a program's
-/// handlers never run on the thread of a library.
+/// Runs `act` with every signal blocked in this thread. A thread that `act` starts keeps them blocked, so a program's handlers
+/// never run on a library's thread.
 pub fn without_signals<T>(act: impl FnOnce() -> T) -> T {
     let before = SignalSet::all().block();
     let done = act();
@@ -304,7 +303,7 @@ pub fn without_signals<T>(act: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Lets `command` start with no signal blocked, as its program expects: children inherit the signals that a [`Supervisor`]
+/// Makes `command` start with no signal blocked, as its program expects: children inherit the signals that a [`Supervisor`]
 /// blocks.
 pub fn unblock_on_exec(command: &mut Command) {
     let unblock = || {
@@ -315,7 +314,7 @@ pub fn unblock_on_exec(command: &mut Command) {
     unsafe { command.pre_exec(unblock) };
 }
 
-/// Lets this thread receive every signal again. Safe between fork and exec.
+/// Unblocks every signal in this thread. Safe between fork and exec.
 pub(crate) fn unblock_all() {
     SignalSet::of([]).restore();
 }
@@ -327,7 +326,7 @@ impl SignalSet {
     /// The set of `signals`. Safe between fork and exec.
     pub(crate) fn of(signals: impl IntoIterator<Item = i32>) -> SignalSet {
         SignalSet::made_by(|set| {
-            // SAFETY: the set is valid for writing; a number that is no signal leaves it as it is.
+            // SAFETY: the set is valid for writing; an invalid signal number leaves it unchanged.
             unsafe {
                 libc::sigemptyset(set);
                 for signal in signals {
@@ -342,7 +341,7 @@ impl SignalSet {
         SignalSet::made_by(|set| unsafe { _ = libc::sigfillset(set) })
     }
 
-    /// The signals that wait to be taken by this thread.
+    /// The signals pending for this thread.
     pub(crate) fn pending() -> SignalSet {
         // SAFETY: the set is valid for writing.
         SignalSet::made_by(|set| unsafe { _ = libc::sigpending(set) })
@@ -360,12 +359,12 @@ impl SignalSet {
         unsafe { libc::sigismember(&self.0, signal) == 1 }
     }
 
-    /// Blocks these in this thread, too, and returns what was blocked before.
+    /// Also blocks these signals in this thread, and returns the set that was blocked before.
     fn block(&self) -> io::Result<SignalSet> {
         self.set_mask(libc::SIG_BLOCK)
     }
 
-    /// Blocks these and no others in this thread. Safe between fork and exec.
+    /// Blocks exactly these signals in this thread. Safe between fork and exec.
     fn restore(&self) {
         let _ = self.set_mask(libc::SIG_SETMASK);
     }
@@ -379,14 +378,14 @@ impl SignalSet {
         if code == 0 { Ok(before) } else { Err(io::Error::from_raw_os_error(code)) }
     }
 
-    /// A descriptor that is readable while one of them waits.
+    /// A descriptor that is readable while one of these signals is pending.
     pub(crate) fn descriptor(&self) -> io::Result<OwnedFd> {
         let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
-        // SAFETY: the set is initialised; the descriptor is new and ours alone.
+        // SAFETY: the set is initialised; the descriptor is new and nothing else owns it.
         unsafe { Ok(OwnedFd::from_raw_fd(check(libc::signalfd(-1, &self.0, flags))?)) }
     }
 
-    /// Takes one that waits, or comes within `timeout`, with its `si_code`.
+    /// Takes a signal that is pending or arrives within `timeout`, with its `si_code`.
     fn wait(&self, timeout: Duration) -> io::Result<(i32, i32)> {
         let nanos = timeout.as_nanos();
         let timeout = libc::timespec {

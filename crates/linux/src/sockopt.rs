@@ -1,4 +1,4 @@
-//! `getsockopt` and `setsockopt` with their sizes right.
+//! `getsockopt` and `setsockopt` with correct sizes.
 
 use std::io;
 use std::mem;
@@ -29,7 +29,8 @@ pub(crate) fn set<T>(socket: impl AsFd, level: i32, name: i32, value: T) -> io::
     set_from(socket, level, name, &value)
 }
 
-/// Lets the kernel keep the first `bytes` of each packet, and drop it where that is none (`SO_ATTACH_FILTER`, socket(7)).
+/// Makes the kernel keep the first `bytes` of each packet, or drop the packet if that is zero (`SO_ATTACH_FILTER`,
+/// socket(7)).
 pub(crate) fn keep_first(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     let code = (libc::BPF_RET | libc::BPF_K) as u16;
     // The kernel copies the program.
@@ -38,7 +39,7 @@ pub(crate) fn keep_first(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, program)
 }
 
-/// Sets an option to a value that is borrowed, such as a string of bytes.
+/// Sets an option to a borrowed value, such as a byte string.
 pub(crate) fn set_from<T: ?Sized>(
     socket: impl AsFd,
     level: i32,
@@ -46,7 +47,7 @@ pub(crate) fn set_from<T: ?Sized>(
     value: &T,
 ) -> io::Result<()> {
     let (fd, size) = (socket.as_fd().as_raw_fd(), mem::size_of_val(value) as libc::socklen_t);
-    // SAFETY: the pointer and length describe `value`, which lives through the call.
+    // SAFETY: pointer and length describe `value`, which lives through the call.
     check(unsafe { libc::setsockopt(fd, level, name, (&raw const *value).cast(), size) })?;
     Ok(())
 }
@@ -66,7 +67,7 @@ pub(crate) fn get_into<T: Plain>(
     value: &mut T,
 ) -> io::Result<usize> {
     let (fd, mut size) = (socket.as_fd().as_raw_fd(), mem::size_of::<T>() as libc::socklen_t);
-    // SAFETY: the pointer and length describe `value`, which lives through the call; `Plain` takes every bit pattern.
+    // SAFETY: pointer and length describe `value`, which lives through the call; every bit pattern is a valid `Plain`.
     check(unsafe { libc::getsockopt(fd, level, name, (&raw mut *value).cast(), &mut size) })?;
     Ok(size as usize)
 }

@@ -9,30 +9,29 @@ use sweetspot_units::Bytes;
 
 use crate::sockopt;
 
-/// The limits between which autotuning moves a buffer: `net.ipv4.tcp_rmem` or `net.ipv4.tcp_wmem` of a network
-/// namespace.
+/// The range within which autotuning adjusts a buffer: `net.ipv4.tcp_rmem` or `net.ipv4.tcp_wmem` of a network namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BufferLimits {
-    /// The smallest buffer.
+    /// The minimum buffer.
     pub min: Bytes,
-    /// The buffer of a new connection.
+    /// The buffer of a new connection (the default).
     pub initial: Bytes,
-    /// The largest buffer.
+    /// The maximum buffer.
     pub max: Bytes,
 }
 
-/// The largest SO_RCVBUF that may be asked for (`net.core.rmem_max`).
+/// The largest SO_RCVBUF that may be requested (`net.core.rmem_max`).
 pub fn rmem_max() -> io::Result<Bytes> {
     core_limit("/proc/sys/net/core/rmem_max", libc::SO_RCVBUF)
 }
 
-/// The largest SO_SNDBUF that may be asked for (`net.core.wmem_max`).
+/// The largest SO_SNDBUF that may be requested (`net.core.wmem_max`).
 pub fn wmem_max() -> io::Result<Bytes> {
     core_limit("/proc/sys/net/core/wmem_max", libc::SO_SNDBUF)
 }
 
-/// A limit of `net.core`. On older kernels (5.10, 6.1) these files exist in the first network namespace alone. Elsewhere a scratch socket
-/// shows the limit: the kernel grants it, doubled, to a request that is far too large (socket(7)).
+/// A limit from `net.core`. On older kernels (5.10, 6.1) these files exist only in the initial network namespace. Elsewhere a
+/// scratch socket shows the limit: for a request that is far too large, the kernel grants the limit, doubled (socket(7)).
 fn core_limit(path: &str, option: i32) -> io::Result<Bytes> {
     match number(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -61,7 +60,7 @@ pub fn available_congestion_controls() -> io::Result<Vec<String>> {
     Ok(text.split_whitespace().map(str::to_owned).collect())
 }
 
-/// The congestion control of sockets for which none was chosen (`net.ipv4.tcp_congestion_control`).
+/// The default congestion control of new sockets (`net.ipv4.tcp_congestion_control`).
 pub fn default_congestion_control() -> io::Result<String> {
     Ok(read("/proc/sys/net/ipv4/tcp_congestion_control")?.trim().to_owned())
 }
@@ -72,8 +71,8 @@ pub fn allowed_congestion_controls() -> io::Result<Vec<String>> {
     Ok(text.split_whitespace().map(str::to_owned).collect())
 }
 
-/// Whether the kernel offers this congestion control. With CAP_NET_ADMIN a request for one that is not there makes the kernel
-/// load its module (`tcp_ca_find_autoload`, net/ipv4/tcp_cong.c).
+/// Whether the kernel offers this congestion control. With CAP_NET_ADMIN, a request for a missing one makes the kernel load its
+/// module (`tcp_ca_find_autoload`, net/ipv4/tcp_cong.c).
 pub fn offers_congestion_control(name: &str) -> io::Result<bool> {
     let is_listed = || Ok(available_congestion_controls()?.iter().any(|have| have == name));
     if is_listed()? {
@@ -88,7 +87,7 @@ fn number(path: &str) -> io::Result<u64> {
     parse(path, read(path)?.trim())
 }
 
-/// The file; its name and the next step are in the error.
+/// Reads the file; an error includes its name and the next step.
 fn read(path: &str) -> io::Result<String> {
     fs::read_to_string(path).map_err(|error| {
         io::Error::new(error.kind(), format!("{path}: {error}; is /proc mounted?"))

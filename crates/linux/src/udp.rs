@@ -18,14 +18,14 @@ use crate::{clock, interfaces, sockopt};
 #[derive(Debug)]
 pub struct Udp {
     socket: UdpSocket,
-    /// Whether bursts are sent as one buffer that the kernel splits; known from the first burst on.
+    /// Whether bursts are sent as one buffer that the kernel splits; determined by the first burst.
     splits: OnceLock<bool>,
 }
 
 /// The metadata of a received datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReceivedDatagram {
-    /// Its length, bytes. It may exceed the buffer; then the rest was cut off.
+    /// Its length, in bytes. It may exceed the buffer, in which case the rest was cut off.
     pub length: usize,
     /// The sender's address.
     pub from: SocketAddr,
@@ -33,18 +33,18 @@ pub struct ReceivedDatagram {
     pub at: Time,
 }
 
-/// Large enough for a train of 128 full packets and the kernel's bookkeeping. The default is not.
+/// Enough for a train of 128 full packets and the kernel's bookkeeping; the default is too small.
 const SOCKET_BUFFER_BYTES: usize = 1 << 20;
-/// The most datagrams in one call of sendmmsg(2).
+/// The maximum number of datagrams in one call of sendmmsg(2).
 const SENDMMSG_BATCH: usize = 64;
-/// The most datagrams in one buffer (UDP_MAX_SEGMENTS, linux/udp.h, before Linux 6.9), and its most bytes with IPv6's and UDP's
-/// headers.
+/// The maximum number of datagrams in one buffer (UDP_MAX_SEGMENTS, linux/udp.h, before Linux 6.9), and its maximum size with
+/// IPv6 and UDP headers.
 const MAX_SEGMENTS: usize = 64;
 const MAX_SEGMENTED_BYTES: usize = u16::MAX as usize - 48;
 
 impl Udp {
-    /// A socket bound to `address`, which it may share with other sockets of this user. A
-    /// [connected](Udp::connect) one receives its peer's datagrams, the unconnected one the rest.
+    /// A socket bound to `address`, which other sockets of this user may share. A [connected](Udp::connect) socket receives its
+    /// peer's datagrams, an unconnected one the rest.
     pub fn bind_shared(address: SocketAddr) -> io::Result<Udp> {
         Udp::bind(address, true)
     }
@@ -53,7 +53,7 @@ impl Udp {
         let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
         socket.set_reuse_port(is_shared)?;
         if address.is_ipv6() {
-            // As the standard library's listeners: an IPv6 wildcard takes IPv4 as well.
+            // Like the standard library's listeners: an IPv6 wildcard address accepts IPv4 as well.
             socket.set_only_v6(false)?;
         }
         socket.bind(&address.into())?;
@@ -64,7 +64,7 @@ impl Udp {
         Ok(Udp { socket: socket.into(), splits: OnceLock::new() })
     }
 
-    /// A socket on any free port, of the same IP version as `like`.
+    /// A socket on any free port, with the IP version of `like`.
     pub fn bind_any(like: SocketAddr) -> io::Result<Udp> {
         let any: SocketAddr = match like {
             SocketAddr::V4(_) => (std::net::Ipv4Addr::UNSPECIFIED, 0).into(),
@@ -78,7 +78,7 @@ impl Udp {
         Udp::bind(SocketAddr::new(address, 0), false)
     }
 
-    /// Connects the socket: from now on it receives from `peer` only and sends there.
+    /// Connects the socket: from now on it only sends to and receives from `peer`.
     pub fn connect(&self, peer: SocketAddr) -> io::Result<()> {
         self.socket.connect(peer)
     }
@@ -88,7 +88,7 @@ impl Udp {
         self.socket.local_addr()
     }
 
-    /// Sends one datagram to the connected peer. If the send queue is full it is lost, as in the network.
+    /// Sends one datagram to the connected peer. If the send queue is full, the datagram is lost, as in the network.
     pub fn send(&self, datagram: &[u8]) -> io::Result<()> {
         match self.socket.send(datagram) {
             Err(e) if !passes(&e) => Err(e),
@@ -102,7 +102,7 @@ impl Udp {
             match self.receive_once(buffer) {
                 Ok(arrival) => return Ok(Some(arrival)),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-                // An ICMP error about an earlier datagram: the next one may be good.
+                // An ICMP error about an earlier datagram; the next receive may succeed.
                 Err(e) if passes(&e) => {}
                 Err(e) => return Err(e),
             }
@@ -112,7 +112,7 @@ impl Udp {
     fn receive_once(&self, buffer: &mut [u8]) -> io::Result<ReceivedDatagram> {
         let mut name = SockAddrStorage::zeroed();
         let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-        // Room for one timestamp and its header; u64 for their alignment.
+        // Space for one timestamp and its header; u64 for alignment.
         let mut control = [0u64; 8];
         // SAFETY: msghdr is plain data for which zeros are a value.
         let mut header: libc::msghdr = unsafe { mem::zeroed() };
@@ -135,10 +135,10 @@ impl Udp {
         })
     }
 
-    /// Sends datagrams back to back to the connected peer. Returns how many the kernel took.
+    /// Sends datagrams back to back to the connected peer. Returns how many the kernel accepted.
     ///
-    /// As single sends, they would let this host's other packets in between: after each one the kernel handles what arrived, and
-    /// answers an ACK with segments. So the kernel gets them as one buffer, where it splits that itself.
+    /// Sent one by one, they would let this host's other packets in between: after each send the kernel processes arrivals and
+    /// answers an ACK with segments. So the datagrams are passed as one buffer if the kernel splits it itself.
     pub fn send_burst(&self, datagrams: &[Vec<u8>]) -> io::Result<usize> {
         let splits = || {
             let local = self.local_address()?.ip().to_canonical();
@@ -152,7 +152,8 @@ impl Udp {
         self.send_singly(datagrams)
     }
 
-    /// Sends datagrams of one length as few buffers. The error means that this kernel or path does not, and that none was sent.
+    /// Sends datagrams of equal length as few buffers. An error means that the kernel or path does not support this, and that
+    /// nothing was sent.
     fn send_split(&self, datagrams: &[Vec<u8>]) -> io::Result<usize> {
         let length = datagrams.first().map_or(0, Vec::len);
         if length == 0 || datagrams.iter().any(|datagram| datagram.len() != length) {
@@ -174,7 +175,7 @@ impl Udp {
     fn send_segments(&self, whole: &[u8], length: u16) -> io::Result<()> {
         let mut part =
             libc::iovec { iov_base: whole.as_ptr().cast_mut().cast(), iov_len: whole.len() };
-        // Room for one length and its header; u64 for their alignment.
+        // Space for one length and its header; u64 for alignment.
         let mut control = [0u64; 3];
         // SAFETY: msghdr is plain data for which zeros are a value.
         let mut header: libc::msghdr = unsafe { mem::zeroed() };
@@ -241,17 +242,17 @@ fn timestamp(header: &libc::msghdr) -> Option<Time> {
     None
 }
 
-/// Converts a recent time on the wall clock to the clock of [`clock::now`], by its age. An age of more than a
-/// second means that the wall clock was stepped or the thread slept; then the present time is returned.
+/// Converts a recent wall-clock time to the clock of [`clock::now`], by its age. If the age exceeds a second, the wall clock was
+/// stepped or the thread slept; the current time is returned instead.
 fn monotonic(wall: Option<Time>) -> Time {
-    // In this order: a preemption between the two makes the arrival later, and no packet faster than its path.
+    // The order matters: a preemption between the two reads makes the arrival later, so no packet appears faster than its path.
     let (wall_now, now) = (clock::wall(), clock::now());
     let ago = wall.map_or(Duration::ZERO, |wall| wall_now.since(wall));
     let ago = if ago > Duration::from_secs(1) { Duration::ZERO } else { ago };
     Time::from_nanos(now.as_nanos().saturating_sub(ago.as_nanos()))
 }
 
-/// Whether an error is a loss in the network, which every datagram risks.
+/// Whether an error amounts to a loss in the network, which any datagram may suffer.
 fn passes(e: &io::Error) -> bool {
     use io::ErrorKind::{
         ConnectionRefused, HostUnreachable, Interrupted, NetworkDown, NetworkUnreachable,
@@ -259,7 +260,7 @@ fn passes(e: &io::Error) -> bool {
     };
     matches!(
         e.kind(),
-        // A firewall that drops outgoing packets shows as EPERM.
+        // A firewall that drops outgoing packets causes EPERM.
         ConnectionRefused
             | HostUnreachable
             | Interrupted
@@ -336,7 +337,7 @@ mod tests {
     fn buffers_arrive_as_the_datagrams_of_which_they_were_made() {
         let (near, far) = (Udp::bind_shared(LOCAL).unwrap(), Udp::bind_shared(LOCAL).unwrap());
         near.connect(far.local_address().unwrap()).unwrap();
-        // More than a buffer holds, by number and by bytes.
+        // More than one buffer holds, by number and by bytes.
         for length in [100, 1472] {
             let burst: Vec<Vec<u8>> = (0..100u8).map(|n| vec![n; length]).collect();
             assert_eq!(near.send_split(&burst).unwrap(), 100);

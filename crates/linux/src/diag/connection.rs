@@ -11,7 +11,7 @@ pub(super) const SOCKID_BYTES: usize = 48;
 /// `struct inet_diag_msg`.
 const INET_DIAG_MSG_BYTES: usize = 4 + SOCKID_BYTES + 20;
 
-/// The attributes of include/uapi/linux/inet_diag.h that are read.
+/// The attributes read here (include/uapi/linux/inet_diag.h).
 pub(super) const INET_DIAG_INFO: u16 = 2;
 pub(super) const INET_DIAG_CONG: u16 = 4;
 pub(super) const INET_DIAG_SKMEMINFO: u16 = 7;
@@ -23,9 +23,9 @@ const INET_DIAG_CGROUP_ID: u16 = 21;
 pub enum TcpState {
     /// Data may flow both ways.
     Established = 1,
-    /// This end asked to connect.
+    /// This end has sent a SYN.
     SynSent = 2,
-    /// The peer asked to connect.
+    /// The peer has sent a SYN.
     SynReceived = 3,
     /// This end closed, and its FIN is not acknowledged; the peer may still send.
     FinWait1 = 4,
@@ -43,7 +43,7 @@ pub enum TcpState {
     Listen = 10,
     /// Both closed at the same time.
     Closing = 11,
-    /// A connection that the peer asked for and that nobody accepted yet.
+    /// The peer requested the connection, and it has not been accepted yet.
     NewSynReceived = 12,
 }
 
@@ -123,14 +123,14 @@ pub struct DiagConnection {
     pub congestion: Option<String>,
     /// The contents of its buffers, if requested.
     pub memory: Option<SocketMemory>,
-    /// `AF_INET` or `AF_INET6`; the addresses of the latter may be mapped ones of the former.
+    /// `AF_INET` or `AF_INET6`; an IPv6 address may be an IPv4-mapped one.
     pub(super) family: u8,
-    /// The device that it is bound to; zero for none.
+    /// The device that the socket is bound to; zero for none.
     pub(super) interface: u32,
 }
 
 impl DiagConnection {
-    /// Reads one message; `None` if it is cut short or of no TCP state.
+    /// Parses one message; `None` if it is truncated or its TCP state is unknown.
     pub(super) fn parse(message: &[u8]) -> Option<DiagConnection> {
         let fixed: &[u8; INET_DIAG_MSG_BYTES] = message.first_chunk()?;
         let word = |at: usize| u32::from_ne_bytes([0, 1, 2, 3].map(|i| fixed[at + i]));
@@ -149,12 +149,12 @@ impl DiagConnection {
         };
         let mut connection = DiagConnection {
             state: TcpState::from_number(fixed[1])?,
-            // The identity begins at 4: two ports, two addresses of 16 bytes, device, cookie.
+            // The socket ID starts at offset 4: two ports, two addresses of 16 bytes, device, cookie.
             local: end(8, 4),
             remote: end(24, 6),
             interface: word(40),
             cookie: u64::from(word(44)) | u64::from(word(48)) << 32,
-            // Behind it: timer, receive queue, send queue, user, inode.
+            // After the ID: timer, receive queue, send queue, user, inode.
             unread: Bytes::new(word(56).into()),
             uid: word(64),
             inode: word(68).into(),
@@ -182,7 +182,7 @@ impl DiagConnection {
         }
     }
 
-    /// `struct inet_diag_sockid`, to ask for this very connection.
+    /// `struct inet_diag_sockid`, to request this connection only.
     pub(super) fn identity(&self) -> [u8; SOCKID_BYTES] {
         let mut id = [0; SOCKID_BYTES];
         let mut put = |at: usize, bytes: &[u8]| id[at..at + bytes.len()].copy_from_slice(bytes);
@@ -202,8 +202,8 @@ impl DiagConnection {
     }
 }
 
-/// The words of `INET_DIAG_SKMEMINFO`: rmem_alloc, rcvbuf, wmem_alloc, sndbuf, fwd_alloc,
-/// wmem_queued, optmem, backlog, drops. Kernels before 4.7 lack the last.
+/// The words of `INET_DIAG_SKMEMINFO`: rmem_alloc, rcvbuf, wmem_alloc, sndbuf, fwd_alloc, wmem_queued,
+/// optmem, backlog, drops. Kernels before 4.7 omit the last.
 fn memory(content: &[u8]) -> Option<SocketMemory> {
     let word = |n: usize| {
         let bytes = content.get(4 * n..4 * n + 4)?;

@@ -17,14 +17,14 @@ use connection::{INET_DIAG_CONG, INET_DIAG_INFO, INET_DIAG_SKMEMINFO};
 /// include/uapi/linux/sock_diag.h.
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 
-/// The data to read of each connection besides its addresses. Each part costs a little time.
+/// The data to read about each connection besides its addresses. Each part adds a small cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Detail {
     /// Whether to read `TCP_INFO`.
     pub info: bool,
     /// Whether to read the sender's congestion control.
     pub congestion: bool,
-    /// Whether to read its buffers' contents.
+    /// Whether to read the memory used by the socket's buffers.
     pub memory: bool,
 }
 
@@ -56,8 +56,8 @@ impl Diag {
         Netlink::open(Some(SOCK_DIAG)).map(|netlink| Diag { netlink })
     }
 
-    /// Passes every connection in one of `states` to `visit`, IPv4 first. A connection that begins or ends meanwhile
-    /// may be missed or visited twice. The error is `NotFound` on a kernel without inet_diag.
+    /// Passes every connection in one of `states` to `visit`, IPv4 first. A connection that begins or ends in the
+    /// meantime may be missed or visited twice. The error is `NotFound` on a kernel without inet_diag.
     pub fn connections(
         &mut self,
         states: &[TcpState],
@@ -76,7 +76,7 @@ impl Diag {
         Ok(())
     }
 
-    /// Reads a connection that was seen before again; `None` if it is gone.
+    /// Reads a previously seen connection again; `None` if it is gone.
     pub fn find(
         &mut self,
         seen: &DiagConnection,
@@ -104,7 +104,7 @@ fn request(family: u8, detail: Detail, states: u32, identity: &[u8]) -> Vec<u8> 
     r
 }
 
-/// Both ends as other programs write them: an IPv4 address mapped into IPv6 is the IPv4 one.
+/// The address as other programs write it: an IPv4-mapped IPv6 address becomes IPv4.
 fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn a_connection_is_found_again_until_it_is_gone() {
         let mut diag = Diag::open().unwrap();
-        // A dual-stack listener's connection is one of IPv6 with a mapped address.
+        // A dual-stack listener's connection is an IPv6 one with an IPv4-mapped address.
         for listen in ["127.0.0.1:0", "[::]:0"] {
             let (near, far) = pair(listen);
             let seen = find_by_ports(&far, Detail::NONE);

@@ -7,16 +7,15 @@ use rustix::event::{EventfdFlags, eventfd};
 use crate::check;
 use crate::epoll::{Epoll, Readiness};
 
-/// Tells which of many sockets of this process have new data or room to write, without a look at each (epoll(7),
+/// Reports which of many sockets of this process have new data or free space to write, without polling each (epoll(7),
 /// edge-triggered).
 ///
-/// The sockets belong to another part of the process. The kernel keeps none of them open for this, and forgets each
-/// when its last descriptor is closed. News are hints: a socket that was closed still has news while a child of fork(2)
-/// has it open.
+/// The sockets belong to another part of the process. The watch keeps none of them open; the kernel forgets each when its
+/// last descriptor is closed. Events are hints: a closed socket still causes events while a child of fork(2) has it open.
 ///
-/// A program may close every descriptor that it does not know. Then its own files may get the numbers of this watch. So
-/// each call first proves that the epoll descriptor is still this watch's: a mark is registered there and nowhere else.
-/// If it is not, the call fails, and nothing is closed. A program that closes between the proof and the call is not noticed.
+/// A program may close every descriptor that it does not know, after which its own files may reuse the watch's descriptor
+/// numbers. So each call first verifies that the epoll descriptor is still this watch's, using a marker that is registered
+/// only there. If it is not, the call fails and nothing is closed. A close between the check and the call goes unnoticed.
 #[derive(Debug)]
 pub struct ActivityWatch {
     epoll: ManuallyDrop<Epoll>,
@@ -24,7 +23,7 @@ pub struct ActivityWatch {
 }
 
 impl ActivityWatch {
-    /// A watch of no socket. It takes two descriptors, which no program run by exec(3) inherits.
+    /// An empty watch. It uses two close-on-exec descriptors.
     pub fn new() -> io::Result<ActivityWatch> {
         let epoll = Epoll::new()?;
         let mark = eventfd(0, EventfdFlags::CLOEXEC)?;
@@ -34,34 +33,34 @@ impl ActivityWatch {
         Ok(watch)
     }
 
-    /// Watches the file with this descriptor, which its owner may close at any time, under `number`. The first news is
-    /// that there is room to write.
+    /// Watches the file behind this descriptor, which its owner may close at any time, under `number`. The first event is
+    /// that the socket is writable.
     pub fn add(&self, fd: RawFd, number: u64) -> io::Result<()> {
         self.prove()?;
-        // SAFETY: the number is only passed to epoll_ctl(2), which refuses it if no file has it.
+        // SAFETY: the number is only passed to epoll_ctl(2), which rejects it if it is not open.
         let source = unsafe { BorrowedFd::borrow_raw(fd) };
         match self.epoll.watch(source, number) {
-            // The same file under the same number.
+            // The same file is already watched under the same descriptor.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             watched => watched,
         }
     }
 
-    /// Stops watching the file with this descriptor. One that is closed is not watched.
+    /// Stops watching the file behind this descriptor. A closed file is no longer watched anyway.
     pub fn remove(&self, fd: RawFd) {
         if self.prove().is_ok() {
-            // It was not watched otherwise.
+            // An error means that it was not watched.
             let _ = self.control(libc::EPOLL_CTL_DEL, fd, 0);
         }
     }
 
-    /// Appends what happened since the last call to `news`, some of it at least. Does not wait.
+    /// Appends events since the last call to `news`; a call may return only some of them. Does not wait.
     pub fn take(&self, news: &mut Vec<Readiness>) -> io::Result<()> {
         self.prove()?;
         self.epoll.take(news).map(drop)
     }
 
-    /// Fails unless both numbers still name this watch's files.
+    /// Fails unless both descriptor numbers still belong to this watch's files.
     fn prove(&self) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_MOD, self.mark.as_raw_fd(), 0)
     }
@@ -77,7 +76,7 @@ impl ActivityWatch {
 impl Drop for ActivityWatch {
     fn drop(&mut self) {
         if self.prove().is_ok() {
-            // SAFETY: neither is used again.
+            // SAFETY: neither descriptor is used again.
             unsafe {
                 ManuallyDrop::drop(&mut self.epoll);
                 ManuallyDrop::drop(&mut self.mark);
@@ -117,7 +116,7 @@ mod tests {
         let (mut near, far) = UnixStream::pair().unwrap();
         let (mut other, reused) = UnixStream::pair().unwrap();
         watch.add(far.as_raw_fd(), 7).unwrap();
-        // SAFETY: gives the number of `far`, which stays its owner, to a copy of `reused`.
+        // SAFETY: makes the descriptor number of `far`, which `far` still owns, refer to a copy of `reused`.
         unsafe { libc::dup2(reused.as_raw_fd(), far.as_raw_fd()) };
         assert_eq!(near.read(&mut [0]).unwrap(), 0);
         other.write_all(b"x").unwrap();
@@ -126,7 +125,7 @@ mod tests {
         assert_eq!(news(&watch), [8]);
     }
 
-    /// Programs that become daemons close every descriptor.
+    /// Daemons close every descriptor when they start.
     #[test]
     fn a_number_of_the_watch_that_is_another_file_s_by_now_is_left_alone() {
         let watch = ActivityWatch::new().unwrap();
@@ -134,7 +133,7 @@ mod tests {
         let (mut near, far) = UnixStream::pair().unwrap();
         own.watch(&far, 9).unwrap();
         near.write_all(b"x").unwrap();
-        // SAFETY: the program's own set gets the watch's number, which the watch must notice.
+        // SAFETY: the watch's descriptor number now refers to the program's own set, which the watch must notice.
         unsafe { libc::dup2(own.as_raw_fd(), number) };
         assert!(watch.take(&mut Vec::new()).is_err());
         assert!(watch.add(far.as_raw_fd(), 7).is_err());

@@ -19,7 +19,7 @@ pub enum BorrowError {
         /// The descriptor.
         fd: i32,
     },
-    /// The descriptor is another file now. Nothing was done to it.
+    /// The descriptor refers to another file now. Nothing was done to that file.
     #[error("descriptor {fd} of process {pid} now refers to another file")]
     Reused {
         /// The process.
@@ -27,7 +27,7 @@ pub enum BorrowError {
         /// The descriptor.
         fd: i32,
     },
-    /// The kernel forbids it.
+    /// The process may not be inspected.
     #[error(
         "no permission for the sockets of process {pid}: run as root (CAP_SYS_PTRACE), or as its user \
          where kernel.yama.ptrace_scope is 0; in a container, let its seccomp profile allow pidfd_getfd"
@@ -36,7 +36,7 @@ pub enum BorrowError {
         /// The process.
         pid: u32,
     },
-    /// The kernel cannot do it.
+    /// The kernel has no pidfd_getfd(2).
     #[error(
         "this kernel cannot duplicate sockets of other processes (pidfd_getfd); Linux 5.6 or newer can, \
          unless a seccomp filter forbids it"
@@ -55,14 +55,15 @@ pub enum BorrowError {
 }
 
 impl BorrowError {
-    /// Whether the program has given the socket up, so that it is out of reach for good.
+    /// Whether the program has closed the socket or ended, so that the socket is permanently out of
+    /// reach.
     pub fn is_over(&self) -> bool {
         use BorrowError::{Closed, ProcessEnded, Reused};
         matches!(self, ProcessEnded { .. } | Closed { .. } | Reused { .. })
     }
 }
 
-/// Why the kernel would not lend descriptor `fd` of process `pid`.
+/// Explains why the kernel refused to duplicate descriptor `fd` of process `pid`.
 pub(super) fn explain(source: io::Error, pid: u32, fd: i32) -> BorrowError {
     match source.raw_os_error() {
         Some(libc::ESRCH) => BorrowError::ProcessEnded { pid },

@@ -1,8 +1,8 @@
-//! Sockets of other processes, borrowed for each sample or action (pidfd_getfd(2)), and sockets of other parts of this
-//! process ([`OwnSocket`]).
+//! Sockets of other processes, borrowed for each sample or action (pidfd_getfd(2)), and sockets owned by other parts
+//! of this process ([`OwnSocket`]).
 //!
-//! While a descriptor is borrowed, the program's `close` sends no FIN, so it is borrowed only for microseconds. Each
-//! time, the crate compares inode and cookie to verify that it is still the same socket.
+//! While a descriptor is borrowed, the program's `close` sends no FIN, so each loan lasts only microseconds. Each
+//! time, inode and cookie are compared to verify that it is still the same socket.
 
 mod activity_watch;
 mod error;

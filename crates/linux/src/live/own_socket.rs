@@ -9,13 +9,13 @@ use thiserror::Error;
 use crate::tcp::options;
 use crate::{check, clock};
 
-/// A socket of this process that another part of the process owns, known by descriptor and cookie.
+/// A socket that another part of this process owns, identified by descriptor and cookie.
 ///
-/// No duplicate is kept, because it would keep the connection open after the owner closes it. [`OwnSocket::with`] makes
-/// one for a few microseconds, compares the cookie, and acts on the duplicate. So a descriptor number that was closed
-/// and reused at any moment never leads to another socket.
+/// No duplicate is kept, because it would keep the connection open after the owner closes it. [`OwnSocket::with`] makes one
+/// for a few microseconds, compares the cookie, and acts on the duplicate. So even if a descriptor number is closed and
+/// reused at any moment, the action never reaches another socket.
 ///
-/// fork(2) waits for such duplicates, so that no child inherits one. A child refuses the sockets of its parent.
+/// fork(2) waits for these duplicates, so no child inherits one. A child rejects its parent's sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OwnSocket {
     fd: RawFd,
@@ -23,40 +23,40 @@ pub struct OwnSocket {
     generation: u32,
 }
 
-/// Why a socket of this process is out of reach.
+/// Why a socket of this process cannot be used.
 #[derive(Debug, Error)]
 pub enum LostSocket {
     /// Its descriptor was closed.
     #[error("the descriptor was closed")]
     Closed,
-    /// Its descriptor number belongs to another file now. Nothing was done to that file.
+    /// Its descriptor number refers to another file now. Nothing was done to that file.
     #[error("the descriptor was closed, and its number belongs to another file")]
     Reused,
-    /// This process is a child of the one that named the socket.
+    /// This process is a child of the one in which the `OwnSocket` was made.
     #[error("the socket was attached by the parent process, before fork")]
     Forked,
-    /// The kernel cannot duplicate a descriptor now.
+    /// The kernel could not duplicate the descriptor.
     #[error("the descriptor cannot be duplicated: {0}")]
     Failed(#[source] io::Error),
 }
 
 impl LostSocket {
-    /// Whether the socket is out of reach for good.
+    /// Whether the socket is permanently out of reach.
     pub fn is_over(&self) -> bool {
         !matches!(self, LostSocket::Failed(_))
     }
 }
 
 impl OwnSocket {
-    /// The socket that this process has open as `fd`. Fails on kernels before 4.12, which have no cookies, and for
-    /// anything but an open socket.
+    /// The socket that this process has open as `fd`. Fails if `fd` is not an open socket, and on kernels before 4.12, which
+    /// have no cookies.
     pub fn at(fd: RawFd) -> io::Result<OwnSocket> {
         let generation = fork_generation()?;
         let _loan = Loan::begin();
         Ok(OwnSocket { fd, cookie: options::cookie(duplicate(fd)?)?, generation })
     }
 
-    /// The socket's cookie, which no other socket gets until the next boot.
+    /// The socket's cookie, unique until the next boot.
     pub fn cookie(&self) -> u64 {
         self.cookie
     }
@@ -66,7 +66,7 @@ impl OwnSocket {
         self.fd
     }
 
-    /// Acts on the socket if it is still the same. `act` must neither block nor fork.
+    /// Runs `act` on the socket if it is still the same. `act` must neither block nor fork.
     pub fn with<T>(&self, act: impl FnOnce(&OwnedFd) -> T) -> Result<T, LostSocket> {
         let _loan = Loan::begin();
         if GENERATION.load(Ordering::Relaxed) != self.generation {
@@ -76,7 +76,7 @@ impl OwnSocket {
             Some(libc::EBADF) => LostSocket::Closed,
             _ => LostSocket::Failed(error),
         })?;
-        // A file that is no socket has no cookie.
+        // A file that is not a socket has no cookie.
         if options::cookie(&duplicate).ok() != Some(self.cookie) {
             return Err(LostSocket::Reused);
         }
@@ -84,8 +84,8 @@ impl OwnSocket {
     }
 }
 
-/// How many forks lie between the process that first asked and this one. State of threads is of no use in a child: a
-/// lock may be held by a thread that the child does not have.
+/// The number of forks between the first process that called this and the current one. Thread state is unusable in a child:
+/// a lock may be held by a thread that does not exist there.
 pub fn fork_generation() -> io::Result<u32> {
     static WATCHED: OnceLock<i32> = OnceLock::new();
     // SAFETY: the handlers only use atomics, the clock and sched_yield(2), which are safe after a fork.
@@ -99,16 +99,16 @@ pub fn fork_generation() -> io::Result<u32> {
 }
 
 static GENERATION: AtomicU32 = AtomicU32::new(0);
-/// Threads that are in fork(2).
+/// Number of threads in fork(2).
 static FORKING: AtomicU32 = AtomicU32::new(0);
-/// Duplicates that exist now.
+/// Number of duplicates that exist now.
 static LOANS: AtomicU32 = AtomicU32::new(0);
 
-/// fork(2) waits this long at most. A duplicate lives longer only if its thread gets no CPU, a signal's handler forks in the
-/// middle of it, or a program closes a lingering socket then (`SO_LINGER`).
+/// The longest that fork(2) waits. A duplicate lives longer only if its thread gets no CPU, a signal handler forks while it
+/// exists, or the program closes a lingering socket at that moment (`SO_LINGER`).
 const MAX_WAIT: Duration = Duration::from_millis(10);
 
-/// While it lives, fork(2) waits.
+/// While a loan exists, fork(2) waits.
 struct Loan;
 
 impl Loan {
@@ -143,16 +143,16 @@ extern "C" fn after_fork() {
 }
 
 extern "C" fn in_child() {
-    // Of all threads, only the one that forked is here.
+    // Of all threads, only the forking one exists in the child.
     FORKING.store(0, Ordering::SeqCst);
     LOANS.store(0, Ordering::SeqCst);
     GENERATION.fetch_add(1, Ordering::SeqCst);
 }
 
 fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
-    // SAFETY: fcntl takes any number, and F_DUPFD_CLOEXEC has no pointer argument.
+    // SAFETY: fcntl accepts any number, and F_DUPFD_CLOEXEC has no pointer argument.
     let duplicate = check(unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 0) })?;
-    // SAFETY: the kernel has just made this descriptor, and nobody else knows it.
+    // SAFETY: the kernel has just created this descriptor, and nothing else knows it.
     Ok(unsafe { OwnedFd::from_raw_fd(duplicate) })
 }
 
@@ -166,10 +166,10 @@ mod tests {
         TcpListener::bind("127.0.0.1:0").unwrap()
     }
 
-    /// How many descriptors of this process are the socket with this cookie.
+    /// How many descriptors of this process refer to the socket with this cookie.
     fn copies(cookie: u64) -> usize {
         let is_copy = |fd: &RawFd| {
-            // SAFETY: only the cookie is read, which fails for a number without a file.
+            // SAFETY: only the cookie is read, which fails if the number is not open.
             let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(*fd) };
             options::cookie(fd).ok() == Some(cookie)
         };
@@ -181,16 +181,16 @@ mod tests {
         let (first, second) = (listener(), listener());
         let named = OwnSocket::at(first.as_raw_fd()).unwrap();
         assert_eq!(named.with(|fd| options::cookie(fd).unwrap()).unwrap(), named.cookie());
-        // SAFETY: dup2 gives the number of `first`, which stays its owner, to a copy of `second`.
+        // SAFETY: dup2 makes the descriptor number of `first`, which `first` still owns, refer to a copy of `second`.
         unsafe { libc::dup2(second.as_raw_fd(), first.as_raw_fd()) };
         let refused = named.with(|_| panic!("the wrong socket"));
         assert!(matches!(refused, Err(LostSocket::Reused)));
-        // A number that no file has: above the limit on descriptors.
+        // A number above the limit on descriptors, which is never open.
         let closed = OwnSocket { fd: RawFd::MAX, ..named };
         assert!(matches!(closed.with(|_| ()), Err(LostSocket::Closed)));
     }
 
-    /// Ends the other thread also if an assertion fails.
+    /// Ends the other thread even if an assertion fails.
     struct SetWhenDropped<'a>(&'a std::sync::atomic::AtomicBool);
 
     impl Drop for SetWhenDropped<'_> {
@@ -225,7 +225,7 @@ mod tests {
                         _ if ran_out => 2,
                         copies => i32::from(copies != 1),
                     };
-                    // SAFETY: ends the child without running anything of the parent's.
+                    // SAFETY: ends the child without running any of the parent's code.
                     unsafe { libc::_exit(code) };
                 }
                 let mut status = 0;

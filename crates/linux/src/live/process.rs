@@ -9,10 +9,10 @@ use super::error::{BorrowError, explain};
 use crate::event_fd;
 use crate::processes::{self, Descriptor};
 
-/// How many descriptors of a process are searched at most. Each costs a microsecond.
+/// The maximum number of descriptors searched per process. Each costs a microsecond.
 const MAX_DESCRIPTORS: i32 = 1 << 16;
 
-/// A handle of a process (pidfd), which stays valid when the process ID is reused.
+/// A handle to a process (pidfd). It does not refer to another process if the process ID is reused.
 #[derive(Debug, Clone)]
 pub struct ProcessHandle {
     pid: u32,
@@ -20,12 +20,12 @@ pub struct ProcessHandle {
 }
 
 impl ProcessHandle {
-    /// A handle of the process that has the ID `pid` now.
+    /// Opens a handle to the process that has the ID `pid` now.
     pub fn open(pid: u32) -> Result<ProcessHandle, BorrowError> {
         let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(Errno::INVAL);
         match number.and_then(|number| pidfd_open(number, PidfdFlags::empty())) {
             Ok(pidfd) => Ok(ProcessHandle { pid, pidfd: Arc::new(pidfd) }),
-            // Numbers that no process can have, and thread IDs.
+            // PIDs that no process can have, and thread IDs.
             Err(Errno::INVAL | Errno::NOENT) => Err(BorrowError::ProcessEnded { pid }),
             Err(source) => Err(explain(source.into(), pid, -1)),
         }
@@ -41,8 +41,8 @@ impl ProcessHandle {
         event_fd::is_readable(&self.pidfd)
     }
 
-    /// The sockets among its descriptors, found by borrowing each descriptor. This needs CAP_SYS_PTRACE only, unlike
-    /// [`processes::sockets`].
+    /// The sockets among its descriptors, found by borrowing each descriptor. Unlike [`processes::sockets`], this
+    /// needs only CAP_SYS_PTRACE.
     pub fn sockets(&self) -> Result<Vec<Descriptor>, BorrowError> {
         let slots = processes::descriptor_slots(self.pid);
         let mut found = Vec::new();
@@ -63,7 +63,7 @@ impl ProcessHandle {
         Ok(found)
     }
 
-    /// A second descriptor for the file that the process has open as `fd`.
+    /// A duplicate of the descriptor that the process has open as `fd`.
     pub(super) fn duplicate(&self, fd: i32) -> Result<OwnedFd, BorrowError> {
         pidfd_getfd(&self.pidfd, fd, PidfdGetfdFlags::empty())
             .map_err(|source| explain(source.into(), self.pid, fd))
@@ -108,7 +108,8 @@ mod tests {
 
     #[test]
     fn a_number_that_no_process_has_is_that_of_one_that_ended() {
-        // None is 0 or beyond the kernel's limit of 2^22; a thread's is not its process's.
+        // None of these is a process ID: 0 and numbers above the kernel's limit of 2^22 are invalid, and a thread's
+        // ID differs from its process's.
         let thread = rustix::thread::gettid().as_raw_pid() as u32;
         assert_ne!(thread, std::process::id());
         for number in [0, 1 << 23, thread] {

@@ -6,10 +6,10 @@ use super::{ProcessHandle, inode};
 use crate::processes;
 use crate::tcp::options;
 
-/// How often a socket is searched for before it counts as gone: it may move while descriptors are read.
+/// Searches before a socket counts as gone: it may move while descriptors are read.
 const MAX_SEARCHES: usize = 3;
 
-/// A socket of another process, known by descriptor, inode and cookie.
+/// A socket of another process, identified by descriptor, inode and cookie.
 ///
 /// Programs move sockets to another descriptor (`dup2`) or to a child process. [`LiveSocket::follow`] finds the
 /// socket again; inode and cookie never change.
@@ -27,8 +27,8 @@ struct SocketPlace {
 }
 
 impl LiveSocket {
-    /// The socket that `process` has open as `fd`. It must have this inode and, if given, this cookie; otherwise the
-    /// error is `Reused`.
+    /// The socket that `process` has open as `fd`. Its inode and, if given, cookie must match; otherwise the error
+    /// is `Reused`.
     pub fn name(
         process: &ProcessHandle,
         fd: i32,
@@ -50,7 +50,7 @@ impl LiveSocket {
         }
     }
 
-    /// The socket with this inode and cookie in process `pid`; `None` if it has none.
+    /// The socket with this inode and cookie in process `pid`; `None` if the process does not have it.
     pub fn find(pid: u32, inode: u64, cookie: u64) -> Option<LiveSocket> {
         let process = ProcessHandle::open(pid).ok()?;
         let sockets = processes::sockets(pid).or_else(|_| process.sockets()).ok()?;
@@ -61,10 +61,11 @@ impl LiveSocket {
     }
 
     /// Finds the socket again after it moved: under another descriptor, in a descendant of its process or, if the
-    /// process has ended, in any process. The error says why it was not in its old place.
+    /// process has ended, in any process. The error says why it was not where it was last seen.
     pub fn follow(&self) -> Result<(), BorrowError> {
         let Err(why) = self.with(|_| ()) else { return Ok(()) };
-        // If the process has ended, every process is searched. A process that inherited the socket had it before.
+        // If the process has ended, every process is searched. A process that inherits the socket gets it before the
+        // old one ends.
         let searches =
             if matches!(why, BorrowError::ProcessEnded { .. }) { 1 } else { MAX_SEARCHES };
         let Some(found) = (0..searches).find_map(|_| self.search(&why)) else { return Err(why) };
@@ -82,7 +83,7 @@ impl LiveSocket {
         find(pid).or_else(|| others().into_iter().find_map(find))
     }
 
-    /// Borrows the socket for `act`, after a check that it is still the same.
+    /// Borrows the socket for `act` after checking that it is still the same.
     pub fn with<T>(&self, act: impl FnOnce(&OwnedFd) -> T) -> Result<T, BorrowError> {
         let SocketPlace { process, fd } = &*self.place.borrow();
         let borrowed = process.duplicate(*fd)?;
@@ -94,7 +95,7 @@ impl LiveSocket {
         Ok(act(&borrowed))
     }
 
-    /// The process that has it open.
+    /// The process that has the socket open.
     pub fn process(&self) -> ProcessHandle {
         self.place.borrow().process.clone()
     }
@@ -161,7 +162,8 @@ mod tests {
         let second = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let live =
             LiveSocket::name(&us(), first.as_raw_fd(), inode(&first).unwrap(), None).unwrap();
-        // SAFETY: dup2 gives the number of `first`, which stays its owner, to a copy of `second`.
+        // SAFETY: dup2 makes the descriptor number of `first`, which `first` still owns, refer to a copy of
+        // `second`.
         unsafe { libc::dup2(second.as_raw_fd(), first.as_raw_fd()) };
         let lent = live.with(|_| panic!("lent the wrong socket"));
         assert!(matches!(&lent, Err(e @ BorrowError::Reused { .. }) if e.is_over()));
@@ -177,7 +179,7 @@ mod tests {
         drop(socket);
         live.follow().unwrap();
         assert_eq!((live.fd(), live.process().pid()), (moved.as_raw_fd(), std::process::id()));
-        // A child that has it as its standard input.
+        // A child with the socket as its standard input.
         let mut child =
             Command::new("sleep").arg("60").stdin(OwnedFd::from(moved)).spawn().unwrap();
         let followed = live.follow();
@@ -201,12 +203,12 @@ mod tests {
                 for pause in moves {
                     let due = clock::now() + Duration::from_micros(pause);
                     while clock::now() < due {}
-                    // The copy has another number, and the old one is closed.
+                    // The copy has another descriptor number, and the old one is closed.
                     socket = socket.try_clone().unwrap();
                 }
             });
             let lost = (0..3000).filter(|n| {
-                // Once before the search, and once during it, early or late.
+                // One move before the search, and one early or late during it.
                 told.send(0).unwrap();
                 told.send(n % 300).unwrap();
                 live.follow().is_err()

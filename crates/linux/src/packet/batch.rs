@@ -6,33 +6,33 @@ use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, sendmmsg};
 use super::PacketPort;
 use super::offload::{Offload, VNET_HEADER_BYTES};
 
-/// The most frames that one call of [`PacketPort::send`] sends.
+/// The maximum number of frames that one call of [`PacketPort::send`] sends.
 pub const MAX_BATCH_FRAMES: usize = 32;
 
-/// Whole Ethernet frames to be sent in one call, each in one or several parts.
+/// Whole Ethernet frames to be sent in one call, each in one or more parts.
 #[derive(Debug, Default)]
 pub struct FrameBatch<'a> {
     parts: Vec<&'a [u8]>,
-    /// Each frame's first part, and the work that it leaves to the card.
+    /// The index of each frame's first part, and the work that the frame leaves to the card.
     frames: Vec<(usize, Offload)>,
 }
 
 impl<'a> FrameBatch<'a> {
-    /// Another frame, which begins with `part`. Only a port with offload passes on the work that it leaves to the card.
+    /// Adds a frame, which begins with `part`. Only a port with offload passes `offload` on to the card.
     pub fn push(&mut self, part: &'a [u8], offload: Offload) {
         self.frames.push((self.parts.len(), offload));
         self.parts.push(part);
     }
 
-    /// The last frame goes on with `part`.
+    /// Appends `part` to the last frame.
     pub fn extend(&mut self, part: &'a [u8]) {
         self.parts.push(part);
     }
 }
 
 impl PacketPort {
-    /// Sends the first [`MAX_BATCH_FRAMES`] of `batch` in one system call. Returns how many the kernel took. An error
-    /// concerns the first frame.
+    /// Sends the first [`MAX_BATCH_FRAMES`] of `batch` in one system call. Returns how many the kernel accepted. An
+    /// error concerns the first frame.
     pub fn send(&self, batch: &FrameBatch<'_>) -> io::Result<usize> {
         let count = batch.frames.len().min(MAX_BATCH_FRAMES);
         let mut headers = [[0; VNET_HEADER_BYTES]; MAX_BATCH_FRAMES];

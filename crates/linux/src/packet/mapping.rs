@@ -7,7 +7,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use crate::sockopt::Plain;
 
-/// A packet socket's ring: memory that is shared with the kernel.
+/// A packet socket's ring: memory shared with the kernel.
 #[derive(Debug)]
 pub(super) struct Mapping {
     memory: NonNull<u8>,
@@ -27,7 +27,7 @@ unsafe impl Plain for libc::tpacket_hdr_v1 {}
 unsafe impl Plain for libc::sockaddr_ll {}
 
 impl Mapping {
-    /// Maps the whole ring that was made for `socket`, of `length` bytes.
+    /// Maps the whole ring of `socket`, `length` bytes long.
     pub(super) fn new(socket: BorrowedFd<'_>, length: usize) -> io::Result<Mapping> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping, which nothing refers to yet.
@@ -36,27 +36,28 @@ impl Mapping {
         Ok(Mapping { memory, length })
     }
 
-    /// The word at `at`, which the kernel and we pass to and fro.
+    /// The word at `at`, through which kernel and program pass ownership back and forth.
     pub(super) fn word(&self, at: usize) -> &AtomicU32 {
         let place = self.place(at, size_of::<u32>(), align_of::<u32>());
         // SAFETY: inside the mapping and aligned; both sides access such a word atomically.
         unsafe { AtomicU32::from_ptr(place.cast()) }
     }
 
-    /// Reads the structure at `at`, which the kernel must have given to us.
+    /// Reads the structure at `at`, which the kernel must have passed to user space.
     pub(super) fn read<T: Plain>(&self, at: usize) -> T {
         let place = self.place(at, size_of::<T>(), align_of::<T>());
         // SAFETY: inside the mapping and aligned; every bit pattern is a value.
         unsafe { place.cast::<T>().read_volatile() }
     }
 
-    /// The bytes from `at` on.
+    /// The `length` bytes at `at`.
     ///
     /// # Safety
-    /// The kernel must have given them to us, and they may not be given back while the slice lives.
+    /// The kernel must have passed them to user space, and they must not be returned while the
+    /// slice lives.
     pub(super) unsafe fn bytes(&self, at: usize, length: usize) -> &[u8] {
         let place = self.place(at, length, 1);
-        // SAFETY: inside the mapping; that nobody writes is the caller's promise.
+        // SAFETY: inside the mapping; the caller guarantees that nothing writes to it.
         unsafe { std::slice::from_raw_parts(place, length) }
     }
 
@@ -69,7 +70,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: exactly the mapping made in `new`, which nothing refers to any more.
+        // SAFETY: exactly the mapping made in `new`, to which no reference remains.
         let _ = unsafe { munmap(self.memory.as_ptr().cast(), self.length) };
     }
 }

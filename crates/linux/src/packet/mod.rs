@@ -22,20 +22,20 @@ pub use batch::{FrameBatch, MAX_BATCH_FRAMES};
 pub use offload::{Offload, PartialChecksum, Segmentation, Transport, knows_offload};
 pub use tap::PacketTap;
 
-/// A packet socket bound to one device. It receives frames through a TPACKET_V2 ring, with their arrival times, and
-/// sends without a queueing discipline.
+/// A packet socket bound to one device. It receives frames with their arrival times through a TPACKET_V2 ring, and sends
+/// without a queueing discipline.
 #[derive(Debug)]
 pub struct PacketPort {
     socket: OwnedFd,
     signal: PacketRing,
-    /// Where a super-frame is put together that no slot holds; `None`: the port knows no offload.
+    /// Where a super-frame too large for a slot is assembled; `None` on a port without offload.
     large: Option<Box<[u8]>>,
     lost: u64,
 }
 
 /// Space for the longest super-frame and the kernel's header for it.
 const LARGE_BYTES: usize = VNET_HEADER_BYTES + 14 + 65_535;
-/// The kernel memory for super-frames that wait for us to read them, or for the receiver of our frames.
+/// Kernel memory for super-frames waiting to be read here, or by the receiver of sent frames.
 const LARGE_BUFFER_BYTES: i32 = 64 << 20;
 /// linux/if_packet.h
 const PACKET_COPY_THRESH: i32 = 7;
@@ -44,9 +44,9 @@ const PACKET_VNET_HDR: i32 = 15;
 /// A received frame in the ring.
 #[derive(Debug, Clone, Copy)]
 pub struct ReceivedFrame<'a> {
-    /// The frame from its Ethernet header on, cut to the size of a ring slot.
+    /// The frame from its Ethernet header on, truncated to the size of a ring slot.
     pub bytes: &'a [u8],
-    /// Its full length, bytes.
+    /// Its full length, in bytes.
     pub length: usize,
     /// When it reached the device, on the clock of [`crate::clock::wall`].
     pub arrived: Time,
@@ -61,14 +61,14 @@ impl PacketPort {
         PacketPort::open_for(index, largest, slots, true, false)
     }
 
-    /// Opens a port like [`PacketPort::open`] on a device with offloads on: super-frames, longer than `largest`, are received
-    /// and sent whole.
+    /// Like [`PacketPort::open`], for a device with offloads enabled: super-frames, longer than `largest`, are received and
+    /// sent whole.
     pub fn open_with_offload(index: u32, largest: usize, slots: usize) -> io::Result<PacketPort> {
         PacketPort::open_for(index, largest, slots, true, true)
     }
 
-    /// Opens a port that also receives this host's own packets on the device, like a capture. Frames longer than `largest` are
-    /// cut. Needs CAP_NET_RAW.
+    /// Like [`PacketPort::open`], but also receives this host's own packets on the device, like a capture. Frames longer than
+    /// `largest` are truncated. Needs CAP_NET_RAW.
     pub fn watch(index: u32, largest: usize, slots: usize) -> io::Result<PacketPort> {
         PacketPort::open_for(index, largest, slots, false, false)
     }
@@ -87,13 +87,13 @@ impl PacketPort {
             set(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
         }
         set(fd, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;
-        // Makes the kernel stamp at the device's door and not when it copies into the ring.
+        // Makes the kernel take the timestamp when the frame arrives rather than when it is copied into the ring.
         set(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
-        // Room for a batch; more than the limit is cut by the kernel, which is no error.
+        // Space for a batch; the kernel caps a larger request without an error.
         set(fd, libc::SOL_SOCKET, libc::SO_SNDBUF, 4 << 20)?;
         if offload {
             set(fd, libc::SOL_PACKET, PACKET_VNET_HDR, 1)?;
-            // Bytes beyond a slot are queued at the socket, so that slots can be as small as packets.
+            // Frames larger than a slot are queued at the socket, so slots can be as small as packets.
             set(fd, libc::SOL_PACKET, PACKET_COPY_THRESH, 1)?;
             for room in [libc::SO_RCVBUFFORCE, libc::SO_SNDBUFFORCE] {
                 set(fd, libc::SOL_SOCKET, room, LARGE_BUFFER_BYTES)?;
@@ -123,7 +123,7 @@ impl PacketPort {
         })
     }
 
-    /// The number of frames lost since the port was opened because the ring was full.
+    /// The number of frames lost because the ring was full, since the port was opened.
     pub fn lost(&mut self) -> io::Result<u64> {
         self.lost += newly_lost(&self.socket)?;
         Ok(self.lost)
@@ -136,7 +136,7 @@ impl AsFd for PacketPort {
     }
 }
 
-/// The next of the frames that no slot held, behind its [`VNET_HEADER_BYTES`].
+/// Reads the next frame that did not fit into a slot, preceded by its [`VNET_HEADER_BYTES`].
 fn receive_queued(socket: &OwnedFd, into: &mut [u8]) -> io::Result<usize> {
     Ok(recv(socket, into, RecvFlags::DONTWAIT)?.1)
 }
@@ -148,11 +148,11 @@ struct PacketRing {
     slot: usize,
     slots: usize,
     next: usize,
-    /// Whether each frame is preceded by the work left to the device.
+    /// Whether a header (`struct virtio_net_hdr`) precedes each frame.
     offload: bool,
 }
 
-/// Header, address and padding before a frame: TPACKET2_HDRLEN and the alignment behind it.
+/// Header, address and padding before a frame: TPACKET2_HDRLEN and the alignment after it.
 const SLOT_HEADER_BYTES: usize = 128;
 /// The ring's block size: a power of two of pages, as the kernel requires, and a multiple of every slot size.
 const RING_BLOCK_BYTES: usize = 1 << 18;
@@ -164,7 +164,7 @@ impl PacketRing {
         slots: usize,
         offload: bool,
     ) -> io::Result<PacketRing> {
-        // A power of two divides the block, so that slot i simply stands at i x size.
+        // A power of two divides the block, so slot i starts at i x size.
         let slot = (largest + SLOT_HEADER_BYTES).next_power_of_two();
         if slot > RING_BLOCK_BYTES {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -182,12 +182,12 @@ impl PacketRing {
         Ok(PacketRing { memory, slot, slots, next: 0, offload })
     }
 
-    /// Passes the next frame to `work`, and whether it is queued at the socket, too, because the slot is too small.
+    /// Passes the next frame to `work`, and whether the frame is also queued at the socket because the slot is too small.
     fn take(&mut self, work: impl FnOnce(ReceivedFrame<'_>, bool)) -> bool {
-        // A slot begins with its header, and this with its status.
+        // A slot begins with its header, which begins with the status word.
         let at = self.next * self.slot;
         let status = self.memory.word(at);
-        // Acquire: the frame's bytes are read after the word that says they are there.
+        // Acquire: the frame's bytes are read after the word that says they are ready.
         let state = status.load(Ordering::Acquire);
         if state & libc::TP_STATUS_USER == 0 {
             return false;
@@ -195,9 +195,9 @@ impl PacketRing {
         let head: libc::tpacket2_hdr = self.memory.read(at);
         let start = usize::from(head.tp_mac).min(self.slot);
         let length = (head.tp_snaplen as usize).min(self.slot - start);
-        // In front of the frame.
+        // The offload header right before the frame.
         let told = start.min(if self.offload { VNET_HEADER_BYTES } else { 0 });
-        // SAFETY: the status says the slot is ours until we give it back below.
+        // SAFETY: the status says that user space owns the slot until it is returned below.
         let bytes = unsafe { self.memory.bytes(at + start - told, told + length) };
         let (told, bytes) = bytes.split_at(told);
         let nanos = u64::from(head.tp_sec) * 1_000_000_000 + u64::from(head.tp_nsec);
@@ -211,21 +211,21 @@ impl PacketRing {
                 .map_or(Offload::default(), Offload::from_vnet_header),
         };
         work(frame, state & libc::TP_STATUS_COPY != 0);
-        // Release: our reads are over before the kernel may write again.
+        // Release: all reads finish before the kernel may write again.
         status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next = (self.next + 1) % self.slots;
         true
     }
 }
 
-/// A packet socket of protocol 0: it receives nothing before its ring stands and it is bound.
+/// A packet socket of protocol 0: it receives nothing until its ring is set up and it is bound.
 fn unbound(kind: SocketType) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     Ok(socket_with(AddressFamily::PACKET, kind, flags, None)?)
 }
 
-/// How many packets a ring had no room for since the last call: reading resets the kernel's count. The older rings answer
-/// with the first two fields.
+/// Packets dropped since the last call because the ring was full: reading resets the kernel's count. The older ring versions
+/// fill in the first two fields only.
 fn newly_lost(socket: &OwnedFd) -> io::Result<u64> {
     let mut counts = libc::tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
     sockopt::get_into(socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut counts)?;

@@ -1,19 +1,20 @@
-//! The work that a frame leaves to a network card, as the kernel's header in front of the frame says (`struct virtio_net_hdr`,
-//! Virtual I/O Device 1.2, section 5.1.6).
+//! The work that a frame leaves to a network card, as given by the header that the kernel puts before the frame (`struct
+//! virtio_net_hdr`, Virtual I/O Device 1.2, section 5.1.6).
 
 use std::net::UdpSocket;
 
 use super::LARGE_BUFFER_BYTES;
 use crate::{host, sockopt};
 
-/// The header's size without the fields that only later versions have.
+/// The header's size without the fields of later versions.
 pub(super) const VNET_HEADER_BYTES: usize = 10;
 
-/// The first kernel that says and takes segmentation of UDP, too.
+/// The first kernel that also reports and accepts UDP segmentation.
 const FIRST_KERNEL: (u32, u32) = (6, 2);
 
-/// Whether a port with offload can be opened and sees all super-frames of a device ([`PacketPort::open_with_offload`]): the
-/// kernel is not too old, and we may have more room for them than users have (CAP_NET_ADMIN outside user namespaces).
+/// Whether a port with offload can be opened and sees all super-frames of a device ([`PacketPort::open_with_offload`]). The
+/// kernel must be recent enough, and the process must be allowed to exceed the socket buffer limits (CAP_NET_ADMIN outside
+/// user namespaces).
 ///
 /// [`PacketPort::open_with_offload`]: super::PacketPort::open_with_offload
 pub fn knows_offload() -> bool {
@@ -35,43 +36,43 @@ const GSO_UDP: u8 = 5;
 /// The work that a frame leaves to a network card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offload {
-    /// A checksum that is yet to be computed. Until then the sum of the pseudo-header stands in its place.
+    /// A checksum yet to be computed. Until then its field holds the sum of the pseudo-header.
     pub checksum: Option<PartialChecksum>,
-    /// How the frame is to be cut into packets.
+    /// How the frame is to be split into packets.
     pub segmentation: Option<Segmentation>,
 }
 
-/// Where a frame has a checksum that is yet to be computed.
+/// The position of a checksum yet to be computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartialChecksum {
-    /// The first byte of the frame that it sums up.
+    /// The first byte that the checksum covers.
     pub start: u16,
-    /// Where it stands, from there.
+    /// The offset of the checksum field from `start`.
     pub offset: u16,
 }
 
-/// A frame of several packets, a super-frame: generic segmentation offload.
+/// How a super-frame, a frame that holds several packets, is split: generic segmentation offload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segmentation {
-    /// The transport, over IPv4.
+    /// The transport protocol, over IPv4.
     pub transport: Transport,
-    /// The payload of each packet but the last (`gso_size`), bytes.
+    /// The payload of each packet except the last (`gso_size`), in bytes.
     pub size: u16,
-    /// The length of all headers, bytes.
+    /// The length of all headers, in bytes.
     pub headers: u16,
 }
 
-/// A transport with packets that can share a super-frame.
+/// A transport protocol with packets that can share a super-frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
     /// TCP.
     Tcp,
-    /// UDP: a datagram of its own for each piece.
+    /// UDP: each piece becomes a separate datagram.
     Udp,
 }
 
 impl Offload {
-    /// As the kernel says it. A kind of segmentation that is not known here is none: the frame is just long.
+    /// From the kernel's header. An unknown kind of segmentation counts as none: the frame is just long.
     pub(super) fn from_vnet_header(header: [u8; VNET_HEADER_BYTES]) -> Offload {
         let word = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
         let partial = header[0] & NEEDS_CHECKSUM != 0;
@@ -86,7 +87,7 @@ impl Offload {
         Offload { checksum, segmentation }
     }
 
-    /// As the kernel reads it.
+    /// The kernel's header for this work.
     pub(super) fn to_vnet_header(self) -> [u8; VNET_HEADER_BYTES] {
         let mut header = [0; VNET_HEADER_BYTES];
         let mut put =

@@ -1,5 +1,5 @@
-//! All packets of a device, or of all devices, as a capture has them, in blocks that the kernel fills (packet(7),
-//! TPACKET_V3): one wake-up for many packets.
+//! All packets of one or all devices, like a capture, in blocks that the kernel fills (packet(7), TPACKET_V3): one wake-up
+//! for many packets.
 
 use std::io;
 use std::mem::offset_of;
@@ -16,24 +16,24 @@ use crate::route::RouteNetlink;
 use crate::sockopt::{self, set};
 use crate::{check, clock};
 
-/// A packet's first bytes are kept: headers and options through tunnels.
+/// Bytes kept of each packet: headers and options, tunnels included.
 const KEPT_BYTES: u32 = 256;
-/// A block, and how many there are: half a second of 64 MB of headers.
+/// The size of a block and the number of blocks: 64 MB of headers, half a second's worth.
 const BLOCK_BYTES: usize = 1 << 20;
 const BLOCKS: usize = 32;
 /// A partly filled block is delivered after this many milliseconds.
 const PATIENCE_MS: u32 = 50;
-/// ARPHRD_LOOPBACK: every packet leaves and arrives on it at once.
+/// ARPHRD_LOOPBACK: every packet both leaves and arrives on it.
 const LOOPBACK: u16 = libc::ARPHRD_LOOPBACK;
 
 /// ARPHRD_NONE: packets begin with IP.
 const NO_LINK_LAYER: u16 = 0xfffe;
-/// The protocols that a tap of all devices passes on, as sockaddr_ll has them.
+/// The protocols that a tap of all devices passes on, in the form of sockaddr_ll.
 const IP: [u16; 2] = [(libc::ETH_P_IP as u16).to_be(), (libc::ETH_P_IPV6 as u16).to_be()];
-/// The address of a packet stands behind its header in the ring (TPACKET_ALIGN).
+/// The address of a packet follows its header in the ring (TPACKET_ALIGN).
 const ADDRESS_AT: usize = size_of::<libc::tpacket3_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
 
-/// A packet socket that sees all of one device, or of all devices, in both directions. Dropping it closes it.
+/// A packet socket that sees all packets of one or all devices, in both directions.
 #[derive(Debug)]
 pub struct PacketTap {
     socket: OwnedFd,
@@ -51,15 +51,15 @@ impl PacketTap {
         bind(fd, index)?;
         let hardware = hardware(&socket)?;
         if hardware == LOOPBACK {
-            // Each packet passes once on its way out and once on its way in.
+            // Each packet passes once outgoing and once incoming; the incoming one is enough.
             set(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
         }
         Ok(PacketTap { socket, blocks, hardware, lost: 0 })
     }
 
-    /// Taps all devices in the calling thread's network namespace, those that come later, too. Packets that are not
-    /// IP are left out, and so are link layers: the rest begins with IP. A packet that passes several devices
-    /// (a bridge, a router) comes once from each. Needs CAP_NET_RAW.
+    /// Taps all devices in the calling thread's network namespace, including those added later. Packets that are not IP are
+    /// skipped, and link-layer headers are stripped, so every packet begins with IP. A packet that passes several devices (a
+    /// bridge, a router) appears once per device. Needs CAP_NET_RAW.
     pub fn open_all() -> io::Result<PacketTap> {
         const ALL: u32 = 0;
         let (socket, blocks) = prepared(SocketType::DGRAM, true)?;
@@ -67,13 +67,13 @@ impl PacketTap {
         Ok(PacketTap { socket, blocks, hardware: NO_LINK_LAYER, lost: 0 })
     }
 
-    /// The device's kind (ARPHRD_*), which gives its packets' first header.
+    /// The device's type (ARPHRD_*), which determines the first header of its packets.
     pub fn hardware(&self) -> u16 {
         self.hardware
     }
 
-    /// Waits until `due` on the clock of [`clock::now`] for packets and passes those that are
-    /// there to `work`, at most a ring of them. Of each, 256 bytes are kept.
+    /// Waits for packets until the clock of [`clock::now`] reaches `due`, and passes those available to `work`, at most one
+    /// ring of them. The first 256 bytes of each are kept.
     pub fn receive(
         &mut self,
         due: Time,
@@ -90,14 +90,14 @@ impl PacketTap {
         Ok(())
     }
 
-    /// How many packets were lost since it was opened because the ring was full.
+    /// Packets lost because the ring was full, since the tap was opened.
     pub fn lost(&mut self) -> io::Result<u64> {
         self.lost += newly_lost(&self.socket)?;
         Ok(self.lost)
     }
 }
 
-/// A socket with its ring that is bound to nothing yet; `all` says whether it is to be bound to all devices.
+/// An unbound socket and its ring; `all` says whether it is for all devices.
 fn prepared(kind: SocketType, all: bool) -> io::Result<(OwnedFd, BlockRing)> {
     let socket = unbound(kind)?;
     let version = libc::tpacket_versions::TPACKET_V3 as i32;
@@ -107,14 +107,14 @@ fn prepared(kind: SocketType, all: bool) -> io::Result<(OwnedFd, BlockRing)> {
     Ok((socket, blocks))
 }
 
-/// Whether to pass on a packet of all devices: only IP, and on loopback only incoming packets, because each packet also goes
-/// out there.
+/// Whether a tap of all devices passes this packet on: only IP, and on loopback only incoming packets, because each packet
+/// is also seen outgoing there.
 fn is_wanted(address: &libc::sockaddr_ll) -> bool {
     let leaves = address.sll_pkttype == libc::PACKET_OUTGOING;
     IP.contains(&address.sll_protocol) && !(leaves && address.sll_hatype == LOOPBACK)
 }
 
-/// The type of the socket's device.
+/// The type (ARPHRD_*) of the socket's device.
 fn hardware(socket: &OwnedFd) -> io::Result<u16> {
     // SAFETY: sockaddr_ll is plain data for which zeros are a value.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -124,7 +124,7 @@ fn hardware(socket: &OwnedFd) -> io::Result<u16> {
     Ok(address.sll_hatype)
 }
 
-/// The memory shared with the kernel: blocks, each a header and a chain of packets.
+/// Memory shared with the kernel: blocks, each a header and a chain of packets.
 #[derive(Debug)]
 struct BlockRing {
     memory: Mapping,
@@ -149,7 +149,7 @@ impl BlockRing {
         Ok(BlockRing { memory, next: 0, all })
     }
 
-    /// Where the header of the next block stands: behind version and offset, of four bytes each.
+    /// The offset of the next block's header, which follows version and offset, four bytes each.
     fn header(&self) -> usize {
         self.next * BLOCK_BYTES + 8
     }
@@ -158,13 +158,13 @@ impl BlockRing {
         self.memory.word(self.header() + offset_of!(libc::tpacket_hdr_v1, block_status))
     }
 
-    /// Whether the next block is ours to read.
+    /// Whether user space owns the next block.
     fn is_ready(&self) -> bool {
-        // Acquire: the packets are read after the word that says they are there.
+        // Acquire: the packets are read after the word that says they are ready.
         self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
     }
 
-    /// Passes the packets of the next block to `work`, if it is full, and gives it back.
+    /// Passes the packets of the next block to `work`, if the block is ready, and returns it to the kernel.
     fn take(&mut self, work: &mut dyn FnMut(ReceivedFrame<'_>)) -> bool {
         if !self.is_ready() {
             return false;
@@ -173,14 +173,14 @@ impl BlockRing {
         let block = self.next * BLOCK_BYTES;
         let mut at = header.offset_to_first_pkt as usize;
         for _ in 0..header.num_pkts {
-            // The kernel aligns packets to 16.
+            // The kernel aligns packets to 16 bytes.
             if at + ADDRESS_AT + size_of::<libc::sockaddr_ll>() > BLOCK_BYTES {
                 break;
             }
             let head: libc::tpacket3_hdr = self.memory.read(block + at);
             let start = (at + usize::from(head.tp_mac)).min(BLOCK_BYTES);
             let length = (head.tp_snaplen as usize).min(BLOCK_BYTES - start);
-            // SAFETY: the status says that the block is ours until we give it back below.
+            // SAFETY: the status says that user space owns the block until it is returned below.
             let bytes = unsafe { self.memory.bytes(block + start, length) };
             let nanos = u64::from(head.tp_sec) * 1_000_000_000 + u64::from(head.tp_nsec);
             let arrived = Time::from_nanos(nanos);
@@ -191,7 +191,7 @@ impl BlockRing {
             }
             at += head.tp_next_offset as usize;
         }
-        // Release: our reads are over before the kernel may write again.
+        // Release: all reads finish before the kernel may write again.
         self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next = (self.next + 1) % BLOCKS;
         true

@@ -6,28 +6,27 @@ use sweetspot_units::Bytes;
 use super::{ClampMethod, Info, options};
 use crate::sysctl;
 
-/// Limits the window that a socket advertises, and sets the limit again when the kernel overwrites it.
+/// Limits the window that a socket advertises, and sets the limit again whenever the kernel overwrites it.
 ///
-/// The limit must be set only once data flows: before the handshake it would lower the window scale for good, and
-/// right after it the first full segments overwrite it (kernel commits
-/// 05f76b2d634e, a2cbb1603943). Autotuning overwrites it again whenever it grows the buffer, so
-/// [`WindowActuator::hold`] must be called every control interval, best after every read.
+/// The limit may be set only once data flows: before the handshake it would lower the window scale for good, and right after
+/// it the first full segments overwrite it (kernel commits 05f76b2d634e, a2cbb1603943). Autotuning overwrites it again
+/// whenever it grows the buffer, so [`WindowActuator::hold`] must be called every control interval, ideally after every read.
 #[derive(Debug)]
 pub struct WindowActuator {
     clamp_method: ClampMethod,
     limit: Limit,
-    /// The clamp that stands for no limit.
+    /// The clamp that means "no limit".
     lifted: Bytes,
     buffer_set: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Limit {
-    /// None was asked for yet; the socket is left alone.
+    /// No limit was requested yet; the socket is left alone.
     Untouched,
-    /// The largest window the host allows.
+    /// The window is limited only by the host.
     Open,
-    /// At most this.
+    /// The window is limited to this size.
     AtMost(Bytes),
 }
 
@@ -48,7 +47,7 @@ impl WindowActuator {
         self.limit = limit.map_or(Limit::Open, Limit::AtMost);
     }
 
-    /// Applies the limit to `socket`, on which data must flow.
+    /// Applies the limit to `socket`, on which data must already flow.
     pub fn hold(&mut self, socket: impl AsFd) -> io::Result<()> {
         let socket = socket.as_fd();
         let clamp = match self.limit {
@@ -66,8 +65,8 @@ impl WindowActuator {
                 options::set_window_clamp(socket, clamp)
             }
             ClampMethod::BufferAlone => {
-                // Half of the doubled buffer is window when the kernel assumes the worst overhead, so the request is about the
-                // advertised window.
+                // The kernel doubles the request and, assuming the worst overhead, uses half of that as the window, so the
+                // request is about the advertised window.
                 let size = clamp.get().min(sysctl::rmem_max()?.get());
                 options::set_receive_buffer(socket, Bytes::new(size)).map(|_| ())
             }

@@ -3,7 +3,7 @@ use std::fmt;
 /// How this kernel lets a program limit the window that a live socket advertises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClampMethod {
-    /// TCP_WINDOW_CLAMP alone; the kernel goes on autotuning the buffer.
+    /// TCP_WINDOW_CLAMP alone; the kernel keeps autotuning the buffer.
     ClampAutotuned,
     /// SO_RCVBUF once, as large as `net.core.rmem_max` allows, then TCP_WINDOW_CLAMP.
     ClampLargeBuffer,

@@ -8,20 +8,19 @@ use sweetspot_units::{Bytes, Duration};
 use super::{ClampMethod, Info, WindowActuator, options};
 use crate::clock;
 
-/// The windows that are tried: down, up, down. On loopback, segments are up to 64 KiB long.
+/// The windows tried: down, up, down. On loopback, segments are up to 64 KiB long.
 const TRIAL_WINDOWS: [Bytes; 3] = [Bytes::new(200_000), Bytes::new(400_000), Bytes::new(150_000)];
-/// The data that passes before a window is judged: a window shrinks only as data arrives.
+/// The data transferred before a window is judged: a window shrinks only as data arrives.
 const BYTES_PER_TRIAL: usize = 1_600_000;
-/// The window may be off by this share: it is rounded up to the window scale, and the kernel advertises whole
-/// segments.
+/// Tolerated relative error of the window: it is rounded up to the window scale, and the kernel advertises whole segments.
 const MAX_WINDOW_ERROR: f64 = 0.35;
 /// The time limit for trying one method.
 const METHOD_TIMEOUT: Duration = Duration::from_millis(120);
 
 impl ClampMethod {
-    /// Tries the methods on a loopback connection, the simplest first, and returns the first one that moves the
-    /// window down and up. Takes about 10 ms, and at most 0.4 s. Returns `ClampAutotuned`, which every kernel has,
-    /// if no method works or the machine is too busy to tell.
+    /// Tries the methods on a loopback connection, the simplest first, and returns the first that moves the window down and
+    /// up. Takes about 10 ms, and at most 0.4 s. Returns `ClampAutotuned`, which every kernel supports, if no method works or
+    /// the machine is too busy for a result.
     pub fn find() -> io::Result<ClampMethod> {
         for clamp_method in
             [ClampMethod::ClampAutotuned, ClampMethod::ClampLargeBuffer, ClampMethod::BufferAlone]
@@ -35,7 +34,7 @@ impl ClampMethod {
         Ok(ClampMethod::ClampAutotuned)
     }
 
-    /// Whether this method moves the window; `None` if the time was not enough to tell.
+    /// Whether this method moves the window; `None` if the time limit was reached first.
     fn works(self) -> io::Result<Option<bool>> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let mut sender = TcpStream::connect(listener.local_addr()?)?;
@@ -44,7 +43,7 @@ impl ClampMethod {
         receiver.set_nonblocking(true)?;
         let mut actuator = WindowActuator::new(self);
         let deadline = clock::now() + METHOD_TIMEOUT;
-        // Data must flow before the first limit, and autotuning must have given the window room.
+        // Before the first limit, data must flow and autotuning must have opened the window.
         pump(&mut sender, &mut receiver, &mut actuator, 2 * BYTES_PER_TRIAL, deadline)?;
         for window in TRIAL_WINDOWS {
             actuator.set(Some(window));
@@ -70,7 +69,7 @@ fn advertised(sender: &TcpStream, receiver: &TcpStream) -> io::Result<Option<Byt
     }
 }
 
-/// Moves `n` bytes from `sender` to `receiver`, holding the actuator's limit after every read.
+/// Moves `n` bytes from `sender` to `receiver`, calling [`WindowActuator::hold`] after every read.
 fn pump(
     sender: &mut TcpStream,
     receiver: &mut TcpStream,
@@ -80,8 +79,8 @@ fn pump(
 ) -> io::Result<()> {
     let (block, mut sink) = ([0u8; 64 * 1024], [0u8; 256 * 1024]);
     let mut moved = 0;
-    // Filled to the brim, then drained: autotuning grows the buffer by one RTT's delivery, so a trickle would leave it at its
-    // initial size.
+    // Fills the buffer completely, then drains it: autotuning sizes the buffer by the data delivered in one RTT, so a trickle
+    // would leave it at its initial size.
     while moved < n && clock::now() < deadline {
         while would_block(sender.write(&block))? > 0 {}
         while options::unread(&*receiver)? > Bytes::ZERO {

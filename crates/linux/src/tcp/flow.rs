@@ -1,4 +1,5 @@
-//! Connections that only load a path, at little CPU cost: one buffer for all sent data, and received data are not copied.
+//! Connections that only load a path, at low CPU cost: all sent data comes from one buffer, and received data is not
+//! copied.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr};
@@ -15,7 +16,7 @@ pub(crate) static FILLER: [u8; 1 << 17] = [0; 1 << 17];
 /// How many connections may wait to be accepted.
 const LISTEN_BACKLOG: i32 = 1024;
 
-/// Socket options that are set before a socket connects or listens. `None` keeps the kernel's default.
+/// Socket options set before a socket connects or listens. `None` keeps the kernel's default.
 #[derive(Debug, Clone, Default)]
 pub struct FlowOptions {
     /// The congestion control.
@@ -79,7 +80,7 @@ impl Listener {
                 socket.set_nonblocking(true)?;
                 Ok(Some(Flow(socket)))
             }
-            // A peer that hung up before it was accepted is no loss.
+            // A peer that aborted before its connection was accepted is not an error.
             Err(e) if matches!(e.kind(), io::ErrorKind::ConnectionAborted) => Ok(None),
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(e) => Err(e),
@@ -94,7 +95,7 @@ impl AsFd for Listener {
 }
 
 impl Flow {
-    /// Begins to connect. The flow becomes writable when it is connected; epoll reports it as over if it fails.
+    /// Starts connecting. The flow becomes writable once it is connected; if it fails, epoll reports it as over.
     pub fn connect(to: SocketAddr, options: &FlowOptions) -> io::Result<Flow> {
         let socket = new_socket(to)?;
         // Filler is written in large pieces, and the last one must not wait for an ACK.
@@ -106,17 +107,17 @@ impl Flow {
         }
     }
 
-    /// Sends at most `max` bytes of filler. Returns how many; zero if the send buffer is full.
+    /// Sends at most `max` bytes of filler and returns the number sent; zero if the send buffer is full.
     pub fn send(&self, max: Bytes) -> io::Result<Bytes> {
         let length = (max.get() as usize).min(FILLER.len());
         moved(self.0.send(&FILLER[..length]))
     }
 
-    /// Discards at most `max` bytes of the arrived data. Returns the number: zero if the peer has closed, `None` if nothing
-    /// waits.
+    /// Discards at most `max` bytes of received data and returns the number: zero if the peer has closed, `None` if no data
+    /// is waiting.
     pub fn discard(&self, max: Bytes) -> io::Result<Option<Bytes>> {
-        // tcp(7): with MSG_TRUNC the received bytes are discarded, and the pointer is not used.
-        // SAFETY: the kernel writes nothing through the null pointer.
+        // tcp(7): with MSG_TRUNC the received bytes are discarded, and the pointer is not used.\nSAFETY: the kernel writes
+        // nothing through the null pointer.
         let n = unsafe {
             libc::recv(
                 self.0.as_raw_fd(),
@@ -137,9 +138,9 @@ impl Flow {
         self.0.shutdown(Shutdown::Write)
     }
 
-    /// Ends the connection with a reset, so that no state stays on either end.
+    /// Resets the connection, so that no state remains at either end.
     pub fn reset(self) {
-        // If this fails, the connection is closed the ordinary way.
+        // If this fails, the connection is closed normally.
         let _ = self.0.set_linger(Some(std::time::Duration::ZERO));
     }
 }
@@ -155,7 +156,7 @@ fn new_socket(address: SocketAddr) -> io::Result<Socket> {
     Socket::new(Domain::for_address(address), kind, Some(Protocol::TCP))
 }
 
-/// The bytes that a call moved; zero if it would have blocked.
+/// The number of bytes that a call moved; zero if it would have blocked.
 fn moved(result: io::Result<usize>) -> io::Result<Bytes> {
     match result {
         Ok(n) => Ok(Bytes::new(n as u64)),

@@ -5,19 +5,19 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::sockopt;
 
-/// The fields in use of `TCP_INFO` as of Linux 6.18 (include/uapi/linux/tcp.h). Older kernels return a shorter structure;
-/// fields that came after Linux 4.15 are `None` there.
+/// The fields of `TCP_INFO` used here, as of Linux 6.18 (include/uapi/linux/tcp.h). Older kernels return a shorter
+/// structure; fields added after Linux 4.15 are then `None`.
 ///
-/// Counters run from the start of the connection.
+/// Counters start at zero with the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Info {
     /// Connection state (`TCP_ESTABLISHED` is 1).
     pub state: u8,
     /// Congestion avoidance state: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
     pub ca_state: u8,
-    /// Window probes in a row without an answer.
+    /// Consecutive unanswered window probes.
     pub probes: u8,
-    /// Exponent of the retransmission timeout's backoff.
+    /// Exponent of the RTO backoff.
     pub backoff: u8,
     /// Bits of negotiated options (`TCPI_OPT_*`).
     pub options: u8,
@@ -104,7 +104,7 @@ pub struct Info {
 impl Info {
     /// Reads a socket's `TCP_INFO`.
     pub fn read(socket: impl AsFd) -> io::Result<Info> {
-        // Space for future kernels' additions; they write as much as fits.
+        // Space for additions by future kernels, which write as much as fits.
         let mut buffer = [0; 512];
         let n = sockopt::get_into(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut buffer)?;
         Ok(Info::parse(&buffer[..n]))
@@ -115,7 +115,7 @@ impl Info {
         self.snd_mss * u64::from(self.snd_cwnd)
     }
 
-    /// Reads the structure, however much of it the kernel gave.
+    /// Parses the structure, which may be shorter than expected.
     pub(crate) fn parse(structure: &[u8]) -> Info {
         let mut f = Fields { rest: structure };
         let [state, ca_state, _, probes, backoff, options, wscale, flags] =
@@ -130,18 +130,18 @@ impl Info {
             snd_wscale,
             rcv_wscale,
             delivery_rate_app_limited: bit_field(flags, 0, 1) == 1,
-            // Behind rto, ato.
+            // Skips rto, ato.
             snd_mss: f.after(8).bytes32(),
             rcv_mss: f.bytes32(),
             unacked: f.count(),
             sacked: f.count(),
             lost: f.count(),
             retrans: f.count(),
-            // Behind fackets, last_data_sent, last_ack_sent.
+            // Skips fackets, last_data_sent, last_ack_sent.
             last_data_recv: f.after(12).millis(),
-            // Behind last_ack_recv.
+            // Skips last_ack_recv.
             pmtu: f.after(4).bytes32(),
-            // Behind rcv_ssthresh.
+            // Skips rcv_ssthresh.
             rtt: f.after(4).micros(),
             rttvar: f.micros(),
             snd_ssthresh: f.count(),
@@ -149,16 +149,16 @@ impl Info {
             advmss: f.bytes32(),
             reordering: f.count(),
             rcv_rtt: f.micros(),
-            // Behind rcv_space.
+            // Skips rcv_space.
             total_retrans: f.after(4).count(),
             pacing_rate: f.rate(),
             max_pacing_rate: f.rate(),
             bytes_acked: f.bytes64(),
             bytes_received: f.bytes64(),
-            // Behind segs_out, segs_in.
+            // Skips segs_out, segs_in.
             notsent: f.after(8).bytes32(),
             min_rtt: f.minimum(),
-            // Behind data_segs_in.
+            // Skips data_segs_in.
             data_segs_out: f.after(4).count(),
             delivery_rate: f.rate(),
             busy_time: f.micros64(),
@@ -169,24 +169,24 @@ impl Info {
             bytes_sent: f.u64().map(Bytes::new),
             bytes_retrans: f.u64().map(Bytes::new),
             dsack_dups: f.u32(),
-            // Behind reord_seen.
+            // Skips reord_seen.
             rcv_ooopack: f.after(4).u32(),
             snd_wnd: f.u32().map(|n| Bytes::new(n.into())),
             rcv_wnd: f.u32().map(|n| Bytes::new(n.into())),
-            // Behind rehash.
+            // Skips rehash.
             total_rto: f.after(4).u16(),
         }
     }
 }
 
-/// A field of `width` bits behind `before` others. They fill a byte from the low end on little-endian machines and from the
-/// high end on big-endian ones.
+/// A field of `width` bits after `before` others. Bit fields fill a byte from the low end on little-endian machines and
+/// from the high end on big-endian ones.
 fn bit_field(byte: u8, before: u32, width: u32) -> u8 {
     let shift = if cfg!(target_endian = "little") { before } else { 8 - before - width };
     (byte >> shift) & ((1 << width) - 1)
 }
 
-/// Takes the structure's fields one after the other; past its end there is nothing.
+/// Reads the structure's fields in order; past its end they are absent.
 struct Fields<'a> {
     rest: &'a [u8],
 }
@@ -194,7 +194,7 @@ struct Fields<'a> {
 impl Fields<'_> {
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let Some((field, rest)) = self.rest.split_first_chunk::<N>() else {
-            // A field cut in half is none, and neither is anything after it.
+            // A truncated field is absent, as is everything after it.
             self.rest = &[];
             return None;
         };
@@ -230,7 +230,7 @@ impl Fields<'_> {
     fn micros(&mut self) -> Duration {
         Duration::from_micros(self.count().into())
     }
-    /// All ones as long as there is none (`minmax_reset` of `tcp_init_sock`, net/ipv4/tcp.c).
+    /// All ones while there is no minimum (`minmax_reset` of `tcp_init_sock`, net/ipv4/tcp.c).
     fn minimum(&mut self) -> Duration {
         match self.count() {
             u32::MAX => Duration::ZERO,

@@ -1,4 +1,4 @@
-//! TCP sockets: the kernel's statistics ([`Info`]), their options ([`options`]), the limit of their receive window
+//! TCP sockets: the kernel's statistics ([`Info`]), options ([`options`]), limits on the receive window
 //! ([`WindowActuator`]), a sender's reports and congestion control ([`SenderCongestion`]), and connections that only
 //! load a path ([`Flow`]).
 

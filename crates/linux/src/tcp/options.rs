@@ -1,4 +1,4 @@
-//! Socket options of TCP, with units. A setter that may grant less than the request returns the granted value.
+//! TCP socket options, with units. A setter that may grant less than requested returns the granted value.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -26,7 +26,7 @@ pub fn set_max_pacing_rate(socket: impl AsFd, rate: Option<Rate>) -> io::Result<
     sockopt::set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, rate)
 }
 
-/// The largest pacing rate (`SO_MAX_PACING_RATE`); `None`: no limit.
+/// The largest pacing rate (`SO_MAX_PACING_RATE`); `None` if unlimited.
 pub fn max_pacing_rate(socket: impl AsFd) -> io::Result<Option<Rate>> {
     let rate: u64 = sockopt::get(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE)?;
     let bits = rate.checked_mul(8).filter(|_| rate != u64::from(u32::MAX));
@@ -38,7 +38,7 @@ pub fn set_congestion(socket: impl AsFd, name: &str) -> io::Result<()> {
     sockopt::set_from(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes())
 }
 
-/// Whether this process may use a congestion control of this name; the error is the kernel's.
+/// Whether this process may use the congestion control `name`; the error is the kernel's.
 pub fn check_congestion(name: &str) -> io::Result<()> {
     set_congestion(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?, name)
 }
@@ -52,8 +52,8 @@ pub fn congestion(socket: impl AsFd) -> io::Result<String> {
     Ok(String::from_utf8_lossy(name).into_owned())
 }
 
-/// Asks for a send buffer of `size` (`SO_SNDBUF`) and returns the buffer that was granted, bookkeeping included. The
-/// kernel grants at most `net.core.wmem_max`, and doubles it. Turns autotuning of the buffer off for good.
+/// Requests a send buffer of `size` (`SO_SNDBUF`) and returns the granted buffer, bookkeeping included. The kernel
+/// grants at most `net.core.wmem_max`, doubled. This turns off autotuning of the buffer for good.
 pub fn set_send_buffer(socket: impl AsFd, size: Bytes) -> io::Result<Bytes> {
     sockopt::set(socket.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF, int(size))?;
     send_buffer(socket)
@@ -64,8 +64,8 @@ pub fn send_buffer(socket: impl AsFd) -> io::Result<Bytes> {
     sockopt::get(socket, libc::SOL_SOCKET, libc::SO_SNDBUF).map(bytes)
 }
 
-/// Asks for a receive buffer of `size` (`SO_RCVBUF`) and returns the buffer that was granted, bookkeeping included.
-/// The kernel grants at most `net.core.rmem_max`, and doubles it. Turns autotuning of the buffer off for good.
+/// Requests a receive buffer of `size` (`SO_RCVBUF`) and returns the granted buffer, bookkeeping included. The kernel
+/// grants at most `net.core.rmem_max`, doubled. This turns off autotuning of the buffer for good.
 pub fn set_receive_buffer(socket: impl AsFd, size: Bytes) -> io::Result<Bytes> {
     sockopt::set(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, int(size))?;
     receive_buffer(socket)
@@ -76,7 +76,7 @@ pub fn receive_buffer(socket: impl AsFd) -> io::Result<Bytes> {
     sockopt::get(socket, libc::SOL_SOCKET, libc::SO_RCVBUF).map(bytes)
 }
 
-/// Which of a socket's buffers its program has set itself, so that the kernel no longer autotunes them (`SO_BUF_LOCK`).
+/// The socket buffers that the program set itself, so that the kernel no longer autotunes them (`SO_BUF_LOCK`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BufferLocks {
     /// The program has set `SO_SNDBUF`.
@@ -103,14 +103,14 @@ pub fn set_buffer_locks(socket: impl AsFd, locks: BufferLocks) -> io::Result<()>
     sockopt::set(socket, libc::SOL_SOCKET, libc::SO_BUF_LOCK, bits)
 }
 
-/// The send buffer's fill and size, in the kernel's bookkeeping (`SO_MEMINFO`, Linux 4.12).
+/// The fill level and size of the send buffer, bookkeeping included (`SO_MEMINFO`, Linux 4.12).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SendMemory {
-    /// Packets that wait to be sent or acknowledged.
+    /// Packets waiting to be sent or acknowledged.
     pub queued: Bytes,
-    /// Copies of them in this host's queues below TCP: of the queueing discipline and the device.
+    /// Copies of those packets in this host's queues below TCP: the queueing discipline and the device.
     pub in_device: Bytes,
-    /// The most that may wait.
+    /// The limit of `queued`.
     pub send_buffer: Bytes,
 }
 
@@ -130,13 +130,13 @@ pub fn send_memory(socket: impl AsFd) -> io::Result<SendMemory> {
     Ok(SendMemory { queued, in_device, send_buffer })
 }
 
-/// Whether a socket is a TCP socket (`SO_PROTOCOL`); the error is `ENOTSOCK` for anything but a socket.
+/// Whether a socket is a TCP socket (`SO_PROTOCOL`); the error is `ENOTSOCK` if it is not a socket.
 pub fn is_tcp(socket: impl AsFd) -> io::Result<bool> {
     let protocol: libc::c_int = sockopt::get(socket, libc::SOL_SOCKET, libc::SO_PROTOCOL)?;
     Ok(protocol == libc::IPPROTO_TCP)
 }
 
-/// Sets how much unsent data may wait in the send buffer (`TCP_NOTSENT_LOWAT`).
+/// Sets how much unsent data may be in the send buffer before the socket stops being writable (`TCP_NOTSENT_LOWAT`).
 pub fn set_notsent_low_water(socket: impl AsFd, size: Bytes) -> io::Result<()> {
     sockopt::set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, int(size))
 }
@@ -163,7 +163,7 @@ pub fn unread(socket: impl AsFd) -> io::Result<Bytes> {
 
 /// Bytes in the send buffer that were never sent (`SIOCOUTQNSD`).
 pub fn unsent(socket: impl AsFd) -> io::Result<Bytes> {
-    // include/uapi/linux/sockios.h; libc does not name it.
+    // include/uapi/linux/sockios.h; libc does not define it.
     const SIOCOUTQNSD: libc::Ioctl = 0x894B;
     sockopt::queue_length(socket, SIOCOUTQNSD).map(Bytes::new)
 }
@@ -176,8 +176,8 @@ fn bytes(n: libc::c_int) -> Bytes {
     Bytes::new(n.max(0) as u64)
 }
 
-/// Drops every segment that reaches `socket` before TCP sees it, as if the host or the path were away; or no
-/// longer.
+/// If `deaf`, drops every segment that reaches `socket` before TCP sees it, as if host or path were unreachable;
+/// otherwise stops dropping.
 pub fn set_deaf(socket: impl AsFd, deaf: bool) -> io::Result<()> {
     if !deaf {
         return sockopt::set(socket, libc::SOL_SOCKET, libc::SO_DETACH_FILTER, 0);
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn a_buffer_is_doubled_by_the_kernel_and_never_above_its_limit() {
         let (near, _far) = pair();
-        // 100 kB are granted twice over (socket(7)).
+        // The kernel doubles the requested 100 kB (socket(7)).
         assert_eq!(set_send_buffer(&near, Bytes::new(100_000)).unwrap(), Bytes::new(200_000));
         let max = crate::sysctl::wmem_max().unwrap();
         assert_eq!(set_send_buffer(&near, Bytes::new(1 << 30)).unwrap(), max * 2);

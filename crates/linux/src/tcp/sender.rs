@@ -5,29 +5,29 @@ use sweetspot_units::Rate;
 
 use super::{Info, options};
 
-/// No receiver paces its sender below this: one full packet per second.
+/// The lowest pacing rate that a receiver may request: one full packet per second.
 pub const MIN_PACE: Rate = Rate::from_bits_per_second(12_000);
 
-/// A slow-start threshold that was never set (TCP_INFINITE_SSTHRESH, include/net/tcp.h).
+/// The value of a slow-start threshold that was never set (TCP_INFINITE_SSTHRESH, include/net/tcp.h).
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
-/// A sender's congestion control, which the receiver may switch unless a user chose it.
+/// A sender's congestion control, which the receiver may switch unless the user chose it.
 #[derive(Debug)]
 pub struct SenderCongestion {
-    /// The congestion control at the beginning; `None` if a user chose it, so that it stays.
+    /// The initial congestion control; `None` if the user chose it, so that it stays.
     own: Option<String>,
 }
 
-/// How a sender sends: its pace, and the congestion control that the receiver wants.
+/// How a sender sends: its pacing rate, and the congestion control that the receiver requests.
 pub type Pacing = (Option<Rate>, CongestionChoice);
 
 impl SenderCongestion {
-    /// The congestion control of `socket`. A user chose it if it was `named`.
+    /// The congestion control of `socket`. `named`: the user chose it.
     pub fn new(socket: impl AsFd, named: bool) -> SenderCongestion {
         SenderCongestion { own: if named { None } else { options::congestion(socket).ok() } }
     }
 
-    /// Switches to another congestion control. If the kernel does not offer it, the one in use stays.
+    /// Switches to another congestion control. If the kernel does not offer it, the current one stays.
     pub fn switch(&self, socket: impl AsFd, to: CongestionChoice) {
         let Some(own) = &self.own else { return };
         let name = match to {
@@ -38,7 +38,7 @@ impl SenderCongestion {
         let _ = options::set_congestion(socket, name);
     }
 
-    /// Switches as a receiver asks that changes how the sender sends. The pace itself is the caller's to set, afterwards.
+    /// Switches the congestion control when a receiver requests a change. The caller then sets the pacing rate.
     pub fn follow(&self, socket: impl AsFd, before: Pacing, after: Pacing) {
         let stays = before.1 == after.1;
         if stays && after.1.begins_anew(before.0, after.0) {
@@ -49,7 +49,7 @@ impl SenderCongestion {
         }
     }
 
-    /// Whether `socket` uses the chosen congestion control. Its own always counts.
+    /// Whether `socket` uses the chosen congestion control. Always true for the socket's own.
     pub fn is(&self, socket: impl AsFd, chosen: CongestionChoice) -> bool {
         let now = options::congestion(socket);
         match chosen {
@@ -60,7 +60,8 @@ impl SenderCongestion {
     }
 }
 
-/// The report of a sender to the receiver's controller. `starved`: the connection had nothing to send since the last one.
+/// A sender's report to the receiver's controller. `starved`: the connection ran out of data to send since the last
+/// report.
 pub fn sender_report(info: &Info, starved: bool) -> SenderReport {
     SenderReport {
         retransmitted: info.total_retrans.into(),
@@ -81,8 +82,7 @@ pub fn sender_report(info: &Info, starved: bool) -> SenderReport {
     }
 }
 
-/// `enum tcp_ca_state` (include/uapi/linux/tcp.h). A state of a kernel to come is none that is
-/// known to be unusual.
+/// `enum tcp_ca_state` (include/uapi/linux/tcp.h). An unknown state of a newer kernel counts as the normal one.
 fn state(number: u8) -> CongestionState {
     match number {
         1 => CongestionState::Disorder,
