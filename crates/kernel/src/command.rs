@@ -5,46 +5,46 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 /// The connections that the programs report, in their cgroup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Watch {
-    /// A transfer counts as bulk from this many bytes on ...
+    /// A transfer counts as bulk once it has moved this many bytes ...
     pub bulk: Bytes,
     /// ... within this time.
     pub within: Duration,
-    /// The time between two samples of a bulk transfer, until a [`Command`] says otherwise.
+    /// The time between two samples of a bulk transfer, unless a [`Command`] changes it.
     pub interval: Duration,
-    /// Whether transfers that mainly send are sampled, too.
+    /// Whether to sample transfers that mainly send, too.
     pub uploads: bool,
 }
 
-/// A decision about a connection.
+/// A decision about one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Command {
-    /// The limit of its receive window; `None`: no limit.
+    /// The limit of its receive window; `None` for no limit.
     pub limit: Option<Bytes>,
-    /// The limit of its pace; `None`: no limit.
+    /// The limit of its pacing rate; `None` for no limit.
     pub pace: Option<Rate>,
-    /// The name of its congestion control, filled up with zeros; `None`: its own.
+    /// The name of its congestion control, padded with zeros; `None` keeps its own.
     pub congestion: Option<[u8; 16]>,
     /// The time between two samples.
     pub interval: Duration,
-    /// Whether it is left alone for good: it is not looked at any more.
+    /// Whether to leave the connection alone for good: it is no longer sampled.
     pub left: bool,
 }
 
-/// Which transfers a path is remembered for.
+/// The direction of the transfers for which a path's parameters are saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Transfers {
     /// Transfers that this host receives: the next one's window is limited from its first byte.
     Downloads,
-    /// Transfers that this host sends: the next one begins with half of the window, paced.
+    /// Transfers that this host sends: the next one starts with half of the window, paced.
     Uploads,
 }
 
-/// A path on which a window was held to the end of the last transfer.
+/// The saved parameters of a path, on which a window limit held until the end of the last transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RememberedPath {
     /// The window.
     pub window: Bytes,
-    /// The round trip without a queue.
+    /// The min RTT.
     pub minimum_rtt: Duration,
 }
 
@@ -55,7 +55,7 @@ pub type CommandWords = [u64; 6];
 /// `struct path`.
 pub type PathWords = [u64; 3];
 
-/// The settings as the programs read them.
+/// The settings in the layout that the programs read.
 pub fn settings(watch: &Watch, lease_ends: Time, generation: u64) -> SettingsWords {
     [
         lease_ends.as_nanos(),
@@ -68,13 +68,14 @@ pub fn settings(watch: &Watch, lease_ends: Time, generation: u64) -> SettingsWor
 }
 
 impl RememberedPath {
-    /// The path as the programs read it; no connection has taken it.
+    /// The path in the layout that the programs read; no connection uses it yet.
     pub fn words(&self) -> PathWords {
         [self.window.get().clamp(1, i32::MAX as u64), self.minimum_rtt.as_micros(), 0]
     }
 }
 
-/// A network as the programs look it up, and the bits of its prefix: IPv4 is mapped into IPv6.
+/// A network in the layout of the programs' lookup: prefix length in bits and address. IPv4 is
+/// mapped into IPv6.
 pub fn destination(network: IpAddr, length: u8) -> (u32, [u8; 16]) {
     match network {
         IpAddr::V4(network) => (96 + u32::from(length), network.to_ipv6_mapped().octets()),
@@ -83,7 +84,7 @@ pub fn destination(network: IpAddr, length: u8) -> (u32, [u8; 16]) {
 }
 
 impl Command {
-    /// The command as the programs read it: zero stands for no limit.
+    /// The command in the layout that the programs read: zero means no limit.
     pub fn words(&self) -> CommandWords {
         let limit = self.limit.map_or(0, |limit| limit.get().clamp(1, i32::MAX as u64));
         let pace = self.pace.map_or(0, |pace| (pace.bits_per_second() / 8).max(1));
@@ -110,7 +111,7 @@ mod tests {
         assert_eq!(none.words(), [0; 6]);
         let min = Command { limit: Some(Bytes::ZERO), pace: Some(Rate::ZERO), ..none };
         assert_eq!(min.words(), [1, 1, 0, 0, 0, 0]);
-        // 8 Mbit/s are 1,000,000 bytes a second.
+        // 8 Mbit/s are 1,000,000 bytes per second.
         let pace = Some(Rate::from_mbit_per_second(8));
         assert_eq!(Command { pace, left: true, ..none }.words(), [0, 1_000_000, 0, 1, 0, 0]);
         let mut name = [0; 16];

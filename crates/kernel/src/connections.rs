@@ -15,25 +15,25 @@ use crate::command::{
 use crate::error::KernelError;
 use crate::record::Record;
 
-/// How long limits are held after [`Connections::renew`]. Together with the time until a connection's next segment this is less
-/// than the two seconds within which all limits must end, whoever was killed.
+/// How long limits hold after [`Connections::renew`]. This plus the time until a connection's next segment must stay below the
+/// two seconds within which all limits end, whichever process is killed.
 pub const LEASE: Duration = Duration::from_millis(1_500);
 
 /// Saved path parameters, by destination.
 pub(crate) type Paths = LpmTrie<MapData, [u8; 16], PathWords>;
 
-/// The programs' reports of connections, and the decisions about each.
+/// The programs' reports about connections, and the decisions for each.
 pub struct Connections {
     watch: Watch,
     settings: Array<MapData, SettingsWords>,
     commands: HashMap<MapData, u64, CommandWords>,
     paths: Paths,
     upload_paths: Paths,
-    /// Beginnings, ends and samples.
+    /// Starts and ends in one ring, samples in the other.
     records: [RingBuf<MapData>; 2],
-    /// Counts changes of commands, from 1: a program that has read none stands at 0.
+    /// Counts changes of commands, from 1; a program that has read no command is at 0.
     generation: u64,
-    /// Whether commands were changed since.
+    /// Whether commands have changed since the last flush.
     is_dirty: bool,
     lease_ends: Time,
     given: BTreeMap<u64, Command>,
@@ -63,25 +63,25 @@ impl Connections {
         }
     }
 
-    /// Renews the lease at `now` on CLOCK_MONOTONIC: without it every limit ends after [`LEASE`].
+    /// Renews the lease at `now` on CLOCK_MONOTONIC; without renewal every limit ends after [`LEASE`].
     pub fn renew(&mut self, now: Time) -> Result<(), KernelError> {
         self.lease_ends = now + LEASE;
         self.publish()
     }
 
-    /// The next report, until `None`.
+    /// The next report; `None` if there is none at the moment.
     pub fn poll_record(&mut self) -> Option<Record> {
         self.records
             .iter_mut()
             .find_map(|ring| ring.next().and_then(|bytes| Record::decode(&bytes)))
     }
 
-    /// The command that a connection was given last.
+    /// The last command given to a connection.
     pub fn given(&self, cookie: u64) -> Option<Command> {
         self.given.get(&cookie).copied()
     }
 
-    /// Lets the commands since the last call act.
+    /// Puts the commands given since the last call into effect.
     pub fn flush(&mut self) -> Result<(), KernelError> {
         if !std::mem::take(&mut self.is_dirty) {
             return Ok(());
@@ -90,7 +90,8 @@ impl Connections {
         self.publish()
     }
 
-    /// Decides about the connection with this cookie. After [`Connections::flush`] it acts at the connection's next segment.
+    /// Sets the command for the connection with this cookie. After [`Connections::flush`] it takes effect at the connection's
+    /// next segment.
     pub fn command(&mut self, cookie: u64, command: Command) -> Result<(), KernelError> {
         if self.given.get(&cookie) == Some(&command) {
             return Ok(());
@@ -104,14 +105,14 @@ impl Connections {
         Ok(())
     }
 
-    /// Whether the program has removed a command, as it does when the connection is over.
+    /// Whether the program has removed the connection's command, which it does when the connection ends.
     pub fn is_over(&self, cookie: u64) -> bool {
         matches!(self.commands.get(&cookie, 0), Err(MapError::KeyNotFound))
     }
 
-    /// Lets the next of these transfers with the network start with the path's saved parameters; `length` is the prefix length
-    /// in bits, and `None` deletes the entry. The longest prefix wins; for uploads it must be a host. The error means that the
-    /// map is full.
+    /// Saves the path's parameters for the next of these transfers with the network. `length` is the prefix length in bits; a
+    /// path of `None` deletes the entry. The longest prefix wins; for uploads it must be a single host. The error means that
+    /// the map is full.
     pub fn remember(
         &mut self,
         transfers: Transfers,
@@ -127,14 +128,14 @@ impl Connections {
         match path {
             Some(path) => paths.insert(&key, path.words(), 0).map_err(KernelError::from),
             None => {
-                // It may not be there.
+                // There may be no entry.
                 let _ = paths.remove(&key);
                 Ok(())
             }
         }
     }
 
-    /// Forgets a connection that is over.
+    /// Removes a connection that has ended.
     pub fn forget(&mut self, cookie: u64) {
         if self.given.remove(&cookie).is_some() {
             // The program removes it, too.
@@ -142,10 +143,10 @@ impl Connections {
         }
     }
 
-    /// Deletes all connections, and the decisions about them.
+    /// Removes all connections and their commands.
     pub fn forget_all(&mut self) {
         for cookie in std::mem::take(&mut self.given).into_keys() {
-            // The program may have removed it.
+            // The program may have removed it already.
             let _ = self.commands.remove(&cookie);
         }
         self.is_dirty = true;
@@ -164,13 +165,13 @@ impl fmt::Debug for Connections {
 }
 
 impl AsFd for Connections {
-    /// Readable when a connection becomes a bulk transfer or is over.
+    /// Readable when a connection becomes a bulk transfer or ends.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.records[0].as_fd()
     }
 }
 
-/// Whether a map has no room (E2BIG), or no memory could be had for it.
+/// Whether a map is full (E2BIG) or memory for an entry ran out.
 fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ArgumentListTooLong | io::ErrorKind::OutOfMemory)
 }

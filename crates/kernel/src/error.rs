@@ -15,7 +15,7 @@ pub enum KernelError {
     /// A missing feature of the host.
     #[error("cannot tune via bpf: {0}")]
     Missing(String),
-    /// There is no such cgroup.
+    /// The cgroup does not exist or cannot be used.
     #[error("{0}")]
     Cgroup(#[from] CgroupError),
     /// The programs or their maps cannot be loaded.
@@ -23,15 +23,15 @@ pub enum KernelError {
         "the kernel does not load the BPF programs: {0}; sweetspot tune doctor names what is missing"
     )]
     Load(String),
-    /// The verifier refuses a program.
+    /// The verifier rejects a program.
     #[error("the kernel refuses the BPF program {program}: {reason}")]
     Refused {
         /// The program.
         program: &'static str,
-        /// The last line of its log, or the kernel's error.
+        /// The last meaningful line of the verifier's log, or the kernel's error.
         reason: String,
     },
-    /// The programs cannot be attached.
+    /// The programs cannot be attached to the cgroup.
     #[error(
         "cannot attach to the cgroup {path}: {source} (another program there, or in a cgroup above, \
          may not allow it; bpftool cgroup tree lists them)"
@@ -42,7 +42,7 @@ pub enum KernelError {
         /// The kernel's reason.
         source: io::Error,
     },
-    /// The cgroup's connections are tuned already.
+    /// The cgroup's connections are already being tuned.
     #[error(
         "the connections of the cgroup {path} are tuned already (BPF program {program}); end that tuner first \
          (`pgrep -a sweetspot` finds it)"
@@ -50,10 +50,10 @@ pub enum KernelError {
     Busy {
         /// The cgroup's directory.
         path: PathBuf,
-        /// The number of the other's program.
+        /// The ID of the other tuner's program.
         program: u32,
     },
-    /// There is no room for another connection.
+    /// The command map is full.
     #[error("65,536 connections are tuned already; this one is left alone")]
     Full,
     /// A step failed for another reason.
@@ -79,7 +79,7 @@ impl From<MapError> for KernelError {
 }
 
 impl KernelError {
-    /// For `map_err`: why a program was not loaded.
+    /// For `map_err`: explains why a program was not loaded.
     pub(crate) fn refused(program: &'static str) -> impl FnOnce(ProgramError) -> KernelError {
         move |error| {
             let reason = match &error {
@@ -98,13 +98,13 @@ impl KernelError {
         }
     }
 
-    /// For `map_err`: adds the step that failed.
+    /// For `map_err`: adds the failed step.
     pub(crate) fn at(step: &'static str) -> impl FnOnce(io::Error) -> KernelError {
         move |source| KernelError::Failed { step, source }
     }
 }
 
-/// An error with its causes, each once.
+/// An error and its causes, without repetitions.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
     let mut cause = error.source();
@@ -118,7 +118,7 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     words
 }
 
-/// The last line of a verifier's log that says something: statistics come after it.
+/// The last meaningful line of a verifier's log: statistics follow it.
 fn last_words(log: &str) -> Option<&str> {
     log.lines().map(str::trim).rfind(|line| {
         !line.is_empty()

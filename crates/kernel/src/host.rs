@@ -1,4 +1,4 @@
-//! The host's features that the programs need, in words.
+//! The host features that the programs need, described in words.
 
 use std::fmt;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use sweetspot_linux::cgroup::Cgroup;
 use sweetspot_linux::host::version_of;
 
-/// One of the things that are needed.
+/// A required feature of the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The feature's name.
@@ -27,26 +27,27 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The first thing that this host lacks; `None` if only the kernel itself can tell.
+/// The first missing feature of this host; `None` if only an attempt to load can show one.
 pub fn lacking() -> Option<Finding> {
     Host::read().findings().into_iter().find(|finding| !finding.there)
 }
 
-/// Why this kernel may refuse the programs, if its version explains it.
+/// Why this kernel may reject the programs, if its version explains that.
 pub(crate) fn explanation() -> Option<String> {
     Host::read().explanation()
 }
 
-/// The capabilities that load and attach the programs (capabilities(7)).
+/// The capabilities needed to load and attach the programs (capabilities(7)).
 const CAP_NET_ADMIN: u64 = 1 << 12;
 const CAP_SYS_ADMIN: u64 = 1 << 21;
 const CAP_PERFMON: u64 = 1 << 38;
 const CAP_BPF: u64 = 1 << 39;
 
-/// Programs may limit windows since Linux 5.11 (kernel commit cb81110997d1), which is also the first with the coarse clock
-/// (d05512618056). The versions explain only: distributions port features back, so that an attempt to load decides.
+/// Programs may limit windows since Linux 5.11 (kernel commit cb81110997d1), which is also the first version with the
+/// coarse clock (d05512618056). Versions only explain a failure: distributions backport features, so an attempt to load
+/// decides.
 const LIMITS_SINCE: (u32, u32) = (5, 11);
-/// Iterators may ask for the events of existing connections since Linux 6.12 (TCP_BPF_SOCK_OPS_CB_FLAGS).
+/// Iterators may enable events on existing connections since Linux 6.12 (TCP_BPF_SOCK_OPS_CB_FLAGS).
 const EXISTING_SINCE: (u32, u32) = (6, 12);
 
 #[derive(Debug)]
@@ -95,14 +96,14 @@ impl Host {
         finding("kernel", true, format!("Linux {}", self.release), "")
     }
 
-    /// Why this kernel may refuse the programs, if its version explains it.
+    /// Why this kernel may reject the programs, if its version explains that.
     pub fn explanation(&self) -> Option<String> {
         let is_old = version_of(&self.release).is_some_and(|version| version < LIMITS_SINCE);
         let (major, minor) = LIMITS_SINCE;
         is_old.then(|| format!("BPF can limit windows only from Linux {major}.{minor}"))
     }
 
-    /// Whether connections that began before the tuner are tuned. Others are in any case, so that this is never missing.
+    /// Whether connections older than the tuner are tuned. Newer ones always are, so this feature never counts as missing.
     pub fn existing(&self) -> Finding {
         let (major, minor) = EXISTING_SINCE;
         let says = match version_of(&self.release).is_some_and(|version| version < EXISTING_SINCE) {
@@ -147,7 +148,7 @@ impl Host {
     }
 
     fn not_locked_down(&self) -> Finding {
-        // The mode in force stands in brackets (lockdown(7)).
+        // The active mode is in brackets (lockdown(7)).
         let there = !self.lockdown.contains("[confidentiality]");
         let says = match there {
             true => "BPF may read kernel memory",
@@ -158,7 +159,7 @@ impl Host {
     }
 }
 
-/// A finding, with the next step where something is missing.
+/// A finding, with the next step if the feature is missing.
 pub(crate) fn finding(
     name: &'static str,
     there: bool,
@@ -196,7 +197,7 @@ mod tests {
     #[test]
     fn a_host_that_has_all_lacks_nothing() {
         assert_eq!(lacking(&complete()), []);
-        // Without the finer capabilities the coarse one does, as before Linux 5.8.
+        // CAP_SYS_ADMIN replaces the finer capabilities, as before Linux 5.8.
         assert_eq!(lacking(&Host { capabilities: CAP_SYS_ADMIN, ..complete() }), []);
         assert_eq!(lacking(&Host { lockdown: String::new(), ..complete() }), []);
     }

@@ -1,4 +1,4 @@
-//! The examination of this host: does it have the features that the programs need?
+//! Checks this host for the features that the programs need.
 
 use sweetspot_units::{Bytes, Duration};
 
@@ -8,10 +8,10 @@ use crate::programs::SocketPrograms;
 
 pub use crate::host::{Finding, lacking};
 
-/// The findings that [`examine`] leaves out while a requirement is missing.
+/// The findings that [`examine`] omits if a requirement is missing.
 pub const LAST_CHECKS: [&str; 2] = ["loading", "connections"];
 
-/// Looks at this host. Ends with an attempt to load the programs where nothing is known to be missing.
+/// Examines this host. If no requirement is known to be missing, ends with an attempt to load the programs.
 pub fn examine() -> Vec<Finding> {
     let host = Host::read();
     let mut findings = host.findings();
@@ -24,8 +24,8 @@ pub fn examine() -> Vec<Finding> {
     findings
 }
 
-/// The reason why this host cannot run the programs: a missing feature, or a kernel that is too old and refuses them. `None`
-/// on a newer kernel, for which a refusal is a fault.
+/// The reason why this host cannot run the programs: a missing feature, or a kernel that is too old and rejects them. `None`
+/// on a newer kernel, where a rejection is a bug.
 pub fn obstacle() -> Option<Finding> {
     let host = Host::read();
     let mut findings = host.findings();
@@ -35,7 +35,7 @@ pub fn obstacle() -> Option<Finding> {
     findings.into_iter().find(|finding| !finding.there)
 }
 
-/// Whether the kernel takes the programs that run at events.
+/// Whether the kernel loads the event programs.
 fn loads() -> Finding {
     let watch = Watch {
         bulk: Bytes::new(1),

@@ -28,16 +28,16 @@ const FIND: &str = "sweetspot_find";
 
 type Settings = Array<MapData, SettingsWords>;
 
-/// The compiled programs; `make bpf` makes them from bpf/tune.bpf.c. They are of the byte order of nearly every machine.
+/// The compiled programs; `make bpf` builds them from bpf/tune.bpf.c. They are little-endian, like nearly every machine.
 #[cfg(target_endian = "little")]
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/tune.bpf.o");
-/// [`probe::lacking`](crate::probe::lacking) names it there.
+/// Empty elsewhere; [`probe::lacking`](crate::probe::lacking) reports the byte order.
 #[cfg(target_endian = "big")]
 static OBJECT: &[u8] = &[];
 
-/// The programs in the kernel, and the means to undo all of their effects.
+/// The programs in the kernel, and the means to undo their effects.
 ///
-/// They may be loaded before a fork: then either process can [`SocketPrograms::undo`].
+/// If they are loaded before a fork, either process can call [`SocketPrograms::undo`].
 pub struct SocketPrograms {
     ebpf: Ebpf,
     settings: Settings,
@@ -45,8 +45,8 @@ pub struct SocketPrograms {
 }
 
 impl SocketPrograms {
-    /// Loads the programs that run at events. Nothing is sampled before [`SocketPrograms::attach`], and nothing is limited
-    /// before [`Connections::renew`].
+    /// Loads the event programs. Nothing is sampled before [`SocketPrograms::attach`], and nothing is limited before
+    /// [`Connections::renew`].
     pub fn load(watch: Watch) -> Result<(SocketPrograms, Connections), KernelError> {
         if let Some(finding) = host::lacking() {
             return Err(KernelError::Missing(finding.to_string()));
@@ -58,8 +58,8 @@ impl SocketPrograms {
         load::<SockOps>(&mut ebpf, OPS)?.load().map_err(KernelError::refused(OPS))?;
         load::<CgroupSockopt>(&mut ebpf, SET)?.load().map_err(KernelError::refused(SET))?;
         let (mut shared, again) = twice(map(&mut ebpf, "settings")?)?;
-        // No lease yet. It has just ended: one that ended long ago is abandoned, and connections that became bulk before the
-        // first renewal would never be sampled again.
+        // There is no lease yet, so its end is set to the present. A lease that ended long ago would count as abandoned, and
+        // connections that became bulk before the first renewal would never be sampled again.
         shared.set(0, settings(&watch, clock::now(), 0), 0)?;
         let commands: HashMap<_, u64, CommandWords> = map(&mut ebpf, "commands")?.try_into()?;
         let paths: Paths = map(&mut ebpf, "paths")?.try_into()?;
@@ -71,10 +71,11 @@ impl SocketPrograms {
         Ok((SocketPrograms { ebpf, settings: shared, attached: Vec::new() }, connections))
     }
 
-    /// Attaches the programs to `cgroup`: all connections that begin in it, or in one below, are seen from then on. Programs
-    /// left there by a killed tuner are removed; an active tuner is [`KernelError::Busy`].
+    /// Attaches the programs to `cgroup`: from then on they see all connections that begin in it or below it. Programs left
+    /// there by a killed tuner are removed; a running tuner causes [`KernelError::Busy`].
     pub fn attach(&mut self, cgroup: &Cgroup) -> Result<(), KernelError> {
-        // Before they are attached: another tuner that begins meanwhile must not take these programs for a killed one's.
+        // Renewed before attaching: another tuner that starts at the same time must not mistake these programs for ones left by a
+        // killed tuner.
         let mut words = self.settings.get(&0, 0)?;
         words[0] = (clock::now() + LEASE).as_nanos();
         self.settings.set(0, words, 0)?;
@@ -88,8 +89,8 @@ impl SocketPrograms {
         Ok(())
     }
 
-    /// Looks at the connections that are there already, too, in the network namespaces of the attached cgroups' processes
-    /// and of this thread. Returns whether the kernel lets the programs follow them all: it does since Linux 6.12
+    /// Also finds connections that already exist, in the network namespaces of this thread and of the attached cgroups'
+    /// processes. Returns whether the kernel lets the programs follow all of them, as Linux does since 6.12
     /// (TCP_BPF_SOCK_OPS_CB_FLAGS).
     pub fn find_present(&mut self) -> Result<bool, KernelError> {
         Ok(self.iterate(FIND)? == 0)
@@ -97,7 +98,7 @@ impl SocketPrograms {
 
     /// Lifts every limit, also on idle connections, and detaches the programs. May be called again.
     pub fn undo(&mut self) {
-        // First the lease, so that no segment sets a limit again meanwhile.
+        // The lease ends first, so that no segment sets a limit again in the meantime.
         if let Ok(mut words) = self.settings.get(&0, 0) {
             words[0] = 0;
             let _ = self.settings.set(0, words, 0);
@@ -123,18 +124,18 @@ impl SocketPrograms {
             .collect()
     }
 
-    /// Runs an iterator over all TCP sockets of this thread's network namespace and of the namespaces of the attached cgroups'
-    /// processes. Returns the number of bytes that it wrote.
+    /// Runs an iterator over all TCP sockets in the network namespaces of this thread and of the attached cgroups' processes.
+    /// Returns the number of bytes that it wrote.
     fn iterate(&mut self, name: &'static str) -> Result<usize, KernelError> {
         let mut written = self.walk(name)?;
         for namespace in self.other_namespaces() {
-            // One that may not be entered: its connections are restored at their next segments.
+            // A namespace may be inaccessible; its connections are restored at their next segments.
             written += namespace.run(|| self.walk(name)).ok().and_then(Result::ok).unwrap_or(0);
         }
         Ok(written)
     }
 
-    /// The network namespaces of the attached cgroups' processes, less this thread's.
+    /// The network namespaces of the attached cgroups' processes, except this thread's.
     fn other_namespaces(&self) -> Vec<NetworkNamespace> {
         let number = |path: String| fs::metadata(path).ok().map(|metadata| metadata.ino());
         let mut seen = BTreeSet::from([number("/proc/thread-self/ns/net".to_owned())]);
@@ -144,7 +145,7 @@ impl SocketPrograms {
             .collect()
     }
 
-    /// A program that walks over connections, loaded.
+    /// Loads a program that iterates over connections.
     fn iterator(&mut self, name: &'static str) -> Result<&mut Iter, KernelError> {
         let program = load::<Iter>(&mut self.ebpf, name)?;
         if program.fd().is_err() {
@@ -159,7 +160,7 @@ impl SocketPrograms {
         let link = program.attach().map_err(KernelError::refused(name))?;
         let link = program.take_link(link).map_err(KernelError::refused(name))?;
         let mut file: File = link.into_file().map_err(|error| KernelError::Load(chain(&error)))?;
-        // Reading runs it.
+        // Reading the iterator runs it.
         let mut written = Vec::new();
         file.read_to_end(&mut written).map_err(KernelError::at("walking the connections"))
     }
@@ -171,7 +172,7 @@ impl fmt::Debug for SocketPrograms {
     }
 }
 
-/// Detaches the programs that a killed tuner left on `cgroup`. A program with a renewed lease, there or above, is an error.
+/// Detaches programs that a killed tuner left on `cgroup`. Fails if a program there or on a parent has a current lease.
 fn clear(cgroup: &Cgroup) -> Result<(), KernelError> {
     for program in aya::programs::loaded_programs().flatten() {
         let at = match program.name_as_str() {
@@ -195,7 +196,7 @@ fn clear(cgroup: &Cgroup) -> Result<(), KernelError> {
     Ok(())
 }
 
-/// Until when the tuner of this program has its lease; `None` if it cannot be told.
+/// When the lease of this program's tuner ends; `None` if it cannot be read.
 fn lease_of(program: &aya::programs::ProgramInfo) -> Option<Time> {
     maps_of(program).find_map(|map| {
         let settings: Array<_, SettingsWords> = map.try_into().ok()?;
@@ -208,8 +209,8 @@ fn maps_of(program: &aya::programs::ProgramInfo) -> impl Iterator<Item = Map> {
     ids.into_iter().filter_map(|id| Map::from_map_data(MapData::from_id(id).ok()?).ok())
 }
 
-/// The limit that a running tuner holds the window of the connection with this cookie to. `None` also without the right to
-/// list BPF programs.
+/// The window limit that a running tuner holds on the connection with this cookie. `None` also without the privilege to list
+/// BPF programs.
 pub fn held_window(cookie: u64) -> Option<Bytes> {
     let programs = aya::programs::loaded_programs().flatten();
     let mut tuners = programs.filter(|program| {
@@ -236,7 +237,7 @@ fn map(ebpf: &mut Ebpf, name: &'static str) -> Result<Map, KernelError> {
     ebpf.take_map(name).ok_or_else(|| missing(name))
 }
 
-/// Two handles of one map: the process that undoes everything may be another one than the process that renews the lease.
+/// Two handles to one map: the process that undoes everything may differ from the one that renews the lease.
 fn twice(map: Map) -> Result<(Settings, Settings), KernelError> {
     let Map::Array(data) = map else { return Err(missing("settings")) };
     let again = data.fd().as_fd().try_clone_to_owned().map_err(KernelError::at("duplicating"))?;

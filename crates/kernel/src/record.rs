@@ -6,11 +6,11 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 /// Why the programs report a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordKind {
-    /// It has become a bulk transfer.
+    /// The connection has become a bulk transfer.
     Bulk,
-    /// The next sample of one.
+    /// A periodic sample of a bulk transfer.
     Sample,
-    /// It is over.
+    /// The connection has ended.
     Over,
 }
 
@@ -30,11 +30,11 @@ impl RecordKind {
 pub enum Congestion {
     /// The host's or its route's.
     OfHost,
-    /// That of its [`Command`](crate::Command).
+    /// The one requested by its [`Command`](crate::Command).
     Chosen,
-    /// The host's: the kernel does not have the requested one.
+    /// The host's, because the kernel does not have the requested one.
     Refused,
-    /// One that its program chose itself, which is not changed.
+    /// The one that its program chose, which is never changed.
     OfProgram,
 }
 
@@ -49,14 +49,14 @@ impl Congestion {
     }
 }
 
-/// The programs' report of a connection. Counters run from its beginning.
+/// A report about a connection from the programs. Counters run from the start of the connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// Why it is reported.
+    /// Why the connection is reported.
     pub kind: RecordKind,
     /// The socket's cookie.
     pub cookie: u64,
-    /// When, on CLOCK_MONOTONIC.
+    /// Time of the report, on CLOCK_MONOTONIC.
     pub time: Time,
     /// Payload received in order.
     pub received: Bytes,
@@ -78,40 +78,40 @@ pub struct Record {
     pub clamp: Bytes,
     /// The MSS advertised to the peer.
     pub advertised_mss: Bytes,
-    /// The sending MSS.
+    /// The MSS of segments that this end sends.
     pub mss: Bytes,
     /// Segments that reached the peer.
     pub delivered: u64,
-    /// Segments sent and not acknowledged cumulatively.
+    /// Segments sent and not cumulatively acknowledged.
     pub packets_out: u64,
-    /// Of these, those sent again.
+    /// The part of `packets_out` that was retransmitted.
     pub retransmitted_out: u64,
-    /// Of these, those acknowledged selectively.
+    /// The part of `packets_out` that was selectively acknowledged.
     pub sacked_out: u64,
-    /// Of these, those that count as lost.
+    /// The part of `packets_out` considered lost.
     pub lost_out: u64,
     /// The latest delivery rate; zero before the first.
     pub delivery_rate: Rate,
-    /// Whether it was the application that limited that rate.
+    /// Whether the application limited that rate.
     pub app_limited: bool,
-    /// The limit of the pace (SO_MAX_PACING_RATE); `None`: no limit.
+    /// The limit of the pacing rate (SO_MAX_PACING_RATE); `None` if unlimited.
     pub max_pacing_rate: Option<Rate>,
     /// The clamp that the program set itself, if any.
     pub own_clamp: Option<Bytes>,
-    /// The limit that it has.
+    /// The window limit in force, if any.
     pub limit: Option<Bytes>,
     /// The initial pacing rate of its upload, if its path was saved and still matches.
     pub saved_pace: Option<Rate>,
     /// The user that made the socket.
     pub uid: u32,
-    /// The socket's inode; known in records of kind [`RecordKind::Bulk`] only, unless nobody has accepted it yet.
+    /// The socket's inode; only in records of kind [`RecordKind::Bulk`], and only once the connection has been accepted.
     pub inode: Option<u64>,
-    /// The process that used it first, by its ID in this process's PID namespace; `None` for one that has none there, or that
-    /// was there before the programs and has not been used since.
+    /// The process that first used the connection, by its ID in this process's PID namespace. `None` if it has no ID there,
+    /// or if the connection is older than the programs and has not been used since they were attached.
     pub pid: Option<u32>,
     /// The origin of its congestion control.
     pub congestion: Congestion,
-    /// The state's number in include/net/tcp_states.h.
+    /// The TCP state number (include/net/tcp_states.h).
     pub state: u8,
     /// The address of this end.
     pub local: SocketAddr,
@@ -120,12 +120,12 @@ pub struct Record {
 }
 
 const WORDS: usize = 38;
-/// The position of the sending MSS.
+/// The index of the sending MSS.
 const MSS: usize = 13;
 const AF_INET6: u64 = 10;
 
 impl Record {
-    /// Decodes `struct record` of bpf/tune.bpf.c; `None` for anything else.
+    /// Decodes `struct record` of bpf/tune.bpf.c; `None` for any other data.
     pub fn decode(bytes: &[u8]) -> Option<Record> {
         let (words, rest) = bytes.as_chunks();
         let words: &[[u8; 8]; WORDS] = words.try_into().ok().filter(|_| rest.is_empty())?;
@@ -172,7 +172,7 @@ impl Record {
     }
 }
 
-/// Takes a record's words one after the other.
+/// Reads a record's words in order.
 struct Words<'a>(slice::Iter<'a, u64>);
 
 impl Words<'_> {
@@ -188,19 +188,19 @@ impl Words<'_> {
         Bytes::new(self.number())
     }
 
-    /// A time that the kernel keeps in 32 bits; zero and all ones mean none (tcp_min_rtt).
+    /// A time that the kernel keeps in 32 bits; zero and all ones mean that there is none (tcp_min_rtt).
     fn micros(&mut self) -> Option<Duration> {
         let known = Some(self.number()).filter(|us| *us < u64::from(u32::MAX))?;
         Duration::from_micros(known).nonzero()
     }
 
-    /// Segments, and the time in which they were delivered.
+    /// From the number of segments and the time in which they were delivered.
     fn delivery_rate(&mut self, mss: u64) -> Rate {
         let delivered = Bytes::new(mss.saturating_mul(self.number()));
         self.micros().map_or(Rate::ZERO, |interval| delivered / interval)
     }
 
-    /// All ones, in 32 or in 64 bits, stand for no limit.
+    /// All ones, in 32 or 64 bits, mean no limit.
     fn pacing_limit(&mut self) -> Option<Rate> {
         Some(self.number()).filter(|limit| *limit < u64::from(u32::MAX)).map(bytes_per_second)
     }
@@ -210,7 +210,7 @@ fn bytes_per_second(n: u64) -> Rate {
     Rate::from_bits_per_second(n.saturating_mul(8))
 }
 
-/// An address from words in network byte order. IPv4 mapped into IPv6 is IPv4.
+/// An address from words in network byte order. An IPv4-mapped IPv6 address becomes IPv4.
 fn address(family: u64, first: u64, rest: u64) -> IpAddr {
     let octets = |word: u64| word.to_ne_bytes();
     if family == AF_INET6 {
@@ -231,7 +231,7 @@ mod tests {
         words.iter().flat_map(|word| word.to_ne_bytes()).collect()
     }
 
-    /// Each word is its own number, so that one in the wrong place shows.
+    /// Each word has its own index as value, so a misplaced word shows.
     fn numbered() -> [u64; WORDS] {
         let mut words = std::array::from_fn(|n| n as u64);
         words[0] = 2;

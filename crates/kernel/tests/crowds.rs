@@ -1,4 +1,4 @@
-//! The programs at many connections at once.
+//! Many connections at once under the programs.
 
 mod cgroup;
 
@@ -14,8 +14,8 @@ use sweetspot_units::Duration;
 
 use cgroup::{Inside, WATCH, programs};
 
-/// Opens the given number of connections to itself, then prints a line. For each line of input, a number of bytes, it moves
-/// that many over each of these, then prints another line.
+/// Opens the given number of connections to itself, then prints a line. For each input line with a number of bytes, it
+/// moves that many over each connection and prints another line.
 const CROWD: &str = "\
 import resource, socket, sys
 count = int(sys.argv[1])
@@ -43,7 +43,7 @@ for line in sys.stdin:
             left -= piece
     print('moved', flush=True)";
 
-/// Many connections of a process in a cgroup with programs on it.
+/// Many connections of a process in a cgroup with attached programs.
 struct Crowd {
     inside: Inside,
     commands: ChildStdin,
@@ -68,7 +68,7 @@ impl Crowd {
         Some(crowd)
     }
 
-    /// Waits for a word, while the lease is renewed.
+    /// Waits for `word`, renewing the lease in the meantime.
     fn wait_for(&mut self, word: &str) {
         let patience = clock::now() + Duration::from_secs(120);
         loop {
@@ -80,7 +80,7 @@ impl Crowd {
         }
     }
 
-    /// Lets every connection receive `size` bytes.
+    /// Makes every connection receive `size` bytes.
     fn moves(&mut self, size: u64) {
         writeln!(self.commands, "{size}").unwrap();
         self.wait_for("moved");
@@ -100,14 +100,14 @@ impl Crowd {
 
 #[test]
 fn transfers_that_find_no_room_for_their_announcement_go_on_and_are_announced_later() {
-    // A ring of 1 MiB has room for 3,640 records of 280 bytes and a header of 8.
+    // A ring of 1 MiB holds 3,640 records of 280 bytes with a header of 8.
     let count = 4_000;
     let Some(mut crowd) = Crowd::of(count) else { return };
-    // Nothing is fetched meanwhile.
+    // No record is fetched in the meantime.
     crowd.moves(2 * WATCH.bulk.get());
     let first = crowd.bulk();
     assert!(!first.is_empty() && first.len() < count, "{}", first.len());
-    // The next segments announce the rest, for as long as a transfer is bulk.
+    // The next segments report the rest, as long as a transfer is bulk.
     crowd.moves(2 * WATCH.bulk.get());
     let rest = crowd.bulk();
     assert!(first.is_disjoint(&rest));

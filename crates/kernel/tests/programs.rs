@@ -1,4 +1,4 @@
-//! The programs on this kernel, on connections over loopback of a process in a cgroup of its own.
+//! The programs on this kernel, with loopback connections of a process in its own cgroup.
 
 mod cgroup;
 mod present;
@@ -21,8 +21,8 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use cgroup::{Inside, WATCH, programs, programs_for};
 
-/// Connects; sends a byte, chooses reno, or sets the clamp that is given as a second number; reads whatever comes. `apart`: in a PID
-/// namespace of its own.
+/// Connects; sends a byte, chooses reno, or sets the clamp given as a second number; then reads until the end. `apart`: in its
+/// own PID namespace.
 const CLIENT: &str = "\
 import socket, sys
 s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
@@ -31,14 +31,14 @@ elif sys.argv[2:3] == ['reno']: s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONG
 elif sys.argv[2:]: s.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, int(sys.argv[2]))
 while s.recv(65536): pass";
 
-/// A limit below the window of a new connection, and that the kernel itself never sets.
+/// A limit below the window of a new connection, and a value that the kernel itself never sets.
 const LIMIT: Bytes = Bytes::new(40_001);
 
-/// A decision that changes nothing.
+/// A command that changes nothing.
 const NOTHING: Decision =
     Decision { limit: None, pace: None, congestion: None, interval: WATCH.interval, left: false };
 
-/// A client in a cgroup with programs on it, and the server that sends to it.
+/// A client in a cgroup with attached programs, and the server that sends to it.
 struct Host {
     inside: Inside,
     sending: Arc<Mutex<Sending>>,
@@ -51,12 +51,12 @@ struct Sending {
 }
 
 impl Host {
-    /// A client that the server sends `bytes` to, or without an end.
+    /// A client to which the server sends `bytes`, or data without end.
     fn start(bytes: Option<usize>, arguments: &[&str]) -> Option<Host> {
         Host::start_with(bytes, arguments, |_| {})
     }
 
-    /// The same, after `prepare`.
+    /// Like [`Host::start`], after `prepare`.
     fn start_with(
         bytes: Option<usize>,
         arguments: &[&str],
@@ -65,7 +65,7 @@ impl Host {
         Host::start_watched(WATCH, bytes, arguments, prepare)
     }
 
-    /// The same, with programs that look for `watch`.
+    /// Like [`Host::start_with`], with programs that report connections matching `watch`.
     fn start_watched(
         watch: Watch,
         bytes: Option<usize>,
@@ -100,7 +100,7 @@ impl Host {
         Some(host)
     }
 
-    /// The result of `wanted` within a minute, while the lease is renewed.
+    /// The result of `wanted` within a minute, renewing the lease in the meantime.
     fn soon<T>(&mut self, what: &str, wanted: impl Fn() -> Option<T>) -> T {
         let patience = clock::now() + Duration::from_secs(60);
         loop {
@@ -113,7 +113,7 @@ impl Host {
         }
     }
 
-    /// Stops sending, and waits until all data are read: a read makes the kernel overwrite any clamp.
+    /// Stops sending and waits until all data is read: a read makes the kernel overwrite any clamp.
     fn quieten(&mut self, socket: &LiveSocket) {
         let written = {
             let mut sending = self.sending.lock().unwrap();
@@ -126,7 +126,7 @@ impl Host {
         });
     }
 
-    /// Records until one that `wanted` accepts, within two seconds, while the lease is renewed.
+    /// Reads records until `wanted` accepts one, for at most two seconds, renewing the lease in the meantime.
     fn wait_for(&mut self, wanted: impl Fn(&Record) -> bool) -> Option<Record> {
         let patience = clock::now() + Duration::from_secs(2);
         while clock::now() < patience {
@@ -151,7 +151,7 @@ impl Host {
         self.inside.connections.flush().unwrap();
     }
 
-    /// A transfer that is limited.
+    /// A limited transfer.
     fn limited(&mut self) -> (Record, LiveSocket) {
         let record = self.bulk();
         self.limit(record.cookie);
@@ -169,7 +169,7 @@ fn send(mut stream: TcpStream, bytes: Option<usize>, sending: &Mutex<Sending>) {
     static PIECE: [u8; 20_000] = [7; 20_000];
     let mut left = bytes.unwrap_or(usize::MAX);
     while left > 0 {
-        // Held while it writes: the stopping thread then knows how much is to come.
+        // Locked during each write, so the stopping thread knows how much data is still to arrive.
         let mut sending = sending.lock().unwrap();
         if sending.goes_on {
             let piece = &PIECE[..left.min(PIECE.len())];
@@ -182,7 +182,7 @@ fn send(mut stream: TcpStream, bytes: Option<usize>, sending: &Mutex<Sending>) {
         drop(sending);
         pause(Duration::from_millis(1));
     }
-    // The connection stays.
+    // Keeps the connection open.
     pause(Duration::from_secs(5));
 }
 
@@ -198,12 +198,12 @@ fn received(socket: &LiveSocket) -> Bytes {
     socket.with(|fd| Info::read(fd)).unwrap().unwrap().bytes_received
 }
 
-/// The connection of a process.
+/// The only connection of a process.
 fn connection(pid: u32) -> Option<LiveSocket> {
     connections(pid).into_iter().next()
 }
 
-/// All of them.
+/// All connections of a process.
 fn connections(pid: u32) -> Vec<LiveSocket> {
     let Ok(process) = ProcessHandle::open(pid) else { return Vec::new() };
     let sockets = processes::sockets(pid).unwrap_or_default();
@@ -253,7 +253,7 @@ fn samples_come_no_more_often_than_asked_for() {
     let command = Decision { interval, ..NOTHING };
     host.inside.connections.command(cookie, command).unwrap();
     host.inside.connections.flush().unwrap();
-    // Earlier ones are of the interval before; the first of these may be due by it.
+    // Earlier samples use the previous interval; the first of the new ones may still be due by it.
     let told = clock::now();
     let late = |r: &Record| r.kind == RecordKind::Sample && r.time > told;
     let samples: Vec<Time> = (0..10).map(|_| host.wait_for(late).expect("samples").time).collect();
@@ -275,7 +275,7 @@ fn a_limit_is_held_against_the_kernel_s_own_tuning() {
     for _ in 0..50 {
         let sample = host.wait_for(|r| r.kind == RecordKind::Sample).expect("samples");
         assert_eq!((sample.cookie, sample.clamp), (record.cookie, LIMIT));
-        // A window shrinks with arrivals and is rounded up to the window scale: never above its earlier size.
+        // A window shrinks only as data arrives and is rounded up to the window scale; it never exceeds its earlier size.
         assert!(sample.advertised <= record.advertised.max(LIMIT + Bytes::new(1 << 14)));
     }
 }
@@ -285,10 +285,10 @@ fn without_a_lease_of_less_than_two_seconds_a_connection_is_restored_at_its_next
     assert!(LEASE < Duration::from_secs(2));
     let Some(mut host) = Host::start(None, &[]) else { return };
     let (record, socket) = host.limited();
-    // Nothing is renewed from here on, as if every process of the tuner were killed.
+    // The lease is not renewed from here on, as if every process of the tuner had been killed.
     pause(LEASE);
     let (before, patience) = (received(&socket), clock::now() + Duration::from_secs(60));
-    // More than a window has been acknowledged by then, and an acknowledgement is a segment.
+    // By then more than a window has been acknowledged, and each ACK is a segment at which the limit could be restored.
     while received(&socket) < before + LIMIT * 2 {
         assert!(clock::now() < patience, "nothing came");
         pause(Duration::from_millis(2));
@@ -311,7 +311,7 @@ fn a_clamp_that_a_program_set_itself_is_never_loosened() {
     let Some(mut host) = Host::start(None, &["30003"]) else { return };
     let record = host.bulk();
     assert_eq!(record.own_clamp, Some(own));
-    // The kernel itself overwrites it now and then; where we set one, it is no larger.
+    // The kernel overwrites the clamp now and then; a clamp set by the programs is never larger.
     host.limit(record.cookie);
     host.wait_for(|record| record.clamp == own).expect("the program's own clamp");
     assert_eq!(host.wait_for(|record| record.clamp == LIMIT), None);
@@ -330,7 +330,7 @@ fn congestion(socket: &LiveSocket) -> String {
     socket.with(|fd| options::congestion(fd)).unwrap().unwrap()
 }
 
-/// A download that has the host's congestion control: its cookie, its socket, and the host's.
+/// A download with the host's congestion control: its cookie, its socket and that congestion control.
 fn with_host_s_congestion(host: &mut Host) -> (u64, LiveSocket, String) {
     let cookie = host.bulk().cookie;
     let socket = connection(host.inside.process.id()).expect("a connection");
@@ -348,7 +348,7 @@ fn choose(host: &mut Host, cookie: u64, name: &str) -> Congestion {
     host.wait_for(|r| r.congestion != Congestion::OfHost).expect("a choice").congestion
 }
 
-/// One that any kernel has, and the host does not give to every connection.
+/// A congestion control that every kernel has and that is not this host's default.
 fn other_than(own: &str) -> &'static str {
     if own == "reno" { "cubic" } else { "reno" }
 }
@@ -405,7 +405,7 @@ fn two_tuners_do_not_share_a_cgroup_but_the_second_takes_it_over_from_a_dead_one
     connections.renew(clock::now()).unwrap();
     let refused = second.attach(&cgroup);
     assert!(matches!(refused, Err(KernelError::Busy { .. })), "{refused:?}");
-    // In a cgroup below it, its connections would be tuned twice.
+    // In a child cgroup, its connections would be tuned twice.
     let below = cgroup.create("below").unwrap();
     connections.renew(clock::now()).unwrap();
     assert!(matches!(second.attach(&below), Err(KernelError::Busy { .. })));
@@ -427,8 +427,8 @@ fn either_of_two_holders_may_undo_and_again() {
     cgroup.dissolve().unwrap();
 }
 
-/// A client of a server with a remembered host or network; asserts that its window is `expected`, if its RTT is the path's: on
-/// loopback, a few to some hundred microseconds.
+/// Connects a client to a server with a saved host or network, and asserts that its window is `expected` if its RTT matches the
+/// path's: on loopback, a few to some hundred microseconds.
 fn begins_with(remembered: &[(&str, u8, Bytes)], expected: Option<Bytes>) {
     let minimum_rtt = Duration::from_micros(30);
     let Some(mut host) = Host::start_with(None, &[], |connections| {
@@ -470,7 +470,7 @@ fn a_remembered_path_limits_a_connection_before_its_first_byte() {
     let socket = connection(host.inside.process.id()).expect("the connection");
     let info = socket.with(|fd| Info::read(fd)).unwrap().unwrap();
     assert_eq!(info.bytes_received, Bytes::ZERO);
-    // On a busy host the handshake may have taken too long for the same path.
+    // On a busy host the handshake may take too long to count as the same path.
     let same = info.min_rtt > minimum_rtt / 2 && info.min_rtt <= minimum_rtt * 10;
     assert_eq!(clamp(&socket) == LIMIT, same, "{} after {}", clamp(&socket), info.min_rtt);
 }
@@ -501,7 +501,7 @@ fn where_the_map_is_full_what_is_limited_stays_so_and_the_next_one_is_left_alone
     let Some(mut host) = Host::start(None, &[]) else { return };
     let (record, socket) = host.limited();
     let command = Decision { limit: Some(LIMIT), ..NOTHING };
-    // Cookies that no socket has: they count from 1.
+    // Cookies count up from 1, so no socket has these.
     let refused = (0..=65_536_u64)
         .map(|n| host.inside.connections.command(u64::MAX - n, command))
         .find_map(Result::err)
@@ -531,7 +531,7 @@ fn one_that_was_left_alone_is_looked_at_again_when_it_is_looked_for() {
     assert_eq!(host.bulk().cookie, cookie);
 }
 
-/// Accepts a connection, and drops all of its data except its own: its own byte lets the client send. Continues on a line of
+/// Accepts a connection and drops all data that arrives on it; its own byte lets the client send. Continues after a line of
 /// input.
 const DEAF_SERVER: &str = "\
 import ctypes, socket, struct, sys
@@ -558,7 +558,7 @@ while True:
     s.send(bytes(3000))
     time.sleep(.001)";
 
-/// RFC 9959: half of the window at first, over an RTT; after a loss, half of the data known to have arrived.
+/// RFC 9959: half of the window at first, over one RTT; after a loss, half of the data known to have arrived.
 #[test]
 fn an_upload_over_a_remembered_path_begins_paced_with_half_its_window_and_retreats_at_a_loss() {
     let Some(mut on) = programs_for(Watch { uploads: true, ..WATCH }) else { return };
@@ -589,20 +589,20 @@ fn an_upload_over_a_remembered_path_begins_paced_with_half_its_window_and_retrea
     let pace =
         |socket: &LiveSocket| socket.with(|fd| options::max_pacing_rate(fd)).unwrap().unwrap();
     let info = socket.with(|fd| Info::read(fd)).unwrap().unwrap();
-    // On a busy host the handshake may have taken too long for the same path.
+    // On a busy host the handshake may take too long to count as the same path.
     let same = info.min_rtt > minimum_rtt / 2 && info.min_rtt <= minimum_rtt * 10;
     let segments = u32::try_from(30_000 / info.snd_mss.get()).unwrap();
     assert_eq!(info.snd_cwnd, if same { segments } else { 10 });
     let over_a_round_trip = info.snd_mss * u64::from(segments) / info.min_rtt;
     let given = pace(&socket);
     assert_eq!(given.is_some(), same);
-    // It is set in whole bytes.
+    // The rate is set in whole bytes per second.
     let rounding = over_a_round_trip.as_f64() - given.unwrap_or(over_a_round_trip).as_f64();
     assert!((0.0..8.0).contains(&rounding), "{given:?} for {over_a_round_trip}");
     let mut tell = server.stdin.take().unwrap();
     if same {
         tell.write_all(b"\n").unwrap();
-        // Nothing has arrived: half of the sent data.
+        // Nothing has arrived, so half of the sent data.
         let retreat = over_a_round_trip.as_f64() / 2.0;
         let is_retreat = |pace: Rate| (0.0..16.0).contains(&(retreat - pace.as_f64()));
         host.soon("a retreat", || pace(&socket).is_some_and(is_retreat).then_some(()));
@@ -614,7 +614,7 @@ fn an_upload_over_a_remembered_path_begins_paced_with_half_its_window_and_retrea
     server.wait().unwrap();
 }
 
-/// Connects three times; says little on the first connection and sends on both others, one after the other.
+/// Connects three times; sends a little on the first connection, then much on the other two, one after the other.
 const SENDERS: &str = "\
 import socket, sys, time
 all = [socket.socket() for _ in range(3)]
@@ -628,14 +628,14 @@ for s in all[1:]:
         time.sleep(.0001)
 time.sleep(60)";
 
-/// As of a program that has a connection for its words beside those for data. RFC 9959, section 4: saved parameters are not for several.
+/// Like a program with separate control and data connections. RFC 9959, section 4: saved parameters are for one connection only.
 #[test]
 fn of_several_uploads_the_first_with_much_to_send_has_what_the_path_is_remembered_for() {
     let Some(mut on) = programs_for(Watch { uploads: true, bulk: Bytes::new(1 << 40), ..WATCH })
     else {
         return;
     };
-    // Eleven segments are half of the window. Handshakes over loopback take between 4 and 80 microseconds.
+    // Eleven segments are half of the window. Loopback handshakes take 4 to 80 microseconds.
     let minimum_rtt = Duration::from_micros(8);
     let path = RememberedPath { window: Bytes::new(32_000), minimum_rtt };
     on.2.renew(clock::now()).unwrap();
@@ -670,7 +670,7 @@ fn of_several_uploads_the_first_with_much_to_send_has_what_the_path_is_remembere
     assert_eq!((first, second), (Some(path.window / minimum_rtt), None));
 }
 
-/// It may send with its path's saved parameters, and never does.
+/// Could send with the path's saved parameters, but never does.
 #[test]
 fn a_download_over_a_path_that_is_remembered_for_uploads_is_limited_as_any_other() {
     let watch = Watch { uploads: true, ..WATCH };

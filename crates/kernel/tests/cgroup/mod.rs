@@ -13,7 +13,7 @@ pub const WATCH: Watch = Watch {
     uploads: false,
 };
 
-/// A process in a cgroup with programs on it.
+/// A process in a cgroup with attached programs.
 pub struct Inside {
     pub cgroup: Cgroup,
     pub programs: SocketPrograms,
@@ -40,22 +40,22 @@ impl Drop for Inside {
     }
 }
 
-/// Programs on a new cgroup, with nobody in it yet; `None`, with a word why, where they cannot be had.
+/// Programs attached to a new, empty cgroup; `None`, after printing why, if this host cannot run them.
 pub fn programs() -> Option<(Cgroup, SocketPrograms, Connections)> {
     programs_for(WATCH)
 }
 
-/// The same, which look for this.
+/// Like [`programs`], reporting connections that match `watch`.
 pub fn programs_for(watch: Watch) -> Option<(Cgroup, SocketPrograms, Connections)> {
     let (cgroup, mut programs, connections) = unattached(watch)?;
     programs.attach(&cgroup).unwrap();
     Some((cgroup, programs, connections))
 }
 
-/// The same, which are not attached yet.
+/// Like [`programs_for`], but not attached yet.
 pub fn unattached(watch: Watch) -> Option<(Cgroup, SocketPrograms, Connections)> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
-    // That the verifier of a newer kernel refuses a program is a fault.
+    // A rejection by a newer kernel's verifier is a bug.
     if let Some(missing) = probe::obstacle() {
         sweetspot_testing::skipped(missing);
         return None;

@@ -1,4 +1,4 @@
-//! Connections that were there before the programs were attached.
+//! Connections that existed before the programs were attached.
 
 use std::io::Write;
 use std::net::TcpListener;
@@ -13,8 +13,8 @@ use sweetspot_units::{Bytes, Duration};
 
 use crate::cgroup::{Inside, WATCH, unattached};
 
-/// Pins its receive buffer, at 131,072 bytes, and reads; sets the clamp of its second argument, if that is not 0, after 100 kB.
-/// Segments of one size: the kernel has set its last clamp after the first.
+/// Pins its receive buffer at 131,072 bytes and reads; after 100 kB it sets the clamp given as its second argument, unless that
+/// is 0. All segments have one size, so the kernel has set its last clamp after the first.
 const CLIENT: &str = "\
 import socket, sys
 s = socket.socket()
@@ -26,7 +26,7 @@ while n < 100000: n += len(s.recv(65536))
 if int(sys.argv[2]): s.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, int(sys.argv[2]))
 while s.recv(65536): pass";
 
-/// Sends to the first client without an end; the port.
+/// Sends to the first client without end; returns the port.
 fn server() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -39,7 +39,7 @@ fn server() -> u16 {
     port
 }
 
-/// The result of `wanted` within a minute, while the lease is renewed.
+/// The result of `wanted` within a minute, renewing the lease in the meantime.
 fn soon<T>(inside: &mut Inside, what: &str, mut wanted: impl FnMut(&mut Inside) -> Option<T>) -> T {
     let patience = clock::now() + Duration::from_secs(60);
     loop {
@@ -88,8 +88,8 @@ fn received(socket: &LiveSocket) -> Bytes {
     socket.with(|fd| Info::read(fd)).unwrap().unwrap().bytes_received
 }
 
-/// 65,536 is half of the buffer. The kernel's own clamp is more than 70,000: 1388 of 2304 bytes of each segment are payload,
-/// and so 78,961 of the buffer's.
+/// 65,536 is half of the buffer. The kernel's own clamp is more than 70,000: 1388 of each segment's 2304 bytes are payload,
+/// which makes 78,961 bytes of the buffer.
 #[test]
 fn the_clamp_that_was_there_is_never_loosened_and_comes_back_exactly() {
     let (low, high) = (Bytes::new(40_001), Bytes::new(70_000));
