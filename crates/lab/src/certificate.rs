@@ -1,16 +1,16 @@
 use serde::{Deserialize, Serialize};
 use sweetspot_emulator as emulator;
 
-/// The emulator's certificate of a run, summarised.
+/// Summary of the emulator's certificate of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Certificate {
-    /// Whether the emulation matched its path.
+    /// Whether the emulation matched the path's specification.
     pub trust: bool,
-    /// Why not; empty if it can be trusted.
+    /// Why the run cannot be trusted; empty if it can.
     pub reasons: Vec<String>,
-    /// The lateness that 99 % of the releases did not exceed, in the worse direction, seconds.
+    /// 99th percentile of the release lateness, in the worse direction, in seconds.
     pub p99_lateness_s: f64,
-    /// The latest release, seconds.
+    /// Maximum lateness of a release, in seconds.
     pub max_lateness_s: f64,
     /// The whole certificate as text.
     pub text: String,
@@ -27,7 +27,7 @@ impl From<&emulator::Certificate> for Certificate {
             p99_lateness_s: of.p99_lateness().as_secs_f64(),
             max_lateness_s: latest.map_or(0.0, |latest| latest.as_secs_f64()),
             text: of.to_string(),
-            // A structure of numbers and texts always serialises.
+            // A structure of numbers and strings always serialises.
             emulator: serde_json::to_value(of).unwrap_or_default(),
         }
     }

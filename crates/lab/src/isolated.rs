@@ -8,20 +8,20 @@ use sweetspot_linux::isolation::isolate_a_piece;
 use crate::LabError;
 use crate::error::Doing;
 
-/// Exit code of the isolated process if it has written its result.
+/// Exit code of the isolated process once it has written its result.
 const ANSWERED: u8 = 0;
 
-/// The message of an error that ended the isolated process's work.
+/// The error message of failed isolated work.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 struct Failure(String);
 
-/// Runs `work` in a process tree and namespaces of its own and returns its result. The caller must
-/// have one thread only; it stays in its own namespaces.
+/// Runs `work` in its own process tree and namespaces and returns its result. The caller must be
+/// single-threaded; it stays in its own namespaces.
 pub fn isolated<T: Serialize + DeserializeOwned>(
     work: impl FnOnce() -> Result<T, LabError>,
 ) -> Result<T, LabError> {
-    // A file without a name, which both processes hold: nothing of it can stay behind.
+    // An unnamed file shared by both processes, so nothing is left behind.
     let mut answer = tempfile::tempfile().doing("make a temporary file")?;
     let mut inside = answer.try_clone().doing("duplicate a file")?;
     let code = isolate_a_piece(|| {

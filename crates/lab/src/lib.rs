@@ -1,7 +1,7 @@
 //! Experiments on this machine's own kernel, across an emulated path between network namespaces.
 //!
-//! Every experiment runs in an isolated process tree ([`isolated`]) that dies as a whole and
-//! changes no setting of the host. It returns the emulator's [`Certificate`].
+//! Every experiment runs in an isolated process tree ([`isolated`]) that ends as a unit and changes
+//! no setting of the host. It returns the emulator's [`Certificate`].
 //!
 //! [`Lab`] is an engine: it runs a scenario in real time. The measured transfers run the code of
 //! `sweetspot send` and `sweetspot serve`; cross traffic uses the kernel's TCP and UDP.

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// The parent of temporary files: on a disk if there is one, because `/tmp` is often memory, and
+/// The parent of temporary files: on disk if possible, because `/tmp` is often in memory, and
 /// hundreds of megabytes there would disturb the measurement.
 pub(crate) fn place() -> PathBuf {
     let place = std::env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/var/tmp"), PathBuf::from);

@@ -5,7 +5,7 @@ use sweetspot_emulator::Side;
 use crate::LabError;
 use crate::error::Doing;
 
-/// Sets `net.ipv4.NAME` on `side`. A kernel that does not know the setting has nothing to set.
+/// Sets `net.ipv4.NAME` on `side`. Does nothing if the kernel does not have the setting.
 pub fn set(side: &Side, name: &str, value: &str) -> Result<(), LabError> {
     let write = || match std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),

@@ -8,22 +8,22 @@ use sweetspot_scenario::{Application, Schedule};
 use sweetspot_transfer::{Allowance, ApplicationPace};
 use sweetspot_units::{Bytes, Time};
 
-/// The size of one read or write of an application without a rate: less than a pause would wait for.
+/// The allowance per read or write of an application without a rate.
 const EVERYTHING: Bytes = Bytes::new(64 << 10);
 
-/// An application on its schedule, with `now` as an argument; its methods match [`ApplicationPace`]'s.
+/// A scheduled application, with `now` as an argument; its methods match [`ApplicationPace`]'s.
 pub(super) trait Scheduled: Send {
-    /// One that moves `portion` at a time, and draws random gaps from `seed`.
+    /// An application that moves `portion` bytes at a time, with random gaps drawn from `seed`.
     fn new(schedule: Schedule, portion: Bytes, seed: u64) -> Self;
     fn poll_allowance(&mut self, now: Time, idle: bool) -> Allowance;
     fn handle_moved(&mut self, bytes: Bytes);
 }
 
-/// Reads portion by portion. It does not make up for portions that had not arrived in time, as in the simulator.
+/// Reads portion by portion. Like the simulator's, it does not catch up on portions that had not arrived in time.
 pub(super) struct Reader {
     schedule: Schedule,
     portion: Bytes,
-    /// When it reads next.
+    /// Time of the next read.
     due: Time,
     /// The bytes that it may read now.
     allowed: Bytes,
@@ -34,7 +34,7 @@ pub(super) struct Writer {
     schedule: Schedule,
     portion: Bytes,
     random: Random,
-    /// When it produces next.
+    /// Time of the next portion.
     due: Time,
     /// Bytes produced but not yet written.
     ready: Bytes,
@@ -96,8 +96,8 @@ fn outside_pauses(schedule: &Schedule, now: Time) -> Allowance {
     until.map_or(Allowance::Bytes(EVERYTHING), |until| Allowance::Nothing { until })
 }
 
-/// An application with times that are known once the run has a beginning. Before it, and after the end, it is as fast as its
-/// connection, so that it delays nothing.
+/// An application with a schedule that is known once the run begins. Before that, and after the end, it is as fast as its
+/// connection, so it delays nothing.
 pub(super) struct Paced<A> {
     application: Application,
     portion: Bytes,
@@ -111,7 +111,7 @@ struct Running<A> {
 }
 
 impl<A: Scheduled> Paced<A> {
-    /// One that moves `portion` at a time; `None` where TCP alone decides.
+    /// An application that moves `portion` bytes at a time; `None` if TCP alone sets the pace.
     pub fn new(application: &Application, portion: Bytes, seed: u64) -> Option<Arc<Paced<A>>> {
         (!application.is_greedy()).then(|| {
             let (application, running) = (application.clone(), OnceLock::new());
@@ -119,7 +119,7 @@ impl<A: Scheduled> Paced<A> {
         })
     }
 
-    /// Its transfer starts at `start`, and the run is over at `end`.
+    /// Sets the start of the transfer and the end of the run.
     pub fn begin(&self, start: Time, end: Time) {
         if let Some(schedule) = Schedule::new(&self.application, start, self.portion) {
             let scheduled = Mutex::new(A::new(schedule, self.portion, self.seed));
@@ -169,7 +169,7 @@ mod tests {
         A::new(Schedule::new(&application, at(0), portion).unwrap(), portion, 1)
     }
 
-    /// The bytes moved from `from` ms until `until` ms, polled when it asks for it.
+    /// The bytes moved from `from` to `until`, in ms, when polled as often as it requests.
     fn moved(one: &mut impl Scheduled, (from, until): (u64, u64), idle: bool) -> u64 {
         let (mut now, mut sum, mut idle) = (at(from), 0, idle);
         while now < at(until) {
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(moved(&mut scheduled::<Reader>(text), (0, 1000), true), 90_000 - 1000);
         let mut late = scheduled::<Reader>(text);
         moved(&mut late, (0, 100), true);
-        // 20 turns, of 100 to 290 ms.
+        // 20 reads, at 100 to 290 ms.
         assert_eq!(late.poll_allowance(at(295), false), Allowance::Bytes(Bytes::new(20_000)));
         late.handle_moved(Bytes::new(20_000));
         assert_eq!(late.poll_allowance(at(420), true), Allowance::Nothing { until: at(430) });
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn a_writer_owes_what_it_produced_while_the_connection_was_full() {
         let mut writer = scheduled::<Writer>("rate=800kbit/s,pause=500ms+100ms");
-        // At 0, 10, ... 490 ms.
+        // Portions at 0, 10, ... 490 ms.
         assert_eq!(writer.poll_allowance(at(550), false), Allowance::Bytes(Bytes::new(50_000)));
         writer.handle_moved(Bytes::new(20_000));
         assert_eq!(writer.poll_allowance(at(599), false), Allowance::Bytes(Bytes::new(30_000)));

@@ -2,16 +2,15 @@ use sweetspot_emulator::{DirectionSample, PathSample};
 use sweetspot_scenario::{BottleneckOutcome, Path};
 use sweetspot_units::Duration;
 
-/// The emulator's samples of the bottleneck in the direction of the data, with times since the
-/// start of the run.
+/// The emulator's samples of the bottleneck in the forward direction, with times since the start of
+/// the run.
 pub(super) struct Bottleneck<'a> {
     pub samples: &'a [(Duration, PathSample)],
     pub path: &'a Path,
 }
 
 impl Bottleneck<'_> {
-    /// The outcome over the measured interval, and before the first transfer, which starts at
-    /// `first`.
+    /// The outcome over the measured interval, and before `first`, the start of the first transfer.
     pub fn outcome(
         &self,
         (begin, end): (Duration, Duration),
@@ -58,7 +57,7 @@ impl Bottleneck<'_> {
     }
 }
 
-/// Packets queued, without the one in transmission.
+/// Packets queued, excluding the one in transmission.
 pub(super) fn waiting(flow: &DirectionSample) -> u64 {
     flow.backlog_packets.saturating_sub(1)
 }
@@ -98,7 +97,7 @@ mod tests {
         let outcome = bottleneck.outcome((second / 2, second), Duration::ZERO);
         assert!((outcome.utilisation - 0.5).abs() < 1e-9);
         assert_eq!((outcome.loss_rate, outcome.utilisation_before), (0.1, 0.0));
-        // Four of five wait; 4 ms x 4/5.
+        // Four of the five packets wait; 4 ms x 4/5.
         assert_eq!((outcome.queue_mean_packets, outcome.queue_max_packets), (4.0, 4));
         assert!((outcome.queue_delay_mean_s - 0.0032).abs() < 1e-9);
     }

@@ -1,4 +1,4 @@
-//! The kernel's memory that the sockets of the measured transfers take.
+//! Kernel memory used by the sockets of the measured transfers.
 
 use std::io;
 use std::net::IpAddr;
@@ -10,16 +10,16 @@ use sweetspot_units::{Bytes, Duration};
 
 use crate::plan::LabPlan;
 
-/// Reads the sockets' buffered data, summed over the transfers at each end.
+/// Samples the sockets' buffered data, summed over the transfers at each end.
 pub(super) struct MemoryWatch {
     near: Diag,
     far: Diag,
-    /// The receivers' addresses, which nobody else has.
+    /// The receivers' addresses, which no other flow uses.
     receivers: Vec<IpAddr>,
     samples: Vec<(Duration, MemorySample)>,
 }
 
-/// Sums over all transfers.
+/// The sums over all transfers at one moment.
 #[derive(Debug, Clone, Copy, Default)]
 struct MemorySample {
     receive_buffer: Bytes,
@@ -29,7 +29,7 @@ struct MemorySample {
 }
 
 impl MemoryWatch {
-    /// A watch of the transfers of `plan`.
+    /// Opens a watch of the transfers in `plan`.
     pub fn open(emulation: &Emulation, plan: &LabPlan) -> io::Result<MemoryWatch> {
         let receivers = plan.targets.iter();
         let receivers =
@@ -42,7 +42,7 @@ impl MemoryWatch {
         })
     }
 
-    /// Reads them at `at` from the start of the run.
+    /// Takes a sample, `at` after the start of the run.
     pub fn sample(&mut self, at: Duration) -> io::Result<()> {
         let MemoryWatch { near, far, receivers, samples } = self;
         let mut sum = MemorySample::default();
@@ -59,7 +59,7 @@ impl MemoryWatch {
         Ok(())
     }
 
-    /// The means from `begin` to `end`.
+    /// Means between `begin` and `end`.
     pub fn outcome(&self, (begin, end): (Duration, Duration)) -> Option<SocketMemoryOutcome> {
         let within: Vec<&MemorySample> = self
             .samples

@@ -19,19 +19,19 @@ use crate::error::Doing;
 use crate::plan::{LabPlan, congestion_controls, refusals};
 use crate::{Certificate, LabError, isolated, scratch};
 
-/// This machine's kernel, across an emulated path.
+/// An engine that runs scenarios on this machine's kernel, across an emulated path.
 ///
-/// The process that calls it must have one thread only.
+/// The calling process must be single-threaded.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Lab;
 
 /// The engine's name, as in `--engine`.
 const NAME: &str = "lab";
 
-/// The result of a run: its outcome, and the certificate of the emulation.
+/// The result of a run: its outcome, the emulator's certificate and the time series.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LabRun {
-    /// The outcome, as of every engine.
+    /// The outcome, in the form common to all engines.
     pub outcome: Outcome,
     /// The emulator's certificate.
     pub certificate: Certificate,
@@ -44,19 +44,19 @@ pub struct LabRun {
 pub struct LabSeriesRow {
     /// Seconds since the start of the run.
     pub at_s: f64,
-    /// Which transfer, counted from 0.
+    /// The transfer's index, from 0.
     pub transfer: usize,
     /// Congestion window, bytes.
     pub cwnd_bytes: u64,
     /// Advertised window, bytes.
     pub window_bytes: u64,
-    /// Content acknowledged since it started, bytes.
+    /// Content acknowledged since the transfer started, bytes.
     pub acked_bytes: u64,
     /// Packets queued at the bottleneck.
     pub queue_packets: u64,
     /// Packets dropped at the bottleneck so far.
     pub dropped_packets: u64,
-    /// The bytes carried by the bottleneck so far.
+    /// Bytes carried by the bottleneck so far.
     pub carried_bytes: u64,
 }
 
@@ -64,16 +64,16 @@ impl Lab {
     /// Runs `scenario` in real time.
     ///
     /// # Errors
-    /// If this machine cannot emulate it accurately, or the run failed.
+    /// If this machine cannot emulate the scenario accurately, or the run fails.
     pub fn run(&self, scenario: &Scenario) -> Result<LabRun, LabError> {
         self.run_in(scenario, &scratch::place())
     }
 
-    /// Runs `scenario` in real time and tells `progress` several times a second how long it has run. The telling process is
-    /// not the caller's: it ends with the run.
+    /// Runs `scenario` in real time and reports the elapsed time to `progress` several times a second. `progress` runs in a
+    /// separate process, which ends with the run.
     ///
     /// # Errors
-    /// As [`Lab::run`].
+    /// Like [`Lab::run`].
     pub fn run_watched(
         &self,
         scenario: &Scenario,
@@ -85,7 +85,7 @@ impl Lab {
     /// Runs `scenario` with its temporary files in `place`; they are removed when it returns.
     ///
     /// # Errors
-    /// As [`Lab::run`].
+    /// Like [`Lab::run`].
     pub fn run_in(&self, scenario: &Scenario, place: &Path) -> Result<LabRun, LabError> {
         run_in(scenario, place, &mut |_| {})
     }
@@ -96,7 +96,7 @@ fn run_in(
     place: &Path,
     progress: &mut dyn FnMut(Duration),
 ) -> Result<LabRun, LabError> {
-    // In the first namespace, where the kernel can still load a module.
+    // Checked in the initial namespace, where the kernel can still load a module.
     for name in congestion_controls(scenario) {
         sysctl::offers_congestion_control(name).doing("ask for a congestion control")?;
     }
@@ -107,7 +107,7 @@ fn run_in(
         return Err(LabError::Refused(reasons.join("; ")));
     }
     let plan = LabPlan::new(scenario);
-    // Made and removed in this process, which survives the isolated one.
+    // Created and removed in this process, which survives the isolated one.
     let scratch = scratch::make(place)
         .doing("make a directory for files; set TMPDIR to another directory")?;
     if let Some(reason) = isolated(|| rehearsal::rehearse(&plan))? {
@@ -129,13 +129,13 @@ impl Engine for Lab {
 }
 
 impl LabRun {
-    /// Hands the time series to `recorder`.
+    /// Passes the time series to `recorder`.
     pub fn record(&self, scenario: &Scenario, recorder: &mut dyn Recorder) {
         let Some(interval) = recorder.interval() else { return };
         let mut last: Vec<Option<&LabSeriesRow>> = vec![None; scenario.transfers.len()];
         for row in &self.series {
             let before = &mut last[row.transfer];
-            // No finer than the rows: nothing is interpolated between two rows.
+            // No finer than the rows: values between two rows are not interpolated.
             if before.is_none_or(|before| row.at_s >= before.at_s + interval.as_secs_f64()) {
                 recorder.record(&sample(row, *before, scenario));
                 *before = Some(row);
@@ -153,11 +153,11 @@ fn sample(row: &LabSeriesRow, before: Option<&LabSeriesRow>, scenario: &Scenario
         at_s: row.at_s,
         transfer: row.transfer,
         cwnd_packets: row.cwnd_bytes as f64 / scenario.path.packet.as_f64(),
-        // A sender's series does not hold it.
+        // A sender's series does not contain ssthresh.
         ssthresh_packets: f64::NAN,
         window_bytes: row.window_bytes,
         acked_bytes: row.acked_bytes,
-        // Nor this.
+        // It does not contain the RTT either.
         rtt_s: None,
         queue_packets: row.queue_packets,
         dropped_packets: row.dropped_packets,

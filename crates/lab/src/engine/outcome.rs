@@ -11,7 +11,7 @@ use super::target::TransferTrace;
 use crate::plan::{Load, TargetPlan};
 use crate::traffic::LoadTotals;
 
-/// One transfer over the measured interval; `size` is its content, if it has an end.
+/// One transfer over the measured interval; `size` is its content, if finite.
 pub(super) fn transfer(
     plan: &TargetPlan,
     trace: &TransferTrace,
@@ -51,7 +51,7 @@ pub(super) fn transfer(
     }
 }
 
-/// Content delivered by `at` seconds, straight lines between the rows.
+/// Content delivered by `at` seconds, interpolated linearly between the rows.
 fn delivered(trace: &TransferTrace, size: Option<Bytes>, at: f64) -> f64 {
     let began = trace.began.as_secs_f64();
     let mut points = vec![(began, 0.0)];
@@ -73,7 +73,7 @@ fn event(
     handshake: Duration,
 ) -> ControllerEvent {
     ControllerEvent {
-        // Its time counts from the receiver's accept.
+        // Event times count from the receiver's accept.
         at_s: (began + handshake).as_secs_f64() + event.t_s,
         kind: event.event.clone(),
         window_bytes: event.window_bytes,
@@ -84,7 +84,7 @@ fn event(
     }
 }
 
-/// One entry of cross traffic, both directions summed.
+/// One entry of cross traffic, summed over both directions.
 pub(super) fn cross(load: &Load, totals: &LoadTotals, measured: Duration) -> CrossOutcome {
     let lost = match load.kind {
         TrafficKind::Pareto { .. } | TrafficKind::Poisson { .. } => {

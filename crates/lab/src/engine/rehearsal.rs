@@ -10,7 +10,7 @@ const SAFE_PACKETS_PER_SECOND: f64 = 15_000.0;
 /// How often the rate is halved to find a feasible one.
 const MAX_HALVINGS: u32 = 4;
 
-/// Tries the path briefly at its full rate if that may be too much for this machine. Returns the reason and a feasible rate, or
+/// Briefly runs the path at its full rate if that may be too fast for this machine. Returns the reason and a feasible rate, or
 /// `None`.
 pub(super) fn rehearse(plan: &LabPlan) -> Result<Option<String>, LabError> {
     let path = &plan.narrow;

@@ -1,4 +1,4 @@
-//! One run: the path, the traffic nodes at its ends, the measured transfers, and their samples.
+//! One run: the path, the traffic nodes at its ends, the measured transfers and their samples.
 
 use std::path::Path;
 use std::thread::{self, ScopedJoinHandle};
@@ -18,7 +18,7 @@ use crate::plan::LabPlan;
 use crate::traffic::{LoadTotals, NodeConfig, TrafficNode};
 use crate::{Certificate, LabError, settings};
 
-/// Time from the end of the preparations to the start of the run, by which every thread is ready.
+/// Time from the end of the preparations to the start of the run, enough for every thread to be ready.
 const START_DELAY: Duration = Duration::from_millis(100);
 /// Interval between two readings of the emulator's samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
@@ -30,7 +30,7 @@ struct RunTraces {
     memory: MemoryWatch,
 }
 
-/// Runs `plan`, which is `scenario`'s, inside the namespaces.
+/// Runs `plan`, made from `scenario`, inside the namespaces.
 pub(super) fn run(
     scenario: &Scenario,
     plan: &LabPlan,
@@ -57,7 +57,7 @@ pub(super) fn run(
     let measured = (plan.begin, plan.end);
     let first = plan.targets.iter().map(|target| target.start).min().unwrap_or(plan.begin);
     let bottleneck = Bottleneck { samples: &traces.samples, path: &scenario.path };
-    // The receiver accepts one and a half round trips after the sender's SYN.
+    // The receiver accepts one and a half RTTs after the sender's SYN.
     let handshake = scenario.path.rtt + scenario.path.rtt / 2;
     let transfers = plan.targets.iter().zip(&traces.targets).zip(sizes);
     let cross = plan.loads.iter().zip(&traces.totals);
@@ -121,7 +121,7 @@ fn recorded(
         for (side, node) in nodes.into_iter().enumerate() {
             let counted = joined(node)?.doing("run cross traffic")?;
             for ((sum, more), load) in totals.iter_mut().zip(counted).zip(&plan.loads) {
-                // A datagram is counted where it arrives, a segment where it was sent.
+                // A datagram is counted at its receiver, a segment at its sender.
                 let backward = (side == 1) != load.is_udp();
                 let delivered_backward = if backward { more.delivered } else { Bytes::ZERO };
                 *sum += LoadTotals { delivered_backward, ..more };
@@ -136,7 +136,7 @@ fn recorded(
     })
 }
 
-/// Collects the emulator's samples and the sockets' memory samples from `zero` to `end`; their times count from `zero`.
+/// Collects the emulator's and the sockets' memory samples from `zero` to `end`; their times count from `zero`.
 fn watch(
     emulation: &Emulation,
     memory: &mut MemoryWatch,

@@ -1,4 +1,4 @@
-//! One measured transfer, by the code of `sweetspot serve` and `sweetspot send`.
+//! One measured transfer, run by the code of `sweetspot serve` and `sweetspot send`.
 
 use std::fs::File;
 use std::io;
@@ -22,7 +22,8 @@ use crate::error::Doing;
 use crate::plan::TargetPlan;
 use crate::{LabError, scratch};
 
-/// Paced applications keep their pace this long after the end: goodput is interpolated between the rows around it.
+/// Time after the end during which paced applications keep their pace: goodput is interpolated between the rows
+/// around the end.
 const LINGER: Duration = Duration::from_secs(2);
 /// Lifetime of a ticket: longer than any run.
 const TICKET_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -40,21 +41,21 @@ pub(super) struct MeasuredTransfer<'a> {
 
 #[derive(Debug, Default)]
 pub(super) struct TransferTrace {
-    /// When its sender began to connect, since the start of the run.
+    /// When its sender started connecting, since the start of the run.
     pub began: Duration,
-    /// The sender's rows; their times count from there.
+    /// The sender's rows; their times count from `began`.
     pub rows: Vec<SeriesRow>,
     /// The controller's events; their times count from the receiver's accept.
     pub events: Vec<SeriesEvent>,
-    /// When all its content was delivered, if it was.
+    /// When all of its content had been delivered, if it was.
     pub ended: Option<Duration>,
 }
 
-/// Events that reach the receiver's observer, wherever that is.
+/// Events recorded by the receiver's observer.
 type Events = Arc<Mutex<Vec<SeriesEvent>>>;
 
 impl<'a> MeasuredTransfer<'a> {
-    /// Makes its sparse file of zeros and starts its receiver listening on `far`.
+    /// Creates the sparse file of zeros to send, and starts the receiver listening on `far`.
     pub fn prepare(
         plan: &'a TargetPlan,
         number: usize,
@@ -72,7 +73,7 @@ impl<'a> MeasuredTransfer<'a> {
             reader: reader.clone().map(|reader| reader as Arc<dyn ApplicationPace>),
             sizing: Some(plan.sizing),
             path: Some(known),
-            // An experiment has the connections that its scenario says.
+            // An experiment has exactly the connections in its scenario.
             streams: Some(1),
             retry_for: Duration::ZERO,
             ..ReceiveOptions::at(Target::Into(directory))
@@ -88,15 +89,15 @@ impl<'a> MeasuredTransfer<'a> {
         Ok(MeasuredTransfer { plan, known, server, file, events, reader, writer })
     }
 
-    /// Receives, until [`MeasuredTransfer::stop`] or the end of the transfer.
+    /// Receives until [`MeasuredTransfer::stop`] or the end of the transfer.
     pub fn receive(&self, far: &Side) -> Result<(), LabError> {
         far.enter().doing("enter a namespace")?;
-        // The sender's outcome is used; it also reports errors.
+        // The sender's outcome is used, and it also reports errors.
         let _ = self.server.run(&EventRecorder(self.events.clone()));
         Ok(())
     }
 
-    /// Sends from its start on, counted from `zero`; `end` is when the run ends.
+    /// Sends from the transfer's start on, relative to `zero`; the run ends at `end`.
     pub fn send(&self, near: &Side, zero: Time, end: Time) -> Result<TransferTrace, LabError> {
         near.enter().doing("enter a namespace")?;
         clock::sleep_until((zero + self.plan.start).min(end));
@@ -107,7 +108,7 @@ impl<'a> MeasuredTransfer<'a> {
         if began < end {
             let paths = vec![self.file.clone()];
             let options = SendOptions {
-                // The file is a hole from end to end, which is sent as content.
+                // The file is one large hole, which is sent as content.
                 sources: Sources { paths, dense: true, ..Sources::default() },
                 sizing: Some(self.plan.sizing),
                 congestion: Some(self.plan.congestion.to_owned()),
@@ -123,7 +124,7 @@ impl<'a> MeasuredTransfer<'a> {
             trace.rows = rows.0;
             match sent {
                 Ok(_) => trace.ended = Some(clock::now().since(zero)),
-                // The run is over, and with it the receiver.
+                // The run has ended, and the receiver with it.
                 Err(_) if clock::now() >= end => {}
                 Err(error) => return Err(error.into()),
             }
@@ -135,11 +136,11 @@ impl<'a> MeasuredTransfer<'a> {
 
     /// Ends the transfer.
     pub fn stop(&self, far: &Side) {
-        // The server wakes itself by a connection, which must come from its own side.
+        // The server wakes itself with a connection, which must come from its own side.
         let _ = far.run(|| self.server.stop());
     }
 
-    /// The size of its content, if it has an end.
+    /// The size of its content, if finite.
     pub fn size(&self) -> Option<Bytes> {
         self.plan.ends.then_some(self.plan.size)
     }

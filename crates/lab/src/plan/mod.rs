@@ -1,5 +1,5 @@
-//! Turns a scenario into a plan for this machine: the path, the hosts at its ends, the cross
-//! traffic. A scenario that cannot be emulated accurately is refused with the reason.
+//! Turns a scenario into a plan for this machine: the path, the hosts at its ends, the cross traffic. A scenario that
+//! cannot be emulated accurately is refused with the reason.
 
 mod refusal;
 
@@ -18,20 +18,20 @@ const HEADERS_WITH_TIMESTAMPS: Bytes = Bytes::new(52);
 const HEADERS: Bytes = Bytes::new(40);
 /// IPv4 and UDP headers.
 const UDP_HEADERS: Bytes = Bytes::new(28);
-/// Largest number of different round trips of one entry.
+/// Maximum number of different RTTs in one entry.
 const MAX_NODES: u64 = 50;
-/// Time by which the emulator and a thread may be late together.
+/// Allowance for the combined lateness of the emulator and a thread.
 const WAKE_UPS: Duration = Duration::from_millis(50);
 /// Linux's initial receive and send buffer.
 const INITIAL_BUFFER: Bytes = Bytes::new(131_072);
 
 #[derive(Debug)]
 pub(crate) struct LabPlan {
-    /// The links between routers, from the senders of the transfers on.
+    /// The links between routers, from the transfers' senders on.
     pub chain: HopChain,
-    /// The narrow one of them, with the propagation of all.
+    /// The bottleneck link, with the propagation delay of all links.
     pub narrow: PathSpec,
-    /// One-way propagation of all flows behind the hops, which the last one adds; the host pairs have the rest.
+    /// One-way propagation delay common to all flows after the hops, which the last hop adds; the host pairs have the rest.
     common: Duration,
     pub host_pairs: Vec<HostPair>,
     /// `net.ipv4` settings of both namespaces.
@@ -50,11 +50,11 @@ pub(crate) struct TargetPlan {
     pub host_pair: usize,
     pub start: Duration,
     pub size: Bytes,
-    /// Whether the scenario gave it an end.
+    /// Whether the scenario gives it an end.
     pub ends: bool,
     pub sizing: Sizing,
     pub congestion: &'static str,
-    /// Whether its sizing may switch the congestion control.
+    /// Whether its sizing policy may switch the congestion control.
     pub may_switch: bool,
     pub send_buffer: Option<Bytes>,
     pub reader: Application,
@@ -69,9 +69,9 @@ pub(crate) struct TargetPlan {
 #[derive(Debug)]
 pub(crate) struct Load {
     pub kind: TrafficKind,
-    /// The pair of hosts that each of its nodes is.
+    /// For each of its nodes, the pair of hosts.
     pub host_pairs: Vec<usize>,
-    /// Sources on each side.
+    /// Number of sources on each side.
     pub sources: u64,
     pub start: (Duration, Duration),
     pub congestion: &'static str,
@@ -79,7 +79,7 @@ pub(crate) struct Load {
     pub send_buffer: Option<Bytes>,
     /// Payload of a full packet.
     pub payload: Bytes,
-    /// A packet on the wire.
+    /// Length of a packet on the wire.
     pub packet: Bytes,
     pub port: u16,
 }
@@ -102,7 +102,7 @@ impl LabPlan {
         let common = common_rest(scenario);
         let last = path.hops.len() - 1;
         let mtu = path.packet;
-        // Elements common to all flows behind the hops run at the end of each direction.
+        // Propagation common to all flows after the hops is added at the end of each direction.
         let chain = path.chain(common, scenario.seed);
         let mut plan = LabPlan {
             settings: settings(scenario),
@@ -119,7 +119,7 @@ impl LabPlan {
         };
         for transfer in &scenario.transfers {
             let host_pair = plan.add_leaf(path, (0, last), path.rtt, &transfer.tcp);
-            // No more than that gets through.
+            // A policer lets no larger burst through.
             let burst = hop.policer.map_or(hop.burst, |policer| policer.burst);
             let rate = scenario.path.mean_rate(transfer.start, end);
             let max = rate * end.saturating_sub(transfer.start) + burst + mtu;
@@ -145,7 +145,7 @@ impl LabPlan {
         plan
     }
 
-    /// The longest time that a packet is under way: every buffer full, and the farthest pair of hosts.
+    /// The longest time that a packet is in flight: every buffer full, and the most distant pair of hosts.
     pub fn longest_stay(&self) -> Duration {
         let mtu = self.narrow.mtu;
         let each = |hop: &PathSpec| {
@@ -175,7 +175,7 @@ impl LabPlan {
         let (low, high) = cross.rtt;
         let nodes = if low == high { 1 } else { nodes.min(MAX_NODES) };
         let host_pairs = (0..nodes).map(|node| {
-            // As in the simulator: spread evenly from one end to the other.
+            // As in the simulator, spread evenly from one end of the range to the other.
             let share = if nodes > 1 { node as f64 / (nodes - 1) as f64 } else { 0.5 };
             self.add_leaf(&scenario.path, cross.hops, low + (high - low).scaled(share), &cross.tcp)
         });
@@ -211,7 +211,7 @@ fn headers(tcp: &Tcp) -> Bytes {
     if tcp.timestamps { HEADERS_WITH_TIMESTAMPS } else { HEADERS }
 }
 
-/// Sources, round trips they are spread over, and their window.
+/// The number of sources, the number of RTTs over which they are spread, and their window.
 fn shape(kind: &TrafficKind) -> (u64, u64, Option<Volume>) {
     match *kind {
         TrafficKind::Pareto { count, .. } | TrafficKind::Poisson { count, .. } => {
@@ -231,7 +231,7 @@ fn narrow_with_all(hops: &[PathSpec], narrow: usize) -> PathSpec {
     all
 }
 
-/// The least such rest of any flow; none where flows leave before the last hop, or enter behind the first.
+/// The minimum of this remaining delay over all flows; zero if flows leave before the last hop or enter after the first.
 fn common_rest(scenario: &Scenario) -> Duration {
     let path = &scenario.path;
     let whole = (0, path.hops.len() - 1);
@@ -243,8 +243,8 @@ fn common_rest(scenario: &Scenario) -> Duration {
     path.rest(whole, target.into_iter().chain(cross).min().unwrap_or(path.rtt))
 }
 
-/// The kernel's name of a congestion control. Loss recovery is the kernel's own in any case:
-/// SACK, if the scenario's flows have it.
+/// The kernel's name of a congestion control. Loss recovery is always the kernel's own: with SACK, if the scenario's flows
+/// use it.
 pub(crate) fn kernel_name(congestion: Congestion) -> &'static str {
     match congestion {
         Congestion::Reno
@@ -264,7 +264,7 @@ pub(crate) fn every_tcp(scenario: &Scenario) -> impl Iterator<Item = &Tcp> {
     transfers.chain(scenario.cross.iter().map(|cross| &cross.tcp))
 }
 
-/// tcp_wmem[2] of a scenario with only Linux senders that all have the same value.
+/// tcp_wmem[2], if all senders of the scenario are Linux ones with the same value.
 fn common_send_buffer(scenario: &Scenario) -> Option<Bytes> {
     let limit = |tcp: &Tcp| match (tcp.flavour, tcp.send_buffer) {
         (Flavour::Linux, Some(Volume::Bytes(limit))) => Some(limit),
@@ -274,7 +274,7 @@ fn common_send_buffer(scenario: &Scenario) -> Option<Bytes> {
     first.filter(|_| every_tcp(scenario).all(|tcp| limit(tcp) == first))
 }
 
-/// SO_SNDBUF, if the buffer does not grow by itself to the intended limit. The kernel doubles the request, and a Linux
+/// SO_SNDBUF, if the buffer does not grow to the intended limit by itself. The kernel doubles the request, and a Linux
 /// scenario's value is the doubled one.
 fn fixed_send_buffer(scenario: &Scenario, tcp: &Tcp, full: Bytes) -> Option<Bytes> {
     match (common_send_buffer(scenario), tcp.flavour) {
@@ -287,8 +287,8 @@ fn fixed_send_buffer(scenario: &Scenario, tcp: &Tcp, full: Bytes) -> Option<Byte
 fn settings(scenario: &Scenario) -> Vec<(&'static str, String)> {
     let tcp = every_tcp(scenario).next().copied().unwrap_or(Tcp::LINUX);
     let hop = scenario.path.narrow();
-    // Room for eight times the path and its buffer, in kernel memory: never the limit. At least the kernel's own default, 6
-    // MiB.
+    // Eight times the path's BDP and buffer, in kernel memory, so that it is never the limit; at least the kernel's default
+    // of 6 MiB.
     let holds = scenario.path.bdp() + hop.buffer.in_bytes(scenario.path.packet);
     let max = (holds * 8).max(Bytes::new(6 << 20)).min(Bytes::new(1 << 30));
     let buffers = |max: Bytes| format!("4096 {} {}", INITIAL_BUFFER.min(max).get(), max.get());
@@ -296,10 +296,10 @@ fn settings(scenario: &Scenario) -> Vec<(&'static str, String)> {
     vec![
         ("tcp_rmem", buffers(max)),
         ("tcp_wmem", buffers(common_send_buffer(scenario).unwrap_or(max))),
-        // Each flow asks for its own. One that began with BBR, the default of some hosts, is paced for good
-        // (`bbr_init`, net/ipv4/tcp_bbr.c: SK_PACING_NEEDED), whatever it is given afterwards.
+        // Each flow sets its own. A flow that began with BBR, the default on some hosts, would stay paced (`bbr_init`,
+        // net/ipv4/tcp_bbr.c: SK_PACING_NEEDED), whatever congestion control it is given afterwards.
         ("tcp_congestion_control", "reno".to_owned()),
-        // No connection may begin with another one's cached metrics.
+        // No connection may begin with another connection's cached metrics.
         ("tcp_no_metrics_save", truth(true)),
         ("tcp_timestamps", truth(tcp.timestamps)),
         ("tcp_ecn", truth(tcp.ecn)),

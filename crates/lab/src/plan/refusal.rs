@@ -6,13 +6,13 @@ use super::{every_tcp, kernel_name, shape};
 
 /// Each measured transfer has TLS, a file and some fifteen threads.
 const MAX_TRANSFERS: usize = 64;
-/// Each connection takes two descriptors, one per end, and each mouse host_pairs a port busy.
+/// Each connection uses two descriptors, one per end, and each mouse keeps a port busy.
 const MAX_LAB_FLOWS: u64 = 10_000;
 /// How long a receiver waits for a silent sender (docs/protocol.md).
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The reason why this machine cannot run `scenario` accurately, and a feasible alternative; empty if it can. `controls` are
-/// the congestion controls of its kernel.
+/// The reasons why this machine cannot run `scenario` accurately, with feasible alternatives; empty if it can. `controls`
+/// are the congestion controls of its kernel.
 pub(crate) fn refusals(scenario: &Scenario, controls: &[String]) -> Vec<String> {
     let mut reasons = Vec::new();
     path(scenario, &mut reasons);
@@ -63,7 +63,7 @@ fn habits(scenario: &Scenario, reasons: &mut Vec<String>) {
     }
 }
 
-/// The congestion controls that the flows of `scenario` need, by the kernel's names.
+/// The congestion controls needed by the flows of `scenario`, by the kernel's names.
 pub(crate) fn congestion_controls(scenario: &Scenario) -> Vec<&'static str> {
     let transfers = scenario.transfers.iter().map(|t| t.congestion);
     let cross = scenario.cross.iter().filter(|c| !is_udp(c)).map(|c| c.congestion);

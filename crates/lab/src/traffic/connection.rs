@@ -18,7 +18,7 @@ pub(super) struct TrafficConnection {
 #[derive(Debug)]
 pub(super) enum ConnectionRole {
     Source(SendingState),
-    /// Receives and discards, with its window clamped to this.
+    /// Receives and discards, with its window clamped to this size.
     Sink(Option<Bytes>),
 }
 
@@ -26,11 +26,11 @@ pub(super) enum ConnectionRole {
 pub(super) struct SendingState {
     pub source: usize,
     pub opened: Time,
-    /// Bytes to send in all; `None`: no end.
+    /// Total bytes to send; `None` for no end.
     pub size: Option<Bytes>,
     sent: Bytes,
     finished: bool,
-    /// Counts at the beginning of the measurement.
+    /// Counts at the start of the measurement.
     pub before: SegmentCounts,
 }
 
@@ -40,12 +40,12 @@ impl SendingState {
         SendingState { source, opened, size, sent, finished, before }
     }
 
-    /// Whether all was written and the other end knows it.
+    /// Whether all data was written and acknowledged by the other end.
     pub fn is_finished(&self) -> bool {
         self.finished
     }
 
-    /// Writes as much as the send buffer takes.
+    /// Writes as much as fits into the send buffer.
     pub fn push(&mut self, flow: &Flow) -> io::Result<()> {
         while !self.finished {
             let left = self.size.map_or(IO_BYTES, |size| size.saturating_sub(self.sent));
@@ -63,14 +63,14 @@ impl SendingState {
     }
 }
 
-/// Discards received data; true if the other end has finished.
+/// Discards received data; true once the other end has finished.
 pub(super) fn drain(flow: &Flow, window: Option<Bytes>) -> io::Result<bool> {
     while let Some(bytes) = flow.discard(IO_BYTES)? {
         if bytes == Bytes::ZERO {
             return Ok(true);
         }
         if let Some(window) = window {
-            // The kernel overwrites it when it learns how large segments are in its memory.
+            // The kernel overwrites the clamp when it learns how much memory a segment takes.
             options::set_window_clamp(flow, window)?;
         }
     }

@@ -17,14 +17,14 @@ use super::source::{Action, TrafficSource};
 use super::totals::{LoadTotals, SegmentCounts};
 use crate::plan::{LabPlan, Load};
 
-/// Tasks within this time are run together: a wake-up costs more than a packet, and such delays are
-/// a fraction of a packet's time on the paths studied.
+/// Tasks due within this time run together: a wake-up costs more than a packet, and the delay is a fraction of a packet's
+/// transmission time on the paths studied.
 const COALESCED: Duration = Duration::from_micros(200);
-/// Time between two counts of datagrams after the end: the smallest receive buffer of a host holds more.
+/// Time between two counts of datagrams after the end; even the smallest receive buffer holds the arrivals of a longer time.
 const BETWEEN_LATE_COUNTS: Duration = Duration::from_millis(5);
-/// Epoll tokens of listeners: this plus the load's number. Connections have lower tokens.
+/// Epoll tokens of listeners: this plus the load's index. Connections have lower tokens.
 const LISTENER_TOKENS: u64 = 1 << 40;
-/// Epoll tokens of UDP sinks: this plus the load's number.
+/// Epoll tokens of UDP sinks: this plus the load's index.
 const UDP_SINK_TOKENS: u64 = 1 << 41;
 
 /// All sources and sinks of one side, in one thread.
@@ -36,7 +36,7 @@ pub(crate) struct TrafficNode<'a> {
     ready: Vec<Readiness>,
     listeners: Vec<Option<Listener>>,
     udp_sinks: Vec<Option<Datagrams>>,
-    /// By load and node.
+    /// UDP sockets, indexed by load and node.
     streams: Vec<Vec<Datagrams>>,
     sources: Vec<TrafficSource>,
     connections: Vec<Option<TrafficConnection>>,
@@ -46,7 +46,7 @@ pub(crate) struct TrafficNode<'a> {
     measures: bool,
 }
 
-/// A task. At equal times the start of the measurement comes first.
+/// A scheduled task. Among tasks due at the same time, the start of the measurement comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Task {
     BeginMeasurement,
@@ -55,15 +55,14 @@ enum Task {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NodeConfig {
-    /// Its side's number, from 0.
+    /// The side's index, from 0.
     pub side: u64,
     pub sends: bool,
     pub takes: bool,
 }
 
 impl<'a> TrafficNode<'a> {
-    /// A node on `own` with its listeners open, from which sources will send from `zero` on. Must
-    /// be called on that side.
+    /// A node on `own` with open listeners; its sources start sending at `zero`. Must be called on that side.
     pub fn open(
         plan: &'a LabPlan,
         (own, other): (&'a Side, &'a Side),
@@ -122,14 +121,14 @@ impl<'a> TrafficNode<'a> {
         }
         self.streams.push(streams);
         for (source, start) in TrafficSource::all(self.plan.seed, side, number, load) {
-            // Counted from the start of the run, which is not known yet.
+            // Relative to the start of the run, which is not known yet.
             self.tasks.push(Reverse((Time::ZERO + start, Task::TrafficSource(self.sources.len()))));
             self.sources.push(source);
         }
         Ok(())
     }
 
-    /// Runs its loads from `zero` to the end of the plan; returns each one's totals.
+    /// Runs the loads from `zero` to the end of the plan; returns the totals of each.
     pub fn run(mut self, zero: Time) -> io::Result<Vec<LoadTotals>> {
         self.own.enter()?;
         scheduling::drop_timer_slack()?;
@@ -165,14 +164,14 @@ impl<'a> TrafficNode<'a> {
         Ok(())
     }
 
-    /// Runs the source that is due.
+    /// Runs the source that is due at `due`.
     fn act(&mut self, number: usize, due: Time) -> io::Result<()> {
         let source = &mut self.sources[number];
         let (load_number, node) = (source.load, source.node);
         let load = &self.plan.loads[load_number];
         match source.action(load) {
             Action::Send => {
-                // A datagram for which there is no room at the host never was one.
+                // A datagram that does not fit into the host's buffers does not count as sent.
                 let sent =
                     self.streams[load_number][node].send_marked(load.payload, self.measures)?;
                 self.totals[load_number].sent += u64::from(sent);
@@ -214,8 +213,7 @@ impl<'a> TrafficNode<'a> {
             let mut ready = std::mem::take(&mut self.ready);
             ready.clear();
             let more = self.epoll.take(&mut ready)?;
-            // A slot is reused only after the events of this round, which may still name its last
-            // connection.
+            // A slot is reused only after the events of this round, which may still refer to its previous connection.
             let mut freed = Vec::new();
             for one in &ready {
                 match one.number {
@@ -260,7 +258,7 @@ impl<'a> TrafficNode<'a> {
             return Ok(true);
         };
         let goes_on = match &mut connection.end {
-            // A failure here breaks this connection and not the run.
+            // A failure here ends this connection only, not the run.
             ConnectionRole::Sink(window) if ready.readable => {
                 matches!(drain(&connection.flow, *window), Ok(false))
             }
@@ -277,7 +275,7 @@ impl<'a> TrafficNode<'a> {
         Ok(goes_on)
     }
 
-    /// Closes a connection and adds its counts.
+    /// Closes a connection and adds its counts to the totals.
     fn close(&mut self, connection: TrafficConnection) -> io::Result<()> {
         let TrafficConnection { load: number, flow, end } = connection;
         let ConnectionRole::Source(source) = end else {
@@ -308,7 +306,7 @@ impl<'a> TrafficNode<'a> {
             }
         }
         (0..self.udp_sinks.len()).try_for_each(|number| self.count_datagrams(number))?;
-        // A datagram that the other side sent in the measured time may be here already.
+        // A datagram that the other side sent during the measurement may have arrived already.
         for totals in &mut self.totals {
             *totals = LoadTotals { received: totals.received, ..LoadTotals::default() };
         }
@@ -316,7 +314,7 @@ impl<'a> TrafficNode<'a> {
         Ok(())
     }
 
-    /// The totals, after the last datagrams of the measured time have arrived, by `late`.
+    /// The totals once the last datagrams of the measured time have arrived, at the latest at `late`.
     fn settle(mut self, late: Time) -> io::Result<Vec<LoadTotals>> {
         (0..self.udp_sinks.len()).try_for_each(|number| self.count_datagrams(number))?;
         for connection in std::mem::take(&mut self.connections).into_iter().flatten() {
@@ -333,7 +331,7 @@ impl<'a> TrafficNode<'a> {
         Ok(self.totals)
     }
 
-    /// Counts datagrams that were sent in the measured time and arrive after it: neither lost nor delivered in it.
+    /// Counts datagrams sent during the measurement that arrive after it: neither lost nor delivered within it.
     fn count_late(&mut self) -> io::Result<()> {
         for (sink, totals) in self.udp_sinks.iter().zip(&mut self.totals) {
             if let Some(sink) = sink {
@@ -344,10 +342,10 @@ impl<'a> TrafficNode<'a> {
     }
 }
 
-/// A window that never changes is set before the handshake, which then chooses the finest scale
-/// for it; and the buffer is made so large, where the host allows it, that it alone is the limit.
+/// A constant window is set before the handshake, which then chooses the finest scale for it. Where the host allows it, the
+/// buffer is large enough for the window to be the only limit.
 fn sink_options(load: &Load) -> io::Result<FlowOptions> {
-    /// The kernel memory per byte of payload, as SO_RCVBUF counts it: the smallest packets (524 B) take 1280 B, and the kernel
+    /// Kernel memory per payload byte, as counted for SO_RCVBUF: the smallest packets (524 B) take 1280 B, and the kernel
     /// doubles the request.
     const KERNEL_BYTES_PER_PAYLOAD_BYTE: u64 = 2;
     let rmem_max = sysctl::rmem_max()?;

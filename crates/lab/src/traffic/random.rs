@@ -1,5 +1,5 @@
-//! Random numbers. Every source has its own stream, so that its numbers do not depend on the order
-//! in which the kernel runs sources.
+//! Random numbers. Every source has its own stream, so its numbers do not depend on the order in
+//! which the kernel runs sources.
 
 use sweetspot_path::Random;
 

@@ -9,7 +9,7 @@ use crate::plan::Load;
 #[derive(Debug)]
 pub(super) struct TrafficSource {
     pub load: usize,
-    /// Index of its node in the load.
+    /// Index of its node within the load.
     pub node: usize,
     random: Random,
 }
@@ -22,12 +22,12 @@ pub(super) enum Action {
 }
 
 impl TrafficSource {
-    /// The sources of load number `load`, spread over its nodes as evenly as they go, and when
-    /// each begins.
+    /// The sources of load number `load`, spread over its nodes as evenly as possible, each with
+    /// its start time.
     pub fn all(seed: u64, side: u64, load: usize, of: &Load) -> Vec<(TrafficSource, Duration)> {
         let nodes = of.host_pairs.len() as u64;
         let source = |n: u64| {
-            // Streams of different loads differ: no load has 2^32 sources.
+            // Each load has its own range of streams: no load has 2^32 sources.
             let mut random = random::stream(seed, side, (load as u64) << 32 | n);
             let start = random.between(of.start);
             // The first nodes get the remainder of the division.
@@ -47,14 +47,14 @@ impl TrafficSource {
             TrafficKind::ClosedLoop { size_mean, size_shape, .. }
             | TrafficKind::Arrivals { size_mean, size_shape, .. } => {
                 let bytes = random.pareto(size_mean.as_f64(), size_shape);
-                // As in the simulator: whole packets.
+                // Whole packets, as in the simulator.
                 ((bytes / load.payload.as_f64()).ceil() as u64).clamp(1, 1 << 40)
             }
         };
         Action::Open(Some(load.payload * packets))
     }
 
-    /// Time from this action to the next; `None`: the source waits for the end of its connection.
+    /// Time from this action to the next; `None` if the source waits for the end of its connection.
     pub fn gap(&mut self, load: &Load) -> Option<Duration> {
         let random = &mut self.random;
         let bits = load.packet.as_f64() * 8.0;
@@ -69,9 +69,9 @@ impl TrafficSource {
         }))
     }
 
-    /// How long after the end of its connection it opens the next one; `None`: never.
+    /// Time from the end of its connection until it opens the next one; `None` for never.
     pub fn pause(&mut self, load: &Load) -> Option<Duration> {
-        /// An elephant with a broken connection tries again.
+        /// An elephant retries after its connection breaks.
         const RECONNECT_DELAY: Duration = Duration::from_secs(1);
         let random = &mut self.random;
         match load.kind {

@@ -4,16 +4,16 @@ use std::ops::AddAssign;
 use sweetspot_linux::tcp::{Flow, Info};
 use sweetspot_units::{Bytes, Duration};
 
-/// Totals of one entry of cross traffic over the measured time, on one side or both.
+/// Totals of one cross-traffic entry over the measured time, on one side or both.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct LoadTotals {
-    /// Payload acknowledged, or received in datagrams.
+    /// Payload acknowledged (TCP) or received (UDP).
     pub delivered: Bytes,
-    /// The part of it that went from the far side to the near one.
+    /// The part of `delivered` that went from the far side to the near side.
     pub delivered_backward: Bytes,
-    /// Data segments, or datagrams.
+    /// Data segments or datagrams sent.
     pub sent: u64,
-    /// Of the datagrams sent in the measured time, those that arrived, at whatever time.
+    /// The datagrams sent during the measurement that arrived at any time.
     pub received: u64,
     pub retransmitted: u64,
     pub timeouts: u64,
@@ -21,7 +21,7 @@ pub(crate) struct LoadTotals {
     pub completion: Duration,
 }
 
-/// The kernel's counts of one connection.
+/// The kernel's counters of one connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct SegmentCounts {
     pub acknowledged: Bytes,
@@ -43,7 +43,7 @@ impl SegmentCounts {
 }
 
 impl LoadTotals {
-    /// Adds a connection's counts since `earlier`.
+    /// Adds a connection's counters since `earlier`.
     pub(super) fn add(&mut self, now: SegmentCounts, earlier: SegmentCounts) {
         self.delivered += now.acknowledged.saturating_sub(earlier.acknowledged);
         self.sent += now.sent.saturating_sub(earlier.sent);

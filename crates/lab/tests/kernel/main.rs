@@ -1,4 +1,4 @@
-//! Experiments on this machine's kernel. Where it gives no namespaces, they are skipped with the
+//! Experiments on this machine's kernel. If it offers no namespaces, they are skipped with the
 //! reason.
 
 mod applications;
@@ -9,7 +9,8 @@ use std::process::ExitCode;
 
 use sweetspot_lab::{LabError, isolated};
 
-/// A test with its name. Tests run one after the other, because the process must have one thread.
+/// A test with its name. Tests run one after the other, because the process must be
+/// single-threaded.
 type Law = (&'static str, fn());
 
 const LAWS: &[Law] = &[
@@ -53,7 +54,7 @@ const LAWS: &[Law] = &[
 ];
 
 fn main() -> ExitCode {
-    // As libtest: a name to look for; flags are for it and not for us.
+    // Like libtest: the first argument that is not a flag selects tests by name.
     let wanted = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
     match isolated(|| Ok(())) {
         Err(LabError::Isolation(error)) => {

@@ -1,7 +1,7 @@
 use sweetspot_lab::{Lab, LabError, LabRun};
 use sweetspot_scenario::Scenario;
 
-/// A path of 20 Mbit/s and 20 ms: a BDP of 50 kB, and as much buffer.
+/// A path of 20 Mbit/s and 20 ms: a BDP of 50 kB, and a buffer of the same size.
 const PATH: &str = r#"
 title = "test"
 warmup = "1s"
@@ -24,8 +24,8 @@ pub fn a_window_of_half_a_bdp_carries_half_the_rate_at_most() {
     assert!(transfer.goodput_bps <= 25_128.0 * 8.0 / 0.020, "{transfer:?}");
     assert!(transfer.goodput_bps > 5e6, "{transfer:?}");
     assert!(transfer.rtt_mean_s >= 0.020, "{transfer:?}");
-    // The buffer holds twice that window. On a machine that stalls, the sender's timers may still retransmit packets that
-    // nobody lost (RFC 5682).
+    // The buffer holds twice that window. On a machine that stalls, the sender's timers may still retransmit packets that were
+    // not lost (RFC 5682).
     assert_eq!(finished.outcome.bottleneck.loss_rate, 0.0, "{:?}", finished.outcome.bottleneck);
     assert!((24_000..=25_600).contains(&transfer.window_final_bytes), "{transfer:?}");
     let outcome = &finished.outcome;
@@ -38,8 +38,8 @@ pub fn a_window_of_half_a_bdp_carries_half_the_rate_at_most() {
 pub fn a_send_buffer_of_the_scenario_holds_the_sender_back() {
     let finished = run("[[transfer]]\nsizing = \"max\"\nsend_buffer = \"5kB\"\n").unwrap();
     let transfer = &finished.outcome.transfers[0];
-    // The kernel doubles it and lets one write exceed it, here a TLS record of 16 kB: some 26 kB
-    // per 20 ms, half of the 20 Mbit/s that the window of 100 kB and more would fill.
+    // The kernel doubles it and lets one write exceed it, here a TLS record of 16 kB: some 26 kB per 20 ms, half of the 20
+    // Mbit/s that a window of 100 kB or more would fill.
     assert!(transfer.goodput_bps < 15e6, "{transfer:?}");
     assert!(transfer.goodput_bps > 10_000.0 * 8.0 / 0.030, "{transfer:?}");
 }
@@ -90,15 +90,15 @@ size_mean = "10kB"
     assert!((1.5e6..3.5e6).contains(&elephants.goodput_bps), "{elephants:?}");
     assert_eq!(elephants.completed, 0);
     for users in [mice, closed_loop, arrivals] {
-        // One round trip for the handshake and one for the data, at least.
+        // At least one RTT for the handshake and one for the data.
         assert!(users.completed > 0 && users.completion_mean_s > 0.040, "{users:?}");
         assert!(users.goodput_bps > 1e5, "{users:?}");
     }
     assert!(finished.outcome.transfers.is_empty());
 }
 
-/// 2 Mbit/s on an idle path of 10 Mbit/s, 200 ms each way: a fifth of one second's datagrams arrive after its end. No packet
-/// is lost.
+/// 2 Mbit/s on an idle path of 10 Mbit/s, 200 ms each way: a fifth of one second's datagrams arrive after its end. No packet is
+/// lost.
 pub fn a_datagram_that_is_under_way_at_the_end_is_not_lost() {
     let text = r#"
 duration = "1s"
@@ -128,7 +128,7 @@ pub fn what_the_machine_lacks_is_refused() {
 pub fn a_path_that_changes_carries_what_it_has_left() {
     let change = "[[path.change]]\nat = \"1500ms\"\nrate = \"4Mbit/s\"\n";
     let finished = run(&format!("{change}[[transfer]]\ncongestion = \"cubic\"\n")).unwrap();
-    // Measured from 1 s on for 2 s: half a second of 20 Mbit/s, the queue at that time, and 1.5 s of 4.
+    // Measured from 1 s on for 2 s: half a second at 20 Mbit/s, the queue at that time, and 1.5 s at 4 Mbit/s.
     let carried = 0.5 * 20.0 + 1.5 * 4.0;
     let goodput = finished.outcome.transfers[0].goodput_bps * 2.0 / 1e6;
     assert!(goodput < 1.05 * carried, "{goodput} of {carried}");
@@ -142,7 +142,7 @@ pub fn nothing_stays_behind() {
     let place = tempfile::tempdir().unwrap();
     let text = format!("{PATH}[[transfer]]\nsize = \"100kB\"\n");
     let finished = Lab.run_in(&Scenario::parse(&text).unwrap(), place.path()).unwrap();
-    // Before measurement began all of it had come.
+    // All of it had been delivered before the measurement began.
     assert_eq!(finished.outcome.transfers[0].goodput_bps, 0.0);
     assert!(finished.series.is_empty() || finished.series.iter().all(|row| row.at_s < 1.0));
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
@@ -176,12 +176,12 @@ congestion = "cubic"
 "#;
     let finished = Lab.run(&Scenario::parse(text).unwrap()).unwrap();
     let transfer = &finished.outcome.transfers[0];
-    // Three periods of 10 and 4 Mbit/s, headers off; the earlier queue counts for 50 packets at most.
+    // Three periods of 10 and 4 Mbit/s, minus headers; the earlier queue adds 50 packets at most.
     let max = 7e6 * 1448.0 / 1500.0 + 50.0 * 1448.0 * 8.0 / 3.0;
     assert!(transfer.goodput_bps <= max && transfer.goodput_bps > 3e6, "{transfer:?}");
-    // 2 + 2 ms there, 2 + 6 ms back, the rest of 20 ms on the hosts' links.
+    // 2 + 2 ms forward, 2 + 6 ms back, the rest of the 20 ms on the hosts' links.
     assert!(transfer.rtt_mean_s >= 0.020, "{transfer:?}");
-    // Traffic across the first hop alone does not affect the second one.
+    // Traffic across the first hop alone does not affect the second.
     assert!(finished.outcome.cross[0].goodput_bps > 1e5, "{:?}", finished.outcome.cross);
     assert!(finished.outcome.bottleneck.utilisation > 0.5, "{:?}", finished.outcome.bottleneck);
 }
