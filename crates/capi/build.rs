@@ -1,4 +1,4 @@
-//! Gives the shared library its name at run time: programs need the version of its interface.
+//! Sets the shared library's soname: programs need the version of its interface at run time.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

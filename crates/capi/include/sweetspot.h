@@ -18,40 +18,40 @@
 
 #include <stdint.h>
 
-// The version of this interface. It changes when a program must be compiled again.
+// The version of this interface. It changes when programs must be recompiled.
 #define SWEETSPOT_ABI_VERSION 1
 
 // Success.
 #define SWEETSPOT_OK 0
 
-// The descriptor is closed, or the connection is over.
+// The descriptor is closed, or the connection has ended.
 #define SWEETSPOT_ERROR_CLOSED -1
 
 // The descriptor is not a TCP socket.
 #define SWEETSPOT_ERROR_NOT_TCP -2
 
-// The socket listens; attach the connections that it accepts.
+// The socket is a listener; attach the connections that it accepts.
 #define SWEETSPOT_ERROR_LISTENING -3
 
-// The socket is attached already.
+// The socket is already attached.
 #define SWEETSPOT_ERROR_ALREADY_ATTACHED -4
 
-// No socket is attached under this number, for instance because it was detached before.
+// No socket is attached under this number, for instance because it was detached.
 #define SWEETSPOT_ERROR_NOT_ATTACHED -5
 
-// The parent process attached the socket, before fork.
+// The socket was attached by the parent process, before fork.
 #define SWEETSPOT_ERROR_FORKED -6
 
-// This system has no interface to size windows; the kernel sizes them.
+// This system has no interface for sizing windows; the kernel sizes them.
 #define SWEETSPOT_ERROR_UNSUPPORTED -7
 
 // An argument is invalid: an unknown sizing or flag, a null pointer, or a structure that is too small.
 #define SWEETSPOT_ERROR_INVALID -8
 
-// The kernel refuses a call; errno has its reason.
+// A system call failed; errno has the reason.
 #define SWEETSPOT_ERROR_SYSTEM -9
 
-// A fault of the library.
+// A bug in the library.
 #define SWEETSPOT_ERROR_INTERNAL -10
 
 // The socket is not connected, so its peer cannot be invited yet.
@@ -63,10 +63,10 @@
 // The handshake is not complete.
 #define SWEETSPOT_CONNECTING 0
 
-// Data flowed in the last seconds.
+// Data has flowed within the last two seconds.
 #define SWEETSPOT_ACTIVE 1
 
-// No data flowed yet, or none for two seconds. Nothing limits the socket.
+// No data has flowed yet, or none for two seconds. The socket is not limited.
 #define SWEETSPOT_IDLE 2
 
 // The kernel does not report whether it autotunes the receive buffer (before Linux 5.16).
@@ -78,16 +78,16 @@
 // The program has set SO_RCVBUF, so the kernel does not autotune it.
 #define SWEETSPOT_AUTOTUNING_OFF 2
 
-// No limit, in fields that hold a limit.
+// No limit, in fields that hold limits.
 #define SWEETSPOT_UNLIMITED UINT64_MAX
 
-// The bytes of an invitation, see sweetspot_invite. No version of the library makes more than 64.
+// The size of an invitation in bytes; see sweetspot_invite. No version of the library makes one larger than 64.
 #define SWEETSPOT_INVITATION_BYTES 24
 
-// Leave what the socket sends alone. Without this flag, it is paced when a standing queue forms (SO_MAX_PACING_RATE).
+// Leave the socket's sending alone. Without this flag, it is paced when a standing queue forms (SO_MAX_PACING_RATE).
 #define SWEETSPOT_NO_UPLOADS 1
 
-// Turn the kernel's autotuning on again if the program turned it off by setting SO_RCVBUF or SO_SNDBUF (Linux 5.16). It
+// Turn the kernel's autotuning back on if the program turned it off by setting SO_RCVBUF or SO_SNDBUF (Linux 5.16). It
 // stays on after the socket is detached.
 #define SWEETSPOT_UNLOCK_BUFFERS 2
 
@@ -97,35 +97,35 @@ typedef struct sweetspot_status {
     uint32_t struct_size;
     // SWEETSPOT_CONNECTING, SWEETSPOT_ACTIVE or SWEETSPOT_IDLE.
     int32_t activity;
-    // Whether most data are sent (1) or received (0).
+    // Whether most data is sent (1) or received (0).
     int32_t is_sender;
     // The phase of the window's controller; see sweetspot_phase_name.
     int32_t phase;
-    // Why the controller entered that phase, 0 in its first; see sweetspot_reason_name.
+    // Why the controller entered that phase; 0 in its first phase. See sweetspot_reason_name.
     int32_t reason;
-    // The limiting factor of the last seconds; see sweetspot_limit_name.
+    // The limiting factor during the last seconds; see sweetspot_limit_name.
     int32_t limiting_factor;
     // Whether the kernel autotunes the receive buffer: one of SWEETSPOT_AUTOTUNING_*.
     int32_t autotuning;
-    // Whether the library at the other end answers (1): see sweetspot_invite and sweetspot_join. Otherwise 0.
+    // Whether the library at the other end responds (1) or not (0); see sweetspot_invite and sweetspot_join.
     int32_t both_ends;
     // The receive buffer if it is not autotuned, in bytes; otherwise 0.
     uint64_t locked_receive_buffer;
     // Payload received, in bytes.
     uint64_t received;
-    // Payload that the peer acknowledged, in bytes.
+    // Payload acknowledged by the peer, in bytes.
     uint64_t acked;
     // The window that the kernel advertised last, in bytes; 0 on kernels before 6.2.
     uint64_t window;
-    // The limit that the library has set on that window, in bytes; SWEETSPOT_UNLIMITED for none.
+    // The limit that the library has set on that window, in bytes; SWEETSPOT_UNLIMITED if none.
     uint64_t limit;
-    // The pacing rate that the library has set, in bit/s; SWEETSPOT_UNLIMITED for none.
+    // The pacing rate that the library has set, in bit/s; SWEETSPOT_UNLIMITED if none.
     uint64_t pacing_rate;
-    // The latest round-trip time in nanoseconds; 0 if it is unknown.
+    // The latest round-trip time, in nanoseconds; 0 if unknown.
     uint64_t rtt;
-    // The shortest round-trip time in nanoseconds; 0 if it is unknown.
+    // The minimum round-trip time, in nanoseconds; 0 if unknown.
     uint64_t min_rtt;
-    // Payload in the direction of most data, in bit/s.
+    // The payload rate in the direction of most data, in bit/s.
     uint64_t rate;
 } sweetspot_status;
 
@@ -135,7 +135,7 @@ typedef struct sweetspot_event {
     uint32_t struct_size;
     // The kind; see sweetspot_event_name.
     int32_t kind;
-    // The socket, as sweetspot_attach returned it.
+    // The socket's number, as returned by sweetspot_attach.
     int64_t socket;
     // The reason in words.
     const char *why;
@@ -146,19 +146,19 @@ typedef struct sweetspot_event {
 // Called for each event, on the library's thread. It must not block. It may call the library.
 typedef void (*sweetspot_observer)(const struct sweetspot_event *event, void *context);
 
-// How to size a socket. Zeros, with `struct_size` set, are the defaults.
+// How to size a socket. All zeros except `struct_size` means the defaults.
 typedef struct sweetspot_options {
     // sizeof(sweetspot_options).
     uint32_t struct_size;
-    // Any of SWEETSPOT_NO_UPLOADS and SWEETSPOT_UNLOCK_BUFFERS.
+    // A combination of SWEETSPOT_NO_UPLOADS and SWEETSPOT_UNLOCK_BUFFERS.
     uint32_t flags;
-    // "sobas:live" (also if it is NULL), "less-than-best-effort", "drs", "heffner", "heffner:twice", "fixed:SIZE" such
-    // as "fixed:300kB", or "kernel" to watch only. Read during the call.
+    // "sobas:live" (the default, if NULL), "less-than-best-effort", "drs", "heffner", "heffner:twice", "fixed:SIZE"
+    // such as "fixed:300kB", or "kernel" to watch only. Read during the call.
     const char *sizing;
     // Called for each event, until the socket is detached or closed; NULL for none.
     sweetspot_observer observer;
-    // Passed to the observer, on the library's thread. It must live until sweetspot_detach returns, which waits for a
-    // running observer.
+    // Passed to the observer, on the library's thread. It must stay valid until sweetspot_detach returns, which waits
+    // for a running observer.
     void *context;
 } sweetspot_options;
 
@@ -166,56 +166,56 @@ typedef struct sweetspot_options {
 extern "C" {
 #endif // __cplusplus
 
-// The version of the interface that the library offers at run time.
+// The interface version of the library loaded at run time.
 uint32_t sweetspot_abi_version(void);
 
 // Starts sizing the window of a TCP socket, which may still be connecting. Returns a positive number for the socket, or
-// an error below zero. `options` may be NULL for the defaults.
+// a negative error. `options` may be NULL for the defaults.
 //
-// The program keeps the socket, and may close it at any time. Call sweetspot_detach once for each number, even then.
+// The program keeps the socket and may close it at any time. Call sweetspot_detach once for each number, even then.
 int64_t sweetspot_attach(int fd,
                          const struct sweetspot_options *options);
 
-// sweetspot_attach for a connected socket if its peer also uses this library. Writes an invitation of
-// SWEETSPOT_INVITATION_BYTES bytes to `invitation`, a buffer of `size` bytes. Send it to the peer in your own protocol,
-// where others cannot read it; the peer calls sweetspot_join. The inviting end opens a UDP port.
+// Like sweetspot_attach, for a connected socket if the peer also uses this library. Writes an invitation of
+// SWEETSPOT_INVITATION_BYTES bytes to `invitation`, a buffer of `size` bytes. Send it to the peer over your own
+// protocol, where nobody else can read it; the peer calls sweetspot_join. The inviting end opens a UDP port.
 int64_t sweetspot_invite(int fd,
                          const struct sweetspot_options *options,
                          uint8_t *invitation,
                          size_t size);
 
-// sweetspot_attach after the peer called sweetspot_invite. `invitation` has the `length` bytes that the peer sent,
-// which are read during the call.
+// Like sweetspot_attach, after the peer has called sweetspot_invite. `invitation` points to the `length` bytes received
+// from the peer, which are read during the call.
 int64_t sweetspot_join(int fd,
                        const struct sweetspot_options *options,
                        const uint8_t *invitation,
                        size_t length);
 
-// Writes the socket's last sampled state to `status`. Set its struct_size before. Returns SWEETSPOT_OK or an
-// error below zero.
+// Writes the socket's last sampled state to `status`. Set its struct_size before the call. Returns SWEETSPOT_OK or a
+// negative error.
 int sweetspot_report(int64_t socket, struct sweetspot_status *status);
 
-// Lifts every limit and forgets the socket. Returns SWEETSPOT_OK; SWEETSPOT_ERROR_CLOSED if the program had closed it,
-// so there was no limit to lift; or another error below zero. In each case the number is not used again.
+// Lifts every limit and detaches the socket. Returns SWEETSPOT_OK; SWEETSPOT_ERROR_CLOSED if the program has already
+// closed it, so that no limit was left to lift; or another negative error. In every case the number becomes invalid.
 int sweetspot_detach(int64_t socket);
 
 // Limits the sum of the windows of all sockets of the process, in bytes; SWEETSPOT_UNLIMITED lifts that limit. Returns
-// SWEETSPOT_OK or an error below zero.
+// SWEETSPOT_OK or a negative error.
 int sweetspot_set_memory_budget(uint64_t bytes);
 
-// The words for an error. They are never freed.
+// The message for an error. Do not free it.
 const char *sweetspot_strerror(int64_t error);
 
-// The name of a phase, such as "holding". It is never freed.
+// The name of a phase, such as "holding". Do not free it.
 const char *sweetspot_phase_name(int32_t phase);
 
-// The words for a reason; "" for 0. They are never freed.
+// The text of a reason; "" for 0. Do not free it.
 const char *sweetspot_reason_name(int32_t reason);
 
-// The name of a limiting factor, such as "bandwidth", as `sweetspot diagnose` prints it. It is never freed.
+// The name of a limiting factor, such as "bandwidth", as `sweetspot diagnose` prints it. Do not free it.
 const char *sweetspot_limit_name(int32_t limiting_factor);
 
-// The name of a kind of event, such as "held". It is never freed.
+// The name of a kind of event, such as "held". Do not free it.
 const char *sweetspot_event_name(int32_t kind);
 
 #ifdef __cplusplus

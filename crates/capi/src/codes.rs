@@ -1,4 +1,4 @@
-//! Numbers of the interface. They never change; new ones are added.
+//! Numbers of the interface. They never change; new ones may be added.
 
 use sweetspot_socket::{
     Activity, AttachError, Autotuning, Class, EventKind, Reason, SizingPhase, SocketError,
@@ -6,25 +6,25 @@ use sweetspot_socket::{
 
 /// Success.
 pub const SWEETSPOT_OK: i32 = 0;
-/// The descriptor is closed, or the connection is over.
+/// The descriptor is closed, or the connection has ended.
 pub const SWEETSPOT_ERROR_CLOSED: i32 = -1;
 /// The descriptor is not a TCP socket.
 pub const SWEETSPOT_ERROR_NOT_TCP: i32 = -2;
-/// The socket listens; attach the connections that it accepts.
+/// The socket is a listener; attach the connections that it accepts.
 pub const SWEETSPOT_ERROR_LISTENING: i32 = -3;
-/// The socket is attached already.
+/// The socket is already attached.
 pub const SWEETSPOT_ERROR_ALREADY_ATTACHED: i32 = -4;
-/// No socket is attached under this number, for instance because it was detached before.
+/// No socket is attached under this number, for instance because it was detached.
 pub const SWEETSPOT_ERROR_NOT_ATTACHED: i32 = -5;
-/// The parent process attached the socket, before fork.
+/// The socket was attached by the parent process, before fork.
 pub const SWEETSPOT_ERROR_FORKED: i32 = -6;
-/// This system has no interface to size windows; the kernel sizes them.
+/// This system has no interface for sizing windows; the kernel sizes them.
 pub const SWEETSPOT_ERROR_UNSUPPORTED: i32 = -7;
 /// An argument is invalid: an unknown sizing or flag, a null pointer, or a structure that is too small.
 pub const SWEETSPOT_ERROR_INVALID: i32 = -8;
-/// The kernel refuses a call; errno has its reason.
+/// A system call failed; errno has the reason.
 pub const SWEETSPOT_ERROR_SYSTEM: i32 = -9;
-/// A fault of the library.
+/// A bug in the library.
 pub const SWEETSPOT_ERROR_INTERNAL: i32 = -10;
 /// The socket is not connected, so its peer cannot be invited yet.
 pub const SWEETSPOT_ERROR_NOT_CONNECTED: i32 = -11;
@@ -33,9 +33,9 @@ pub const SWEETSPOT_ERROR_INVITATION: i32 = -12;
 
 /// The handshake is not complete.
 pub const SWEETSPOT_CONNECTING: i32 = 0;
-/// Data flowed in the last seconds.
+/// Data has flowed within the last two seconds.
 pub const SWEETSPOT_ACTIVE: i32 = 1;
-/// No data flowed yet, or none for two seconds. Nothing limits the socket.
+/// No data has flowed yet, or none for two seconds. The socket is not limited.
 pub const SWEETSPOT_IDLE: i32 = 2;
 
 /// The kernel does not report whether it autotunes the receive buffer (before Linux 5.16).
@@ -45,7 +45,7 @@ pub const SWEETSPOT_AUTOTUNING_ON: i32 = 1;
 /// The program has set SO_RCVBUF, so the kernel does not autotune it.
 pub const SWEETSPOT_AUTOTUNING_OFF: i32 = 2;
 
-/// The sentence for an error, without a final full stop and with a final NUL.
+/// The message for an error, without a full stop but with a terminating NUL.
 pub fn sentence(error: i32) -> &'static str {
     match error {
         SWEETSPOT_OK => "success\0",
@@ -67,7 +67,7 @@ pub fn sentence(error: i32) -> &'static str {
     }
 }
 
-/// The number for an error, and errno if the kernel gave one.
+/// The number of an error, and errno if the kernel set one.
 pub fn attach_error(error: &AttachError) -> (i32, Option<i32>) {
     match error {
         AttachError::Closed => (SWEETSPOT_ERROR_CLOSED, None),
@@ -82,7 +82,7 @@ pub fn attach_error(error: &AttachError) -> (i32, Option<i32>) {
     }
 }
 
-/// The number for an error.
+/// The number of an error.
 pub fn socket_error(error: SocketError) -> i32 {
     match error {
         SocketError::Closed => SWEETSPOT_ERROR_CLOSED,
@@ -90,7 +90,7 @@ pub fn socket_error(error: SocketError) -> i32 {
     }
 }
 
-/// The number for an activity.
+/// The number of an activity.
 pub fn activity(activity: Activity) -> i32 {
     match activity {
         Activity::Connecting => SWEETSPOT_CONNECTING,
@@ -99,7 +99,7 @@ pub fn activity(activity: Activity) -> i32 {
     }
 }
 
-/// The number for the state of autotuning, and the buffer without it.
+/// The number of the autotuning state, and the size of the buffer if it is not autotuned.
 pub fn autotuning(autotuning: Autotuning) -> (i32, u64) {
     match autotuning {
         Autotuning::Unknown => (SWEETSPOT_AUTOTUNING_UNKNOWN, 0),
@@ -108,7 +108,7 @@ pub fn autotuning(autotuning: Autotuning) -> (i32, u64) {
     }
 }
 
-/// Every phase with its name; a phase's number is its place.
+/// Every phase with its name; a phase's number is its index.
 pub const PHASES: [(SizingPhase, &str); 7] = [
     (SizingPhase::HandsOff, "hands-off\0"),
     (SizingPhase::Measuring, "measuring\0"),
@@ -119,7 +119,7 @@ pub const PHASES: [(SizingPhase, &str); 7] = [
     (SizingPhase::Congested, "congested\0"),
 ];
 
-/// Every reason with its words; a reason's number is its place, counted from one.
+/// Every reason with its text; a reason's number is its index plus one.
 pub const REASONS: [(Reason, &str); 18] = [
     (Reason::CapacityKnown, "the path's capacity is known\0"),
     (Reason::PathRemembered, "the path is remembered from the last transfer\0"),
@@ -141,7 +141,7 @@ pub const REASONS: [(Reason, &str); 18] = [
     (Reason::Ended, "the transfer is over\0"),
 ];
 
-/// Every limiting factor with its name; a factor's number is its place.
+/// Every limiting factor with its name; a factor's number is its index.
 pub const LIMITS: [(Class, &str); 14] = [
     (Class::Unknown, "unknown\0"),
     (Class::Opportunity, "opportunity\0"),
@@ -159,7 +159,7 @@ pub const LIMITS: [(Class, &str); 14] = [
     (Class::NeverEstablished, "never_established\0"),
 ];
 
-/// Every kind of event with its name; a kind's number is its place.
+/// Every kind of event with its name; a kind's number is its index.
 pub const EVENTS: [(EventKind, &str); 10] = [
     (EventKind::Taken, "taken\0"),
     (EventKind::Held, "held\0"),
@@ -173,12 +173,12 @@ pub const EVENTS: [(EventKind, &str); 10] = [
     (EventKind::Switched, "switched\0"),
 ];
 
-/// The number of `value` in a table; 0 for one that the table lacks.
+/// The index of `value` in a table; 0 if the table does not contain it.
 pub fn number<T: PartialEq>(table: &[(T, &str)], value: T) -> i32 {
     table.iter().position(|(known, _)| *known == value).unwrap_or(0) as i32
 }
 
-/// The name with this number, with a final NUL.
+/// The name with this number, with a terminating NUL.
 pub fn name<T>(table: &[(T, &'static str)], number: i32) -> &'static str {
     let known = usize::try_from(number).ok().and_then(|number| table.get(number));
     known.map_or("unknown\0", |(_, name)| name)

@@ -47,7 +47,7 @@ fn laws(directory: &Path) -> Option<PathBuf> {
     compile("crates/capi/tests/c/laws.c", directory, &linked)
 }
 
-/// Docker's default profile of seccomp.
+/// Under Docker's default seccomp profile.
 #[test]
 fn the_laws_hold_in_a_container() {
     let directory = tempfile::tempdir().unwrap();
@@ -58,7 +58,8 @@ fn the_laws_hold_in_a_container() {
     }
 }
 
-/// Many fewer cycles than by hand (docs/library.md): valgrind makes each call fifty times as long.
+/// Far fewer cycles than in the manual run (docs/library.md): valgrind makes each call fifty times
+/// slower.
 #[test]
 fn attaching_and_detaching_loses_no_memory() {
     if Command::new("valgrind").arg("--version").output().is_err() {
@@ -72,11 +73,11 @@ fn attaching_and_detaching_loses_no_memory() {
         hold(valgrind.args(arguments));
     };
     valgrind(&["--leak-check=no"], &["100"]);
-    // Cycles only: a child of fork(2) ends with the memory of its parent's threads.
+    // Cycles only: a child of fork(2) exits with the memory of its parent's threads.
     valgrind(&["--leak-check=full", "--errors-for-leak-kinds=definite"], &["1000", "only"]);
 }
 
-/// A server of one file over HTTP, for one request.
+/// Serves one file over HTTP, for one request.
 fn serve(file: Vec<u8>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -102,6 +103,6 @@ fn a_download_by_libcurl_is_sized_and_complete() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     assert!(output.stdout == file);
-    // The socket was attached: otherwise it would say why the kernel sizes it.
+    // The socket was attached; otherwise the output would say why the kernel sizes it.
     assert!(said.contains(", limited by ") && !said.contains("sized by the kernel"), "{said}");
 }

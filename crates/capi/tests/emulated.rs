@@ -1,4 +1,4 @@
-//! The example for libcurl across an emulated path: its download is complete and sized, and no limit is left.
+//! The libcurl example across an emulated path: its download is complete and sized, and no limit remains.
 
 use std::path::{Path, PathBuf};
 

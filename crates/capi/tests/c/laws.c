@@ -1,4 +1,4 @@
-/* The laws of sweetspot.h, seen from C. Prints the line and ends with 1 where one does not hold. */
+/* Checks the laws of sweetspot.h from C. If one fails, prints its line and exits with 1. */
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -116,7 +116,7 @@ static void a_descriptor_may_be_closed_first(void)
     int64_t number = sweetspot_attach(near, NULL);
     HOLDS(pthread_create(&thread, NULL, closes, &near) == 0);
     pthread_join(thread, NULL);
-    /* Nothing keeps the connection open: the peer reads its end. */
+    /* Nothing keeps the connection open: the peer reads end of file. */
     char byte;
     HOLDS(read(far, &byte, 1) == 0);
     HOLDS(sweetspot_detach(number) == SWEETSPOT_ERROR_CLOSED);
@@ -140,7 +140,7 @@ static void a_child_gets_errors_for_the_sockets_of_its_parent(void)
     if (child == 0) {
         HOLDS(report(number) == SWEETSPOT_ERROR_FORKED);
         HOLDS(sweetspot_detach(number) == SWEETSPOT_ERROR_FORKED);
-        /* A socket of its own. */
+        /* The child attaches its own socket. */
         int own, peer;
         pair(&own, &peer);
         int64_t second = sweetspot_attach(own, NULL);
@@ -206,7 +206,7 @@ static void a_limit_is_set_reported_and_lifted(void)
     HOLDS(status.limit == 300000 && clamp_of(near) <= 300000);
     HOLDS(status.activity == SWEETSPOT_ACTIVE && status.is_sender == 0 && status.rtt > 0);
     HOLDS(strcmp(sweetspot_phase_name(status.phase), "holding") == 0);
-    /* The observer is called after the limit can be read. */
+    /* The observer is called once the limit can be read. */
     for (int i = 0; i < 5000 && count(&taken) == 0; i++)
         usleep(2000);
     HOLDS(count(&taken) == 1);
@@ -221,7 +221,7 @@ static void a_limit_is_set_reported_and_lifted(void)
     HOLDS(sweetspot_detach(number) == SWEETSPOT_ERROR_CLOSED);
 }
 
-/* Descriptors that a program run by exec(3) would have. */
+/* The number of descriptors that a program run by exec(3) would inherit. */
 static int inherited(void)
 {
     int count = 0;

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use sweetspot_testing::skipped;
 
-/// The system's libraries below the static one (`cargo rustc -- --print native-static-libs`).
+/// The system libraries that the static library needs (`cargo rustc -- --print native-static-libs`).
 pub const SYSTEM_LIBRARIES: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
 
 pub fn root() -> PathBuf {
@@ -20,7 +20,7 @@ pub fn libraries() -> PathBuf {
     test.parent().unwrap().to_owned()
 }
 
-/// Compiles a program with these options of the linker; `None` without a compiler.
+/// Compiles a program with these linker options; `None` without a compiler.
 pub fn compile(source: &str, to: &Path, linked: &[String]) -> Option<PathBuf> {
     let program = to.join("program");
     let mut cc = Command::new("cc");
@@ -39,8 +39,8 @@ pub fn compile(source: &str, to: &Path, linked: &[String]) -> Option<PathBuf> {
     }
 }
 
-/// Installs the library, and returns the options of a compiler for these packages; `None` without pkg-config or without
-/// one of them.
+/// Installs the library and returns the compiler options for these packages; `None` if pkg-config or a package is
+/// missing.
 pub fn installed(prefix: &Path, packages: &[&str]) -> Option<Vec<String>> {
     let make = Command::new("make")
         .args(["--no-print-directory", "install-library-of"])
