@@ -1,4 +1,4 @@
-//! A real browser, steered through a pipe (the Chrome DevTools Protocol).
+//! A real browser, controlled through a pipe (the Chrome DevTools Protocol).
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -20,11 +20,11 @@ pub struct Browser {
     _profile: tempfile::TempDir,
 }
 
-/// Its commands and answers go through file descriptors 3 and 4.
+/// Commands and replies pass through file descriptors 3 and 4.
 const START: &str = "exec \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1";
 
 impl Browser {
-    /// Starts it; `None` where there is none.
+    /// Starts a browser; `None` if none is installed.
     pub fn start() -> Result<Option<Browser>> {
         let has = |name: &&str| {
             let version = Command::new(name).arg("--version").stderr(Stdio::null()).output();
@@ -63,7 +63,7 @@ impl Browser {
         Ok(Some(browser))
     }
 
-    /// One command and what came of it.
+    /// Sends one command and returns its result.
     pub fn call(&mut self, method: &str, parameters: Value) -> Result<Value> {
         self.asked += 1;
         let mut message = json!({ "id": self.asked, "method": method, "params": parameters });
@@ -92,7 +92,7 @@ impl Browser {
         }
     }
 
-    /// The value of an expression in the page, once it is there.
+    /// The value of an expression in the page, once it exists.
     pub fn value(&mut self, expression: &str) -> Result<Value> {
         let ask = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
         let answered = self.call("Runtime.evaluate", ask)?;
@@ -102,19 +102,18 @@ impl Browser {
         }
     }
 
-    /// Opens an address and waits until everything asked for on the page is drawn.
+    /// Opens an address and waits until everything requested on the page is drawn.
     pub fn open(&mut self, address: &str) -> Result<()> {
         self.call("Page.navigate", json!({ "url": address }))?;
         self.settle()
     }
 
-    /// Waits until everything asked for on the page is drawn.
+    /// Waits until everything requested on the page is drawn.
     pub fn settle(&mut self) -> Result<()> {
         self.until("document.body?.dataset.settled")
     }
 
-    /// Waits until an expression holds; five minutes at most, which is longer than any machine
-    /// takes.
+    /// Waits until an expression is true, for at most five minutes, longer than any machine needs.
     pub fn until(&mut self, expression: &str) -> Result<()> {
         let wait = format!(
             "new Promise((done, fail) => {{ const end = Date.now() + 300000; \
@@ -125,7 +124,7 @@ impl Browser {
         self.value(&wait).map(|_| ())
     }
 
-    /// Presses the mouse at a place, moves it to another and lets go.
+    /// Presses the mouse button at one point, moves to another and releases it.
     pub fn drag(&mut self, from: (f64, f64), to: (f64, f64)) -> Result<()> {
         for (kind, (x, y)) in [("mousePressed", from), ("mouseMoved", to), ("mouseReleased", to)] {
             let event = json!({ "type": kind, "x": x, "y": y, "button": "left", "buttons": 1, "clickCount": 1 });
@@ -134,7 +133,7 @@ impl Browser {
         Ok(())
     }
 
-    /// As a screen of this width, light or dark.
+    /// Emulates a screen of this width, light or dark.
     pub fn screen(&mut self, width: u32, dark: bool) -> Result<()> {
         let size =
             json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500 });
@@ -144,7 +143,7 @@ impl Browser {
         self.call("Emulation.setEmulatedMedia", json!({ "features": [feature] })).map(|_| ())
     }
 
-    /// Opens a file and waits until it is laid out.
+    /// Opens a file and waits until its layout is complete.
     pub fn open_file(&mut self, path: &Path) -> Result<()> {
         let address = format!("file://{}", path.display());
         self.call("Page.navigate", json!({ "url": address }))?;
@@ -161,35 +160,34 @@ impl Browser {
         self.call("DOM.setFileInputFiles", chosen).map(|_| ())
     }
 
-    /// The width of the page, in CSS pixels: more than the screen's where one must scroll sideways.
+    /// The width of the page, in CSS pixels; larger than the screen if the page scrolls sideways.
     pub fn width(&mut self) -> Result<u64> {
         let width = self.value("document.documentElement.scrollWidth")?;
         width.as_u64().ok_or_else(|| "the page has no width".into())
     }
 
-    /// The texts that stand out from their ground by less than WCAG's level AA asks, each with its
-    /// ratio.
+    /// The texts with less contrast than WCAG level AA requires, each with its ratio.
     pub fn low_contrast(&mut self) -> Result<Vec<String>> {
         self.list(&format!("(() => {{ {COLOURS} {LOW_CONTRAST} }})()"))
     }
 
-    /// The parts of pictures and the edges of controls that stand out by less, each with its ratio.
+    /// The parts of pictures and the edges of controls with too little contrast, each with its ratio.
     pub fn low_graphics(&mut self) -> Result<Vec<String>> {
         self.list(&format!("(() => {{ {COLOURS} {LOW_GRAPHICS} }})()"))
     }
 
-    /// The texts of one picture that lie over one another, or stand outside of it.
+    /// The texts of one picture that overlap one another or extend beyond it.
     pub fn collisions(&mut self) -> Result<Vec<String>> {
         self.list(COLLISIONS)
     }
 
     /// Faults of a page on a phone and on a wide screen, light and dark: horizontal scrolling, poor contrast, overlapping
-    /// texts, and small ones on the phone.
+    /// texts, and, on the phone, small texts.
     pub fn faults(&mut self, page: &Path) -> Result<Vec<String>> {
         self.faults_after(page, |_| Ok(()))
     }
 
-    /// The faults of a page after `act` on it.
+    /// The faults of a page after running `act` on it.
     pub fn faults_after(
         &mut self,
         page: &Path,
@@ -228,14 +226,14 @@ impl Browser {
 /// Width of a phone's screen, pixels.
 const PHONE: u32 = 390;
 
-/// A picture's texts shrink with it. Subscripts are smaller than their text by design.
+/// Texts in a picture shrink with it. Subscripts are smaller than their text by design.
 const SMALL_TEXTS: &str = "
   [...document.querySelectorAll('svg text')].filter(t => t.checkVisibility() && t.textContent.trim()).map(t => {
     const px = parseFloat(getComputedStyle(t).fontSize) * t.getScreenCTM().a;
     return px < 10.49 ? `small: ${t.textContent.trim()}: ${px.toFixed(2)} px` : '';
   }).filter(Boolean)";
 
-/// WCAG 2.2: contrast is (L1 + 0.05) / (L2 + 0.05) of the relative luminances.
+/// WCAG 2.2: contrast is (L1 + 0.05) / (L2 + 0.05), with the relative luminances L1 > L2.
 const COLOURS: &str = "
   const rgba = colour => {
     const n = (colour.match(/[\\d.]+/g) ?? []).map(Number);
@@ -256,7 +254,7 @@ const COLOURS: &str = "
   const opacity = element => element ? parseFloat(getComputedStyle(element).opacity) * opacity(element.parentElement) : 1;
   const wrong = new Set();";
 
-/// Level AA asks for 4.5 of text, and for 3 where text is large (24 px, or 18.66 px and bold).
+/// Level AA requires 4.5 for text, and 3 for large text (24 px, or 18.66 px and bold).
 const LOW_CONTRAST: &str = "
   for (const element of document.body.querySelectorAll('*')) {
     const words = [...element.childNodes].filter(n => n.nodeType === 3).map(n => n.data.trim()).join(' ').trim();
@@ -272,8 +270,9 @@ const LOW_CONTRAST: &str = "
   }
   return [...wrong];";
 
-/// Success criterion 1.4.11 asks for 3 of what must be seen to understand a picture or to find a control. Paper, grids,
-/// frames and what is shaded (its ends are written, too) need not be. A mark stands out by its edge or by its fill.
+/// Success criterion 1.4.11 requires 3 for parts needed to understand a picture or to find a control. This excludes
+/// paper, grids, frames and shaded areas (their limits are also written out). Either the edge or the fill of a mark must
+/// stand out.
 const LOW_GRAPHICS: &str = "
   const quiet = '.paper, .grid, .frame, .tick, .band, .area, .cursor, .quantiles, defs *, clipPath *';
   const shapes = 'path, line, circle, rect, ellipse, polyline, polygon';
@@ -302,7 +301,7 @@ const LOW_GRAPHICS: &str = "
   }
   return [...wrong];";
 
-/// Of visible texts in one picture, by the boxes of their letters; a box has some air above and below its letters.
+/// For visible texts in one picture, by their bounding boxes, which include some space above and below the letters.
 const COLLISIONS: &str = "(() => {
   const wrong = new Set();
   for (const svg of document.body.querySelectorAll('svg')) {
@@ -327,7 +326,7 @@ const COLLISIONS: &str = "(() => {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Helper processes of a killed browser go on writing to the profile, which then stays behind.
+        // Helper processes of a killed browser may still write to the profile, which would then be left behind.
         self.session = None;
         if self.call("Browser.close", json!({})).is_err() {
             let _ = self.child.kill();

@@ -1,4 +1,4 @@
-//! Captures of transfers with a known limit, as pcap files.
+//! Captures of transfers with a known limiting factor, as pcap files.
 
 use sweetspot_trace::file::{file_header, record_header};
 use sweetspot_units::{Duration, Time};
@@ -6,7 +6,7 @@ use sweetspot_units::{Duration, Time};
 /// The receiver's window in [`window_limited`], bytes: 20 segments of 1460.
 const WINDOW: u16 = 29_200;
 
-/// A packet of TCP behind IPv4 and Ethernet; `up` from the client.
+/// A TCP packet over IPv4 and Ethernet; `up` means from the client.
 fn packet(up: bool, [seq, ack]: [u32; 2], flags: u8, window: u16, payload: u16) -> Vec<u8> {
     let options: &[u8] = if flags & 2 == 0 { &[] } else { &[2, 4, 5, 180, 1, 3, 3, 0] };
     let mut frame = vec![2; 12];
@@ -23,8 +23,8 @@ fn packet(up: bool, [seq, ack]: [u32; 2], flags: u8, window: u16, payload: u16) 
     frame
 }
 
-/// A transfer of `segments`, limited by a window of 20 segments: one window each 84 ms, on a path of some 58 Mbit/s. Each
-/// segment and its acknowledgement take 1600 bytes of the file.
+/// A transfer of `segments`, limited by a window of 20 segments: one window every 84 ms, on a path of about 58 Mbit/s.
+/// Each segment and its ACK take 1600 bytes of the file.
 pub fn window_limited(segments: u32) -> Vec<u8> {
     let mut packets: Vec<(u64, Vec<u8>)> = vec![
         (0, packet(true, [0, 0], 2, 65_535, 0)),

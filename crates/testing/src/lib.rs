@@ -1,4 +1,4 @@
-//! Shared by the tests of several crates: reports skipped tests where developers see them.
+//! Test helpers shared by several crates. Skipped tests are reported where developers see them.
 //!
 //! The test harness hides the output of a passing test. `make test` therefore names a file in
 //! `SWEETSPOT_SKIPPED`, and prints its lines at the end.
@@ -34,7 +34,7 @@ pub fn assert_same_tree(one: &Path, other: &Path) {
     }
 }
 
-/// A script of sh(1) that moves `file` from a `send` to a `serve`, both the program `$0`, into the directory `in`.
+/// An sh(1) script that transfers `file` from a `send` to a `serve`, both run by the program `$0`, into the directory `in`.
 pub const ONE_TRANSFER: &str = "\
 \"$0\" serve --quiet --dir in --listen 127.0.0.1:0 --once >ticket &
 until [ -s ticket ]; do sleep 0.05; done
@@ -42,9 +42,8 @@ until [ -s ticket ]; do sleep 0.05; done
 wait
 cmp file in/file";
 
-/// Says why the calling test, or a part of it, is skipped: on standard error, and as a line of the
-/// file that `SWEETSPOT_SKIPPED` names. A reason ends with what would enable the test, in
-/// parentheses.
+/// Reports why the calling test, or a part of it, is skipped: on standard error, and as a line of the file named by
+/// `SWEETSPOT_SKIPPED`. A reason ends with what would enable the test, in parentheses.
 #[track_caller]
 pub fn skipped(reason: impl Display) {
     let reason = reason.to_string();
@@ -58,8 +57,8 @@ pub fn skipped(reason: impl Display) {
     }
 }
 
-/// Whether signal `number` is ignored here, and so in every program started from here; notes that as a skipped test. A shell
-/// ignores SIGINT (2) for commands behind `&`, nohup(1) ignores SIGHUP (1).
+/// Whether signal `number` is ignored here, and so in every program started from here; reports that as a skipped test. A
+/// shell ignores SIGINT (2) for background commands (`&`), nohup(1) ignores SIGHUP (1).
 ///
 /// # Panics
 /// If `/proc` is not mounted.
@@ -77,10 +76,10 @@ pub fn is_ignored(number: i32) -> bool {
 }
 
 /// Whether the process has a handler for the signal `number`, waits for it or blocks it (`proc_pid_status(5)`), so that the
-/// signal does not end it unseen.
+/// signal does not simply end it.
 pub fn takes(pid: u32, number: i32) -> bool {
     let read = |file| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
-    // The mask leaves out the signals that sigtimedwait(2) waits for.
+    // The mask does not include signals that sigtimedwait(2) waits for.
     if read("wchan").starts_with("do_sigtimedwait") {
         return true;
     }
@@ -90,6 +89,6 @@ pub fn takes(pid: u32, number: i32) -> bool {
         let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
         mask.is_some_and(|mask| mask & (1 << (number - 1)) != 0)
     };
-    // While glibc starts a thread, it blocks every signal, SIGUSR1 (10) too, which no program here blocks.
+    // While glibc starts a thread, it blocks every signal, including SIGUSR1 (10), which no program here blocks itself.
     has("SigCgt:", number) || has("SigBlk:", number) && !has("SigBlk:", 10)
 }

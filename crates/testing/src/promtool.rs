@@ -5,7 +5,8 @@ use std::process::{Command, Stdio};
 
 use crate::skipped;
 
-/// Fails unless `promtool` with these arguments accepts `input`; notes a skipped test where there is none.
+/// Fails unless `promtool` with these arguments accepts `input`; reports a skipped test if promtool is not
+/// installed.
 #[track_caller]
 pub fn accepts(arguments: &[&str], input: &str) {
     let mut command = Command::new("promtool");
@@ -14,7 +15,7 @@ pub fn accepts(arguments: &[&str], input: &str) {
         skipped("there is no promtool here (apt-get install prometheus)");
         return;
     };
-    // promtool may end before it has read everything.
+    // promtool may exit before it has read everything.
     let _ = child.stdin.take().expect("it is piped").write_all(input.as_bytes());
     let output = child.wait_with_output().expect("waiting for promtool");
     let [said, failed] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));

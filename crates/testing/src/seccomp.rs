@@ -1,8 +1,8 @@
-//! Runs programs as a container's seccomp profile does: with system calls that fail.
+//! Runs programs under a seccomp filter that makes system calls fail, like a container's profile.
 
 use std::process::{Command, Stdio};
 
-/// Calls that Docker's default profile forbids to a container without capabilities, and that Sweetspot uses.
+/// System calls used by Sweetspot that Docker's default profile forbids in a container without capabilities.
 pub const FORBIDDEN_IN_CONTAINERS: [i64; 9] = [
     libc::SYS_bpf,
     libc::SYS_io_uring_setup,
@@ -15,7 +15,7 @@ pub const FORBIDDEN_IN_CONTAINERS: [i64; 9] = [
     libc::SYS_unshare,
 ];
 
-/// Calls for which Sweetspot has another way: newer ones than old sandboxes know, and ones that only save work.
+/// System calls that Sweetspot can replace: newer ones that old sandboxes do not know, and ones that only save work.
 pub const REPLACEABLE: [i64; 12] = [
     libc::SYS_copy_file_range,
     libc::SYS_eventfd2,
@@ -31,7 +31,7 @@ pub const REPLACEABLE: [i64; 12] = [
     libc::SYS_sync_file_range,
 ];
 
-/// Installs a filter (seccomp(2)) and becomes the program. Its codes, from linux/filter.h: load the call's number
+/// Installs a filter (seccomp(2)) and executes the program. Its codes, from linux/filter.h: load the call's number
 /// (BPF_LD | BPF_W | BPF_ABS), compare it (BPF_JMP | BPF_JEQ), return an action (BPF_RET).
 const FILTER: &str = "\
 import ctypes, os, struct, sys
@@ -45,8 +45,8 @@ if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, ctypes.c_char_p(program), 0, 
     sys.exit(77)
 os.execv(sys.argv[3], sys.argv[3:])";
 
-/// A command of `program` for which each of `calls` fails with `error` (errno). `None`, noted as a skipped test, if this
-/// machine has no such filters.
+/// A command that runs `program` with each of `calls` failing with `error` (errno). `None`, reported as a skipped test,
+/// if this machine does not support such filters.
 #[track_caller]
 pub fn forbidding(calls: &[i64], error: i32, program: &str) -> Option<Command> {
     let list = calls.iter().map(i64::to_string).collect::<Vec<_>>().join(",");

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Whether port 2222 is listened at: sshd is in the background before that.
+/// Whether something listens on port 2222: sshd goes into the background before it listens.
 const LISTENS: &str = "cat /proc/net/tcp /proc/net/tcp6 | grep -q ':08AE '";
 /// The server's program.
 pub const SSHD: &str = "/usr/sbin/sshd";
@@ -60,12 +60,12 @@ impl Ssh {
         self.at("sshd.conf")
     }
 
-    /// The client's private key, which the server takes at port 2222.
+    /// The client's private key, which the server accepts on port 2222.
     pub fn client_key(&self) -> String {
         self.at("user")
     }
 
-    /// Runs `script` by `sh -c` beside the server, in namespaces that end with it.
+    /// Runs `script` with `sh -c` next to the server, in namespaces that end with it.
     pub fn beside_server(&self, script: &str) -> Command {
         let script = format!(
             "ip link set lo up && mount -t tmpfs tmpfs /run && mkdir /run/sshd && {SSHD} -f {} || exit 1\n\
@@ -75,8 +75,8 @@ impl Ssh {
         in_namespaces(&script)
     }
 
-    /// Runs `script` by `sh -c`, the server at [`FAR_ADDRESS`] behind a veth pair, in namespaces that end with it. In it
-    /// `$AT_FAR COMMAND` runs a command at the far end.
+    /// Runs `script` with `sh -c`, with the server at [`FAR_ADDRESS`] behind a veth pair, in namespaces that end with
+    /// it. In the script, `$AT_FAR COMMAND` runs a command at the far end.
     pub fn across_veth(&self, script: &str) -> Command {
         let script = format!(
             "mount -t tmpfs tmpfs /run && mkdir /run/sshd && ip link set lo up || exit 1

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
-/// Keeps the line that was drawn last. Clones share it.
+/// Keeps the last line drawn. Clones share it.
 #[derive(Debug, Clone)]
 pub struct LineTerminal {
     width: u16,
@@ -11,22 +11,22 @@ pub struct LineTerminal {
 }
 
 impl LineTerminal {
-    /// An empty terminal of that many columns.
+    /// An empty terminal with `width` columns.
     pub fn new(width: u16) -> LineTerminal {
         LineTerminal { width, line: Arc::default() }
     }
 
-    /// The newest line, without spaces at its end.
+    /// The newest line, without trailing spaces.
     pub fn line(&self) -> String {
         self.line.lock().map(|line| line.trim_end().to_owned()).unwrap_or_default()
     }
 
-    /// The columns of that line, spaces at its end included.
+    /// The number of columns of that line, trailing spaces included.
     pub fn columns(&self) -> usize {
         self.line.lock().map_or(0, |line| line.chars().count())
     }
 
-    /// Where a bar is to draw.
+    /// The draw target for a progress bar.
     pub fn target(&self) -> indicatif::ProgressDrawTarget {
         indicatif::ProgressDrawTarget::term_like(Box::new(self.clone()))
     }
