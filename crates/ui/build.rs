@@ -1,6 +1,6 @@
-//! Takes the simulator for the page into the program: the one that `make wasm` compiled, or that a published
-//! package carries. Where there is none, an optimised build from a checkout compiles it. Rust's target for it is optional: a
-//! build without it prints nothing, and `sweetspot ui` names the reason at its start.
+//! Embeds the page's simulator in the program: the one compiled by `make wasm` or included in a published package. If there
+//! is none, an optimised build from a checkout compiles it. Rust's target for WebAssembly is optional: a build without it
+//! prints nothing, and `sweetspot ui` gives the reason when it starts.
 
 use std::env;
 use std::fs;
@@ -16,7 +16,7 @@ const TARGET: &str = "wasm32-unknown-unknown";
 fn main() -> io::Result<()> {
     let here = PathBuf::from(variable("CARGO_MANIFEST_DIR")?);
     let out = PathBuf::from(variable("OUT_DIR")?);
-    // The directory, not the file: cargo would start anew each time while that is missing.
+    // The directory rather than the file: while the file is missing, cargo would rerun this every time.
     println!("cargo::rerun-if-changed=wasm");
     println!("cargo::rerun-if-changed=build.rs");
     let ready = here.join("wasm/sweetspot.wasm");
@@ -34,12 +34,12 @@ fn main() -> io::Result<()> {
     } else {
         Vec::new()
     };
-    // Nothing stays nothing.
+    // An empty simulator stays empty.
     let content = if content.is_empty() { content } else { compressed(&content)? };
     fs::write(out.join("sweetspot.wasm.gz"), content)
 }
 
-/// A third of its size.
+/// Compresses to about a third of the size.
 fn compressed(content: &[u8]) -> io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(content)?;
@@ -50,12 +50,12 @@ fn compressed(content: &[u8]) -> io::Result<Vec<u8>> {
 fn compiled(here: &Path, out: &Path) -> Result<Option<Vec<u8>>, String> {
     let crates = here.parent().filter(|crates| crates.join("wasm/Cargo.toml").exists());
     let crates = crates.ok_or("this package carries none")?;
-    // It is made of most pure crates.
+    // The simulator depends on most of the pure crates.
     println!("cargo::rerun-if-changed={}", crates.display());
     if !target_is_installed()? {
         return Ok(None);
     }
-    // A directory of its own: cargo holds the lock of the other one.
+    // A separate target directory: cargo holds the lock on the other one.
     let place = out.join("page");
     let mut cargo = Command::new(variable("CARGO").map_err(|error| error.to_string())?);
     cargo.args(["build", "--quiet", "--profile", "page", "--locked", "--lib"]);

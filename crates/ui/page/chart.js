@@ -1,11 +1,11 @@
-// Line charts as SVG, drawn anew at each change; their width is their place's.
+// Line charts as SVG, redrawn at each change; each is as wide as its container.
 
 const LEFT = 50;
 const RIGHT = 10;
 const TOP = 8;
 const BOTTOM = 34;
 
-/** Round values between two ends, about so many. */
+/** Round values between `min` and `max`, approximately `about` of them. */
 function ticks(min, max, about) {
   const rough = (max - min) / about;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -18,7 +18,7 @@ function ticks(min, max, about) {
 const label = (value) =>
   Math.abs(value) >= 1e4 ? `${Number((value / 1e3).toPrecision(6))}k` : `${Number(value.toPrecision(6))}`;
 
-/** As many points as can be told apart: of those in one pixel's width the first, least, greatest, last, and a gap. */
+/** Only as many points as can be distinguished: for each pixel column the first, lowest, highest and last point, and a gap. */
 function thin(points, width) {
   if (points.length <= 2 * width) return points;
   const kept = [];
@@ -33,7 +33,7 @@ function thin(points, width) {
 }
 
 export class Chart {
-  /** Draws into `place`. `drag`, where given, hears at which x somebody drags. */
+  /** Draws into `place`. `drag`, if given, is called with the x value under the dragged pointer. */
   constructor(place, { x, height = 190, drag = null }) {
     this.place = place;
     this.x = x;
@@ -59,15 +59,15 @@ export class Chart {
     });
   }
 
-  /** Words in place of a picture. */
+  /** Shows a text in place of a picture. */
   say(words) {
     this.last = null;
     this.place.innerHTML = `<p class="note">${words}</p>`;
   }
 
   /**
-   * Draws `picture`: `words` that say what is seen, `xs` and `ys` the ends of the axes, `lines` of {class,
-   * points: [[x, y or null]]}, `dots` likewise, `bands` {x or y: [from, to]}, `levels` of y, `now` an x, `x` another name of the axis across.
+   * Draws `picture`: `words` that describe it, `xs` and `ys` the ends of the axes, `lines` of {class, points: [[x, y or null]]},
+   * `dots` likewise, `bands` {x or y: [from, to]}, `levels` of y, `now` an x, and `x` another label for the horizontal axis.
    */
   draw(picture) {
     this.last = picture;
@@ -92,7 +92,7 @@ export class Chart {
       parts.push(`<text class="end" x="${LEFT - 6}" y="${n(py(y) + 4)}">${label(y)}</text>`);
     }
     for (const x of ticks(x0, x1, Math.max(3, width / 110))) {
-      // A number at the end of the axis ends with the picture.
+      // A number at the end of the axis is right-aligned with the picture.
       const [anchor, at] = px(x) > right - 16 ? ["end", width] : ["middle", px(x)];
       parts.push(`<text class="${anchor}" x="${n(at)}" y="${bottom + 15}">${label(x)}</text>`);
     }
@@ -111,7 +111,7 @@ export class Chart {
     }
     for (const { class: kind, points } of picture.dots ?? []) {
       const dot = (x, y) => `<circle class="${kind}" cx="${n(x)}" cy="${n(y)}" r="3.6"/>`;
-      // A shape of its own: colours alone say nothing in grey.
+      // A different shape, because colours alone are indistinguishable in greyscale.
       const diamond = (x, y) => `<path class="${kind}" d="M${n(x)} ${n(y - 7)}l7 7l-7 7l-7 -7Z"/>`;
       for (const [x, y] of points) parts.push((kind === "now-dot" ? diamond : dot)(px(x), py(y)));
     }

@@ -1,5 +1,4 @@
-// Reads a file piece by piece and gives it to the diagnosis, compiled to WebAssembly. It runs beside the page, which does not
-// freeze.
+// Reads a file in pieces and passes it to the diagnosis, compiled to WebAssembly. A worker, so that the page does not freeze.
 
 const PIECE = 4 << 20;
 const encoder = new TextEncoder();

@@ -1,4 +1,4 @@
-// A worker reads the file that was dropped or chosen, or the text that was pasted. The page's policy forbids every connection.
+// A worker reads the file that was dropped or chosen, or the text that was pasted. The page's policy forbids all connections.
 // `drawGraphs` is the script of `sweetspot diagnose --html`.
 
 const $ = (id) => document.getElementById(id);
@@ -6,7 +6,7 @@ const wasm = $("wasm").textContent;
 const source = URL.createObjectURL(new Blob([$("worker").textContent], { type: "text/javascript" }));
 let worker = null;
 
-/** Diagnoses a file; one that is still being read is dropped. */
+/** Diagnoses a file; stops reading any previous one. */
 function diagnose(file, name) {
   worker?.terminate();
   worker = new Worker(source);
@@ -18,7 +18,7 @@ function diagnose(file, name) {
   worker.postMessage({ wasm, file, name });
 }
 
-/** A progress of null: the length is unknown, because the file is compressed. */
+/** If progress is null, the length is unknown because the file is compressed. */
 function showProgress(name, progress) {
   $("status").textContent = `Reading ${name}.`;
   $("progress").hidden = false;
@@ -53,7 +53,7 @@ $("file").addEventListener("change", () => {
   const [file] = $("file").files;
   if (file) diagnose(file, file.name);
 });
-// Not by submitting the form: a sandboxed page must not.
+// Not a form submission, which a sandboxed page may not make.
 $("read").addEventListener("click", diagnosePaste);
 $("paste").addEventListener("input", (event) => {
   if (event.inputType === "insertFromPaste") diagnosePaste();

@@ -1,5 +1,5 @@
-// A worker that answers questions in JSON: by the simulator compiled to WebAssembly, or, where the
-// program that serves this page was built without it, by the server's own.
+// A worker that answers questions in JSON: with the simulator compiled to WebAssembly or, if the
+// program serving this page was built without it, with the server's own.
 
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
@@ -33,7 +33,7 @@ async function answer(question) {
   try {
     return [askHere(wasm, question), true];
   } catch (error) {
-    // What trapped is not to be trusted any more.
+    // After a trap, the instance can no longer be trusted.
     simulator = load().catch(() => null);
     return [JSON.stringify({ error: `the simulator stopped: ${error.message}` }), true];
   }

@@ -1,16 +1,16 @@
-// What running programs write: the series of a transfer, the events of tune, the journal of a sweep.
+// The files that running programs write: the series of a transfer, the events of tune, the journal of a sweep.
 
 import { Chart } from "./chart.js";
 import { bytes, escape, rate, share, time } from "./words.js";
 
-/** Between two polls of the files, milliseconds. */
+/** Time between two polls of the files, milliseconds. */
 const LOOK = 500;
-/** Samples of one connection that are kept: an hour of twenty per second. */
+/** Samples kept per connection: an hour at twenty per second. */
 const KEPT = 72_000;
-/** Lines of the list of events. */
+/** Maximum number of lines in the list of events. */
 const EVENTS = 100;
 
-/** Shows the files that the server follows, for as long as the page is open. */
+/** Shows the files that the server follows, as long as the page is open. */
 export async function watch(section, place) {
   const about = await (await fetch("about")).json().catch(() => ({ watched: [] }));
   section.hidden = about.watched.length === 0;
@@ -37,7 +37,7 @@ class Followed {
     this.events = box.querySelector(".events");
   }
 
-  /** Reads what is new, until there is no more. */
+  /** Reads new lines until there are no more. */
   async poll() {
     let more = true;
     while (more) {
@@ -99,12 +99,12 @@ class Followed {
 
 /** Colours of connections; they repeat after these. */
 const COLOURS = ["own0", "own1", "own2", "own3"];
-/** So few samples are told apart: they are drawn as dots, too. */
+/** A line with fewer samples than this is also drawn with dots. */
 const FEW = 40;
 
 /**
- * The corners of a value that holds until the next one, and at last until `end`; `null` stands for none. A point may know a value
- * `before` it that no point told: the step leads over that.
+ * The corners of a value that holds until the next one, and finally until `end`; `null` means no value. A point may include the
+ * value `before` it, which no earlier point reported: the step passes through it.
  */
 function steps(points, end) {
   const corners = [];
@@ -118,9 +118,10 @@ function steps(points, end) {
 }
 
 /**
- * Draws a line, or dots, per connection; `pick` takes its value from a row: `null` for none, `undefined` for no news of it;
- * `before`, where given, the value until then. All charts of the same rows have the same axis across, which goes on behind the
- * last row for the share `tail` of it. The lines for whose key `proposed` says so are drawn as what nobody set.
+ * Draws a line or dots per connection. `pick` returns a row's value: `null` for none, `undefined` if the row does not change it.
+ * `before`, if given, returns the value up to that row. All charts of the same rows have the same horizontal axis, which extends
+ * beyond the last row by the fraction `tail`. Lines for which `proposed(key)` is true are drawn as proposals, not as values in
+ * force.
  */
 function plot(chart, words, connections, pick, name = (key) => key, { lined = true, stepped = false, before, tail = 0, proposed } = {}) {
   const times = [...connections.values()].flatMap((rows) => rows.map((row) => row.at));
@@ -156,7 +157,7 @@ function keep(connections, key, row) {
   if (rows.length > KEPT) rows.splice(0, rows.length - KEPT);
 }
 
-/** `send --series`, `serve --series`. */
+/** The series of `send --series` and `serve --series`. */
 class Transfers {
   constructor(file) {
     this.file = file;
@@ -195,13 +196,13 @@ class Transfers {
   }
 }
 
-/** The actions of a tuner as the terminal names them. */
+/** The actions of a tuner, in the words of the terminal output. */
 const ACTIONS = {
   taken: "limited", held: "held", reopened: "growing again", tightened: "reduced", let_go: "released", lifted: "lifted",
   refused: "cannot be limited", gone: "closed", advised: "advice", switched: "switched",
 };
 
-/** An event in words; that of a dry run in the conditional. */
+/** An event in words; for a dry run, in the conditional. */
 function action({ event, dry_run: dry, to_bytes: to, congestion_to: congestion }) {
   const would = {
     taken: "would limit its window to", held: "would hold its window at", tightened: "would reduce its window to",
@@ -212,10 +213,10 @@ function action({ event, dry_run: dry, to_bytes: to, congestion_to: congestion }
   return (ACTIONS[event] ?? event) + (to ? `, window ${bytes(to)}` : "") + (congestion ? `, congestion control ${congestion}` : "");
 }
 
-/** After the last event, as a share of the time until then: what it set still holds. */
+/** Extension of the axis after the last event, as a fraction of the time until then: the last settings still hold. */
 const TAIL = 0.06;
 
-/** `tune --events`. */
+/** The events of `tune --events`. */
 class Tune {
   constructor(file) {
     this.file = file;
@@ -230,7 +231,7 @@ class Tune {
   take(row) {
     this.start ??= row.t_s;
     const at = row.t_s - this.start;
-    // What a dry run proposes is told from what is set, also of one connection.
+    // A dry run's proposals are kept apart from actual limits, even for the same connection.
     keep(this.connections, `${row.cookie} ${row.dry_run ?? false}`, { ...row, at });
     if (row.dry_run || row.event === "gone" || row.event === "lifted") this.open.delete(row.cookie);
     else if (row.event !== "advised") this.open.add(row.cookie);
@@ -243,16 +244,16 @@ class Tune {
     const name = (key) => `${first(key).program} ${first(key).remote}`;
     const proposed = (key) => first(key).dry_run;
     const named = (key) => name(key) + (proposed(key) ? ", proposed by a dry run" : "");
-    // A switch of the congestion control says nothing of the limit, which stays.
+    // A switch of the congestion control does not change the limit.
     const limit = ({ event, to_bytes: to }) => (event === "gone" ? null : to && to / 1e3);
-    // Older files have no event of a limit that grows; the next one has its size. A dry run has none that could.
+    // Older files have no event for a growing limit; the next event has its size. A dry run has no limit that could grow.
     const before = ({ dry_run: dry, from_bytes: from }) => (dry ? undefined : from && from / 1e3);
     const plotted = { tail: TAIL };
     plot(this.limit, "Limits over time", this.connections, limit, named, { ...plotted, stepped: true, before, proposed });
-    // The end of a connection tells nothing of its path.
+    // The end of a connection is not a measurement of its path.
     const alive = (pick) => (row) => (row.event === "gone" ? undefined : pick(row));
     const trip = ({ rtt_s: rtt }) => (rtt > 0 ? rtt * 1e3 : null);
-    // Unknown before the first measurement.
+    // `null` before the first measurement.
     const goodput = ({ goodput_bps: bps }) => (bps === null ? null : bps / 1e6);
     plot(this.goodput, "Goodput at each event", this.connections, alive(goodput), name, plotted);
     plot(this.rtt, "Round-trip time at each event", this.connections, alive(trip), name, plotted);

@@ -1,4 +1,4 @@
-// The bench: controls, questions to the workers, pictures of what they answer.
+// The bench: controls, questions to the workers, and pictures of the answers.
 
 import { Chart } from "./chart.js";
 import { watch } from "./live.js";
@@ -7,7 +7,7 @@ import * as words from "./words.js";
 
 const $ = (id) => document.getElementById(id);
 
-/** A worker whose answers come one by one. */
+/** A worker that answers one question at a time. */
 class Engine {
   constructor() {
     this.waiting = new Map();
@@ -47,7 +47,7 @@ const charts = {
 
 function readControls() {
   for (const key of ["rate", "rtt", "buffer"]) {
-    // A slider that was not moved keeps its value to the last digit.
+    // A slider that has not moved keeps its exact value.
     if (Number($(key).value) !== toSlider(key, settings[key])) settings[key] = fromSlider(key, $(key).value);
   }
   settings.cross = $("cross").value;
@@ -77,7 +77,7 @@ function showControls() {
   }
 }
 
-/** A value of a slider with its unit. */
+/** The value of a slider with its unit. */
 function inWords(key, value) {
   if (key === "rate") return words.rate(value);
   return key === "rtt" ? words.time(value) : words.bytes(value * PACKET);
@@ -85,7 +85,10 @@ function inWords(key, value) {
 
 const typedField = (key) => document.querySelector(`.typed[data-for=${key}]`);
 
-/** Takes what was typed; what is no quantity, or lies beyond the slider, is said and not taken. */
+/**
+ * Applies a typed value; one that is not a quantity, or is beyond the slider's range, is rejected with a
+ * message.
+ */
 function take(typed) {
   const key = typed.dataset.for;
   const value = fromTyped(key, typed.value);
@@ -99,7 +102,7 @@ function take(typed) {
   changed();
 }
 
-/** The units of the picture of R(S): those in which its ends are no long numbers. */
+/** Units for the picture of R(S), chosen so that the numbers at the ends are short. */
 function units(s) {
   const [window, size] = largestWindow(s) * PACKET >= 1e8 ? ["MB", 1e6] : ["kB", 1e3];
   const [goodput, rate] = s.rate >= 1e10 ? ["Gbit/s", 1e9] : ["Mbit/s", 1e6];
@@ -115,7 +118,7 @@ function dragWindow(at) {
 
 // ---- questions
 
-/** The newest settings are asked about; whatever was asked before and not yet answered is passed over. */
+/** Asks about the newest settings; earlier questions without an answer are dropped. */
 function changed() {
   readControls();
   showControls();
@@ -172,7 +175,7 @@ async function askPlayer(seen) {
   if (seen === generation) document.body.setAttribute("data-settled", "yes");
 }
 
-/** What the closed forms alone say, where the simulator would take too long. */
+/** Shows the closed forms alone, if the simulator would take too long. */
 async function askPaperAlone(simulated) {
   const told = await paper.ask({ ask: "run", engine: "theory", scenario: scenario(simulated) });
   view.series = told.error ? null : { outcome: told, settings: simulated };
@@ -186,14 +189,14 @@ async function askPaperAlone(simulated) {
   drawCurve();
 }
 
-/** The verdict on an outcome, with words before it, and its numbers. */
+/** Shows the verdict on an outcome, preceded by `before`, and its numbers. */
 function tell(before, s, seen) {
   $("verdict").innerHTML = before + words.verdict(s, view.curve, seen);
   const row = ([name, value, more]) => `<tr><th scope="row">${name}</th><td>${value}</td><td>${more}</td></tr>`;
   $("numbers").innerHTML = words.numbers(s, seen.outcome).map(row).join("");
 }
 
-/** The dots of R(S), far apart first; those that are known stay known. */
+/** Simulates the dots of R(S), widely spaced ones first; known dots are kept. */
 async function simulateCurve(seen, simulated) {
   for (const packets of dotWindows(simulated)) {
     if (seen !== generation) return;
@@ -249,7 +252,7 @@ function drawCurve() {
   charts.curve.draw(picture);
 }
 
-/** What happened in the measured time, as the outcome counts it, and whether slow start went on in it. */
+/** Counts over the measured time, like those in the outcome, and whether slow start continued into it. */
 function measured(s, { at_s: at, dropped_packets: dropped, acked_bytes: acked }) {
   const begin = Math.max(0, at.findIndex((t) => t >= warmup(s)));
   const end = at.length - 1;
@@ -261,7 +264,7 @@ function measured(s, { at_s: at, dropped_packets: dropped, acked_bytes: acked })
   };
 }
 
-/** A second half so much faster than the first one is not a steady state. */
+/** If the second half is this much faster than the first, the run is not in steady state. */
 const STILL_GROWING = 1.1;
 
 const top = (values, min) => Math.max(min, ...values.filter((v) => v !== null)) * 1.08;
@@ -283,7 +286,7 @@ function drawSeries() {
   });
   const advertised = samples.window_bytes.map((w) => w / 1e3);
   const cwnd = samples.cwnd_packets.map((c) => (c * PACKET) / 1e3);
-  // Beyond what the path and its buffer hold one window differs from another in nothing.
+  // Windows larger than path and buffer together all behave alike.
   const max = (largestWindow(s) * PACKET) / 1e3;
   const { sweet_from_bytes: from, sweet_to_bytes: to } = view.curve ?? {};
   charts.windows.draw({
@@ -291,7 +294,7 @@ function drawSeries() {
     lines: [{ class: "cwnd", points: over(cwnd) }, { class: "adv", points: over(advertised) }],
     bands: from ? [{ y: [from / 1e3, Math.min(to / 1e3, max)] }] : [],
   });
-  // Over five round trips: within one, ACKs come in bursts.
+  // Averaged over five RTTs: within one, ACKs arrive in bursts.
   const back = Math.max(1, Math.ceil((5 * s.rtt) / (at[1] - at[0])));
   const goodput = at.map((t, i) => {
     const since = Math.max(0, i - back);
@@ -307,7 +310,7 @@ function drawSeries() {
 
 // ---- start
 
-/** Settings in the address, behind #: for a link to a picture. */
+/** Settings in the address, after #, so that a picture can be linked. */
 function readAddress() {
   for (const [key, value] of new URLSearchParams(location.hash.slice(1))) {
     if (!(key in DEFAULTS)) continue;

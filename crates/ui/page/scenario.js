@@ -1,13 +1,13 @@
-// What the controls mean: settings in the units of the field, and the scenario they make.
+// The meaning of the controls: settings in the units of the field, and the scenario made from them.
 
-/** Bytes of a packet: the papers' simulations have 1000, all of them payload. */
+/** Packet size in bytes: 1000 in the papers' simulations, all of it payload. */
 export const PACKET = 1000;
 
-/** Packets that one run should take: more are not simulated while somebody waits. */
+/** Target number of packets per run, to keep the wait short. */
 const PACKETS = 300_000;
-/** Round trips that a run has at least, however many packets that takes, */
+/** Minimum length of a run in RTTs, unless it would exceed `MAX_PACKETS`. */
 const ROUND_TRIPS = 60;
-/** up to so many: a run of more would keep somebody waiting, and the closed forms answer alone. */
+/** Maximum number of packets per run: a longer run would take too long, and only the closed forms answer. */
 const MAX_PACKETS = 2_500_000;
 
 export const DEFAULTS = {
@@ -20,33 +20,36 @@ export const DEFAULTS = {
   window: 300, // packets
 };
 
-/** Steps of 1 % of a decade between slider and value. */
+/** Each slider covers its range in steps of 1 % of a decade. */
 const RANGES = { rate: [1e6, 5], rtt: [1e-3, 2.5], buffer: [5, 5] };
 
 export function toSlider(key, value) {
   return Math.round(100 * Math.log10(value / RANGES[key][0]));
 }
 
-/** The value at a place of a slider, to two digits; of the buffer whole packets, to three. */
+/** The value at a slider position, to two digits; for the buffer, whole packets to three digits. */
 export function fromSlider(key, place) {
   const value = RANGES[key][0] * 10 ** (place / 100);
   return key === "buffer" ? Math.round(Number(value.toPrecision(3))) : Number(value.toPrecision(2));
 }
 
-/** The least and the largest value of a slider. */
+/** The minimum and maximum of a slider. */
 export function range(key) {
   const [min, decades] = RANGES[key];
   return [min, min * 10 ** decades];
 }
 
-/** Factors of the units of a quantity; those without a unit are the usual ones. */
+/** Factors of the units of a quantity; without a unit, the usual one is assumed. */
 const UNITS = {
   rate: { "": 1e6, k: 1e3, M: 1e6, G: 1e9 },
   rtt: { "": 1e-3, us: 1e-6, µs: 1e-6, ms: 1e-3, s: 1 },
   buffer: { "": 1e3, B: 1, kB: 1e3, MB: 1e6, GB: 1e9, pkt: PACKET },
 };
 
-/** A quantity as people write it (50 Mbit/s, 10G, 80ms, 300 kB), in the settings' units; `null` if it is none. */
+/**
+ * A quantity as people write it (50 Mbit/s, 10G, 80ms, 300 kB), in the settings' units; `null` if it is not a
+ * quantity.
+ */
 export function fromTyped(key, text) {
   const parts = /^\s*(\d+(?:\.\d+)?)\s*([a-zµ]*)(?:\/s)?\s*$/i.exec(text);
   if (!parts) return null;
@@ -60,30 +63,30 @@ export function fromTyped(key, text) {
 /** C T_m in packets. */
 export const product = (s) => (s.rate * s.rtt) / 8 / PACKET;
 
-/** No TCP window is larger, bytes: 65,535 with a scale of 14 (RFC 7323, section 2.3). */
+/** Maximum TCP window, bytes: 65,535 with a scale of 14 (RFC 7323, section 2.3). */
 export const LIMIT = 65_535 * 2 ** 14;
 
-/** Packets beyond which the buffer overflows anyhow. */
+/** Number of packets beyond which the buffer overflows in any case. */
 const overflowing = (s) => Math.max(8, Math.ceil(1.6 * (product(s) + s.buffer)));
 
-/** The largest window worth looking at, packets. */
+/** The largest window worth considering, in packets. */
 export const largestWindow = (s) => Math.min(overflowing(s), Math.floor(LIMIT / PACKET));
 
-/** Packets of a run. */
+/** Number of packets in a run. */
 export const packets = (s) => (span(s) * s.rate) / 8 / PACKET;
 
-/** Whether a run would take longer than somebody waits for a page. */
+/** Whether a run would take longer than a user waits for a page. */
 export const isTooLong = (s) => packets(s) > MAX_PACKETS;
 
-/** Simulated time, seconds: 600 round trips, or what a run may take. */
+/** Simulated time, seconds: 600 RTTs, or less if that is too many packets. */
 export function span(s) {
   const max = Math.max((PACKETS * PACKET * 8) / s.rate, ROUND_TRIPS * s.rtt);
   return Number(Math.min(Math.max(600 * s.rtt, 2), max, 120).toPrecision(3));
 }
 
 /**
- * Time before counting begins, seconds: half of the run, so that slow start and the repair of what it overflowed are
- * over where the run is short.
+ * Time before counting begins, in seconds: half of the run, so that even in a short run slow start and the recovery
+ * from its losses are over.
  */
 export const warmup = (s) => Number((span(s) / 2).toPrecision(3));
 
@@ -110,10 +113,10 @@ function cross(s) {
   }
 }
 
-/** A scenario's windows end at a million packets, unless it says otherwise. */
+/** A scenario's windows are limited to a million packets unless it says otherwise. */
 const limit = (s) => (overflowing(s) > 1e6 ? `\n[tcp]\nmax_window = "${overflowing(s)}pkt"\n` : "");
 
-/** The scenario file of these settings, with this window (packets) where it is fixed. */
+/** The scenario file for these settings, with a fixed window of `window` packets if the sizing is fixed. */
 export function scenario(s, window = s.window, sizing = s.sizing) {
   const sized = sizing === "fixed" ? `fixed:${window}pkt` : sizing;
   return `title = "Tried out on the page"

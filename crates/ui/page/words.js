@@ -20,12 +20,15 @@ export function time(seconds) {
 
 export const share = (value) => `${round(value * 100)} %`;
 
-/** Text as HTML. */
+/** Escapes text for HTML. */
 export const escape = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
 
 const NAMES = { sobas: "SOBAS", drs: "Dynamic Right-Sizing" };
 
-/** Goodput at a window on paper, bit/s, between the windows that were asked about; `null` where no form is known. */
+/**
+ * Goodput at a window by the closed forms, bit/s, interpolated between the windows asked about; `null` if no form is
+ * known.
+ */
 function onPaper(curve, window) {
   const after = curve.windows.findIndex((w) => w >= window);
   if (after < 0) return null;
@@ -37,51 +40,51 @@ function onPaper(curve, window) {
 }
 
 /**
- * A run alone on the path that gets less than this of what the closed form says is in no steady state: without losses
- * little differs; with them Reno's halving leaves more than half.
+ * A run alone on the path that gets less than this fraction of the closed form's goodput is not in steady state:
+ * without losses the difference is small; with losses, Reno's halving leaves more than half.
  */
 const SETTLED = { lossless: 0.9, losing: 0.5 };
 
-/** The packet that the bottleneck is sending, and the one that its input is: neither waits in the buffer. */
+/** The packets in transmission at the bottleneck and at its input: neither waits in the buffer. */
 const IN_SERVICE = 2 * PACKET;
 
 /**
- * What the steady state would give, bit/s, where a run has not come to it: slow start overflowed the buffer, and Reno
- * regains a packet per round trip. Else `null`, and beside cross traffic, whose bursts the closed forms leave out.
+ * The steady-state goodput, bit/s, of a run that has not reached its steady state: slow start overflowed the buffer,
+ * and Reno regains one packet per RTT. Otherwise `null`, and also with cross traffic, because the closed forms ignore
+ * its bursts.
  */
 export function recovering(s, curve, window, { goodput_bps: rate, loss_rate: loss }) {
   if (s.cross !== "none" || !curve?.sweet_from_bytes) return null;
   const steady = onPaper(curve, window);
   const min = window <= curve.sweet_to_bytes ? SETTLED.lossless : SETTLED.losing;
-  // A window that overflows the buffer does so in each period of the steady state's sawtooth: where nothing was lost,
-  // not one has passed.
+  // A window that overflows the buffer does so in each period of the steady state's sawtooth: without a loss, no full
+  // period has passed.
   const partial = window > curve.sweet_to_bytes + IN_SERVICE && loss === 0;
   return steady !== null && (partial || rate < min * steady) ? steady : null;
 }
 
-/** Words about a run that has not come to its steady state. */
+/** Text about a run that has not reached its steady state. */
 function unsettled(steady) {
   if (steady === null) return "";
   return ` But the run is <b class="bad">too short for its steady state</b>, of ${rate(steady)}: slow start overflowed the
     buffer, and since then the congestion window has grown by a packet per round trip.`;
 }
 
-/** Words about a run that is not simulated; `packets` are those that it would have. */
+/** Text about a run that is too long to simulate; `packets` is the number that it would have. */
 export function onPaperAlone(packets) {
   return `<b>On paper alone</b>: a run would be ${round(packets / 1e6, 2)} million packets, more than a page simulates while
     you wait; <code>sweetspot run</code> runs the file below. `;
 }
 
-/** What is said where the closed forms know nothing of this sizing, either. */
+/** Text shown if even the closed forms do not cover this sizing. */
 export function beyond(s, why) {
   const sizing = NAMES[s.sizing] ? `how ${NAMES[s.sizing]} fares` : "this";
   return `No closed form predicts ${sizing} (${escape(why.split(";")[0])}). Choose a fixed window, or a smaller path.`;
 }
 
 /**
- * What one sees, as HTML. `dropped` are the packets that the buffer had no room for in the measured time, `null` where
- * nothing was simulated, and
- * `starting` says that the transfer still grew in it.
+ * The result as HTML. `dropped` is the number of packets dropped at the buffer in the measured time, or `null` if
+ * nothing was simulated; `starting` says that the transfer was still growing in that time.
  */
 export function verdict(s, curve, { outcome, dropped, starting }) {
   const told = outcome.transfers[0];
@@ -120,7 +123,7 @@ export function verdict(s, curve, { outcome, dropped, starting }) {
     lost congestion control halves the rate${lost(dropped)}. ${goes}${early}`;
 }
 
-/** Where one connection cannot fill the path. */
+/** Text for a path that one connection cannot fill. */
 function beyondTcp(from) {
   return from <= LIMIT ? "" : ` That exceeds the largest TCP window, ${bytes(LIMIT)}: only several connections can fill this path.`;
 }
@@ -143,11 +146,11 @@ function where(window, curve) {
   return window <= curve.sweet_to_bytes ? ", inside the sweet spot" : ", above the sweet spot";
 }
 
-/** Rows of the table of numbers: name, value, what it means. */
+/** Rows of the table of numbers: name, value, meaning. */
 export function numbers(s, outcome) {
   const told = outcome.transfers[0];
   const link = outcome.bottleneck;
-  // Repairs of what was lost before these numbers begin.
+  // Retransmissions of packets that were lost before the measured time.
   const earlier = told.loss_rate === 0 && told.retransmitted_packets > 0 ? " (lost before)" : "";
   return [
     ["goodput", rate(told.goodput_bps), `${share(told.goodput_bps / s.rate)} of the rate`],

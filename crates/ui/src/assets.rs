@@ -1,16 +1,16 @@
-//! The files of the page. It loads nothing from elsewhere.
+//! The files of the page, which loads nothing from elsewhere.
 
 /// A file of the page.
 pub struct Asset {
-    /// Its name, after the token.
+    /// Its name, which follows the token in the address.
     pub name: &'static str,
     pub media_type: &'static str,
     pub content: &'static [u8],
-    /// Whether `content` is compressed by gzip, which every browser undoes.
+    /// Whether `content` is compressed with gzip, which every browser decompresses.
     pub is_gzip: bool,
 }
 
-/// The simulator for the page, compressed by gzip; empty if this program was built without it.
+/// The page's simulator, compressed with gzip; empty if this program was built without it.
 pub const SIMULATOR: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sweetspot.wasm.gz"));
 
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";

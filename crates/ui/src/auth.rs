@@ -4,20 +4,19 @@ use core::fmt;
 
 use subtle::ConstantTimeEq;
 
-/// A secret of 128 bits in the page's address: other users of this machine can connect, too.
+/// A secret of 128 bits in the page's address, needed because other users of this machine can connect, too.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
 impl Token {
-    /// A new one, from the kernel's randomness.
+    /// A new token from the kernel's random numbers.
     pub fn new() -> Result<Token, getrandom::Error> {
         let mut random = [0; 16];
         getrandom::fill(&mut random)?;
         Ok(Token(data_encoding::HEXLOWER.encode(&random)))
     }
 
-    /// The part of `path` behind the token and a slash; `None` for another token. Compares in
-    /// constant time.
+    /// The part of `path` after the token and a slash; `None` for another token. Compares in constant time.
     pub fn strip<'a>(&self, path: &'a str) -> Option<&'a str> {
         let (token, rest) = path.strip_prefix('/')?.split_once('/')?;
         bool::from(token.as_bytes().ct_eq(self.0.as_bytes())).then_some(rest)
@@ -30,15 +29,15 @@ impl fmt::Display for Token {
     }
 }
 
-/// A secret is not for logs.
+/// Hides the secret from logs.
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token")
     }
 }
 
-/// Whether `Host` names a server at this port of the loopback address. A foreign page with a name that resolves to this address
-/// (DNS rebinding) sends another host.
+/// Whether the `Host` field names this port of the loopback address. A foreign page with a name that resolves to this address
+/// (DNS rebinding) sends a different host.
 pub fn is_own_host(host: &str, port: u16) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, given)) if given == port.to_string() => name,

@@ -1,16 +1,16 @@
-//! The page that diagnoses a capture or a paste: one file, which needs no server.
+//! The page that diagnoses a capture or pasted text: one file, which needs no server.
 
 use data_encoding::BASE64;
 use sweetspot_diagnose::page::{SCRIPT, STYLE};
 
 use crate::assets::SIMULATOR;
 
-/// The page's policy: it may run its own scripts and compile its own diagnosis, and connects to nothing.
+/// The page's policy: it may run its own scripts and compile its own diagnosis, and may not connect to anything.
 pub const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval' blob:; \
      style-src 'unsafe-inline'; worker-src blob:; img-src data:; base-uri 'none'; form-action 'none'";
 
-/// The page in one file, with the diagnosis compiled to WebAssembly; it works wherever a browser opens it, from a disk, too. A
-/// program that was built without WebAssembly has a page that says so.
+/// The page in one file, with the diagnosis compiled to WebAssembly; it also works when a browser opens it from disk. A
+/// program built without WebAssembly has a page that says so.
 pub fn diagnosis_page() -> String {
     let style = format!("{STYLE}{}", include_str!("../page/diagnose.css"));
     let wasm = BASE64.encode(SIMULATOR);

@@ -1,11 +1,11 @@
 use crate::diagnosis;
 
-/// The rights of a page in the browser.
+/// The browser's restrictions on a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Isolation {
-    /// It is this server's, and connects only to it.
+    /// It has this server's origin and connects only to it.
     Origin,
-    /// It has an origin of its own and connects to nothing: it reads captures of strangers.
+    /// It has its own origin and connects to nothing, because it reads untrusted captures.
     Sandbox,
 }
 

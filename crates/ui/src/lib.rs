@@ -1,8 +1,8 @@
 //! The local page: a small HTTP server on the loopback address, protected by a token.
 //!
-//! The page simulates a path with the simulator compiled to WebAssembly, or with the server's own
-//! if this program was built without it, and shows files that running programs write. A second page diagnoses captures
-//! and pastes; it is also available as one file ([`diagnosis_page`]).
+//! The page simulates a path, with the simulator compiled to WebAssembly or, if this program was built without it,
+//! with the server's own. It also shows files that running programs write. A second page diagnoses captures and pasted
+//! text; it is also available as one file ([`diagnosis_page`]).
 //!
 //! ```
 //! use sweetspot_ui::PageServer;

@@ -16,7 +16,7 @@ pub struct Page {
     pub token: Token,
     pub port: u16,
     pub watched: Vec<WatchedFile>,
-    /// Held while the server's own simulator runs: one run at a time.
+    /// Locked while the server's own simulator runs: one run at a time.
     pub running: Mutex<()>,
 }
 
@@ -32,7 +32,7 @@ impl Site for Page {
         response
     }
 
-    /// Whether a request is the page's own: it names this server and has the token.
+    /// Whether a request comes from the page: it names this server as host and has the token.
     fn admits(&self, request: &Request) -> bool {
         is_own_host(&request.host, self.port) && self.token.strip(&request.path).is_some()
     }
@@ -79,7 +79,7 @@ impl Page {
         Response::ok(JSON, about.to_string())
     }
 
-    /// `file=N&from=BYTE`: further lines of the N-th watched file.
+    /// `file=N&from=BYTE`: the next lines of watched file N.
     fn watch(&self, query: &str) -> Response {
         let number = |key: &str| {
             let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));

@@ -19,10 +19,10 @@ pub struct PageServer {
 /// Why the server cannot start.
 #[derive(Debug, Error)]
 pub enum UiError {
-    /// The port is in use, or forbidden.
+    /// The port is in use or forbidden.
     #[error("cannot listen at 127.0.0.1:{port}: {error}; choose another --port, or leave it out")]
     Listen {
-        /// The port asked for.
+        /// The requested port.
         port: u16,
         /// The kernel's reason.
         error: io::Error,
@@ -33,8 +33,8 @@ pub enum UiError {
 }
 
 impl PageServer {
-    /// Serves the page at this port of the loopback address; 0: any that is free. `watched` are the
-    /// files that it shows.
+    /// Serves the page at this port of the loopback address, or at any free port if `port` is 0. The
+    /// page shows the files in `watched`.
     pub fn start(port: u16, watched: Vec<WatchedFile>) -> Result<PageServer, UiError> {
         let blame = |error| UiError::Listen { port, error };
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(blame)?;
@@ -46,7 +46,7 @@ impl PageServer {
         Ok(PageServer { address })
     }
 
-    /// Whether this server simulates for the page, because the program was built without WebAssembly.
+    /// Whether this server runs the simulations, because the program was built without WebAssembly.
     pub fn simulates(&self) -> bool {
         SIMULATOR.is_empty()
     }

@@ -1,19 +1,19 @@
-//! Follows files that programs are writing, line by line.
+//! Follows files line by line while programs write them.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// A file that is followed. It need not exist yet.
+/// A followed file. It need not exist yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchedFile {
     path: PathBuf,
 }
 
-/// Some lines of a file.
+/// Consecutive lines of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileLines {
-    /// Whole lines, ends included.
+    /// Whole lines, including line ends.
     pub text: Vec<u8>,
     /// Offset of the next line.
     pub next: u64,
@@ -22,7 +22,7 @@ pub struct FileLines {
     pub anew: bool,
 }
 
-/// Largest read at a time, so that the page stays responsive; longer lines are skipped.
+/// Maximum read size, so that the page stays responsive; longer lines are skipped.
 const MAX_READ_BYTES: u64 = 1 << 20;
 
 impl WatchedFile {
@@ -36,7 +36,7 @@ impl WatchedFile {
         &self.path
     }
 
-    /// The complete lines from byte `from` on; none if the file does not exist yet.
+    /// The complete lines from byte `from` on; empty if the file does not exist yet.
     pub fn lines(&self, from: u64) -> io::Result<FileLines> {
         let none = |next| Ok(FileLines { text: Vec::new(), next, anew: false });
         let mut file = match File::open(&self.path) {

@@ -25,7 +25,7 @@ fn dragging_the_window_leads_into_the_sweet_spot_and_out_of_it() -> Tested {
     let Some(mut browser) = browser()? else { return Ok(()) };
     let server = PageServer::start(0, Vec::new())?;
     browser.screen(1200, false)?;
-    // 10 Mbit/s x 40 ms = 50 packets, and 50 of buffer: the picture ends at 160.
+    // 10 Mbit/s x 40 ms = 50 packets, plus a buffer of 50: the picture ends at 160.
     let path = "#rate=10000000&rtt=0.04&buffer=50&window=20";
     browser.open(&format!("{}{path}", server.address()))?;
     assert!(text(&mut browser, "verdict")?.contains("too small: 20 kB in flight fill 40 %"));
@@ -43,15 +43,15 @@ fn dragging_the_window_leads_into_the_sweet_spot_and_out_of_it() -> Tested {
     browser.drag(at(75.0), at(150.0))?;
     browser.settle()?;
     assert!(text(&mut browser, "verdict")?.contains("too large: above 100 kB"));
-    // Sixteen simulated windows, and the one of the transfer.
+    // Sixteen simulated windows and the transfer's own.
     let dots = browser.value("document.querySelectorAll('#curve .dot, #curve .now-dot').length")?;
     assert_eq!(dots, json!(17));
     assert_eq!(browser.errors, Vec::<String>::new());
     Ok(())
 }
 
-/// 1 Gbit/s x 100 ms are 12,500 packets; slow start overflows the 313 of buffer, and Reno needs thousands of RTTs to recover.
-/// The page shows intermediate values, and labels them as no result.
+/// 1 Gbit/s x 100 ms are 12,500 packets; slow start overflows the buffer of 313, and Reno needs thousands of RTTs to recover. The
+/// page shows intermediate values and says that they are not a result.
 #[test]
 fn a_run_that_has_not_come_to_its_steady_state_is_not_shown_as_the_result() -> Tested {
     let Some(mut browser) = browser()? else { return Ok(()) };
@@ -61,17 +61,16 @@ fn a_run_that_has_not_come_to_its_steady_state_is_not_shown_as_the_result() -> T
     let verdict = text(&mut browser, "verdict")?;
     assert!(verdict.contains("too short for its steady state"), "{verdict}");
     assert!(verdict.contains("steady state, of 1 Gbit/s"), "{verdict}");
-    // Nor is any of the simulated windows: a hollow dot each.
+    // The simulated windows are not in steady state either: each is a hollow dot.
     let late = browser.value("document.querySelectorAll('#curve .dot.late').length")?;
     assert_eq!(late, json!(16));
     assert_eq!(browser.errors, Vec::<String>::new());
     Ok(())
 }
 
-/// 50 Mbit/s x 100 ms are 625 packets, and 313 of buffer. Slow start overflows it, and within the run of 48 s Reno regains
-/// some 480 packets of the window that it lost: a window of 1220 packets loses nothing in the second half and
-/// gets 31 Mbit/s, where its steady state, of periods of several hundred round trips, gets 48. With a loss in it a run has gone
-/// through a part of that.
+/// 50 Mbit/s x 100 ms are 625 packets, with a buffer of 313. Slow start overflows it, and within the run of 48 s Reno regains
+/// about 480 packets of the lost window: a window of 1220 packets loses nothing in the second half and gets 31 Mbit/s, while its
+/// steady state, with periods of several hundred RTTs, gets 48. A run with a loss has passed through part of such a period.
 #[test]
 fn a_window_that_overflows_the_buffer_is_not_in_its_steady_state_before_it_has_done_so() -> Tested {
     let Some(mut browser) = browser()? else { return Ok(()) };
@@ -92,9 +91,9 @@ fn a_window_that_overflows_the_buffer_is_not_in_its_steady_state_before_it_has_d
     Ok(())
 }
 
-/// 100 Gbit/s x 50 ms are 625,000 packets, and sixty round trips of them 37.5 million. A window of C T_m gets
-/// the whole rate, half of it the half (and the packet being sent, a few millionths). At 100 ms C T_m is 1.25 GB, and
-/// no TCP window is larger than 65,535 x 2^14 = 1.07 GB.
+/// 100 Gbit/s x 50 ms are 625,000 packets, and sixty RTTs 37.5 million. A window of C T_m gets the whole rate, half of it half
+/// the rate (plus a few millionths for the packet being sent). At 100 ms C T_m is 1.25 GB, and no TCP window is larger than
+/// 65,535 x 2^14 = 1.07 GB.
 #[test]
 fn a_path_that_is_too_large_to_simulate_is_answered_on_paper_and_that_is_said() -> Tested {
     let Some(mut browser) = browser()? else { return Ok(()) };
@@ -112,7 +111,7 @@ fn a_path_that_is_too_large_to_simulate_is_answered_on_paper_and_that_is_said() 
         assert!(verdict.contains(&paper), "{verdict}");
         assert!(verdict.contains(due), "{verdict}");
         assert!(!verdict.contains("dropped"), "{verdict}");
-        // None is simulated, and the one of the transfer stands on the line.
+        // No window is simulated, and the transfer's own lies on the line.
         let dots =
             browser.value("document.querySelectorAll('#curve .dot, #curve .now-dot').length")?;
         assert_eq!(dots, json!(1));
@@ -183,7 +182,7 @@ fn a_program_that_runs_is_seen_while_it_writes() -> Tested {
     Ok(())
 }
 
-/// A limit holds until the next event. The last event tells only of goodput, and the charts still end at one time.
+/// A limit holds until the next event. The last event reports only goodput, yet all charts end at the same time.
 #[test]
 fn the_limits_of_a_tuner_are_steps_on_an_axis_that_all_charts_share() -> Tested {
     let Some(mut browser) = browser()? else { return Ok(()) };
@@ -207,7 +206,7 @@ fn the_limits_of_a_tuner_are_steps_on_an_axis_that_all_charts_share() -> Tested 
     browser.open(server.address())?;
     browser.until("document.querySelectorAll('#watched .line').length === 3")?;
     let points = corners(&mut browser, 0)?;
-    // Across at the first limit, down to the second one, and across to the end.
+    // Across at the first limit, down to the second, and across to the end.
     let turns: Vec<(bool, bool)> =
         points.windows(2).map(|p| (p[0].0 != p[1].0, p[0].1 != p[1].1)).collect();
     assert_eq!(turns, [(true, false), (false, true), (true, false)], "{points:?}");
@@ -218,7 +217,7 @@ fn the_limits_of_a_tuner_are_steps_on_an_axis_that_all_charts_share() -> Tested 
     )?;
     let axes: Vec<&str> =
         axes.as_array().ok_or("no axes")?.iter().filter_map(Value::as_str).collect();
-    // From the first event on: 0 to 20 s.
+    // The axis starts at the first event: 0 to 20 s.
     assert!(axes[0].starts_with("0 10 20 "), "{axes:?}");
     assert!(axes.iter().all(|axis| *axis == axes[0]) && axes.len() == 3, "{axes:?}");
     assert_eq!(browser.errors, Vec::<String>::new());
@@ -244,8 +243,8 @@ fn tuned(t: f64, event: &str, (from, to): (Option<u64>, Option<u64>), dry_run: b
     format!("{row}\n")
 }
 
-/// The limit grew from 110 kB to 1313 kB without an event, and was then reduced to 154.5 kB (155 in words): across, up, down, and
-/// across for a while after the last event.
+/// The limit grew from 110 kB to 1313 kB without an event and was then reduced to 154.5 kB (printed as 155): across, up, down,
+/// and across a little beyond the last event.
 #[test]
 fn a_limit_that_grew_before_it_was_reduced_is_drawn_so() -> Tested {
     let lines = [
@@ -261,7 +260,7 @@ fn a_limit_that_grew_before_it_was_reduced_is_drawn_so() -> Tested {
     assert!(held.0 == grown.0 && held.1 > grown.1, "up: {points:?}");
     assert!(grown.0 == reduced.0 && grown.1 < reduced.1, "down: {points:?}");
     assert!(reduced.0 + 5.0 < end.0 && reduced.1 == end.1, "across: {points:?}");
-    // 1313 kB are 1313 / 110 times as high above the axis as 110 kB.
+    // 1313 kB is 1313 / 110 times as high above the axis as 110 kB.
     let foot = foot(&mut page.browser)?;
     let times = (foot - grown.1) / (foot - start.1);
     assert!((times / (1313.0 / 110.0) - 1.0).abs() < 0.02, "{times}");
@@ -272,7 +271,7 @@ fn a_limit_that_grew_before_it_was_reduced_is_drawn_so() -> Tested {
     Ok(())
 }
 
-/// The last limit holds until the connection ends. The path then carries nothing, which is no goodput of the connection.
+/// The last limit holds until the connection ends. The path then carries nothing, but that is not the connection's goodput.
 #[test]
 fn a_limit_holds_until_its_connection_ends_and_goodput_does_not_fall_then() -> Tested {
     let ended = tuned(120.0, "gone", (None, None), false).replace("100000000.0", "0.0");
@@ -286,7 +285,7 @@ fn a_limit_holds_until_its_connection_ends_and_goodput_does_not_fall_then() -> T
     let limit = corners(&mut page.browser, 0)?;
     let [taken, before, held, over] = limit[..] else { return Err(format!("{limit:?}").into()) };
     assert!(taken.1 == before.1 && before.0 == held.0 && held.1 == over.1, "{limit:?}");
-    // Twice as far across as the second event.
+    // Twice as far right as the second event.
     assert!((over.0 - taken.0 - 2.0 * (held.0 - taken.0)).abs() < 0.2, "{limit:?}");
     let goodput = corners(&mut page.browser, 1)?;
     assert_eq!(goodput.len(), 2, "{goodput:?}");
@@ -295,7 +294,7 @@ fn a_limit_holds_until_its_connection_ends_and_goodput_does_not_fall_then() -> T
     Ok(())
 }
 
-/// A browser at the page that follows the events of a tuner.
+/// A browser showing the page that follows a tuner's events.
 struct WatchedPage {
     browser: Browser,
     _server: PageServer,
@@ -303,7 +302,7 @@ struct WatchedPage {
 }
 
 impl WatchedPage {
-    /// The page once it shows the three charts of `lines`.
+    /// The page, once it shows the three charts for `lines`.
     fn open(lines: &[String]) -> Result<Option<WatchedPage>, Box<dyn std::error::Error>> {
         let Some(mut browser) = browser()? else { return Ok(None) };
         let directory = tempfile::tempdir()?;
@@ -316,7 +315,7 @@ impl WatchedPage {
     }
 }
 
-/// The height of the axis across the charts.
+/// The vertical position of the charts' horizontal axis.
 fn foot(browser: &mut Browser) -> Result<f64, Box<dyn std::error::Error>> {
     let frame = browser.value(
         "(() => { const d = document.querySelector('#watched .frame').getAttribute('d'); \
@@ -342,7 +341,7 @@ fn the_limits_of_a_dry_run_are_drawn_as_proposed() -> Tested {
     ] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
-    // The limit; goodput and round-trip time are measured.
+    // The limit is a proposal; goodput and RTT are measured.
     let lines = "[...document.querySelectorAll('#watched .line')].map((line) => line.classList.contains('proposed'))";
     assert_eq!(browser.value(lines)?, json!([true, false, false]));
     assert_eq!(browser.errors, Vec::<String>::new());
@@ -361,7 +360,7 @@ fn a_phone_need_not_scroll_sideways() -> Tested {
     Ok(())
 }
 
-/// 71.5 ms lie between two steps of the slider, 200 Gbit/s beyond it.
+/// 71.5 ms is between two steps of the slider, 200 Gbit/s beyond its end.
 #[test]
 fn a_number_can_be_typed_in_the_units_that_people_write() -> Tested {
     let Some(mut browser) = browser()? else { return Ok(()) };
@@ -402,7 +401,7 @@ fn on_a_phone_the_picture_and_the_slider_that_is_dragged_are_on_one_screen() -> 
     browser.screen(390, false)?;
     browser.open(server.address())?;
     for slider in ["rate", "rtt", "buffer", "load", "window"] {
-        // Where a thumb that scrolls leaves it: in the lower half of the screen.
+        // In the lower half of the screen, where scrolling by thumb leaves it.
         let seen = browser.value(&format!(
             "(() => {{ const slider = document.getElementById('{slider}'); \
              scrollTo(0, slider.getBoundingClientRect().top + scrollY - 0.7 * innerHeight); \
@@ -414,7 +413,7 @@ fn on_a_phone_the_picture_and_the_slider_that_is_dragged_are_on_one_screen() -> 
     Ok(())
 }
 
-/// #777 on white is 4.48, #767676 is 4.54; large text needs 3 only, which #949494 has (3.03).
+/// #777 on white has 4.48, #767676 has 4.54; large text needs only 3, which #949494 reaches (3.03).
 #[test]
 fn contrast_is_that_of_wcag() -> Tested {
     let Some(mut browser) = browser()? else { return Ok(()) };
@@ -449,7 +448,7 @@ fn every_word_of_the_page_can_be_told_from_its_ground() -> Tested {
     Ok(())
 }
 
-/// Every kind of cross traffic and of sizing, then the ends of every slider.
+/// Every kind of cross traffic and sizing, then both ends of every slider.
 const SETTINGS: &str = "(async () => {
   const wrong = [];
   const set = async (id, value) => {

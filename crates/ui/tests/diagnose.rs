@@ -1,4 +1,4 @@
-//! The page that diagnoses captures and pastes, in a real browser.
+//! The page that diagnoses captures and pasted text, in a real browser.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use sweetspot_ui::{PageServer, diagnosis_page};
 
 type Tested<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
-/// Held by the receiver's window for 98 % of the time that data were unacknowledged.
+/// Limited by the receiver's window for 98 % of the time with unacknowledged data.
 const PASTE: &str = "State Recv-Q Send-Q Local Address:Port Peer Address:Port\n\
     ESTAB 0 0 192.0.2.1:https 198.51.100.7:50000\n\
     \t cubic wscale:7,7 rto:240 rtt:40/2 mss:1448 cwnd:10 bytes_acked:4000001 busy:9000ms rwnd_limited:8820ms(98.0%) minrtt:39\n";
@@ -53,14 +53,14 @@ fn answered(browser: &mut Browser) -> Tested {
     browser.until("['yes', 'error'].includes(document.body.dataset.settled)")
 }
 
-/// Chooses a file and waits for its answer, not for one that the page shows already.
+/// Chooses a file and waits for its answer, ignoring one already shown.
 fn choose(browser: &mut Browser, file: &Path) -> Tested {
     browser.value("delete document.body.dataset.settled")?;
     browser.choose_file("#file", file)?;
     answered(browser)
 }
 
-/// The words of the program on the same capture.
+/// The program's own words about the same capture.
 fn natively(capture: &[u8]) -> Tested<[String; 2]> {
     let report = report::read(&mut &capture[..], 20)?;
     let flow = report.flows.first().ok_or("it has a flow")?;
@@ -71,7 +71,7 @@ fn natively(capture: &[u8]) -> Tested<[String; 2]> {
 fn a_chosen_capture_gets_the_programs_verdict_and_its_graph() -> Tested {
     let Some(mut browser) = browser()? else { return Ok(()) };
     let _server = open(&mut browser)?;
-    // Several pieces of 4 MiB.
+    // Larger than several pieces of 4 MiB.
     let capture = window_limited(6000);
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("slow.pcap");

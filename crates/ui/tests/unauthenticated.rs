@@ -1,4 +1,4 @@
-//! Clients without a token: nothing hangs, nothing is disclosed.
+//! Clients without a token: nothing hangs, and nothing is disclosed.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -23,7 +23,7 @@ impl Page {
         TcpStream::connect(&self.host)
     }
 
-    /// The answer to these bytes, as text.
+    /// The response to these bytes, as text.
     fn answer(&self, request: &[u8]) -> io::Result<String> {
         let mut stream = self.connect()?;
         stream.write_all(request)?;
@@ -100,13 +100,14 @@ fn whoever_says_nothing_holds_nobody_up() -> Tested {
     let mut slow = page.connect()?;
     slow.write_all(b"GET / HT")?;
     assert_eq!(code(&page.own("style.css")?), "200");
-    // More than the largest number, 64: the oldest make room for a client that has the token.
+    // More than the maximum of 64 connections: the oldest are dropped for a client that has the token.
     let crowd: Vec<TcpStream> = (0..200).map(|_| page.connect()).collect::<Result<_, _>>()?;
     assert_eq!(code(&page.own("style.css")?), "200");
-    // Clients that ask without the token and then neither read nor close: the server would wait for them, too.
+    // Clients that send a request without the token and then neither read nor close: the server would wait for
+    // them, too.
     let mut rude: Vec<TcpStream> = (0..200).map(|_| page.connect()).collect::<Result<_, _>>()?;
     for stream in &mut rude {
-        // The older ones are disconnected by now.
+        // The oldest are disconnected by now.
         let _ =
             stream.write_all(format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", page.host).as_bytes());
     }
