@@ -6,20 +6,20 @@ use sweetspot_units::{Bytes, Volume};
 
 use crate::AnswerError;
 
-/// R(S) by closed forms.
+/// R(S) from the closed forms.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ThroughputCurve {
     /// Goodput at each window, bit/s; `None` where no closed form is known.
     pub goodput_bps: Vec<Option<f64>>,
-    /// The reason at the first window without a value.
+    /// The reason why the first window without a value has none.
     pub because: Option<String>,
     /// The smallest window with full throughput, bytes.
     pub sweet_from_bytes: Option<u64>,
-    /// The largest window at which nothing is lost, bytes.
+    /// The largest window without loss, bytes.
     pub sweet_to_bytes: Option<u64>,
 }
 
-/// Share of the best throughput that counts as full: closed forms round to whole packets.
+/// Fraction of the best throughput that counts as full: closed forms round to whole packets.
 const FULL_THROUGHPUT_SHARE: f64 = 0.995;
 
 impl ThroughputCurve {
@@ -51,7 +51,7 @@ impl ThroughputCurve {
     }
 }
 
-/// A scenario with variable window, run by closed forms.
+/// A scenario evaluated by closed forms at various windows.
 struct ClosedForms(Scenario);
 
 struct Answered {
@@ -67,8 +67,9 @@ impl ClosedForms {
         Ok(Answered { goodput_bps: answered.goodput_bps, loss_rate: answered.loss_rate })
     }
 
-    /// From the smallest window that gets (nearly) as much as the largest one without loss, to that
-    /// one; in whole packets. `None` where the path loses anyhow, or no closed form covers it.
+    /// The range from the smallest window with (nearly) the goodput of the largest loss-free one up
+    /// to that window, in whole packets. `None` if the path loses packets in any case, or if no
+    /// closed form covers it.
     fn sweet_spot(&mut self) -> Option<(u64, u64)> {
         let packet = self.0.path.packet.get();
         let lossless = |answered: &Result<Answered, EngineError>| {
@@ -79,7 +80,7 @@ impl ClosedForms {
         }
         let narrow = self.0.path.narrow();
         let max = self.0.path.bdp() + narrow.buffer.in_bytes(self.0.path.packet);
-        // The search ends above any window that can be lossless.
+        // The upper bound of the search exceeds any loss-free window.
         let max = 2 * max.get() / packet + 2;
         let to = last(1, max, |packets| lossless(&self.at(packets * packet)));
         let best = self.at(to * packet).ok()?.goodput_bps;
@@ -95,7 +96,8 @@ impl ClosedForms {
     }
 }
 
-/// The last number from `low` on, which is one, for which `holds`; `high` is not one.
+/// The largest number from `low` on for which `holds` is true; it is true for `low` and false for
+/// `high`.
 fn last(mut low: u64, mut high: u64, mut holds: impl FnMut(u64) -> bool) -> u64 {
     while high - low > 1 {
         let middle = low.midpoint(high);
@@ -118,12 +120,12 @@ mod tests {
 
     #[test]
     fn the_sweet_spot_is_from_the_product_to_the_product_and_the_buffer() {
-        // C T_m = 625 packets of 1000 B and the one being sent, less half a per cent of grace; the
-        // buffer of 313 counts that one, too.
+        // C T_m = 625 packets of 1000 B plus the one being sent, less half a per cent of tolerance;
+        // the buffer of 313 includes that one, too.
         let curve = ThroughputCurve::of(&scenario(""), &[100_000, 700_000, 2_000_000]).unwrap();
         assert!((622_000..=627_000).contains(&curve.sweet_from_bytes.unwrap()));
         assert_eq!(curve.sweet_to_bytes, Some(938_000));
-        // 100 kB / 100.16 ms = 7.99 Mbit/s; C; and beyond it less, for the buffer is half of C T_m.
+        // 100 kB / 100.16 ms = 7.99 Mbit/s; then C; then less, because the buffer is half of C T_m.
         let rates: Vec<f64> = curve.goodput_bps.iter().map(|rate| rate.unwrap()).collect();
         assert!((7.97e6..8.0e6).contains(&rates[0]) && rates[1] == 50e6 && rates[2] < 49e6);
     }

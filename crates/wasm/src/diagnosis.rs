@@ -1,4 +1,4 @@
-//! The diagnosis of a file that comes in pieces, for a page in a browser: the verdicts of the first pass, the graphs of a second.
+//! Diagnoses a file passed in pieces, for a page in a browser: the first pass gives the verdicts, the second the graphs.
 
 use serde::Serialize;
 use sweetspot_diagnose::counted;
@@ -11,22 +11,22 @@ use sweetspot_trace::packet::Dissector;
 use crate::zstd::Frames;
 use crate::{DiagnosisError, simulated};
 
-/// Flows that a page shows: those with the most payload.
+/// Maximum number of flows on a page: those with the most payload.
 const MAX_FLOWS: usize = 20;
-/// The longest text. It is kept as a whole, beside what is read from it.
+/// Maximum length of a text, which is kept as a whole beside the data parsed from it.
 pub(crate) const MAX_TEXT_BYTES: usize = 64 << 20;
 
-/// A page's content, as JSON gives it to the page.
+/// A page's content, passed to the page as JSON.
 #[derive(Debug, Clone, Serialize)]
 pub struct DiagnosisPage {
     /// Title, sections and data of the graphs.
     #[serde(flatten)]
     pub parts: Parts,
-    /// Remarks on the whole file, as text.
+    /// Remarks about the whole file, as text.
     pub remarks: Vec<String>,
 }
 
-/// A diagnosis under way. Give it a file by [`take`](Diagnosis::take), then call [`end`](Diagnosis::end).
+/// A diagnosis in progress. Pass it a file with [`take`](Diagnosis::take), then call [`end`](Diagnosis::end).
 ///
 /// ```
 /// use sweetspot_wasm::Diagnosis;
@@ -45,24 +45,24 @@ pub struct Diagnosis {
     pass: Pass,
 }
 
-/// How the file is compressed, as far as a pass has read it.
+/// How the file is compressed, as determined so far in this pass.
 #[derive(Debug)]
 enum Source {
-    /// Too few bytes came to tell.
+    /// Too few bytes so far to tell.
     Unknown(Vec<u8>),
     Plain,
     Zstd(Box<Frames>),
-    /// Why it cannot be decompressed.
+    /// The reason why it cannot be decompressed.
     Broken(DiagnosisError),
 }
 
 #[derive(Debug)]
 enum Pass {
-    /// Too few bytes came to tell its kind.
+    /// Too few bytes so far to tell its kind.
     Head(Vec<u8>),
     Text(Vec<u8>),
     Capture(Box<FirstPass>),
-    /// The capture comes once more.
+    /// The capture is passed a second time.
     Graphs(Box<SecondPass>),
     Ended,
 }
@@ -83,7 +83,7 @@ struct SecondPass {
 }
 
 impl Pass {
-    /// Takes the next bytes of the file's content. False: the rest changes nothing.
+    /// Takes the next bytes of the decompressed content. False if the rest makes no difference.
     fn take(&mut self, piece: &[u8]) -> bool {
         match self {
             Pass::Head(head) => {
@@ -112,7 +112,7 @@ impl Pass {
         }
     }
 
-    /// Tells a capture from a text; returns whether more bytes are of use.
+    /// Distinguishes a capture from a text; returns whether more bytes are useful.
     fn recognise(&mut self) -> bool {
         let Pass::Head(head) = self else { return true };
         let head = std::mem::take(head);
@@ -133,12 +133,12 @@ impl Diagnosis {
         Diagnosis { name: name.to_owned(), source, pass: Pass::Head(Vec::new()) }
     }
 
-    /// Takes the next bytes of the file. False: the rest of it changes nothing; [`end`](Diagnosis::end) says why.
+    /// Takes the next bytes of the file. False if the rest makes no difference; [`end`](Diagnosis::end) gives the reason.
     pub fn take(&mut self, piece: &[u8]) -> bool {
         self.decompress(piece, false)
     }
 
-    /// Takes bytes of the file as it is, the last ones if `last`.
+    /// Takes raw bytes of the file; `last` if they are its last.
     fn decompress(&mut self, piece: &[u8], last: bool) -> bool {
         match std::mem::replace(&mut self.source, Source::Plain) {
             Source::Unknown(mut head) => {
@@ -157,7 +157,7 @@ impl Diagnosis {
                 let taken = frames.take(piece, last, &mut |content| self.pass.take(content));
                 let (source, goes_on) = match taken {
                     Ok(true) => (Source::Zstd(frames), true),
-                    // The rest changes nothing.
+                    // The rest makes no difference.
                     Ok(false) => (Source::Plain, false),
                     Err(why) => (Source::Broken(why), false),
                 };
@@ -171,7 +171,7 @@ impl Diagnosis {
         }
     }
 
-    /// Ends a pass. `None`: give all of the file once more, for the graphs.
+    /// Ends a pass. `None` if the whole file must be passed again, for the graphs.
     ///
     /// # Errors
     /// The reason why the file cannot be diagnosed.

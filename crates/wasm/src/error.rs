@@ -8,20 +8,20 @@ use thiserror::Error;
 use crate::diagnosis::MAX_TEXT_BYTES;
 use crate::series::MAX_SAMPLES;
 
-/// Why a question has no answer.
+/// Why a question cannot be answered.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum AnswerError {
-    /// It is not a question in JSON.
+    /// The question is not valid JSON.
     #[error("no question: {0}")]
     Question(#[source] serde_json::Error),
-    /// Its text is not a scenario.
+    /// The text is not a scenario.
     #[error("{0}")]
     Scenario(#[from] ScenarioError),
     /// The scenario has no transfer to draw a curve of.
     #[error("there is no [[transfer]] whose window could be varied")]
     NoTransfer,
-    /// A page cannot draw as many samples.
+    /// More samples than a page can draw.
     #[error("an interval of {0}: more than {MAX_SAMPLES} samples")]
     TooManySamples(Duration),
     /// The engine cannot run the scenario.
@@ -39,25 +39,25 @@ pub enum AnswerError {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DiagnosisError {
-    /// A zstd frame needs a window of this many bytes.
+    /// A zstd frame needs a window of this many bytes, which is too large.
     #[error("{}", large_zstd_window(*.0))]
     LargeWindow(u64),
-    /// The last zstd frame is cut off or damaged.
+    /// The last zstd frame is truncated or damaged.
     #[error("its last zstd frame is cut off or damaged")]
     CutOff,
     /// Another zstd frame is damaged.
     #[error("its zstd frame is damaged: {0}")]
     Frame(#[source] FrameDecoderError),
-    /// It has too much text.
+    /// The text is too long.
     #[error("it has more than {} MiB of text; give a part of it", MAX_TEXT_BYTES >> 20)]
     TooLong,
-    /// The text holds no recordings.
+    /// The text contains no recordings.
     #[error("{0}")]
     Recording(#[from] RecordingError),
     /// The capture cannot be read.
     #[error("{0}")]
     Capture(#[from] CaptureError),
-    /// The diagnosis has ended.
+    /// The diagnosis has already ended.
     #[error("it was ended before")]
     Ended,
 }

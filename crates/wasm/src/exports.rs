@@ -1,9 +1,8 @@
-//! The functions that JavaScript calls. Texts are UTF-8 in this module's memory: [`question`] allocates one, the caller writes
-//! it, [`answer`] reads it and returns the length of the answer, at the address [`text`].
+//! The functions that JavaScript calls. Texts are UTF-8 in this module's memory: [`question`] allocates a buffer for the
+//! caller to fill, [`answer`] reads it and returns the length of the answer, which is at the address [`text`].
 //!
-//! A diagnosis takes its file in the same way: [`diagnosis_begin`] reads the file's name, and [`diagnosis_take`] one
-//! piece of it per call. [`diagnosis_end`] returns the length of the answer, or 0; in that case the caller passes the
-//! whole file once more.
+//! A diagnosis takes its file in the same way: [`diagnosis_begin`] reads the file's name, and each call of [`diagnosis_take`]
+//! one piece of it. [`diagnosis_end`] returns the length of the answer, or 0 if the caller must pass the whole file again.
 
 #![allow(unsafe_code)] // Only `no_mangle`, see Cargo.toml.
 
@@ -16,7 +15,7 @@ thread_local! {
     static DIAGNOSIS: RefCell<Option<Diagnosis>> = const { RefCell::new(None) };
 }
 
-/// Allocates a question of `bytes` bytes; returns its address.
+/// Allocates a question of `bytes` bytes and returns its address.
 #[unsafe(no_mangle)]
 pub extern "C" fn question(bytes: usize) -> *mut u8 {
     TEXT.with_borrow_mut(|text| {
@@ -25,7 +24,7 @@ pub extern "C" fn question(bytes: usize) -> *mut u8 {
     })
 }
 
-/// Answers the question; returns the length of the answer, bytes.
+/// Answers the question and returns the length of the answer, in bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn answer() -> usize {
     TEXT.with_borrow_mut(|text| {
@@ -40,14 +39,14 @@ pub extern "C" fn text() -> *const u8 {
     TEXT.with_borrow(|text| text.as_ptr())
 }
 
-/// Begins the diagnosis of a file; the text is its name.
+/// Begins the diagnosis of a file; the text is the file's name.
 #[unsafe(no_mangle)]
 pub extern "C" fn diagnosis_begin() {
     let name = TEXT.with_borrow(|text| String::from_utf8_lossy(text).into_owned());
     DIAGNOSIS.set(Some(Diagnosis::new(&name)));
 }
 
-/// Takes the text as the next piece of the file; returns whether more of it is of use.
+/// Takes the text as the next piece of the file; returns whether further pieces are useful.
 #[unsafe(no_mangle)]
 pub extern "C" fn diagnosis_take() -> bool {
     TEXT.with_borrow(|piece| {
@@ -55,7 +54,7 @@ pub extern "C" fn diagnosis_take() -> bool {
     })
 }
 
-/// Ends a pass over the file; returns the length of the answer in JSON, bytes, or 0 if the file is to come once more.
+/// Ends a pass over the file; returns the length of the JSON answer in bytes, or 0 if the file must be passed again.
 #[unsafe(no_mangle)]
 pub extern "C" fn diagnosis_end() -> usize {
     let Some(Some(answer)) =

@@ -1,8 +1,8 @@
 //! The simulator, the closed forms and the diagnosis of captures for pages in a browser: a [`Question`] in JSON
 //! gets an answer ([`answer`]), and a [`Diagnosis`] reads a file in pieces.
 //!
-//! The crate is compiled to WebAssembly, where its module `exports` has the functions that JavaScript calls.
-//! Linked natively, it gives the same answers, to the byte.
+//! Compiled to WebAssembly, the crate's module `exports` has the functions that JavaScript calls. Linked
+//! natively, it gives the same answers byte for byte.
 //!
 //! ```
 //! let scenario = r#"
@@ -40,7 +40,8 @@ pub use question::{EngineName, Question, answer};
 pub use series::SampledRun;
 pub use simulated::simulate as simulate_flows;
 
-/// Ends a pass of `diagnosis`: the page or `{"error": "why not"}` in JSON; `None`: the file must come once more.
+/// Ends a pass of `diagnosis`: the page or `{"error": "why not"}` in JSON; `None` if the file must be passed
+/// again.
 #[cfg(target_arch = "wasm32")]
 fn diagnosed(diagnosis: &mut Diagnosis) -> Option<String> {
     let page = diagnosis.end().transpose()?;

@@ -12,8 +12,8 @@ use crate::series::{SampledRun, Samples};
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Question {
-    /// Its outcome, byte for byte as of `sweetspot run --json`. `wall_s` is zero, because there is
-    /// no clock here.
+    /// The outcome, identical to the output of `sweetspot run --json` byte for byte. `wall_s` is
+    /// zero, because there is no clock here.
     Run {
         /// The scenario.
         scenario: String,
@@ -21,14 +21,14 @@ pub enum Question {
         #[serde(default)]
         engine: EngineName,
     },
-    /// The time series of its first transfer, and the outcome.
+    /// The time series of the first transfer, and the outcome.
     Series {
         /// The scenario.
         scenario: String,
         /// Interval between samples, seconds.
         interval_s: f64,
     },
-    /// R(S) of its first transfer by closed forms, and the sweet spot.
+    /// R(S) of the first transfer by closed forms, and the sweet spot.
     Curve {
         /// The scenario.
         scenario: String,
@@ -48,8 +48,8 @@ pub enum EngineName {
     Theory,
 }
 
-/// Answers a [`Question`] in JSON with JSON: an outcome, a [`SampledRun`], a [`ThroughputCurve`],
-/// or `{"error": "why not"}`.
+/// Answers a [`Question`] in JSON with JSON: an outcome, a [`SampledRun`], a [`ThroughputCurve`] or
+/// `{"error": "why not"}`.
 pub fn answer(question: &str) -> String {
     answered(question).unwrap_or_else(|error| {
         let error = serde_json::json!({ "error": error.to_string() });

@@ -26,7 +26,7 @@ pub struct Samples {
     pub window_bytes: Vec<u64>,
     /// Payload acknowledged since the transfer started, bytes.
     pub acked_bytes: Vec<u64>,
-    /// Round trip of the packet acknowledged last, seconds.
+    /// Round-trip time of the packet acknowledged last, seconds.
     pub rtt_s: Vec<Option<f64>>,
     /// Packets queued at the bottleneck.
     pub queue_packets: Vec<u64>,
@@ -34,7 +34,7 @@ pub struct Samples {
     pub dropped_packets: Vec<u64>,
 }
 
-/// Largest number of samples: more than a page can draw.
+/// Maximum number of samples: more than a page can draw.
 pub(crate) const MAX_SAMPLES: u64 = 100_000;
 
 impl Samples {

@@ -8,9 +8,9 @@ use sweetspot_units::{Bytes, Duration};
 
 use crate::AnswerError;
 
-/// Segments simulated for one report, both runs together: a second or so.
+/// Maximum number of segments simulated for one report, over both runs: about a second.
 const MAX_SEGMENTS: u64 = 300_000;
-/// Points of a curve.
+/// Number of points on a curve.
 const POINTS: u64 = 300;
 
 /// Simulates `flows`, the largest first, within a time limit.

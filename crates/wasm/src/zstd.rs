@@ -1,5 +1,4 @@
-//! Files that zstd compressed, in pieces. A stranger may have made them: no byte of a file makes the reader allocate more than
-//! a fixed amount.
+//! Decompresses zstd files in pieces. The files are untrusted: no content makes the reader allocate more than a fixed amount.
 
 use std::fmt;
 
@@ -9,14 +8,14 @@ use sweetspot_trace::file::MAX_ZSTD_WINDOW;
 
 use crate::DiagnosisError;
 
-/// The most bytes that one step reads: a frame's header, or a block of 128 KiB with its header and a checksum (RFC 8878
+/// Maximum number of bytes that one step reads: a frame header, or a block of 128 KiB with its header and a checksum (RFC 8878
 /// §3.1.1).
 const STEP: usize = (128 << 10) + 32;
 
-/// Frames of zstd, one behind the other, as the program zstd appends them.
+/// Concatenated zstd frames, as the zstd program appends them.
 pub struct Frames {
     decoder: FrameDecoder,
-    /// Whether a frame's header was read, and not yet its last block.
+    /// Whether a frame's header has been read, but not yet its last block.
     open: bool,
     rest: Vec<u8>,
 }
@@ -28,17 +27,17 @@ impl fmt::Debug for Frames {
 }
 
 impl Frames {
-    /// No bytes came yet.
+    /// Ready for the first bytes of a file.
     pub fn new() -> Frames {
         let mut decoder = FrameDecoder::new();
         decoder.set_max_window_size(MAX_ZSTD_WINDOW);
         Frames { decoder, open: false, rest: Vec::new() }
     }
 
-    /// Takes the next bytes of the file, the last ones if `last`, and gives their content to `take`, until that returns false.
+    /// Takes the next bytes of the file, the last ones if `last`, and passes their content to `take` until that returns false.
     ///
     /// # Errors
-    /// Why nothing more of it can be decompressed.
+    /// The reason why nothing more can be decompressed.
     pub fn take(
         &mut self,
         piece: &[u8],
@@ -73,7 +72,7 @@ impl Frames {
     }
 }
 
-/// Why a frame cannot be decompressed; before the `last` bytes of a file it is whole.
+/// Why a frame cannot be decompressed; with the `last` bytes of the file, it may just be truncated.
 fn refused(error: FrameDecoderError, last: bool) -> DiagnosisError {
     match error {
         FrameDecoderError::WindowSizeTooBig { requested, .. } => {
@@ -91,7 +90,7 @@ mod tests {
     use super::*;
     use crate::Diagnosis;
 
-    /// The content of `compressed`, taken in pieces of `size` bytes.
+    /// The content of `compressed`, passed in pieces of `size` bytes.
     fn content(compressed: &[u8], size: usize) -> Result<Vec<u8>, DiagnosisError> {
         let (mut frames, mut content) = (Frames::new(), Vec::new());
         let mut take = |bytes: &[u8]| {
@@ -105,7 +104,7 @@ mod tests {
         Ok(content)
     }
 
-    /// Some that compresses, and some that does not, over several blocks.
+    /// Compressible and incompressible data over several blocks.
     fn file() -> Vec<u8> {
         let noise = |n: u64| (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8;
         (0..700_000).map(|n| if n < 400_000 { noise(n) } else { (n >> 12) as u8 }).collect()
