@@ -1,9 +1,9 @@
-//! Tables of reference numbers compiled into the program: comma-separated, a line of column names,
-//! comments behind `#`, no quotes.
+//! Tables of reference numbers compiled into the program: comma-separated, with a line of column
+//! names, comments after `#`, and no quotes.
 
 use sweetspot_experiment::StudyError;
 
-/// A table.
+/// A table of reference numbers.
 #[derive(Debug, Clone)]
 pub struct ReferenceTable {
     name: &'static str,
@@ -20,7 +20,7 @@ pub struct ReferenceRow<'a> {
 }
 
 impl ReferenceTable {
-    /// Reads `text`, which is called `name` in messages.
+    /// Parses `text`, which error messages call `name`.
     pub fn parse(name: &'static str, text: &'static str) -> Result<ReferenceTable, StudyError> {
         let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
         let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));

@@ -1,4 +1,5 @@
-//! The page of the papers' figures: published numbers as marks, our engines as curves, the differences in tables.
+//! The page of the papers' figures: published numbers as marks, this project's engines as curves, the differences
+//! in tables.
 
 use maud::{Markup, html};
 use sweetspot_experiment::plot::Origin;
@@ -10,11 +11,11 @@ use crate::papers::{Figure, Paper, PublishedComparison};
 /// Version, command and date of the page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageInfo {
-    /// The command that repeats this.
+    /// The command that reproduces the page.
     pub command: String,
     /// Sweetspot's version.
     pub version: String,
-    /// When it was made, UTC.
+    /// When the page was made, UTC.
     pub date: String,
     /// How long the runs took, in words.
     pub took: String,
@@ -84,7 +85,7 @@ fn figure_element(figure: &Figure) -> Markup {
     }
 }
 
-/// The agreement of a figure with its paper in one number: the median distance from the printed values.
+/// The agreement of a figure with its paper as one number: the median distance from the printed values.
 fn agreement(comparisons: &[PublishedComparison]) -> Markup {
     let distances: Sorted = comparisons.iter().filter_map(PublishedComparison::distance).collect();
     let Some(median) = distances.quantile(0.5) else { return Markup::default() };
@@ -157,7 +158,7 @@ mod tests {
         }
     }
 
-    /// By the simulator where it has a number, else by theory; 2, 4 and 10 % have 4 in their middle.
+    /// From the simulator if it has a number, otherwise from theory; the median of 2, 4 and 10 % is 4.
     #[test]
     fn a_figures_agreement_is_the_median_distance_of_its_numbers() {
         let some = [

@@ -82,7 +82,7 @@ fn main() -> ExitCode {
     if typed.quiet {
         sweetspot_program::print::be_quiet();
     }
-    // Without it a study still obeys signals.
+    // If this fails, a study still obeys signals.
     let _ = lifeline::hold(true);
     let result = match typed.study {
         ResearchVerb::Gauntlet(arguments) => verbs::gauntlet::run(arguments),

@@ -5,17 +5,17 @@ use core::fmt::Write;
 /// A table under construction.
 #[derive(Debug, Clone)]
 pub struct MarkdownTable {
-    /// The headings first.
+    /// All rows, with the headings first.
     rows: Vec<Vec<String>>,
 }
 
 impl MarkdownTable {
-    /// A table with these columns, the first flush left and numbers flush right.
+    /// A table with these columns: the first left-aligned, numbers right-aligned.
     pub fn new(columns: &[&str]) -> MarkdownTable {
         MarkdownTable { rows: vec![columns.iter().map(|name| (*name).to_owned()).collect()] }
     }
 
-    /// One more row.
+    /// Adds a row.
     pub fn row<S: AsRef<str>>(&mut self, cells: &[S]) {
         debug_assert_eq!(cells.len(), self.rows[0].len());
         self.rows.push(cells.iter().map(|cell| cell.as_ref().to_owned()).collect());
@@ -50,7 +50,7 @@ impl core::fmt::Display for MarkdownTable {
     }
 }
 
-/// How far `ours` lies from `theirs`, signed, in percent: `+3.1 %`.
+/// The deviation of `ours` from `theirs`, signed, in per cent: `+3.1 %`.
 pub fn deviation(ours: f64, theirs: f64) -> String {
     if theirs == 0.0 { "-".into() } else { format!("{:+.1} %", (ours / theirs - 1.0) * 100.0) }
 }

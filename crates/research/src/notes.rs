@@ -1,4 +1,4 @@
-//! The hand-written part of a page of results. Regenerating the page keeps it.
+//! The hand-written part of a page of results, which is kept when the page is regenerated.
 
 const BEGIN: &str = "<!-- written by hand, kept: begin -->";
 const END: &str = "<!-- written by hand, kept: end -->";

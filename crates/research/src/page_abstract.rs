@@ -11,7 +11,7 @@ pub struct Abstract<'a> {
     pub method: &'a str,
     /// The answer, or the section that has it.
     pub result: &'a str,
-    /// A limit to the result's validity.
+    /// A limitation of the result.
     pub limitation: &'a str,
     /// The command that repeats the experiment.
     pub command: &'a str,

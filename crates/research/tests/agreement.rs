@@ -1,4 +1,5 @@
-//! The simulator reproduces ns-2's results on the same work: a selection of the cases in docs/results/ns2.md.
+//! The simulator reproduces ns-2's results on the same scenarios: a selection of the cases in
+//! docs/results/ns2.md.
 
 use sweetspot_experiment::Workers;
 use sweetspot_research::ns2::{
@@ -8,7 +9,7 @@ use sweetspot_research::ns2::{
 use sweetspot_scenario::{Engine, NoRecorder, Scenario};
 use sweetspot_sim::Simulator;
 
-/// The cases of `setting`s that `belongs` picks, at some windows.
+/// Runs the cases for which `belongs` is true, at some windows.
 fn finished(belongs: impl Fn(&Ns2Setting) -> bool, windows: &[u64]) -> Vec<Ns2Comparison> {
     let picked: Vec<Ns2Case> = cases()
         .expect("the reference table is part of the program")
@@ -34,7 +35,7 @@ fn assert_agreement(comparisons: &[Ns2Comparison], at_least: usize) {
 
 #[test]
 fn without_cross_traffic_goodput_is_ns2s_below_inside_just_above_and_far_above_the_sweet_spot() {
-    // 726 and 939 lie just above C T_m + B_t for B_t of 100 and 313: the hole.
+    // 726 and 939 are just above C T_m + B_t for B_t of 100 and 313: the dip in R(S).
     let alone = |s: &Ns2Setting| s.cross == "none" && s.buffer <= 313 && s.congestion != "sack";
     assert_agreement(&finished(alone, &[640, 726, 939, 4000]), 12);
 }
@@ -85,9 +86,9 @@ fn the_maximum_with_elephants_and_its_window_are_ns2s() {
 
 #[test]
 fn a_dynamic_flow_collapses_in_a_short_queue_as_in_ns2() {
-    // Figure 3 of the Dynamic Right-Sizing paper, Q = 100: 44 + maxwnd packets overflow the path's
-    // 503 and the queue's 100 from 560 on. The flow's packets come at the router's own rate, in the
-    // instants in which others leave. Thousand packets in data/drs_ns2.csv, static and dynamic.
+    // Figure 3 of the Dynamic Right-Sizing paper, Q = 100: from maxwnd = 560 on, 44 + maxwnd packets overflow
+    // the path's 503 and the queue's 100. The flow's packets arrive at the router's own rate, at the instants
+    // at which others leave. Thousands of packets in data/drs_ns2.csv, static and dynamic.
     let ns2 = [(550, 123.264, 1538.580), (650, 142.287, 1111.211), (700, 142.287, 1081.926)];
     for (maxwnd, fixed, dynamic) in ns2 {
         let text = include_str!("../../../scenarios/papers/drs-fig3.toml");
@@ -95,7 +96,7 @@ fn a_dynamic_flow_collapses_in_a_short_queue_as_in_ns2() {
         let scenario = Scenario::parse_with(text, &[window]).expect("the scenario is valid");
         let outcome = Simulator.run(&scenario, &mut NoRecorder).expect("the simulator runs it");
         for (flow, theirs) in outcome.transfers.iter().zip([fixed, dynamic]) {
-            // 200 s of packets of 12,000 bits.
+            // 200 s, with packets of 12,000 bits.
             let ours = flow.goodput_bps * 200.0 / 12e6;
             assert!((ours / theirs - 1.0).abs() < MAX_MEDIAN, "{maxwnd}: {ours} to {theirs}");
         }

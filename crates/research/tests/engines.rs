@@ -1,4 +1,4 @@
-//! Closed forms and the simulator on the same scenarios.
+//! Closed forms and the simulator agree on the same scenarios.
 
 use sweetspot_scenario::{Engine, EngineError, NoRecorder, Outcome, Scenario};
 use sweetspot_sim::Simulator;
@@ -51,7 +51,7 @@ fn both(text: &str, overrides: &[&str]) -> (Outcome, Outcome) {
     (theory, sim)
 }
 
-/// Goodput of the first transfer by both, and how far theory is off.
+/// Goodput of the first transfer in both engines, and the relative error of theory.
 fn off(text: &str, overrides: &[&str]) -> (f64, f64, f64) {
     let (theory, sim) = both(text, overrides);
     let (theory, sim) = (theory.transfers[0].goodput_bps, sim.transfers[0].goodput_bps);
@@ -66,7 +66,8 @@ fn refused(text: &str, overrides: &[&str]) -> String {
 
 #[test]
 fn windows_up_to_the_end_of_the_sweet_spot_differ_by_no_more_than_a_packet_per_round() {
-    // Equation (4), first and second case. A fluid neglects a packet more or less in flight: 1/100 of the smallest window.
+    // Equation (4), first and second case. A fluid model ignores a difference of one packet in flight: 1/100 of the
+    // smallest window.
     for window in [100, 313, 450, 620, 700, 1249] {
         let sizing = format!("transfer.0.sizing=fixed:{window}pkt");
         let (theory, sim) = both(PATH, &[&sizing]);
@@ -83,9 +84,9 @@ fn windows_up_to_the_end_of_the_sweet_spot_differ_by_no_more_than_a_packet_per_r
 
 #[test]
 fn beyond_it_the_sawtooth_differs_by_what_recovery_takes() {
-    // Equations (5) and (17) let the window halve and grow again at once. One round trip per
-    // period goes to recovery, of (C T_m + B_t) / 2 rounds: less than 1 % here; the rest of the
-    // bound is that 240 s hold only a few periods, the last one cut somewhere.
+    // Equations (5) and (17) let the window halve and grow again immediately. Recovery takes one RTT per period of (C T_m
+    // + B_t) / 2 RTTs: less than 1 % here. The rest of the bound allows for the few periods in 240 s, the last of them
+    // incomplete.
     for buffer in [100, 313, 625] {
         let buffer = format!("path.buffer={buffer}pkt");
         let long = ["transfer.0.sizing=max", "duration=240s", "transfer.0.congestion=sack"];
@@ -115,14 +116,14 @@ fn static_schemes_get_the_window_that_their_name_says() {
     for sizing in ["bdp1", "bdp2", "bdp3", "bdp4", "bdp5", "bdp", "bdp6", "kernel"] {
         let sizing = format!("transfer.0.sizing={sizing}");
         let (theory, sim, off) = off(PATH, &[&sizing, "transfer.0.congestion=sack"]);
-        // bdp1 and its like are at the edge of the sweet spot, where a packet counts.
+        // Sizings such as bdp1 are at the edge of the sweet spot, where a single packet matters.
         assert!(off.abs() < 0.05, "{sizing}: {theory} {sim}");
     }
 }
 
 #[test]
 fn against_elephants_both_agree_until_the_buffer_overflows() {
-    // A fluid model neglects packet bursts, which matter most near the onset of the queue: at A T_e = 160 packets.
+    // A fluid model ignores packet bursts, which matter most near the onset of queueing: at A T_e = 160 packets.
     let text = format!("{PATH}{ELEPHANTS}");
     for (window, bound) in [(100, 0.02), (180, 0.05), (300, 0.02), (450, 0.02)] {
         let sizing = format!("transfer.0.sizing=fixed:{window}pkt");
@@ -136,7 +137,7 @@ fn against_elephants_both_agree_until_the_buffer_overflows() {
 
 #[test]
 fn where_theory_sees_an_overflow_the_simulator_loses_packets() {
-    // Half of the elephants' ACKs and data share 625 or 313 places.
+    // Half of the elephants' ACKs and data share a buffer of 625 or 313 packets.
     let text = format!("{PATH}{ELEPHANTS}");
     for (buffer, fits, overflows) in [(625, 530, 640), (313, 320, 390)] {
         let buffer = format!("path.buffer={buffer}pkt");
@@ -152,8 +153,8 @@ fn where_theory_sees_an_overflow_the_simulator_loses_packets() {
 
 #[test]
 fn unresponsive_traffic_leaves_what_it_does_not_use() {
-    // 15 of 50 Mbit/s: A T_e = 437 packets, A (T_e + B/C) = 875. Bursts of the Poisson kind hold
-    // sqrt(n) packets.
+    // 15 of 50 Mbit/s: A T_e = 437 packets, A (T_e + B/C) = 875. Bursts of Poisson traffic are of the order of sqrt(n)
+    // packets.
     let text = format!("{PATH}{POISSON}");
     for (window, bound) in [(100, 0.02), (300, 0.03), (500, 0.03), (800, 0.02)] {
         let sizing = format!("transfer.0.sizing=fixed:{window}pkt");
@@ -164,14 +165,14 @@ fn unresponsive_traffic_leaves_what_it_does_not_use() {
 
 #[test]
 fn random_loss_leaves_what_pftk_says() {
-    // The formula's authors found it within a quarter of their traces for such losses.
+    // The formula's authors found it within a quarter of their traces at these loss rates.
     for loss in ["0.0003", "0.001", "0.003", "0.01"] {
         let loss = format!("path.loss={loss}");
         let (theory, sim, off) =
             off(PATH, &[&loss, "transfer.0.sizing=max", "transfer.0.congestion=sack"]);
         assert!(off.abs() < 0.25, "{loss}: {theory} {sim}");
     }
-    // A window below the one that loss allows is the limit: 20 packets per 100 ms.
+    // A window below the one that loss permits is the limit: 20 packets per 100 ms.
     let (theory, sim, off) = off(PATH, &["path.loss=0.0001", "transfer.0.sizing=fixed:20pkt"]);
     assert!(off.abs() < 0.05, "{theory} {sim}");
 }
@@ -216,7 +217,7 @@ fn what_no_formula_covers_is_refused_with_the_reason() {
     }
     let cubic = ["transfer.0.sizing=max", "transfer.0.congestion=cubic"];
     assert!(refused(PATH, &cubic).contains("for Reno"));
-    // Without losses the response to them does not matter.
+    // Without losses the congestion control's response to loss does not matter.
     off(PATH, &["transfer.0.congestion=cubic"]);
 }
 
@@ -232,7 +233,7 @@ fn every_number_of_an_answer_is_one() {
 
 #[test]
 fn mirrored_elephants_are_slowed_in_both_directions() {
-    // The ACKs of the reverse ones wait in the queue that the forward packets wait in.
+    // The ACKs of the reverse flows wait in the same queue as the forward packets.
     let (theory, sim) = both(&format!("{PATH}{ELEPHANTS}"), &[]);
     let reverse = |outcome: &Outcome| outcome.cross[0].reverse_goodput_bps.unwrap_or_default();
     let off = reverse(&theory) / reverse(&sim) - 1.0;

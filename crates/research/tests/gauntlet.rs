@@ -42,7 +42,7 @@ fn every_path_is_a_scenario_within_the_ranges() {
 #[test]
 fn shares_are_those_that_are_drawn() {
     let paths: Vec<Scenario> = (0..2000).map(|i| drawn(Population::Drawn, 5, i)).collect();
-    // The standard error of a share of a half of 2000 is 1.1 %.
+    // The standard error of a fraction of one half over 2000 paths is 1.1 %.
     let share = |holds: &dyn Fn(&Scenario) -> bool| {
         paths.iter().filter(|path| holds(path)).count() as f64 / paths.len() as f64
     };
@@ -57,7 +57,7 @@ fn shares_are_those_that_are_drawn() {
 fn a_seed_gives_the_same_paths_for_ever() {
     let path = DrawnPath::new(Population::Drawn, 7, 5, None);
     let text = path.text(Sizing::Kernel, Congestion::Cubic, 0);
-    // Written down once; another text would be another population.
+    // Recorded once; a different text would mean a different population.
     for line in ["seed = 1147956746494373", "rate = \"6.263Mbit/s\"", "rtt = \"138.669ms\""] {
         assert!(text.contains(line), "{text}");
     }
@@ -137,7 +137,7 @@ fn what_is_remembered_gives_the_same_verdict() {
     assert_eq!(runner.missing(&plan), plan.runs().count());
     let first = runner.run(&plan, Workers::new(2)).expect("it can be run");
     assert_eq!(runner.missing(&plan), 0);
-    // A killed program lost every third.
+    // As if a killed program had lost every third run.
     let mut number = 0;
     store.0.lock().expect("nobody panicked").retain(|_, _| {
         number += 1;
@@ -154,7 +154,7 @@ fn another_tag_runs_the_sizing_again_and_the_kernel_not() {
     Runner { engine: &Simulator, store: &store, tag: "a" }
         .run(&plan, Workers::ONE)
         .expect("it can be run");
-    // Two paths under two seeds.
+    // Two paths with two seeds each.
     assert_eq!(Runner { engine: &Simulator, store: &store, tag: "b" }.missing(&plan), 4);
 }
 

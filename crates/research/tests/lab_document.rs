@@ -58,7 +58,8 @@ fn what_was_written_by_hand_survives() {
 #[test]
 fn a_run_not_to_be_trusted_is_marked_wherever_it_stands() {
     let text = markdown(&bench());
-    // The demonstration's table, the matrix, CPU is absent here, the certificates.
+    // The demonstration's table, the matrix, a note that CPU times are missing here, and the
+    // certificates.
     assert!(text.contains("| bdp+cubic (!) |"));
     assert!(text.contains("% (0.045 %) (!)"));
     assert!(text.contains("| demo | bdp+cubic | **do not trust**"));

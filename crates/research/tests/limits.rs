@@ -1,4 +1,4 @@
-//! Flows of known cause in the lab, and other programs' results for the same captures.
+//! Flows limited by a known cause in the lab, and other programs' results for the same captures.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 type Tested = Result<(), Box<dyn std::error::Error>>;
 
-/// One of each cause that a few seconds suffice for; all of them are `make bench-limits`.
+/// One flow for each cause that shows within a few seconds; `make bench-limits` runs all flows.
 const FLOWS: &str = "small-receive-buffer-00,small-send-buffer-00,slow-reader-03,slow-writer-00,random-loss-00,clean-path-00,short-flow-00";
 
-/// The correct class, as `class` of the matrix in JSON, for a flow of that name.
+/// The correct class, as named by the matrix in JSON, for the flow `name`.
 fn right(name: &str) -> &'static str {
     let classes = [
         ("small-receive", "receiver_window"),
@@ -66,7 +66,7 @@ fn captures_of_known_cause_are_told_apart_and_other_programs_agree_on_the_facts(
         let json: Value = serde_json::from_slice(&output.stdout)?;
         let flow = &json["flows"][0];
         seen += 1;
-        // A machine that was held up may have made another flow.
+        // If the machine was delayed, the flow may differ from the plan.
         let run = name.trim_end_matches(".sender.pcap");
         if words.lines().any(|line| line.starts_with(run) && line.ends_with("(not trusted)")) {
             continue;
@@ -81,19 +81,19 @@ fn captures_of_known_cause_are_told_apart_and_other_programs_agree_on_the_facts(
     if judged == 0 {
         sweetspot_testing::skipped("this machine was held up in every run");
     }
-    // One that builds meanwhile can make one flow another than it was meant to be.
+    // A machine that is compiling can turn one flow into a different one than planned.
     assert!(agreed + 1 >= judged, "{agreed} of {judged}\n{words}");
     Ok(())
 }
 
-/// The first number behind `what` in tcptrace's report: the direction of the data.
+/// The first number after `what` in tcptrace's report: the direction of the data.
 fn number(report: &str, what: &str) -> Option<f64> {
     let line = report.lines().find_map(|line| line.trim().strip_prefix(what)?.strip_prefix(':'))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// The lines that tshark prints of `field` in the packets that `filter` lets through; none where
-/// it is not installed.
+/// The lines that tshark prints for `field` of the packets matching `filter`; `None` if tshark is not
+/// installed.
 fn tshark(capture: &Path, filter: &str, field: &str) -> Option<Vec<String>> {
     let mut tshark = Command::new("tshark");
     tshark.args(["-n", "-Y", filter, "-T", "fields", "-e", field, "-r"]).arg(capture);
@@ -101,8 +101,7 @@ fn tshark(capture: &Path, filter: &str, field: &str) -> Option<Vec<String>> {
     Some(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
 }
 
-/// How long acknowledgements took as tshark has it, in order of length: of those that came from
-/// the receiver's port, or those that went there.
+/// ACK times according to tshark, sorted: of ACKs from the receiver's port or to it.
 fn trips(capture: &Path, port: &str) -> Option<Vec<f64>> {
     let filter = format!("tcp.analysis.ack_rtt && tcp.{port} == 4000");
     let lines = tshark(capture, &filter, "tcp.analysis.ack_rtt")?;
@@ -111,7 +110,7 @@ fn trips(capture: &Path, port: &str) -> Option<Vec<f64>> {
     Some(trips)
 }
 
-/// How long the receiver took to acknowledge, and the sender.
+/// ACK times of the receiver and of the sender.
 type Trips = (Vec<f64>, Vec<f64>);
 
 fn agrees_with_tcptrace(capture: &Path, flow: &Value, trips: Option<&Trips>) -> Tested {
@@ -125,8 +124,8 @@ fn agrees_with_tcptrace(capture: &Path, flow: &Value, trips: Option<&Trips>) -> 
     let expect = |what| number(&report, what).ok_or(format!("no {what} in {report}"));
     assert_eq!(flow["retransmitted_segments"].as_f64(), Some(expect("rexmt data pkts")?));
     assert_eq!(flow["bytes"].as_f64(), Some(expect("unique bytes sent")?));
-    // It prints a tenth of a millisecond, counts no handshake, and not how long the sender took to
-    // answer: on a busy host that can be long, and a short flow shows it once.
+    // tcptrace prints tenths of a millisecond and ignores the handshake and the sender's own response time,
+    // which can be long on a busy host and which a short flow shows once.
     let (ours, theirs) = (flow["rtt_min_s"].as_f64().unwrap_or(0.0) * 1e3, expect("RTT min")?);
     let Some((down, up)) = trips else {
         sweetspot_testing::skipped(
@@ -150,11 +149,12 @@ fn agrees_with_tshark(capture: &Path, flow: &Value, trips: Option<&Trips>) -> Te
         );
         return Ok(());
     };
-    // At the sender no packet overtakes another: packets that it calls out of order were retransmitted, too.
+    // At the sender no packet overtakes another: packets that tshark calls out of order were retransmitted,
+    // too.
     assert_eq!(flow["retransmitted_segments"].as_u64(), Some(frames.len() as u64));
     let median = |trips: &[f64]| trips.get(trips.len() / 2).copied().unwrap_or(0.0);
     let (down, up) = (median(down), median(up));
-    // Ours is kept to 3 %, and segments that Karn leaves out are in theirs.
+    // Our value is accurate to 3 %, and theirs includes segments that Karn's algorithm excludes.
     let range = 0.94 * down..1.06 * (down + up);
     let ours = flow["rtt_median_s"].as_f64().unwrap_or(0.0);
     assert!(range.contains(&ours), "{ours} {range:?}");

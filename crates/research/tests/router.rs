@@ -1,4 +1,4 @@
-//! The shape of the third paper's results, in seconds instead of minutes.
+//! The qualitative results of the third paper, in seconds instead of minutes.
 
 use std::sync::OnceLock;
 
@@ -14,7 +14,7 @@ fn runner() -> Runner<'static> {
     Runner { engine: &Simulator, store: &NoStore, workers: Workers::new(2), watch: &|_, _| {} }
 }
 
-/// Row `row` of Table I with `buffers`, `seconds` each.
+/// Row `row` of Table I with `buffers`, each run for `seconds`.
 fn run(row: usize, buffers: &[u64], seconds: u64) -> RunRow {
     let setup = TABLE_1[row];
     let mut scenario = setup.scenario().expect("the rows are scenarios");
@@ -23,13 +23,13 @@ fn run(row: usize, buffers: &[u64], seconds: u64) -> RunRow {
     RunRow::of(setup, scenario, measured)
 }
 
-/// N_in = 20, U = 100, Gamma = 0.1.
+/// The row N_in = 20, U = 100, Gamma = 0.1.
 fn power_law() -> &'static RunRow {
     static PLAYED: OnceLock<RunRow> = OnceLock::new();
     PLAYED.get_or_init(|| run(3, &[5, 7, 10, 14, 20, 28, 40, 57, 80, 113, 160, 226, 300], 150))
 }
 
-/// N_in = 1000, U = 25, Gamma = 10.
+/// The row N_in = 1000, U = 25, Gamma = 10.
 fn exponential() -> &'static RunRow {
     static PLAYED: OnceLock<RunRow> = OnceLock::new();
     PLAYED.get_or_init(|| run(4, &[3, 5, 10, 20, 30, 45, 65, 90, 120], 240))

@@ -1,5 +1,5 @@
-//! The standing set by theory and by the simulator. The kernel's part is measured by
-//! `make bench-lab`, for it takes real time.
+//! The standing set in theory and in the simulator. The kernel's part takes real time and is
+//! measured by `make bench-lab`.
 
 use sweetspot_research::validate::{EngineComparison, STANDING};
 use sweetspot_scenario::{Engine, EngineError, NoRecorder};
@@ -18,7 +18,7 @@ fn the_simulator_keeps_within_the_bounds_of_the_closed_forms() {
             }
             other => Some(other.unwrap()),
         };
-        // A scenario that theory covers has a bound, and the other way round.
+        // A scenario has this bound if and only if theory covers it.
         assert_eq!(theory.is_some(), standing.bounds.sim_off_theory.is_some(), "{}", standing.name);
         let sim = Simulator.run(&scenario, &mut NoRecorder).unwrap();
         let outcomes: Vec<_> = theory.into_iter().chain([sim]).collect();
@@ -28,7 +28,7 @@ fn the_simulator_keeps_within_the_bounds_of_the_closed_forms() {
         }
         if let [only] = &outcomes[..] {
             let text = EngineComparison::of(&scenario, std::slice::from_ref(only)).text();
-            // One engine is no comparison, and says so.
+            // A single engine cannot be compared, and the text says so.
             assert!(text.starts_with("One engine alone"), "{text}");
         }
     }

@@ -1,4 +1,5 @@
-//! The program's verbs end to end. Without permission for namespaces, tests that need the lab skip.
+//! The program's verbs end to end. Without permission for namespaces, tests that need the lab are
+//! skipped.
 
 use std::error::Error;
 use std::os::unix::process::ExitStatusExt;
@@ -17,7 +18,7 @@ fn scenario() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/standing/window-limited.toml")
 }
 
-/// Runs a verb with its files in `place`; nothing where namespaces are not allowed.
+/// Runs a verb with its files in `place`; `None` if namespaces are not allowed.
 fn in_lab(place: &Path, arguments: &[&str]) -> Result<Option<Output>, Box<dyn Error>> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot-research"));
     let output = command.args(arguments).env("TMPDIR", place).output()?;
@@ -43,7 +44,7 @@ fn usage_error(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).trim().to_owned()
 }
 
-/// Each buffer is measured for an hour: the signal comes before the first result.
+/// Each buffer is measured for an hour, so the signal comes before the first result.
 #[test]
 fn an_interrupted_experiment_says_that_there_is_no_result() -> Tested {
     if sweetspot_testing::is_ignored(2) {
@@ -53,7 +54,7 @@ fn an_interrupted_experiment_says_that_there_is_no_result() -> Tested {
     let mut command = research(place.path(), &["lab", "blog", "--each", "3600s"]);
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
     let status = format!("/proc/{}/status", child.id());
-    // Until it catches SIGINT, the second signal, or has ended.
+    // Waits until it catches SIGINT, the second signal, or has ended.
     let catches = || {
         let status = std::fs::read_to_string(&status).unwrap_or_default();
         let field = |name| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
@@ -71,7 +72,7 @@ fn an_interrupted_experiment_says_that_there_is_no_result() -> Tested {
         sweetspot_testing::skipped(usage_error(&output));
         return Ok(());
     }
-    // A shell shows 130.
+    // A shell reports 130.
     assert_eq!(output.status.signal(), Some(2), "{}", usage_error(&output));
     assert_eq!(
         stderr(&output),
@@ -91,7 +92,7 @@ fn three_engines_are_compared_in_words_and_numbers() -> Tested {
     for part in ["The engines ", "The emulation can"] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    // A terminal shows no Markdown.
+    // Output for a terminal is not Markdown.
     let mut rows = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     assert!(rows.any(|row| row == ["theory", "sim", "lab", "gap"]), "{text}");
     assert!(!text.contains('|') && !text.contains("**"), "{text}");
@@ -103,7 +104,7 @@ fn the_blog_s_experiment_is_a_table_of_five() -> Tested {
     let place = tempfile::tempdir()?;
     let document = place.path().join("blog.md");
     let out = document.to_str().ok_or("a path that is no text")?;
-    // Longer than a busy machine pauses: something arrives in each.
+    // Long enough that some data arrives in each run, even if a busy machine pauses.
     let arguments = ["lab", "blog", "--each", "1s", "--json", "--out", out];
     let Some(output) = in_lab(place.path(), &arguments)? else { return Ok(()) };
     assert!(output.status.success(), "{}", usage_error(&output));
@@ -115,18 +116,19 @@ fn the_blog_s_experiment_is_a_table_of_five() -> Tested {
     for row in rows {
         // socket(7): the kernel doubles a program's request.
         assert_eq!(number(row, "buffer_bytes")?, 2.0 * number(row, "asked_bytes")?, "{row}");
-        // The path's own: 5 ms each way, and no packet is lost where windows fit the buffer. (A
-        // machine that stalls may still make the sender's timers send again, RFC 5682.)
+        // The path's own RTT: 5 ms in each direction. No packet is lost as long as windows fit the
+        // buffer. (On a machine that stalls, the sender's timers may still cause retransmissions,
+        // RFC 5682.)
         assert!(number(row, "rtt_min_s")? >= 0.010, "{row}");
         for way in ["up", "down"] {
             assert_eq!(row["certificate"]["emulator"][way]["dropped_by_buffer"], 0, "{row}");
         }
-        // Whatever the machine is doing: SOBAS eq. (3), and the link's capacity without headers.
+        // Independent of the machine: SOBAS eq. (3), and the link's capacity without headers.
         let window = number(row, "window_advertised_bytes")?;
         let max = (window * 8.0 / number(row, "rtt_min_s")?).min(94.15e6);
         let measured = number(row, "measured_bps")?;
         assert!(measured > 0.0 && measured <= max, "{row}");
-        // A larger buffer is a larger window.
+        // A larger buffer gives a larger window.
         assert!(window >= window_before, "{row}");
         window_before = window;
     }

@@ -1,6 +1,6 @@
 use sweetspot_comparison::machine;
 
-/// A table of the measurement: these rows, then the machine and the day.
+/// A table of the measurement: these rows, then machine and date.
 pub fn facts(rows: &[(&str, String)]) -> String {
     let measured = [machine::machine(), machine::kernel(), machine::date()[..10].to_owned()];
     let rows = rows.iter().map(|(name, value)| format!("| {name} | {value} |\n"));

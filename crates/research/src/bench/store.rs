@@ -4,20 +4,20 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Results in a directory, one file each, so that a long benchmark can be run in parts.
+/// A directory with one file per result, so that a long benchmark can be run in parts.
 pub struct Store {
     dir: PathBuf,
 }
 
 impl Store {
-    /// A store in `dir`, which is made if it is missing.
+    /// Opens the store in `dir`, which is created if missing.
     pub fn open(dir: &Path) -> Result<Store, String> {
         fs::create_dir_all(dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
         Ok(Store { dir: dir.to_owned() })
     }
 
-    /// The result `name`; `None` if there is none or it cannot be read (because it is of another
-    /// version).
+    /// The result `name`; `None` if there is none or it cannot be parsed (because it comes from
+    /// another version).
     pub fn get<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         serde_json::from_str(&fs::read_to_string(self.file(name)).ok()?).ok()
     }
@@ -31,7 +31,7 @@ impl Store {
     }
 
     fn file(&self, name: &str) -> PathBuf {
-        // Names of variants have colons and pluses, which every file system here takes.
+        // Run names may contain colons and pluses, which every relevant file system allows.
         self.dir.join(name.replace('/', "_") + ".json")
     }
 }

@@ -7,17 +7,17 @@ use sweetspot_research::page_abstract::Abstract;
 /// Machine, date and command of a measurement.
 #[derive(Debug, Clone)]
 pub struct Environment {
-    /// The command that repeats it.
+    /// The command that repeats the measurement.
     pub command: String,
     /// The program's version.
     pub version: String,
     /// The machine and its kernel.
     pub machine: String,
-    /// The day.
+    /// The date.
     pub date: String,
 }
 
-/// The meaning of the columns on a terminal.
+/// Explanation of the columns for a terminal.
 const HEADINGS: &str =
     "  asked         SO_RCVBUF, as iperf -w sets it; the kernel grants twice that
   window        the largest that this kernel allows for that buffer
@@ -27,7 +27,7 @@ const HEADINGS: &str =
   accuracy      measured over expected
   with headers  expected, if headers and a packet's time on the wire count";
 
-/// The meaning of the columns, and why the numbers differ from the blog's.
+/// Explanation of the columns, and why the numbers differ from the blog's.
 const EXPLANATION: &str = "\
 * The path: 100 Mbit/s of Ethernet (an IP packet of 1500 B takes as long as its frame of 1538 B), 5 ms
   each way, room for 1000 packets, offloads off, Reno, `tcp_moderate_rcvbuf` off in the receiver's
@@ -76,7 +76,7 @@ impl Blog {
         )
     }
 
-    /// The result for a terminal: the verdict, the tables, the meaning of their headings.
+    /// The result for a terminal: the verdict, the tables, and the meaning of their headings.
     pub fn text(&self) -> String {
         let mut here = MarkdownTable::new(&[
             "asked",
@@ -114,7 +114,7 @@ impl Blog {
         )
     }
 
-    /// Measured over expected throughput, here and in the blog.
+    /// Measured relative to expected throughput, here and in the blog.
     fn verdict(&self) -> String {
         let range = |shares: &mut dyn Iterator<Item = f64>| {
             let (low, high) = shares
@@ -141,8 +141,7 @@ impl Blog {
         doubted.join("\n")
     }
 
-    /// The blog's second table with this kernel's numbers, and the blog's own beside them, in
-    /// Markdown.
+    /// The blog's second table with this kernel's numbers, beside the blog's own, in Markdown.
     fn table(&self) -> MarkdownTable {
         let mut table = MarkdownTable::new(&[
             "-w kB",
@@ -207,8 +206,8 @@ impl Blog {
     }
 }
 
-/// The cells of a row that both tables share: buffer asked for, windows expected and advertised, kB; rates expected and measured,
-/// Mbit/s; accuracy, %; rate expected with headers, Mbit/s.
+/// The cells of a row that both tables share: requested buffer, expected and advertised windows, kB; expected and measured rates,
+/// Mbit/s; accuracy, %; expected rate with headers, Mbit/s.
 fn cells(row: &BlogRow) -> [String; 7] {
     [
         kb(row.asked_bytes, 0),

@@ -12,11 +12,11 @@ use super::{BlogRow, Expectation, LINK, MTU, RTT};
 use sweetspot_lab::Doing;
 use sweetspot_lab::{Certificate, LabError, settings};
 
-/// iperf's port.
+/// iperf's default port.
 const IPERF_PORT: u16 = 5001;
 /// netem's buffer: 1000 packets, more than any of the windows.
 const PATH_BUFFER: Volume = Volume::Packets(1000);
-/// Interval between two readings of the window at the sender.
+/// Interval between two readings of the sender's window.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
 /// Bytes per write.
 const WRITE_BYTES: Bytes = Bytes::new(1 << 20);
@@ -50,8 +50,8 @@ pub(super) fn row(
     })
 }
 
-/// Fast Ethernet as the emulator counts, which sees IP packets: its rate is such that a full
-/// packet takes as long as its frame does on the wire.
+/// Fast Ethernet for the emulator, which counts IP packets: at this rate a full packet takes as
+/// long as its frame does on the wire.
 fn path() -> Result<PathSpec, LabError> {
     let full = Framing::COMMON.payload(MTU).and_then(|p| Framing::COMMON.on_the_wire(p));
     let frame = full.map_err(|error| LabError::Inside(format!("lab: {error}")))?;
@@ -70,7 +70,7 @@ struct BlogMeasurement {
     retransmitted: u64,
 }
 
-/// A sender, a receiver, and their readings.
+/// A sender and a receiver, with their readings.
 struct BlogTestbed {
     started: Time,
     epoll: Epoll,
@@ -96,7 +96,7 @@ impl BlogTestbed {
         Ok(BlogTestbed { started, epoll, listener, near, far: None, received, window })
     }
 
-    /// Sends at full rate for `each`, or somewhat longer where this process was held up at the end.
+    /// Sends at full rate for `each`, or a little longer if this process was delayed at the end.
     fn run(mut self, each: Duration) -> Result<BlogMeasurement, LabError> {
         let end = self.started + each;
         let (mut ready, mut next_sample) = (Vec::new(), self.started + SAMPLE_INTERVAL);

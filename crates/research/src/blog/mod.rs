@@ -19,18 +19,18 @@ use sweetspot_units::{Bytes, Duration, Rate};
 use sweetspot_lab::Doing;
 use sweetspot_lab::{Certificate, LabError};
 
-/// Fast Ethernet.
+/// The rate of Fast Ethernet.
 const LINK: Rate = Rate::from_mbit_per_second(100);
-/// netem's 5 ms on both computers.
+/// netem's 5 ms on both computers, as an RTT.
 const RTT: Duration = Duration::from_millis(10);
-/// An Ethernet's packet.
+/// An Ethernet MTU.
 const MTU: Bytes = Bytes::new(1500);
-/// The kernel memory of a packet of this size: a buffer of 2048 B and the 256 B of its sk_buff (SKB_TRUESIZE,
+/// The kernel memory of a packet of this size: a buffer of 2048 B plus the 256 B of its sk_buff (SKB_TRUESIZE,
 /// include/linux/skbuff.h, rounded up to the allocator's size).
 const PACKET_MEMORY: Bytes = Bytes::new(2304);
 
-/// The blog's settings and results: `iperf -w` in kB, the window that it expected in kB, the rate
-/// that it expected and the one that it measured in Mbit/s, and its accuracy in per cent.
+/// The blog's settings and results: `iperf -w` in kB, its expected window in kB, its expected and measured rates in Mbit/s, and
+/// its accuracy in per cent.
 pub const PUBLISHED: [Published; 5] = [
     Published { asked_kb: 50, window_kb: 75.0, expected: 60.0, measured: 54.1, accuracy: 90 },
     Published { asked_kb: 75, window_kb: 112.5, expected: 90.0, measured: 82.3, accuracy: 91 },
@@ -42,9 +42,9 @@ pub const PUBLISHED: [Published; 5] = [
 /// A row of the blog's second table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Published {
-    /// `-w`.
+    /// The argument of `iperf -w`, kB.
     pub asked_kb: u64,
-    /// Largest advertised window that it expected.
+    /// Maximum advertised window that the blog expected, kB.
     pub window_kb: f64,
     /// Expected throughput, Mbit/s.
     pub expected: f64,
@@ -59,9 +59,9 @@ pub struct Published {
 pub struct Blog {
     /// The kernel's release.
     pub kernel: String,
-    /// How long each buffer was measured, seconds.
+    /// Measurement time per buffer, seconds.
     pub seconds_each: f64,
-    /// The link's rate, bit/s, every byte on the Ethernet counted.
+    /// The link's rate, bit/s, counting every byte on the Ethernet.
     pub link_bps: f64,
     /// The round-trip propagation, seconds.
     pub rtt_s: f64,
@@ -69,30 +69,29 @@ pub struct Blog {
     pub rows: Vec<BlogRow>,
 }
 
-/// One receive buffer.
+/// Expectation and measurement for one receive buffer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BlogRow {
-    /// The program's request for SO_RCVBUF, bytes: `iperf -w`.
+    /// The requested SO_RCVBUF, bytes: `iperf -w`.
     pub asked_bytes: u64,
-    /// The kernel's grant, bytes.
+    /// The granted buffer, bytes.
     pub buffer_bytes: u64,
-    /// The window that this kernel's rule makes of it, bytes.
+    /// The window that this kernel derives from the buffer, bytes.
     pub window_expected_bytes: u64,
     /// The largest window that was advertised, bytes.
     pub window_advertised_bytes: u64,
-    /// The expected window per round trip, or the link's rate where that is less, bit/s: the
-    /// blog's "expected throughput".
+    /// The expected window per RTT, or the link's rate if that is lower, bit/s: the blog's "expected throughput".
     pub expected_bps: f64,
-    /// The same with further known effects: the window's RTT includes a packet's serialisation, and headers take their share of
-    /// the link, bit/s.
+    /// The same with more known effects: the window's RTT includes a packet's serialisation, and headers use part of the link,
+    /// bit/s.
     pub expected_with_headers_bps: f64,
-    /// Payload received over time, from the first SYN on, bit/s.
+    /// Payload received over the time since the first SYN, bit/s.
     pub measured_bps: f64,
-    /// Measured over the blog's expected.
+    /// Measured rate relative to the blog's expected rate.
     pub accuracy: f64,
-    /// The minimum round trip that the sender's kernel saw, seconds.
+    /// The min RTT seen by the sender's kernel, seconds.
     pub rtt_min_s: f64,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmitted: u64,
     /// The emulator's certificate.
     pub certificate: Certificate,
@@ -109,7 +108,7 @@ impl Expectation {
     fn of(asked: Bytes, era: Era, rmem_max: Bytes) -> Result<Expectation, TheoryError> {
         let payload = Framing::COMMON.payload(MTU)?;
         let ratio = ScalingRatio::measured(payload, PACKET_MEMORY)?;
-        // The handshake chose a scale for the window that the buffer had then.
+        // The handshake chose a window scale for the window that the buffer allowed at the time.
         let first = era.window_of_so_rcvbuf(asked, rmem_max, None)?;
         let max = WindowScale::of_linux(rmem_max, rmem_max, Some(first)).largest_window();
         let window = era.window_of_so_rcvbuf(asked, rmem_max, Some(ratio))?.min(max);
@@ -123,7 +122,8 @@ impl Expectation {
     }
 }
 
-/// Measures each of the blog's five receive buffers for `each`, and passes every row to `progress`. Runs inside
+/// Measures each of the blog's five receive buffers for `each`, and passes every row to `progress`. Must run inside
+/// [`isolated`](sweetspot_lab::isolated).
 /// [`isolated`](sweetspot_lab::isolated).
 pub fn blog(each: Duration, progress: &mut dyn FnMut(&BlogRow)) -> Result<Blog, LabError> {
     let kernel = host::kernel_release().unwrap_or_default();
@@ -148,7 +148,7 @@ pub fn blog(each: Duration, progress: &mut dyn FnMut(&BlogRow)) -> Result<Blog, 
     })
 }
 
-/// Major and minor number of `release`.
+/// The major and minor version of `release`.
 fn version(release: &str) -> Result<(u32, u32), LabError> {
     host::version_of(release).ok_or_else(|| {
         LabError::Inside(format!(
@@ -184,8 +184,8 @@ mod tests {
     #[test]
     fn no_window_makes_more_than_the_links_goodput() {
         let wide = Expectation::of(Bytes::new(125_000), Era::Ratio, Bytes::MAX).unwrap();
-        // 250 kB of memory: 125,000 B of window in the handshake, a scale of log2 - 15 = 1 for
-        // them, 65,535 * 2 at most, though 160/256 would make 156,250; 104.9 Mbit/s on paper.
+        // 250 kB of memory: a window of 125,000 B in the handshake, which selects a scale of log2 - 15 = 1, so at most 65,535 *
+        // 2, although 160/256 would give 156,250; 104.9 Mbit/s by the formula.
         assert_eq!((wide.window, wide.rate), (Bytes::new(131_070), LINK));
         // 1448 / 1538 of the link.
         assert!((wide.with_headers.as_f64() - 94.148e6).abs() < 1e3, "{}", wide.with_headers);

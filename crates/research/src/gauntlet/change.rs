@@ -1,18 +1,18 @@
-//! Changes of the path during a transfer. A change that is not drawn has no table.
+//! Changes of the path during a transfer. A kind of change that is not drawn adds no table.
 
 use core::fmt::Write;
 
 use super::path_basics::{PACKET_BYTES, PathBasics, WARMUP_S};
 use super::random_stream::RandomStream;
 
-/// Largest rate: the hosts' link rate.
+/// Maximum rate: the hosts' link rate.
 const MAX_MBIT: f64 = 900.0;
 
-/// Whether the rate changes, the route, whether others join, and whether some leave.
+/// Whether the rate changes, the route changes, flows join, and flows leave.
 fn which(stream: &impl Fn(&str) -> RandomStream) -> (bool, bool, bool, bool) {
     let [rate, route, join, leave] =
         ["rate change", "route change", "joiners", "leavers"].map(|what| stream(what).chance(0.5));
-    // A path of this population changes somehow.
+    // Every path of this population has at least one change.
     (rate || !(route || join || leave), route, join, leave)
 }
 
@@ -21,8 +21,8 @@ fn moment(stream: &mut RandomStream) -> f64 {
     WARMUP_S + stream.between(4.0, 14.0)
 }
 
-/// `[[path.change]]`: a rate of a quarter to four times the old one, for good or for some seconds; a route with 0.7 to 1.8
-/// times the propagation.
+/// `[[path.change]]`: a rate of a quarter to four times the old one, permanently or for some seconds; a route with 0.7 to
+/// 1.8 times the propagation delay.
 pub(super) fn of_path(
     stream: &impl Fn(&str) -> RandomStream,
     PathBasics { mbit, rtt_ms }: PathBasics,
@@ -43,7 +43,7 @@ pub(super) fn of_path(
     }
     if route {
         let at = moment(&mut stream("route change time"));
-        // A hop takes a fifth of the round trip each way.
+        // Each hop adds a fifth of the RTT in each direction.
         let delay = rtt_ms / 5.0 * stream("route change factor").log_between(0.25, 3.0);
         let _ = write!(text, "\n[[path.change]]\nat = \"{at:.3}s\"\ndelay = \"{delay:.3}ms\"\n");
     }

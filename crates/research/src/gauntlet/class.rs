@@ -3,7 +3,7 @@ use sweetspot_path::QueueDiscipline;
 use sweetspot_scenario::Scenario;
 use sweetspot_units::{Bytes, Duration, Probability};
 
-/// A class of paths; a path may be in several classes.
+/// A class of paths; a path may belong to several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathClass {
@@ -13,7 +13,7 @@ pub enum PathClass {
     CleanAlone,
     /// Clean paths without cross traffic and with a drop-tail queue.
     CleanAloneDropTail,
-    /// Jitter, and neither loss nor cross traffic.
+    /// Jitter, but neither loss nor cross traffic.
     JitterOnly,
     /// Random loss, no cross traffic.
     RandomLoss,
@@ -21,7 +21,7 @@ pub enum PathClass {
     SharedClean,
     /// Cross traffic and random loss.
     SharedLossy,
-    /// Paths on which every run of the kernel's sizing is within 5 % of their mean.
+    /// Paths on which every run with the kernel's sizing is within 5 % of their mean.
     Repeatable,
     /// Transfers of up to 10 MB.
     Small,
@@ -75,7 +75,7 @@ impl PathClass {
         }
     }
 
-    /// The paths in it, for readers of the tables.
+    /// The paths in the class, explained for readers of the tables.
     pub fn meaning(self) -> &'static str {
         match self {
             PathClass::All => "every path",
@@ -94,7 +94,7 @@ impl PathClass {
         }
     }
 
-    /// The classes of `scenario`; `spread` is the largest deviation of the kernel's runs from their
+    /// The classes of `scenario`; `spread` is the maximum deviation of the kernel's runs from their
     /// mean.
     pub(super) fn of(scenario: &Scenario, spread: f64) -> Vec<PathClass> {
         let all = PathClass::ALL.into_iter();

@@ -1,8 +1,8 @@
 use super::path_basics::{PACKET_BYTES, PathBasics};
 use super::random_stream::RandomStream;
 
-/// The cross traffic of half the paths, as TOML: one kind, at a tenth to seven tenths of the rate, except for elephants, which
-/// take whatever they get.
+/// The cross traffic of half the paths, as TOML: one kind, at 10 to 70 % of the rate, except for elephants, which take as much
+/// as they can get.
 pub(super) fn drawn(
     stream: &impl Fn(&str) -> RandomStream,
     PathBasics { mbit, rtt_ms }: PathBasics,
@@ -23,7 +23,7 @@ pub(super) fn drawn(
         }
         1 => {
             let packets = stream("mouse").log_between(5.0, 100.0);
-            // A second of sleep, and a slow start of a few round trips.
+            // A second of sleep, and a slow start of a few RTTs.
             let cycle = 1.0 + libm::log2(packets / 5.0 + 2.0) * rtt_ms * 1e-3;
             let count = users(bits * cycle / (packets * PACKET_BYTES * 8.0));
             format!(

@@ -11,13 +11,13 @@ const NOTES: &str = include_str!("../../data/gauntlet_notes.md");
 /// The content of a document besides the reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentInfo {
-    /// The command that writes it again.
+    /// The command that regenerates the document.
     pub command: String,
-    /// The machine, its kernel and the day.
+    /// The machine, its kernel and the date.
     pub machine: String,
-    /// The seeds of the populations on which parameters were chosen.
+    /// The seeds of the populations used to choose parameters.
     pub chosen_on: Vec<u64>,
-    /// The directory of the pictures, seen from the document.
+    /// The directory of the pictures, relative to the document.
     pub pictures: String,
 }
 
@@ -78,14 +78,14 @@ pub fn document(reports: &[GauntletReport], info: &DocumentInfo) -> String {
     text
 }
 
-/// The sizings' results with a congestion control, as a list.
+/// A list of the sizings' results with one congestion control.
 fn verdicts(report: &GauntletReport, congestion: &str) -> String {
     let with = report.variants.iter().filter(|result| result.congestion == congestion);
     let verdicts = with.filter_map(|result| verdict(report, result));
     verdicts.map(|sentences| format!("* {}\n", sentences.join(" "))).collect()
 }
 
-/// The first verdict of all, and where the others are.
+/// The first verdict, and where to find the others.
 fn result(reports: &[GauntletReport]) -> String {
     let first = reports.first().and_then(|report| {
         let words = report.variants.iter().find_map(|result| verdict(report, result))?.join(" ");
@@ -94,7 +94,7 @@ fn result(reports: &[GauntletReport]) -> String {
     format!("{}Each section begins with its own result.", first.unwrap_or_default())
 }
 
-/// File name of a report's picture.
+/// The file name of a report's picture.
 pub fn picture_name(report: &GauntletReport, congestion: &str) -> String {
     format!("{}-{congestion}.svg", report.population.name())
 }

@@ -9,35 +9,35 @@ use super::population::Population;
 use super::random_stream::RandomStream;
 use super::{change, cross};
 
-/// A random path, determined by its population's seed and its index.
+/// A random path, determined by its index and the population's seed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DrawnPath {
     population: Population,
     seed: u64,
     index: u64,
     duration: Duration,
-    /// `[path]`, `[tcp]` and `[[cross]]`, as TOML.
+    /// The tables `[path]`, `[tcp]` and `[[cross]]`, as TOML.
     body: String,
-    /// When each transfer begins, seconds.
+    /// Start times of the transfers, seconds.
     starts: Vec<f64>,
-    /// Bytes of a first transfer, and of a second one that follows it.
+    /// Size of the first transfer and of a second one that follows it, bytes.
     sizes: Option<[f64; 2]>,
-    /// The keys of `[[transfer]]` besides its start, its sizing and its congestion control.
+    /// The keys of `[[transfer]]` other than start, sizing and congestion control.
     transfer: String,
 }
 
-/// Seconds between a transfer and one that follows it.
+/// Pause between a transfer and the one that follows it, seconds.
 const PAUSE_S: f64 = 1.0;
 
-/// Smallest buffer, packets.
+/// Minimum buffer, packets.
 const MIN_BUFFER_PACKETS: f64 = 5.0;
 
 /// Share of the rate assumed when choosing a transfer's size, so that it ends in time.
 const RATE_CREDIT: f64 = 0.8;
 
 impl DrawnPath {
-    /// Path `index` of the population of this `seed`; transfers are measured for `duration`, or as
-    /// long as is usual in the population.
+    /// Path `index` of the population with this `seed`. Transfers are measured for `duration`, or
+    /// for the population's default time.
     pub fn new(
         population: Population,
         seed: u64,
@@ -75,7 +75,7 @@ impl DrawnPath {
             let _ = writeln!(transfer, "size = \"{size:.0}B\"");
         }
         // tcp_rmem[2] of 6 MiB, as before kernel 6.16, at a scaling ratio of one half; otherwise
-        // the 32 MiB that the flavour stands for.
+        // the 32 MiB that the flavour implies.
         if stream("host").chance(0.5) {
             transfer.push_str("window_scale = 7\nmax_window = \"3145728B\"\n");
         }
@@ -88,7 +88,7 @@ impl DrawnPath {
         DrawnPath { population, seed, index, duration, body, starts, sizes, transfer }
     }
 
-    /// Its index in the population.
+    /// The path's index in the population.
     pub fn index(&self) -> u64 {
         self.index
     }
@@ -98,13 +98,13 @@ impl DrawnPath {
         RandomStream::new(self.seed, self.index, &format!("repetition {number}")).seed()
     }
 
-    /// The scenario as TOML, with this sizing and congestion control of its transfers, in
+    /// The scenario as TOML, with the given sizing and congestion control for its transfers, in
     /// repetition `number`.
     pub fn text(&self, sizing: Sizing, congestion: Congestion, number: u64) -> String {
         self.written(sizing, congestion, false, number)
     }
 
-    /// The scenario as TOML; `fixed`: the sizing must not switch the congestion control.
+    /// The scenario as TOML; with `fixed`, the sizing must not switch the congestion control.
     pub(super) fn written(
         &self,
         sizing: Sizing,
@@ -139,7 +139,7 @@ impl DrawnPath {
     }
 }
 
-/// `[path]` without its changes.
+/// `[path]` without any changes over time.
 fn path(stream: &impl Fn(&str) -> RandomStream, PathBasics { mbit, rtt_ms }: PathBasics) -> String {
     let bdp = mbit * 1e6 * rtt_ms * 1e-3 / 8.0 / PACKET_BYTES;
     let buffer = (bdp * stream("buffer").log_between(0.08, 4.0)).round().max(MIN_BUFFER_PACKETS);
@@ -160,14 +160,14 @@ fn path(stream: &impl Fn(&str) -> RandomStream, PathBasics { mbit, rtt_ms }: Pat
         let _ = writeln!(text, "loss = {loss:.7}");
     }
     if stream("jitter").chance(0.4) {
-        // Each way takes it once: half the round trip together, at most.
+        // Each direction adds it once, so the total is at most half the RTT.
         let jitter = stream("jitter size").between(0.0, f64::min(20.0, rtt_ms / 4.0));
         let _ = writeln!(text, "jitter = \"{jitter:.3}ms\"");
     }
     text
 }
 
-/// When transfers begin, seconds.
+/// Start times of the transfers, seconds.
 fn starts(stream: &impl Fn(&str) -> RandomStream, population: Population) -> Vec<f64> {
     let count = match population {
         Population::Transfers => stream("transfers").whole(2, 8),

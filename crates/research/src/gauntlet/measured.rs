@@ -4,17 +4,17 @@ use sweetspot_scenario::{Outcome, Scenario, Transfer, TransferOutcome, time_unde
 /// The measurements of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RunMeasured {
-    /// Payload acknowledged, bit/s; for a transfer with an end that it reached, over its duration.
+    /// Payload acknowledged, bit/s; for a transfer that finished, over its duration.
     pub goodput_bps: f64,
-    /// Mean round-trip time beyond propagation, seconds.
+    /// Mean RTT minus the propagation delay, seconds.
     pub delay_s: f64,
-    /// Packets of payload delivered.
+    /// Payload packets delivered.
     pub delivered: f64,
     /// Packets retransmitted.
     pub retransmitted: f64,
     /// Retransmission timeouts.
     pub timeouts: f64,
-    /// Goodput of cross traffic, bit/s.
+    /// Goodput of the cross traffic, bit/s.
     pub rivals_bps: f64,
 }
 
@@ -29,8 +29,8 @@ fn began(scenario: &Scenario, outcome: &Outcome, index: usize) -> f64 {
 }
 
 impl RunMeasured {
-    /// The measurements in `outcome`, a run of `scenario`; several transfers are summed. If one follows another, only the later
-    /// one counts.
+    /// The measurements in `outcome`, a run of `scenario`, summed over its transfers. If one transfer follows another, only the
+    /// later one counts.
     pub fn of(scenario: &Scenario, outcome: &Outcome) -> RunMeasured {
         let follows = scenario.transfers.iter().any(|transfer| transfer.follows);
         let finished = scenario.transfers.iter().zip(&outcome.transfers).enumerate();

@@ -2,8 +2,8 @@ use super::class::PathClass;
 use super::report::{GauntletReport, PathComparison, VariantResult};
 use sweetspot_experiment::plot::{Axis, Origin, Plot};
 
-/// The distributions in a report's picture of one congestion control: goodput by class of path, then competing flows' goodput,
-/// and delay.
+/// The distributions in a report's picture for one congestion control: goodput by class of path, then goodput of the cross
+/// traffic, and delay.
 pub fn pictures(report: &GauntletReport, congestion: &str) -> Vec<Plot> {
     let of: Vec<&VariantResult> =
         report.variants.iter().filter(|j| j.congestion == congestion).collect();
@@ -39,11 +39,11 @@ pub fn pictures(report: &GauntletReport, congestion: &str) -> Vec<Plot> {
     plots
 }
 
-/// Ranges of the ratios shown: of goodput, and of delay.
+/// Ranges of the goodput and delay ratios shown.
 const GOODPUT_RATIOS: (f64, f64) = (0.2, 5.0);
 const DELAY_RATIOS: (f64, f64) = (0.02, 5.0);
 
-/// Which share of the paths of a class has a ratio up to x, for each variant.
+/// For each variant, the fraction of a class's paths with a ratio of at most x.
 fn distribution(
     title: &str,
     quantity: &str,

@@ -8,20 +8,20 @@ use super::drawn_path::DrawnPath;
 use super::population::Population;
 use sweetspot_experiment::StudyError;
 
-/// The settings of a gauntlet.
+/// The settings of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GauntletSettings {
     /// The population from which paths are drawn.
     pub population: Population,
     /// The population's seed. The same seed gives the same paths.
     pub seed: u64,
-    /// The range of its paths.
+    /// The range of path indices.
     pub paths: Range<u64>,
     /// Repetitions of each path, each with its own seed; zero counts as one.
     pub seeds: u64,
-    /// Measured time of each transfer; `None`: the population's default.
+    /// Measured time of each transfer; `None` for the population's default.
     pub duration: Option<Duration>,
-    /// Congestion controls; every sizing is run with each.
+    /// Congestion controls; every sizing runs with each.
     pub congestions: Vec<Congestion>,
     /// Whether sizings must not switch the congestion control.
     pub congestion_fixed: bool,
@@ -29,19 +29,19 @@ pub struct GauntletSettings {
     pub sizings: Vec<Sizing>,
 }
 
-/// The runs on a path.
+/// The variants run on each path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GauntletVariant {
     /// The kernel's autotuning, the baseline of all comparisons.
     Kernel(Congestion),
-    /// The kernel's autotuning under other seeds: the effect of chance.
+    /// The kernel's autotuning with other seeds, to show the random variation.
     Null(Congestion),
     /// A sizing to compare with the baseline.
     Compared(Sizing, Congestion),
 }
 
 impl GauntletVariant {
-    /// Its sizing.
+    /// The variant's sizing.
     pub fn sizing(self) -> Sizing {
         match self {
             GauntletVariant::Kernel(_) | GauntletVariant::Null(_) => Sizing::Kernel,
@@ -49,7 +49,7 @@ impl GauntletVariant {
         }
     }
 
-    /// Its congestion control.
+    /// The variant's congestion control.
     pub fn congestion(self) -> Congestion {
         match self {
             GauntletVariant::Kernel(congestion)
@@ -66,13 +66,13 @@ impl GauntletVariant {
         }
     }
 
-    /// `tag`, unless it is the kernel's sizing, which does not change.
+    /// `tag`; `None` for the kernel's sizing, which does not change.
     pub(super) fn tag(self, tag: &str) -> Option<&str> {
         matches!(self, GauntletVariant::Compared(..)).then_some(tag)
     }
 }
 
-/// Every run of a gauntlet: paths, variants, repetitions, the last changing fastest.
+/// Every run of a comparison: paths, variants and repetitions, with the last changing fastest.
 #[derive(Debug, Clone)]
 pub struct GauntletPlan {
     pub(super) settings: GauntletSettings,
@@ -80,7 +80,7 @@ pub struct GauntletPlan {
     pub(super) variants: Vec<GauntletVariant>,
 }
 
-/// One run of a gauntlet.
+/// One run of a comparison.
 #[derive(Debug, Clone, Copy)]
 pub struct GauntletRun<'a> {
     path: &'a DrawnPath,
@@ -91,7 +91,7 @@ pub struct GauntletRun<'a> {
 }
 
 impl GauntletPlan {
-    /// Draws the paths.
+    /// Draws all paths.
     ///
     /// # Errors
     /// If a path is not a valid scenario.
@@ -113,17 +113,17 @@ impl GauntletPlan {
         Ok(GauntletPlan { settings, paths, variants })
     }
 
-    /// Its settings.
+    /// The plan's settings.
     pub fn settings(&self) -> &GauntletSettings {
         &self.settings
     }
 
-    /// The indices of its paths.
+    /// The indices of the plan's paths.
     pub fn paths(&self) -> impl Iterator<Item = u64> {
         self.paths.iter().map(|(path, _)| path.index())
     }
 
-    /// The same plan for some of its paths.
+    /// The same plan, restricted to some of its paths.
     #[must_use]
     pub fn restricted_to(&self, indices: &[u64]) -> GauntletPlan {
         let mut plan = self.clone();
@@ -141,10 +141,10 @@ impl GauntletPlan {
         self.paths.iter().flat_map(move |(path, scenario)| {
             self.variants.iter().flat_map(move |variant| {
                 (0..self.seeds()).map(move |k| {
-                    // The kernel's other seeds follow upon those that all others share.
+                    // The null's seeds follow the seeds shared by all other variants.
                     let null = matches!(variant, GauntletVariant::Null(_));
                     let number = if null { k + self.seeds() } else { k };
-                    // The kernel's sizing never switches it.
+                    // The kernel's sizing never switches the congestion control.
                     let tested = matches!(variant, GauntletVariant::Compared(..));
                     let fixed = tested && self.settings.congestion_fixed;
                     GauntletRun { path, scenario, variant: *variant, number, fixed }

@@ -3,13 +3,14 @@ use core::str::FromStr;
 use serde::Serialize;
 use sweetspot_units::Duration;
 
-/// A population of random paths. Populations of one seed share their base paths and differ in their additions.
+/// A population of random paths. Populations with the same seed share their base paths and differ in their
+/// additions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Population {
-    /// Constant paths, and a transfer of 20 s.
+    /// Constant paths with a transfer of 20 s.
     Drawn,
-    /// Transfers of 1 MB to 1 GB, of at most 60 s.
+    /// Transfers of 1 MB to 1 GB, for at most 60 s.
     Sizes,
     /// Transfers of 60 s and of 300 s.
     Long,
@@ -17,11 +18,11 @@ pub enum Population {
     Changes,
     /// Several transfers with the same sizing, which start one after the other.
     Transfers,
-    /// A second transfer after a first one, on paths that may change meanwhile. The second is judged.
+    /// A second transfer after a first one, on paths that may change in between. Only the second is evaluated.
     Again,
 }
 
-/// No such population.
+/// The name of no population.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown population {0}; known are {known}", known = names())]
 pub struct UnknownPopulation(String);
@@ -53,7 +54,7 @@ impl Population {
         }
     }
 
-    /// Default measured times: each path draws one of the two.
+    /// Default measured times; each path draws one of the two.
     pub(super) fn usual_durations(self) -> (Duration, Duration) {
         let both = |seconds| (Duration::from_secs(seconds), Duration::from_secs(seconds));
         match self {

@@ -7,7 +7,7 @@ use super::population::Population;
 use crate::welch::welch;
 use sweetspot_statistics::{Sorted, mean, quantile};
 
-/// The result of a gauntlet: the stable object that `sweetspot-research gauntlet --json` prints.
+/// The result of a comparison: the stable object that `sweetspot-research gauntlet --json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GauntletReport {
     /// The version of this format.
@@ -16,104 +16,106 @@ pub struct GauntletReport {
     pub version: String,
     /// The population.
     pub population: Population,
-    /// Its seed.
+    /// The population's seed.
     pub seed: u64,
-    /// The first path's index.
+    /// Index of the first path.
     pub first_path: u64,
     /// Number of paths.
     pub paths: u64,
     /// Repetitions of each path.
     pub seeds: u64,
-    /// Longest measured time of a transfer, seconds.
+    /// Maximum measured time of a transfer, seconds.
     pub duration_s: f64,
-    /// The null first, then each sizing; for every congestion control.
+    /// For every congestion control, the null variant first, then each sizing.
     pub variants: Vec<VariantResult>,
 }
 
 /// Result of one variant.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VariantResult {
-    /// Its sizing, or `null`: the kernel's own under other seeds.
+    /// Its sizing, or `null`: the kernel's own sizing with other seeds.
     pub sizing: String,
     /// Its congestion control.
     pub congestion: &'static str,
-    /// By class of path, without empty classes.
+    /// Results by class of path, without empty classes.
     pub classes: Vec<ClassSummary>,
-    /// Path by path.
+    /// Results for each path.
     pub paths: Vec<PathComparison>,
 }
 
-/// Over the paths of a class.
+/// Summary over the paths of a class.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClassSummary {
     /// The class.
     pub class: PathClass,
     /// Number of paths.
     pub paths: usize,
-    /// Goodput over the kernel's: quantiles over paths.
+    /// Goodput relative to the kernel's, quantiles over paths.
     pub goodput: Quantiles,
-    /// Its mean over paths.
+    /// Goodput relative to the kernel's, mean over paths.
     pub goodput_mean: Option<f64>,
-    /// Share of paths on which goodput is surely more than 3 % below the kernel's; `None` with one
-    /// seed.
+    /// Fraction of paths on which goodput is significantly more than 3 % below the kernel's; `None` with
+    /// one seed.
     pub surely_worse: Option<f64>,
-    /// Queueing delay over the kernel's, the median path's.
+    /// Queueing delay relative to the kernel's, median over paths.
     pub delay_median: Option<f64>,
-    /// Queueing delay, summed over paths, over the kernel's sum.
+    /// Queueing delay summed over paths, relative to the kernel's sum.
     pub delay: Option<f64>,
-    /// Packets retransmitted, over the kernel's.
+    /// Packets retransmitted, relative to the kernel's number.
     pub retransmitted: Option<f64>,
-    /// Retransmission timeouts over the kernel's.
+    /// Retransmission timeouts, relative to the kernel's number.
     pub timeouts: Option<f64>,
-    /// Cross traffic's goodput over that beside the kernel: quantiles over shared paths.
+    /// Cross traffic's goodput relative to its goodput with the kernel's sizing, quantiles over shared
+    /// paths.
     pub rivals: Quantiles,
 }
 
-/// Quantiles of a ratio over paths; `None` where no path has it.
+/// Quantiles of a ratio over paths; `None` if no path has the ratio.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Quantiles {
-    /// 1 %.
+    /// The 1 % quantile.
     pub p1: Option<f64>,
-    /// 5 %.
+    /// The 5 % quantile.
     pub p5: Option<f64>,
-    /// A quarter.
+    /// The 25 % quantile.
     pub p25: Option<f64>,
     /// The median.
     pub p50: Option<f64>,
-    /// Three quarters.
+    /// The 75 % quantile.
     pub p75: Option<f64>,
-    /// 95 %.
+    /// The 95 % quantile.
     pub p95: Option<f64>,
 }
 
-/// A variant beside the kernel on one path, means over seeds.
+/// A variant compared with the kernel on one path, means over seeds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PathComparison {
     /// The path's index.
     pub path: u64,
     /// Its classes.
     pub classes: Vec<PathClass>,
-    /// Goodput over the kernel's.
+    /// Goodput relative to the kernel's.
     pub goodput: f64,
-    /// Whether goodput is surely more than 3 % below the kernel's.
+    /// Whether goodput is significantly more than 3 % below the kernel's.
     pub surely_worse: Option<bool>,
-    /// The variant.
+    /// The variant's measurements.
     pub variant: RunMeasured,
-    /// The kernel.
+    /// The kernel's measurements.
     pub kernel: RunMeasured,
 }
 
-/// The version of the format.
+/// The version of the report format.
 const REPORT_FORMAT: u32 = 2;
 
-/// Goodput over the kernel's below which a variant is worse.
+/// Goodput ratio below which a variant counts as worse than the kernel.
 const MIN_GOODPUT_RATIO: f64 = 0.97;
 
-/// "Significantly": Student's t for the degrees of freedom of a handful of seeds, at about 3 %, one-sided.
+/// Significance threshold: Student's t for the degrees of freedom of a handful of seeds, at about 3 %,
+/// one-sided.
 const T_QUANTILE: f64 = -2.2;
 
 impl GauntletReport {
-    /// The report on the runs of `plan`; `measured` is in the plan's order.
+    /// The report on the runs of `plan`; `measured` is in plan order.
     pub fn of(plan: &GauntletPlan, measured: &[RunMeasured]) -> GauntletReport {
         let settings = plan.settings();
         let durations = plan.paths.iter().map(|(_, scenario)| scenario.duration.as_secs_f64());
@@ -170,7 +172,7 @@ impl VariantResult {
     }
 }
 
-/// Largest deviation of the kernel's runs from their mean, as a share of the mean.
+/// Maximum deviation of the kernel's runs from their mean, relative to the mean.
 fn spread(null: &[RunMeasured], kernel: &[RunMeasured]) -> f64 {
     let goodputs = || null.iter().chain(kernel).map(|run| run.goodput_bps);
     let mean = goodputs().sum::<f64>() / (null.len() + kernel.len()) as f64;
@@ -182,18 +184,19 @@ fn ratio(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 
-/// Goodput over the kernel's; 1 if the kernel's is zero.
+/// Goodput relative to the kernel's; 1 if the kernel's is zero.
 fn over(variant: &RunMeasured, kernel: &RunMeasured) -> f64 {
     ratio(variant.goodput_bps, kernel.goodput_bps).unwrap_or(1.0)
 }
 
 impl PathComparison {
-    /// Queueing delay over the kernel's, where that had some.
+    /// Queueing delay relative to the kernel's; `None` if the kernel's is zero.
     pub fn delay(&self) -> Option<f64> {
         ratio(self.variant.delay_s, self.kernel.delay_s)
     }
 
-    /// Cross traffic's goodput over that beside the kernel; `None` without cross traffic.
+    /// Cross traffic's goodput relative to its goodput with the kernel's sizing; `None` without cross
+    /// traffic.
     pub fn rivals(&self) -> Option<f64> {
         ratio(self.variant.rivals_bps, self.kernel.rivals_bps)
     }

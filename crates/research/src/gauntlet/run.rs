@@ -4,28 +4,28 @@ use super::measured::RunMeasured;
 use super::plan::{GauntletPlan, GauntletRun};
 use sweetspot_experiment::{ResultStore, RunKey, StudyError, Workers};
 
-/// Does the runs of a plan and stores their outcomes.
+/// Executes the runs of a plan and stores their outcomes.
 #[derive(Debug, Clone, Copy)]
 pub struct Runner<'a, E: ?Sized, M: ?Sized> {
-    /// The engine for runs that are not in the store.
+    /// The engine for runs without a stored outcome.
     pub engine: &'a E,
     /// The store of outcomes.
     pub store: &'a M,
     /// Tag of the sizings' implementation: stored outcomes with another tag are not used. The
-    /// kernel's have none.
+    /// kernel's outcomes have no tag.
     pub tag: &'a str,
 }
 
 impl<E: Engine + Sync + ?Sized, M: ResultStore + ?Sized> Runner<'_, E, M> {
-    /// Number of the plan's runs that are not in the store.
+    /// Number of runs in the plan without a stored outcome.
     pub fn missing(&self, plan: &GauntletPlan) -> usize {
         plan.runs().filter(|run| self.store.get(&self.key(run)).is_none()).count()
     }
 
-    /// The measurements of every run, in the plan's order.
+    /// The measurements of every run, in plan order.
     ///
     /// # Errors
-    /// If the engine cannot do a run.
+    /// If the engine cannot execute a run.
     pub fn run(
         &self,
         plan: &GauntletPlan,
@@ -53,7 +53,7 @@ impl<E: Engine + Sync + ?Sized, M: ResultStore + ?Sized> Runner<'_, E, M> {
             return Ok(outcome);
         }
         let mut outcome = self.engine.run(scenario, &mut NoRecorder)?;
-        // Events are not stored: the kernel's rule has a thousand per second.
+        // Events are not stored: the kernel's rule causes a thousand per second.
         for transfer in &mut outcome.transfers {
             transfer.events.clear();
         }

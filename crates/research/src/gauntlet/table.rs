@@ -1,7 +1,7 @@
 use super::class::PathClass;
 use super::report::{ClassSummary, GauntletReport, Quantiles, VariantResult};
 
-/// The meaning of the headings.
+/// Explanation of the headings.
 const READING: &str = "
 How to read the tables: every number but paths and worse
 is a ratio to the kernel's, under the same seeds.
@@ -15,7 +15,8 @@ is a ratio to the kernel's, under the same seeds.
   -             no path of the class has it
 Rows are classes of paths.";
 
-/// A report as text of at most 80 columns: the verdicts, the meaning of the headings, the tables.
+/// A report as text, at most 80 columns wide: the verdicts, the explanation of the headings, the
+/// tables.
 pub fn table(report: &GauntletReport) -> String {
     let first = match report.first_path {
         0 => String::new(),
@@ -51,12 +52,12 @@ fn name(result: &VariantResult) -> String {
     format!("{}, {}", result.sizing, result.congestion)
 }
 
-/// Over every path.
+/// The summary over all paths.
 fn overall(result: &VariantResult) -> Option<&ClassSummary> {
     result.classes.iter().find(|summary| summary.class == PathClass::All)
 }
 
-/// The result of a variant in two sentences, beside chance; none for the null.
+/// A variant's result in two sentences, compared with chance; `None` for the null variant.
 pub(super) fn verdict(report: &GauntletReport, result: &VariantResult) -> Option<[String; 2]> {
     let all = overall(result).filter(|_| result.sizing != NULL)?;
     let is_null =
@@ -114,13 +115,13 @@ fn tested(result: &VariantResult) -> Vec<String> {
 }
 
 fn row(name: &str, cells: &[String]) -> String {
-    // Two blanks before a cell let a narrow terminal divide the table there.
+    // Two spaces before a cell let a narrow terminal wrap the table there.
     let width = if cells.len() > 7 { 7 } else { 9 };
     let cells: String = cells.iter().map(|cell| format!("{cell:>width$}")).collect();
     format!("{name:NAME$}{cells}")
 }
 
-/// A ratio in five columns; a dash where there is none.
+/// A ratio, five columns wide; a dash if there is none.
 fn number(value: Option<f64>) -> String {
     match value {
         None => "-".to_owned(),

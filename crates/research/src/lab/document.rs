@@ -56,7 +56,7 @@ fn head(bench: &LabBench) -> String {
     );
     let _ = writeln!(text, "| | |\n|---|---|\n| command | `{}` |", bench.command);
     let _ = writeln!(text, "| program | {} |", bench.build);
-    // Cells may come from different days and machines: each combination is listed once.
+    // Cells may come from different dates and machines: each combination is listed once.
     let mut seen = Vec::new();
     for cell in cells(bench) {
         let o = &cell.outcome;

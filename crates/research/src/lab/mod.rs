@@ -14,15 +14,15 @@ use sweetspot_report::wire;
 /// The content of the document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabBench {
-    /// The command that repeats it.
+    /// The command that repeats the benchmark.
     pub command: String,
-    /// Which build of the program was measured.
+    /// The build of the program that was measured.
     pub build: String,
-    /// The path of the demonstration, with the targets that are its own.
+    /// The path of the demonstration, which has its own targets.
     pub demo: Option<Cell>,
-    /// The matrix of paths; a cell that was not measured is missing.
+    /// The measured cells of the path matrix.
     pub matrix: Vec<Cell>,
-    /// How many cells the matrix has.
+    /// The total number of cells in the matrix.
     pub matrix_size: usize,
     /// The output of the emulator's self-test.
     pub self_test: Option<String>,
@@ -35,11 +35,11 @@ pub struct LabBench {
 pub struct Cell {
     /// Its name, e.g. `100Mbit/s-20ms-1.0BDP`.
     pub name: String,
-    /// The variants, without their series.
+    /// The results of the variants, without their series.
     pub outcome: DemoOutcome,
     /// Variants without a result.
     pub not_measured: Vec<String>,
-    /// Another program on the same path, for its CPU time.
+    /// Another program on the same path, for comparison of CPU time.
     pub reference: Option<ReferenceTransfer>,
 }
 
@@ -50,7 +50,7 @@ pub struct ReferenceTransfer {
     pub program: String,
     /// Its congestion control.
     pub congestion: String,
-    /// Payload moved.
+    /// Payload transferred.
     #[serde(rename = "size_bytes", with = "wire")]
     pub size: Bytes,
     /// Its goodput.

@@ -11,18 +11,18 @@ pub struct LabTarget {
     pub met: bool,
 }
 
-/// SOBAS carries this share of the payload capacity, over the whole transfer.
+/// Minimum fraction of the payload capacity that SOBAS must reach over the whole transfer.
 const MIN_CAPACITY_SHARE: f64 = 0.90;
-/// At most this share of segments is retransmitted on the demonstration's path.
+/// Maximum fraction of segments retransmitted on the demonstration's path.
 const MAX_RETRANSMITTED_SHARE: f64 = 0.0005;
-/// The median round trip there, over the propagation.
+/// Maximum median RTT on the demonstration's path, relative to the propagation delay.
 const MAX_MEDIAN_RTT_RATIO: f64 = 1.10;
-/// SOBAS is never slower than this share of the best other variant.
+/// Minimum goodput of SOBAS relative to the best other variant.
 const MIN_SHARE_OF_BEST: f64 = 0.97;
-/// 99 of 100 packets leave the emulator at most this late at 100 Mbit/s: microseconds.
+/// Maximum 99th percentile of the emulator's lateness at 100 Mbit/s, microseconds.
 const MAX_LATENESS_US: f64 = 200.0;
 
-/// Every target with a measured cell, in the order of the document.
+/// Every target with a measured cell, in document order.
 pub fn targets(bench: &LabBench) -> Vec<LabTarget> {
     let mut all = bench.demo.as_ref().map(demo).unwrap_or_default();
     all.extend(bench.matrix.iter().flat_map(matrix_cell));

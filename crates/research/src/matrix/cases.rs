@@ -1,21 +1,21 @@
 use sweetspot_units::Duration;
 
-/// A published test: a scenario, and how it is varied.
+/// A published test: a scenario and its variations.
 #[derive(Debug, Clone, Copy)]
 pub struct MatrixTest {
     /// Its file's name in scenarios/matrix, without `.toml`.
     pub name: &'static str,
-    /// The purpose of the case, in a sentence.
+    /// The purpose of the test, in a sentence.
     pub title: &'static str,
-    /// Its publication.
+    /// The publication it comes from.
     pub source: &'static str,
     pub(super) text: &'static str,
     /// The varied quantity: the pictures' x axis.
     pub x: &'static str,
-    /// Whether that axis is logarithmic.
+    /// Whether the x axis is logarithmic.
     pub logarithmic: bool,
-    /// Runs of each case: with other seeds, and with other starts of the flows under test, because a test in which nothing is
-    /// random has one outcome for each.
+    /// Number of runs per case, each with its own seed and its own start time of the flows under test: without any
+    /// randomness, the outcome depends on the start time.
     pub runs: u64,
     /// The cases.
     pub cases: &'static [MatrixCase],
@@ -24,13 +24,13 @@ pub struct MatrixTest {
 /// One case of a test.
 #[derive(Debug, Clone, Copy)]
 pub struct MatrixCase {
-    /// As in tables.
+    /// Its name in tables.
     pub name: &'static str,
-    /// Its place on the x axis.
+    /// Its position on the x axis.
     pub x: f64,
-    /// Keys of the scenario that differ.
+    /// The scenario keys that differ.
     pub(super) set: &'static [&'static str],
-    /// Which flows are under test.
+    /// The flows under test.
     pub tested: Tested,
 }
 
@@ -39,9 +39,9 @@ pub struct MatrixCase {
 pub enum Tested {
     /// The last transfer.
     Last,
-    /// `count` more like the last transfer, which begin one after the other.
+    /// `flows` flows like the last transfer, started one after the other.
     Alike {
-        /// How many.
+        /// Number of flows.
         flows: u64,
         /// Time between their starts.
         every: Duration,

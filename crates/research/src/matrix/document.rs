@@ -18,19 +18,19 @@ const ABSTRACT: Abstract<'_> = Abstract {
 
 const NOTES: &str = include_str!("../../data/matrix_notes.md");
 
-/// A difference from the first variant counts as a win or a loss beyond this share of its value, and beyond this number of
-/// standard errors.
+/// A difference from the first variant counts as a win or a loss if it exceeds this fraction of the first variant's value and the
+/// limit below, in standard errors.
 const NOTABLE: f64 = 0.05;
 const SIGNIFICANT: f64 = 2.0;
 
-/// The document's text besides the numbers.
+/// The document's text other than the numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MatrixInfo {
-    /// The command that writes it again.
+    /// The command that regenerates the document.
     pub command: String,
-    /// The machine, its kernel and the day.
+    /// The machine, its kernel and the date.
     pub machine: String,
-    /// The page of pictures, seen from the document.
+    /// The page of pictures, relative to the document.
     pub page: String,
 }
 
@@ -65,8 +65,8 @@ fn of<'a>(
     results.iter().find(|r| r.test == test && r.case == case && r.variant == variant)
 }
 
-/// The number of cases of each test in which a variant's flows got notably more or less than the first variant's, and the cost
-/// to others.
+/// For each test, the number of cases in which a variant's flows got notably more or less than the first variant's, and the cost
+/// to other flows.
 fn verdicts(results: &[MatrixResult]) -> MarkdownTable {
     let mut table = MarkdownTable::new(&[
         "test",
@@ -114,7 +114,8 @@ fn verdicts(results: &[MatrixResult]) -> MarkdownTable {
     table
 }
 
-/// Whether the mean of `ours` is notably more, or notably less, than the mean of `theirs`, and not by chance. False without runs.
+/// Whether the mean of `ours` is notably higher (or, without `more`, lower) than the mean of `theirs`, beyond chance. False
+/// without runs.
 fn is_notable(ours: &[f64], theirs: &[f64], more: bool) -> bool {
     let Some(ratio) = mean(ours).zip(mean(theirs)).map(|(ours, theirs)| ours / theirs) else {
         return false;
@@ -157,7 +158,7 @@ fn table(test: &MatrixTest, results: &[MatrixResult]) -> MarkdownTable {
     table
 }
 
-/// Of each test: goodput of those under test, of others where there are some, and the mean round trip.
+/// For each test: goodput of the flows under test, goodput of other flows, if any, and the mean RTT.
 pub fn matrix_pictures(results: &[MatrixResult]) -> Vec<Plot> {
     let mut plots = Vec::new();
     for test in &MATRIX {
@@ -205,9 +206,9 @@ mod tests {
         // Means 10 and 9, each with a standard error of 0.1 or 2.
         assert!(is_notable(&[8.9, 9.1], &[9.9, 10.1], false));
         assert!(!is_notable(&[7.0, 11.0], &[8.0, 12.0], false));
-        // 3 % less, however certain.
+        // 3 % less is not notable, however certain.
         assert!(!is_notable(&[9.7, 9.7], &[10.0, 10.0], false));
-        // One run each has no error; none has no mean.
+        // A single run has no error estimate; no runs have no mean.
         assert!(is_notable(&[11.0], &[10.0], true));
         assert!(!is_notable(&[], &[], true));
     }

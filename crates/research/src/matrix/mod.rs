@@ -1,5 +1,5 @@
 //! The published matrix: the BBR team's nsperf tests and scenarios of the Common TCP Evaluation Suite, run with several
-//! congestion controls and sizings: the share of each flow and its cost to other flows.
+//! congestion controls and sizings. Reports the share of each flow and its cost to other flows.
 
 mod cases;
 mod document;
@@ -15,14 +15,14 @@ use sweetspot_units::Duration;
 
 use sweetspot_experiment::StudyError;
 
-/// The variant under test: a congestion control and a sizing.
+/// A variant under test: a congestion control and a sizing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MatrixVariant {
-    /// As in tables and legends.
+    /// Its name in tables and legends.
     pub name: &'static str,
-    /// At the sender.
+    /// The sender's congestion control.
     pub congestion: Congestion,
-    /// At the receiver.
+    /// The receiver's sizing.
     pub sizing: Sizing,
 }
 
@@ -44,25 +44,26 @@ pub struct MatrixResult {
     pub case: String,
     /// The variant's name.
     pub variant: String,
-    /// Goodput of the flows under test together in each run, bit/s.
+    /// Total goodput of the flows under test in each run, bit/s.
     pub tested_runs_bps: Vec<f64>,
-    /// Goodput of all others together in each run, bit/s; empty where there are none.
+    /// Total goodput of all other flows in each run, bit/s; empty if there are none.
     pub others_runs_bps: Vec<f64>,
-    /// Jain's index over the flows under test.
+    /// Jain's fairness index over the flows under test.
     pub fairness: f64,
-    /// Share of their packets that were sent again.
+    /// Fraction of their packets that were retransmitted.
     pub retransmitted: f64,
-    /// Their mean round trip, seconds.
+    /// Their mean RTT, seconds.
     pub rtt_s: f64,
-    /// Mean wait at the bottleneck, seconds.
+    /// Mean queueing delay at the bottleneck, seconds.
     pub queue_delay_s: f64,
 }
 
-/// Between the starts of two runs: not a multiple of any test's RTT, so that each meets another moment of the others' cycle.
+/// Offset between the starts of two runs: not a multiple of any test's RTT, so that each run starts in another phase of the
+/// other flows.
 const BETWEEN_STARTS: Duration = Duration::from_millis(37);
 
 impl MatrixCase {
-    /// The scenario with `variant`, cut to `longest`, in its `run`-th run.
+    /// The scenario with `variant`, cut to `longest`, for run number `run`.
     pub fn scenario(
         &self,
         test: &MatrixTest,
@@ -97,17 +98,17 @@ impl MatrixCase {
 }
 
 impl MatrixResult {
-    /// Goodput of the flows under test together, bit/s.
+    /// Total goodput of the flows under test, bit/s.
     pub fn tested_bps(&self) -> f64 {
         mean(&self.tested_runs_bps).unwrap_or_default()
     }
 
-    /// Goodput of all others together, bit/s; `None` where there are none.
+    /// Total goodput of all other flows, bit/s; `None` if there are none.
     pub fn others_bps(&self) -> Option<f64> {
         mean(&self.others_runs_bps)
     }
 
-    /// Runs a case as often as its test says.
+    /// Runs a case as many times as its test requires.
     pub fn run(
         engine: &dyn Engine,
         (test, case): (&MatrixTest, &MatrixCase),
@@ -195,7 +196,7 @@ mod tests {
         }
     }
 
-    /// Two seconds, and 37 ms for each run before.
+    /// Two seconds, plus 37 ms for each earlier run.
     #[test]
     fn each_run_starts_the_flow_under_test_at_another_moment_and_has_another_seed() {
         let test = MATRIX.iter().find(|test| test.name == "coexist").expect("it is there");

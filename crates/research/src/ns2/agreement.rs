@@ -7,27 +7,28 @@ use super::case::{Ns2Case, Ns2Measured, Ns2Setting};
 use sweetspot_experiment::run::{goodput, run_all};
 use sweetspot_experiment::{StudyError, Workers};
 
-/// One window of one setting: ns-2's mean over its seeds and ours over as many.
+/// One window in one setting: the means over seeds in ns-2 and in this simulator, with the same
+/// number of seeds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ns2Comparison {
-    /// Everything but the window.
+    /// All parameters except the window.
     pub setting: Ns2Setting,
-    /// S, packets.
+    /// The window S, packets.
     pub window: u64,
-    /// ns-2.
+    /// ns-2's result.
     pub theirs: Ns2Measured,
-    /// This simulator.
+    /// This simulator's result.
     pub ours: Ns2Measured,
 }
 
 impl Ns2Comparison {
-    /// Relative difference of the goodputs, signed, as a share of ns-2's.
+    /// Relative difference of the goodputs, signed, as a fraction of ns-2's goodput.
     pub fn deviation(&self) -> f64 {
         self.ours.goodput_mbps / self.theirs.goodput_mbps - 1.0
     }
 }
 
-/// Runs `cases` and puts the means over seeds side by side, by setting and window.
+/// Runs `cases` and compares the means over seeds, by setting and window.
 pub fn compare<E: Engine + Sync>(
     engine: &E,
     cases: &[Ns2Case],
@@ -75,18 +76,18 @@ fn mean(runs: &[Ns2Measured]) -> Ns2Measured {
     }
 }
 
-/// Median and largest absolute deviation of goodput.
+/// Median and maximum absolute deviation of goodput.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DeviationSpread {
     /// Number of comparisons.
     pub count: usize,
-    /// The median.
+    /// The median deviation.
     pub median: f64,
-    /// The largest.
+    /// The maximum deviation.
     pub worst: f64,
 }
 
-/// The spread of those `comparisons` that `belongs` picks; `None` if it picks none.
+/// The spread over the `comparisons` for which `belongs` is true; `None` if there are none.
 pub fn spread(
     comparisons: &[Ns2Comparison],
     belongs: impl Fn(&Ns2Comparison) -> bool,
@@ -97,18 +98,18 @@ pub fn spread(
     Some(DeviationSpread { count: deviations.len(), median, worst })
 }
 
-/// The maximum over the windows that both simulators ran, and where it lies.
+/// The maximum over the windows that both simulators ran, and its window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ns2Maximum {
-    /// Everything but the window.
+    /// All parameters except the window.
     pub setting: Ns2Setting,
-    /// ns-2's, Mbit/s, and its window.
+    /// ns-2's maximum, Mbit/s, and its window.
     pub theirs: (f64, u64),
-    /// EngineValue.
+    /// This simulator's maximum, Mbit/s, and its window.
     pub ours: (f64, u64),
 }
 
-/// One maximum per setting.
+/// The maximum for each setting.
 pub fn maxima(comparisons: &[Ns2Comparison]) -> Vec<Ns2Maximum> {
     let mut settings: BTreeMap<&Ns2Setting, Vec<&Ns2Comparison>> = BTreeMap::new();
     for comparison in comparisons {

@@ -8,20 +8,21 @@ use sweetspot_experiment::StudyError;
 pub struct Ns2Case {
     /// The setting.
     pub setting: Ns2Setting,
-    /// S, packets.
+    /// The window S, packets.
     pub window: u64,
     /// ns-2's seed.
     pub seed: u64,
-    /// The measurements of ns-2.
+    /// ns-2's measurements.
     pub truth: Ns2Measured,
 }
 
-/// Everything but the window and the seed.
+/// All parameters except the window and the seed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ns2Setting {
-    /// `none`, `elephants`, `elephants-congested`, `pareto`, `mice`, `mice-congested`.
+    /// Cross traffic: `none`, `elephants`, `elephants-congested`, `pareto`, `mice`,
+    /// `mice-congested`.
     pub cross: &'static str,
-    /// `2.35` or `2002`.
+    /// TCP flavour: `2.35` or `2002`.
     pub flavour: &'static str,
     /// Whether the target's sink delays its ACKs.
     pub target_delays_acks: bool,
@@ -33,11 +34,11 @@ pub struct Ns2Setting {
     pub sleep: &'static str,
     /// The target's congestion control: `reno`, `newreno`, `sack1` or `sack`.
     pub congestion: &'static str,
-    /// B_t, packets.
+    /// The buffer B_t, packets.
     pub buffer: u64,
     /// When the target starts, seconds.
     pub start: u64,
-    /// Time from there to the measurement, seconds.
+    /// Time from the target's start to the measurement, seconds.
     pub warmup: u64,
     /// Measured time, seconds.
     pub duration: u64,
@@ -52,13 +53,13 @@ pub struct Ns2Measured {
     pub loss: f64,
     /// Mean queue, packets.
     pub queue_packets: f64,
-    /// T_m and the mean queueing delays of both ways, ms.
+    /// T_m plus the mean queueing delays of both directions, ms.
     pub rtt_ms: f64,
     /// Utilisation of the bottleneck before the target starts.
     pub utilisation_before: f64,
 }
 
-/// All cases. Those of ns-2's `Sack1` occur twice: run by `sack1` and by RFC 6675.
+/// All cases. Cases with ns-2's `Sack1` occur twice: run with `sack1` and with RFC 6675.
 pub fn cases() -> Result<Vec<Ns2Case>, StudyError> {
     let table = ReferenceTable::parse("ns2.csv", include_str!("../../data/ns2.csv"))?;
     let mut cases = table.rows().map(Ns2Case::read).collect::<Result<Vec<_>, _>>()?;
@@ -102,7 +103,7 @@ impl Ns2Case {
 }
 
 impl Ns2Setting {
-    /// The scenario as a user would write it.
+    /// The scenario in the form in which a user would write it.
     pub fn text(&self, window: u64, seed: u64) -> String {
         let buffer = match self.queue {
             "bytes" => format!("{}B", self.buffer * 1000),

@@ -18,11 +18,11 @@ const ABSTRACT: Abstract<'_> = Abstract {
     command: "`sweetspot-research reproduce ns2 --out docs/results`",
 };
 
-/// Largest allowed median deviation of goodput.
+/// Maximum allowed median deviation of goodput.
 pub const MAX_MEDIAN: f64 = 0.05;
-/// Largest allowed deviation of goodput in one case.
+/// Maximum allowed deviation of goodput in one case.
 pub const MAX_WORST: f64 = 0.12;
-/// Largest allowed deviation of the Maximum Feasible Throughput and of its window.
+/// Maximum allowed deviation of the Maximum Feasible Throughput and of its window.
 pub const MAX_FOR_MAXIMUM: f64 = 0.08;
 
 /// Settings that are reported together.
@@ -149,7 +149,7 @@ fn verdict(asked: bool, met: bool) -> &'static str {
     }
 }
 
-/// Settings with a clear maximum: without loss from other causes.
+/// Whether a setting has a clear maximum, that is, no loss from other causes.
 fn has_peak(setting: &Ns2Setting) -> bool {
     setting.congestion == "reno" && matches!(setting.cross, "elephants" | "pareto" | "mice")
 }
@@ -190,7 +190,7 @@ fn maximum_table<E: Engine + Sync>(
     Ok(())
 }
 
-/// Whether a maximum is within the bound of ns-2's.
+/// Whether this simulator's maximum is close enough to ns-2's.
 pub(super) fn agrees(maximum: &Ns2Maximum) -> bool {
     let close = |ours: f64, theirs: f64| (ours / theirs - 1.0).abs() <= MAX_FOR_MAXIMUM;
     close(maximum.ours.0, maximum.theirs.0) && close(maximum.ours.1 as f64, maximum.theirs.1 as f64)

@@ -1,4 +1,4 @@
-//! Agreement with ns-2 on the same work.
+//! Agreement with ns-2 on the same scenarios.
 
 mod agreement;
 mod case;

@@ -21,7 +21,7 @@ const ENTRY_2: Entry =
 /// The post's two tables; its figures are ladder diagrams of the window without numbers.
 pub(super) const ENTRIES: &[Entry] = &[ENTRY_1, ENTRY_2];
 
-/// Linux before 3.4: three quarters of a receive buffer are window.
+/// Linux before 3.4: three quarters of a receive buffer are usable as window.
 const ERA: Era = Era::ThreeQuarters;
 
 fn table_1(stage: &Stage<'_>) -> Result<Figure, StudyError> {
@@ -68,7 +68,7 @@ fn table_1(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     Ok(figure)
 }
 
-/// iperf's -w in kB.
+/// The argument of iperf's -w, kB.
 const ASKED: [u64; 5] = [50, 75, 83, 100, 125];
 
 fn table_2(stage: &Stage<'_>) -> Result<Figure, StudyError> {

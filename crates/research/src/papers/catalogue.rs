@@ -1,4 +1,4 @@
-//! Every reproduced figure and table, and how to find them by name.
+//! All reproduced figures and tables, and a lookup by name.
 
 use sweetspot_experiment::StudyError;
 use sweetspot_scenario::nearest;
@@ -15,8 +15,8 @@ pub fn catalogue() -> impl Iterator<Item = &'static Entry> {
     LISTS.into_iter().flatten()
 }
 
-/// The entries that `words` name: `all`, a paper (`bdp`), a figure (`bdp-fig3`), or a short
-/// name (`fig3`).
+/// The entries that `words` select: `all`, a paper (`bdp`), a figure (`bdp-fig3`), or a short name
+/// (`fig3`).
 pub fn find(words: &[String]) -> Result<Vec<&'static Entry>, StudyError> {
     let mut found: Vec<&Entry> = Vec::new();
     for word in words {

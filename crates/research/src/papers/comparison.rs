@@ -7,7 +7,7 @@ use sweetspot_experiment::plot::Origin;
 use sweetspot_statistics as statistics;
 use sweetspot_units::Significant;
 
-/// A published number and ours beside it.
+/// A published number, and our engines' values for it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PublishedComparison {
     /// The case and the quantity.
@@ -21,8 +21,8 @@ pub struct PublishedComparison {
 }
 
 impl PublishedComparison {
-    /// How far we are from the published number, as a share of it: by the simulator, or else by the first engine
-    /// that has such a number.
+    /// Relative deviation from the published number: the simulator's or, if it has no number, the first engine's
+    /// that has one.
     pub fn distance(&self) -> Option<f64> {
         let known = |ours: &EngineValue| ours.deviation.trim_end_matches('%').trim().parse().ok();
         let simulated = self.ours.iter().filter(|ours| ours.origin == Origin::Sim);
@@ -42,7 +42,7 @@ pub struct EngineValue {
     pub deviation: String,
 }
 
-/// The numbers that a paper prints about one figure or table, being compared.
+/// The numbers that a paper prints for one figure or table, with the engines' values added so far.
 #[derive(Debug, Clone)]
 pub(super) struct Comparisons(Vec<ComparisonLine>);
 
@@ -56,7 +56,7 @@ struct ComparisonLine {
 }
 
 impl Comparisons {
-    /// The published numbers of `item` in `paper`, without values of engines.
+    /// The published numbers of `item` in `paper`, without engine values.
     pub(super) fn of(paper: &str, item: &str) -> Result<Comparisons, StudyError> {
         let table =
             ReferenceTable::parse("published.csv", include_str!("../../data/published.csv"))?;
@@ -75,7 +75,7 @@ impl Comparisons {
         Ok(Comparisons(lines))
     }
 
-    /// Puts an engine's number into the line with all these words in its case and quantity.
+    /// Adds an engine's number to the row with all these words in its case and quantity.
     pub(super) fn put(&mut self, origin: Origin, words: &[&str], ours: f64) {
         for line in self.matching(words) {
             let theirs = line.value.parse::<f64>();
@@ -87,7 +87,7 @@ impl Comparisons {
         }
     }
 
-    /// Puts the mean over seeds, with two standard errors if there are enough seeds.
+    /// Adds the mean over seeds, with two standard errors if there are enough seeds.
     pub(super) fn put_mean(&mut self, origin: Origin, words: &[&str], samples: &[f64]) {
         let Some(mean) = statistics::mean(samples) else { return };
         for line in self.matching(words) {
@@ -100,7 +100,7 @@ impl Comparisons {
         }
     }
 
-    /// Puts an engine's text into the line with all these words in its case and quantity.
+    /// Adds an engine's text to the row with all these words in its case and quantity.
     pub(super) fn put_text(&mut self, origin: Origin, words: &[&str], ours: &str) {
         for line in self.matching(words) {
             let value = ours.to_owned();
@@ -108,12 +108,12 @@ impl Comparisons {
         }
     }
 
-    /// The published number of the line that holds all these words, for a mark in the picture.
+    /// The published number of the row that contains all these words, for a mark in the picture.
     pub(super) fn published(&self, words: &[&str]) -> Option<f64> {
         self.0.iter().find(|line| line.holds(words)).and_then(|line| line.value.parse().ok())
     }
 
-    /// All lines, in the order of the table.
+    /// All rows, in table order.
     pub(super) fn finish(self) -> Vec<PublishedComparison> {
         let comparison = |line: ComparisonLine| PublishedComparison {
             what: format!("{}: {}", line.case.replace("; ", ", "), line.quantity),

@@ -19,8 +19,8 @@ const ABSTRACT: Abstract<'_> = Abstract {
 
 const NOTES: &str = include_str!("../../data/papers_notes.md");
 
-/// The claims and figures as a Markdown document. `pictures` is where their SVG files stand, seen from it; `made` says by
-/// which command, on which machine and when.
+/// The claims and figures as a Markdown document. `pictures` is the directory of their SVG files, relative to it; `made`
+/// names the command, the machine and the date.
 pub fn markdown(figures: &[Figure], pictures: &str, made: &str) -> String {
     let mut text = format!(
         "# The papers, claim by claim\n\n{ABSTRACT}\
@@ -34,7 +34,7 @@ pub fn markdown(figures: &[Figure], pictures: &str, made: &str) -> String {
             papers.push(figure.paper);
         }
     }
-    // Claims in words and the notes speak of all figures.
+    // Claims in words and the notes refer to all figures.
     let complete = figures.len() == catalogue().count();
     text.push_str(&claims::summary(&papers, figures, complete));
     if complete {
@@ -66,7 +66,7 @@ fn section(text: &mut String, figure: &Figure, pictures: &str) {
     }
 }
 
-/// Published numbers, ours by engine, and how far they are apart.
+/// Published numbers, ours by engine, and the deviations.
 fn compared(comparisons: &[PublishedComparison]) -> MarkdownTable {
     let mut origins: Vec<Origin> = Vec::new();
     for ours in comparisons.iter().flat_map(|comparison| &comparison.ours) {

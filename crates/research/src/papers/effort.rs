@@ -4,8 +4,8 @@ use sweetspot_units::Duration;
 
 use super::figure::{Entry, Precision, Stage};
 
-/// About how many seconds of one core the simulations of the larger figures take, quick and careful: `sweetspot-research reproduce
-/// all` on an AMD EPYC beside compilers, 2026-11-24.
+/// Approximate CPU time of the larger figures' simulations in seconds of one core, quick and careful: `sweetspot-research
+/// reproduce all` on an AMD EPYC that was also compiling, 2026-11-24.
 const CORE_SECONDS: &[(&str, f64, f64)] = &[
     ("bdp-fig3", 33.0, 72.0),
     ("bdp-fig4", 27.0, 51.0),
@@ -31,7 +31,7 @@ const CORE_SECONDS: &[(&str, f64, f64)] = &[
 ];
 
 impl Entry {
-    /// How long this figure usually takes where nothing of it is known from before. The lab is not counted.
+    /// The usual time for this figure without stored results, excluding the lab.
     pub fn usual_time(&self, stage: &Stage<'_>) -> Duration {
         let known = CORE_SECONDS.iter().find(|(name, ..)| *name == self.name);
         let (quick, careful) = known.map_or((0.5, 0.5), |(_, quick, careful)| (*quick, *careful));

@@ -42,28 +42,28 @@ impl Paper {
     }
 }
 
-/// A figure or table of a paper, and how to run it.
+/// A figure or table of a paper, and the function that reproduces it.
 ///
-/// **To add a paper's figures**: a module with a list of these, and one line in `LISTS`.
+/// **To add a paper's figures**: add a module with a list of entries, and one line in `LISTS`.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
     /// `paper-item`, e.g. `bdp-fig3`: the name on the command line and of its files.
     pub name: &'static str,
-    /// Shorter names.
+    /// Short names.
     pub aliases: &'static [&'static str],
     /// The paper.
     pub paper: Paper,
     /// Its number and subject.
     pub title: &'static str,
-    /// Runs it on the engines of the stage that can.
+    /// Reproduces it on those engines of the stage that can run it.
     pub run: RunFigure,
 }
 
-/// Runs a figure on the engines of the stage that can.
+/// Reproduces a figure on those engines of the stage that can run it.
 pub type RunFigure = fn(&Stage<'_>) -> Result<Figure, StudyError>;
 
 impl Paper {
-    /// An entry of this paper without shorter names.
+    /// An entry of this paper without short names.
     pub(super) const fn entry(
         self,
         name: &'static str,
@@ -75,31 +75,31 @@ impl Paper {
 }
 
 impl Entry {
-    /// The same with shorter names.
+    /// The entry with short names added.
     pub(super) const fn also(self, aliases: &'static [&'static str]) -> Entry {
         Entry { aliases, ..self }
     }
 }
 
-/// The engines and the effort with which figures are run.
+/// The engines and the effort for reproducing figures.
 #[derive(Clone, Copy)]
 pub struct Stage<'a> {
     /// Whether closed forms are drawn.
     pub theory: bool,
-    /// The simulator, where it is wanted.
+    /// The simulator, if requested.
     pub sim: Option<&'a (dyn Engine + Sync)>,
-    /// This machine's kernel, where it is wanted.
+    /// This machine's kernel, if requested.
     pub lab: Option<&'a (dyn Engine + Sync)>,
-    /// Where the results of runs with single flows are stored.
+    /// The store for the results of runs with single flows.
     pub store: &'a dyn ResultStore,
-    /// Threads of the simulations.
+    /// Threads for the simulations.
     pub workers: Workers,
     /// The precision.
     pub precision: Precision,
 }
 
 impl Stage<'_> {
-    /// Threads of an engine's runs: in the lab one, because a run needs the machine to itself.
+    /// Threads for an engine's runs: one in the lab, because a run needs the whole machine.
     pub(super) fn workers_of(&self, origin: Origin) -> Workers {
         if origin == Origin::Lab { Workers::ONE } else { self.workers }
     }
@@ -108,14 +108,14 @@ impl Stage<'_> {
 /// Precision of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precision {
-    /// Within minutes for all of them: one or two seeds, windows within 2 %.
+    /// Minutes for all figures: one or two seeds, windows within 2 %.
     Quick,
     /// For the documents in docs/results: more seeds, windows within 0.5 %.
     Careful,
 }
 
 impl Precision {
-    /// How close to the best window a search ends, as a share of it.
+    /// The precision to which a search finds the best window, relative to it.
     pub(super) fn tolerance(self) -> f64 {
         match self {
             Precision::Quick => 0.02,
@@ -123,7 +123,7 @@ impl Precision {
         }
     }
 
-    /// Seeds to average over: `quick` of them, or `careful`.
+    /// The number of seeds to average over: `quick` or `careful`.
     pub(super) fn seeds(self, quick: u64, careful: u64) -> u64 {
         match self {
             Precision::Quick => quick,
@@ -141,20 +141,22 @@ pub struct Figure {
     pub paper: Paper,
     /// Its number and subject.
     pub title: &'static str,
-    /// How it was simulated: the scenario's file, the differences from the paper and their reasons.
+    /// How it was simulated: the scenario file, and the differences from the paper with their
+    /// reasons.
     pub about: String,
     /// The pictures.
     pub plots: Vec<Plot>,
-    /// Published numbers and ours.
+    /// Published numbers, with ours.
     pub comparisons: Vec<PublishedComparison>,
-    /// Further ones, which a table of the figure shows already: for the table of claims.
+    /// Further published numbers that are already in one of the figure's tables, for the table of
+    /// claims.
     pub cells: Vec<PublishedComparison>,
     /// The numbers behind the pictures.
     pub tables: Vec<Table>,
 }
 
 impl Entry {
-    /// An empty figure.
+    /// A figure without content yet.
     pub(super) fn figure(&self, about: impl Into<String>) -> Figure {
         Figure {
             name: self.name,
@@ -169,7 +171,7 @@ impl Entry {
     }
 }
 
-/// The points of several curves over the same x as one table, `decimals` behind the comma.
+/// The points of several curves over the same x as one table, with `decimals` decimal places.
 pub(super) fn curve_table(x: &str, curves: &[Curve], decimals: usize) -> Table {
     let mut heads = vec![x.to_owned()];
     heads.extend(curves.iter().map(|curve| curve.label.clone()));
@@ -179,7 +181,7 @@ pub(super) fn curve_table(x: &str, curves: &[Curve], decimals: usize) -> Table {
     places.dedup();
     let mut table = Table::new("", &heads);
     for place in places {
-        // Without the last digits of sums of binary fractions.
+        // Rounds off the errors of binary fractions.
         let mut row = vec![((place * 1e6).round() / 1e6).to_string()];
         row.extend(curves.iter().map(|curve| {
             let found = curve.points.iter().find(|point| point.0 == place);

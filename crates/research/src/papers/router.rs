@@ -49,7 +49,7 @@ const FIGURE_19: Entry =
 const RULES: Entry =
     Paper::Router.entry("router-rules", "Section II: related rules for a buffer", rules);
 
-/// In the order of the paper. Figures 1 and 12 are drawings of the setups; Tables I and II stand in
+/// The paper's figures and tables, in order. Figures 1 and 12 are drawings of the setups; Tables I and II are in
 /// docs/results/router.md.
 pub(super) const ENTRIES: &[Entry] =
     &[RULES, FIGURE_2, FIGURE_11, FIGURE_13, FIGURE_15, SECTION_6B, FIGURE_18, FIGURE_19];
@@ -107,7 +107,7 @@ fn figure_11(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     Ok(figure)
 }
 
-/// The rules for a router's buffer that section II names, on the testbed's link.
+/// The buffer sizing rules named in section II, applied to the testbed's link.
 fn rules(_stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let mut figure = RULES.figure(
         "Closed forms on the testbed's link, 1 Gbit/s and 85 ms (the mean of its round trips), for persistent flows with packets \
@@ -180,7 +180,7 @@ fn plot(drawing: &FigureData, theory: bool) -> Plot {
         let points: Vec<(f64, f64)> = curve.points.iter().filter(positive).copied().collect();
         plot.curve(curve.label.clone(), origin, group, points);
     }
-    // A colour of its own each: the paper's numbers belong to no curve of ours.
+    // A separate colour for each mark: the paper's numbers do not belong to any of our curves.
     for (i, mark) in drawing.published.iter().enumerate() {
         let place = match (mark.x, mark.y) {
             (Some(x), Some(y)) => MarkPosition::Point(x, y),

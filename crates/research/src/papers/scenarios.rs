@@ -2,10 +2,10 @@ use sweetspot_scenario::Scenario;
 
 use sweetspot_experiment::StudyError;
 
-/// A scenario of scenarios/papers/.
+/// A scenario from scenarios/papers/.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PaperScenario {
-    /// Its file, for readers that want to run it.
+    /// Its scenario file, for readers to run.
     pub file: &'static str,
     text: &'static str,
 }
@@ -47,13 +47,13 @@ pub(super) const DRS_MEMORY: PaperScenario = paper_scenario!("drs-memory.toml");
 pub(super) const DRS_MEMORY_LAB: PaperScenario = paper_scenario!("drs-memory-lab.toml");
 
 impl PaperScenario {
-    /// The scenario with some keys set otherwise.
+    /// The scenario with some keys overridden.
     pub(super) fn with(self, overrides: &[String]) -> Result<Scenario, StudyError> {
         Ok(Scenario::parse_with(self.text, overrides)?)
     }
 }
 
-/// `scenario` under `seeds` seeds, its own first.
+/// `scenario` with `seeds` different seeds, beginning with its own.
 pub(super) fn seeded(scenario: &Scenario, seeds: u64) -> Vec<Scenario> {
     (0..seeds).map(|i| Scenario { seed: scenario.seed + i, ..scenario.clone() }).collect()
 }

@@ -1,9 +1,9 @@
-//! Time series of a run, for the figures that show one.
+//! Time series of a run, for figures over time.
 
 use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Sample, Scenario};
 use sweetspot_units::{Bytes, Duration, Rate};
 
-/// The samples of one transfer, `interval` apart.
+/// Samples of one transfer, at intervals of `interval`.
 #[derive(Debug)]
 pub(super) struct TransferSeries {
     transfer: usize,
@@ -35,8 +35,8 @@ impl TransferSeries {
         Ok((outcome, watch))
     }
 
-    /// In every interval, the share that was dropped of the packets of size `packet` that reached a bottleneck of
-    /// this capacity.
+    /// For each interval, the fraction of packets (of size `packet`) reaching a bottleneck of this capacity that
+    /// were dropped.
     pub(super) fn loss_per_interval(
         &self,
         capacity: Rate,
@@ -50,7 +50,7 @@ impl TransferSeries {
         })
     }
 
-    /// Goodput in every interval after `start`, seconds since then against Mbit/s.
+    /// Goodput in every interval after `start`: seconds since then, and Mbit/s.
     pub(super) fn goodput(&self, start: Duration) -> Vec<(f64, f64)> {
         let start = start.as_secs_f64();
         let rate = |pair: &[Sample]| {

@@ -11,45 +11,45 @@ use sweetspot_units::{Bytes, Duration, Probability, Rate};
 use sweetspot_experiment::StudyError;
 use sweetspot_experiment::router::measure::{BufferMeasured, MedianThroughput};
 
-/// The loss forms and the delay's slope that describe measurements, where they do.
+/// The fitted loss forms and delay slope of a set of measurements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fits {
-    /// The largest buffer that the offered load still fills in proportion (section VI-A).
+    /// The largest buffer at which the queueing delay still grows in proportion to the buffer (section VI-A).
     pub cutoff: u64,
-    /// How many measurements lie between the smallest buffer that counts and the cutoff.
+    /// Number of measurements between the smallest usable buffer and the cutoff.
     pub points: usize,
-    /// p = a B^-b.
+    /// Power law: p = a B^-b.
     pub power_law: LossFit,
-    /// p = a e^(-bB).
+    /// Exponential: p = a e^(-bB).
     pub exponential: LossFit,
-    /// f of d = f B / C.
+    /// The slope f in d = f B / C.
     pub delay: Estimate,
     /// Which form fits better.
     pub comparison: FormComparison,
-    /// The link with that f.
+    /// The link, with that f.
     pub link: RouterLink,
 }
 
 /// Confidence of the intervals, and of the test.
 const CONFIDENCE: f64 = 0.95;
 
-/// Section VI-B: the forms hold for buffers that are "sufficiently large"; from here on.
+/// Section VI-B: the forms hold for buffers that are "sufficiently large", here from this number of packets on.
 const SMALLEST: u64 = 5;
 
-/// Section VI-A: up to the cutoff delay grows almost linearly; this share of the steepest d C / B is left there.
+/// Section VI-A: up to the cutoff, delay grows almost linearly; d C / B there is this fraction of its maximum.
 const LINEAR: f64 = 0.75;
 
 impl Fits {
-    /// Fits both forms to `measured`, in rising order of the buffer, in `scenario`.
+    /// Fits both forms to `measured`, sorted by buffer, in `scenario`.
     ///
     /// # Errors
-    /// With fewer than four buffers with loss below the cutoff.
+    /// With fewer than four lossy buffers below the cutoff.
     pub fn of(scenario: &Scenario, measured: &[BufferMeasured]) -> Result<Fits, StudyError> {
         let path = &scenario.path;
         Fits::of_link(path.narrow().rate, path.rtt, path.packet, measured)
     }
 
-    /// The same for a link of `rate` with flows of the RTT `rtt` without its queue.
+    /// The same for a link of `rate` and flows with base RTT `rtt`.
     pub(super) fn of_link(
         rate: Rate,
         rtt: Duration,
@@ -66,7 +66,7 @@ impl Fits {
             .filter(|m| (SMALLEST..=cutoff).contains(&m.buffer))
             .map(point)
             .collect::<Result<Vec<LossPoint>, TheoryError>>()?;
-        // Any f serves to count the buffer's delay; the link is then built with the one found.
+        // Any f serves to compute the buffer's delay; the final link uses the fitted f.
         let link = RouterLink::new(rate, rtt, packet, 1.0)?;
         let delay = fit::delay_slope(&points, &link, CONFIDENCE)?;
         Ok(Fits {
@@ -88,15 +88,15 @@ impl Fits {
         }
     }
 
-    /// The buffer that `form` with these parameters calls best for the flows objective.
+    /// The best buffer for the flows of `objective`, according to `form` with the fitted parameters.
     ///
     /// # Errors
-    /// If the form gives more than 1 there.
+    /// If the form gives a loss rate above 1 there.
     pub fn best(&self, form: Form, objective: Objective) -> Result<Best, StudyError> {
         Ok(optimum(&self.router(form, objective)?)?.best)
     }
 
-    /// The link, its loss and its objective.
+    /// The link with its loss form and objective.
     ///
     /// # Errors
     /// If the packet is empty, which no scenario allows.
@@ -113,7 +113,7 @@ impl Fits {
 /// Section VII-C: s = 30 packets.
 pub(super) const SHORT_PACKETS: u64 = 30;
 
-/// Whom the buffer is to serve.
+/// The flows that the buffer should serve best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Objective {
     /// Flows of thirty packets.
@@ -130,21 +130,21 @@ fn point(m: &BufferMeasured) -> Result<LossPoint, TheoryError> {
     })
 }
 
-/// The best buffer of those measured.
+/// The best of the measured buffers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SimulatedBest {
-    /// The one with the highest median.
+    /// The buffer with the highest median.
     pub best: u64,
-    /// The smallest and the largest buffer with a median not significantly lower: by less than two standard errors of the
-    /// difference.
+    /// The smallest and largest buffers with a median that is not significantly lower, that is, by less than two standard
+    /// errors of the difference.
     pub tied: (u64, u64),
-    /// Whether the largest buffer that was tried is among them: then no maximum was seen.
+    /// Whether the largest buffer tried is among them, so that there is no clear maximum.
     pub at_end: bool,
-    /// The median there, bit/s.
+    /// The median at the best buffer, bit/s.
     pub median_bps: f64,
 }
 
-/// A median of fewer flows says nothing.
+/// Minimum number of flows for a meaningful median.
 pub(super) const ENOUGH_FLOWS: u64 = 30;
 
 /// The buffer that maximises the median throughput of `flows`; `None` where too few finished.
@@ -157,7 +157,7 @@ pub fn simulated(
         .map(|m| (m.buffer, flows(m)))
         .filter(|(_, throughput)| throughput.flows >= ENOUGH_FLOWS)
         .collect();
-    // Between equals the smaller buffer (section VII: "the minimum value of B").
+    // Among equals, the smallest buffer (section VII: "the minimum value of B").
     let (best, top) = counted
         .iter()
         .copied()
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn exact_measurements_give_their_parameters_back() {
-        // 50 Mbit/s: 240 us a packet; f = 0.4 up to 400 packets, constant delay beyond.
+        // 50 Mbit/s: 240 us per packet; f = 0.4 up to 400 packets, constant delay beyond.
         let scenario = TABLE_1[3].scenario().unwrap();
         let points: Vec<BufferMeasured> = [2, 10, 20, 50, 100, 200, 400, 800, 1600]
             .map(|b| {
@@ -199,7 +199,7 @@ mod tests {
             })
             .to_vec();
         let fits = Fits::of(&scenario, &points).unwrap();
-        // 800 packets have half of the slope; two packets are too few.
+        // At 800 packets the slope is halved; two packets are too few.
         assert_eq!((fits.cutoff, fits.points), (400, 6));
         assert!((fits.power_law.b.value - 0.5).abs() < 1e-9);
         assert!((fits.delay.value - 0.4).abs() < 1e-9);
@@ -213,7 +213,7 @@ mod tests {
     fn the_best_of_equals_is_the_smallest_and_those_within_the_error_are_tied() {
         let flat = [(2, 50.0), (4, 99.0), (8, 100.0), (16, 100.0), (32, 98.0), (64, 90.0)];
         let all: Vec<BufferMeasured> = flat.map(|(b, bps)| measured(b, 0.1, 0.0, bps)).to_vec();
-        // Two errors of sqrt(1 + 1) = 2.83: 98 is tied, 90 is not.
+        // Two standard errors of sqrt(1 + 1) are 2.83: 98 is tied, 90 is not.
         let found = simulated(&all, |m| &m.short).unwrap();
         assert_eq!((found.best, found.tied, found.at_end), (8, (4, 32), false));
         assert!(simulated(&all[..4], |m| &m.short).unwrap().at_end);

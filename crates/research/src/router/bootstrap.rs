@@ -1,4 +1,4 @@
-//! The effect of chance on a fit: the same fit from resampled seeds.
+//! The effect of chance on a fit: the same fit to resampled seeds.
 
 use sweetspot_path::Random;
 use sweetspot_scenario::Scenario;
@@ -9,7 +9,7 @@ use super::analysis::{Fits, Objective};
 use sweetspot_experiment::router::measure::BufferMeasured;
 use sweetspot_statistics::Sorted;
 
-/// Fits to samples of the seeds, drawn with replacement, the same draw for every buffer (Efron and
+/// Fits to samples of the seeds, drawn with replacement, the same for every buffer (Efron and
 /// Tibshirani, "An Introduction to the Bootstrap", 1993).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bootstrap {
@@ -17,27 +17,28 @@ pub struct Bootstrap {
     drawn: usize,
 }
 
-/// Samples drawn.
+/// Number of samples drawn.
 const SAMPLES: usize = 200;
 
-/// The distribution of a formula's best buffer over the samples.
+/// The distribution of a form's best buffer over the samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BestOfSamples {
-    /// 2.5 and 97.5 % quantiles in packets, none counted as 0; `None` where most are unbounded.
+    /// 2.5 and 97.5 % quantiles in packets, with no buffer counted as 0; `None` if most samples are
+    /// unbounded.
     pub interval: Option<(f64, f64)>,
-    /// Share of the samples in which throughput grows with the buffer without end.
+    /// Fraction of samples in which throughput grows with the buffer without limit.
     pub unbounded: f64,
 }
 
-/// The same where each of `picks` is a run, as often as it is picked.
+/// `measured` with the runs in `picks`, each as often as it was picked.
 fn resampled(measured: &BufferMeasured, picks: &[usize]) -> BufferMeasured {
     let runs = picks.iter().filter_map(|pick| measured.runs.get(*pick)).cloned().collect();
     BufferMeasured::of(measured.buffer, runs)
 }
 
 impl Bootstrap {
-    /// Draws samples of the seeds of `measured`; `None` of fewer than three, which tell too little of
-    /// others.
+    /// Draws samples of the seeds of `measured`; `None` for fewer than three seeds, which are too few
+    /// to resample.
     pub fn of(scenario: &Scenario, measured: &[BufferMeasured]) -> Option<Bootstrap> {
         let seeds = measured.iter().map(|m| m.runs.len()).min().filter(|seeds| *seeds > 2)?;
         let mut random = Random::new(1);
@@ -51,23 +52,23 @@ impl Bootstrap {
         Some(Bootstrap { fits: fits.collect(), drawn: SAMPLES })
     }
 
-    /// Share of the samples to which the forms could be fitted.
+    /// Fraction of samples to which the forms could be fitted.
     pub fn fitted(&self) -> f64 {
         self.fits.len() as f64 / self.drawn as f64
     }
 
-    /// 2.5 and 97.5 % quantiles of a number of the fits.
+    /// 2.5 and 97.5 % quantiles of `of` over the fits.
     pub fn interval(&self, of: impl Fn(&Fits) -> f64) -> Option<(f64, f64)> {
         interval(self.fits.iter().map(of).collect())
     }
 
-    /// Share of the samples in which `form` fits significantly better.
+    /// Fraction of samples in which `form` fits significantly better.
     pub fn better(&self, form: Form) -> f64 {
         let count = self.fits.iter().filter(|fits| fits.comparison.better == Some(form)).count();
         count as f64 / self.fits.len().max(1) as f64
     }
 
-    /// The buffer that `form` calls best for the flows objective.
+    /// The best buffer for the flows of `objective`, according to `form`.
     pub fn best(&self, form: Form, objective: Objective) -> BestOfSamples {
         let all: Vec<Best> =
             self.fits.iter().filter_map(|fits| fits.best(form, objective).ok()).collect();
@@ -119,7 +120,7 @@ mod tests {
         let (low, high) = Bootstrap::of(&scenario, &at(0.0)).unwrap().interval(b).unwrap();
         assert!((low - 0.5).abs() < 1e-9 && (high - 0.5).abs() < 1e-9);
         let (low, high) = Bootstrap::of(&scenario, &at(0.1)).unwrap().interval(b).unwrap();
-        // Each of the three alone is drawn once in 27 times: 0.4 and 0.6 are near the ends.
+        // Each of the three is drawn alone once in 27 times, so 0.4 and 0.6 are near the ends.
         assert!(low < 0.45 && high > 0.55 && low >= 0.4 - 1e-9 && high <= 0.6 + 1e-9);
         let two: Vec<BufferMeasured> = at(0.1).iter().map(|m| resampled(m, &[0, 1])).collect();
         assert_eq!(Bootstrap::of(&scenario, &two), None);

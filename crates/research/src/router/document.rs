@@ -28,10 +28,10 @@ const ABSTRACT: Abstract<'_> = Abstract {
 
 const NOTES: &str = include_str!("../../data/router_notes.md");
 
-/// docs/results/router.md for the simulations; `made` gives the program, place and date.
+/// docs/results/router.md for the simulations; `made` names the program, machine and date.
 ///
 /// # Errors
-/// If a formula does not hold.
+/// If a formula is not applicable.
 pub fn document(study: &Study, scale: StudyEffort, made: &str) -> Result<String, StudyError> {
     let mut text = format!(
         "# Router buffers: the third paper's simulations, repeated\n\n{ABSTRACT}\
@@ -156,7 +156,7 @@ fn word(form: Option<Form>) -> &'static str {
     }
 }
 
-/// The paper's values: case, best by simulation and by analysis, and objective.
+/// The paper's values: case, setup, objective, and best buffer by simulation and by analysis.
 const TABLE_2: [(&str, Setup, Objective, &str, &str); 4] = [
     ("PL-L", POWER_LAW, Objective::Long, "170 +- 10", "146"),
     ("PL-S", POWER_LAW, Objective::Short, "64 +- 2", "47"),
@@ -222,7 +222,7 @@ fn optima(rows: &[RunRow]) -> Result<String, StudyError> {
     ))
 }
 
-/// The best buffer as the simulation has it.
+/// The best buffer according to the simulation.
 fn by_simulation(measured: &[BufferMeasured], objective: Objective) -> Option<SimulatedBest> {
     match objective {
         Objective::Short => simulated(measured, |m| &m.short),
@@ -230,7 +230,7 @@ fn by_simulation(measured: &[BufferMeasured], objective: Objective) -> Option<Si
     }
 }
 
-/// The best buffer as the fitted formula has it.
+/// The best buffer according to the fitted formula.
 fn by_formula(row: &RunRow, objective: Objective) -> Result<String, StudyError> {
     let Ok(fits) = &row.fits else { return Ok("-".to_owned()) };
     let form = expected(row)?;
@@ -249,13 +249,13 @@ fn whole(samples: BestOfSamples) -> Option<(f64, f64)> {
     samples.interval.map(|(low, high)| (libm::round(low), libm::round(high)))
 }
 
-/// The form that the row's Gamma calls for.
+/// The form expected for the row's Gamma.
 fn expected(row: &RunRow) -> Result<Form, StudyError> {
     let ratio = gamma(&row.scenario)?.gamma();
     Ok(if ratio > 1.0 { Form::Exponential } else { Form::PowerLaw })
 }
 
-/// The row's file and how many inputs it has.
+/// The row's scenario file and number of inputs.
 fn name(row: &RunRow) -> String {
     let count = inputs(&row.scenario).map_or(0, |inputs| inputs.count);
     let file = row.setup.file.rsplit('/').next().unwrap_or_default();
@@ -312,8 +312,8 @@ fn with_interval(value: f64, interval: Option<(f64, f64)>) -> String {
     }
 }
 
-/// A figure's numbers: one row per place on the axis across that has a simulated point, or, where
-/// nothing was simulated, per place of the formulas.
+/// A figure's numbers: one row per x value with a simulated point or, without simulations, per x
+/// value of the formulas.
 fn figure_table(figure: &FigureData) -> String {
     let mut heads = vec![figure.x.label];
     heads.extend(figure.curves.iter().map(|curve| curve.label.as_str()));
@@ -346,5 +346,5 @@ fn figure_table(figure: &FigureData) -> String {
     text
 }
 
-/// The max number of rows in a figure.
+/// The maximum number of rows for a figure.
 const MAX_ROWS: usize = 31;

@@ -1,7 +1,7 @@
 /// The data of a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FigureData {
-    /// The figure's name, as in `router-fig13`.
+    /// The figure's name, such as `router-fig13`.
     pub name: &'static str,
     /// Its title.
     pub title: &'static str,
@@ -9,13 +9,13 @@ pub struct FigureData {
     pub x: FigureAxis,
     /// The y axis.
     pub y: FigureAxis,
-    /// Lines.
+    /// The curves.
     pub curves: Vec<FigureCurve>,
-    /// Numbers that the paper prints.
+    /// Numbers printed in the paper.
     pub published: Vec<PublishedNumber>,
 }
 
-/// An axis.
+/// An axis of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FigureAxis {
     /// The quantity and its unit.
@@ -24,18 +24,18 @@ pub struct FigureAxis {
     pub logarithmic: bool,
 }
 
-/// Points that a line joins, in the order of x.
+/// Points joined by a line, sorted by x.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FigureCurve {
     /// Its label.
     pub label: String,
-    /// Whether it was simulated; otherwise it is computed by a formula.
+    /// Whether it was simulated rather than computed by a formula.
     pub simulated: bool,
     /// Its points.
     pub points: Vec<(f64, f64)>,
 }
 
-/// A number that the paper prints.
+/// A number printed in the paper.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PublishedNumber {
     /// Its label.

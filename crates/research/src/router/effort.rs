@@ -1,28 +1,28 @@
-/// How much is run.
+/// The amount of simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StudyEffort {
-    /// Seconds that are measured of each run of a row of Table I; of links of 100 Mbit/s a third.
+    /// Measured seconds per run for a row of Table I; a third of this for links of 100 Mbit/s.
     pub seconds: u64,
-    /// Runs per buffer of a row.
+    /// Runs per buffer for a row.
     pub seeds: u64,
     /// Buffers per row.
     pub buffers: usize,
-    /// Seconds of the testbed's gigabit link.
+    /// Measured seconds on the testbed's gigabit link.
     pub testbed_seconds: u64,
-    /// Runs per buffer of the testbed.
+    /// Runs per buffer on the testbed.
     pub testbed_seeds: u64,
-    /// Seconds of the testbed's run that Figure 4 samples.
+    /// Seconds of the testbed run that Figure 4 samples.
     pub load_seconds: u64,
-    /// Seconds of a cell of section VI-B.
+    /// Measured seconds for a cell of section VI-B.
     pub grid_seconds: u64,
-    /// Runs per buffer of a cell.
+    /// Runs per buffer for a cell.
     pub grid_seeds: u64,
     /// Buffers per cell.
     pub grid_buffers: usize,
 }
 
 impl StudyEffort {
-    /// The effort behind docs/results/router.md.
+    /// The effort used for docs/results/router.md.
     pub const DOCUMENT: StudyEffort = StudyEffort {
         seconds: 150,
         seeds: 5,
@@ -34,7 +34,7 @@ impl StudyEffort {
         grid_seeds: 4,
         grid_buffers: 8,
     };
-    /// Within a minute or so.
+    /// About a minute of simulation.
     pub const QUICK: StudyEffort = StudyEffort {
         seconds: 60,
         seeds: 1,

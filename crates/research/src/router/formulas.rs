@@ -1,4 +1,4 @@
-//! The figures that closed forms draw: 11, 17, 18 and 19.
+//! The figures computed from closed forms: 11, 17, 18 and 19.
 
 use sweetspot_theory::Packets;
 use sweetspot_theory::reno::s_model::ShortFlow;
@@ -19,10 +19,10 @@ use sweetspot_experiment::plot::Table;
 const PACKET: Bytes = Bytes::new(1500);
 const T_O: Duration = Duration::from_millis(60);
 
-/// Throughput under the M/M/1/B's loss and delay in heavy load.
+/// Throughput with M/M/1/B loss and delay under heavy load.
 ///
 /// # Errors
-/// If a formula does not hold, which a test excludes.
+/// If a formula is not applicable, which a test rules out.
 pub fn figure_11() -> Result<FigureData, StudyError> {
     let (loss, link) = heavy_load(Rate::from_mbit_per_second(1000), T_O, PACKET)?;
     let mut figure = FigureData::new(
@@ -44,7 +44,7 @@ pub fn figure_11() -> Result<FigureData, StudyError> {
     Ok(figure)
 }
 
-/// Section V's best buffers under M/M/1/B: the case and the buffer.
+/// Section V's best buffers under M/M/1/B, with the case of each.
 pub fn section_5() -> Result<Vec<(&'static str, Bytes)>, StudyError> {
     let (loss, link) = heavy_load(Rate::from_mbit_per_second(1000), T_O, PACKET)?;
     let short = |bytes| -> Result<Favoured, StudyError> {
@@ -65,7 +65,7 @@ pub fn section_5() -> Result<Vec<(&'static str, Bytes)>, StudyError> {
     Ok(best)
 }
 
-/// The rules that section II names, by number of flows.
+/// The rules named in section II, by number of flows.
 pub fn rules_table() -> Result<Table, StudyError> {
     let (rate, rtt) = (Rate::from_mbit_per_second(1000), Duration::from_millis(85));
     let loss = Probability::new(0.01).unwrap_or(Probability::ZERO);
@@ -99,7 +99,7 @@ pub fn rules_table() -> Result<Table, StudyError> {
     Ok(table)
 }
 
-/// Throughput under the power law, with the parameters that were measured.
+/// Throughput under the power law with the measured parameters.
 pub(super) fn figure_17(fits: &Fits) -> Result<FigureData, StudyError> {
     let mut figure = FigureData::new(
         "router-fig17",
@@ -113,7 +113,7 @@ pub(super) fn figure_17(fits: &Fits) -> Result<FigureData, StudyError> {
     Ok(figure)
 }
 
-/// Throughput under the exponential, with the parameters that were measured.
+/// Throughput under the exponential form with the measured parameters.
 pub(super) fn figure_18(fits: &Fits) -> Result<FigureData, StudyError> {
     let mut figure = FigureData::new(
         "router-fig18",
@@ -137,10 +137,10 @@ fn models(figure: &mut FigureData, fits: &Fits, form: Form, max: u32) -> Result<
     Ok(())
 }
 
-/// The cost of a wrong buffer.
+/// The cost of a wrong buffer size.
 ///
 /// # Errors
-/// If a formula does not hold, which a test excludes.
+/// If a formula is not applicable, which a test rules out.
 pub fn figure_19() -> Result<FigureData, StudyError> {
     let mut figure = FigureData::new(
         "router-fig19",
@@ -163,16 +163,17 @@ pub fn figure_19() -> Result<FigureData, StudyError> {
     Ok(figure)
 }
 
-/// Section VII-A: typical.
+/// A typical f (section VII-A).
 const TYPICAL_F: f64 = 0.4;
-/// Not printed for Figure 19's S-model; a loss of a few percent around the best buffer.
+/// The paper does not give a for Figure 19's S-model; this value makes the loss a few per cent near
+/// the best buffer.
 const A: f64 = 0.2;
 
 fn short() -> Result<Favoured, StudyError> {
     Ok(Favoured::Short(ShortFlow::new(PACKET * SHORT_PACKETS, PACKET)?))
 }
 
-/// Bit/s; not a number where the loss form does not reach.
+/// Throughput in bit/s; NaN where the loss form does not apply.
 fn throughput(router: &Router, buffer: f64) -> f64 {
     let rate = Packets::new(buffer).and_then(|buffer| router.throughput(buffer));
     rate.map_or(f64::NAN, Rate::as_f64)

@@ -1,4 +1,5 @@
-//! Section VI-B: which loss form holds, over the capacity ratio and the tail of the flow sizes.
+//! Section VI-B: which loss form holds, as a function of the capacity ratio and the tail of the flow
+//! sizes.
 
 use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_units::{Bytes, Duration, Rate};
@@ -12,22 +13,22 @@ use sweetspot_experiment::router::ladder;
 use sweetspot_experiment::router::link::SimulatedLink;
 use sweetspot_experiment::router::measure::{BufferMeasured, Runner, measure};
 
-/// A ratio and a tail, simulated.
+/// One simulated combination of ratio and tail.
 #[derive(Debug)]
 pub struct GridCell {
     /// C_out / C_in.
     pub gamma: f64,
     /// Shape of the flow sizes' Pareto distribution.
     pub tail_index: f64,
-    /// In rising order of the buffer.
+    /// Measurements, sorted by buffer.
     pub measured: Vec<BufferMeasured>,
-    /// The fitted description, or the reason why there is none.
+    /// The fits, or the reason why there are none.
     pub fits: Result<Fits, StudyError>,
-    /// The same from seeds drawn again.
+    /// The fits to resampled seeds.
     pub bootstrap: Option<Bootstrap>,
 }
 
-/// All cells, by tail and then by ratio.
+/// All cells, sorted by tail and then by ratio.
 #[derive(Debug)]
 pub struct Grid {
     /// The cells.
@@ -37,13 +38,14 @@ pub struct Grid {
 impl Grid {
     /// Simulated ratios: those in the paper's text, and values between them.
     pub const GAMMAS: [f64; 7] = [0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0];
-    /// Tail indices tried: the paper's 1.25, 1.5 and "close to 2", and one between.
+    /// Simulated tail indices: the paper's 1.25, 1.5 and "close to 2", and one in between.
     pub const TAILS: [f64; 4] = [1.25, 1.5, 1.75, 1.95];
 
-    /// Runs the link of Table I's N_in = 20, U = 100, with a hundred inputs, each ratio and each tail.
+    /// Runs the link of Table I with N_in = 20 and U = 100, but with a hundred inputs, for each ratio
+    /// and each tail.
     ///
     /// # Errors
-    /// If the engine cannot run one.
+    /// If the engine cannot run a cell.
     pub fn new(runner: &Runner<'_>, scale: StudyEffort) -> Result<Grid, StudyError> {
         let mut cells = Vec::new();
         for tail_index in Grid::TAILS {
@@ -55,12 +57,12 @@ impl Grid {
     }
 }
 
-/// Many, and lightly loaded, as section VI-B wants them for a ratio above one.
+/// Number of inputs: many and lightly loaded, as section VI-B requires for a ratio above one.
 const INPUTS: u64 = 100;
-/// Half as many users again as fill the link: Table I's 100 at a ratio of a tenth.
+/// Number of users relative to those that fill the link: Table I's 100 at a ratio of a tenth.
 const CROWD: f64 = 1.5;
 const WARMUP: u64 = 15;
-/// To twice C T_o: beyond, the load no longer fills the buffer.
+/// Largest buffer in units of C T_o: beyond twice that, the load no longer fills the buffer.
 const REACH: f64 = 2.0;
 
 impl GridCell {
@@ -94,14 +96,14 @@ impl GridCell {
         Ok(SimulatedLink { users: link.users_for(CROWD)?, ..link })
     }
 
-    /// The form that fits significantly better, if one does.
+    /// The form that fits significantly better, if any.
     pub fn better(&self) -> Option<Form> {
         self.fits.as_ref().ok().and_then(|fits| fits.comparison.better)
     }
 }
 
 impl Grid {
-    /// R2 of each form against the ratio, a figure per tail.
+    /// R2 of each form against the ratio, one figure per tail.
     pub fn drawings(&self) -> Vec<FigureData> {
         let titles = [
             "Section VI-B: how well each form fits, tail index 1.25",

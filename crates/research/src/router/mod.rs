@@ -1,8 +1,8 @@
 //! Reproduces the simulations of Prasad, Dovrolis and Thottan, "Router Buffer Sizing for TCP Traffic and the Role of
 //! the Output/Input Capacity Ratio". [`measure`](sweetspot_experiment::router::measure()) simulates a link with several
-//! buffers, [`Fits`] finds the loss forms and the delay's slope, [`simulated`] the best buffer. [`Study`] does so for
-//! the paper's Table I, [`Testbed`] for its testbed, and [`Grid`] for its section VI-B, with the data of its figures.
-//! [`Situation`] is the input of the regression for a, b and f.
+//! buffers, [`Fits`] finds the loss forms and the slope of the delay, and [`simulated`] finds the best buffer.
+//! [`Study`] covers the paper's Table I, [`Testbed`] its testbed, and [`Grid`] its section VI-B, with the data of its
+//! figures. [`Situation`] is the input of the regression for a, b and f.
 
 mod analysis;
 mod bootstrap;

@@ -1,4 +1,4 @@
-//! The regression of a, b and f over random links: its coefficients, and its error on links that were left out of it.
+//! The regression of a, b and f over random links: its coefficients, and its error on links excluded from the fit.
 
 use core::fmt::Write;
 
@@ -21,7 +21,7 @@ const TABLE: &str = include_str!("../../data/router_situations.csv");
 #[derive(Debug)]
 pub struct Regression {
     links: Vec<Described>,
-    /// How many more could not be described: too few buffers with loss.
+    /// Number of links that could not be described: too few buffers with loss.
     undescribed: usize,
     /// (X' X)^-1.
     inverse: Vec<Vec<f64>>,
@@ -45,18 +45,18 @@ const NAMES: [&str; PARAMETERS] =
 const LOGIT_F: usize = 4;
 
 impl Regression {
-    /// Of the table that is part of the program.
+    /// The regression for the table compiled into the program.
     ///
     /// # Errors
-    /// If it cannot be read, which a test excludes.
+    /// If the table cannot be parsed, which a test rules out.
     pub fn embedded() -> Result<Regression, StudyError> {
         Regression::of(TABLE)
     }
 
-    /// Of a table that `sweetspot-research bench router` wrote.
+    /// The regression for a table written by `sweetspot-research bench router`.
     ///
     /// # Errors
-    /// If it cannot be read, or has too few links to tell the parameters apart.
+    /// If the table cannot be parsed, or has too few links to determine the coefficients.
     pub fn of(table: &str) -> Result<Regression, StudyError> {
         let situations = parse(table)?;
         let all = situations.len();
@@ -76,7 +76,7 @@ impl Regression {
         Ok(Regression { undescribed: all - links.len(), links, inverse })
     }
 
-    /// The coefficients, as `theory` has them.
+    /// The coefficients in the form used by `theory`.
     pub fn coefficients(&self) -> [[f64; FEATURES]; PARAMETERS] {
         let mut found = [[0.0; FEATURES]; PARAMETERS];
         for (parameter, coefficients) in found.iter_mut().enumerate() {
@@ -93,12 +93,12 @@ impl Regression {
         found
     }
 
-    /// For each link, the parameters that the regression over all others gives it.
+    /// For each link, the parameters predicted by the regression over all other links.
     fn left_out(&self) -> Vec<[f64; PARAMETERS]> {
         let coefficients = self.coefficients();
         let predict = |link: &Described| {
             let x = link.traffic.features();
-            // A linear regression's residual without a point is e / (1 - x' (X' X)^-1 x).
+            // The residual of a linear regression without that point is e / (1 - x' (X' X)^-1 x).
             let leverage: f64 = self
                 .inverse
                 .iter()
@@ -115,7 +115,7 @@ impl Regression {
         self.links.iter().map(predict).collect()
     }
 
-    /// Its data, its error and its range, for the document.
+    /// Data, error and range of the regression, for the document.
     pub fn markdown(&self) -> String {
         let left_out = self.left_out();
         let mut text = format!(
@@ -195,7 +195,7 @@ impl Regression {
         text
     }
 
-    /// The performance in simulation of the buffers chosen from predictions.
+    /// The simulated performance of buffers chosen from predicted parameters.
     fn choice_table(&self, left_out: &[[f64; PARAMETERS]]) -> String {
         let mut table = MarkdownTable::new(&[
             "whom",
@@ -245,9 +245,9 @@ fn row(
     table.row(&[whom, buffer, &count, &at(0.05), &at(0.25), &at(0.5)]);
 }
 
-/// A loss that is a few packets of a run says nothing.
+/// Minimum loss rate: a few lost packets in a run are not significant.
 const MIN_LOSS: f64 = 1e-4;
-/// Fewer flows have no median.
+/// Minimum number of flows for a median.
 const FEWEST: u64 = 10;
 
 fn log_error(found: &Prediction, form: Form, buffer: Packets, loss: f64) -> f64 {
@@ -278,7 +278,7 @@ impl Described {
             size: link.size_mean.as_f64() / link.packet.as_f64(),
         };
         let (level, slope) = use_of_link(&situation.measured, load)?;
-        // All of the buffer is never in use.
+        // The buffer is never used completely.
         let f = fits.delay.value.min(0.99);
         let parameters = [
             libm::log(fits.power_law.a.value),
@@ -293,13 +293,13 @@ impl Described {
         Some(Described { situation, traffic, parameters })
     }
 
-    /// Section VI-B's "sufficiently large" buffers, and no more than anybody would install.
+    /// Section VI-B's "sufficiently large" buffers, up to the largest that would be installed in practice.
     fn counted(&self) -> impl Iterator<Item = &BufferMeasured> {
         let max = 2.0 * self.traffic.bdp.get();
         self.situation.measured.iter().filter(move |m| m.buffer >= 5 && m.buffer as f64 <= max)
     }
 
-    /// The buffer that is advised from these parameters, packets.
+    /// The recommended buffer for these parameters, packets.
     fn advised(&self, favour: Favour, parameters: &[f64; PARAMETERS]) -> Option<f64> {
         let found = self.traffic.prediction(parameters).ok()?;
         let link = &self.situation.link;
@@ -327,7 +327,7 @@ impl Described {
         Some(advise(&question).ok()?.recommended.buffer.get())
     }
 
-    /// Throughput with `buffer` over that with the best one tried.
+    /// Throughput with `buffer` relative to the best buffer tried.
     fn share(&self, of: ThroughputOf, favour: Favour, buffer: f64) -> Option<f64> {
         let counted: Vec<BufferMeasured> =
             self.situation.measured.iter().filter(|m| of(m).flows >= FEWEST).cloned().collect();
@@ -335,14 +335,14 @@ impl Described {
         let bdp = self.traffic.bdp.get();
         let within = |m: &&BufferMeasured| favour == Favour::Short || m.buffer as f64 <= bdp;
         let max = counted.iter().filter(within).map(rate).fold(0.0, f64::max);
-        // C T_o itself lies between two that were tried.
+        // C T_o itself is between two buffers that were tried.
         let max = if favour == Favour::Short { max } else { max.max(at(&counted, bdp, rate)?) };
         (counted.len() >= 6 && max > 0.0).then_some(())?;
         Some(at(&counted, buffer, rate)? / max)
     }
 }
 
-/// A measured number at `buffer`, interpolated over the logarithm of the buffer; beyond the ends, the value at the end.
+/// A measured value at `buffer`, interpolated over the logarithm of the buffer; beyond the ends, the value at the end.
 fn at(
     measured: &[BufferMeasured],
     buffer: f64,
@@ -361,8 +361,8 @@ fn at(
     }
 }
 
-/// h and k of u(B) = u / (1 + e^-h B^-k), by least squares on the logit of the share of `load` that is
-/// used, over buffers that use neither next to nothing nor all of it.
+/// h and k of u(B) = u / (1 + e^-h B^-k), by least squares on the logit of the used fraction of `load`, over buffers
+/// with a use of neither almost zero nor almost all.
 fn use_of_link(measured: &[BufferMeasured], load: f64) -> Option<(f64, f64)> {
     let points: Vec<(f64, f64)> = measured
         .iter()
@@ -374,7 +374,7 @@ fn use_of_link(measured: &[BufferMeasured], load: f64) -> Option<(f64, f64)> {
     (slope > 0.0).then_some((intercept, slope))
 }
 
-/// The inverse of a square matrix by Gauss and Jordan's elimination; `None` where there is none.
+/// The inverse of a square matrix by Gauss-Jordan elimination; `None` if the matrix is singular.
 fn inverse(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     let n = matrix.len();
     for (i, row) in matrix.iter_mut().enumerate() {

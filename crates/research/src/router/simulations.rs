@@ -1,4 +1,4 @@
-//! The figures that the simulator draws: 8 to 10 and 13 to 16, and throughput against buffer.
+//! The figures drawn from simulations: 8 to 10, 13 to 16, and throughput against buffer.
 
 use sweetspot_scenario::{Cross, Scenario};
 use sweetspot_theory::Packets;
@@ -15,7 +15,7 @@ use sweetspot_experiment::router::run::{Class, Run, SizeBin};
 
 const BUFFER: FigureAxis = logarithmic("buffer, packets");
 
-/// Loss against buffer with both forms: Figures 13 and 15.
+/// Loss against buffer, with both fitted forms: Figures 13 and 15.
 pub(super) fn loss(
     name: &'static str,
     title: &'static str,
@@ -40,7 +40,7 @@ pub(super) fn loss(
     figure
 }
 
-/// Delay against buffer with the straight line: Figures 14 and 16.
+/// Delay against buffer, with the fitted straight line: Figures 14 and 16.
 pub(super) fn delay(
     name: &'static str,
     title: &'static str,
@@ -56,7 +56,7 @@ pub(super) fn delay(
     figure
 }
 
-/// Median per-flow throughput of S- and L-flows against buffer (section VII-C).
+/// Median per-flow throughput of S-flows and L-flows against buffer (section VII-C).
 pub(super) fn throughput(
     name: &'static str,
     title: &'static str,
@@ -76,10 +76,10 @@ pub(super) fn throughput(
     figure
 }
 
-/// A class of a run's flows.
+/// Selects a class of a run's flows.
 pub(super) type ClassOf = fn(&Run) -> &Class;
 
-/// How throughput is distributed over a class of flows, by buffer: Figure 8.
+/// The distribution of throughput over a class of flows, for each buffer: Figure 8.
 pub(super) fn distributions(
     name: &'static str,
     title: &'static str,
@@ -100,10 +100,10 @@ pub(super) fn distributions(
     figure
 }
 
-/// Throughput against flow size with the S- and the L-model: Figures 9 and 10.
+/// Throughput against flow size, with the S-model and the L-model: Figures 9 and 10.
 ///
 /// # Errors
-/// If a model does not hold.
+/// If a model is not applicable.
 pub(super) fn sizes(
     name: &'static str,
     title: &'static str,
@@ -134,14 +134,14 @@ pub(super) fn sizes(
     Ok(figure)
 }
 
-/// The harmonic mean of the servers' RTTs with `delay` seconds of queueing: rates average as 1 / T.
+/// The harmonic mean of the servers' RTTs plus `delay` seconds of queueing: rates average as 1 / T.
 fn mean_rtt(scenario: &Scenario, delay: f64) -> Duration {
     let trips: Vec<f64> = scenario.cross.iter().flat_map(round_trips).collect();
     let inverse: f64 = trips.iter().map(|trip| 1.0 / (trip + delay)).sum();
     Duration::from_secs_f64(trips.len() as f64 / inverse)
 }
 
-/// Round trips of an entry's servers without queueing, seconds: spread evenly.
+/// RTTs of an entry's servers without queueing, seconds, evenly spaced.
 fn round_trips(cross: &Cross) -> Vec<f64> {
     let servers = cross.inputs.map_or(1, |inputs| inputs.servers);
     let (min, max) = (cross.rtt.0.as_secs_f64(), cross.rtt.1.as_secs_f64());
@@ -149,7 +149,7 @@ fn round_trips(cross: &Cross) -> Vec<f64> {
     (0..servers).map(|i| min + (max - min) * share(i)).collect()
 }
 
-/// A mean of fewer flows says nothing.
+/// Minimum number of flows for a meaningful mean.
 const FEWEST: u64 = 15;
 
 #[cfg(test)]

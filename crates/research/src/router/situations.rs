@@ -1,4 +1,4 @@
-//! Random links, each simulated with several buffers: the input of the regression of a, b and f.
+//! Random links, each simulated with several buffers: the input of the regression for a, b and f.
 
 use core::fmt::Write;
 
@@ -11,12 +11,12 @@ use sweetspot_experiment::router::link::SimulatedLink;
 use sweetspot_experiment::router::measure::{BufferMeasured, Runner, measure};
 use sweetspot_experiment::router::run::{Class, Run};
 
-/// A drawn link, and its measurements with each buffer.
+/// A randomly drawn link, and its measurements with each buffer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Situation {
     /// The link.
     pub link: SimulatedLink,
-    /// In rising order of the buffer.
+    /// Measurements, sorted by buffer.
     pub measured: Vec<BufferMeasured>,
 }
 
@@ -24,17 +24,17 @@ pub struct Situation {
 const BUFFERS: usize = 9;
 /// Seeds per buffer.
 const SEEDS: u64 = 2;
-/// Packets that the link could forward in a run ...
+/// Number of packets that the link could forward in a run ...
 const PACKETS: f64 = 400e3;
-/// ... within these seconds.
+/// ... within these limits of its duration, seconds.
 const SECONDS: (f64, f64) = (40.0, 240.0);
 const WARMUP: u64 = 15;
-/// Inputs per Gamma above one, so that together they can exceed the output many times.
+/// Number of inputs for a Gamma above one, enough to exceed the output capacity many times together.
 const INPUTS: u64 = 100;
 
 /// Draws a link: 2 to 150 Mbit/s, 20 to 200 ms, 16 to 1200 packets of C T_o; Gamma between 1/20 and 20; a tail index between
-/// 1.15 and 2.2; transfers of 30 to 300 kB on average; users with an offered load between 0.7 and 4 times the link's rate. All
-/// but the tail index are uniform in their logarithm.
+/// 1.15 and 2.2; transfers of 30 to 300 kB on average; users with an offered load of 0.7 to 4 times the link's rate. All
+/// except the tail index are log-uniform.
 pub fn drawn(random: &mut Random) -> Result<SimulatedLink, StudyError> {
     loop {
         let mut between = |low: f64, high: f64| low * libm::pow(high / low, random.unit());
@@ -65,10 +65,10 @@ pub fn drawn(random: &mut Random) -> Result<SimulatedLink, StudyError> {
 }
 
 impl Situation {
-    /// Runs `link`.
+    /// Simulates `link` with each buffer.
     ///
     /// # Errors
-    /// If the engine cannot run it.
+    /// If the engine cannot run the link.
     pub fn run(runner: &Runner<'_>, link: SimulatedLink) -> Result<Situation, StudyError> {
         let per_second = link.rate.as_f64() / (link.packet.as_f64() * 8.0);
         let seconds = (PACKETS / per_second).clamp(SECONDS.0, SECONDS.1) as u64;
@@ -77,7 +77,7 @@ impl Situation {
         Ok(Situation { link, measured: measure(runner, &scenario, &buffers, SEEDS)? })
     }
 
-    /// Its lines of the table.
+    /// Its rows of the table.
     pub fn csv(&self, number: usize) -> String {
         let link = &self.link;
         let mut text = String::new();
@@ -107,10 +107,10 @@ impl Situation {
     }
 }
 
-/// The situations of a table of [`COLUMNS`].
+/// Parses the situations of a table with [`COLUMNS`].
 ///
 /// # Errors
-/// If a line has another number of fields, or one that is no number.
+/// If a line has the wrong number of fields, or a field is not a number.
 pub fn parse(text: &str) -> Result<Vec<Situation>, StudyError> {
     let mut found: Vec<(u64, Situation)> = Vec::new();
     for (index, line) in text.lines().enumerate().skip(1) {
@@ -178,7 +178,7 @@ mod tests {
     fn a_situation_survives_being_written_and_read() {
         let mut random = Random::new(7);
         let link = drawn(&mut random).unwrap();
-        // The table holds whole microseconds and three decimals of the tail index.
+        // The table contains whole microseconds, and three decimals of the tail index.
         let rtt = Duration::from_micros(link.rtt.as_nanos() / 1000);
         let tail_index = libm::round(link.tail_index * 1e3) / 1e3;
         let link = SimulatedLink { rtt, tail_index, ..link };

@@ -13,26 +13,26 @@ use sweetspot_experiment::StudyError;
 use sweetspot_experiment::router::ladder;
 use sweetspot_experiment::router::measure::{BufferMeasured, Runner, measure};
 
-/// A row of Table I with everything measured.
+/// A row of Table I with all measurements.
 #[derive(Debug)]
 pub struct RunRow {
-    /// Which row.
+    /// The row.
     pub setup: Setup,
-    /// Its scenario.
+    /// The row's scenario.
     pub scenario: Scenario,
-    /// In rising order of the buffer.
+    /// Measurements, sorted by buffer.
     pub measured: Vec<BufferMeasured>,
-    /// The fitted description, or the reason why there is none.
+    /// The fits, or the reason why there are none.
     pub fits: Result<Fits, StudyError>,
-    /// The same from seeds drawn again; `None` of fewer than three.
+    /// The fits to resampled seeds; `None` with fewer than three seeds.
     pub bootstrap: Option<Bootstrap>,
 }
 
 impl RunRow {
-    /// Runs `setup` with buffers from two packets to four times C T_o, 50 at least.
+    /// Runs `setup` with buffers from two packets to four times C T_o, but at least 50 packets.
     ///
     /// # Errors
-    /// If the engine cannot run it.
+    /// If the engine cannot run the setup.
     pub fn new(
         runner: &Runner<'_>,
         setup: Setup,
@@ -48,7 +48,7 @@ impl RunRow {
         Ok(RunRow::of(setup, scenario, measured))
     }
 
-    /// The row `setup`, from its measurements.
+    /// The row `setup` from its measurements.
     pub fn of(setup: Setup, scenario: Scenario, measured: Vec<BufferMeasured>) -> RunRow {
         let fits = Fits::of(&scenario, &measured);
         let bootstrap = Bootstrap::of(&scenario, &measured);
@@ -56,21 +56,21 @@ impl RunRow {
     }
 }
 
-/// The paper run in full.
+/// The complete results for the paper.
 #[derive(Debug)]
 pub struct Study {
-    /// Its testbed.
+    /// The paper's testbed.
     pub testbed: Testbed,
-    /// The eight rows of its Table I.
+    /// The eight rows of the paper's Table I.
     pub rows: Vec<RunRow>,
-    /// Its section VI-B.
+    /// The paper's section VI-B.
     pub grid: Grid,
-    /// Every figure that can be drawn of them, in the paper's order.
+    /// Every figure that can be drawn from these results, in the paper's order.
     pub drawings: Vec<FigureData>,
 }
 
 impl Study {
-    /// Runs everything.
+    /// Runs all simulations.
     ///
     /// # Errors
     /// If the engine cannot run a row.
@@ -90,10 +90,10 @@ impl Study {
 }
 
 impl RunRow {
-    /// The paper's figures that show this row; none where nothing could be fitted.
+    /// The paper's figures for this row; none if the fit failed.
     ///
     /// # Errors
-    /// If a formula does not hold.
+    /// If a formula is not applicable.
     pub fn drawings(&self) -> Result<Vec<FigureData>, StudyError> {
         let Ok(fits) = &self.fits else { return Ok(Vec::new()) };
         let all = &self.measured;

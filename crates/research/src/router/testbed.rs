@@ -15,46 +15,46 @@ use sweetspot_experiment::router::measure::{
 };
 use sweetspot_experiment::router::run::{INTERVAL, Run};
 
-/// The testbed run in full.
+/// The complete results for the testbed.
 #[derive(Debug)]
 pub struct Testbed {
-    /// U_1000, U_1200, U_3000, open loop.
+    /// U_1000, U_1200, U_3000 and open loop.
     pub experiments: [Experiment; 4],
-    /// U_1000 with 4 MB, sampled for Figure 4.
+    /// U_1000 with a buffer of 4 MB, sampled for Figure 4.
     pub loads: Vec<Run>,
-    /// As many users as the paper names for U_1000 and U_1200, with 4 MB.
+    /// U_1000 and U_1200 with a buffer of 4 MB and the number of users that the paper gives.
     pub as_printed: [BufferMeasured; 2],
 }
 
 /// One of the testbed's experiments.
 #[derive(Debug)]
 pub struct Experiment {
-    /// Which.
+    /// The experiment.
     pub setup: Setup,
-    /// Its scenario.
+    /// The experiment's scenario.
     pub scenario: Scenario,
-    /// In rising order of the buffer.
+    /// Measurements, sorted by buffer.
     pub measured: Vec<BufferMeasured>,
 }
 
-/// A number that the paper prints about its testbed, and ours.
+/// A number that the paper prints about its testbed, with ours.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Printed {
-    /// Figure and quantity.
+    /// The figure and quantity.
     pub what: &'static str,
     /// The unit.
     pub unit: &'static str,
-    /// As printed.
+    /// The number as printed.
     pub published: &'static str,
-    /// Ours, with its 95 % interval.
+    /// Our number, with its 95 % interval.
     pub ours: String,
 }
 
-/// 30 kB to 38 MB, the ends of the paper's twenty, in packets.
+/// 30 kB to 38 MB, the ends of the paper's twenty buffers, in packets.
 const BUFFERS: [u64; 10] = [20, 45, 100, 133, 300, 667, 1400, 2667, 8000, 25_333];
-/// Figure 8's: 30 kB and 38 MB as printed; the two between them are not.
+/// Figure 8's buffers: 30 kB and 38 MB as printed; the paper does not give the two in between.
 const CDF_BUFFERS: [u64; 4] = [20, 133, 1400, 25_333];
-/// Figure 4's buffer of 4 MB.
+/// Figure 4's buffer of 4 MB, in packets.
 const SAMPLED_BUFFER: u64 = 2667;
 const PACKET: f64 = 1500.0;
 
@@ -62,7 +62,7 @@ impl Testbed {
     /// Runs all experiments.
     ///
     /// # Errors
-    /// If the engine cannot run one.
+    /// If the engine cannot run an experiment.
     pub fn new(runner: &Runner<'_>, scale: StudyEffort) -> Result<Testbed, StudyError> {
         let [u1000, u1200, u3000, open] = TESTBED;
         let experiments = [
@@ -83,7 +83,7 @@ impl Testbed {
     /// Figures 2 to 10.
     ///
     /// # Errors
-    /// If a formula does not hold.
+    /// If a formula is not applicable.
     pub fn drawings(&self) -> Result<Vec<FigureData>, StudyError> {
         let [u1000, u1200, u3000, open] = &self.experiments;
         let mut all = vec![self.figure_2(), self.figure_3(), self.figure_4()];
@@ -157,7 +157,7 @@ impl Testbed {
         figure
     }
 
-    /// Every number that the paper prints about Figures 2 to 8, beside ours.
+    /// Every number that the paper prints about Figures 2 to 8, with ours.
     pub fn printed(&self) -> Vec<Printed> {
         let [u1000, u1200, u3000, open] = &self.experiments;
         let mut all = self.printed_use();
@@ -187,7 +187,7 @@ impl Testbed {
         all
     }
 
-    /// Figures 2 to 4: delay and use of the link.
+    /// Figures 2 to 4: delay and link utilisation.
     fn printed_use(&self) -> Vec<Printed> {
         let [u1000, u1200, u3000, _] = &self.experiments;
         let [by_1000, by_1200] = self.as_printed.each_ref().map(|m| percent(m, |r| r.utilisation));
@@ -211,7 +211,7 @@ impl Testbed {
     }
 }
 
-/// U_1000 with 4 MB for as long as the paper ran it, sampled.
+/// U_1000 with 4 MB for as long as the paper's run, sampled.
 fn loads(runner: &Runner<'_>, setup: Setup, scale: StudyEffort) -> Result<Vec<Run>, StudyError> {
     let mut scenario = setup.sampled()?;
     scenario.duration = Duration::from_secs(scale.load_seconds);
@@ -223,7 +223,7 @@ fn loads(runner: &Runner<'_>, setup: Setup, scale: StudyEffort) -> Result<Vec<Ru
     run_all(runner, &runs)
 }
 
-/// An experiment with as many users as the paper names, at one buffer.
+/// An experiment with the number of users that the paper gives, with one buffer.
 fn as_printed(
     runner: &Runner<'_>,
     setup: Setup,
@@ -245,7 +245,7 @@ fn as_printed(
 /// Figure 4's averaging time scales, seconds.
 const SPANS: [f64; 8] = [0.1, 0.3, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0];
 
-/// The share of intervals of `span` seconds with more than `level` of the link in use.
+/// The fraction of intervals of `span` seconds in which more than `level` of the link is used.
 fn heavy(loads: &[f64], span: f64, level: f64) -> f64 {
     let each = libm::round(span / INTERVAL.as_secs_f64()).max(1.0) as usize;
     let spans: Vec<f64> = loads.chunks_exact(each).filter_map(mean).collect();
@@ -289,7 +289,7 @@ impl Experiment {
         figure
     }
 
-    /// The best buffers for small and for large flows; `published` has the name and the printed value of each.
+    /// The best buffers for small and for large flows; `published` has the name and printed value of each.
     fn printed_best(&self, published: [(&'static str, &'static str); 2]) -> Vec<Printed> {
         let ours = [self.best(|m| &m.small), self.best(|m| &m.large)];
         let lines = published.into_iter().zip(ours);
@@ -298,7 +298,7 @@ impl Experiment {
             .collect()
     }
 
-    /// Figure 8: the variation of both classes with the smallest and the largest buffer.
+    /// Figure 8: the variation of both classes with the smallest and largest buffers.
     fn printed_variation(&self) -> Vec<Printed> {
         let (min, max) = (self.measured.first(), self.measured.last());
         let line = |what, published, m: Option<&BufferMeasured>, of: simulations::ClassOf| {
@@ -313,12 +313,12 @@ impl Experiment {
         ]
     }
 
-    /// Use of the link with the largest buffer.
+    /// Link utilisation with the largest buffer.
     fn max_use(&self) -> String {
         self.measured.last().map_or("-".to_owned(), |m| percent(m, |run| run.utilisation))
     }
 
-    /// The longest wait over B / C, where the buffer filled up.
+    /// The maximum queueing delay relative to B / C, if the buffer filled up.
     fn longest_wait(&self) -> String {
         let ratios: Vec<f64> = self
             .measured
@@ -334,14 +334,14 @@ impl Experiment {
         format!("{min:.2} to {max:.2} over {} buffers that overflow", ratios.len())
     }
 
-    /// The smallest buffer with the link utilisation of the best one, within a percent.
+    /// The smallest buffer with a link utilisation within one per cent of the best.
     fn enough(&self) -> String {
         let max = self.measured.iter().map(|m| m.utilisation).fold(0.0, f64::max);
         let enough = self.measured.iter().find(|m| m.utilisation >= 0.99 * max);
         enough.map_or("-".to_owned(), |m| format!("{:.0}", kilobytes(m)))
     }
 
-    /// The best buffer, and those as good within the error.
+    /// The best buffer, and those equally good within the error.
     fn best(&self, of: impl Fn(&BufferMeasured) -> &MedianThroughput) -> String {
         let Some(SimulatedBest { best, tied, at_end, .. }) = simulated(&self.measured, of) else {
             return "-".to_owned();
@@ -356,7 +356,7 @@ fn kilobytes(m: &BufferMeasured) -> f64 {
     m.buffer as f64 * PACKET / 1e3
 }
 
-/// Mean over the seeds and its 95 % interval.
+/// The mean over the seeds with its 95 % interval.
 fn seeded(m: &BufferMeasured, of: impl Fn(&Run) -> f64) -> String {
     let values: Vec<f64> = m.runs.iter().map(of).collect();
     match mean_interval(&values) {

@@ -2,7 +2,7 @@ use sweetspot_scenario::{Congestion, Flavour, Outcome, Scenario, TrafficKind, Tr
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration};
 
-/// An assumption that does not hold in all engines, and its effect.
+/// An assumption that does not hold in every engine, and its effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrokenAssumption {
     /// Name of the assumption.
@@ -11,18 +11,18 @@ pub struct BrokenAssumption {
     pub words: String,
 }
 
-/// Headers of a kernel's segments: IPv4, TCP, timestamps (RFC 7323).
+/// A kernel segment's headers: IPv4, TCP and timestamps (RFC 7323).
 const KERNEL_HEADERS: Bytes = Bytes::new(52);
-/// Headers as the kernel has them without timestamps.
+/// A kernel segment's headers without timestamps.
 const BARE_HEADERS: Bytes = Bytes::new(40);
-/// The kernel delays an ACK for this long at most, unless traffic is interactive (TCP_DELACK_MIN).
+/// The kernel's maximum delay of an ACK when traffic is not interactive (TCP_DELACK_MIN).
 const KERNEL_ACK_DELAY: Duration = Duration::from_millis(40);
 /// Utilisation from which a link counts as full.
 const FULL_UTILISATION: f64 = 0.98;
-/// Relative deviation of a window that is reported.
+/// Minimum relative deviation of a window that is reported.
 const WINDOW_DEVIATION: f64 = 0.01;
 
-/// Everything known to break between the engines on this scenario.
+/// All known violations of assumptions by the engines in this scenario.
 pub fn findings(scenario: &Scenario, outcomes: &[Outcome]) -> Vec<BrokenAssumption> {
     let of = |name: &str| outcomes.iter().find(|outcome| outcome.engine == name);
     let (theory, sim, lab) = (of("theory"), of("sim"), of("lab"));
@@ -120,7 +120,7 @@ fn recovery(
     }
 }
 
-/// A fixed window as asked for, and as each engine advertised it.
+/// Compares a fixed window with the window that each engine advertised.
 fn granularity(
     i: usize,
     transfer: &Transfer,
@@ -149,7 +149,7 @@ fn granularity(
     }
 }
 
-/// Whether a transfer's limit is the one that its sizing, and a closed form, assume.
+/// Whether a transfer is limited as its sizing, and a closed form, assume.
 fn regime(
     i: usize,
     transfer: &Transfer,
@@ -182,7 +182,7 @@ fn slow_start(
     transfer: &Transfer,
     note: &mut impl FnMut(&'static str, String),
 ) {
-    // Handshake, TLS, and a doubling per round trip to a window of thousands.
+    // Handshake, TLS, and slow start to a window of thousands of packets, doubling per RTT.
     const START_ROUND_TRIPS: u64 = 20;
     let settled = transfer.start + scenario.path.rtt * START_ROUND_TRIPS;
     if settled > scenario.warmup {

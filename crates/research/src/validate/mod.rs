@@ -15,7 +15,8 @@ pub use population::{
 };
 pub use standing::{AgreementBounds, BoundCheck, STANDING, StandingScenario};
 
-/// Engines with values closer than this agree: two runs of the same kernel differ by as much.
+/// Engines agree if their values differ by less than this, the difference between two runs on the
+/// same kernel.
 const AGREEMENT: f64 = 0.03;
 
 /// The engines' results for one scenario.
@@ -23,11 +24,11 @@ const AGREEMENT: f64 = 0.03;
 pub struct EngineComparison {
     /// The scenario's title.
     pub scenario: String,
-    /// The engines, in the order of the columns.
+    /// The engines, in column order.
     pub engines: Vec<String>,
-    /// The quantities.
+    /// The compared quantities.
     pub rows: Vec<ComparedQuantity>,
-    /// Assumptions that do not hold, which explain gaps.
+    /// Assumptions that do not hold and explain gaps.
     pub findings: Vec<BrokenAssumption>,
 }
 
@@ -36,15 +37,15 @@ pub struct EngineComparison {
 pub struct ComparedQuantity {
     /// Its name and unit.
     pub name: String,
-    /// One value per engine; `None` where an engine has none.
+    /// One value per engine; `None` if an engine has none.
     pub values: Vec<Option<f64>>,
-    /// Whether it counts for the agreement of engines.
+    /// Whether it counts towards the engines' agreement.
     pub compared: bool,
 }
 
 impl ComparedQuantity {
-    /// The largest value over the smallest, less one; `None` if there are fewer than two or one of
-    /// them is zero.
+    /// The largest value divided by the smallest, minus one; `None` if there are fewer than two
+    /// values or one is zero.
     pub fn gap(&self) -> Option<f64> {
         let known: Vec<f64> = self.values.iter().flatten().copied().collect();
         let min = known.iter().copied().fold(f64::INFINITY, f64::min);
@@ -52,7 +53,7 @@ impl ComparedQuantity {
         (known.len() > 1 && min > 0.0).then(|| max / min - 1.0)
     }
 
-    /// Whether it is zero for some engines and not for others.
+    /// Whether it is zero for some engines but not for all.
     fn is_zero_for_some(&self) -> bool {
         let known = || self.values.iter().flatten();
         known().any(|value| *value == 0.0) && known().any(|value| *value != 0.0)
@@ -60,7 +61,7 @@ impl ComparedQuantity {
 }
 
 impl EngineComparison {
-    /// Compares `outcomes`, all of `scenario`.
+    /// Compares `outcomes`, all for `scenario`.
     pub fn of(scenario: &Scenario, outcomes: &[Outcome]) -> EngineComparison {
         let mut rows = Vec::new();
         let mut add = |name: String, compared: bool, of: &dyn Fn(&Outcome) -> Option<f64>| {
@@ -102,14 +103,15 @@ impl EngineComparison {
         }
     }
 
-    /// The quantity with the largest gap among those that count or among the others, and the gap.
+    /// The quantity with the largest gap, and that gap, among the compared quantities or among the
+    /// others.
     pub fn largest_gap(&self, compared: bool) -> Option<(&ComparedQuantity, f64)> {
         let rows = self.rows.iter().filter(|row| row.compared == compared);
         let gaps = rows.filter_map(|row| Some((row, row.gap()?)));
         gaps.max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// The result in sentences that follow from the rows.
+    /// The result in sentences derived from the rows.
     pub fn summary(&self) -> String {
         let others = self.differences(false).map_or(String::new(), |differ| {
             format!(" Losses, windows and queues are not judged; they differ {differ}.")
@@ -130,12 +132,12 @@ impl EngineComparison {
         }
     }
 
-    /// A quantity that is zero for some engines and not for others: no gap in percent shows that.
+    /// A quantity that is zero for some engines but not for all, which no gap in per cent can show.
     fn zero_for_some(&self, compared: bool) -> Option<&ComparedQuantity> {
         self.rows.iter().find(|row| row.compared == compared && row.is_zero_for_some())
     }
 
-    /// The largest differences among the rows that count or among the others.
+    /// The largest differences among the compared quantities or among the others.
     fn differences(&self, compared: bool) -> Option<String> {
         let by = self.largest_gap(compared);
         let by = by.map(|(row, gap)| format!("by up to {:.1} % ({})", gap * 100.0, row.name));

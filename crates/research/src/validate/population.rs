@@ -1,4 +1,4 @@
-//! Random paths, each run by the simulator and by the lab, and the differences between the two.
+//! Random paths, each run in the simulator and in the lab, and the differences between the two.
 
 mod document;
 mod drawing;
@@ -14,15 +14,15 @@ use sweetspot_statistics::{Sorted, median};
 /// The compared values of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RunValues {
-    /// Payload that arrived, bit/s.
+    /// Payload delivered, bit/s.
     pub goodput_bps: f64,
-    /// Packets sent again.
+    /// Packets retransmitted.
     pub retransmitted: f64,
-    /// Mean round trip, seconds.
+    /// Mean RTT, seconds.
     pub rtt_s: f64,
 }
 
-/// One path with one congestion control and one sizing, by both engines.
+/// One path with one congestion control and one sizing, run in both engines.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EnginePair {
     /// The path's number.
@@ -31,19 +31,19 @@ pub struct EnginePair {
     pub congestion: String,
     /// Sizing.
     pub sizing: String,
-    /// Mbit/s.
+    /// Rate, Mbit/s.
     pub rate_mbit: f64,
-    /// Milliseconds.
+    /// RTT, milliseconds.
     pub rtt_ms: f64,
-    /// Packets.
+    /// Buffer, packets.
     pub buffer_packets: u64,
-    /// Buffer over bandwidth-delay product.
+    /// Buffer in bandwidth-delay products.
     pub buffer_bdp: f64,
-    /// Random loss.
+    /// Random loss, as a probability.
     pub loss: f64,
-    /// The kernel's run, which is compared.
+    /// The lab run that is compared.
     pub lab: RunValues,
-    /// Further ones, with other seeds, of a pair that differs.
+    /// Further lab runs with other seeds, for a pair that differs.
     pub lab_again: Vec<RunValues>,
     /// The simulator's runs, one per seed.
     pub sim: Vec<RunValues>,
@@ -55,30 +55,30 @@ pub struct EnginePair {
 pub enum ComparedValue {
     /// Goodput.
     Goodput,
-    /// Packets sent again.
+    /// Packets retransmitted.
     Retransmissions,
-    /// Mean round trip.
+    /// Mean RTT.
     Rtt,
 }
 
 /// Medians and 90 % quantiles over the pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Agreement {
-    /// Pairs.
+    /// Number of pairs.
     pub pairs: usize,
-    /// |simulator / kernel - 1| of goodput.
+    /// |simulator / kernel - 1| of the goodput.
     pub goodput: [f64; 2],
-    /// The larger count of packets sent again over the smaller, one added to both.
+    /// Ratio of the larger number of retransmitted packets to the smaller, with one added to both.
     pub retransmissions: [f64; 2],
-    /// |simulator / kernel - 1| of the mean round trip.
+    /// |simulator / kernel - 1| of the mean RTT.
     pub rtt: [f64; 2],
 }
 
-/// Bounds of [`Agreement`]: goodput in the median and in nine of ten, retransmissions in the median.
+/// Bound of [`Agreement::goodput`] for the median.
 pub const GOODPUT_MEDIAN: f64 = 0.04;
-/// See [`GOODPUT_MEDIAN`].
+/// Bound of [`Agreement::goodput`] for nine of ten pairs.
 pub const GOODPUT_NINE_OF_TEN: f64 = 0.12;
-/// See [`GOODPUT_MEDIAN`].
+/// Bound of [`Agreement::retransmissions`] for the median.
 pub const RETRANSMISSIONS_MEDIAN: f64 = 1.5;
 
 impl RunValues {
@@ -102,18 +102,19 @@ impl RunValues {
 }
 
 impl EnginePair {
-    /// The median of the simulator's runs.
+    /// The median over the simulator's runs.
     pub fn simulated(&self, value: ComparedValue) -> f64 {
         median(self.sim.iter().map(|run| run.get(value))).unwrap_or(f64::NAN)
     }
 
-    /// Simulator over kernel. One is added to counts, so that none is zero.
+    /// The simulator's value relative to the kernel's. One is added to counts to avoid zeros.
     pub fn ratio(&self, value: ComparedValue) -> f64 {
         let more = if value == ComparedValue::Retransmissions { 1.0 } else { 0.0 };
         (self.simulated(value) + more) / (self.lab.get(value) + more)
     }
 
-    /// How far the engines lie apart: |ratio - 1|, or the ratio above one of counts.
+    /// The difference between the engines: |ratio - 1|, or, for counts, the ratio or its inverse, whichever is
+    /// larger.
     pub fn difference(&self, value: ComparedValue) -> f64 {
         let ratio = self.ratio(value);
         match value {
@@ -122,25 +123,27 @@ impl EnginePair {
         }
     }
 
-    /// Whether the kernel's run lies among the simulator's runs with other seeds: the difference is chance.
+    /// Whether the kernel's run is within the range of the simulator's runs with other seeds, so that the
+    /// difference is random.
     pub fn is_chance(&self, value: ComparedValue) -> bool {
         lies_among(self.lab.get(value), self.sim.iter().map(|run| run.get(value)))
     }
 
-    /// Whether the simulator's median lies among the kernel's own runs: the kernel does not repeat itself there.
+    /// Whether the simulator's median is within the range of the kernel's own runs, which vary that much.
     pub fn is_kernels_chance(&self, value: ComparedValue) -> bool {
         let runs = self.lab_again.iter().chain([&self.lab]);
         lies_among(self.simulated(value), runs.map(|run| run.get(value)))
     }
 
-    /// Whether goodput differs by more than nine of ten pairs may, and not by the simulator's chance.
+    /// Whether goodput differs by more than the bound for nine of ten pairs, beyond the simulator's random
+    /// variation.
     pub fn is_to_be_explained(&self) -> bool {
         self.difference(ComparedValue::Goodput) > GOODPUT_NINE_OF_TEN
             && !self.is_chance(ComparedValue::Goodput)
     }
 }
 
-/// Whether `value` lies among `others`, which differ.
+/// Whether `value` is within the range of `others`, if these vary.
 fn lies_among(value: f64, others: impl Iterator<Item = f64> + Clone) -> bool {
     let min = others.clone().fold(f64::INFINITY, f64::min);
     let max = others.fold(f64::NEG_INFINITY, f64::max);
@@ -148,7 +151,7 @@ fn lies_among(value: f64, others: impl Iterator<Item = f64> + Clone) -> bool {
 }
 
 impl Agreement {
-    /// Over `pairs`; `None` where there are none.
+    /// Agreement over `pairs`; `None` if there are none.
     pub fn of<'a>(pairs: impl IntoIterator<Item = &'a EnginePair>) -> Option<Agreement> {
         let pairs: Vec<&EnginePair> = pairs.into_iter().collect();
         let both = |value| {
@@ -163,7 +166,7 @@ impl Agreement {
         })
     }
 
-    /// Whether each bound is kept.
+    /// Whether each bound is met.
     pub fn kept(&self) -> [bool; 3] {
         [
             self.goodput[0] <= GOODPUT_MEDIAN,
@@ -202,7 +205,7 @@ mod tests {
         let runs = [values(8.0, 1.0), values(9.0, 5.0), values(12.0, 9.0)];
         let pair = pair(values(10.0, 2.0), &runs);
         assert!((pair.difference(ComparedValue::Goodput) - 0.1).abs() < 1e-12);
-        // (5 + 1) / (2 + 1), and the same the other way round.
+        // (5 + 1) / (2 + 1), and its inverse for the opposite order.
         assert!((pair.difference(ComparedValue::Retransmissions) - 2.0).abs() < 1e-12);
         assert_eq!(pair.difference(ComparedValue::Rtt), 0.0);
     }
@@ -212,7 +215,7 @@ mod tests {
         let runs = [values(8.0, 0.0), values(12.0, 0.0)];
         assert!(pair(values(10.0, 0.0), &runs).is_chance(ComparedValue::Goodput));
         assert!(!pair(values(7.0, 0.0), &runs).is_chance(ComparedValue::Goodput));
-        // Runs that never differ span nothing.
+        // Runs that do not vary span no range.
         let same = pair(values(8.0, 0.0), &runs[..1]);
         assert!(!same.is_chance(ComparedValue::Goodput));
     }

@@ -7,19 +7,20 @@ use sweetspot_experiment::StudyError;
 /// A scenario of the set.
 #[derive(Debug, Clone, Copy)]
 pub struct StandingScenario {
-    /// Its file's name in scenarios/standing, without `.toml`.
+    /// Its file name in scenarios/standing, without `.toml`.
     pub name: &'static str,
     text: &'static str,
-    /// Bounds of the engines' differences.
+    /// Bounds on the differences between the engines.
     pub bounds: AgreementBounds,
 }
 
-/// Bounds of the relative difference in the first transfer's goodput.
+/// Bounds on the relative difference of the first transfer's goodput.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AgreementBounds {
-    /// The simulator's from the closed form's; `None` where none covers the scenario.
+    /// The simulator's deviation from the closed form; `None` if no closed form covers the
+    /// scenario.
     pub sim_off_theory: Option<f64>,
-    /// The kernel's from the simulator's.
+    /// The kernel's deviation from the simulator.
     pub lab_off_sim: f64,
 }
 
@@ -28,14 +29,14 @@ pub struct AgreementBounds {
 pub struct BoundCheck {
     /// The two engines and their values, Mbit/s.
     pub words: String,
-    /// The share by which the first lies off the second, signed.
+    /// The relative deviation of the first engine from the second, signed.
     pub off: f64,
     /// The bound.
     pub bound: f64,
 }
 
 impl BoundCheck {
-    /// Whether the bound was kept.
+    /// Whether the bound is met.
     pub fn kept(&self) -> bool {
         self.off.abs() <= self.bound
     }
@@ -46,7 +47,8 @@ pub const STANDING: [StandingScenario; 7] = [
     StandingScenario {
         name: "window-limited",
         text: include_str!("../../scenarios/standing/window-limited.toml"),
-        // A kernel's window need not be whole packets, and its ACKs wait for one more.
+        // A kernel's window need not be a whole number of packets, and its delayed ACKs wait for a
+        // second packet.
         bounds: AgreementBounds { sim_off_theory: Some(0.03), lab_off_sim: 0.05 },
     },
     StandingScenario {
@@ -67,7 +69,7 @@ pub const STANDING: [StandingScenario; 7] = [
     StandingScenario {
         name: "sawtooth",
         text: include_str!("../../scenarios/standing/sawtooth.toml"),
-        // How deep the kernel's reno cuts depends on how its losses fall.
+        // How far the kernel's reno reduces its window depends on the pattern of losses.
         bounds: AgreementBounds { sim_off_theory: Some(0.05), lab_off_sim: 0.08 },
     },
     StandingScenario {
@@ -86,7 +88,7 @@ impl StandingScenario {
     /// The scenario.
     ///
     /// # Errors
-    /// If the text is none, which a test rules out.
+    /// If the text is not a valid scenario, which a test rules out.
     pub fn scenario(&self) -> Result<Scenario, StudyError> {
         Ok(Scenario::parse(self.text)?)
     }

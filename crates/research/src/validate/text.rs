@@ -9,7 +9,7 @@ impl EngineComparison {
         format!("{}\n{}", self.words(), self.table())
     }
 
-    /// The same for a terminal.
+    /// The comparison for a terminal.
     pub fn text(&self) -> String {
         format!("{}\n{}", self.words(), self.table().aligned())
     }
@@ -38,7 +38,7 @@ impl EngineComparison {
     }
 }
 
-/// Three decimals for small values, else two.
+/// Formats small values with three decimals, others with two.
 fn number(value: f64) -> String {
     if value.abs() < 1.0 { format!("{value:.3}") } else { format!("{value:.2}") }
 }

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use sweetspot_lab::Lab;
 use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Scenario};
 
-/// The lab, which says of each run that its certificate does not trust why, and counts both kinds.
+/// The lab. Reports why a run's certificate is not trusted, and counts certified and other runs.
 #[derive(Debug, Default)]
 pub struct CertifiedLab {
     runs: AtomicUsize,
@@ -11,7 +11,7 @@ pub struct CertifiedLab {
 }
 
 impl CertifiedLab {
-    /// How many runs were certified, in words; `None` if there was no run.
+    /// The number of certified runs, in words; `None` if there was no run.
     pub fn verdict(&self) -> Option<String> {
         let (runs, trusted) =
             (self.runs.load(Ordering::Relaxed), self.trusted.load(Ordering::Relaxed));

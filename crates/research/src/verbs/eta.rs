@@ -2,29 +2,30 @@
 
 use sweetspot_units::{Duration, Time};
 
-/// Parts that took less than this share of their usual time were known from before: they tell nothing about speed.
+/// Parts that took less than this fraction of their usual time came from stored results and say nothing about
+/// speed.
 const KNOWN_SHARE: f64 = 0.1;
 
-/// How long the rest of some work takes, from what its parts usually take and what this machine took so far.
+/// Estimates the remaining time from the usual time of the parts and this machine's speed so far.
 #[derive(Debug)]
 pub(super) struct Eta {
     usual: Vec<f64>,
-    /// How many parts are done.
+    /// Number of finished parts.
     done: usize,
-    /// When the present part began.
+    /// When the current part began.
     began: Time,
-    /// Of the parts that tell about speed: what they usually take, and what they took.
+    /// Totals over the parts that show the speed: usual time and actual time.
     told: (f64, f64),
 }
 
 impl Eta {
-    /// Parts that usually take this long each, one after the other from `now` on.
+    /// An estimate for parts with these usual times, run one after the other from `now` on.
     pub fn new(usual: impl IntoIterator<Item = Duration>, now: Time) -> Eta {
         let usual = usual.into_iter().map(Duration::as_secs_f64).collect();
         Eta { usual, done: 0, began: now, told: (0.0, 0.0) }
     }
 
-    /// The present part is done; gives back how long it took.
+    /// Marks the current part as finished; returns how long it took.
     pub fn handle_done(&mut self, now: Time) -> Duration {
         let took = now.since(self.began);
         let usual = self.usual.get(self.done).copied().unwrap_or_default();
@@ -36,7 +37,7 @@ impl Eta {
         took
     }
 
-    /// How long the rest takes.
+    /// The estimated remaining time.
     pub fn left(&self, now: Time) -> Duration {
         let (usual, took) = self.told;
         let pace = if usual > 0.0 { took / usual } else { 1.0 };

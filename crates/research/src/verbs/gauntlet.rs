@@ -101,10 +101,10 @@ pub struct GauntletArguments {
 }
 
 const POPULATIONS: &[&str] = &["drawn", "sizes", "long", "changes", "transfers", "again"];
-/// Sizings that are compared with the kernel's own.
+/// Default sizings to compare with the kernel's own.
 const SIZINGS: &[&str] = &["sobas", "sobas:live", "sobas:paper", "drs", "max"];
 
-/// 300 or 100..200.
+/// Parses 300 or 100..200.
 fn paths(text: &str) -> Result<Range<u64>, String> {
     let whole = |text: &str| text.trim().parse().ok().filter(|n: &u64| *n < 1 << 53);
     let range = match text.split_once("..") {
@@ -178,9 +178,9 @@ pub fn run(arguments: GauntletArguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The journal, without the runs of sizings that are to be repeated.
+/// Opens the journal, without the runs of sizings that are to be repeated.
 fn open(path: &Path, fresh: &[Sizing]) -> Result<ResultJournal, String> {
-    // Kept for as long as the version: the tag shows a build's changes to a sizing.
+    // Kept across builds of one version: the tag distinguishes builds that change a sizing.
     let result_journal =
         ResultJournal::open(path, env!("CARGO_PKG_VERSION"), OnVersionMismatch::Refuse)?;
     let again: Vec<String> = fresh.iter().map(Sizing::to_string).collect();
@@ -201,7 +201,7 @@ fn print(report: &GauntletReport, json: bool) -> Result<(), Box<dyn std::error::
     Ok(())
 }
 
-/// Runs with a progress display until done or interrupted.
+/// Executes the runs with a progress display until finished or interrupted.
 fn run_interruptibly(
     plan: GauntletPlan,
     store: &dyn ResultStore,
@@ -230,8 +230,8 @@ fn run_interruptibly(
     Ok((plan, measured))
 }
 
-/// Runs those paths of `plan` that this machine can emulate accurately, with every variant. The
-/// lab needs a process with one thread, so there is no progress display.
+/// Executes the runs on those paths of `plan` that this machine can emulate accurately, with every variant.
+/// The lab needs a single-threaded process, so there is no progress display.
 fn in_the_lab(
     plan: &GauntletPlan,
     store: &dyn ResultStore,
@@ -253,10 +253,10 @@ fn in_the_lab(
     Ok((plan, measured))
 }
 
-/// The lab, until its certificate says that the path was emulated accurately.
+/// The lab, which repeats a run until its certificate confirms accurate emulation.
 struct RetriedLab;
 
-/// Largest number of attempts per run until one is certified.
+/// Maximum number of attempts per run.
 const MAX_ATTEMPTS: u32 = 3;
 
 impl Engine for RetriedLab {
@@ -283,7 +283,7 @@ impl Engine for RetriedLab {
     }
 }
 
-/// Writes each sizing's worst paths as scenario files.
+/// Writes scenario files for each sizing's worst paths.
 fn write_worst(
     arguments: &GauntletArguments,
     plan: &GauntletPlan,
@@ -337,7 +337,7 @@ fn write_worst(
     Ok(())
 }
 
-/// Writes the document, and its pictures in a directory beside it.
+/// Writes the document and, in a directory beside it, the pictures.
 fn write_document(
     arguments: &GauntletArguments,
     reports: &[GauntletReport],
@@ -375,7 +375,7 @@ fn options(arguments: &GauntletArguments) -> String {
     [duration, fixed].into_iter().flatten().collect()
 }
 
-/// The command line that repeats this.
+/// The command line that repeats this run.
 fn command(arguments: &GauntletArguments) -> String {
     let listed = |words: Vec<String>| words.join(",");
     let Range { start, end } = arguments.only.map_or(arguments.paths.clone(), |i| i..i + 1);

@@ -37,9 +37,9 @@ pub struct BlogArguments {
     json: bool,
 }
 
-/// Shortest measured time: less would be slow start alone.
+/// Minimum measured time: a shorter one would be slow start only.
 const MIN_MEASURED: Duration = Duration::from_millis(100);
-/// Longest measured time.
+/// Maximum measured time.
 const MAX_MEASURED: Duration = Duration::from_secs(3600);
 
 pub fn run(experiment: LabExperiment) -> Ending {

@@ -66,10 +66,10 @@ pub struct ReproduceArguments {
     parallel: Parallel,
 }
 
-/// The word for the agreement with ns-2, which is no figure of a paper.
+/// The argument for the agreement with ns-2, which is not a figure of a paper.
 const NS2: &str = "ns2";
 
-/// The word for the router buffer paper's tables, which need all of its simulations.
+/// The argument for the router buffer paper's tables, which need all of its simulations.
 const ROUTER_TABLES: &str = "router-tables";
 
 pub fn run(arguments: ReproduceArguments) -> Ending {
@@ -136,7 +136,7 @@ fn in_json(written: &Written, figures: &[Figure]) -> serde_json::Value {
     })
 }
 
-/// The journal of finished runs in the directory that is written to.
+/// The journal of finished runs in the output directory.
 struct OutputJournal {
     journal: ResultJournal,
     path: PathBuf,
@@ -154,7 +154,7 @@ impl OutputJournal {
         Ok(OutputJournal { journal, path, before })
     }
 
-    /// Does `work`, and says where it can go on if somebody interrupts it.
+    /// Runs `work`; if interrupted, prints how to continue.
     fn work<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         until_interrupted(work, || self.interrupted())
     }
@@ -229,7 +229,7 @@ fn figures_of(
     let usual = entries.iter().map(|entry| entry.usual_time(&stage));
     let eta = Mutex::new(Eta::new(usual, started));
     let work = || run_all(entries, &stage, &eta);
-    // The lab isolates this process, which it can only while that has one thread.
+    // The lab isolates this process, which is only possible while it is single-threaded.
     let figures = if stage.lab.is_some() {
         work()
     } else {
@@ -257,7 +257,7 @@ fn run_all(
     Ok(figures)
 }
 
-/// How long the rest takes, in words.
+/// The remaining time, in words.
 fn to_go(eta: &Mutex<Eta>) -> String {
     let left = eta.lock().unwrap_or_else(PoisonError::into_inner).left(clock::now());
     match left.as_secs_f64() {
@@ -266,7 +266,7 @@ fn to_go(eta: &Mutex<Eta>) -> String {
     }
 }
 
-/// Runs a figure. Where the lab cannot run it, the other engines do, and the text says why.
+/// Runs a figure. If the lab cannot run it, the other engines do, and the text gives the reason.
 fn run_figure(entry: &Entry, stage: &Stage<'_>) -> Result<Figure, StudyError> {
     match (entry.run)(stage) {
         Err(StudyError::Engine(why)) if stage.lab.is_some() => {
@@ -309,7 +309,7 @@ fn write_all(
     Ok(())
 }
 
-/// The arguments that write these files again: those that differ from the defaults.
+/// The arguments that reproduce these files: those that differ from the defaults.
 fn repeated(arguments: &ReproduceArguments) -> String {
     let mut words = arguments.what.join(" ");
     if arguments.engine != DEFAULT_ENGINES {
@@ -329,9 +329,9 @@ fn make(directory: &Path) -> Result<(), String> {
     fs::create_dir_all(directory).map_err(|error| blame(directory, &error))
 }
 
-/// The files that were written.
+/// The files written.
 struct Written {
-    /// Whether they are printed at the end, rather than as they are written.
+    /// Whether their names are printed at the end rather than as they are written.
     told_at_the_end: bool,
     paths: Vec<PathBuf>,
 }

@@ -57,10 +57,10 @@ struct Validation {
     findings: Vec<FindingLine>,
     refused: Vec<String>,
     answers: Vec<EngineAnswer>,
-    /// For a terminal.
+    /// The comparison for a terminal.
     #[serde(skip)]
     text: String,
-    /// For a document.
+    /// The comparison for a document.
     #[serde(skip)]
     markdown: String,
 }
@@ -90,7 +90,7 @@ pub fn run(arguments: ValidateArguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs `scenario` by each engine. An engine that refuses is left out with its reason. If all
+/// Runs `scenario` in each engine. An engine that refuses is omitted with its reason; if all
 /// refuse, that is the error.
 fn validate(scenario: &Scenario, engines: &[EngineName]) -> Result<Validation, EngineError> {
     let (mut answers, mut refused) = (Vec::new(), Vec::new());
@@ -136,7 +136,7 @@ fn validate(scenario: &Scenario, engines: &[EngineName]) -> Result<Validation, E
     })
 }
 
-/// The standing set: each scenario, its bounds, the document.
+/// Runs the standing set: each scenario, its bounds, and the document.
 fn standing(arguments: &ValidateArguments) -> Ending {
     let (mut rows, mut details) = (Vec::new(), String::new());
     for one in STANDING {
@@ -177,7 +177,7 @@ struct BoundRow {
 const KEPT: &str = "kept";
 const BROKEN: &str = "broken";
 
-/// A row per bound. Bounds broken by an untrusted emulation are not judged.
+/// One row per bound. Bounds broken by an untrusted emulation are not judged.
 fn check_bounds(one: &StandingScenario, validation: &Validation) -> Vec<BoundRow> {
     let trusted = validation.answers.iter().all(|a| a.certificate.as_ref().is_none_or(|c| c.trust));
     let outcomes: Vec<Outcome> =
@@ -196,7 +196,7 @@ fn check_bounds(one: &StandingScenario, validation: &Validation) -> Vec<BoundRow
     one.bound_checks(&outcomes).into_iter().map(row).collect()
 }
 
-/// Without a sign if it rounds to zero.
+/// A signed percentage; without a sign if it rounds to zero.
 fn signed_percent(share: f64) -> String {
     let text = format!("{:+.1} %", share * 100.0);
     if text[1..] == *"0.0 %" { text[1..].to_owned() } else { text }

@@ -40,16 +40,17 @@ pub struct AdviceArguments {
     out: PathBuf,
 }
 
-/// Result of one situation: rates over the rate of the best window tried.
+/// Result of one situation: rates relative to the rate of the best window tried.
 struct Ratios {
     kind: CrossKind,
     /// With the window that the simulator recommends.
     simulated: f64,
-    /// With the window nearest to the recommendation of closed forms.
+    /// With the tried window closest to the closed forms' recommendation.
     closed_form: f64,
 }
 
-/// Draws situations, computes the advice for each, and compares its rate with the best window's.
+/// Draws situations, computes the advice for each, and compares its rate with the best window's
+/// rate.
 pub fn run(arguments: AdviceArguments) -> Ending {
     let workers = Workers::per_core();
     let mut random = Random::new(arguments.seed);
@@ -71,8 +72,8 @@ pub fn run(arguments: AdviceArguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-/// 10 to 60 Mbit/s, 20 to 200 ms, 0.1 to 2 BDP of buffer, each log-uniform; a tenth to seven tenths
-/// of the rate used by others, each kind as often.
+/// 10 to 60 Mbit/s, 20 to 200 ms, a buffer of 0.1 to 2 BDP, each log-uniform; cross traffic at 10
+/// to 70 % of the rate, with each kind equally likely.
 fn drawn(random: &mut Random) -> Result<WindowQuestion, Box<dyn std::error::Error>> {
     let mut between = |low: f64, high: f64| low * (high / low).powf(random.unit());
     let rate = Rate::from_f64(between(10e6, 60e6));
@@ -96,7 +97,7 @@ fn drawn(random: &mut Random) -> Result<WindowQuestion, Box<dyn std::error::Erro
     })
 }
 
-/// The seeds that measure windows; others gave the advice.
+/// Seeds of the runs that measure windows; the advice used others.
 const MEASURING_SEEDS: RangeInclusive<u64> = 9..=16;
 
 fn ratios_of(

@@ -117,7 +117,7 @@ impl Bench<'_> {
         fs::remove_file(&content.path).map_err(|e| e.to_string())
     }
 
-    /// The results of one path, as far as there are any.
+    /// The available results of one path.
     fn cell(&self, plan: &CellPlan) -> Option<Cell> {
         let kept = |c: &Variant| self.store.get::<DemoOutcome>(&run_name(plan, c));
         let (runs, not_measured): (Vec<_>, Vec<_>) = usual()

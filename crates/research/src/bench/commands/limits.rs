@@ -25,7 +25,7 @@ pub struct LimitsArguments {
     flows: u64,
 }
 
-/// Flows of each cause, if nothing else is asked for.
+/// Default number of flows per cause.
 const FLOWS: u64 = 20;
 const NAME: &str = "limits";
 
@@ -34,7 +34,7 @@ pub fn run(arguments: LimitsArguments) -> Ending {
     let selection = &arguments.selection;
     let (seed, flows) = (arguments.seed, arguments.flows);
     selection.check(plans(seed, flows).into_iter().map(|plan| plan.name))?;
-    // Flows of two seeds are different flows.
+    // Flows with different seeds are stored separately.
     let store = selection.store(NAME, Some(&seed.to_string()))?;
     let code = isolate(|| {
         let is_due = |plan: &FlowPlan| selection.is_due::<ClassifiedFlow>(&store, &plan.name);

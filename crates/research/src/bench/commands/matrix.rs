@@ -73,7 +73,7 @@ pub fn run(arguments: MatrixArguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-/// All cases of the tests named, or of all tests, with each variant.
+/// All cases of the named tests, or of all tests, with each variant.
 fn cases(
     named: &[String],
 ) -> Vec<(&'static MatrixTest, &'static MatrixCase, &'static MatrixVariant)> {

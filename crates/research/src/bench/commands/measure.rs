@@ -39,7 +39,7 @@ pub fn run(arguments: MeasureArguments) -> Ending {
             err!("{} ...", plan.name);
             let scratch = scratch::make().map_err(|e| e.to_string());
             let finished = scratch.and_then(|s| run_plan(plan, &program, s.path()));
-            // A path that cannot be measured is a miss of this path, and no end of the others.
+            // A failed measurement counts as a miss for this path and does not end the run.
             if let Err(why) = finished.and_then(|result| store.put(&key(&plan.name), &result)) {
                 err!("sweetspot-research: {}: {why}", plan.name);
             }

@@ -1,5 +1,5 @@
-//! One file per benchmark: its arguments and its steps. [`selection`] has the arguments that several
-//! benchmarks share.
+//! One file per benchmark: its arguments and its steps. [`selection`] has the arguments shared by
+//! several benchmarks.
 
 pub mod advice;
 pub mod lab;
@@ -17,14 +17,15 @@ pub mod transfer;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// How a benchmark ends: an exit code, or one line that names the thing, the reason and the next step.
+/// How a benchmark ends: with an exit code, or with one line that names the problem, the reason and
+/// the next step.
 pub type Ending = Result<ExitCode, Box<dyn std::error::Error>>;
 
-/// The program that is measured: `SWEETSPOT_BIN`, or `sweetspot` beside this one.
+/// The program to be measured: `SWEETSPOT_BIN`, or `sweetspot` in this program's directory.
 pub fn sweetspot() -> Result<PathBuf, String> {
     let beside = || Some(std::env::current_exe().ok()?.with_file_name("sweetspot"));
     let program = std::env::var_os("SWEETSPOT_BIN").map(PathBuf::from).or_else(beside);
-    // Absolute, because the far ends of copies start it in other directories.
+    // Absolute, because the far end of a copy starts it in another directory.
     program.and_then(|path| path.canonicalize().ok()).filter(|path| path.is_file()).ok_or_else(
         || {
             "there is no program to measure: build it with make build, or name it in SWEETSPOT_BIN"
@@ -33,7 +34,7 @@ pub fn sweetspot() -> Result<PathBuf, String> {
     )
 }
 
-/// Runs `work` in a new directory below `parent`, which is removed afterwards.
+/// Runs `work` in a new subdirectory of `parent`, which is removed afterwards.
 pub fn in_scratch<T>(
     parent: &Path,
     work: impl FnOnce(&Path) -> Result<T, String>,

@@ -35,7 +35,7 @@ pub fn run(arguments: RouterArguments) -> Ending {
         true => fs::read_to_string(&arguments.table).map_err(|e| blame(&arguments.table, &e))?,
         false => finished(&arguments)?,
     };
-    // Before the table is replaced: too few links fit nothing.
+    // Checked before the table is replaced: too few links cannot be fitted.
     let regression = Regression::of(&table)?;
     if !arguments.fit_only {
         write(&arguments.table, &table)?;
@@ -58,7 +58,7 @@ fn finished(arguments: &RouterArguments) -> Result<String, Box<dyn std::error::E
     Ok(table)
 }
 
-/// The coefficients as Rust.
+/// The coefficients as Rust source.
 fn source(regression: &Regression) -> String {
     let mut text = String::from(
         "//! Written by `sweetspot-research bench router`, which runs the links and fits this to them.\n\n\

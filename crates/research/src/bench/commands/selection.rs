@@ -28,21 +28,21 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// The store of `benchmark`'s results; only the program `build`'s results if given,
-    /// because results of two builds belong to two programs.
+    /// Opens the store of `benchmark`'s results; if `build` is given, only that build's results, because different builds
+    /// are different programs.
     ///
     /// # Errors
-    /// If its directory cannot be made.
+    /// If its directory cannot be created.
     pub fn store(&self, benchmark: &str, build: Option<&str>) -> Result<Store, String> {
         let default = || format!("target/bench-{benchmark}").into();
         let directory = self.results.clone().unwrap_or_else(default);
         Store::open(&build.map_or_else(|| directory.clone(), |build| directory.join(build)))
     }
 
-    /// Refuses --only without effect: a part that none of the runs `names` has.
+    /// Rejects an `--only` part that no run in `names` contains.
     ///
     /// # Errors
-    /// If there is one.
+    /// If there is such a part.
     pub fn check(&self, names: impl IntoIterator<Item = String>) -> Result<(), UsageError> {
         let names: Vec<String> = names.into_iter().collect();
         let is_unknown = |part: &&String| !names.iter().any(|name| name.contains(part.as_str()));
@@ -55,14 +55,14 @@ impl Selection {
         }
     }
 
-    /// Whether to measure the run `name`, which has a result of type `T`.
+    /// Whether to measure the run `name`; an existing result has type `T`.
     pub fn is_due<T: DeserializeOwned>(&self, store: &Store, name: &str) -> bool {
         let named =
             self.only.is_empty() || self.only.iter().any(|part| name.contains(part.as_str()));
         named && !(self.resume && store.get::<T>(name).is_some())
     }
 
-    /// Runs each of `plans` and keeps its outcome under its name. The exit code is 1 if one fails; the rest is then left.
+    /// Runs each of `plans` and stores its outcome under its name. Stops at the first failure, with exit code 1.
     pub fn run_each<'a, P: 'a, T: Serialize>(
         &self,
         store: &Store,
@@ -80,11 +80,11 @@ impl Selection {
         0
     }
 
-    /// Writes the document of `benchmark`, which `text` makes around the hand-written section of the earlier one, and prints
-    /// where it is.
+    /// Writes the document of `benchmark`, which `text` generates around the hand-written section of the previous version,
+    /// and prints its path.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the document cannot be written.
     pub fn write_document(
         &self,
         benchmark: &str,

@@ -36,7 +36,7 @@ pub struct SimArguments {
     runs: u64,
 }
 
-/// Runs one case, or runs all of them in processes of their own and writes the document.
+/// Runs one case, or runs all of them in separate processes and writes the document.
 pub fn run(arguments: SimArguments) -> Ending {
     if let Some(case) = arguments.run {
         let cost = simulate(case, arguments.scheduler, arguments.runs)?;

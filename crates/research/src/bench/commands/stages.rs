@@ -19,7 +19,7 @@ pub struct StagesArguments {
 
 const NAME: &str = "stages";
 
-/// Measures the rounds that are due, then writes the document from all stored results.
+/// Measures the selected rounds, then writes the document from all stored results.
 pub fn run(arguments: StagesArguments) -> Ending {
     let selection = &arguments.selection;
     let (store, program) = (selection.store(NAME, None)?, super::sweetspot()?);

@@ -76,7 +76,7 @@ pub fn run(arguments: TransferArguments) -> Ending {
         }
         if selection.is_due::<FaultResult>(&store, FAULTS) {
             err!("{FAULTS} ...");
-            // In namespaces of its own: the path is cut and disks are made there.
+            // In separate namespaces, where the path can be cut and disks mounted.
             isolate(|| {
                 let finished = run_faults(arguments.trials, arguments.seed, &program, scratch);
                 match finished.and_then(|result| store.put(FAULTS, &result)) {

@@ -9,7 +9,7 @@ pub struct CellPlan {
     pub path: PathSpec,
     /// The file's size.
     pub size: Bytes,
-    /// Whether iperf3 runs on it, too.
+    /// Whether iperf3 is also measured on it.
     pub reference: bool,
 }
 
@@ -19,7 +19,7 @@ pub fn demo() -> CellPlan {
     CellPlan { name: "demo".into(), reference: true, ..cell(100, 100, tenth) }
 }
 
-/// Three rates, two round trips, a small and a large buffer.
+/// All combinations of three rates, two RTTs, and a small and a large buffer.
 pub fn matrix() -> Vec<CellPlan> {
     let mut all = Vec::new();
     for mbit in [20, 100, 400] {
@@ -30,11 +30,12 @@ pub fn matrix() -> Vec<CellPlan> {
     all
 }
 
-/// `mbit` Mbit/s, `ms` milliseconds, a buffer of `bdps` bandwidth-delay products.
+/// A path of `mbit` Mbit/s and `ms` milliseconds, with a buffer of `bdps` bandwidth-delay products.
 fn cell(mbit: u64, ms: u64, bdps: f64) -> CellPlan {
-    // Ten packets: fewer would drop the first flight of a connection (RFC 6928: ten segments).
+    // Ten packets: a smaller buffer would drop packets of the initial window (RFC 6928: ten
+    // segments).
     const MIN_BUFFER: Bytes = Bytes::new(15_000);
-    // 16.6 s at the payload capacity: slow start is a small part of the whole.
+    // 16.6 s at the path's payload capacity, so that slow start is a small part of it.
     const SIZE_PER_MBIT: Bytes = Bytes::new(2_000_000);
     let (rate, rtt) = (Rate::from_mbit_per_second(mbit), Duration::from_millis(ms));
     let buffer = (rate * rtt).scaled(bdps).max(MIN_BUFFER);
@@ -43,7 +44,7 @@ fn cell(mbit: u64, ms: u64, bdps: f64) -> CellPlan {
         name: format!("{mbit}Mbit-{ms}ms-{bdps:.1}BDP"),
         path: PathSpec { up: direction, down: direction, mtu: Bytes::new(1500), seed: 1 },
         size: SIZE_PER_MBIT * mbit,
-        // At high packet rates CPU time stands out from noise.
+        // At high packet rates CPU time is clearly above the noise.
         reference: (mbit, ms, bdps) == (400, 20, 1.0),
     }
 }
@@ -63,8 +64,8 @@ mod tests {
     fn small_buffers_hold_a_tenth_of_a_bdp_or_fifteen_kilobytes() {
         let buffers: Vec<String> =
             matrix().iter().map(|plan| plan.path.up.buffer.to_string()).collect();
-        // BDPs: 20 Mbit/s x 20 ms = 50 kB, x 100 ms = 250 kB; 100: 250 kB, 1.25 MB; 400: 1 MB, 5
-        // MB.
+        // BDPs: 20 Mbit/s x 20 ms = 50 kB, x 100 ms = 250 kB; at 100 Mbit/s 250 kB and 1.25 MB; at
+        // 400 Mbit/s 1 MB and 5 MB.
         let expected = [
             "15 kB", "50 kB", "25 kB", "250 kB", "25 kB", "250 kB", "125 kB", "1.25 MB", "100 kB",
             "1 MB", "500 kB", "5 MB",

@@ -11,8 +11,8 @@ use sweetspot_comparison::Program;
 
 const CONGESTION: &str = "cubic";
 
-/// Runs iperf3 over the same path with as much data and kernel defaults, as the reference for CPU
-/// time.
+/// Runs iperf3 over the same path with the same amount of data and kernel defaults, as the
+/// reference for CPU time.
 pub fn iperf3(plan: &CellPlan) -> Result<ReferenceTransfer, String> {
     let emulation = Emulation::start(&plan.path).map_err(|e| e.to_string())?;
     let mut serve = Command::new("iperf3");
@@ -35,7 +35,7 @@ pub fn iperf3(plan: &CellPlan) -> Result<ReferenceTransfer, String> {
     read(&report)
 }
 
-/// The part of iperf3's JSON that is used.
+/// The fields used of iperf3's JSON.
 #[derive(Deserialize)]
 struct Iperf3Report {
     start: Start,
@@ -61,7 +61,7 @@ struct Sum {
     bits_per_second: f64,
 }
 
-/// Per cent of one CPU over the test, user and system.
+/// CPU use over the test, user and system, in per cent of one CPU.
 #[derive(Deserialize)]
 struct Cpu {
     host_total: f64,

@@ -18,14 +18,14 @@ fn page(result: &str) -> Abstract<'_> {
     }
 }
 
-/// A download may take this many times as long as one left alone.
+/// Limit of a sized download's time, relative to an unsized one.
 const MAX_SLOWER: f64 = 1.02;
-/// A standing queue shrinks by this share at least.
+/// Minimum fraction by which a standing queue must shrink.
 const MIN_CUT: f64 = 0.8;
-/// A median queue above this stands, in seconds: a tenth of the path's RTT.
+/// A median queue above this counts as standing, in seconds: a tenth of the path's RTT.
 const STANDING: f64 = 0.004;
 
-/// A row's medians, left alone and sized.
+/// A row's medians, unsized and sized.
 struct Row {
     condition: &'static str,
     congestion: &'static str,
@@ -46,19 +46,19 @@ struct Medians {
 }
 
 impl Row {
-    /// The time of a sized download as a multiple of one left alone.
+    /// The time of a sized download relative to an unsized one.
     fn time_ratio(&self) -> f64 {
         self.alone.goodput_bps / self.sized.goodput_bps
     }
 
-    /// The share of a standing queue that is gone; `None` if none stood.
+    /// The fraction of a standing queue that was removed; `None` without a standing queue.
     fn cut(&self) -> Option<f64> {
         (self.alone.queue_s > STANDING).then(|| 1.0 - self.sized.queue_s / self.alone.queue_s)
     }
 }
 
-/// The document, from the outcomes there are, by the names of their runs; `facts` name the machine, `notes` were
-/// written by hand.
+/// The document from the available outcomes, by run name; `facts` describes the machine, `notes` was written by
+/// hand.
 pub fn document(outcomes: &BTreeMap<String, RunOutcome>, facts: &str, notes: &str) -> String {
     let rows: Vec<Row> = rows().filter_map(|row| Row::new(outcomes, row)).collect();
     let fast = rows.iter().filter(|row| row.time_ratio() <= MAX_SLOWER).count();
@@ -145,7 +145,7 @@ fn verdict(is_met: bool) -> &'static str {
 }
 
 impl Row {
-    /// `None` if a side has no outcome.
+    /// `None` if either side has no outcome.
     fn new(
         outcomes: &BTreeMap<String, RunOutcome>,
         row: (&'static str, &'static str, Example),

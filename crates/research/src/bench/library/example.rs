@@ -19,7 +19,7 @@ pub enum Example {
 }
 
 impl Example {
-    /// All of them; the first two run under all conditions.
+    /// All examples; the first two run under all conditions.
     pub const ALL: &'static [Example] = &[
         Example::Libcurl,
         Example::Requests,
@@ -30,7 +30,7 @@ impl Example {
         Example::Receive,
     ];
 
-    /// How it is called in the document.
+    /// Its name in the document.
     pub fn name(self) -> &'static str {
         match self {
             Example::Libcurl => "libcurl",
@@ -53,7 +53,7 @@ pub struct Built {
     python: PathBuf,
 }
 
-/// The library that is measured, as cargo builds it.
+/// The library to be measured, as cargo builds it.
 pub const LIBRARY: &str = "target/release/libsweetspot.so";
 
 impl Built {
@@ -67,7 +67,7 @@ impl Built {
         };
         let library = absolute(LIBRARY, "make library")?;
         let libcurl = scratch.join("libcurl");
-        // The name by which programs load it.
+        // The soname by which programs load it.
         std::os::unix::fs::symlink(&library, scratch.join("libsweetspot.so.1"))
             .map_err(|e| format!("{}: {e}", scratch.display()))?;
         let compiled = Command::new("cc")
@@ -85,7 +85,7 @@ impl Built {
         Ok(Built { libcurl, rust, python })
     }
 
-    /// The command that downloads without end, into nothing.
+    /// The command that downloads without end and discards the data.
     pub fn command(&self, example: Example, sizing: &str, emulation: &Emulation) -> Command {
         let far = emulation.far().address();
         let (server, port) = (format!("http://{far}:{PORT}"), PORT.to_string());
@@ -99,7 +99,7 @@ impl Built {
         let host = far.to_string();
         let mut command = match example {
             Example::Libcurl => {
-                // It writes to its standard output, which is read here.
+                // It writes to its standard output, which is discarded here.
                 let mut quiet = Command::new("sh");
                 quiet.args(["-c", "exec \"$0\" \"$@\" > /dev/null"]).arg(&self.libcurl);
                 with(quiet, &[&file])
@@ -119,7 +119,7 @@ impl Built {
 const NOTHING: &str = "/dev/null";
 const BUCKET: &str = "bucket";
 
-/// Makes the served directory a bucket of itself, as S3 names its objects.
+/// Makes the served directory a bucket that contains itself, to match S3's object names.
 pub fn add_bucket(scratch: &Path) -> Result<(), String> {
     let www = scratch.join("www");
     fs::create_dir_all(&www).map_err(|e| e.to_string())?;

@@ -1,5 +1,5 @@
 //! The benchmark of the library: programs that size their own sockets across an emulated path, compared with
-//! the same programs left alone.
+//! the same programs without sizing.
 
 mod document;
 mod example;

@@ -4,18 +4,18 @@ use sweetspot_units::{Duration, Rate};
 use super::example::Example;
 use crate::bench::live::{Client, RunPlan};
 
-/// Repetitions of each run. Each repetition seeds loss and jitter with its number, the same for both sides.
+/// Repetitions of each run. The number of a repetition seeds loss and jitter, identically for both sides.
 pub const REPEATS: usize = 5;
 
-/// The name of the runs that are sized, and the sizing.
+/// The name of the sized runs, and their sizing policy.
 pub const SIZED: (&str, &str) = ("sized", "sobas:live");
-/// The name of the runs left alone. The library watches them, and sets nothing.
+/// The name of the unsized runs. The library watches them without setting anything.
 pub const ALONE: (&str, &str) = ("alone", "kernel");
 
 /// The condition under which every example runs.
 const MAIN: &str = "deep";
 
-/// Paths by name, their lengths in seconds, and when a rival begins.
+/// Conditions: name, path, length in seconds, and start of a competing flow.
 const CONDITIONS: [(&str, &str, u64, Option<u64>); 5] = [
     (MAIN, "buffer=1MB", 10, None),
     ("small", "buffer=125kB", 10, None),
@@ -28,11 +28,11 @@ const CONDITIONS: [(&str, &str, u64, Option<u64>); 5] = [
 pub struct LibraryPlan {
     pub run: RunPlan,
     pub example: Example,
-    /// The sizing, as the example takes it.
+    /// The sizing policy, in the example's syntax.
     pub sizing: &'static str,
 }
 
-/// All rows: the condition, the servers' congestion control and the example. The first two examples run under all
+/// All rows: condition, the servers' congestion control, and example. The first two examples run under all
 /// conditions, the others under the main one.
 pub fn rows() -> impl Iterator<Item = (&'static str, &'static str, Example)> {
     let (thorough, others) = Example::ALL.split_at(2);
@@ -44,7 +44,7 @@ pub fn rows() -> impl Iterator<Item = (&'static str, &'static str, Example)> {
     conditions.chain(others.iter().map(|example| (MAIN, "cubic", *example)))
 }
 
-/// All runs. The two sides of a repetition follow one another.
+/// All runs; the two sides of a repetition run one after the other.
 pub fn plans() -> Vec<LibraryPlan> {
     let repeats =
         |row| (1..=REPEATS).flat_map(move |n| [ALONE, SIZED].map(|side| plan(row, side, n)));
@@ -69,7 +69,7 @@ fn plan(
     let &(_, path, seconds, rival) =
         CONDITIONS.iter().find(|c| c.0 == condition).unwrap_or(&CONDITIONS[0]);
     let words = format!("rate=100Mbit/s rtt=40ms {path} seed={repeat}");
-    // A path of constants: `the_paths_can_be_read` keeps it readable.
+    // The paths are constants: `the_paths_can_be_read` checks that they parse.
     let path: PathSpec = words.parse().unwrap_or_else(|e| unreachable!("{words}: {e}"));
     let client = if example == Example::Receive { Client::Plain } else { Client::Curl(1) };
     let run = RunPlan {

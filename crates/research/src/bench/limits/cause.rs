@@ -1,4 +1,4 @@
-//! The causes, and the ingredients of a flow of each.
+//! Causes of a limited flow, and the parameters that produce each.
 
 use serde::{Deserialize, Serialize};
 use sweetspot_diagnose::Class;
@@ -22,43 +22,42 @@ pub enum Cause {
     RandomLoss,
     /// The router holds a few packets.
     SmallRouterBuffer,
-    /// Only the path limits.
+    /// Only the path limits the flow.
     CleanPath,
     /// The flow ends after a few segments.
     ShortFlow,
-    /// The receiving host is gone from one moment on.
+    /// The receiving host disappears at some point.
     PeerGone,
-    /// It is away for some seconds.
+    /// The receiving host is unreachable for some seconds.
     Outage,
-    /// The receiver's acknowledgements pass it and do not reach the sender any more.
+    /// The receiver's ACKs leave it but no longer reach the sender.
     LostAcks,
-    /// A request, its answer, the next request.
+    /// Requests and responses alternate.
     PingPong,
-    /// A proxy ends the connection and hands the data on to a slow reader.
+    /// A proxy terminates the connection and forwards the data to a slow reader.
     Proxy,
-    /// A slow reader on the sender's own host, so that a segment holds more than half of a window.
+    /// A slow reader on the sender's own host, where one segment holds more than half of a window.
     LoopbackReader,
-    /// Requests and answers within a host.
+    /// Requests and responses within one host.
     LoopbackRequests,
-    /// Some of the causes above, captured where the network card has not cut segments up yet or has put them together
-    /// already.
+    /// Some of the causes above, captured where the network card has not yet split segments or has already merged them.
     Offload,
-    /// A shaper on the sender's own device.
+    /// A shaper on the sender's own device limits the rate.
     Shaper,
-    /// The protocol above TCP has a window of its own.
+    /// The protocol above TCP has its own window.
     WindowAbove,
-    /// Two small writes, and a read: the second waits for a delayed acknowledgement.
+    /// Two small writes, then a read: the second write waits for a delayed ACK.
     Nagle,
-    /// Full segments vanish, small ones pass.
+    /// Full segments are lost, small ones pass.
     BlackHole,
-    /// A slow reader gives buffer back, and its kernel takes back a part of the window.
+    /// A slow reader shrinks its buffer, and its kernel takes back part of the window.
     ShrunkWindow,
-    /// A device changes sequence numbers or strips options; losses limit, or the window that it leaves.
+    /// A middlebox changes sequence numbers or strips options; losses or the remaining window limit the flow.
     Middlebox,
 }
 
 impl Cause {
-    /// All of them.
+    /// All causes.
     pub const ALL: [Cause; 22] = [
         Cause::SmallReceiveBuffer,
         Cause::SmallSendBuffer,
@@ -84,7 +83,7 @@ impl Cause {
         Cause::Middlebox,
     ];
 
-    /// The correct class; behind offloads, the class of the captured segments.
+    /// The correct class; with offloads, the class of the captured segments.
     pub fn class(self) -> Class {
         match self {
             Cause::SmallReceiveBuffer | Cause::Middlebox => Class::ReceiverWindow,
@@ -145,71 +144,71 @@ pub struct FlowPlan {
     pub congestion: &'static str,
     pub receive_buffer: Option<Bytes>,
     pub send_buffer: Option<Bytes>,
-    /// The receiver reads at this rate at most.
+    /// The receiver's maximum read rate.
     pub read_at: Option<Rate>,
     /// The sender's pause after each write.
     pub pause: Option<Duration>,
     /// Size of one write.
     pub piece: Bytes,
-    /// An end hears nothing for a while.
+    /// A period in which one end receives nothing.
     pub fault: Option<Fault>,
-    /// The receiver's answer to each piece; the sender waits for it.
+    /// The size of the receiver's response to each piece, for which the sender waits.
     pub answer: Option<Bytes>,
-    /// The receiver hands the data on to another program of its host, which is the one that reads.
+    /// The receiver forwards the data to another program on its host, which reads it at its own rate.
     pub proxy: bool,
-    /// The sender switches Nagle's algorithm off.
+    /// The sender turns off Nagle's algorithm.
     pub no_delay: bool,
-    /// The sender ends after this many bytes; `None`: when `lasts` is over.
+    /// The sender stops after this many bytes; `None` if it stops after `lasts`.
     pub size: Option<Bytes>,
     pub lasts: Duration,
-    /// Both ends are on the sender's host.
+    /// Both ends are on the same host.
     pub loopback: bool,
-    /// Runs of segments are put together in the captures, as a network card does it.
+    /// Runs of segments are merged in the captures, as by a network card.
     pub offload: bool,
-    /// The sender's own device sends at this rate at most.
+    /// The rate to which the sender's own device is shaped.
     pub shaped: Option<Rate>,
     /// Both ends offer timestamps.
     pub timestamps: bool,
-    /// How the programs talk.
+    /// How the two programs exchange data.
     pub talk: Talk,
-    /// The devices in front of the path there and back.
+    /// The middleboxes at the entrance of the path, forward and reverse.
     pub middleboxes: [Middlebox; 2],
-    /// The receiving program makes its buffer this small at times, and its kernel takes the window back.
+    /// The receiving program repeatedly shrinks its buffer to this size, and its kernel takes the window back.
     pub shrinks: Option<Bytes>,
-    /// The words that a capture's report must have beside the class.
+    /// The words that the report on a capture must contain, besides the class.
     pub said: Option<Said>,
 }
 
-/// An end of a connection to which no segment comes through.
+/// A fault: one end of a connection receives no segments.
 #[derive(Debug, Clone, Copy)]
 pub struct Fault {
-    /// Since when, from the beginning.
+    /// Start of the fault, relative to the start of the flow.
     pub after: Duration,
-    /// How long; `None`: to the end.
+    /// Duration of the fault; `None` until the end of the flow.
     pub lasts: Option<Duration>,
-    /// The sender hears nothing, or the receiver.
+    /// Whether the sender, rather than the receiver, receives nothing.
     pub at_sender: bool,
 }
 
-/// How the two programs talk.
+/// How the two programs exchange data.
 #[derive(Debug, Clone, Copy)]
 pub enum Talk {
-    /// The sender writes, and waits for an answer where the plan has one.
+    /// The sender writes, and waits for a response if the plan has one.
     Plain,
-    /// The sender has at most `window` bytes under way until the receiver grants more with a message, each time it has read
-    /// `grant` bytes.
+    /// The sender keeps at most `window` bytes outstanding until the receiver grants more, with a message after each
+    /// `grant` bytes read.
     Granted { window: Bytes, grant: Bytes },
-    /// The first `head` bytes of each piece are a write of their own.
+    /// The first `head` bytes of each piece are written separately.
     TwoWrites { head: Bytes },
-    /// Some small messages before the large pieces.
+    /// Some small messages precede the large pieces.
     SmallFirst { messages: u64, size: Bytes, pause: Duration },
 }
 
-/// Words that a capture's report must have beside the class.
+/// Words that the report on a capture must contain, besides the class.
 #[derive(Debug, Clone, Copy)]
 pub struct Said {
     /// Part of the verdict or of a remark.
     pub words: &'static str,
-    /// Whether the receiver's capture shows it, too.
+    /// Whether the receiver's capture shows them, too.
     pub at_receiver: bool,
 }

@@ -9,7 +9,7 @@ use sweetspot_trace::packet::Dissector;
 use super::cause::{Cause, FlowPlan, Said};
 use super::run::FinishedFlow;
 
-/// The classes of a flow from each vantage point.
+/// The classification of a flow from each vantage point.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ClassifiedFlow {
     pub cause: Cause,
@@ -22,18 +22,18 @@ pub struct ClassifiedFlow {
     pub live_at_receiver: ClassShares,
 }
 
-/// A class, its share, and the shares of all.
+/// The class assigned, its share of the time, and the shares of all classes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ClassShares {
     pub class: Class,
     pub shares: Vec<(Class, f64)>,
-    /// Words missing from the report.
+    /// Required words that are missing from the report.
     #[serde(default)]
     pub unsaid: Option<String>,
 }
 
 impl ClassShares {
-    /// Whether it is `right`, and says what it must.
+    /// Whether the class is `right` and no required words are missing.
     pub fn is_right(&self, right: Class) -> bool {
         self.class == right && self.unsaid.is_none()
     }

@@ -13,7 +13,7 @@ use sweetspot_research::page_abstract::Abstract;
 struct VantagePoint {
     name: &'static str,
     opinion: fn(&ClassifiedFlow) -> &ClassShares,
-    /// Causes that cannot be recognised from there, and why.
+    /// Causes that cannot be recognised from this vantage point.
     leaves_out: &'static [Cause],
     why: &'static str,
 }
@@ -64,7 +64,7 @@ const VIEWS: [VantagePoint; 4] = [
     },
 ];
 
-/// The document on `flows`, by `command`, with the section of hand-written `notes`.
+/// The document on `flows`, written by `command`, with the hand-written section `notes`.
 pub fn markdown(flows: &[(String, ClassifiedFlow)], command: &str, notes: &str) -> String {
     let first = &VIEWS[0];
     let right = flows.iter().filter(|(_, j)| (first.opinion)(j).is_right(j.right)).count();

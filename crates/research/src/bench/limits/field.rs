@@ -1,4 +1,4 @@
-//! Causes that are typical of the field: the behaviour of programs above TCP and of devices on the path.
+//! Causes common in practice: the behaviour of programs above TCP and of devices on the path.
 
 use sweetspot_emulator::StrippedOption;
 use sweetspot_path::Random;
@@ -6,20 +6,20 @@ use sweetspot_units::{Bytes, Duration, Probability};
 
 use super::cause::{Cause, FlowPlan, Said, Talk};
 
-/// The kernel's names of TCP options (RFC 9293 §3.1, RFC 2018, RFC 7323).
+/// TCP option kinds (RFC 9293 §3.1, RFC 2018, RFC 7323).
 const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
 const TIMESTAMPS: u8 = 8;
 
-/// The receive buffer of a program before it gives a part of it back.
+/// A program's receive buffer before it is shrunk.
 pub const SPACIOUS: Bytes = Bytes::new(400_000);
 
-/// How the devices meddle with flow number `n`, in turn.
+/// The middlebox behaviours, assigned to flows in rotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meddling {
-    /// Sequence numbers are shifted, SACK blocks are not.
+    /// Sequence numbers are shifted, but SACK blocks are not.
     ForeignSacks,
-    /// Acknowledgements lose their timestamps.
+    /// ACKs lose their timestamps.
     NoTimestampsBack,
     /// The SYN loses "SACK permitted".
     NoSack,
@@ -28,29 +28,28 @@ pub enum Meddling {
 }
 
 impl Meddling {
-    /// That of flow number `n`.
+    /// The behaviour for flow number `n`.
     pub fn of(n: u64) -> Meddling {
         use Meddling::*;
         [ForeignSacks, NoTimestampsBack, NoSack, NoScale][n as usize % 4]
     }
 }
 
-/// The shortest and the longest round trip in milliseconds, and the least and the largest product of rate and round trip, from
-/// which the path of flow number `n` is drawn.
+/// The ranges from which the path of flow number `n` is drawn: minimum and maximum RTT, in ms, and minimum and maximum BDP.
 pub fn drawn_from(cause: Cause, n: u64) -> ([f64; 2], [u64; 2]) {
     let emulated = [12.0, 120.0];
     match cause {
-        // A delayed acknowledgement is long beside the round trip.
+        // A delayed ACK is long compared with the RTT.
         Cause::Nagle => ([1.0, 15.0], [0, 500_000]),
-        // A window above TCP holds some segments.
+        // A window above TCP holds a few segments.
         Cause::WindowAbove => (emulated, [60_000, 500_000]),
-        // The largest window without a scale fits twice.
+        // The BDP is at least twice the largest unscaled window.
         Cause::Middlebox if Meddling::of(n) == Meddling::NoScale => (emulated, [140_000, 500_000]),
         _ => (emulated, [25_000, 500_000]),
     }
 }
 
-/// Gives `plan` the ingredients of `cause`, for flow number `n`.
+/// Sets the parameters of `plan` that produce `cause` in flow number `n`.
 pub fn shape(plan: &mut FlowPlan, cause: Cause, n: u64, random: &mut Random) {
     let strong = random.unit();
     let third = (random.unit() * 3.0) as usize % 3;
@@ -60,7 +59,7 @@ pub fn shape(plan: &mut FlowPlan, cause: Cause, n: u64, random: &mut Random) {
     match cause {
         Cause::WindowAbove => {
             let window = bdp.scaled(0.5 - 0.3 * strong);
-            // Most programs grant more when half of it is read (nghttp2, OpenSSH), some earlier.
+            // Most programs grant more once half of the window is read (nghttp2, OpenSSH), some earlier.
             let grant = window.scaled([0.5, 0.35, 0.25][third]);
             plan.talk = Talk::Granted { window, grant };
             (plan.piece, plan.no_delay) = (Bytes::new(16_384), true);
@@ -70,7 +69,7 @@ pub fn shape(plan: &mut FlowPlan, cause: Cause, n: u64, random: &mut Random) {
         Cause::Nagle => {
             plan.talk = Talk::TwoWrites { head: Bytes::new([9, 40, 200][third]) };
             plan.piece = Bytes::new(220 + (700.0 * strong) as u64);
-            // Less than the message: the sender's data is the flow.
+            // Smaller than the message, so that the sender's data is the flow.
             plan.answer = Some(Bytes::new([100, 2, 200][third]));
             plan.said = said("Nagle", true);
             plan.lasts = Duration::from_secs(4);

@@ -1,4 +1,4 @@
-//! Flows of known cause, run in the lab, and their classification.
+//! Flows limited by a known cause, run in the lab, and their classification.
 
 mod cause;
 mod classified;

@@ -14,23 +14,23 @@ use sweetspot_watch::{NamespaceConnections, sample};
 /// Interval between two samples, as in `diagnose`.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Which end of the connection is sampled.
+/// The end of the connection to sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Watched {
-    /// The end that opened it, towards a port.
+    /// The end that connects to the port.
     Opener,
-    /// The end that was opened, at that port.
+    /// The end that accepts on that port.
     Opened,
 }
 
-/// Samples the one connection of a side from outside.
+/// Samples a side's only connection from outside.
 pub struct KernelObserver {
     over: Arc<AtomicBool>,
     thread: JoinHandle<Result<Vec<Sample>, String>>,
 }
 
 impl KernelObserver {
-    /// Starts sampling the `end` of the connection to `port`.
+    /// Starts sampling the given `end` of the connection to `port`.
     pub fn start(side: &Side, end: Watched, port: u16) -> io::Result<KernelObserver> {
         let mut host = NamespaceConnections::of(side.run(Diag::open)??);
         let over = Arc::new(AtomicBool::new(false));
@@ -57,7 +57,7 @@ impl KernelObserver {
         })
     }
 
-    /// Stops sampling; returns the kernel's counters, in the order of time.
+    /// Stops sampling; returns the kernel's counters in chronological order.
     pub fn finish(self) -> Result<Vec<Sample>, String> {
         self.over.store(true, Ordering::Release);
         self.thread.join().map_err(|_| "the observer panicked".to_owned())?

@@ -6,10 +6,10 @@ use sweetspot_units::{Duration, Time};
 
 use super::watch::SNAP_BYTES;
 
-/// Where segments are one that are several on the wire.
+/// Where several segments on the wire appear as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PutTogether {
-    /// Segmentation offload: the sender's data in one piece.
+    /// Segmentation offload: the sender's data, before it is split.
     BeforeSending,
     /// Receive offload: the data that arrived before the card's interrupt.
     OnArrival,
@@ -17,11 +17,11 @@ pub enum PutTogether {
 
 /// The largest IPv4 packet.
 const LARGEST: usize = 65_535;
-/// Ethernet's header, and the position of the length in IPv4's.
+/// The length of the Ethernet header, and the offset of the length field in the IPv4 header.
 const ETHERNET: usize = 14;
 const TOTAL_LENGTH: usize = ETHERNET + 2;
 
-/// A frame, and its payload.
+/// A frame and its payload.
 struct Frame {
     bytes: Vec<u8>,
     length: usize,
@@ -31,8 +31,8 @@ struct Frame {
 }
 
 impl PutTogether {
-    /// How long after the first of a run another segment still belongs to it: the sender hands
-    /// all of it on at once; a card interrupts some thousand times a second.
+    /// Maximum delay of a further segment after the first of a run: the sender passes a whole run
+    /// on at once, while a card interrupts a few thousand times a second.
     fn patience(self) -> Duration {
         match self {
             PutTogether::BeforeSending => Duration::from_micros(100),
@@ -40,7 +40,7 @@ impl PutTogether {
         }
     }
 
-    /// The same capture with runs of full segments put together.
+    /// The same capture with runs of full segments merged.
     pub fn apply(self, mut capture: &[u8]) -> Result<Vec<u8>, String> {
         let (mut decoder, mut dissector) = (Decoder::default(), Dissector::default());
         let mut together = file::file_header(SNAP_BYTES as u32).to_vec();
@@ -61,7 +61,7 @@ impl PutTogether {
         Ok(together)
     }
 
-    /// Whether a card would have made `next` part of `run`.
+    /// Whether a network card would have merged `next` into `run`.
     fn takes(self, run: &Frame, next: &Frame) -> bool {
         let Some((a, b)) = run.segment.zip(next.segment) else { return false };
         let follows = a.seq.wrapping_add(a.payload) == b.seq && a.source == b.source;
@@ -96,7 +96,7 @@ impl Frame {
 mod tests {
     use super::*;
 
-    /// An IPv4 frame of 100 bytes of payload.
+    /// An IPv4 frame with 100 bytes of payload.
     fn frame(seq: u32) -> Vec<u8> {
         let mut frame = vec![0; 12];
         frame.extend([8, 0, 0x45, 0, 0, 140, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn segments_that_follow_at_once_are_one_and_no_byte_is_lost() {
         let mut capture = file::file_header(SNAP_BYTES as u32).to_vec();
-        // Three at once, one after 10 ms.
+        // Three in quick succession, one 10 ms later.
         for (seq, micros) in [(1, 0), (101, 10), (201, 20), (301, 10_000)] {
             let bytes = frame(seq);
             let time = Time::ZERO + Duration::from_micros(1_000_000 + micros);

@@ -8,7 +8,7 @@ use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 use super::cause::{Cause, Fault, FlowPlan, Talk};
 use super::field::{self, Meddling};
 
-/// The causes that are captured behind offloads.
+/// Causes that are also captured with offloads.
 const OFFLOADED: [Cause; 5] = [
     Cause::SmallReceiveBuffer,
     Cause::SmallSendBuffer,
@@ -17,7 +17,7 @@ const OFFLOADED: [Cause; 5] = [
     Cause::CleanPath,
 ];
 
-/// The first `flows` of each cause, with the paths and the strengths that follow from `seed`.
+/// The first `flows` flows of each cause; `seed` determines paths and strengths.
 pub fn plans(seed: u64, flows: u64) -> Vec<FlowPlan> {
     let all = Cause::ALL.into_iter().flat_map(|cause| (0..flows).map(move |n| (cause, n)));
     all.map(|(cause, n)| plan(cause, n, seed)).collect()
@@ -32,7 +32,7 @@ fn plan(cause: Cause, n: u64, seed: u64) -> FlowPlan {
     plan
 }
 
-/// The actual cause simulated for flow number `n` of `cause`.
+/// The cause actually simulated for flow number `n` of `cause`.
 fn finished(cause: Cause, n: u64) -> Cause {
     match cause {
         Cause::Offload => OFFLOADED[n as usize % OFFLOADED.len()],
@@ -41,8 +41,8 @@ fn finished(cause: Cause, n: u64) -> Cause {
     }
 }
 
-/// A flow on a path that a flow of a few seconds leaves slow start on (its product is at most 500 kB), and that this
-/// machine emulates well.
+/// A flow on a path where a flow of a few seconds leaves slow start (its BDP is at most 500 kB), and that this machine
+/// emulates well.
 fn drawn(cause: Cause, n: u64, random: &mut Random) -> FlowPlan {
     let mut between = |low: f64, high: f64| low * (high / low).powf(random.unit());
     let ([short, long], [small, large]) = field::drawn_from(cause, n);
@@ -86,7 +86,7 @@ fn drawn(cause: Cause, n: u64, random: &mut Random) -> FlowPlan {
         loopback: false,
         offload: cause == Cause::Offload,
         shaped: None,
-        // One host in four or so has none.
+        // About one host in four does not use timestamps.
         timestamps: random.unit() < 0.75,
         talk: Talk::Plain,
         middleboxes: [Middlebox::default(); 2],
@@ -95,8 +95,8 @@ fn drawn(cause: Cause, n: u64, random: &mut Random) -> FlowPlan {
     }
 }
 
-/// One of three pauses. Where a round trip and a burst are a multiple of the pause, a program that writes at times and one
-/// that waits for acknowledgements look the same.
+/// One of three pauses. If RTT plus burst time is a multiple of the pause, a program that writes periodically and one that
+/// waits for ACKs look the same.
 fn pause_of_writer(round_trip: Duration, first: usize) -> Duration {
     let apart = |pause: &Duration| {
         let phase = round_trip.as_secs_f64() / pause.as_secs_f64() % 1.0;
@@ -107,7 +107,7 @@ fn pause_of_writer(round_trip: Duration, first: usize) -> Duration {
     drawn.find(apart).unwrap_or(pauses[2])
 }
 
-/// Gives `plan` the ingredients of `cause`, as strong as `random` draws them.
+/// Sets the parameters of `plan` that produce `cause`, with a strength drawn from `random`.
 fn shape(plan: &mut FlowPlan, cause: Cause, random: &mut Random) {
     let strong = random.unit();
     let rate = plan.path.up.rate;
@@ -117,8 +117,8 @@ fn shape(plan: &mut FlowPlan, cause: Cause, random: &mut Random) {
         Cause::SmallReceiveBuffer => plan.receive_buffer = Some(bdp.scaled(0.5 - 0.3 * strong)),
         Cause::SmallSendBuffer => {
             plan.send_buffer = Some(bdp.scaled(0.5 - 0.25 * strong));
-            // Linux asks for room only when it needs another buffer: a large write, or small ones
-            // that Nagle's algorithm lets it gather, pass the limit.
+            // Linux waits for free send buffer only when it needs another buffer: a large write, or small writes coalesced
+            // by Nagle's algorithm, exceed the limit.
             (plan.piece, plan.no_delay) = (Bytes::new(4096), true);
         }
         Cause::SlowReader => plan.read_at = Some(rate.scaled(0.3 - 0.2 * strong)),
@@ -153,7 +153,7 @@ fn shape(plan: &mut FlowPlan, cause: Cause, random: &mut Random) {
         Cause::ShortFlow => plan.size = Some(Bytes::new([5_000, 20_000, 60_000][third])),
         Cause::LoopbackReader => {
             plan.loopback = true;
-            // A segment of loopback holds 65,483 bytes.
+            // A loopback segment holds 65,483 bytes.
             plan.receive_buffer = Some(Bytes::new(90_000 + (100_000.0 * strong) as u64));
             plan.read_at = Some(Rate::from_mbit_per_second(20 + (60.0 * strong) as u64));
         }
@@ -161,7 +161,7 @@ fn shape(plan: &mut FlowPlan, cause: Cause, random: &mut Random) {
             plan.loopback = true;
             (plan.piece, plan.no_delay) = (Bytes::new([300, 8000, 100_000][third]), true);
             plan.answer = Some(Bytes::new([200, 2000, 500][third]));
-            // A program works on an answer before it asks again.
+            // A program works on a response before it sends the next request.
             plan.pause = Some(Duration::from_millis([2, 5, 11][third]));
         }
         Cause::Shaper => plan.shaped = Some(rate.scaled(0.7 - 0.4 * strong)),

@@ -23,18 +23,18 @@ const PORT: u16 = 4000;
 /// Bytes per read.
 const READ_BYTES: usize = 65_536;
 
-/// A flow that was run, as each end saw it.
+/// A finished flow, as seen at each end.
 pub struct FinishedFlow {
     pub at_sender: Vec<u8>,
     pub at_receiver: Vec<u8>,
     /// The kernel's counters at each end.
     pub live_at_sender: Recording,
     pub live_at_receiver: Recording,
-    /// Whether the emulator's certificate says that the run can be trusted.
+    /// Whether the emulator's certificate confirms the run.
     pub trusted: bool,
 }
 
-/// Runs a flow from near to far.
+/// Runs a flow from the near side to the far side.
 pub fn run_plan(plan: &FlowPlan) -> Result<FinishedFlow, String> {
     let emulation =
         Emulation::start_behind(&plan.path, plan.middleboxes).map_err(|e| e.to_string())?;
@@ -107,10 +107,10 @@ pub fn run_plan(plan: &FlowPlan) -> Result<FinishedFlow, String> {
     Ok(finished)
 }
 
-/// Why a side is not as the plan wants it.
+/// The error message if a side cannot be prepared.
 const UNPREPARED: &str = "cannot set the network of a namespace up";
 
-/// In the calling thread's namespace.
+/// Applies the plan's settings in the calling thread's namespace.
 fn set_up(plan: &FlowPlan) -> io::Result<()> {
     let set = |name: &str, on: bool| {
         fs::write(format!("/proc/sys/net/ipv4/{name}"), if on { "1" } else { "0" })
@@ -119,7 +119,7 @@ fn set_up(plan: &FlowPlan) -> io::Result<()> {
     set("tcp_shrink_window", plan.shrinks.is_some())
 }
 
-/// A token bucket (tc-tbf(8)) on the device of `side`; the capture point lies behind it.
+/// A token bucket (tc-tbf(8)) on the device of `side`; the capture point comes after it.
 fn shape(side: &Side, rate: Rate) -> Result<(), String> {
     let rate = format!("{}bit", rate.bits_per_second());
     let mut tc = Command::new("tc");
@@ -152,7 +152,7 @@ fn connect(side: &Side, to: SocketAddr, plan: &FlowPlan) -> io::Result<TcpStream
     Ok(socket.into())
 }
 
-/// Makes an end deaf for the time of the fault.
+/// Makes an end drop all segments for the duration of the fault.
 fn deafen(end: &TcpStream, fault: Fault, until: Time) {
     let after = clock::now() + fault.after;
     clock::sleep_until(after);
@@ -163,7 +163,7 @@ fn deafen(end: &TcpStream, fault: Fault, until: Time) {
     }
 }
 
-/// Gives the receive buffer back but for `small`, and takes it again, in turn.
+/// Alternately shrinks the receive buffer to `small` and restores it.
 fn shrink(receiver: &TcpStream, small: Bytes, until: Time) {
     const TURN: Duration = Duration::from_millis(300);
     for size in [small, SPACIOUS].into_iter().cycle() {
@@ -176,7 +176,7 @@ fn shrink(receiver: &TcpStream, small: Bytes, until: Time) {
     }
 }
 
-/// Answers each piece of `request` bytes with `answer` bytes.
+/// Answers each request of `request` bytes with `answer` bytes.
 fn reply(mut client: TcpStream, request: Bytes, answer: Bytes) {
     let mut piece = vec![0; request.get() as usize];
     let answer = vec![0; answer.get() as usize];
@@ -184,7 +184,7 @@ fn reply(mut client: TcpStream, request: Bytes, answer: Bytes) {
     while client.read_exact(&mut piece).is_ok() && client.write_all(&answer).is_ok() {}
 }
 
-/// A proxy: passes data `from` the sender to a reader on the same host, which reads at `rate`.
+/// A proxy: forwards data `from` the sender to a reader on the same host, which reads at `rate`.
 fn hand_on(from: TcpStream, rate: Option<Rate>, until: Time, side: &Side) -> io::Result<()> {
     let socket = |side: &Side| side.run(|| Socket::new(Domain::IPV4, Type::STREAM, None))?;
     let inner = socket(side)?;
@@ -192,7 +192,7 @@ fn hand_on(from: TcpStream, rate: Option<Rate>, until: Time, side: &Side) -> io:
     inner.listen(1)?;
     let address = inner.local_addr()?;
     let onward = socket(side)?;
-    // A proxy's buffers are small beside a transfer.
+    // A proxy's buffers are small compared with a transfer.
     onward.set_send_buffer_size(32_768)?;
     inner.set_recv_buffer_size(32_768)?;
     onward.connect(&address)?;
@@ -207,7 +207,7 @@ fn hand_on(from: TcpStream, rate: Option<Rate>, until: Time, side: &Side) -> io:
     Ok(())
 }
 
-/// Reads until the end, or until the time is up, at a rate.
+/// Reads until the end or the time limit, at the given rate.
 fn read(mut from: TcpStream, rate: Option<Rate>, until: Time) {
     let mut piece = vec![0; READ_BYTES];
     let grace = until + Duration::from_secs(1);
@@ -216,7 +216,7 @@ fn read(mut from: TcpStream, rate: Option<Rate>, until: Time) {
     let size = if rate.is_some() { READ_BYTES / 8 } else { READ_BYTES };
     while clock::now() < grace {
         match from.read(&mut piece[..size]) {
-            // A reader without data for a while stays.
+            // A reader without data waits.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock && clock::now() < until => {}
             Ok(0) | Err(_) => return,
             Ok(n) => {
@@ -228,7 +228,7 @@ fn read(mut from: TcpStream, rate: Option<Rate>, until: Time) {
     }
 }
 
-/// Writes a piece, or a part of it.
+/// Writes a piece or part of it.
 fn write_piece(to: &mut TcpStream, talk: Talk, piece: &[u8]) -> io::Result<usize> {
     let Talk::TwoWrites { head } = talk else { return to.write(piece) };
     let (head, rest) = piece.split_at(head.get() as usize);
@@ -236,7 +236,7 @@ fn write_piece(to: &mut TcpStream, talk: Talk, piece: &[u8]) -> io::Result<usize
     to.write_all(rest).map(|()| piece.len())
 }
 
-/// Writes until enough is written or the time is up.
+/// Writes until the planned size or the time limit is reached.
 fn write(mut to: TcpStream, plan: &FlowPlan, until: Time) {
     let piece = vec![0; plan.piece.get() as usize];
     let _ = to.set_write_timeout(Some(StdDuration::from_millis(500)));
@@ -267,10 +267,10 @@ fn write(mut to: TcpStream, plan: &FlowPlan, until: Time) {
         }
     }
     if plan.size.is_none() {
-        // The data left in the buffer is not needed: end at once.
+        // The data left in the buffer is not needed, so reset the connection.
         let _ = SockRef::from(&to).set_linger(Some(StdDuration::ZERO));
     } else if to.shutdown(Shutdown::Write).is_ok() {
-        // Until the other side has closed, too.
+        // Waits until the other side has closed, too.
         let _ = to.set_read_timeout(Some(StdDuration::from_secs(1)));
         let _ = to.read(&mut [0]);
     }

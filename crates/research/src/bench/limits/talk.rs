@@ -1,4 +1,4 @@
-//! The programs at the two ends, if they do more than write and read.
+//! The programs at both ends, if they do more than write and read.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -7,11 +7,12 @@ use std::time::Duration as StdDuration;
 use sweetspot_linux::clock;
 use sweetspot_units::{Bytes, Duration, Time};
 
-/// A grant as HTTP/2's WINDOW_UPDATE has it (RFC 9113 §6.9): a header of nine bytes, and how many more may be sent.
+/// A grant, like HTTP/2's WINDOW_UPDATE (RFC 9113 §6.9): a header of nine bytes, and the number of further bytes
+/// that may be sent.
 const GRANT_HEADER: usize = 9;
 const GRANT_BYTES: usize = GRANT_HEADER + 4;
 
-/// Writes pieces as far as `window` and the grants of the receiver allow, until the time is up.
+/// Writes pieces as `window` and the receiver's grants allow, until the time limit.
 pub fn write_as_granted(to: &mut TcpStream, piece: &[u8], window: Bytes, until: Time) {
     let mut room = window.get();
     let mut grant = [0; GRANT_BYTES];
@@ -32,7 +33,7 @@ pub fn write_as_granted(to: &mut TcpStream, piece: &[u8], window: Bytes, until: 
     }
 }
 
-/// Reads to the end, and grants what was read whenever that is `step` bytes.
+/// Reads to the end, granting the bytes read each time they reach `step`.
 pub fn read_and_grant(mut from: TcpStream, step: Bytes, buffer: &mut [u8]) {
     let _ = from.set_nodelay(true);
     let _ = from.set_read_timeout(Some(StdDuration::from_secs(1)));
@@ -50,7 +51,7 @@ pub fn read_and_grant(mut from: TcpStream, step: Bytes, buffer: &mut [u8]) {
     }
 }
 
-/// Writes `messages` small messages, with a pause behind each.
+/// Writes `messages` small messages, each followed by a pause.
 pub fn write_small(to: &mut TcpStream, messages: u64, message: &[u8], pause: Duration) {
     for _ in 0..messages {
         if to.write_all(message).is_err() {

@@ -11,9 +11,9 @@ use sweetspot_units::Duration;
 
 /// Bytes kept of each packet: Ethernet, IPv4, and TCP with all its options.
 pub const SNAP_BYTES: usize = 14 + 20 + 60;
-/// The number of the loopback device in every namespace.
+/// The index of the loopback device in every namespace.
 const LOOPBACK: u32 = 1;
-/// Frames in the ring: more than a second of full packets at 100 Mbit/s both ways.
+/// Frames in the ring: more than a second of full packets at 100 Mbit/s in both directions.
 const RING_FRAMES: usize = 16_384;
 /// Interval between two readings of the ring.
 const RING_READ_INTERVAL: Duration = Duration::from_millis(20);
@@ -25,10 +25,10 @@ pub struct PacketCapture {
 }
 
 impl PacketCapture {
-    /// Starts capturing, on loopback or else on the device of the path.
+    /// Starts capturing on loopback if `loopback`, otherwise on the device of the path.
     pub fn start(side: &Side, loopback: bool) -> io::Result<PacketCapture> {
         let mut port = if loopback {
-            // Every packet goes out and comes in there: once is enough.
+            // On loopback every packet is both sent and received; one copy is enough.
             side.run(|| PacketPort::open(LOOPBACK, SNAP_BYTES, RING_FRAMES))??
         } else {
             side.watch(SNAP_BYTES, RING_FRAMES)?

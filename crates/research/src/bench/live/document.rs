@@ -16,8 +16,8 @@ fn page(result: &str) -> Abstract<'_> {
     }
 }
 
-/// The document, from the outcomes there are, by the names of their runs; `facts` name the
-/// machine, `notes` is the section of hand-written ones. A mechanism without outcomes has no columns.
+/// The document from the available outcomes, by run name; `facts` describes the machine, `notes` is
+/// the hand-written section. A mechanism without outcomes has no columns.
 pub fn document(outcomes: &BTreeMap<String, RunOutcome>, facts: &str, notes: &str) -> String {
     let ways = measured(outcomes);
     let targets: Vec<Vec<Target>> = ways.iter().map(|via| targets(outcomes, *via)).collect();
@@ -80,7 +80,7 @@ pub fn document(outcomes: &BTreeMap<String, RunOutcome>, facts: &str, notes: &st
     text
 }
 
-/// The mechanisms with an outcome; all of them if there are none at all.
+/// The mechanisms with outcomes, or all mechanisms if there are no outcomes.
 fn measured(outcomes: &BTreeMap<String, RunOutcome>) -> Vec<Via> {
     let plans = plans();
     let has_outcome = |via: &Via| {
@@ -90,7 +90,7 @@ fn measured(outcomes: &BTreeMap<String, RunOutcome>) -> Vec<Via> {
     if ways.is_empty() { Via::ALL.to_vec() } else { ways }
 }
 
-/// Cells of a table's row.
+/// The cells of a table row.
 fn cells<T>(all: &[T], cell: impl Fn(&T) -> String) -> String {
     joined(all, " | ", cell)
 }
@@ -134,7 +134,7 @@ fn second_transfers(outcomes: &BTreeMap<String, RunOutcome>, ways: &[Via]) -> St
     )
 }
 
-/// Cost and gain of tuning in each row.
+/// Cost and benefit of tuning in each row.
 fn never_slower(outcomes: &BTreeMap<String, RunOutcome>, ways: &[Via]) -> String {
     let all: Vec<Vec<Ratio>> = ways.iter().map(|via| ratios(outcomes, *via)).collect();
     let names = cells(ways, |via| via.name().to_owned());
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
     use crate::bench::live::run::SecondTransfer;
 
-    /// A document of the runs with such ends, all alike.
+    /// A document on runs with these name endings, all with the same outcome.
     fn page(ends: &[&str]) -> String {
         let outcome = RunOutcome {
             goodput_bps: 9e7,
@@ -210,7 +210,7 @@ mod tests {
         assert!(!one.contains("bpf"), "{one}");
         let empty = |line: &&str| line.ends_with("|  |") || line.ends_with("| | |");
         assert_eq!(one.lines().find(empty), None);
-        // Every row of a table has as many cells as its heading.
+        // Every table row has as many cells as its heading.
         for page in [&both, &one] {
             let cells = |line: &str| line.matches('|').count();
             for pair in page.lines().collect::<Vec<_>>().windows(2) {

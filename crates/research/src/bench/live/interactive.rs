@@ -7,16 +7,16 @@ use sweetspot_emulator::Side;
 use sweetspot_linux::clock;
 use sweetspot_units::{Duration, Time};
 
-/// Another program's small requests on the same path, each with its response time.
+/// Small requests by another program on the same path, each with its response time.
 pub struct Interactive {
-    /// Time of the request, and its response time.
+    /// For each request, the time at which it was sent and the response time.
     pub answers: Vec<(Time, Duration)>,
 }
 
 /// Interval between two requests.
 const QUESTION_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A response that takes longer counts as a failure of the path.
+/// A longer response time means that the path has failed.
 const ANSWER_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(5);
 
 impl Interactive {

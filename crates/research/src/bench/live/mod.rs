@@ -1,4 +1,4 @@
-//! The benchmark of `tune`: other programs across an emulated path, with and without it.
+//! The benchmark of `tune`: other programs across an emulated path, with and without tuning.
 
 mod document;
 mod interactive;

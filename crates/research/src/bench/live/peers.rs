@@ -1,4 +1,4 @@
-//! Servers of other projects, on the far side.
+//! Other projects' servers, on the far side.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -15,19 +15,19 @@ use sweetspot_comparison::Program;
 
 /// Size of the served file, bytes: more than any run can transfer.
 const FILE_SIZE: u64 = 1_000_000_000;
-/// The port of every server.
+/// The port on which every server listens.
 pub const PORT: u16 = 8080;
-/// Where nginx also listens, for a client that is not measured.
+/// A second port of nginx, for a client that is not measured.
 pub const RIVAL_PORT: u16 = 8081;
 
-/// A server that runs.
+/// A running server.
 pub struct PeerServer {
     program: Program,
 }
 
 impl PeerServer {
-    /// Starts the server that the plan's client needs, with the plan's congestion control, and
-    /// waits until it listens.
+    /// Starts the server for the plan's client with the plan's congestion control, and waits until
+    /// it listens.
     pub fn start(plan: &RunPlan, far: &Side, scratch: &Path) -> Result<PeerServer, String> {
         let client = plan.client;
         let www = scratch.join("www");
@@ -59,8 +59,8 @@ impl PeerServer {
         Ok(server)
     }
 
-    /// Sets the congestion control of the listening socket, from which every connection has its
-    /// own: none of these programs has an option for it.
+    /// Sets the congestion control of the listening socket, which its connections inherit: none of
+    /// these programs has an option for it.
     fn use_congestion_control(&self, name: &str) -> Result<(), String> {
         let patience = clock::now() + Duration::from_secs(5);
         while clock::now() < patience {
@@ -75,7 +75,7 @@ impl PeerServer {
                     set += usize::from(matches!(done, Ok(Ok(()))));
                 }
             }
-            // A moment more: the socket may be there and not listen yet.
+            // Waits a little longer: the socket may exist before it listens.
             clock::sleep_until(clock::now() + Duration::from_millis(200));
             if set > 0 {
                 return Ok(());
@@ -84,13 +84,13 @@ impl PeerServer {
         Err("the server does not listen".to_owned())
     }
 
-    /// Ends it; its last line of standard error, if it had one.
+    /// Stops the server; returns the last line of its standard error, if any.
     pub fn stop(self) -> Option<String> {
         self.program.stop()
     }
 }
 
-/// The command that moves data from or to the far side, into nothing.
+/// The command that transfers data from or to the far side and discards it.
 pub fn client(plan: &RunPlan, emulation: &Emulation, scratch: &Path) -> Command {
     let seconds = plan.length.as_secs_f64() as u64;
     let far = emulation.far().address();
@@ -123,7 +123,7 @@ pub fn client(plan: &RunPlan, emulation: &Emulation, scratch: &Path) -> Command 
     })
 }
 
-/// curl of one file of nginx, at one of its ports.
+/// curl downloading one file from nginx, at one of its ports.
 pub fn download_of(file: &str, port: u16, emulation: &Emulation) -> Command {
     let far = emulation.far().address();
     shell(&format!("exec curl --silent --output /dev/null http://{far}:{port}/{file}"))
@@ -135,7 +135,7 @@ fn shell(line: &str) -> Command {
     command
 }
 
-/// Sends zeros to whoever connects.
+/// Sends zeros to every client that connects.
 fn plain() -> Command {
     let program = format!(
         "import socket\n\
@@ -153,7 +153,7 @@ fn nginx(scratch: &Path, pace: Option<Rate>) -> Result<Command, String> {
     let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map(|kind| format!("{kind}_temp_path {dir}/{kind};"))
         .join(" ");
-    // As root nginx would drop its privileges and could not read the scratch directory.
+    // Started as root, nginx would drop its privileges and could not read the scratch directory.
     let config = format!(
         "daemon off; worker_processes 1; pid {dir}/nginx.pid; error_log {dir}/nginx.log; user root;\n\
          events {{ worker_connections 256; }}\n\

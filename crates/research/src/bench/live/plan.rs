@@ -1,45 +1,45 @@
 use sweetspot_path::PathSpec;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-/// A program that moves data.
+/// A client program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Client {
-    /// curl from nginx, this many at once.
+    /// This many parallel curl downloads from nginx.
     Curl(usize),
-    /// curl that reads no faster than this.
+    /// curl reading no faster than this.
     SlowReader(Rate),
-    /// curl from an nginx that sends no faster than this.
+    /// curl reading from an nginx that sends no faster than this.
     SlowSender(Rate),
-    /// curl of files of this size, one after the other.
+    /// curl downloading files of this size, one after the other.
     Short(Bytes),
-    /// curl for this long, and then once more: by then the path is known.
+    /// curl for this long, then a second time, when the path is known.
     Again(Duration),
     /// rsync from an rsync daemon.
     Rsync,
-    /// A program that connects and reads, from one that sends to whoever connects.
+    /// A simple program that connects and reads from a server that sends at once.
     Plain,
-    /// iperf3 in reverse, over this many connections.
+    /// iperf3 in reverse mode, over this many connections.
     Iperf3(usize),
-    /// iperf3 that sends.
+    /// iperf3 sending.
     Upload,
-    /// iperf3 sends for this long, and then once more.
+    /// iperf3 sending for this long, then a second time.
     UploadAgain(Duration),
 }
 
-/// Where the tuner looks at connections from (`sweetspot tune --via`).
+/// The mechanism that the tuner uses (`sweetspot tune --via`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Via {
-    /// From outside, by borrowing sockets.
+    /// Outside the process, by borrowing its sockets.
     Pidfd,
-    /// From inside the kernel.
+    /// Inside the kernel, with BPF programs.
     Bpf,
 }
 
 impl Via {
-    /// Both.
+    /// Both mechanisms.
     pub const ALL: [Via; 2] = [Via::Pidfd, Via::Bpf];
 
-    /// The option's value, and the end of the names of runs.
+    /// The option's value, and the suffix of run names.
     pub fn name(self) -> &'static str {
         match self {
             Via::Pidfd => "pidfd",
@@ -48,7 +48,7 @@ impl Via {
     }
 }
 
-/// The end of the names of untuned runs.
+/// The suffix of the names of untuned runs.
 pub const ALONE: &str = "alone";
 
 /// One run.
@@ -62,17 +62,17 @@ pub struct RunPlan {
     pub congestion: &'static str,
     /// The client program.
     pub client: Client,
-    /// Where the tuning happens; `None`: untuned.
+    /// The tuning mechanism; `None` if untuned.
     pub via: Option<Via>,
-    /// For how long.
+    /// Duration of the run.
     pub length: Duration,
     /// The times at which the path's rate changes, and the new rates.
     pub changes: Vec<(Duration, Rate)>,
-    /// When another, untuned curl begins to download beside it.
+    /// When a competing, untuned curl download begins.
     pub rival: Option<Duration>,
 }
 
-/// The rate at which every path begins.
+/// The initial rate of every path.
 const START_RATE: Rate = Rate::from_mbit_per_second(100);
 
 /// RTT of most runs' paths.
@@ -110,8 +110,8 @@ pub fn plans() -> Vec<RunPlan> {
         let again = Client::Again(Duration::from_secs(first));
         all.extend(repeated(name, &path(buffer), again, first + AGAIN_SECONDS));
     }
-    // Of 200 ms, where CUBIC needs eleven seconds after a loss to be where it was, the usual send buffer (4 MiB, which carry
-    // 2.65 MB) holds little more than the 2.5 MB of the path.
+    // At 200 ms, CUBIC takes eleven seconds to recover from a loss. The usual send buffer (4 MiB, which carries 2.65 MB) then
+    // holds little more than the path's 2.5 MB.
     for (name, path, first) in [
         ("again/upload-small", path("125kB"), 15),
         ("again/upload-100-ms", "rtt=100ms buffer=312kB".to_owned(), 15),
@@ -132,11 +132,12 @@ const AGAIN_SECONDS: u64 = 5;
 pub const CONDITION: &str = "condition/";
 
 /// Repetitions of the runs behind each median. Much is random: the time of a loss, whether slow start overflows a small buffer
-/// and how long recovery takes, the first of two flows to fill the buffer, the 4 slowest of 400 responses. Untuned and tuned
+/// and how long recovery takes, which of two flows fills the buffer first, the 4 slowest of 400 responses. Untuned and tuned
+/// runs alternate, so that other load on the machine affects both.
 /// runs alternate, so that other load on the machine affects both.
 const REPEATS: usize = 5;
 
-/// Paths and programs under which tuning can gain little and must not lose.
+/// Paths and programs where tuning can gain little and must not lose.
 fn conditions() -> Vec<RunPlan> {
     let slow = Rate::from_mbit_per_second(32);
     let curl = Client::Curl(1);
@@ -164,7 +165,7 @@ fn conditions() -> Vec<RunPlan> {
     all
 }
 
-/// Downloads from servers that send by BBR.
+/// Downloads from servers that use BBR.
 fn sent_by_bbr() -> Vec<RunPlan> {
     let curl = Client::Curl(1);
     let short = |size| Client::Short(Bytes::new(size));
@@ -184,7 +185,7 @@ fn sent_by_bbr() -> Vec<RunPlan> {
     all
 }
 
-/// Runs of all sides, repeated; each repetition has another seed of loss and jitter, the same for all sides.
+/// Repeated runs of all sides; each repetition has its own seed of loss and jitter, the same for all sides.
 fn repeated(name: &str, path: &str, client: Client, seconds: u64) -> impl Iterator<Item = RunPlan> {
     (1..=REPEATS).flat_map(move |repeat| {
         sides(name, &format!("{path} seed={repeat}"), client, seconds).map(
@@ -200,7 +201,7 @@ fn path(buffer: &str) -> String {
     format!("{RTT_SPEC} buffer={buffer}")
 }
 
-/// One untuned run and one per way of tuning.
+/// One untuned run, and one per tuning mechanism.
 fn sides(
     name: &str,
     path: &str,
@@ -208,7 +209,7 @@ fn sides(
     seconds: u64,
 ) -> impl Iterator<Item = RunPlan> + use<> {
     let words = format!("rate={}bit/s {path}", START_RATE.bits_per_second());
-    // A path of constants: `the_paths_can_be_read` keeps it readable.
+    // The paths are constants: `the_paths_can_be_read` checks that they parse.
     let path: PathSpec = words.parse().unwrap_or_else(|e| unreachable!("{words}: {e}"));
     let name = name.to_owned();
     [None, Some(Via::Pidfd), Some(Via::Bpf)].into_iter().map(move |via| RunPlan {
@@ -224,17 +225,17 @@ fn sides(
 }
 
 impl Client {
-    /// Whether it sends rather than receives.
+    /// Whether the near side sends rather than receives.
     pub fn sends(self) -> bool {
         matches!(self, Client::Upload | Client::UploadAgain(_))
     }
 
-    /// Whether it transfers a second time over a path that is known by then.
+    /// Whether it transfers a second time, over a path known by then.
     pub fn begins_again(self) -> bool {
         matches!(self, Client::Again(_) | Client::UploadAgain(_))
     }
 
-    /// How it is called in the document.
+    /// Its name in the document.
     pub fn name(self) -> String {
         match self {
             Client::Curl(1) => "curl".to_owned(),

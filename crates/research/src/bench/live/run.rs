@@ -18,53 +18,54 @@ use sweetspot_comparison::Program;
 /// The result of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunOutcome {
-    /// Payload that the receiving program got over the whole run, in bit/s.
+    /// Payload received by the receiving program over the whole run, in bit/s.
     pub goodput_bps: f64,
-    /// Each connection's, likewise.
+    /// The same for each connection.
     pub each_bps: Vec<f64>,
     /// Segments retransmitted by the sender.
     pub retransmitted: u64,
-    /// Packets dropped by the full buffer, in all and after the first three seconds.
+    /// Packets dropped because the buffer was full, in total.
     pub drops: u64,
-    /// The latter.
+    /// The part of `drops` after the first three seconds.
     pub drops_once_held: u64,
     /// Median of the bottleneck's queue after the first three seconds, in seconds.
     pub queue_s: f64,
-    /// The interactive flow's minimum, median and 99th percentile of the response time after the
-    /// first three seconds, in seconds.
+    /// Minimum, median and 99th percentile of the interactive flow's response time after the first
+    /// three seconds, in seconds.
     pub answer_s: [f64; 3],
-    /// By change of rate: payload in bit/s in the two seconds that begin 20 round trips after it,
-    /// and the median queue there.
+    /// For each rate change, over the two seconds that begin 20 RTTs after it: payload in bit/s,
+    /// and the median queue.
     pub after_changes: Vec<(f64, f64)>,
-    /// Beside a competing flow: the share of both flows' bytes since that began.
+    /// With a competing flow: the measured flow's share of the bytes of both flows, from the time
+    /// the competing flow began.
     pub share_beside_rival: Option<f64>,
-    /// For a program that transfers again: the second transfer.
+    /// The second transfer, if the program makes one.
     pub second: Option<SecondTransfer>,
-    /// CPU time of the tuner as a share of one CPU.
+    /// CPU time of the tuner, as a fraction of one CPU.
     pub tuner_cpu: Option<f64>,
     /// Whether the emulation can be trusted.
     pub trust: bool,
 }
 
-/// A transfer over a path on which one has just ended.
+/// A transfer over a path on which another has just ended.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct SecondTransfer {
-    /// Payload that the program got in its first second, bit/s.
+    /// Payload received by the program in its first second, bit/s.
     pub first_second_bps: f64,
-    /// Packets dropped by the full buffer since it began.
+    /// Packets dropped because the buffer was full, since the transfer began.
     pub drops: u64,
 }
 
 /// Interval between two samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
-/// Time after which a window is held, if it is held at all.
+/// Time by which a window limit is in place, if there is one.
 const SETTLING_TIME: Duration = Duration::from_secs(3);
-/// The time of a second transfer that is evaluated.
+/// The evaluated part of a second transfer.
 const FIRST_SECOND: Duration = Duration::from_secs(1);
-/// Length of the interval after a change that is evaluated.
+/// Length of the evaluated interval after a change.
 const AFTER_CHANGE: Duration = Duration::from_secs(2);
 
-/// Does a run, tuned by `tuner` if it is to be.
+/// Executes a run, tuned by `tuner` if the plan says so.
 pub fn run_plan(
     plan: &RunPlan,
     tuner: &TunerCommand<'_>,
@@ -76,10 +77,10 @@ pub fn run_plan(
     })
 }
 
-/// The near side's command in an emulation.
+/// Makes the near side's command for an emulation.
 type NearCommand<'a> = &'a dyn Fn(&Emulation) -> Command;
 
-/// Does a run with this command in place of the plan's client.
+/// Executes a run with this command in place of the plan's client.
 pub fn run_command(
     plan: &RunPlan,
     scratch: &Path,
@@ -99,16 +100,16 @@ struct RunObservations {
     ended: Time,
     watch: ConnectionWatch,
     samples: Vec<(Time, PathSample)>,
-    /// The speeds that the client printed, in bytes per second.
+    /// The rates printed by the client, in bytes per second.
     client_rates: Vec<f64>,
     tuner_cpu: Option<f64>,
 }
 
-/// The command that tunes.
+/// The tuner's command line.
 pub struct TunerCommand<'a> {
-    /// The program.
+    /// The program to run.
     pub program: &'a Path,
-    /// The file to which its events go.
+    /// The file for its events.
     pub events: Option<&'a Path>,
 }
 
@@ -133,7 +134,7 @@ fn run(
     Ok(sum_up(plan, &traces, &interactive?))
 }
 
-/// Runs the client for the planned time, changes the rate meanwhile, and samples.
+/// Runs the client for the planned time, changing the rate as planned, and takes samples.
 fn download(
     plan: &RunPlan,
     command: NearCommand<'_>,
@@ -167,7 +168,7 @@ fn download(
     let tuner_cpu =
         plan.via.map(|_| cpu_of_tuner(started.id()).as_secs_f64() / plan.length.as_secs_f64());
     let client_rates = started.printed().iter().filter_map(|line| line.parse().ok()).collect();
-    // A client that failed has received nothing, which the result shows.
+    // A failed client has received nothing, which the result shows.
     drop((started, rival));
     if watch.between(begun, now).is_empty() {
         return Err("nothing was received".to_owned());
@@ -176,7 +177,7 @@ fn download(
 }
 
 impl TunerCommand<'_> {
-    /// The command under it.
+    /// The tuner's command around the client command `bare`.
     fn run(&self, plan: &RunPlan, bare: &Command) -> Command {
         let mut command = Command::new(self.program);
         command
@@ -191,7 +192,7 @@ impl TunerCommand<'_> {
     }
 }
 
-/// The guardian and its child, which tunes; the child's children are the command.
+/// CPU time of the guardian and its child, the tuner; the child's children are the client command.
 fn cpu_of_tuner(guardian: u32) -> Duration {
     let own = |pid: u32| processes::cpu_time(pid).unwrap_or(Duration::ZERO);
     let children = processes::family(guardian).into_iter();
@@ -207,7 +208,8 @@ fn sum_up(plan: &RunPlan, traces: &RunObservations, interactive: &Interactive) -
     let span = ended.since(*begun);
     let each: Vec<f64> =
         watch.between(*begun, *ended).into_iter().map(|bytes| (bytes / span).as_f64()).collect();
-    // Of several downloads one after the other the program's own count, start to end.
+    // With several consecutive downloads, the rates that the program printed, each from start to
+    // end.
     let goodput_bps = match client_rates.len() {
         0 => each.iter().sum(),
         n => client_rates.iter().sum::<f64>() / n as f64 * 8.0,

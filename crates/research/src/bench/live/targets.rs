@@ -14,7 +14,7 @@ pub struct Target {
     pub met: bool,
 }
 
-/// The targets of tuning `via` for which there are outcomes.
+/// The targets for tuning with `via` that have outcomes.
 pub fn targets(outcomes: &BTreeMap<String, RunOutcome>, via: Via) -> Vec<Target> {
     let mut all = Vec::new();
     let tuned = |name: &str| format!("{name}/{}", via.name());
@@ -55,7 +55,7 @@ pub fn targets(outcomes: &BTreeMap<String, RunOutcome>, via: Via) -> Vec<Target>
     all
 }
 
-/// Where the path is remembered: what a second transfer begins with.
+/// Targets for the start of a second transfer over a saved path.
 fn second_transfers(outcomes: &BTreeMap<String, RunOutcome>, via: Via) -> Vec<Target> {
     let mut all = Vec::new();
     let second = |name| {
@@ -84,7 +84,7 @@ fn second_transfers(outcomes: &BTreeMap<String, RunOutcome>, via: Via) -> Vec<Ta
     all
 }
 
-/// A row of runs, untuned and tuned.
+/// Untuned and tuned runs of one row.
 pub struct Ratio {
     /// Its name.
     pub row: String,
@@ -103,19 +103,19 @@ pub struct RunMedians {
     pub retransmitted: f64,
     pub queue_s: f64,
     pub drops: f64,
-    /// Least, median and 99th percentile, each the median of the runs'.
+    /// Minimum, median and 99th percentile, each as the median over the runs.
     answer_s: [f64; 3],
     pub share_beside_rival: Option<f64>,
 }
 
 impl Ratio {
-    /// Goodput tuned as a share of untuned.
+    /// Goodput of tuned runs relative to untuned runs.
     pub fn ratio(&self) -> f64 {
         self.sides[1].goodput_bps / self.sides[0].goodput_bps
     }
 }
 
-/// The row of the runs with names that begin with `name`.
+/// The row to which the run `name` belongs.
 pub fn row_of(name: &str) -> &str {
     name.strip_prefix(CONDITION).unwrap_or(name)
 }
@@ -134,7 +134,7 @@ pub fn ratios(outcomes: &BTreeMap<String, RunOutcome>, via: Via) -> Vec<Ratio> {
     all
 }
 
-/// All runs of that name: the first one and those that repeat it.
+/// The first run of that name and its repetitions.
 fn runs<'a>(
     outcomes: &'a BTreeMap<String, RunOutcome>,
     first: &str,
@@ -144,7 +144,7 @@ fn runs<'a>(
     outcomes.iter().filter(move |(run, _)| is_one(run)).map(|(_, outcome)| outcome)
 }
 
-/// The results of runs untuned and tuned.
+/// The medians of the untuned and of the tuned runs.
 fn sides(outcomes: &BTreeMap<String, RunOutcome>, name: &str, via: Via) -> Option<[RunMedians; 2]> {
     let side = |side| side_of(&runs(outcomes, &format!("{name}/{side}")).collect::<Vec<_>>());
     Some([side(ALONE)?, side(via.name())?])
@@ -162,7 +162,8 @@ fn side_of(runs: &[&RunOutcome]) -> Option<RunMedians> {
     })
 }
 
-/// Of the second transfers of a row: the median of their first second's rate, bit/s, and of the packets dropped.
+/// For the second transfers of a row: the medians of the first second's rate, in bit/s, and of the packets
+/// dropped.
 pub fn seconds(
     outcomes: &BTreeMap<String, RunOutcome>,
     name: &str,
@@ -174,7 +175,7 @@ pub fn seconds(
     Some((rate, median(runs.iter().map(|second| second.drops as f64))?))
 }
 
-/// Beside a rival there are two targets: as much as untuned, and no less than a fair half.
+/// With a competing flow there are two targets: as much as untuned, and at least a fair half.
 fn never_slower(ratios: &[Ratio]) -> Vec<Target> {
     let by_ratio = |a: &&Ratio, b: &&Ratio| a.ratio().total_cmp(&b.ratio());
     let Some(worst) = ratios.iter().min_by(by_ratio) else { return Vec::new() };
@@ -197,12 +198,12 @@ fn never_slower(ratios: &[Ratio]) -> Vec<Target> {
     all
 }
 
-/// A path with a rate that halves and doubles again: medians of the runs.
+/// A path with a rate that is halved and then doubled again: medians over the runs.
 fn follows<'a>(
     words: [&'static str; 2],
     runs: impl Iterator<Item = &'a RunOutcome>,
 ) -> impl Iterator<Item = Target> {
-    // TCP's payload on a path of 100 Mbit/s: 1448 of 1500 bytes.
+    // TCP's payload share of a packet: 1448 of 1500 bytes.
     let optima = [50e6, 100e6].map(|rate| rate * 1448.0 / 1500.0);
     let runs: Vec<_> = runs.collect();
     (0..).zip(words).zip(optima).filter_map(move |((change, words), optimum)| {
@@ -229,7 +230,7 @@ fn deep(sides: &[RunMedians; 2]) -> [Target; 3] {
     ];
     let [goodput, queue] = empties(words, sides);
     let [alone, tuned] = sides.map(|side| side.answer_s);
-    // The response time above the min is the queue.
+    // The response time above its minimum is the queueing delay.
     let min = alone[0].min(tuned[0]);
     let p99 = cut(alone[2] - min, tuned[2] - min);
     [
@@ -253,7 +254,7 @@ fn small([alone, tuned]: &[RunMedians; 2]) -> [Target; 2] {
     ]
 }
 
-/// A deep buffer is emptied, at next to no cost in goodput.
+/// A deep buffer is emptied, at almost no cost in goodput.
 fn empties(words: [&'static str; 2], [alone, tuned]: &[RunMedians; 2]) -> [Target; 2] {
     let ratio = tuned.goodput_bps / alone.goodput_bps;
     let queue = cut(alone.queue_s, tuned.queue_s);

@@ -6,23 +6,23 @@ use sweetspot_units::{Bytes, Time};
 
 use super::peers::{PORT, RIVAL_PORT};
 
-/// Counters of the connections between the two programs, from both kernels.
+/// Counters of the connections between both programs, from both kernels.
 pub struct ConnectionWatch {
     receiver: Diag,
     sender: Diag,
-    /// Whether the near side sends: then the server's port is the receiver's.
+    /// Whether the near side sends; the server's port is then the receiver's.
     sends: bool,
-    /// By connection: times, and the bytes that the receiving program had read by then, without
-    /// those unread in its socket's buffer.
+    /// For each connection, times and the bytes that the receiving program had read by then,
+    /// excluding unread bytes in its socket's buffer.
     pub received: BTreeMap<u64, Vec<(Time, Bytes)>>,
     /// The same for the competing download, which is not measured.
     rival: BTreeMap<u64, Vec<(Time, Bytes)>>,
-    /// By connection: segments retransmitted by the sender.
+    /// For each connection, segments retransmitted by the sender.
     pub retransmitted: BTreeMap<u64, u64>,
 }
 
 impl ConnectionWatch {
-    /// Opens both sides.
+    /// Starts watching both sides.
     pub fn start(emulation: &Emulation, sends: bool) -> Result<ConnectionWatch, String> {
         let open = |side: &sweetspot_emulator::Side| {
             side.run(Diag::open).and_then(|opened| opened).map_err(|e| e.to_string())
@@ -72,12 +72,12 @@ impl ConnectionWatch {
         read.map_err(|e| e.to_string())
     }
 
-    /// Bytes that the program at each bulk connection got between two times.
+    /// Bytes received by the program on each bulk connection between two times.
     pub fn between(&self, from: Time, to: Time) -> Vec<Bytes> {
         between(&self.received, from, to)
     }
 
-    /// When the second bulk connection was first seen, if there was one.
+    /// When the second bulk connection was first seen, if any.
     pub fn second_began(&self) -> Option<Time> {
         let bulk = self.received.values().filter(|s| is_bulk(s));
         let mut began: Vec<Time> = bulk.filter_map(|s| Some(s.first()?.0)).collect();
@@ -85,8 +85,8 @@ impl ConnectionWatch {
         began.get(1).copied()
     }
 
-    /// The share that the measured connections had between two times beside a rival; `None` where
-    /// there was none.
+    /// The measured connections' share of all bytes between two times, when a competing flow is
+    /// present; otherwise `None`.
     pub fn share_beside_rival(&self, from: Time, to: Time) -> Option<f64> {
         let sum = |all: Vec<Bytes>| all.into_iter().sum::<Bytes>().as_f64();
         let (ours, rival) = (sum(self.between(from, to)), sum(between(&self.rival, from, to)));
@@ -94,7 +94,7 @@ impl ConnectionWatch {
     }
 }
 
-/// Bytes that each bulk connection of these received between two times.
+/// Bytes received on each of these bulk connections between two times.
 fn between(all: &BTreeMap<u64, Vec<(Time, Bytes)>>, from: Time, to: Time) -> Vec<Bytes> {
     let at = |series: &[(Time, Bytes)], when: Time| {
         series.iter().rev().find(|(t, _)| *t <= when).map_or(Bytes::ZERO, |(_, bytes)| *bytes)
@@ -107,5 +107,5 @@ fn is_bulk(series: &[(Time, Bytes)]) -> bool {
     series.last().is_some_and(|(_, bytes)| *bytes > MIN_BULK_BYTES)
 }
 
-/// Connections with less data carry control messages (iperf3 has one).
+/// Connections with less data only carry control messages (iperf3 has one).
 const MIN_BULK_BYTES: Bytes = Bytes::new(100_000);

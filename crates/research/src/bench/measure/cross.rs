@@ -12,13 +12,13 @@ use sweetspot_units::{Bytes, Duration};
 
 use super::plan::{CrossKind, CrossPlan};
 
-/// A datagram on the wire, and its payload.
+/// Length of a datagram on the wire, and its payload.
 const DATAGRAM: Bytes = Bytes::new(1000);
 const DATAGRAM_PAYLOAD: usize = 1000 - 28;
 /// The share of a full segment that is payload.
 const PAYLOAD_SHARE: f64 = 1448.0 / 1500.0;
 
-/// Runs other traffic around `work`.
+/// Runs cross traffic while `work` runs.
 pub fn beside<T>(
     plan: Option<CrossPlan>,
     near: &Side,
@@ -45,7 +45,7 @@ pub fn beside<T>(
                 scope.spawn(move || write(stream, stop));
             }
             CrossKind::Poisson | CrossKind::Pareto => {
-                // Nobody reads: packets beyond its buffer are dropped behind the path.
+                // Nothing reads this socket: excess packets are dropped after the path.
                 let sink = near.run(|| UdpSocket::bind((near.address(), 0)))??;
                 let source = far.run(|| UdpSocket::bind((far.address(), 0)))??;
                 source.connect(sink.local_addr()?)?;
@@ -64,7 +64,7 @@ pub fn beside<T>(
 
 fn write(mut stream: TcpStream, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
-        // A write that times out is tried again.
+        // A write that times out is retried.
         let _ = stream.write(&[0; 1 << 14]);
     }
 }
@@ -77,7 +77,7 @@ fn send(source: &UdpSocket, plan: CrossPlan, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         let u = random.unit().max(1e-12);
         let gap = match plan.kind {
-            // The mean of a Pareto distribution of shape 1.5 is three times its least value.
+            // The mean of a Pareto distribution of shape 1.5 is three times its minimum.
             CrossKind::Pareto => mean / 3.0 * u.powf(-1.0 / 1.5),
             _ => -mean * u.ln(),
         };

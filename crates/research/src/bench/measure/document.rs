@@ -17,19 +17,21 @@ const ABSTRACT: Abstract<'_> = Abstract {
     command: "`make bench-measure`",
 };
 
-/// A quantity, the bound within which it should lie, and on which share of the paths.
+/// A quantity, its error bound, and the share of paths on which the error must be within the bound.
 struct QuantityTarget {
     name: &'static str,
     bound: &'static str,
     share: f64,
-    /// How far off the measurement was, and whether that is within the bound; `None` where the path does not have it.
+    /// The error of the measurement and whether it is within the bound; `None` if the path does not have the
+    /// quantity.
     judge: fn(&PathResult) -> Option<Judged>,
 }
 
 enum Judged {
-    /// So far off, whether that is near enough, and whether the interval holds the truth, where there is one.
+    /// The error, whether it is within the bound, and whether the interval contains the true value, if an interval
+    /// was given.
     Off(f64, bool, Option<bool>),
-    /// The measurement said that it cannot tell.
+    /// The measurement reported that it cannot determine the quantity.
     Untold,
 }
 
@@ -37,7 +39,7 @@ fn down(result: &PathResult) -> &Value {
     &result.measured["directions"][0]
 }
 
-/// The name of a discipline, as far as it shows from outside.
+/// The name of a queue discipline, as far as it can be recognised from outside.
 fn class(queue: &str) -> &'static str {
     match queue {
         "drop-tail" => "drop-tail",
@@ -85,7 +87,7 @@ const TARGETS: [QuantityTarget; 7] = [
         bound: "15 %",
         share: 0.9,
         judge: |r| {
-            // Others drop before it is full, or hardly fill it.
+            // Other disciplines drop before the buffer is full, or barely fill it.
             let fills = r.queue == "drop-tail";
             fills.then(|| relative(&down(r)["buffer_bytes"], r.buffer_bytes, 0.15))
         },
@@ -141,7 +143,8 @@ const TARGETS: [QuantityTarget; 7] = [
     },
 ];
 
-/// The document on `results`, by their names; `facts` is a table, `notes` are earlier handwritten remarks.
+/// The document on `results`, by name; `facts` is a table, `notes` holds the hand-written remarks of the previous
+/// version.
 pub fn document(results: &BTreeMap<String, PathResult>, facts: &str, notes: &str) -> String {
     let trusted = results.values().filter(|result| result.trust).count();
     let mut text = format!(

@@ -1,4 +1,4 @@
-//! The benchmark of `measure`: random paths on the emulator, and the errors of the measurements.
+//! The benchmark of `measure`: random paths on the emulator, and the errors of their measurement.
 
 mod cross;
 mod document;

@@ -6,15 +6,15 @@ use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 /// A path and its cross traffic.
 #[derive(Debug, Clone)]
 pub struct PathPlan {
-    /// Its name: its number and its properties.
+    /// Its name, made from its number and its properties.
     pub name: String,
-    /// The path, alike both ways.
+    /// The path, the same in both directions.
     pub path: PathSpec,
-    /// Cross traffic from the far end to the near one.
+    /// Cross traffic from the far end to the near end.
     pub cross: Option<CrossPlan>,
 }
 
-/// Other traffic.
+/// A flow of cross traffic.
 #[derive(Debug, Clone, Copy)]
 pub struct CrossPlan {
     /// Its kind.
@@ -25,14 +25,14 @@ pub struct CrossPlan {
     pub seed: u64,
 }
 
-/// Kinds of other traffic.
+/// The kind of cross traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CrossKind {
     /// Datagrams with exponential gaps.
     Poisson,
     /// Datagrams with Pareto gaps of shape 1.5.
     Pareto,
-    /// TCP that its sender paces.
+    /// TCP paced by its sender.
     Tcp,
 }
 
@@ -47,13 +47,13 @@ impl CrossKind {
 }
 
 const PACKET: Bytes = Bytes::new(1500);
-/// Shares of the paths that have random loss, jitter, other traffic, another discipline than drop-tail.
+/// Shares of paths with random loss, jitter, cross traffic, and a discipline other than drop-tail.
 const LOSSY: f64 = 0.3;
 const JITTERY: f64 = 0.25;
 const SHARED: f64 = 0.6;
 const MANAGED: f64 = 0.45;
 
-/// The first `count` paths of `seed`.
+/// The first `count` paths for `seed`.
 pub fn plans(seed: u64, count: u64) -> Vec<PathPlan> {
     (0..count).map(|index| plan(seed, index)).collect()
 }

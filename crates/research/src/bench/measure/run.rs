@@ -1,4 +1,4 @@
-//! One path, measured.
+//! Measures one path.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -13,7 +13,7 @@ use sweetspot_units::{Duration, Rate};
 use super::cross::beside;
 use super::plan::{CrossKind, PathPlan};
 
-/// A path's true properties, and the measured ones.
+/// The true properties of a path, and the measured ones.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PathResult {
     /// Capacity, bit/s.
@@ -22,44 +22,45 @@ pub struct PathResult {
     pub rtt_s: f64,
     /// Buffer, bytes.
     pub buffer_bytes: f64,
-    /// Random loss.
+    /// Random loss, as a probability.
     pub loss: f64,
-    /// Jitter each way, s.
+    /// Jitter in each direction, s.
     pub jitter_s: f64,
     /// The queue discipline.
     pub queue: String,
-    /// Cross traffic: its kind, and the rate that it leaves on average, bit/s; for TCP its rate before the measurement.
+    /// Cross traffic: its kind, and the mean rate that it leaves available, bit/s; for TCP its rate before the
+    /// measurement.
     pub cross: Option<String>,
     pub available_bps: f64,
     /// The output of `measure --json`.
     pub measured: Value,
     /// iperf3's throughput over one TCP connection, bit/s of payload.
     pub iperf3_bps: Option<f64>,
-    /// Whether the emulator certified the run, and why not.
+    /// Whether the emulator certified the run, and if not, why.
     pub trust: bool,
     pub reasons: Vec<String>,
 }
 
 const PORT: u16 = 7000;
-/// How long iperf3 runs.
+/// Duration of the iperf3 run, in seconds.
 const IPERF3_SECONDS: &str = "4";
-/// Cross traffic begins, and is measured, this long before the measurement.
+/// Cross traffic starts this long before the measurement, and is measured in that time.
 const SETTLING: Duration = Duration::from_secs(1);
 const ALONE: Duration = Duration::from_secs(4);
 const TICKET_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A program that ends with its holder.
+/// A child process that is killed when dropped.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // One that has ended by itself is as good.
+        // It may already have ended by itself.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Measures the path of `plan` from the far end to the near one with `program`.
+/// Measures the path of `plan` from the far end to the near end with `program`.
 pub fn run_plan(plan: &PathPlan, program: &Path, scratch: &Path) -> Result<PathResult, String> {
     let emulation = Emulation::start(&plan.path).map_err(|e| e.to_string())?;
     let finished = beside(plan.cross, emulation.near(), emulation.far(), || {
@@ -71,7 +72,7 @@ pub fn run_plan(plan: &PathPlan, program: &Path, scratch: &Path) -> Result<PathR
     let down = &plan.path.down;
     let others = match plan.cross {
         None => Rate::from_f64(0.0),
-        // TCP chooses its own rate.
+        // TCP determines its own rate.
         Some(cross) if cross.kind == CrossKind::Tcp => alone,
         Some(cross) => cross.rate,
     };

@@ -38,23 +38,23 @@ pub fn simulate(
     Ok(RunCost { packets, wall_s, peak_kb: peak_kb.unwrap_or(f64::NAN) })
 }
 
-/// Repetitions of ns-3, which has long runs.
+/// Number of ns-3 repetitions, fewer because its runs are long.
 const NS3_REPETITIONS: usize = 3;
 
-/// Runs programs one after the other, each in a process of its own.
+/// Runs programs one after the other, each in a separate process.
 pub struct SpeedBenchmark<'a> {
     /// This program.
     pub program: &'a Path,
-    /// Our Tcl for ns-2.
+    /// The Tcl script for ns-2.
     pub script: &'a Path,
-    /// Our program for ns-3, compiled; why not, if it could not be.
+    /// The compiled ns-3 program, or why it could not be compiled.
     pub ns3: Result<PathBuf, String>,
-    /// How often each runs.
+    /// Number of repetitions of each program.
     pub repetitions: usize,
 }
 
 impl SpeedBenchmark<'_> {
-    /// This simulator, with each of `schedulers` in turn.
+    /// Runs this simulator with each of `schedulers` in turn.
     pub fn schedulers(
         &self,
         case: SpeedCase,
@@ -69,7 +69,7 @@ impl SpeedBenchmark<'_> {
         Ok(costs)
     }
 
-    /// This simulator and ns-2 in turn; why the second is missing, if it is.
+    /// Runs this simulator and ns-2 in turn; if ns-2 is missing, the error says why.
     pub fn against_ns2(
         &self,
         case: SpeedCase,
@@ -86,7 +86,7 @@ impl SpeedBenchmark<'_> {
         Ok((ours, theirs))
     }
 
-    /// This program, to run a case so often in a process of its own.
+    /// The command with which this program executes a case `runs` times in a separate process.
     fn runner(&self, case: SpeedCase, scheduler: Scheduler, runs: u64) -> Command {
         let mut command = Command::new(self.program);
         command
@@ -114,7 +114,7 @@ impl SpeedBenchmark<'_> {
         peer(command, "ns2", case, end)
     }
 
-    /// ns-3, which runs [`SpeedCase::ns3_seconds`].
+    /// Runs ns-3 for [`SpeedCase::ns3_seconds`].
     pub fn ns3(&self, case: SpeedCase) -> Result<RunCosts, String> {
         let program = self.ns3.as_ref()?;
         let costs = (0..self.repetitions.min(NS3_REPETITIONS)).map(|_| {
@@ -124,10 +124,10 @@ impl SpeedBenchmark<'_> {
         Ok(RunCosts(costs.collect::<Result<_, _>>()?))
     }
 
-    /// How long `count` runs take on one worker, on two, and in two processes side by side.
+    /// Times `count` runs on one worker, on two, and in two parallel processes.
     pub fn sharing(&self, count: u64) -> Result<Vec<Sharing>, String> {
         let base = SpeedCase::Elephants.scenario().map_err(|e| e.to_string())?;
-        // Both halves alike, so that they end together.
+        // Both halves are the same, so that they end together.
         let scenarios: Vec<Scenario> =
             (0..count).map(|run| Scenario { seed: 1 + run / 2, ..base.clone() }).collect();
         let workers = |workers: usize| -> Result<f64, String> {
@@ -149,7 +149,7 @@ impl SpeedBenchmark<'_> {
             .collect()
     }
 
-    /// How long two processes take that do `runs` runs each at the same time, seconds.
+    /// The time, in seconds, that two parallel processes take for `runs` runs each.
     fn side_by_side(&self, runs: u64) -> Result<f64, String> {
         err!("two processes with {runs} runs each ...");
         let begun = clock::now();
@@ -167,7 +167,8 @@ impl SpeedBenchmark<'_> {
     }
 }
 
-/// A peer's program, which comes with a package, runs a case up to `end`, seconds, and prints its cost.
+/// Runs a case with another simulator's `command` (from `package`) until `end`, in seconds; it prints
+/// its cost.
 fn peer(mut command: Command, package: &str, case: SpeedCase, end: f64) -> Result<RunCost, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let count = if case == SpeedCase::Mice { "2000" } else { "20" };

@@ -8,7 +8,7 @@ use sweetspot_scenario::{Scenario, ScenarioError};
 /// A case of the benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpeedCase {
-    /// Twenty window-limited transfers each way.
+    /// Twenty window-limited transfers in each direction.
     Elephants,
     /// 2000 users in each direction that send a few packets and sleep.
     Mice,
@@ -54,13 +54,13 @@ impl SpeedCase {
             }
             SpeedCase::Flows(count) => {
                 let text = include_str!("../../../../../bench/scenarios/flows.toml");
-                // Two million data packets, where that takes more than a second: a flow sends
-                // ten per 100 ms.
+                // Two million data packets, if that takes more than a second: a flow sends ten per
+                // 100 ms.
                 let duration = (2_000_000 / (100 * count)).max(1);
                 let overrides = [
                     format!("cross.0.count={count}"),
                     format!("path.rate={count}Mbit/s"),
-                    // The whole of all windows: nothing is ever dropped.
+                    // The sum of all windows, so nothing is ever dropped.
                     format!("path.buffer={}pkt", 10 * count),
                     format!("duration={duration}s"),
                 ];
@@ -75,7 +75,7 @@ impl SpeedCase {
         Ok((scenario.warmup + scenario.duration).as_secs_f64())
     }
 
-    /// Seconds that ns-3 simulates: some ten seconds of its time.
+    /// Simulated time for ns-3, seconds: about ten seconds of wall time.
     pub fn ns3_seconds(self) -> f64 {
         match self {
             SpeedCase::Elephants | SpeedCase::Flows(_) => 30.0,

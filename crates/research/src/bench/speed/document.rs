@@ -19,12 +19,12 @@ pub struct MeasurementInfo {
     pub date: String,
 }
 
-/// Everything that was measured.
+/// All results of the benchmark.
 pub struct SpeedResults {
     elephants: (RunCosts, Result<RunCosts, String>),
     mice: (RunCosts, Result<RunCosts, String>),
     sack: RunCosts,
-    /// Each of [`AT_NS3`] by ns-3, as long as [`SpeedCase::ns3_seconds`].
+    /// Each of [`AT_NS3`] in ns-3, for [`SpeedCase::ns3_seconds`].
     ns3: Vec<(SpeedCase, Result<RunCosts, String>)>,
     /// [`RUNS`] runs on one worker, on two, and in two processes.
     sharing: Vec<Sharing>,
@@ -39,11 +39,11 @@ const COMPARED: [SpeedCase; 4] =
     [SpeedCase::Sack, SpeedCase::Elephants, SpeedCase::Mice, SpeedCase::Flows(10_000)];
 const AT_NS3: [SpeedCase; 3] = [SpeedCase::Elephants, SpeedCase::Mice, SpeedCase::Sack];
 const SCHEDULERS: [Scheduler; 3] = [Scheduler::Wheel, Scheduler::Heap, Scheduler::BinaryHeap];
-/// Runs of a sweep.
+/// Number of runs in a sweep.
 const RUNS: u64 = 8;
 
 impl SpeedResults {
-    /// Measures everything.
+    /// Measures all cases.
     pub fn of(benchmark: &SpeedBenchmark<'_>) -> Result<SpeedResults, String> {
         let usual = |case| -> Result<RunCosts, String> {
             Ok(benchmark.schedulers(case, &[Scheduler::Usual])?.swap_remove(0))
@@ -66,7 +66,7 @@ impl SpeedResults {
     }
 }
 
-/// The document, with the hand-written notes of the earlier one.
+/// The document, with the hand-written notes of the previous version.
 pub fn document(header: &MeasurementInfo, findings: &SpeedResults, notes: &str) -> String {
     let mut text = format!(
         "# How fast the simulator is\n\n{ABSTRACT}\
@@ -89,7 +89,7 @@ pub fn document(header: &MeasurementInfo, findings: &SpeedResults, notes: &str) 
     text
 }
 
-/// The installed version by the package manager.
+/// The installed version, according to the package manager.
 fn version_of(package: &str) -> String {
     let query =
         std::process::Command::new("dpkg-query").args(["-W", "-f", "${Version}", package]).output();
@@ -101,7 +101,7 @@ fn version_of(package: &str) -> String {
     }
 }
 
-/// Which ns-3, or why there is none.
+/// The ns-3 used, or why there is none.
 fn ns3(f: &SpeedResults) -> String {
     match f.ns3.iter().find_map(|(_, costs)| costs.as_ref().err()) {
         Some(why) => format!("not measured: {why}"),
@@ -128,7 +128,7 @@ fn targets(text: &mut String, f: &SpeedResults) {
             Err(why) => row(&target, why, None),
         }
     }
-    // An ACK goes back for every data packet.
+    // Every data packet causes an ACK.
     let data = f.sack.packets_per_second() / 2.0;
     let measured = format!("{:.1} million/s", data / 1e6);
     row(
@@ -147,7 +147,7 @@ fn targets(text: &mut String, f: &SpeedResults) {
     row("mice: memory below 200 MB", format!("{peak:.1} MB"), Some(peak < 200.0));
     let of = |time: fn(&Sharing) -> f64| median(f.sharing.iter().map(time)).unwrap_or(f64::NAN);
     let two = of(|s| s.two);
-    // Ratios round by round: the machine's speed drifts.
+    // Ratios per round, because the machine's speed drifts.
     for (target, share, beside) in [
         ("95 % of twice one worker's speed", of(|s| s.one / s.two / 2.0), of(|s| s.one)),
         ("95 % of two processes side by side", of(|s| s.processes / s.two), of(|s| s.processes)),

@@ -17,11 +17,11 @@ use sweetspot_statistics::median;
 /// Cost of one run of one program.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct RunCost {
-    /// Packets that the links between routers forwarded, both ways.
+    /// Packets forwarded by the links between routers, in both directions.
     pub packets: f64,
-    /// Wall time of the run without reading the scenario.
+    /// Wall time of the run, excluding reading the scenario.
     pub wall_s: f64,
-    /// The most memory the process had, kB.
+    /// Peak memory of the process, kB.
     pub peak_kb: f64,
 }
 
@@ -30,28 +30,28 @@ pub struct RunCost {
 pub struct RunCosts(pub Vec<RunCost>);
 
 impl RunCosts {
-    /// Packets per second, the median.
+    /// Median packets per second.
     pub fn packets_per_second(&self) -> f64 {
         self.median(|cost| cost.packets / cost.wall_s)
     }
 
-    /// Wall time, the median.
+    /// Median wall time.
     pub fn wall_s(&self) -> f64 {
         self.median(|cost| cost.wall_s)
     }
 
-    /// The shortest and the longest wall time.
+    /// Minimum and maximum wall time.
     pub fn range_s(&self) -> (f64, f64) {
         let times = || self.0.iter().map(|cost| cost.wall_s);
         (times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max))
     }
 
-    /// Nanoseconds per packet, the median.
+    /// Median nanoseconds per packet.
     pub fn nanos_per_packet(&self) -> f64 {
         self.median(|cost| cost.wall_s * 1e9 / cost.packets)
     }
 
-    /// Memory, MB.
+    /// Peak memory, MB.
     pub fn peak_mb(&self) -> f64 {
         self.median(|cost| cost.peak_kb / 1e3)
     }
@@ -61,14 +61,14 @@ impl RunCosts {
     }
 }
 
-/// How long the same runs took, shared out in different ways, seconds.
+/// The time of the same runs when distributed in different ways, seconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Sharing {
     /// On one worker.
     pub one: f64,
     /// On two workers of one process.
     pub two: f64,
-    /// In two processes at the same time, which share nothing.
+    /// In two parallel processes, which share nothing.
     pub processes: f64,
 }
 

@@ -5,12 +5,12 @@ use std::process::Command;
 /// The compiled program.
 const PROGRAM: &str = "target/ns3/dumbbell";
 
-/// In the order in which a linker wants them.
+/// In the order required by a linker.
 const LIBRARIES: [&str; 5] =
     ["-lns3-applications", "-lns3-point-to-point", "-lns3-internet", "-lns3-network", "-lns3-core"];
 
-/// Compiles our program for ns-3 against the library that is installed. Where it lies; why there
-/// is none, if it cannot be compiled.
+/// Compiles the ns-3 program against the installed library. Returns its path, or why it cannot be
+/// compiled.
 pub fn build(source: &Path) -> Result<PathBuf, String> {
     err!("compiling {} ...", source.display());
     let program = PathBuf::from(PROGRAM);

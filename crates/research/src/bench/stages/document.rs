@@ -14,10 +14,10 @@ const ABSTRACT: Abstract<'_> = Abstract {
     command: "`make bench-stages`",
 };
 
-/// The target: CPU time of a copy over the sum of its stages.
+/// The target for the CPU time of a copy relative to the sum of its stages.
 const TARGET: f64 = 1.25;
 
-/// The document of these rounds, with the section of hand-written `notes`.
+/// The document on these rounds, with the hand-written section `notes`.
 pub fn markdown(rounds: &[Round], notes: &str) -> String {
     let command = ("command", "`make bench-stages`".to_owned());
     let facts = facts(&[command, ("rounds", rounds.len().to_string())]);
@@ -46,7 +46,7 @@ pub fn markdown(rounds: &[Round], notes: &str) -> String {
     text + notes
 }
 
-/// The median of each stage at one end, s/GB, in the order of the stages.
+/// The median of each stage at one end, s/GB, in stage order.
 fn stages(rounds: &[Round], end: End) -> Vec<(String, f64)> {
     let names = rounds.first().into_iter().flat_map(|round| &round.stages);
     let names = names.filter(|(of, ..)| *of == end).map(|(_, name, _)| name);
@@ -77,7 +77,7 @@ mod tests {
         let notes = notes::section("By hand.");
         let text = markdown(&[round(0.1), round(0.3), round(0.1)], &notes);
         assert!(text.contains(&notes), "{text}");
-        // The median of hash is 0.1: 0.3 at the sender, and 0.5 / 0.3 = 1.67.
+        // The median of hash is 0.1, so the sender's sum is 0.3, and 0.5 / 0.3 = 1.67.
         assert!(text.contains("| sum of the stages | 0.300 |"), "{text}");
         assert!(
             text.contains(

@@ -1,4 +1,4 @@
-//! CPU time of each stage of a transfer alone, and of a whole copy.
+//! CPU time of each stage of a transfer by itself, and of a whole copy.
 
 mod document;
 mod work;
@@ -21,15 +21,15 @@ pub enum End {
     Receiver,
 }
 
-/// One round: every stage alone, then a copy in either direction. Rounds alternate the stages with the copies, so that both
-/// see the same machine.
+/// One round: every stage by itself, then a copy in each direction. Rounds interleave stages and copies, so that both are
+/// measured under the same conditions.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Round {
-    /// CPU time of each stage alone, s/GB.
+    /// CPU time of each stage by itself, s/GB.
     pub stages: Vec<(End, String, f64)>,
-    /// CPU time of this end of `sweetspot copy` as the sender and as the receiver, with its ssh, s/GB.
+    /// CPU time of this end of `sweetspot copy` as sender and as receiver, including its ssh, s/GB.
     pub copies: [f64; 2],
-    /// CPU time of a copy of one byte in either direction: the start of both programs and of ssh, s.
+    /// CPU time of a one-byte copy in each direction, s: the cost of starting both programs and ssh.
     pub starts: [f64; 2],
 }
 

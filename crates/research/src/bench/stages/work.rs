@@ -1,4 +1,4 @@
-//! The stages, each with its work on one thread.
+//! The stages, each run on one thread.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -15,7 +15,7 @@ use super::{BYTES, End};
 
 const PIECE: usize = PIECE_BYTES as usize;
 const PIECES: u64 = BYTES.div_ceil(PIECE_BYTES);
-/// The longest plaintext of a TLS record (RFC 8446, section 5.1).
+/// The maximum plaintext of a TLS record (RFC 8446, section 5.1).
 const RECORD: usize = 1 << 14;
 
 /// CPU time of each stage for [`BYTES`], seconds.
@@ -44,7 +44,7 @@ pub fn stages(scratch: &Path) -> io::Result<Vec<(End, &'static str, f64)>> {
     ])
 }
 
-/// CPU time of this thread for `work` on every piece.
+/// CPU time that this thread takes to run `work` on every piece.
 fn each(mut work: impl FnMut(u64) -> io::Result<()>) -> io::Result<f64> {
     let begin = clock::used();
     (0..PIECES).try_for_each(&mut work)?;
@@ -65,7 +65,7 @@ fn ciphers(buffer: &mut [u8]) -> io::Result<(f64, f64)> {
     })?;
     let (mut record, mut sealed) = (buffer[..RECORD].to_vec(), Vec::new());
     key.seal_in_place_append_tag(nonce(), Aad::empty(), &mut record).map_err(failed)?;
-    // A record can be opened in place once: copying it anew is not part of the stage.
+    // A record can be opened in place only once; copying it again is not part of the stage.
     let copy = each(|_| {
         for _ in 0..PIECE / RECORD {
             std::hint::black_box(&record).clone_into(&mut sealed);

@@ -1,10 +1,10 @@
-//! The files to move.
+//! The files to be transferred.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// The files to move.
+/// The files to be transferred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
     /// One file of this many bytes.
@@ -15,18 +15,18 @@ pub enum Content {
     MixedTree,
 }
 
-/// The large file, and its bytes.
+/// The large file, and its size in bytes.
 pub const LARGE_FILE: Content = Content::OneFile(LARGE_FILE_BYTES);
 pub const LARGE_FILE_BYTES: u64 = 4_000_000_000;
 /// Many small files.
 pub const MANY_FILES: Content = Content::SmallFiles(100_000);
 
-/// Numbers of files and the size of each, bytes.
+/// Number of files and size of each, in bytes.
 const MIXED: [(u64, u64); 5] =
     [(1, 400_000_000), (40, 10_000_000), (100, 1_000_000), (950, 100_000), (1000, 5000)];
 
 impl Content {
-    /// Makes it in `scratch`, unless it is there. Returns where, and how many bytes it has.
+    /// Creates the content in `scratch` unless it exists. Returns its path and its size in bytes.
     pub fn make(self, scratch: &Path) -> io::Result<(PathBuf, u64)> {
         match self {
             Content::OneFile(size) => {
@@ -51,7 +51,7 @@ impl Content {
                 let fresh = !path.exists();
                 let mut bytes = 0;
                 for i in 0..count {
-                    // 1 to 10 kB, spread evenly (a multiplicative sequence).
+                    // 1 to 10 kB, evenly distributed (a multiplicative sequence).
                     let size = 1000 + u64::from(i).wrapping_mul(2_654_435_761) % 9001;
                     bytes += size;
                     if fresh {
@@ -66,7 +66,7 @@ impl Content {
         }
     }
 
-    /// In words.
+    /// A description for the document.
     pub fn in_words(self) -> String {
         match self {
             Content::OneFile(n) if n < 100_000_000 => format!("one file of {} MB", n as f64 / 1e6),
@@ -80,7 +80,7 @@ impl Content {
     }
 }
 
-/// Uses half as much memory again as `bytes`, and frees it. The first use of memory that a hypervisor took back (free page reporting)
+/// Uses 1.5 times `bytes` of memory and frees it. The first use of memory that a hypervisor has reclaimed (free page reporting)
 /// costs more than a copy does.
 pub fn touch_free_memory(bytes: u64) {
     let mut memory = vec![0_u8; (bytes + bytes / 2) as usize];
@@ -88,7 +88,7 @@ pub fn touch_free_memory(bytes: u64) {
     std::hint::black_box(&memory);
 }
 
-/// Makes a file of `size` random bytes.
+/// Creates a file of `size` random bytes.
 fn fill(path: &Path, size: u64) -> io::Result<()> {
     let random = File::open("/dev/urandom")?;
     io::copy(&mut random.take(size), &mut File::create(path)?).map(drop)

@@ -27,7 +27,8 @@ pub struct Results<'a> {
     pub faults: Option<FaultResult>,
 }
 
-/// The document, by `command`, of paths drawn from `seed`, with the section of hand-written `notes`.
+/// The document, written by `command`, on paths drawn from `seed`, with the hand-written section
+/// `notes`.
 pub fn markdown(results: &Results<'_>, seed: u64, command: &str, notes: &str) -> String {
     let &Results { locals, paths, drawn, ref faults } = results;
     let mut text = format!(
@@ -108,12 +109,13 @@ fn on_drawn_paths(results: &[DrawnResult], seed: u64) -> String {
     text
 }
 
-/// A quantile of values in any order, interpolated (Hyndman and Fan's type 7).
+/// A quantile of unsorted values, interpolated (Hyndman and Fan's type 7).
 fn quantile(values: &[f64], share: f64) -> f64 {
     sweetspot_statistics::quantile(values, share).unwrap_or(f64::NAN)
 }
 
-/// Targets on one host, as a Markdown table; a target is missing without its two programs.
+/// Targets on one host, as a Markdown table; a target is omitted if one of its two programs has no
+/// result.
 fn targets(locals: &[LocalResult]) -> String {
     let (file, small) = (&LARGE_FILE.in_words(), &MANY_FILES.in_words());
     let (iperf3, scp, rsync) = ("iperf3", "scp", "rsync");

@@ -11,16 +11,16 @@ use sweetspot_testing::ssh::{FAR_ADDRESS, SSHD, Ssh};
 
 use super::content::Content;
 
-/// A path that was drawn.
+/// A randomly drawn path.
 #[derive(Debug, Clone)]
 pub struct DrawnCase {
     pub name: String,
-    /// As `emulate --path` takes it.
+    /// The path, in the syntax of `emulate --path`.
     path: String,
     rate_mbit: f64,
 }
 
-/// Seconds of each program for each content, the start of ssh included.
+/// The times of each program for each content, in seconds, including the start of ssh.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DrawnResult {
     pub path: String,
@@ -38,11 +38,11 @@ pub struct DrawnRun {
 /// A program that moves files to or from the far end.
 struct Mover {
     name: &'static str,
-    /// Command that the far end runs first; it prints the ticket as its first line.
+    /// A command that the far end runs first; its first output line is the ticket.
     far: Option<&'static str>,
-    /// A shell's words; `$FROM`, `$TO`, `$NAME`, `$TICKET`, `$SIZING`, `$SSH`, `$SWEETSPOT` and `$FAR` are set.
+    /// A shell command; `$FROM`, `$TO`, `$NAME`, `$TICKET`, `$SIZING`, `$SSH`, `$SWEETSPOT` and `$FAR` are set.
     near: &'static str,
-    /// The suffixes of the name, each with its value of `$SIZING`.
+    /// Suffixes of the name, each with its value of `$SIZING`.
     sizings: &'static [(&'static str, &'static str)],
     moves_trees: bool,
 }
@@ -71,7 +71,7 @@ const MOVERS: [Mover; 7] = [
     peer("rsync to", "rsync -a -e \"$SSH\" \"$FROM\" far:\"$TO\""),
 ];
 
-/// A program of Sweetspot's runs with its own sizing, with the kernel's, and with the kernel's again: two runs differ by chance.
+/// Sweetspot's programs run with their own sizing and twice with the kernel's, which shows the random variation between runs.
 const SIZINGS: [(&str, &str); 3] =
     [("", ""), (", kernel", "--sizing kernel"), (", kernel again", "--sizing kernel")];
 
@@ -83,7 +83,7 @@ const fn peer(name: &'static str, near: &'static str) -> Mover {
     Mover { name, far: None, near, sizings: &[("", "")], moves_trees: true }
 }
 
-/// Each program with each of its sizings: the run's name, the value of `$SIZING`, the program.
+/// Each program with each of its sizings: the run's name, the value of `$SIZING`, and the program.
 fn runs() -> Vec<(String, &'static str, &'static Mover)> {
     let of = |mover: &'static Mover| {
         let named = move |(suffix, sizing): &(&str, &'static str)| {
@@ -113,8 +113,7 @@ pub const COMPARISONS: [Comparison; 13] = [
     ("send", "curl", None),
 ];
 
-/// `count` paths: 20 to 300 Mbit/s, 5 to 150 ms, buffers of 0.25 to 2 BDP and at least 20 packets, drawn evenly on a
-/// logarithmic scale.
+/// `count` paths: 20 to 300 Mbit/s, 5 to 150 ms, buffers of 0.25 to 2 BDP and at least 20 packets, log-uniform.
 pub fn drawn_cases(count: u64, seed: u64) -> Vec<DrawnCase> {
     let draw = |index| {
         let mut random = Random::new(seed * 1_000_003 + index);
@@ -129,7 +128,7 @@ pub fn drawn_cases(count: u64, seed: u64) -> Vec<DrawnCase> {
 }
 
 impl DrawnCase {
-    /// The contents to move. Only faster paths get the larger ones, so that no run takes longer than 40 seconds or so.
+    /// The contents to transfer. Only faster paths get the larger ones, so that no run takes longer than about 40 seconds.
     fn contents(&self) -> Vec<Content> {
         let mut contents = vec![
             Content::OneFile(100_000),
@@ -146,7 +145,7 @@ impl DrawnCase {
         contents
     }
 
-    /// Runs it with `program` in `scratch`.
+    /// Runs the case with `program` in `scratch`.
     pub fn run(&self, scratch: &Path, program: &Path, ssh: &Ssh) -> Result<DrawnResult, String> {
         let work = scratch.join("drawn");
         let _ = fs::remove_dir_all(&work);
@@ -183,7 +182,7 @@ impl DrawnCase {
         Ok(DrawnResult { path: self.path.clone(), runs })
     }
 
-    /// The script for the near end: each program moves each content, and each content starts with a different program.
+    /// The script for the near end: every program transfers every content, and each content starts with a different program.
     fn near(&self, from: &Path) -> Result<String, String> {
         let mut script = String::from(
             "measure() {
@@ -221,7 +220,7 @@ impl DrawnCase {
     }
 }
 
-/// The script for the far end: it starts the servers and runs the near end's orders.
+/// The script for the far end: it starts the servers and executes the commands of the near end.
 fn far(from: &Path, ssh: &Ssh) -> String {
     format!(
         "mkdir -p /run/sshd && {SSHD} -f {} -o ListenAddress={FAR_ADDRESS} || exit 1
@@ -233,7 +232,7 @@ fn far(from: &Path, ssh: &Ssh) -> String {
     )
 }
 
-/// `words` as one word of a shell.
+/// Quotes `words` as a single shell word.
 fn quoted(words: &str) -> String {
     format!("'{}'", words.replace('\'', "'\\''"))
 }
@@ -246,7 +245,7 @@ fn read_run(line: &str) -> Option<DrawnRun> {
     Some(DrawnRun { program, content, seconds: end - begin })
 }
 
-/// Times of `program` over those for `reference` on the same paths: for each content, in the order of the runs.
+/// Times of `program` relative to `reference` on the same paths: for each content, in run order.
 pub fn ratios(results: &[DrawnResult], program: &str, reference: &str) -> Vec<(String, Vec<f64>)> {
     let mut all: Vec<(String, Vec<f64>)> = Vec::new();
     for result in results {

@@ -1,5 +1,5 @@
-//! Transfers that are interrupted and resumed: either end killed, the path cut, the disk full, partial files damaged,
-//! at random moments.
+//! Transfers that are interrupted and resumed: at random moments, either end is killed, the path is cut, the disk is
+//! full, or partial files are damaged.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -14,20 +14,20 @@ use sweetspot_linux::signals::Signal;
 use sweetspot_path::Random;
 use sweetspot_units::Duration;
 
-/// How often a trial's transfer is interrupted.
+/// Number of interruptions per trial.
 const FAULTS: u32 = 3;
-/// The files of a trial.
+/// Number of files per trial.
 const FILES: usize = 40;
-/// A fault comes after no more than this.
+/// Maximum delay until a fault, in seconds.
 const LATEST: f64 = 0.25;
-/// A transfer that is not disturbed any more takes no longer.
+/// Time limit for a transfer without further faults.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The share of the bytes on the link that is not content: headers of records, pieces, TCP and IP; hashes; answers.
+/// The share of bytes on the link that is not content: headers of records, pieces, TCP and IP; hashes; responses.
 const OVERHEAD: f64 = 0.02;
-/// How many bytes are damaged at a time.
+/// Number of bytes damaged at a time.
 const DAMAGE_BYTES: usize = 50;
 
-/// The fault of a trial.
+/// A fault in a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FaultKind {
     KillSender,
@@ -48,20 +48,20 @@ const KINDS: [(FaultKind, &str); 6] = [
 ];
 const DISK_FULL: &str = "disk full, then enlarged";
 
-/// The results of the trials.
+/// The results of all trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FaultResult {
     pub trials: u64,
     pub seed: u64,
-    /// Content of a trial, bytes.
+    /// Content of one trial, bytes.
     pub content: u64,
-    /// How often there was each fault.
+    /// Number of occurrences of each fault.
     pub faults: BTreeMap<String, u64>,
-    /// Files that were missing, or held something else, in the end.
+    /// Files that were missing or had wrong content at the end.
     pub wrong: u64,
-    /// Partial files that were left in the end.
+    /// Partial files left at the end.
     pub left: u64,
-    /// Content that was sent twice, bytes for each interruption, of each trial in which none was damaged, in order.
+    /// Content sent twice, in bytes per interruption, for each trial in which nothing was damaged, sorted.
     pub twice: Vec<f64>,
 }
 
@@ -72,7 +72,7 @@ struct Place {
     target: PathBuf,
     random: Random,
     content: u64,
-    /// Bytes that servers moved on the link before they served: each tests this kernel's receive window.
+    /// Bytes that servers transferred over the link before serving: each tests this kernel's receive window.
     tests: u64,
 }
 
@@ -82,7 +82,7 @@ struct Server {
     ticket: String,
 }
 
-/// Runs trials with `program` in `scratch`. The caller is alone in its namespaces.
+/// Runs trials with `program` in `scratch`. The caller must be alone in its namespaces.
 pub fn run_faults(
     trials: u64,
     seed: u64,
@@ -128,7 +128,7 @@ impl Place {
         Ok(Place { program: program.to_owned(), source, target, random, content, tests: 0 })
     }
 
-    /// One transfer, from an empty directory to the end.
+    /// One trial, from an empty directory to the end.
     fn run(&mut self, result: &mut FaultResult) -> Result<(), String> {
         let target = self.target.display().to_string();
         let full = below(&mut self.random, 6) == 0;
@@ -171,7 +171,7 @@ impl Place {
             } else if !disturbed {
                 let mut said = String::new();
                 if let Some(mut stderr) = sender.stderr.take() {
-                    // Unreadable output is left out.
+                    // Unreadable output is ignored.
                     let _ = stderr.read_to_string(&mut said);
                 }
                 break Err(format!("the undisturbed transfer failed: {status}: {}", said.trim()));
@@ -188,7 +188,7 @@ impl Place {
         Ok(())
     }
 
-    /// Lets `fault` happen; returns whether content was damaged.
+    /// Injects `fault`; returns whether content was damaged.
     fn disturb(
         &mut self,
         fault: FaultKind,
@@ -222,7 +222,7 @@ impl Place {
         Ok(false)
     }
 
-    /// Damages each partial file; returns whether there was one.
+    /// Damages each partial file; returns whether there was any.
     fn damage(&mut self, cut_off: bool) -> Result<bool, String> {
         let partial = self.partial_files()?;
         for path in &partial {
@@ -275,7 +275,7 @@ impl Place {
         spawned.map_err(|e| format!("send: {e}"))
     }
 
-    /// How many files are wrong, and how many partial ones are left.
+    /// The number of wrong files, and of partial files left.
     fn judge(&self) -> Result<(u64, u64), String> {
         let mut wrong = 0;
         for number in 0..FILES {
@@ -292,7 +292,7 @@ fn sleep(time: Duration) {
     clock::sleep_until(clock::now() + time);
 }
 
-/// A number below `n`.
+/// A random number below `n`.
 fn below(random: &mut Random, n: u64) -> u64 {
     (random.unit() * n as f64) as u64
 }
@@ -333,7 +333,7 @@ fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
     Err(format!("{program} {}: {}", arguments.join(" "), said.trim()))
 }
 
-/// The bytes that the loopback device carried so far.
+/// Bytes carried by the loopback device so far.
 fn bytes_on_link() -> Result<u64, String> {
     let file = File::open("/proc/self/net/dev").map_err(|e| e.to_string())?;
     let lines = BufReader::new(file).lines().map_while(Result::ok);

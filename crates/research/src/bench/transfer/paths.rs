@@ -10,9 +10,9 @@ use super::content::Content;
 #[derive(Debug, Clone)]
 pub struct PathCase {
     pub name: &'static str,
-    /// As `emulate --path` takes it.
+    /// The path, in the syntax of `emulate --path`.
     pub path: &'static str,
-    /// The path's rate, Mbit/s, and the share of packets that it loses.
+    /// The path's rate, Mbit/s, and the fraction of packets that it loses.
     pub rate_mbit: f64,
     pub loss: f64,
     pub content: Content,
@@ -26,13 +26,13 @@ pub struct TransferResult {
     pub congestion: String,
     pub content: String,
     pub seconds: f64,
-    /// The time beyond the bytes' own at the path's rate.
+    /// The time beyond what the bytes themselves take at the path's rate.
     pub beyond_bytes_s: f64,
     pub goodput_mbit: f64,
-    /// Share of the payload that the path can carry.
+    /// Share of the path's payload capacity.
     pub of_path: f64,
     pub streams: u32,
-    /// Segments sent again, beyond those that the path lost, as a share of all.
+    /// Retransmitted segments beyond those lost on the path, as a fraction of all segments.
     pub sent_again_beyond_loss: f64,
 }
 

@@ -9,7 +9,7 @@ use sweetspot_testing::ssh::{FAR_ADDRESS, Ssh};
 use super::content::{self, Content, LARGE_FILE, MANY_FILES};
 use super::drawn::{DrawnCase, DrawnResult};
 
-/// One program moving one content on this host, through its own sshd.
+/// One program transferring one content on this host, through the benchmark's own sshd.
 #[derive(Debug, Clone)]
 pub struct LocalCase {
     pub name: String,
@@ -18,7 +18,7 @@ pub struct LocalCase {
     pub program: &'static Program,
 }
 
-/// The path between the two ends.
+/// How the two ends are connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Device {
     Loopback,
@@ -35,51 +35,52 @@ impl fmt::Display for Device {
     }
 }
 
-/// A program that moves files.
+/// A program that transfers files.
 #[derive(Debug)]
 pub struct Program {
     name: &'static str,
-    /// A shell's words; `$SRC`, `$DST`, `$HOST`, `$AT_FAR` (runs a command there), `$SSH`, `$CONF`, `$KEY` and `$SWEETSPOT` are set.
+    /// A shell command; `$SRC`, `$DST`, `$HOST`, `$AT_FAR` (runs a command there), `$SSH`, `$CONF`, `$KEY` and `$SWEETSPOT` are
+    /// set.
     command: &'static str,
-    /// Whether it moves directories, too.
+    /// Whether it can also transfer directories.
     moves_trees: bool,
     /// Whether the received data must equal the sent data.
     is_faithful: bool,
-    /// The program that it needs, besides ssh.
+    /// The program that it requires, besides ssh.
     needs: Option<&'static str>,
-    /// It runs once in as many rounds, with few files and with many small ones.
+    /// It runs once in this many rounds, with few files and with many small ones.
     every: [usize; 2],
 }
 
 impl Program {
-    /// Whether it moves `content` in this round.
+    /// Whether it transfers `content` in this round.
     fn runs_in(&self, round: usize, content: Content) -> bool {
         let [few_files, many_files] = self.every;
         let every = if matches!(content, Content::SmallFiles(_)) { many_files } else { few_files };
         round.is_multiple_of(every)
     }
 
-    /// Whether its requirements are met.
+    /// Whether its requirements are installed.
     pub fn is_there(&self) -> bool {
         let version = |program| Command::new(program).arg("--version").output();
         self.needs.is_none_or(|program| version(program).is_ok())
     }
 }
 
-/// The result over the runs.
+/// The results over all runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LocalResult {
     pub program: String,
     pub device: Device,
     pub content: String,
     pub bytes: u64,
-    /// Seconds of each run, the start of ssh included.
+    /// Time of each run, in seconds, including the start of ssh.
     pub seconds: Vec<f64>,
-    /// User and system time of the near end, seconds, of each run.
+    /// User and system time of the near end for each run, in seconds.
     pub near_cpu: Vec<f64>,
 }
 
-/// In the first round alone: without batches, each of many small files takes round trips, minutes for all.
+/// In the first round only: without batches, each small file takes several RTTs, which makes minutes in total.
 const ONCE: usize = usize::MAX;
 
 const PUSH: Program = Program {
@@ -161,7 +162,7 @@ pub enum CopyDirection {
     Pull,
 }
 
-/// Each content by each program that moves such.
+/// Each content with each program that can transfer it.
 pub fn local_cases() -> Vec<LocalCase> {
     let cases = [
         ("file", Device::Loopback, LARGE_FILE),
@@ -182,21 +183,21 @@ pub fn local_cases() -> Vec<LocalCase> {
     cases.into_iter().flat_map(case).collect()
 }
 
-/// An ssh server and client of this benchmark's own.
+/// The benchmark's own ssh server and client.
 pub struct Peers {
     scratch: PathBuf,
     ssh: Ssh,
 }
 
 impl Peers {
-    /// Makes keys and configurations in `scratch`, which is best in memory.
+    /// Creates keys and configurations in `scratch`, preferably in memory.
     pub fn new(scratch: &Path) -> Result<Peers, String> {
         let ssh = Ssh::configure(scratch)
             .map_err(|error| format!("{error} (apt-get install openssh-client openssh-server)"))?;
         Ok(Peers { scratch: scratch.to_owned(), ssh })
     }
 
-    /// Runs cases of one content in turns, for `rounds` rounds.
+    /// Runs the cases of one content in turn, for `rounds` rounds.
     pub fn measure(
         &self,
         cases: &[LocalCase],
@@ -227,7 +228,7 @@ impl Peers {
         Ok(results)
     }
 
-    /// Runs a case and compares the files at both ends. Returns the seconds and the near end's CPU time.
+    /// Runs a case and compares the files at both ends. Returns the time in seconds and the near end's CPU time.
     fn run_checked(&self, case: &LocalCase, program: &Path) -> Result<(f64, f64), String> {
         let (source, bytes) = case.content.make(&self.scratch).map_err(|e| e.to_string())?;
         let target = self.scratch.join("target");
@@ -244,7 +245,7 @@ impl Peers {
         Ok(times)
     }
 
-    /// CPU time of this end, seconds, of one `sweetspot copy` of a file of `bytes` over loopback.
+    /// CPU time of this end for one `sweetspot copy` of a file of `bytes` bytes over loopback, in seconds.
     pub fn copy_cpu(
         &self,
         direction: CopyDirection,
@@ -261,12 +262,12 @@ impl Peers {
         self.run_checked(&case, program).map(|(_, cpu)| cpu)
     }
 
-    /// Runs a drawn path.
+    /// Runs a randomly drawn path.
     pub fn run_drawn(&self, case: &DrawnCase, program: &Path) -> Result<DrawnResult, String> {
         case.run(&self.scratch, program, &self.ssh)
     }
 
-    /// Seconds, and CPU time of the near end, of one run in a namespace with an sshd.
+    /// Time in seconds and CPU time of the near end, for one run in a namespace with an sshd.
     fn run(
         &self,
         case: &LocalCase,

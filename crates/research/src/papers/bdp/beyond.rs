@@ -1,5 +1,5 @@
 //! The paper's future work (section VIII): SOBAS without probes, over several connections, with active queue
-//! management, in competition with other congestion controls, across several bottlenecks.
+//! management, competing with other congestion controls, and across several bottlenecks.
 
 use sweetspot_scenario::{Outcome, Scenario};
 use sweetspot_sizing::Sizing;
@@ -12,7 +12,7 @@ use sweetspot_experiment::plot::Table;
 use sweetspot_experiment::run::run_all;
 use sweetspot_statistics as statistics;
 
-/// A condition and how Table I's scenario is changed for it.
+/// A condition, and the changes that it makes to Table I's scenario.
 type Condition = (&'static str, &'static [&'static str]);
 
 const CONDITIONS: [Condition; 8] = [
@@ -29,7 +29,7 @@ const CONDITIONS: [Condition; 8] = [
 const SIZINGS: [Sizing; 4] = [Sizing::Max, Sizing::SobasPaper, Sizing::Sobas, Sizing::SobasLive];
 const SEVERAL: usize = 4;
 
-/// The conditions by sizing.
+/// The results for each condition and sizing.
 pub(super) fn table(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let seeds = stage.precision.seeds(1, 4);
     let mut figure = ENTRY_BEYOND.figure(format!(

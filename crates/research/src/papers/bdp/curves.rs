@@ -20,13 +20,13 @@ use sweetspot_statistics as statistics;
 /// The largest window tried, packets: beyond every congestion window.
 const MAX_WINDOW: u64 = 3750;
 
-/// Number of seeds that measure the best window, in careful runs.
+/// Number of seeds used to measure the best window, in careful runs.
 const FRESH_SEEDS: u64 = 8;
-/// Number of seeds for loss, RTT and rate of a congested path, in careful runs: single runs differ
-/// by a fifth.
+/// Number of seeds for loss, RTT and rate of a congested path, in careful runs: single runs vary by a
+/// fifth.
 const CONGESTED_SEEDS: u64 = 12;
 
-/// Largest window shown, packets: beyond it nothing changes.
+/// Largest window shown, packets: beyond it the curves are flat.
 const SHOWN_WINDOW: f64 = 2000.0;
 
 /// The parameters of one of the five figures.
@@ -34,13 +34,13 @@ struct CurveFigure {
     entry: &'static Entry,
     item: &'static str,
     scenario: PaperScenario,
-    /// Number of seeds, quick and careful: more for random losses.
+    /// Number of seeds, quick and careful; more if losses are random.
     seeds: (u64, u64),
-    /// Whether the path is congested before the transfer comes: then loss and RTT are compared.
+    /// Whether the path is congested before the transfer starts: then loss and RTT are compared, too.
     congested: bool,
 }
 
-/// Against rate-controlled UDP.
+/// R(S) with rate-controlled UDP as cross traffic.
 pub(super) fn figure_3(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let kind = CurveFigure {
         entry: &ENTRY_3,
@@ -52,7 +52,7 @@ pub(super) fn figure_3(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     kind.figure(stage)
 }
 
-/// Against elephants.
+/// R(S) with elephants as cross traffic.
 pub(super) fn figure_4(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let kind = CurveFigure {
         entry: &ENTRY_4,
@@ -64,7 +64,7 @@ pub(super) fn figure_4(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     kind.figure(stage)
 }
 
-/// Against mice.
+/// R(S) with mice as cross traffic.
 pub(super) fn figure_5(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let kind = CurveFigure {
         entry: &ENTRY_5,
@@ -76,7 +76,7 @@ pub(super) fn figure_5(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     kind.figure(stage)
 }
 
-/// Against elephants that congest the path.
+/// R(S) with elephants that congest the path.
 pub(super) fn figure_6(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let kind = CurveFigure {
         entry: &ENTRY_6,
@@ -88,7 +88,7 @@ pub(super) fn figure_6(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     kind.figure(stage)
 }
 
-/// Against mice that congest the path.
+/// R(S) with mice that congest the path.
 pub(super) fn figure_7(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let kind = CurveFigure {
         entry: &ENTRY_7,
@@ -121,8 +121,8 @@ impl CurveFigure {
         Ok(figure)
     }
 
-    /// The Maximum Feasible Throughput as the published table calls it: Figure 4's is printed
-    /// twice, as simulated and by equation (8).
+    /// The Maximum Feasible Throughput as named in the published table, where Figure 4's is printed
+    /// twice: as simulated and by equation (8).
     fn quantity(&self, origin: Origin) -> &'static str {
         match (self.item, origin) {
             ("fig4", Origin::Theory) => "MFT eq 8",
@@ -239,7 +239,7 @@ impl CurveFigure {
         Ok(Some(rungs(&found, &best)))
     }
 
-    /// Loss and RTT with a transfer that nothing but congestion limits.
+    /// Loss and RTT with a transfer limited only by congestion.
     fn compare_congestion(
         &self,
         stage: &Stage<'_>,
@@ -257,11 +257,11 @@ impl CurveFigure {
             let case = format!("B={buffer} pkt");
             let loss = samples(&|outcome| outcome.bottleneck.loss_rate * 100.0);
             published.put_mean(Origin::Sim, &[&case, "loss"], &loss);
-            // Propagation and both queues: both directions carry the same.
+            // Propagation plus both queues: both directions carry the same traffic.
             let rtt = samples(&|outcome| 100.0 + 2e3 * outcome.bottleneck.queue_delay_mean_s);
             published.put_mean(Origin::Sim, &[&case, "mean RTT"], &rtt);
             if *buffer == 625 {
-                // The paper gives one number for all three buffers.
+                // The paper gives a single number for all three buffers.
                 let rates = samples(&|outcome| goodput(outcome) / 1e6);
                 published.put_mean(Origin::Sim, &["any B"], &rates);
             }
@@ -289,7 +289,7 @@ impl CurveFigure {
     }
 }
 
-/// The best window and its rates by seed, Mbit/s.
+/// The best window and its rate for each seed, Mbit/s.
 struct BestBySeed {
     window: u64,
     mbit: Vec<f64>,
@@ -301,7 +301,8 @@ impl BestBySeed {
     }
 }
 
-/// Chooses the best window of each search by a race, and measures it on seeds that had no part in that.
+/// Chooses the best window of each search by a race, and measures it with seeds that were not used in
+/// the choice.
 fn measure(
     engine: &(dyn Engine + Sync),
     stage: &Stage<'_>,
@@ -326,7 +327,7 @@ fn measure(
         .collect())
 }
 
-/// The best window, and between which windows R(S) is within 1 % of its maximum.
+/// The best window, and the range of windows over which R(S) is within 1 % of its maximum.
 fn plateau(best: u64, mft: &Mft) -> String {
     let close = mft.trials.iter().filter(|trial| trial.rate_bps >= 0.99 * mft.rate_bps);
     let windows: Vec<u64> = close.map(|trial| trial.window).collect();
@@ -338,7 +339,7 @@ fn plateau(best: u64, mft: &Mft) -> String {
     }
 }
 
-/// The windows that all three searches tried, as a table.
+/// A table of the windows tried by all three searches.
 fn rungs(found: &[Mft], best: &[BestBySeed]) -> Table {
     let heads = ["S, packets", "B_t = 313", "B_t = 625", "B_t = 1250"];
     let mut table = Table::new("Goodput, Mbit/s", &heads);

@@ -1,4 +1,4 @@
-//! The paper's closed forms of R(S), drawn over the windows that were simulated.
+//! The paper's closed forms of R(S), drawn over the simulated windows.
 
 use sweetspot_theory::TheoryError;
 use sweetspot_theory::path::elephants::Elephants;
@@ -12,21 +12,21 @@ const PACKET: Bytes = Bytes::new(1000);
 const CAPACITY: Rate = Rate::from_mbit_per_second(50);
 const AVAILABLE: Rate = Rate::from_mbit_per_second(15);
 const RTT: Duration = Duration::from_millis(100);
-/// Section V-A: T_e against UDP.
+/// Section V-A: T_e with UDP cross traffic.
 const RTT_AGAINST_UDP: Duration = Duration::from_millis(102);
 
-/// The closed form's results for one buffer.
+/// The closed forms' results for one buffer.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Prediction {
-    /// R(S): packets against Mbit/s.
+    /// R(S): windows in packets and rates in Mbit/s.
     pub curve: Vec<(f64, f64)>,
     /// The Maximum Feasible Throughput, Mbit/s.
     pub mft: Option<f64>,
-    /// The least and the largest best window, packets.
+    /// The smallest and largest best window, packets.
     pub window: Option<(f64, f64)>,
 }
 
-/// Windows up to `max` packets, close enough that a line between them is the curve.
+/// Windows up to `max` packets, close enough that straight lines between them approximate the curve.
 fn windows(max: u64) -> impl Iterator<Item = u64> {
     (1..=200).map(move |i| (max * i).div_ceil(200))
 }
@@ -39,7 +39,7 @@ fn packets(bytes: Bytes) -> f64 {
     bytes.as_f64() / PACKET.as_f64()
 }
 
-/// Against UDP: equations (4) and (5) with A for C and T_e for T_m.
+/// With UDP cross traffic: equations (4) and (5), with A for C and T_e for T_m.
 pub(super) fn udp(buffer: u64, max: u64) -> Result<Prediction, TheoryError> {
     let path =
         unresponsive::path(CAPACITY, CAPACITY - AVAILABLE, RTT_AGAINST_UDP, PACKET * buffer)?;
@@ -58,7 +58,8 @@ fn bare(path: &Path, max: u64) -> Result<Prediction, TheoryError> {
     })
 }
 
-/// Against elephants: equations (6) to (8). The curve ends at the optimum: no closed form covers an overflow.
+/// With elephants as cross traffic: equations (6) to (8). The curve ends at the optimum: no closed form
+/// covers buffer overflow.
 pub(super) fn elephants(buffer: u64, max: u64) -> Result<Prediction, TheoryError> {
     let cross = Elephants::new(CAPACITY, AVAILABLE, RTT, RTT, PACKET * buffer)?;
     let best = cross.optimum();
@@ -71,16 +72,16 @@ pub(super) fn elephants(buffer: u64, max: u64) -> Result<Prediction, TheoryError
     })
 }
 
-/// Bounds of the Maximum Feasible Throughput against mice, Mbit/s: UDP below and elephants above
-/// (section V-C).
+/// Bounds of the Maximum Feasible Throughput with mice as cross traffic, Mbit/s: UDP as the lower bound and
+/// elephants as the upper one (section V-C).
 pub(super) fn mice_bounds(buffer: u64) -> Result<(f64, f64), TheoryError> {
     let cross = Elephants::new(CAPACITY, AVAILABLE, RTT, RTT, PACKET * buffer)?;
     let bounds = mice::bounds(&cross);
     Ok((mbps(bounds.low), mbps(bounds.high)))
 }
 
-/// On a congested path: equation (9) with the approximate formula of Padhye et al., one ACK for
-/// two segments and T_0 = 4 RTT, at the `loss` and `rtt` of the path.
+/// On a congested path: equation (9) with the approximate formula of Padhye et al., one ACK per two segments
+/// and T_0 = 4 RTT, for the path's `loss` and `rtt`.
 pub(super) fn congested(
     loss: Probability,
     rtt: Duration,

@@ -52,8 +52,8 @@ const ENTRY_BEYOND: Entry = Paper::Bdp.entry(
     beyond::table,
 );
 
-/// In the order of the paper. Figures 2 and 9 are drawings of topologies without numbers; the
-/// scenario files are their content.
+/// The paper's figures and tables, in order. Figures 2 and 9 are drawings of topologies without
+/// numbers; the scenario files contain them.
 pub(super) const ENTRIES: &[Entry] = &[
     ENTRY_1,
     ENTRY_3,

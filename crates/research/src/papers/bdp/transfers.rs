@@ -17,10 +17,10 @@ use sweetspot_experiment::StudyError;
 use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, Table};
 use sweetspot_experiment::run::{goodput, run_all, with_sizing};
 
-/// The figures show throughput second by second.
+/// Interval of the figures' throughput.
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Goodput of 1 GB with S = 470 kB and 950 kB.
+/// Goodput of a 1 GB transfer with S = 470 kB and 950 kB.
 pub(super) fn figure_1(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let cases = [("S=470 kB", kilobytes(470)), ("S=950 kB", kilobytes(950))];
     let about = format!(
@@ -35,7 +35,7 @@ pub(super) fn figure_1(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     Ok(figure)
 }
 
-/// Goodput of Figure 1's transfers over the buffers that the paper leaves open.
+/// Goodput of Figure 1's transfers with various buffers, which the paper does not specify.
 fn by_buffer(
     engine: &(dyn Engine + Sync),
     stage: &Stage<'_>,
@@ -59,7 +59,7 @@ fn by_buffer(
     Ok(table)
 }
 
-/// Goodput of 800 MB with SOBAS and with two static sizes.
+/// Goodput of an 800 MB transfer with SOBAS and with two static sizes.
 pub(super) fn figure_10(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let cases = [
         ("SOBAS; paper", Sizing::SobasPaper),
@@ -79,7 +79,7 @@ const fn kilobytes(n: u64) -> Sizing {
     Sizing::Fixed(Volume::Bytes(Bytes::new(n * 1000)))
 }
 
-/// One transfer after the other over the same path, each sized in its own way.
+/// Transfers one after the other over the same path, each with another sizing.
 fn real_path(
     stage: &Stage<'_>,
     entry: &Entry,
@@ -120,7 +120,7 @@ fn real_path(
     Ok(figure)
 }
 
-/// Goodput by equation (4), Mbit/s, of a window that is given; headers and frames taken off.
+/// Goodput by equation (4) with a fixed window, Mbit/s, minus headers and framing.
 fn closed_form(scenario: &Scenario) -> Result<Option<f64>, StudyError> {
     let Some(transfer) = scenario.transfers.first() else { return Ok(None) };
     let Sizing::Fixed(window) = transfer.sizing else { return Ok(None) };
@@ -189,7 +189,7 @@ fn draw_sobas(
     Ok(())
 }
 
-/// The rate at which the first transfer's controller saw saturation.
+/// The rate at which the first transfer's controller detected saturation.
 fn saturation(outcome: &Outcome) -> Option<Rate> {
     let events = outcome.transfers.first().map(|transfer| transfer.events.as_slice())?;
     let saturated = events.iter().find(|event| event.kind == "saturated")?;

@@ -1,4 +1,4 @@
-//! Gordon, in words.
+//! Gordon: claims in words.
 
 use super::{Claim, yes};
 

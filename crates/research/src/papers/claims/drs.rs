@@ -1,4 +1,4 @@
-//! Weigle, Feng, in words.
+//! Weigle, Feng: claims in words.
 
 use super::{Claim, no, part, yes};
 

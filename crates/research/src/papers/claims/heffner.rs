@@ -1,4 +1,4 @@
-//! Heffner, in words.
+//! Heffner: claims in words.
 
 use super::{Claim, no, part, yes};
 

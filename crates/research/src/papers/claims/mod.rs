@@ -15,14 +15,14 @@ use core::fmt::Write;
 use super::figure::{Figure, Paper};
 use crate::markdown::MarkdownTable;
 
-/// Whether a claim holds here.
+/// Whether a claim is reproduced here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It does.
+    /// The claim holds.
     Reproduced,
-    /// Some of it does, or the number is near.
+    /// The claim holds in part, or the number is close.
     InPart,
-    /// It does not.
+    /// The claim does not hold.
     Not,
 }
 
@@ -46,9 +46,9 @@ struct Claim {
     verdict: Verdict,
     /// Our number, with its interval if it has one.
     ours: &'static str,
-    /// Why it holds in part or not, or how it was decided.
+    /// Why it holds only in part or not at all, or how it was decided.
     why: &'static str,
-    /// Figures and tables of the catalogue, and tests as `file::function`.
+    /// The evidence: figures and tables of the catalogue, and tests as `file::function`.
     shown: &'static [&'static str],
 }
 
@@ -98,7 +98,7 @@ fn in_words(paper: Paper) -> &'static [Claim] {
     }
 }
 
-/// A line of the table.
+/// A row of the table.
 #[derive(Debug, Clone)]
 struct Line {
     section: String,
@@ -108,7 +108,7 @@ struct Line {
     why: String,
 }
 
-/// The lines of one paper: numbers of its figures, then claims in words if all figures are there.
+/// The rows for one paper: numbers from its figures, then claims in words if all figures are present.
 fn lines(paper: Paper, figures: &[Figure], complete: bool) -> Vec<Line> {
     let mut lines: Vec<Line> =
         figures.iter().filter(|figure| figure.paper == paper).flat_map(numbers::lines).collect();
@@ -140,7 +140,7 @@ pub(super) fn table(paper: Paper, figures: &[Figure], complete: bool) -> String 
     table.to_string()
 }
 
-/// How many claims there are of each verdict, by paper.
+/// The number of claims with each verdict, by paper.
 pub(super) fn summary(papers: &[Paper], figures: &[Figure], complete: bool) -> String {
     let mut heads = vec!["paper", "claims"];
     heads.extend(Verdict::ALL.map(Verdict::name));
@@ -177,7 +177,7 @@ mod tests {
 
     const PAPERS: [Paper; 5] = [Paper::Bdp, Paper::Drs, Paper::Heffner, Paper::Blog, Paper::Router];
 
-    /// Whether a figure has this name, or a file of the workspace this function.
+    /// Whether `run` is the name of a figure, or of a function in a file of the workspace.
     fn exists(run: &str) -> bool {
         let Some((file, function)) = run.split_once("::") else {
             return catalogue().any(|entry| entry.name == run || entry.aliases.contains(&run));

@@ -1,17 +1,17 @@
-//! Numbers printed in the papers, compared with ours.
+//! Numbers printed in the papers, compared with our results.
 
 use super::{Line, Verdict, with_runs};
 use crate::papers::comparison::{EngineValue, PublishedComparison};
 use crate::papers::figure::Figure;
 use sweetspot_experiment::plot::Origin;
 
-/// Why a printed number and ours differ, or a judgement where numbers do not decide.
+/// Why a printed number and ours differ, or a judgement if the numbers alone do not decide.
 pub(super) struct Reason {
     /// The figure.
     figure: &'static str,
-    /// Words of the case, all of them.
+    /// Words that must all occur in the case.
     words: &'static [&'static str],
-    /// The verdict, where the printed text is no number.
+    /// The verdict, if the printed text is not a number.
     verdict: Option<Verdict>,
     why: &'static str,
     pub(super) shown: &'static [&'static str],
@@ -35,7 +35,7 @@ const fn judged(
     Reason { figure, words, verdict: Some(verdict), why, shown: &[] }
 }
 
-/// The first that fits counts.
+/// The first entry that matches applies.
 pub(super) const REASONS: &[Reason] = &[
     reason(
         "bdp-fig1",
@@ -244,12 +244,12 @@ pub(super) const REASONS: &[Reason] = &[
     ),
 ];
 
-/// Within this share of the printed number ours reproduces it.
+/// Maximum relative deviation from the printed number that counts as reproduced.
 const REPRODUCED: f64 = 0.10;
-/// Within this one it does in part.
+/// Maximum relative deviation that counts as reproduced in part.
 const IN_PART: f64 = 0.25;
 
-/// The lines of a figure's printed numbers.
+/// The rows for a figure's printed numbers.
 pub(super) fn lines(figure: &Figure) -> impl Iterator<Item = Line> {
     figure.comparisons.iter().chain(&figure.cells).map(|comparison| line(figure, comparison))
 }
@@ -279,12 +279,12 @@ fn line(figure: &Figure, comparison: &PublishedComparison) -> Line {
     }
 }
 
-/// The simulator's value, or else the first there is.
+/// The simulator's value, or else the first available one.
 fn chosen(ours: &[EngineValue]) -> Option<&EngineValue> {
     ours.iter().find(|ours| ours.origin == Origin::Sim).or(ours.first())
 }
 
-/// A number with the interval that goes with it.
+/// A number with its interval, if any.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Estimate {
     value: f64,
@@ -293,7 +293,7 @@ struct Estimate {
 }
 
 impl Estimate {
-    /// Reads `12`, `12 ± 1`, `12 (11-13)`, `12-14` and `12 to 14`, whatever follows.
+    /// Parses `12`, `12 ± 1`, `12 (11-13)`, `12-14` and `12 to 14`, ignoring any text after that.
     fn read(text: &str) -> Option<Estimate> {
         let (value, rest) = number(text)?;
         let pair = |rest: &str, between: &str| {
@@ -319,7 +319,7 @@ impl Estimate {
     }
 }
 
-/// The number at the start of a text, and the rest.
+/// The number at the start of a text, and the remaining text.
 fn number(text: &str) -> Option<(f64, &str)> {
     let sign = usize::from(text.starts_with('-'));
     let end = text[sign..]
@@ -329,7 +329,7 @@ fn number(text: &str) -> Option<(f64, &str)> {
     Some((digits.trim_end_matches('.').parse().ok()?, rest))
 }
 
-/// The verdict on two numbers; `None` if one of them is none.
+/// The verdict on two numbers; `None` if either is not a number.
 fn judge(published: &str, ours: &str) -> Option<Verdict> {
     let (theirs, ours) = (Estimate::read(published)?, Estimate::read(ours)?);
     let meet = theirs.low <= ours.high && ours.low <= theirs.high;

@@ -1,4 +1,4 @@
-//! Prasad, Dovrolis, Thottan, in words.
+//! Prasad, Dovrolis, Thottan: claims in words.
 
 use super::{Claim, no, part, yes};
 

@@ -1,4 +1,4 @@
-//! Jain, Prasad, Dovrolis, in words.
+//! Jain, Prasad, Dovrolis: claims in words.
 
 use super::{Claim, no, part, yes};
 

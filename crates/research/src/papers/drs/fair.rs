@@ -1,5 +1,5 @@
 //! The paper's measure of fairness as a closed form: as long as no packet is lost, flows share the
-//! link in proportion to the memory that they hold (section II-A).
+//! link in proportion to the memory that they use (section II-A).
 
 use sweetspot_scenario::Scenario;
 use sweetspot_theory::TheoryError;
@@ -8,8 +8,8 @@ use sweetspot_units::{Bytes, Rate};
 
 use super::kinds::{STATIC_WINDOW, count, kilopackets};
 
-/// Thousand packets per static and per dynamic flow with windows of [`STATIC_WINDOW`] and
-/// `max`; `None` where the windows overflow the queue, which the measure does not cover.
+/// Thousands of packets per static and per dynamic flow with windows of [`STATIC_WINDOW`] and `max`;
+/// `None` if the windows overflow the queue, which the measure does not cover.
 pub(super) fn share(
     scenario: &Scenario,
     queue: u64,
@@ -21,7 +21,8 @@ pub(super) fn share(
     memory_shares(scenario, max).map(Some)
 }
 
-/// Thousand packets per static and per dynamic flow by the windows they hold, whatever the queue does.
+/// Thousands of packets per static and per dynamic flow, in proportion to their windows and ignoring
+/// the queue.
 pub(super) fn memory_shares(scenario: &Scenario, max: u64) -> Result<(f64, f64), TheoryError> {
     let rate = scenario.path.narrow().rate;
     let one = |window: u64| -> Result<f64, TheoryError> {
@@ -33,7 +34,7 @@ pub(super) fn memory_shares(scenario: &Scenario, max: u64) -> Result<(f64, f64),
     Ok((one(STATIC_WINDOW)?, one(max)?))
 }
 
-/// The buffer memory of all flows together.
+/// Total buffer memory of all flows.
 fn held(scenario: &Scenario, max: u64) -> Bytes {
     let (fixed, dynamic) = (count(scenario, true), count(scenario, false));
     scenario.path.packet * (fixed * STATIC_WINDOW + dynamic * max)

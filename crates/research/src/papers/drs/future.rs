@@ -1,5 +1,5 @@
-//! The paper's three solutions to bursts of losses (section IV-B), the combinations that it plans to study (section V), and
-//! connections that a firewall splits (section II-A).
+//! The paper's three solutions to loss bursts (section IV-B), the combinations that it plans to study (section V), and
+//! connections split by a firewall (section II-A).
 
 use sweetspot_scenario::{Outcome, Scenario};
 use sweetspot_sizing::Sizing;
@@ -14,7 +14,7 @@ use sweetspot_experiment::plot::Table;
 use sweetspot_experiment::run::{goodput, run_all};
 use sweetspot_statistics as statistics;
 
-/// A change, its settings, the dynamic flows' sizing.
+/// A change, its settings, and the dynamic flows' sizing.
 type Change = (&'static str, &'static [&'static str], Sizing);
 
 const SOLUTIONS: [Change; 7] = [
@@ -41,7 +41,7 @@ const PLANS: [Change; 8] = [
 /// maxwnd, packets.
 const MAX: u64 = 700;
 
-/// One static flow and one dynamic, with a queue of 100 packets.
+/// One static and one dynamic flow, with a queue of 100 packets.
 pub(super) fn solutions(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let mut figure = ENTRY_SOLUTIONS.figure(format!(
         "`{}` with a queue of 100 packets, maxwnd = {MAX} and `drs`, changed as the first column says. The paper proposes \
@@ -54,7 +54,7 @@ pub(super) fn solutions(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     Ok(figure)
 }
 
-/// Five static flows and five dynamic ones.
+/// Five static and five dynamic flows.
 pub(super) fn plans(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let mut figure = ENTRY_FUTURE.figure(format!(
         "`{}` with maxwnd = {MAX} and `drs`, changed as the first column says: the extensions and queues with which the paper \
@@ -119,7 +119,7 @@ fn finished(
     Ok(tables)
 }
 
-/// A path of 60 ms that a firewall in the middle splits.
+/// A path of 60 ms, split by a firewall in the middle.
 pub(super) fn split(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let mut figure = ENTRY_SPLIT.figure(format!(
         "`{}`. A firewall splits the connection into two of 30 ms. Each leg is simulated alone; the slower one decides, because \

@@ -1,20 +1,21 @@
-//! The paper's two kinds of flows, and their throughput in thousand packets.
+//! The paper's two kinds of flows, and their throughput in thousands of packets.
 
 use sweetspot_scenario::{Outcome, Scenario};
 use sweetspot_sizing::Sizing;
 use sweetspot_units::Volume;
 
-/// Packets of the static window: 64 kB.
+/// The static window in packets: 64 kB.
 pub(super) const STATIC_WINDOW: u64 = 44;
 const STATIC: Sizing = Sizing::Fixed(Volume::Packets(STATIC_WINDOW));
 
-/// The results of a run's flows: thousand packets acknowledged, mean per kind; zero without flows.
+/// A run's results per kind of flow: mean thousands of packets acknowledged; zero if there are no
+/// flows of that kind.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Kinds {
     pub fixed: f64,
     pub dynamic: f64,
     pub utilisation: f64,
-    /// Of all packets that reached the router.
+    /// Loss rate of all packets that reached the router.
     pub loss: f64,
 }
 
@@ -31,7 +32,7 @@ impl Kinds {
     }
 }
 
-/// Thousand packets acknowledged by each flow of a kind, e.g. `108 112 113 112 108`.
+/// Thousands of packets acknowledged by each flow of a kind, such as `108 112 113 112 108`.
 pub(super) fn each(scenario: &Scenario, outcome: &Outcome, fixed: bool) -> String {
     let numbers = rates(scenario, outcome, fixed)
         .into_iter()
@@ -39,7 +40,7 @@ pub(super) fn each(scenario: &Scenario, outcome: &Outcome, fixed: bool) -> Strin
     numbers.collect::<Vec<_>>().join(" ")
 }
 
-/// The largest flow of a kind over the smallest one.
+/// The ratio of the largest to the smallest flow of a kind.
 pub(super) fn spread_of(scenario: &Scenario, outcome: &Outcome, fixed: bool) -> f64 {
     let rates = rates(scenario, outcome, fixed);
     let min = rates.iter().copied().fold(f64::INFINITY, f64::min);
@@ -64,12 +65,12 @@ pub(super) fn dynamic(scenario: &Scenario, sizing: Sizing, max: u64) -> Scenario
     scenario
 }
 
-/// How many flows of a kind.
+/// The number of flows of a kind.
 pub(super) fn count(scenario: &Scenario, fixed: bool) -> u64 {
     scenario.transfers.iter().filter(|t| (t.sizing == STATIC) == fixed).count() as u64
 }
 
-/// A rate as thousand packets over the measured time.
+/// A rate, converted to thousands of packets over the measured time.
 pub(super) fn kilopackets(scenario: &Scenario, bps: f64) -> f64 {
     bps * scenario.duration.as_secs_f64() / 8.0 / scenario.path.packet.as_f64() / 1e3
 }

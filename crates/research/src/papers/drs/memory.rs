@@ -1,4 +1,4 @@
-//! The throughput gained per megabyte of socket buffer, by sizing: many transfers of one host.
+//! Throughput gained per megabyte of socket buffer, by sizing, with many transfers on one host.
 
 use sweetspot_scenario::{Engine, Outcome, Scenario};
 use sweetspot_sizing::Sizing;
@@ -22,16 +22,16 @@ const HEADS: [&str; 7] = [
     "queue, ms",
 ];
 
-/// The paper's 64 kB, and a window that one transfer alone would need.
+/// The paper's 64 kB, and a window that a single transfer would need.
 const FIXED: [Sizing; 2] = [
     Sizing::Fixed(Volume::Bytes(Bytes::new(65_536))),
     Sizing::Fixed(Volume::Bytes(Bytes::new(12_500_000))),
 ];
 
-/// The pool that Semke's senders share: C T_m and the queue.
+/// The memory pool shared by Semke's senders: C T_m plus the queue.
 const POOL: Bytes = Bytes::new(15_500_000);
 
-/// Five hundred transfers by seven ways to size their windows.
+/// Five hundred transfers with seven ways of sizing their windows.
 pub(super) fn table(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let seeds = stage.precision.seeds(1, 4);
     let mut figure = ENTRY_MEMORY.figure(format!(
@@ -81,7 +81,8 @@ const LAB_HEADS: [&str; 10] = [
     "held (r), MB",
 ];
 
-/// A tenth of the host by the kernel, beside the simulation of the same. Memory is the kernel's own account.
+/// A tenth of the transfers on this host's kernel, beside a simulation of the same. Memory is as accounted
+/// by the kernel.
 fn in_the_lab(
     stage: &Stage<'_>,
     sim: &(dyn Engine + Sync),
@@ -116,7 +117,7 @@ fn lab_row(sizing: Sizing, origin: Origin, outcomes: &[Outcome]) -> Vec<String> 
     let mut cells = row(&sizing.to_string(), None, outcomes);
     let goodput = mean_of(outcomes, &goodput_mbit);
     cells.insert(1, origin.name().to_owned());
-    // The queue: the lab's table has the kernel's memory in its place.
+    // Removes the queue: the lab's table has the kernel's memory in its place.
     cells.pop();
     let memory = outcomes.first().and_then(|outcome| outcome.socket_memory);
     cells.extend(match memory {
@@ -142,7 +143,7 @@ fn goodput_mbit(outcome: &Outcome) -> f64 {
     outcome.transfers.iter().map(|t| t.goodput_bps).sum::<f64>() / 1e6
 }
 
-/// The sizing of every transfer.
+/// The scenario with the same sizing for every transfer.
 fn with_all(scenario: &Scenario, sizing: Sizing) -> Scenario {
     let mut scenario = with_sizing(scenario, sizing);
     for transfer in &mut scenario.transfers {
@@ -186,7 +187,7 @@ mod tests {
 
     #[test]
     fn where_the_window_is_the_limit_a_megabyte_is_worth_its_share_of_the_round_trip() {
-        // Two windows of 10 kB over 100 ms are 1.6 Mbit/s: 80 Mbit/s per MB, fairly shared.
+        // Two windows of 10 kB over 100 ms are 1.6 Mbit/s: 80 Mbit/s per MB, shared equally.
         let text = "duration = '5s'\nwarmup = '1s'\n[path]\nrate = '1Gbit/s'\nrtt = '100ms'\nbuffer = '99pkt'\n\
                     [[transfer]]\ncount = 2\nsizing = 'fixed:10kB'";
         let scenario = Scenario::parse(text).expect("it is a scenario");

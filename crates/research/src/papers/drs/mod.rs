@@ -55,7 +55,7 @@ const ENTRY_MEMORY: Entry = Paper::Drs.entry(
     memory::table,
 );
 
-/// In the order of the paper. Figure 1 is a drawing of the topology.
+/// The paper's figures and tables, in order. Figure 1 is a drawing of the topology.
 pub(super) const ENTRIES: &[Entry] = &[
     ENTRY_2,
     ENTRY_3,

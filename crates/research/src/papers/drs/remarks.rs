@@ -1,4 +1,5 @@
-//! The paper's claims without a figure on other queues, traffic and controls (sections III, IV-B, V).
+//! The paper's claims without a figure about other queues, traffic and congestion controls (sections
+//! III, IV-B, V).
 
 use sweetspot_scenario::{Outcome, Scenario};
 use sweetspot_sizing::Sizing;
@@ -47,7 +48,7 @@ const HEADS: [&str; 6] = [
     "the paper",
 ];
 
-/// Five static flows and five dynamic ones, each remark with two queues.
+/// Five static and five dynamic flows, each remark with two queues.
 pub(super) fn table(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let seeds = stage.precision.seeds(1, 4);
     let mut figure = ENTRY_REMARKS.figure(format!(

@@ -14,7 +14,7 @@ use sweetspot_experiment::StudyError;
 use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, Table};
 use sweetspot_experiment::run::run_all;
 
-/// One static flow, whatever maxwnd is.
+/// One static flow, independent of maxwnd.
 pub(super) fn figure_2(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let mut published = Comparisons::of("drs", "fig2")?;
     let mut plot = Plot::new(
@@ -24,7 +24,7 @@ pub(super) fn figure_2(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     );
     let scenario = DRS_2.with(&[])?;
     if stage.theory {
-        // Section IV-A: 44 packets per round trip.
+        // Section IV-A: 44 packets per RTT.
         let window = scenario.path.packet * STATIC_WINDOW;
         let packets = kilopackets(&scenario, (window / scenario.path.rtt).as_f64());
         published.put(Origin::Theory, &["acknowledged"], packets);
@@ -70,7 +70,7 @@ pub(super) fn figure_4(stage: &Stage<'_>) -> Result<Figure, StudyError> {
         DRS_3.with(&["path.buffer=100pkt".to_owned(), "tcp.slow_start_restart=true".to_owned()])?;
     let scenario = dynamic(&base, Sizing::Fixed(Volume::Packets(MAXWND)), MAXWND);
     let (small, large) = ((0, "static", STATIC_WINDOW), (1, "dynamic", MAXWND));
-    // The lab takes as long as the paper's run: once.
+    // In the lab a run takes as long as in the paper, so it is run once.
     let flows: [(Origin, Option<&(dyn Engine + Sync)>, &[_]); 2] =
         [(Origin::Sim, stage.sim, &[small, large]), (Origin::Lab, stage.lab, &[large])];
     for (origin, engine, flows) in flows {
@@ -83,7 +83,7 @@ pub(super) fn figure_4(stage: &Stage<'_>) -> Result<Figure, StudyError> {
                     .fold(0.0, f64::max);
                 published.put(origin, &["loss of a burst"], max * 100.0);
             }
-            // The effective window: a window beyond the receiver's limit sends nothing.
+            // The effective window: cwnd beyond the receiver's limit has no effect.
             let point = |s: &sweetspot_scenario::Sample| (s.at_s, s.cwnd_packets.min(*max as f64));
             plot.curve(*label, origin, *transfer, watch.samples.iter().map(point).collect());
         }
@@ -100,7 +100,7 @@ pub(super) fn figure_4(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     Ok(figure)
 }
 
-/// The shares of flows with packets that arrive at the same time.
+/// The shares of flows when packets arrive at the same time.
 pub(super) fn table_1(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let mut published = Comparisons::of("drs", "table1")?;
     let mut figure = ENTRY_TABLE_1.figure(format!(
@@ -135,8 +135,8 @@ pub(super) fn table_1(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     Ok(figure)
 }
 
-/// "Random queueing order and random packet sizes reduce this effect but produce other unusual patterns" (section IV-D): how
-/// unequal flows of one kind are.
+/// "Random queueing order and random packet sizes reduce this effect but produce other unusual patterns" (section IV-D): the
+/// inequality between flows of one kind.
 fn unequal_packets(
     stage: &Stage<'_>,
     engine: &(dyn Engine + Sync),

@@ -1,4 +1,4 @@
-//! Figures 3 and 5 to 8: packets acknowledged against maxwnd.
+//! Figures 3 and 5 to 8: packets acknowledged as a function of maxwnd.
 
 use sweetspot_scenario::{Engine, Scenario};
 use sweetspot_sizing::Sizing;
@@ -24,34 +24,34 @@ struct SweepFigure {
     item: &'static str,
     scenario: PaperScenario,
     queues: &'static [u64],
-    /// maxwnd, packets.
+    /// The values of maxwnd, packets.
     windows: &'static [u64],
-    /// Thousand packets at the top of the paper's y axis.
+    /// Upper end of the paper's y axis, thousands of packets.
     top: f64,
 }
 
-/// One static flow, one dynamic.
+/// One static flow and one dynamic flow.
 pub(super) fn figure_3(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let queues = &[100, 500];
     let (entry, scenario, windows) = (&ENTRY_3, DRS_3, &WINDOWS);
     SweepFigure { entry, item: "fig3", scenario, queues, windows, top: 1666.0 }.figure(stage)
 }
 
-/// Ten static, one dynamic.
+/// Ten static flows and one dynamic flow.
 pub(super) fn figure_5(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let queues = &[100, 500, 16_384];
     let (entry, scenario, windows) = (&ENTRY_5, DRS_5, &WINDOWS);
     SweepFigure { entry, item: "fig5", scenario, queues, windows, top: 1200.0 }.figure(stage)
 }
 
-/// Five and five.
+/// Five static and five dynamic flows.
 pub(super) fn figure_6(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let queues = &[100, 500, 16_384];
     let (entry, scenario, windows) = (&ENTRY_6, DRS_6, &WINDOWS);
     SweepFigure { entry, item: "fig6", scenario, queues, windows, top: 400.0 }.figure(stage)
 }
 
-/// Five and five, ten times as fast.
+/// Five static and five dynamic flows at ten times the rate.
 pub(super) fn figure_7(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let queues = &[100, 16_384];
     let (entry, scenario, windows) = (&ENTRY_7, DRS_7, &FAST_WINDOWS);
@@ -165,7 +165,7 @@ impl SweepFigure {
     }
 
     fn draw_truth(&self, plot: &mut Plot, scenario: &Scenario, queue: u64, truth: &Truth) {
-        // ns-2 ran the paths of 100 Mbit/s.
+        // ns-2 was run only for the paths of 100 Mbit/s.
         if scenario.path.narrow().rate != Rate::from_bits_per_second(100_000_000) {
             return;
         }
@@ -182,7 +182,7 @@ impl SweepFigure {
         plot.curve("dynamic", Origin::Ns2, 1, known(|found| found.1));
     }
 
-    /// Published numbers that are points or heights of this picture.
+    /// Marks the published numbers that are points or heights in this picture.
     fn mark(&self, plot: &mut Plot, queue: u64, published: &Comparisons) {
         let last = *self.windows.last().unwrap_or(&1) as f64;
         // 200 s of 1500-byte packets: 1 Mbit/s is 16.67 thousand packets.
@@ -240,12 +240,12 @@ impl SweepFigure {
     }
 }
 
-/// Where dynamic flows get a tenth less than with the largest window before it.
+/// Index of the first window with which dynamic flows get a tenth less than with the window before.
 fn drop(results: &[Kinds]) -> Option<usize> {
     results.windows(2).position(|pair| pair[1].dynamic < 0.9 * pair[0].dynamic).map(|at| at + 1)
 }
 
-/// The curves with their origin in their names, for a table.
+/// The curves for a table, with the engine added to their names.
 fn named(plot: &Plot) -> Vec<sweetspot_experiment::plot::Curve> {
     let named = |curve: &sweetspot_experiment::plot::Curve| {
         let label = format!("{}, {}", curve.label, curve.origin.name());
@@ -254,7 +254,7 @@ fn named(plot: &Plot) -> Vec<sweetspot_experiment::plot::Curve> {
     plot.curves.iter().map(named).collect()
 }
 
-/// The results of ns-2 on the same scenarios.
+/// ns-2's results for the same scenarios.
 struct Truth(Vec<Ns2Run>);
 
 /// One run of ns-2.
@@ -262,7 +262,7 @@ struct Ns2Run {
     flows: (u64, u64),
     queue: u64,
     window: u64,
-    /// Thousand packets per static and per dynamic flow.
+    /// Thousands of packets acknowledged per static and per dynamic flow.
     acknowledged: (f64, f64),
 }
 

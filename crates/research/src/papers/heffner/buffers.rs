@@ -1,4 +1,4 @@
-//! Figures 4 and 5: throughput against the round-trip time, with buffers that count the kernel's memory.
+//! Figures 4 and 5: throughput against RTT, with buffers that count kernel memory.
 
 use sweetspot_scenario::{Engine, Scenario};
 use sweetspot_sizing::{HeffnerVariant, Sizing};
@@ -14,25 +14,25 @@ use sweetspot_experiment::StudyError;
 use sweetspot_experiment::plot::{Axis, Origin, Plot, Table};
 use sweetspot_experiment::run::{goodput, run_all};
 
-/// The memory of a socket buffer. The paper prints no sizes: the first is Linux 2.4's limit of a send buffer by default
+/// The memory of a socket buffer. The paper prints no sizes: the first is Linux 2.4's default limit of a send buffer
 /// (tcp_wmem\[2\]), the second is enough for 80 ms.
 const SMALL: Bytes = Bytes::new(128 << 10);
 const LARGE: Bytes = Bytes::new(1 << 20);
 
-/// Memory of a segment in Linux 2.4's send buffer besides its payload (`tcp_new_space`: MAX_TCP_HEADER 160, 16, and 160 for
-/// `struct sk_buff` on a 32-bit machine).
+/// Kernel memory of a segment in Linux 2.4's send buffer beyond its payload (`tcp_new_space`: MAX_TCP_HEADER 160, 16, and 160
+/// for `struct sk_buff` on a 32-bit machine).
 const SEGMENT_OVERHEAD: Bytes = Bytes::new(336);
 
-/// Linux 2.4 makes three quarters of a receive buffer window.
+/// In Linux 2.4, three quarters of a receive buffer are usable as window.
 const ERA: Era = Era::ThreeQuarters;
 
-/// Round-trip times, ms: "from < 1 ms to 200 ms".
+/// RTTs, ms: "from < 1 ms to 200 ms".
 const RTTS: [u64; 18] = [1, 2, 5, 7, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 100, 125, 150, 200];
 
-/// A buffer is the limit where it takes a tenth of the throughput.
+/// A buffer counts as the limit if it reduces throughput by a tenth.
 const LIMITED: f64 = 0.9;
 
-/// Which of the two buffers is varied.
+/// The buffer that is varied.
 #[derive(Clone, Copy, PartialEq)]
 enum Buffer {
     Send,
@@ -126,7 +126,7 @@ fn against_rtt(stage: &Stage<'_>, entry: &Entry, buffer: Buffer) -> Result<Figur
     Ok(figure)
 }
 
-/// Throughput in Mbit/s by round-trip time.
+/// Throughput in Mbit/s as a function of RTT.
 fn curve(
     stage: &Stage<'_>,
     (origin, engine): (Origin, &(dyn Engine + Sync)),
@@ -139,7 +139,7 @@ fn curve(
     Ok(RTTS.iter().zip(&outcomes).map(|(rtt, o)| (*rtt as f64, goodput(o) / 1e6)).collect())
 }
 
-/// The bandwidth-delay product at which this buffer becomes the limit, bytes, between two of the round-trip times.
+/// The BDP at which this buffer becomes the limit, bytes, interpolated between two RTTs.
 fn knee(
     stage: &Stage<'_>,
     engine: &(dyn Engine + Sync),
@@ -157,7 +157,7 @@ fn knee(
     Ok(Some((link * Duration::from_secs_f64(rtt / 1e3)).as_f64()))
 }
 
-/// The scenario at one RTT with one buffer; without a size the modified host.
+/// The scenario with one RTT and one buffer; without a size, the modified host.
 fn configured(rtt: u64, buffer: Buffer, size: Option<Bytes>) -> Result<Scenario, StudyError> {
     let mut scenario = HEFFNER_4.with(&[format!("path.rtt={rtt}ms")])?;
     for transfer in &mut scenario.transfers {
@@ -176,7 +176,7 @@ fn configured(rtt: u64, buffer: Buffer, size: Option<Bytes>) -> Result<Scenario,
     Ok(scenario)
 }
 
-/// The link's rate less what frames and headers take.
+/// The link's rate minus framing and headers.
 fn link_payload(scenario: &Scenario) -> Rate {
     let header = scenario.transfers.first().map_or(Bytes::ZERO, |t| t.tcp.header);
     let share = 1.0 - header.as_f64() / scenario.path.packet.as_f64();
@@ -194,7 +194,8 @@ fn closed_form(buffer: Buffer, size: Bytes) -> Result<Vec<(f64, f64)>, StudyErro
                 let header = scenario.transfers.first().map_or(Bytes::ZERO, |t| t.tcp.header);
                 let payload = scenario.path.packet.saturating_sub(header);
                 let window = payload * (size.get() / (payload + SEGMENT_OVERHEAD).get());
-                // A third and no less is written at a time: two of them in a round trip, because the third one lacks a packet.
+                // The sender writes at least a third of the buffer at a time: two such writes per RTT, because the third lacks
+                // a packet.
                 window::throughput(window.scaled(2.0 / 3.0), round_trip)?
             }
         };

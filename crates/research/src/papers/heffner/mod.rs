@@ -43,7 +43,7 @@ const ENTRY_RTT: Entry = Paper::Heffner.entry(
 const ENTRY_TABLE_1: Entry =
     Paper::Heffner.entry("heffner-table1", "Table 1: Pittsburgh and Washington", table_1);
 
-/// In the order of the paper. Figure 3 is a drawing of the testbed.
+/// The paper's figures and tables, in order. Figure 3 is a drawing of the testbed.
 pub(super) const ENTRIES: &[Entry] =
     &[ENTRY_SLOW, ENTRY_RTT, ENTRY_1, ENTRY_2, ENTRY_4, ENTRY_5, ENTRY_TABLE_1];
 

@@ -1,4 +1,4 @@
-//! Sections 4.2.2 and 6.4: how a receiver measures round trips, and the gain of a sender that inflates them.
+//! Sections 4.2.2 and 6.4: how a receiver measures RTTs, and the gain of a sender that inflates them.
 
 use sweetspot_scenario::{NoRecorder, Scenario};
 use sweetspot_sim::{ControllerMaker, run_steered};
@@ -14,7 +14,7 @@ use super::ENTRY_RTT;
 use sweetspot_experiment::StudyError;
 use sweetspot_experiment::plot::Table;
 
-/// The cases and their changes of the scenario: the window is the limit on the way up, or never is.
+/// The cases and their changes to the scenario: the window is the limit during its growth, or never is.
 const CASES: [(&str, &[&str]); 5] = [
     ("the link is the limit", &[]),
     ("a buffer of 100 packets, losses", &["path.buffer=100pkt"]),
@@ -26,7 +26,7 @@ const CASES: [(&str, &[&str]); 5] = [
     ),
 ];
 
-/// How many times too long the attacker makes every round trip.
+/// Factors by which the attacker inflates every RTT.
 const INFLATION: [f64; 4] = [1.0, 2.0, 4.0, 8.0];
 
 pub(super) fn figure(stage: &Stage<'_>) -> Result<Figure, StudyError> {
@@ -58,7 +58,7 @@ pub(super) fn figure(stage: &Stage<'_>) -> Result<Figure, StudyError> {
         "An attacker that inflates every round trip",
         &["factor", "the largest window advertised, packets"],
     );
-    // A queue that holds what the largest of these windows sends.
+    // The queue holds the data that the largest of these windows sends.
     let scenario = HEFFNER_4.with(&["path.buffer=20000pkt".to_owned()])?;
     for factor in INFLATION {
         let max = largest_window(&scenario, HeffnerVariant::Twice, factor);
@@ -68,7 +68,7 @@ pub(super) fn figure(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     Ok(figure)
 }
 
-/// The largest window that the receiver advertises, packets, if its sender makes round trips `factor` times too long.
+/// The largest window that the receiver advertises, packets, if its sender inflates RTTs by `factor`.
 fn largest_window(scenario: &Scenario, variant: HeffnerVariant, factor: f64) -> f64 {
     let mut scenario = scenario.clone();
     for transfer in &mut scenario.transfers {

@@ -11,7 +11,7 @@ use super::{ENTRY_1, ENTRY_2};
 use sweetspot_experiment::StudyError;
 use sweetspot_experiment::plot::{Axis, Origin, Plot, Table};
 
-/// Sequence acknowledged and the edge of the advertised window over time.
+/// Acknowledged sequence numbers and the right edge of the advertised window over time.
 pub(super) fn figure_1(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let mut published = Comparisons::of("heffner", "fig1")?;
     let mut plot =
@@ -38,7 +38,7 @@ pub(super) fn figure_1(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     Ok(figure)
 }
 
-/// Draws the sequence acknowledged and the edge of the advertised window.
+/// Draws the acknowledged sequence numbers and the right edge of the advertised window.
 fn draw_sequence(
     engine: &(dyn Engine + Sync),
     origin: Origin,
@@ -53,10 +53,10 @@ fn draw_sequence(
     Ok((outcome, watch))
 }
 
-/// The pause of Figure 2's reader, seconds.
+/// The pause of Figure 2's reader: start and end, seconds.
 const PAUSE: (f64, f64) = (2.0, 3.0);
 
-/// Figure 1's picture, with a receiving application that stops for a second.
+/// Like Figure 1, with a receiving application that stops for a second.
 pub(super) fn figure_2(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let mut plot =
         Plot::new("", Axis::new("time, s").between(0.0, 5.0), Axis::new("sequence number, MB"));

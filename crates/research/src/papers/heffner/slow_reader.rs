@@ -11,10 +11,10 @@ use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, Table};
 use sweetspot_sizing::{HeffnerVariant, LinuxRule, Sizing};
 use sweetspot_units::{Duration, Rate};
 
-/// The reader's rate in the scenario.
+/// The rate of the reading application in the scenario.
 const READS: Rate = Rate::from_mbit_per_second(5);
 
-/// The sizings, and whether the picture shows their window.
+/// The sizings, and whether the picture shows their windows.
 const SIZINGS: [(Sizing, bool); 5] = [
     (Sizing::Heffner(HeffnerVariant::Once), false),
     (Sizing::Heffner(HeffnerVariant::Twice), true),

@@ -9,14 +9,14 @@ use crate::page_abstract::Abstract;
 
 const NOTES: &str = include_str!("../../../data/population_notes.md");
 
-/// The document's text besides the numbers.
+/// The document's text other than the numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PopulationInfo {
-    /// The command that writes it again.
+    /// The command that regenerates the document.
     pub command: String,
-    /// The machine, its kernel and the day.
+    /// The machine, its kernel and the date.
     pub machine: String,
-    /// Runs that no certificate vouches for, with the reason.
+    /// Runs without a valid certificate, with the reason.
     pub left_out: Vec<String>,
 }
 
@@ -50,7 +50,7 @@ pub fn population_document(pairs: &[EnginePair], info: &PopulationInfo) -> Strin
     text
 }
 
-/// The comparison for a terminal, without the single pairs.
+/// The comparison for a terminal, without the individual pairs.
 pub fn population_text(pairs: &[EnginePair], left_out: &[String]) -> String {
     let mut text = format!("Result: {}\n", verdict(pairs));
     if !pairs.is_empty() {
@@ -71,7 +71,7 @@ pub fn population_text(pairs: &[EnginePair], left_out: &[String]) -> String {
     text
 }
 
-/// The differences beside their bounds.
+/// The differences with their bounds.
 fn verdict(pairs: &[EnginePair]) -> String {
     let Some(all) = Agreement::of(pairs) else {
         return "no pair of runs could be compared.".to_owned();
@@ -91,7 +91,7 @@ fn verdict(pairs: &[EnginePair]) -> String {
     )
 }
 
-/// Medians and 90 % quantiles: of all, by congestion control and by sizing.
+/// Medians and 90 % quantiles: overall, by congestion control and by sizing.
 fn summary(pairs: &[EnginePair]) -> MarkdownTable {
     let mut table = MarkdownTable::new(&[
         "",
@@ -137,7 +137,7 @@ fn names(pairs: &[EnginePair], of: impl Fn(&EnginePair) -> &String) -> Vec<&str>
     names
 }
 
-/// The pairs beyond the bound of nine in ten, and the known facts on each.
+/// The pairs beyond the bound for nine of ten, with the known facts about each.
 fn larger(pairs: &[EnginePair]) -> Option<MarkdownTable> {
     let mut table = MarkdownTable::new(&["run", "kernel", "simulator", "explained by"]);
     let is_larger =

@@ -4,12 +4,12 @@ use sweetspot_units::Duration;
 
 use crate::gauntlet::RandomStream;
 
-/// Which paths are drawn, and how each is run.
+/// How paths are drawn and run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PathDrawing {
-    /// The same seed draws the same paths.
+    /// The seed, which determines the paths.
     pub seed: u64,
-    /// How many.
+    /// Number of paths.
     pub paths: u64,
     /// Measured time of each run.
     pub duration: Duration,
@@ -17,7 +17,7 @@ pub struct PathDrawing {
     pub congestions: Vec<Congestion>,
     /// Sizings.
     pub sizings: Vec<Sizing>,
-    /// Whether a path is run with one of the sizings alone, in turn.
+    /// Whether each path is run with only one of the sizings, in rotation.
     pub alternate: bool,
 }
 
@@ -32,21 +32,21 @@ pub struct PopulationRun {
     pub sizing: Sizing,
     /// The scenario to run.
     pub scenario: Scenario,
-    /// The same as TOML.
+    /// The scenario as TOML.
     pub text: String,
 }
 
-/// Mbit/s: rates that an emulator handles accurately beside other work, from a slow DSL upwards.
+/// Rates, Mbit/s, that an emulator handles accurately beside other work, from slow DSL upwards.
 const MBIT: (f64, f64) = (2.0, 100.0);
-/// Round trips, ms: from a town to the other side of the world.
+/// RTTs, ms: from within a town to the other side of the world.
 const RTT_MS: (f64, f64) = (5.0, 250.0);
 /// Buffers in bandwidth-delay products.
 const BUFFER_BDP: (f64, f64) = (0.1, 4.0);
 const MIN_BUFFER_PACKETS: f64 = 10.0;
-/// Share of paths with random loss, and how much.
+/// Fraction of paths with random loss, and the loss rates.
 const LOSSY: f64 = 0.3;
 const LOSS: (f64, f64) = (1e-5, 1e-2);
-/// Handshakes (in the lab TLS, too) and the first slow start are not measured.
+/// RTTs before the measurement, for the handshakes (in the lab TLS, too) and the first slow start.
 const SETTLING_ROUND_TRIPS: f64 = 15.0;
 const SHORTEST_SETTLING_S: f64 = 1.0;
 

@@ -50,11 +50,11 @@ pub struct PopulationArguments {
     journal: Option<PathBuf>,
 }
 
-/// Runs of the simulator per run of the lab; their median counts.
+/// Simulator runs per lab run; their median is compared.
 const SIMULATOR_SEEDS: u64 = 5;
-/// Further runs of the lab of a pair that differs.
+/// Further lab runs for a pair that differs.
 const FURTHER_RUNS: u64 = 3;
-/// Attempts per run of the lab until one is certified.
+/// Maximum number of attempts per lab run until one is certified.
 const MAX_ATTEMPTS: u32 = 2;
 
 fn congestion(text: &str) -> Result<Congestion, String> {
@@ -62,7 +62,7 @@ fn congestion(text: &str) -> Result<Congestion, String> {
 }
 
 impl PopulationArguments {
-    /// Whether a population is asked for.
+    /// Whether a population was requested.
     pub fn is_asked_for(&self) -> bool {
         self.population
     }
@@ -78,7 +78,7 @@ impl PopulationArguments {
         }
     }
 
-    /// The command line that repeats this.
+    /// The command line that repeats this run.
     fn command(&self) -> String {
         let congestion: Vec<&str> = self.congestion.iter().map(|c| c.name()).collect();
         let sizing: Vec<String> = self.sizing.iter().map(Sizing::to_string).collect();
@@ -168,14 +168,14 @@ fn lab(scenario: &Scenario, store: &dyn ResultStore) -> Result<Outcome, String> 
     Err(doubts)
 }
 
-/// Further runs of it that are certified, with other seeds.
+/// Further certified lab runs with other seeds.
 fn lab_again(scenario: &Scenario, store: &dyn ResultStore) -> Vec<RunValues> {
     let seeds = (1..=FURTHER_RUNS).map(|further| scenario.seed + further);
     let again = seeds.map(|seed| Scenario { seed, ..scenario.clone() });
     again.filter_map(|scenario| RunValues::of(&lab(&scenario, store).ok()?)).collect()
 }
 
-/// The same by the simulator, beside it.
+/// The lab's run paired with the simulator's runs of the same path.
 fn pair(
     run: &PopulationRun,
     lab: &Outcome,

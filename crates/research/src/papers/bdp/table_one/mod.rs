@@ -14,9 +14,9 @@ use sweetspot_experiment::StudyError;
 use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot};
 use sweetspot_scenario::Reverse;
 
-/// Target of `sobas`: this share of the MFT.
+/// Target for `sobas`: minimum fraction of the MFT.
 const SHARE_ASKED: f64 = 0.97;
-/// Target of `sobas:paper`: largest deviation from the paper's numbers.
+/// Target for `sobas:paper`: maximum deviation from the paper's numbers.
 const CLOSENESS_ASKED: f64 = 0.10;
 
 /// The traffic on the reverse path, which the paper does not describe.
@@ -27,13 +27,13 @@ struct PrintedCell {
     schemes: [Option<f64>; 6],
     sobas: f64,
     mft: f64,
-    /// The same as they stand there.
+    /// The same numbers as printed.
     texts: [Option<&'static str>; 6],
     sobas_text: &'static str,
     mft_text: &'static str,
 }
 
-/// Runs the table.
+/// Runs all cells of the table.
 pub(super) fn table(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let mut figure = ENTRY_TABLE_1.figure(about(stage));
     let printed = printed()?;
@@ -72,7 +72,7 @@ pub(super) fn table(stage: &Stage<'_>) -> Result<Figure, StudyError> {
                 (i as f64 + 1.0, cell.schemes[column] / (cell.best.rate_bps / 1e6) * 100.0)
             };
             let shares: Vec<(f64, f64)> = finished.iter().enumerate().map(share).collect();
-            // A line for each load.
+            // One line per load.
             for of_load in shares.chunks(BUFFERS.len()) {
                 plot.curve(name, Origin::Sim, group, of_load.to_vec());
             }
@@ -131,10 +131,10 @@ mod tests {
     use crate::papers::figure::Precision;
     use sweetspot_experiment::Workers;
 
-    /// Half the width of a run's random variation, as a share of it.
+    /// Half the width of a run's random variation, relative to its rate.
     const LUCK: f64 = 0.1;
 
-    /// A path on which every window gets 10 Mbit/s and SOBAS 9.8, but for chance.
+    /// A path on which every window gets 10 Mbit/s and SOBAS 9.8, apart from random variation.
     struct Flat(Outcome);
 
     impl Engine for Flat {
@@ -175,11 +175,11 @@ mod tests {
         let number = |text: &str| text.split(' ').next().unwrap().parse::<f64>().unwrap();
         let mean =
             |column: usize| measured.rows.iter().map(|r| number(&r[column])).sum::<f64>() / 9.0;
-        // A run's deviation is 0.1 / sqrt 3 = 5.8 %, a ratio's of means over 8 seeds 2.9 %, over 32
-        // 1.4 %; of six and three of them the mean's 0.8 %. Four of these.
+        // The standard deviation of a run is 0.1 / sqrt 3 = 5.8 %; of a ratio of means over 8 seeds 2.9 %, over 32 seeds
+        // 1.4 %; of the mean over six and three of these 0.8 %. The tolerance is four times that.
         assert!((mean(6) - 98.0).abs() < 3.3, "{:?}", measured.rows);
-        // The largest of some thirty means under one seed lies near the end of the random variation, ten per cent above the
-        // truth.
+        // The maximum of some thirty means with one seed is near the end of the random variation, ten per cent above the
+        // true value.
         assert!(mean(7) > 10.7, "{:?}", measured.rows);
     }
 

@@ -1,4 +1,4 @@
-//! The table as it is printed.
+//! The table as printed.
 
 use super::run::RunCell;
 use super::{CLOSENESS_ASKED, PrintedCell, SHARE_ASKED};
@@ -7,7 +7,7 @@ use crate::papers::comparison::{EngineValue, PublishedComparison};
 use sweetspot_experiment::plot::Origin;
 use sweetspot_experiment::plot::Table;
 
-/// The printed numbers of a cell and ours, for the table of claims.
+/// The numbers of each cell, printed and simulated, for the table of claims.
 pub(super) fn cells(printed: &[PrintedCell], finished: &[RunCell]) -> Vec<PublishedComparison> {
     let mut all = Vec::new();
     for (theirs, ours) in printed.iter().zip(finished) {
@@ -52,8 +52,8 @@ const HEADS: [&str; 12] = [
     "sobas / MFT",
 ];
 
-/// Three rows per cell: as printed, as simulated, how far they are apart. The paper's SOBAS stands
-/// under `sobas:paper`, which is its algorithm; its share of the MFT is that one's.
+/// Three rows per cell: as printed, as simulated, and the difference. The paper's SOBAS is listed
+/// under `sobas:paper`, which is its algorithm, together with its fraction of the MFT.
 pub(super) fn rows(printed: &[PrintedCell], finished: &[RunCell]) -> Table {
     let number = |n: f64| format!("{n:.1}");
     let share = |n: f64, mft: f64| format!("{:.0} %", n / mft * 100.0);

@@ -11,7 +11,7 @@ use sweetspot_experiment::search::find_mfts;
 use sweetspot_experiment::{Mft, SearchBounds, StudyError};
 use sweetspot_statistics as statistics;
 
-/// The six schemes, SOBAS as published, SOBAS.
+/// The number of sizings: six schemes, SOBAS as published, SOBAS.
 const SIZINGS: usize = 8;
 
 /// One cell as simulated, Mbit/s.
@@ -21,13 +21,14 @@ pub(super) struct RunCell {
     pub scenario: Scenario,
     pub name: String,
     pub schemes: [f64; SIZINGS],
-    /// Twice the standard errors of these, where there are enough seeds.
+    /// Twice the standard errors of the rates, if there are enough seeds.
     pub half_widths: [Option<f64>; SIZINGS],
-    /// Utilisation of the tight link before the transfer, over its last third.
+    /// Utilisation of the tight link before the transfer, over the last third of that time.
     pub load: f64,
-    /// The search's result.
+    /// The result of the window search.
     pub mft: Mft,
-    /// The Maximum Feasible Throughput: the search's, until seeds that had no part in it have measured it.
+    /// The Maximum Feasible Throughput: the search's value, until it is measured with seeds that the search
+    /// did not use.
     pub best: Best,
 }
 
@@ -38,8 +39,8 @@ pub(super) struct Best {
     pub rate_bps: f64,
 }
 
-/// Runs the cells, where single runs of one differ by a few per cent, on the congested path by a
-/// fifth: more seeds than one where precision is asked for.
+/// Runs the cells. Single runs of a cell differ by a few per cent, on the congested path by a fifth, so
+/// careful runs use several seeds.
 pub(super) fn run(
     engine: &(dyn Engine + Sync),
     stage: &Stage<'_>,
@@ -84,17 +85,18 @@ pub(super) fn run(
     Ok(finished.map(cell).collect())
 }
 
-/// Number of seeds of the window search. It need find but the few best windows; among those a race decides.
+/// Number of seeds of the window search. It only needs to find the few best windows; a race decides among
+/// them.
 pub(super) const SEARCH_SEEDS: u64 = 1;
 
-/// Number of seeds of each scheme.
+/// Number of seeds per scheme.
 pub(super) fn seeds(stage: &Stage<'_>) -> u64 {
     stage.precision.seeds(1, 4)
 }
 
-/// No best window of the table lies below A T_m, which at 70 % load is 187 packets. A tight link
-/// with room to spare makes R flat about its maximum, so that a few per cent of the window are
-/// close enough for a few thousandths of the rate.
+/// No best window of the table is below A T_m, which at 70 % load is 187 packets. With spare capacity on
+/// the tight link, R is flat near its maximum, so a few per cent of the window cost only a few thousandths
+/// of the rate.
 fn bounds(scenario: &Scenario, precision: Precision) -> SearchBounds {
     const MIN_WINDOW: u64 = 150;
     let tolerance = match precision {

@@ -1,4 +1,4 @@
-//! The loads before the transfer, and the sentences of section VII-B.
+//! The loads before the transfer, and the statements of section VII-B.
 
 use super::run::RunCell;
 use super::{BUFFERS, REVERSE};
@@ -12,7 +12,8 @@ const PAPER: usize = 6;
 /// Loads that congest the path.
 const CONGESTED: u64 = 100;
 
-/// Utilisation of the tight link before the transfer. The mirrored reverse path adds the ACKs of its own traffic.
+/// Utilisation of the tight link before the transfer. The mirrored reverse path also carries the ACKs of its own
+/// traffic.
 pub(super) fn loads(both: &[Vec<RunCell>]) -> Table {
     let mut heads = vec!["load, B_t".to_owned()];
     heads.extend(REVERSE.iter().map(|(_, name)| format!("{name} reverse path, %")));
@@ -27,7 +28,7 @@ pub(super) fn loads(both: &[Vec<RunCell>]) -> Table {
     table
 }
 
-/// A sentence of section VII-B, and how it stands with these cells.
+/// A statement of section VII-B, and a function that checks it against these cells.
 type Sentence = (&'static str, fn(&[RunCell]) -> String);
 
 const SENTENCES: [Sentence; 6] = [
@@ -48,7 +49,7 @@ const SENTENCES: [Sentence; 6] = [
     ("SOBAS needs no prior information about the path", |_| "holds: it gets none".to_owned()),
 ];
 
-/// Which sentences hold, by the reverse path.
+/// Which statements hold, for each kind of reverse path.
 pub(super) fn sentences(both: &[Vec<RunCell>]) -> Table {
     let mut heads = vec!["section VII-B".to_owned()];
     heads.extend(REVERSE.iter().map(|(_, name)| format!("{name} reverse path")));
@@ -61,7 +62,7 @@ pub(super) fn sentences(both: &[Vec<RunCell>]) -> Table {
     table
 }
 
-/// The cells of one kind: a load in percent and the place of its buffer among the three.
+/// The cells with a given load in per cent and index of the buffer.
 fn cells(finished: &[RunCell], wanted: fn(u64, usize) -> bool) -> impl Iterator<Item = &RunCell> {
     let placed = finished.iter().enumerate();
     placed.filter(move |(i, cell)| wanted(cell.percent, i % BUFFERS.len())).map(|(_, cell)| cell)
@@ -104,7 +105,8 @@ fn higher(finished: &[RunCell]) -> String {
 }
 
 fn minor(finished: &[RunCell]) -> String {
-    // A T_m and A T_e do not exist there, NA in the paper; BTC T_a has half of the others in its table, too.
+    // A T_m and A T_e are not defined there (NA in the paper); BTC T_a is half of the others in the paper's
+    // table, too.
     let spread = |cell: &RunCell| {
         let rates = [0, 1, 5, PAPER].map(|column| cell.schemes[column]);
         let min = rates.iter().copied().fold(f64::INFINITY, f64::min);

@@ -1,4 +1,4 @@
-//! SOBAS's share of the Maximum Feasible Throughput, without selection bias (the winner's curse).
+//! SOBAS's fraction of the Maximum Feasible Throughput, without selection bias (the winner's curse).
 
 use sweetspot_scenario::{Engine, Outcome, Scenario};
 use sweetspot_sizing::Sizing;
@@ -26,13 +26,13 @@ const HEADS: [&str; 8] = [
 
 const TITLE: &str = "The same on seeds that were not used to choose, Mbit/s with 95 % confidence";
 
-/// Seeds that neither search nor race has seen. On the congested path single runs of one window differ by a sixth, elsewhere by
-/// a fiftieth of their mean: this number brings the mean's error to some 3 % and 1 %.
+/// Number of seeds used neither in the search nor in the race. On the congested path single runs of one window differ by a
+/// sixth of their mean, elsewhere by a fiftieth: this number reduces the mean's error to about 3 % and 1 %.
 fn fresh_seeds(percent: u64) -> u64 {
     if percent >= 100 { 32 } else { 8 }
 }
 
-/// The method of the search for the Maximum Feasible Throughput and of its measurement.
+/// How the Maximum Feasible Throughput is searched and measured.
 pub(super) fn about(stage: &Stage<'_>) -> String {
     let curse = "The largest of many noisy means is on average too large: a window wins because it is \
                  good and because its seeds were kind to it (the winner's curse).";
@@ -55,8 +55,8 @@ pub(super) fn about(stage: &Stage<'_>) -> String {
     )
 }
 
-/// Chooses a window for each cell, and runs it and SOBAS on seeds that had no part in that, where precision is asked
-/// for. The cells' best windows are then those.
+/// Chooses a window for each cell and, in careful runs, runs it and SOBAS with seeds not used in the choice. These windows then
+/// become the cells' best windows.
 pub(super) fn table(
     engine: &(dyn Engine + Sync),
     stage: &Stage<'_>,
@@ -86,12 +86,12 @@ pub(super) fn table(
     Ok(Some(table))
 }
 
-/// The window that won; the search's where there was no race.
+/// The winning window; without a race, the window found by the search.
 fn chosen(cell: &RunCell, race: &Race) -> u64 {
     race.best().map_or(cell.mft.window, |best| best.window)
 }
 
-/// The chosen window and SOBAS, each under all fresh seeds.
+/// The chosen window and SOBAS, each with all fresh seeds.
 fn fresh_runs(cell: &RunCell, race: &Race) -> Vec<Scenario> {
     let scenario = fresh(&cell.scenario);
     let sized = [with_window(&scenario, chosen(cell, race)), with_sizing(&scenario, Sizing::Sobas)];
@@ -122,7 +122,7 @@ fn spread(rates: &[f64]) -> String {
     })
 }
 
-/// A mean as a share of another one over the same seeds.
+/// A mean as a fraction of another mean over the same seeds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Share {
     share: f64,
@@ -130,8 +130,8 @@ struct Share {
 }
 
 impl Share {
-    /// The ratio estimator and its error (W. G. Cochran, *Sampling Techniques*, section 2.11): variation common to both is no
-    /// error of the ratio.
+    /// The ratio estimator and its error (W. G. Cochran, *Sampling Techniques*, section 2.11): variation common to both does
+    /// not add to the error of the ratio.
     fn of(ours: &[f64], whole: &[f64]) -> Share {
         let whole_sum: f64 = whole.iter().sum();
         let share = ours.iter().sum::<f64>() / whole_sum;
@@ -147,15 +147,15 @@ mod tests {
 
     #[test]
     fn what_seeds_have_in_common_is_no_error_of_a_share() {
-        // Half of the whole on every seed, whatever that was.
+        // Half of the whole for every seed, whatever the whole is.
         let share = Share::of(&[1.0, 2.0, 4.0], &[2.0, 4.0, 8.0]);
         assert_eq!(share, Share { share: 0.5, half_width: 0.0 });
     }
 
     #[test]
     fn a_share_is_as_uncertain_as_what_it_is_off_by() {
-        // Whole 2 always; ours 1, 2, 3, 4, 5: the mean's half width is 1.96325 (see Spread), of
-        // the whole a half of that.
+        // The whole is always 2; ours is 1, 2, 3, 4, 5: the half width of the mean is 1.96325 (see Spread), and of the ratio
+        // half of that.
         let share = Share::of(&[1.0, 2.0, 3.0, 4.0, 5.0], &[2.0; 5]);
         assert_eq!(share.share, 1.5);
         assert!((share.half_width - 1.963_25 / 2.0).abs() < 1e-4, "{share:?}");
