@@ -1,6 +1,5 @@
-//! Controllers written in Python: the contract of `sweetspot_sizing::Controller` in the dataclasses
-//! of
-//! `sweetspot.contract`.
+//! Controllers written in Python: the contract of `sweetspot_sizing::Controller`, with the
+//! dataclasses of `sweetspot.contract`.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,11 +20,11 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 pub struct PyControllerConfig {
     /// Payload bytes in a full packet.
     mss: u64,
-    /// Bytes of a full packet on the wire.
+    /// Length of a full packet on the wire, bytes.
     packet: u64,
     /// The largest window that the host lets a connection advertise, bytes.
     max_window: u64,
-    /// Bytes that the transfer will move, if known beforehand.
+    /// Bytes that the transfer will move, if known in advance.
     size: Option<u64>,
 }
 
@@ -47,19 +46,19 @@ impl Failure {
     }
 }
 
-/// Passes every call on to a Python object, until the first exception.
+/// Passes every call to a Python object, until the first exception.
 pub(crate) struct Bridge {
     object: Py<PyAny>,
     failure: Failure,
     needs: Needs,
     phase: SizingPhase,
-    /// The time at which the object wants to be called.
+    /// The time at which the object asked to be called.
     due: Option<Time>,
     outputs: VecDeque<Output>,
 }
 
 impl Bridge {
-    /// A maker that gives `object` its config and starts it when its transfer begins.
+    /// A maker that passes `object` its config and starts it when its transfer begins.
     pub(crate) fn maker(object: Py<PyAny>, failure: Failure) -> ControllerMaker {
         Box::new(move |config: &ControllerConfig| {
             let mut bridge = Bridge {
@@ -99,7 +98,7 @@ impl Bridge {
         });
     }
 
-    /// The object's answer, and the time at which it wants to be called.
+    /// Reads the object's outputs, and the time at which it wants to be called.
     fn take_in(
         &mut self,
         now: Time,
@@ -126,7 +125,8 @@ impl Bridge {
 
 impl Controller for Bridge {
     fn handle(&mut self, now: Time, input: &Input) {
-        // One of our own, to be asked for what the object said at the beginning.
+        // A timer of the bridge itself, which requests the object's outputs from the start of the
+        // transfer.
         if *input == Input::Timeout && self.due.is_none_or(|due| due > now) {
             return;
         }
@@ -169,7 +169,7 @@ fn needs(needs: &Bound<'_, PyAny>) -> PyResult<Needs> {
     })
 }
 
-/// An input as the dataclass of its name.
+/// Converts an input to the dataclass of its name.
 fn write_input<'py>(contract: &Bound<'py, PyModule>, input: &Input) -> PyResult<Bound<'py, PyAny>> {
     let class = |name: &str| contract.getattr(name);
     match *input {
@@ -225,7 +225,7 @@ fn write_report<'py>(
     class.call((), Some(&fields))
 }
 
-/// An output from the dataclass of its name.
+/// Converts an output from the dataclass of its name.
 fn read_output(now: Time, output: &Bound<'_, PyAny>) -> PyResult<Output> {
     let number = |field: &str| output.getattr(field)?.extract::<Option<f64>>().and_then(sensible);
     let given = |field: &str| {
@@ -272,7 +272,7 @@ fn read_output(now: Time, output: &Bound<'_, PyAny>) -> PyResult<Output> {
     Ok(Output::Event(SizingEvent { at: now, kind }))
 }
 
-/// A size, rate or time, if it can be one.
+/// A size, rate or time; an error if the number is not a valid one.
 fn sensible(number: Option<f64>) -> PyResult<Option<f64>> {
     match number {
         Some(n) if !n.is_finite() || n < 0.0 => {

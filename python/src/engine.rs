@@ -11,9 +11,9 @@ use crate::controller::{Bridge, Failure};
 use crate::outcome::Outcome;
 use crate::scenario::{EngineError, Scenario};
 
-/// Runs a scenario and returns its outcome. The GIL is released meanwhile. ``controllers`` has a
-/// controller written in Python for each transfer, in the order of the file; ``None`` keeps the
-/// scenario's own.
+/// Runs a scenario and returns its outcome. Releases the GIL during the run. ``controllers`` has a
+/// controller written in Python for each transfer, in file order; ``None`` keeps the scenario's
+/// own.
 #[pyfunction]
 #[pyo3(signature = (scenario, engine = "sim", seed = None, controllers = Vec::new()))]
 pub fn run(
@@ -26,8 +26,8 @@ pub fn run(
     run_engine(py, scenario, (engine, seed), controllers, &mut NoRecorder)
 }
 
-/// Runs a scenario with its time series: the outcome, and the bytes of the Parquet file that
-/// ``sweetspot run --series`` writes.
+/// Runs a scenario and returns its outcome and its time series, as the bytes of the Parquet file
+/// that ``sweetspot run --series`` writes.
 #[pyfunction]
 #[pyo3(signature = (scenario, interval = "100ms", seed = None, controllers = Vec::new()))]
 pub fn series<'py>(
@@ -85,12 +85,12 @@ fn run_engine(
     Ok(Outcome(outcome))
 }
 
-/// Python's own clock.
+/// The time on Python's own clock.
 fn seconds(py: Python<'_>) -> PyResult<f64> {
     py.import("time")?.call_method0("perf_counter")?.extract()
 }
 
-/// Runs with controllers written in Python, and raises the exception of any of them.
+/// Runs with controllers written in Python, and raises an exception if any of them raised one.
 fn steered(
     py: Python<'_>,
     scenario: &sweetspot_scenario::Scenario,

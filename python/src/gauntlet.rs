@@ -1,4 +1,4 @@
-//! A population of random paths: its runs, for any executor, and what comes of them.
+//! A population of random paths: its runs, for any executor, and the report on them.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -15,7 +15,7 @@ pub struct Gauntlet(GauntletPlan);
 
 #[pymethods]
 impl Gauntlet {
-    /// Draws the paths from ``first`` to before ``end``.
+    /// Draws the paths with indices from ``first`` to before ``end``.
     #[new]
     fn new(
         population: &str,
@@ -51,7 +51,7 @@ impl Gauntlet {
         self.0.runs().map(|run| run.text()).collect()
     }
 
-    /// The report as JSON: ``outcomes`` has one per run, in order.
+    /// The report as JSON; ``outcomes`` has one outcome per run, in order.
     fn report(&self, outcomes: Vec<Bound<'_, Outcome>>) -> PyResult<String> {
         let report = self.report_of(&outcomes)?;
         serde_json::to_string(&report).map_err(bad)

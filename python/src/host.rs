@@ -5,7 +5,7 @@ use sweetspot_advise::host::{Device, HostQuestion, Snapshot, advise};
 
 use crate::studies::{bad, optional, value};
 
-/// A path to another host, and the known settings of that host, as texts with units.
+/// A path to another host, and the known settings of that host, as strings with units.
 #[derive(FromPyObject)]
 pub struct HostPath {
     rate: Option<String>,

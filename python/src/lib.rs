@@ -47,7 +47,7 @@ mod _core {
         let forms = PyModule::new(module.py(), "theory")?;
         crate::theory::register(&forms)?;
         module.add_submodule(&forms)?;
-        // So that `from sweetspot._core.theory import ...` finds it.
+        // Makes `from sweetspot._core.theory import ...` work.
         let modules = module.py().import("sys")?.getattr("modules")?;
         modules.set_item("sweetspot._core.theory", &forms)?;
         let colours: Vec<&str> = sweetspot_report::colours(false).collect();

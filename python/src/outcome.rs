@@ -18,7 +18,7 @@ pub struct TransferOutcome(scenario::TransferOutcome);
 #[derive(Debug)]
 pub struct CrossOutcome(scenario::CrossOutcome);
 
-/// The narrow link.
+/// The bottleneck link.
 #[pyclass(frozen, module = "sweetspot._core")]
 #[derive(Debug)]
 pub struct BottleneckOutcome(scenario::BottleneckOutcome);
@@ -40,14 +40,14 @@ macro_rules! numbers {
 }
 
 numbers!(TransferOutcome {
-    /// Payload acknowledged, bit/s: over the measured time, or, of a transfer with a size, over its part from start to
-    /// completion.
+    /// Payload acknowledged, bit/s: over the measured time or, for a transfer with a size, over the part of it from
+    /// start to completion.
     goodput_bps: f64,
-    /// Mean round-trip time of its packets, seconds.
+    /// Mean RTT of its packets, seconds.
     rtt_mean_s: f64,
-    /// Their 99th percentile, seconds, within 1 %.
+    /// 99th percentile of the RTT, seconds, within 1 %.
     rtt_p99_s: f64,
-    /// Packets lost over packets sent.
+    /// Packets lost relative to packets sent.
     loss_rate: f64,
     /// Retransmitted packets.
     retransmitted_packets: u64,
@@ -55,7 +55,7 @@ numbers!(TransferOutcome {
     timeouts: u64,
     /// The window advertised at the end, bytes of payload.
     window_final_bytes: u64,
-    /// Time from its start to the last ACK, seconds, if it has a size and finished in time.
+    /// Time from the start to the last ACK, seconds, if it has a size and finished in time.
     completion_s: Option<f64>,
     /// How the window was sized.
     sizing: String,
@@ -68,36 +68,36 @@ numbers!(TransferOutcome {
 );
 
 numbers!(CrossOutcome {
-    /// Its kind, as in the scenario.
+    /// Its kind, as named in the scenario.
     kind: String,
-    /// Payload acknowledged (TCP) or received (UDP), bit/s, in both directions together.
+    /// Payload acknowledged (TCP) or received (UDP), bit/s, summed over both directions.
     goodput_bps: f64,
-    /// The part of it in the direction of the measured transfers' data, bit/s.
+    /// The part of the goodput in the direction of the measured transfers' data, bit/s.
     forward_goodput_bps: Option<f64>,
-    /// The part of it in the opposite direction, bit/s.
+    /// The part of the goodput in the opposite direction, bit/s.
     reverse_goodput_bps: Option<f64>,
-    /// Packets lost over packets sent.
+    /// Packets lost relative to packets sent.
     loss_rate: f64,
     /// Retransmitted packets.
     retransmitted_packets: u64,
     /// Retransmission timeouts.
     timeouts: u64,
-    /// Transfers that finished.
+    /// Number of transfers that finished.
     completed: u64,
-    /// Their mean duration, seconds.
+    /// Mean duration of the finished transfers, seconds.
     completion_mean_s: f64,
 });
 
 numbers!(BottleneckOutcome {
-    /// Share of the capacity that was used, ACKs included.
+    /// Fraction of the capacity used, including ACKs.
     utilisation: f64,
     /// Utilisation over the last third of the time before the first transfer.
     utilisation_before: f64,
-    /// Packets dropped over packets that arrived.
+    /// Packets dropped relative to packets that arrived.
     loss_rate: f64,
-    /// Packets waiting, averaged over time.
+    /// Number of waiting packets, averaged over time.
     queue_mean_packets: f64,
-    /// Maximum number of packets that waited.
+    /// Maximum number of waiting packets.
     queue_max_packets: u64,
     /// Queueing delay, averaged over time, seconds.
     queue_delay_mean_s: f64,
@@ -108,11 +108,11 @@ numbers!(ControllerEvent {
     at_s: f64,
     /// The event.
     kind: String,
-    /// The window that it set, bytes, if any.
+    /// The window limit set, bytes, if any.
     window_bytes: Option<u64>,
-    /// The rate that it measured, bit/s, if any.
+    /// The rate measured, bit/s, if any.
     rate_bps: Option<f64>,
-    /// The round-trip time that it measured, seconds.
+    /// The RTT measured, seconds.
     rtt_s: Option<f64>,
 });
 
@@ -151,31 +151,31 @@ impl Outcome {
         &self.0.version
     }
 
-    /// Each transfer, in the order of the file.
+    /// All transfers, in file order.
     #[getter]
     fn transfers(&self) -> Vec<TransferOutcome> {
         self.0.transfers.iter().cloned().map(TransferOutcome).collect()
     }
 
-    /// Each entry of cross traffic, both directions summed.
+    /// All entries of cross traffic, each summed over both directions.
     #[getter]
     fn cross(&self) -> Vec<CrossOutcome> {
         self.0.cross.iter().cloned().map(CrossOutcome).collect()
     }
 
-    /// The narrow link, in the direction of the data.
+    /// The bottleneck link, in the direction of the data.
     #[getter]
     fn bottleneck(&self) -> BottleneckOutcome {
         BottleneckOutcome(self.0.bottleneck.clone())
     }
 
-    /// Events that the engine processed.
+    /// Number of events that the engine processed.
     #[getter]
     fn events(&self) -> u64 {
         self.0.events
     }
 
-    /// Packets that the routers' links put on the wire, both directions.
+    /// Packets sent by the links between routers, in both directions.
     #[getter]
     fn packets_forwarded(&self) -> u64 {
         self.0.packets_forwarded

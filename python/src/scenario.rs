@@ -41,7 +41,7 @@ impl Scenario {
         Scenario::read(text, overrides)
     }
 
-    /// The TOML text that it was read from, without the overrides.
+    /// The TOML text that it was parsed from, without the overrides.
     #[getter]
     fn text(&self) -> &str {
         &self.text

@@ -1,4 +1,4 @@
-//! Live sockets: `sweetspot.sized` without its Python shell.
+//! Live sockets: the native part of `sweetspot.sized`.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -13,7 +13,7 @@ use sweetspot_socket::{
 #[derive(Debug)]
 pub struct LiveSocket {
     sized: Mutex<Option<SizedSocket>>,
-    /// The invitation for the peer, if this end makes one.
+    /// The invitation for the peer, if this end created one.
     made: Option<Vec<u8>>,
 }
 
@@ -27,7 +27,7 @@ pub struct SocketReport {
     is_sender: bool,
     /// Payload received, bytes.
     received: u64,
-    /// Payload that the peer acknowledged, bytes.
+    /// Payload acknowledged by the peer, bytes.
     acked: u64,
     /// The window that the kernel advertised last, bytes; ``None`` on kernels before 6.2.
     window: Option<u64>,
@@ -35,28 +35,28 @@ pub struct SocketReport {
     limit: Option<u64>,
     /// The pacing rate that the library has set, bit/s.
     pacing_bps: Option<u64>,
-    /// The latest round-trip time, seconds.
+    /// The latest RTT, seconds.
     rtt_s: Option<f64>,
-    /// The shortest round-trip time, seconds.
+    /// The min RTT, seconds.
     rtt_min_s: Option<f64>,
-    /// Payload in the direction of most data, bit/s.
+    /// Payload rate in the direction of most data, bit/s.
     rate_bps: u64,
-    /// Whether the peer's library answers.
+    /// Whether the library at the peer responds.
     both_ends: bool,
     /// The phase of the window's controller.
     phase: &'static str,
     /// Why the controller entered that phase.
     reason: Option<String>,
-    /// The limiting factor of the last seconds, as ``sweetspot diagnose`` names it.
+    /// The limiting factor during the last seconds, as ``sweetspot diagnose`` names it.
     limited_by: &'static str,
-    /// The receive buffer in bytes, if the program set it, which turns the kernel's autotuning off.
+    /// The receive buffer in bytes, if the program set it and thereby turned the kernel's autotuning off.
     locked_buffer: Option<u64>,
 }
 
 #[pymethods]
 impl LiveSocket {
-    /// Attaches the socket with this descriptor. An unknown ``sizing`` and a wrong ``invitation`` are a ``ValueError``, anything
-    /// else that cannot be sized an ``OSError``.
+    /// Attaches the socket with this descriptor. An unknown ``sizing`` or an invalid ``invitation`` raises a ``ValueError``, any
+    /// other obstacle an ``OSError``.
     #[new]
     fn new(
         py: Python<'_>,
@@ -81,12 +81,12 @@ impl LiveSocket {
         Ok(LiveSocket { sized: Mutex::new(Some(sized)), made })
     }
 
-    /// The invitation for the peer, if this end made one.
+    /// The invitation for the peer, if this end created one.
     fn made(&self) -> Option<&[u8]> {
         self.made.as_deref()
     }
 
-    /// The state when it was last sampled; ``None`` if it is closed.
+    /// The state when last sampled; ``None`` if the socket is closed.
     fn report(&self, py: Python<'_>) -> PyResult<Option<SocketReport>> {
         let report = py.detach(|| {
             let sized = self.sized.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
-//! The search for the best window, advice, the page of results, and what limits a captured connection: the
-//! verbs `mft`, `advise`, `report` and `diagnose` without a command line.
+//! The search for the best window, advice, the page of results, and the diagnosis of captured connections: the verbs `mft`,
+//! `advise`, `report` and `diagnose` without a command line.
 
 use std::io::Cursor;
 use std::str::FromStr;
@@ -18,11 +18,11 @@ use crate::scenario::{EngineError, Scenario};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// A window, its goodput in bit/s, and whether no packet was lost.
+/// A window, its goodput in bit/s, and whether it was free of packet loss.
 type Trial = (u64, f64, bool);
 
-/// The window, in packets, with which the first transfer is fastest, its goodput, and every window tried.
-/// The GIL is released meanwhile.
+/// The window, in packets, at which the first transfer is fastest, its goodput, and every window tried. Releases the GIL during
+/// the search.
 #[pyfunction]
 pub fn mft(
     py: Python<'_>,
@@ -41,7 +41,7 @@ pub fn mft(
     Ok((found.window, found.rate_bps, trials))
 }
 
-/// A path, as texts with units: rate, round trip, buffer, cross traffic, loss, congestion control, MTU.
+/// A path, as strings with units: rate, RTT, buffer, cross traffic, loss, congestion control, MTU.
 #[derive(FromPyObject)]
 pub struct WindowPath {
     rate: String,
@@ -54,8 +54,8 @@ pub struct WindowPath {
     kernel: String,
 }
 
-/// The report of ``sweetspot advise window``, in words and as JSON; ``simulate``: whether to try windows in the simulator if no
-/// closed form gives the best.
+/// The report of ``sweetspot advise window``, in words and as JSON. ``simulate``: whether to try windows in the simulator if no
+/// closed form gives the best one.
 #[pyfunction]
 pub fn advise_window(
     py: Python<'_>,
@@ -84,7 +84,7 @@ pub fn advise_window(
     Ok((advice.text(false, 80), advice.json().to_string()))
 }
 
-/// A link, as texts with units.
+/// A link, as strings with units.
 #[derive(FromPyObject)]
 pub struct RouterLink {
     rate: String,
@@ -132,7 +132,7 @@ pub fn advise_router(link: RouterLink) -> PyResult<(String, String)> {
     Ok((advice.text(false, 80), advice.json().to_string()))
 }
 
-/// The page on files of results, each with its name, and its pictures as SVG, each with its name.
+/// The page for files of results, each with its name, and the page's pictures as SVG, each with its name.
 #[pyfunction]
 pub fn report(
     py: Python<'_>,
@@ -161,21 +161,21 @@ pub fn report(
     })
 }
 
-/// The report of ``sweetspot diagnose --json`` on an uncompressed capture.
+/// The report of ``sweetspot diagnose --json`` for an uncompressed capture.
 #[pyfunction]
 pub fn diagnose(py: Python<'_>, capture: Vec<u8>, flows: usize) -> PyResult<String> {
     let report = py.detach(|| read_capture(&mut Cursor::new(capture), flows)).map_err(bad)?;
     serde_json::to_string(&report).map_err(bad)
 }
 
-/// Half the width of the 95 % confidence interval of the mean of independent ``values``, by Student's t; None of
-/// fewer than two.
+/// Half the width of the 95 % confidence interval of the mean of independent ``values``, by Student's t; None for fewer than
+/// two values.
 #[pyfunction]
 pub fn half_interval(values: Vec<f64>) -> Option<f64> {
     Spread::of(&values)?.half_width
 }
 
-/// The quantity that `text` writes; an error names the argument.
+/// Parses the quantity in `text`; an error names the argument.
 pub(crate) fn value<T: FromStr<Err: std::fmt::Display>>(argument: &str, text: &str) -> PyResult<T> {
     text.parse().map_err(|error| PyValueError::new_err(format!("{argument}: {error}")))
 }

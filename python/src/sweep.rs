@@ -1,4 +1,4 @@
-//! Support for sweeps: the values in a text, and a journal of finished runs.
+//! Support for sweeps: parsing the values of a key, and a journal of finished runs.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -7,7 +7,7 @@ use sweetspot_experiment::{self as experiment, KeyNumbers, KeyUnit, Over, RunKey
 use crate::outcome::Outcome;
 use crate::scenario::Scenario;
 
-/// The values that ``--over KEY=TEXT`` stands for: a list with commas, ranges such as
+/// The values for which ``--over KEY=TEXT`` stands: a list separated by commas, which may contain ranges such as
 /// ``50pkt..2000pkt:log:12``.
 #[pyfunction]
 pub fn sweep_values(key: &str, text: &str) -> PyResult<Vec<String>> {
@@ -18,7 +18,8 @@ pub fn sweep_values(key: &str, text: &str) -> PyResult<Vec<String>> {
     Ok(over.values)
 }
 
-/// The numbers in the values of a key, and the end of their column's name: its unit. ``None`` if the values have none.
+/// The numbers in the values of a key, and the suffix of their column's name, which is the unit. ``None`` if the
+/// values have no numbers.
 #[pyfunction]
 pub fn sweep_numbers(values: Vec<String>) -> Option<(&'static str, Vec<Option<f64>>)> {
     let found = KeyNumbers::of(values.iter().map(String::as_str))?;
@@ -32,40 +33,40 @@ pub fn sweep_numbers(values: Vec<String>) -> Option<(&'static str, Vec<Option<f6
     Some((unit, found.numbers))
 }
 
-/// Finished runs, as the journal beside ``sweetspot sweep --out`` keeps them.
+/// Finished runs, as stored in the journal beside ``sweetspot sweep --out``.
 #[pyclass(frozen, module = "sweetspot._core")]
 #[derive(Debug)]
 pub struct Journal(experiment::Journal);
 
 #[pymethods]
 impl Journal {
-    /// Reads the text of a journal that a program of this ``version`` wrote.
+    /// Parses a journal written by a program of this ``version``.
     #[new]
     fn new(text: &str, version: &str) -> PyResult<Journal> {
         let journal = experiment::Journal::parse(text, version);
         journal.map(Journal).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
-    /// How many bytes of the text are whole lines.
+    /// Length of the complete lines in the text, bytes.
     #[getter]
     fn whole(&self) -> usize {
         self.0.whole
     }
 
-    /// The outcome of this run, where it is known.
+    /// The outcome of this run, if it is stored.
     fn recall(&self, scenario: &Bound<'_, Scenario>, engine: &str, seed: u64) -> Option<Outcome> {
         let mut outcome = self.0.runs.get(&key(scenario, engine, seed))?.clone();
         outcome.scenario.clone_from(&scenario.get().inner.title);
         Some(Outcome(outcome))
     }
 
-    /// The first line of a new journal, with its end.
+    /// The first line of a new journal, including its line end.
     #[staticmethod]
     fn head(version: &str) -> String {
         experiment::Journal::head(version)
     }
 
-    /// The line of one finished run, with its end.
+    /// The line for one finished run, including its line end.
     #[staticmethod]
     fn entry(
         scenario: &Bound<'_, Scenario>,

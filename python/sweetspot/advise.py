@@ -58,7 +58,7 @@ def window(
 
     Args:
         rate: Capacity of the narrowest link.
-        rtt: Round trip without queues.
+        rtt: Round-trip time without queueing.
         buffer: Buffer of that link, if known.
         cross: Cross traffic and its share of the link, such as ``"mice:30%"``.
         loss: Random loss, or the loss of a path that was already congested.
@@ -74,7 +74,7 @@ def window(
         The members of ``--json``, and the printed advice as ``text``.
 
     Raises:
-        ValueError: An argument is not such a quantity, the path is impossible, or no window helps on it.
+        ValueError: An argument is not a valid quantity, the path is impossible, or no window helps on it.
     """
     if kernel is None:
         kernel = platform.release() if platform.system() == "Linux" else NEWEST
@@ -122,7 +122,7 @@ def host(
 
     Args:
         rate: Capacity of the path. Without ``rate`` and ``rtt``, buffers are not checked.
-        rtt: Round trip of the path.
+        rtt: Round-trip time of the path.
         peer: Address of the other host. The path MTU to it is read from this kernel's cache; nothing is sent.
         path_mtu: Path MTU, if you know it; instead of ``peer``.
         peer_mtu: MTU of the other host's device.
@@ -135,7 +135,7 @@ def host(
         The members of ``--json``, the printed advice as ``text``, and the file of ``--write`` as ``sysctl_file``.
 
     Raises:
-        ValueError: An argument is not such a quantity, the path is impossible, or no window helps on it.
+        ValueError: An argument is not a valid quantity, the path is impossible, or no window helps on it.
         OSError: This host does not run Linux.
     """
     if (rate is None) != (rtt is None):
@@ -198,10 +198,10 @@ def router(
 
     Args:
         rate: Rate of the output link.
-        rtt: Round trip of the flows, without this link's queue.
+        rtt: Round-trip time of the flows, without this link's queue.
         input_rate: Rate of the links that feed it, or of the flows' bottleneck upstream of it.
         inputs: Number of these links.
-        flows: Number of flows that are active at a time; by default as many as fill the link.
+        flows: Number of simultaneously active flows; by default as many as fill the link.
         load: Share of the link that is used in busy times with an ample buffer.
         size_mean: Mean size of a transfer.
         mix: ``"short"`` or ``"bulk"``.
@@ -213,7 +213,7 @@ def router(
         The members of ``--json``, and the printed advice as ``text``.
 
     Raises:
-        ValueError: An argument is not such a quantity, or the link is impossible.
+        ValueError: An argument is not a valid quantity, or the link is impossible.
     """
     link = _Link(
         rate=str(rate),

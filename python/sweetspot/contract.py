@@ -75,7 +75,7 @@ class Probe:
     """The answer to a probe arrived."""
 
     rtt: float
-    """Round trip of this probe, which waits in no send or receive buffer."""
+    """RTT of this probe, which waits in no send or receive buffer."""
     forward_lost: int
     """Probes lost on the forward path since the previous answer."""
 
@@ -85,7 +85,7 @@ class Sender:
     """The sender's report, which arrives with a probe's answer. Counters start with the transfer."""
 
     retransmitted: int
-    """Segments."""
+    """Number of segments retransmitted."""
     cwnd: int
     """Congestion window."""
     ssthresh: int | None
@@ -101,10 +101,10 @@ class Sender:
     window_limited: float
     """The part of that time in which the receiver's window was the limit."""
     minimum_rtt: float
-    """The minimum round trip; 0 if unknown."""
+    """The min RTT; 0 if unknown."""
     state: CongestionState
     reordering: int
-    """Segments."""
+    """Tolerated reordering, in segments."""
     dsacks: int
     """Duplicate SACKs."""
     marked: int
@@ -115,14 +115,14 @@ class Sender:
 
 @dataclass(frozen=True)
 class KernelRtt:
-    """The receiving kernel's estimate of the round trip."""
+    """The receiving kernel's estimate of the RTT."""
 
     rtt: float
 
 
 @dataclass(frozen=True)
 class MinimumRtt:
-    """The minimum round trip of this end's own segments, mostly the handshake's."""
+    """The min RTT of this end's own segments, mostly from the handshake."""
 
     rtt: float
 
@@ -139,7 +139,7 @@ class Train:
     """The result of a packet train that :class:`RequestTrain` requested."""
 
     sent: int
-    """Packets."""
+    """Number of packets sent."""
     received: int
     """Packets of these that arrived."""
     bytes_after_first: int
@@ -202,7 +202,7 @@ class SetCongestion:
 
 @dataclass(frozen=True)
 class CapacityEstimated:
-    """Event: the controller knows the path's capacity and its round trip."""
+    """Event: the controller knows the path's capacity and its RTT."""
 
     rate: float
     rtt: float

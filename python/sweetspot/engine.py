@@ -19,13 +19,13 @@ def run(
     seed: int | None = None,
     controllers: Sequence[Controller | None] = (),
 ) -> _core.Outcome:
-    """Runs ``scenario`` and returns its outcome; the GIL is released meanwhile.
+    """Runs ``scenario`` and returns its outcome, without holding the GIL during the run.
 
     Args:
-        scenario: What to run.
+        scenario: The scenario to run.
         engine: ``"sim"``, packet by packet and deterministic, or ``"theory"``, closed forms, with the
             formulas in the JSON's ``derivation``.
-        seed: Another seed than the scenario's.
+        seed: A seed to use instead of the scenario's.
         controllers: A controller of your own for each transfer, in the order of the scenario;
             ``None`` keeps the scenario's sizing.
 
@@ -45,9 +45,9 @@ def series(
     """Simulates ``scenario``; returns its outcome and its time series.
 
     Args:
-        scenario: What to run.
-        interval: How far samples lie apart.
-        seed: Another seed than the scenario's.
+        scenario: The scenario to run.
+        interval: Time between two samples.
+        seed: A seed to use instead of the scenario's.
         controllers: As in :func:`run`.
 
     Returns:
@@ -58,7 +58,7 @@ def series(
         has scenario, engine, seed, version and interval.
 
     Raises:
-        ValueError: The interval is none, or so short that there were more than 4 million rows.
+        ValueError: The interval is invalid, or so short that there would be more than 4 million rows.
     """
     import pyarrow as pa
     import pyarrow.parquet

@@ -17,7 +17,7 @@ COLOURS: tuple[str, ...] = tuple(_core.COLOURS)
 MARKERS = ("o", "s", "^", "D", "v")
 """A marker shape for each group, to distinguish groups without colours, too."""
 INK, MUTED, GRID, EDGE = "#1c1c1a", "#5f5f5a", "#e4e4df", "#cfcfc8"
-"""Text, the axes' text, the grid lines, the frame."""
+"""Colours of the text, the axes' text, the grid lines and the frame."""
 
 
 def rate_curve(
@@ -43,7 +43,7 @@ def rate_curve(
     ax.axvspan(low / 1e3, high / 1e3, color="#0072b2", alpha=0.2, lw=0)
     ax.plot(window / 1e3, goodput / 1e6, color=COLOURS[0], ls=(0, (5, 3)))
     ax.set_ylim(bottom=0)
-    # The names stand where the things are.
+    # Labels are placed at the things they name.
     middle = ax.get_xaxis_transform()
     ax.text(low / 1e3, 0.03, " sweet spot", transform=middle, color=MUTED, fontsize="small")
     ax.set_xlabel("socket buffer $S$, kB")

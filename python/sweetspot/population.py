@@ -31,7 +31,7 @@ def gauntlet(
     Args:
         population: ``drawn``, ``sizes``, ``long``, ``changes``, ``transfers`` or ``again``.
         seed: The population's seed; the same seed always gives the same paths.
-        paths: Number of paths, or a range of their numbers.
+        paths: Number of paths, or a range of path indices.
         seeds: Number of seeds per path.
         sizings: The sizings to compare with the kernel's.
         congestions: Congestion controls; every sizing runs with each.
@@ -39,13 +39,13 @@ def gauntlet(
         duration: Measured time of each transfer, such as ``"20s"``; by default the population's.
         executor: As in :func:`sweep`.
         progress: As in :func:`sweep`.
-        journal: As in :func:`sweep`: a killed gauntlet resumes from it.
+        journal: As in :func:`sweep`; a killed run resumes from it.
 
     Returns:
-        What ``sweetspot-research gauntlet --json`` prints.
+        The object that ``sweetspot-research gauntlet --json`` prints.
 
     Raises:
-        ValueError: There is no such population, sizing or congestion control, or the journal is from
+        ValueError: The population, sizing or congestion control is unknown, or the journal is from
             another version.
     """
     if isinstance(paths, int):

@@ -221,7 +221,7 @@ def assignable(value: object) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Only tables, lists and texts, as in TOML."""
+    """Converts a value to tables, lists and strings only, as in TOML."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

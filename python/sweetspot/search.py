@@ -38,7 +38,7 @@ def mft(
     """Finds the window at which the first transfer of ``scenario`` is fastest: ``sweetspot sweep --find-best``.
 
     Args:
-        scenario: What to run.
+        scenario: The scenario to run.
         seeds: Number of seeds to average over, starting with the scenario's own.
         tolerance: Maximum relative distance from the best window.
         workers: Number of threads; by default one per core. The result does not depend on it.

@@ -89,7 +89,7 @@ def sized(
     invite: bool = False,
     invitation: bytes | None = None,
 ) -> SizedSocket:
-    """Begins to size the window of a TCP connection.
+    """Starts sizing the window of a TCP connection.
 
     Args:
         connection: A socket, an asyncio transport or ``StreamWriter``, a connected ``http.client.HTTPConnection``, or
@@ -97,8 +97,8 @@ def sized(
         sizing: ``sobas:live``, ``less-than-best-effort``, ``drs``, ``heffner``, ``heffner:twice``, ``fixed:SIZE`` such as
             ``fixed:300kB``, or ``kernel`` to watch only.
         uploads: Whether to pace sent data when a standing queue forms.
-        unlock_buffers: Turn the kernel's autotuning on again if the program turned it off by setting ``SO_RCVBUF``.
-        invite: Create an invitation, ``.invitation``, for a peer whose program sizes its end, too.
+        unlock_buffers: Turn the kernel's autotuning back on if the program turned it off by setting ``SO_RCVBUF``.
+        invite: Create an invitation, ``.invitation``, for a peer that sizes its end, too.
             Pass it on to the peer.
         invitation: The invitation from the peer.
 
@@ -132,7 +132,7 @@ def _descriptor(connection: Any) -> int:
 
 
 def size_pools(manager: Any, **options: Any) -> list[SizedSocket]:
-    """Sizes every connection that a ``urllib3.PoolManager`` opens from now on. ``requests`` has one in each adapter:
+    """Sizes every connection that a ``urllib3.PoolManager`` opens from now on; ``requests`` has one in each adapter:
 
     >>> import requests, sweetspot  # doctest: +SKIP
     >>> session = requests.Session()  # doctest: +SKIP

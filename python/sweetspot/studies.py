@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Point = tuple[int, str, list[str], int]
-"""Index, scenario's text, overrides, seed."""
+"""Index, scenario text, overrides, seed."""
 
 Runner = Callable[[Point, str], tuple[int, _core.Outcome]]
-"""Runs a point on an engine, on a worker."""
+"""Runs a point in an engine, on a worker."""
 
 TRANSFER_NUMBERS = (
     "goodput_bps",
@@ -65,21 +65,21 @@ def sweep(
         engine: As in :func:`run`.
         executor: Any ``concurrent.futures.Executor``: ``dask.distributed.Client.get_executor()``,
             ``mpi4py.futures.MPIPoolExecutor()``, a Ray pool. By default, a process per core.
-        progress: Called after each run with the numbers of finished runs and of all runs.
+        progress: Called after each run with the number of finished runs and the total.
         journal: A file that stores each finished run. An interrupted or killed sweep resumes if it is
             called again with the same file; you may add values and seeds then.
 
     Returns:
         A ``pyarrow.Table``, a row per combination, seed and transfer, in that order: the varied
         keys as text, ``seed``, ``transfer``, the transfer's numbers (bit/s, s, bytes, shares), the
-        bottleneck's with ``bottleneck_`` before their names. A key with numeric values also has a column
+        bottleneck's with the prefix ``bottleneck_``. A key with numeric values also has a column
         of numbers, to sort and plot by. The name of that column ends in its unit, as in ``path.buffer_packets``, ``path.rate_bps``,
         ``path.loss_number``; it is null if the value is a word such as ``sobas``. pandas and polars
         use the columns without a copy.
 
     Raises:
         ScenarioError: A combination is not a valid scenario; nothing has run then.
-        EngineError: The engine cannot run one of them.
+        EngineError: The engine cannot run one of the combinations.
         ValueError: There are no values, a range is invalid, or the journal is from another version.
     """
     points, variants, scenarios = _points(scenario, over, seeds)
@@ -96,7 +96,7 @@ def run_points(
     progress: Callable[[int, int], None] | None,
     journal: str | os.PathLike[str] | None,
 ) -> list[_core.Outcome]:
-    """The outcome of every point, in order; arguments as those of :func:`sweep`."""
+    """The outcome of every point, in order; the arguments are as in :func:`sweep`."""
     outcomes: dict[int, _core.Outcome] = {}
     journal_file = JournalFile(journal) if journal is not None else None
     if journal_file is not None:
@@ -209,7 +209,7 @@ def _points(
     scenarios: list[Scenario] = []
     for combination in itertools.product(*values.values()):
         changes = dict(zip(values, combination))
-        # Read here, so that a wrong key is an error before anything runs.
+        # Parsed here, so that a wrong key is reported before anything runs.
         changed = scenario.replace(changes)
         for seed in seeds:
             points.append((len(points), changed.text, changed.overrides, seed))

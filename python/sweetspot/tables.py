@@ -31,7 +31,7 @@ class RunMeasured(TypedDict):
     rivals_bps: float
 
 
-# "class" is a word of the language.
+# "class" is a Python keyword.
 ClassSummary = TypedDict(
     "ClassSummary",
     {
@@ -70,7 +70,7 @@ class VariantResult(TypedDict):
 
 
 class GauntletReport(TypedDict):
-    """What :func:`sweetspot.gauntlet` returns."""
+    """The result of :func:`sweetspot.gauntlet`."""
 
     sweetspot_gauntlet: int
     version: str
@@ -142,7 +142,7 @@ class WindowSettings(TypedDict):
 
 
 class WindowAdvice(TypedDict):
-    """What :func:`sweetspot.advise.window` returns."""
+    """The result of :func:`sweetspot.advise.window`."""
 
     text: str
     connections: int
@@ -195,7 +195,7 @@ class HostFinding(TypedDict):
     undo: Optional[str]
 
 
-# "class" is a word of the language.
+# "class" is a Python keyword.
 PublishedSettings = TypedDict(
     "PublishedSettings",
     {
@@ -208,7 +208,7 @@ PublishedSettings = TypedDict(
 
 
 class HostAdvice(TypedDict):
-    """What :func:`sweetspot.advise.host` returns."""
+    """The result of :func:`sweetspot.advise.host`."""
 
     text: str
     sysctl_file: str
@@ -274,7 +274,7 @@ class TwoRules(TypedDict):
 
 
 class RouterAdvice(TypedDict):
-    """What :func:`sweetspot.advise.router` returns."""
+    """The result of :func:`sweetspot.advise.router`."""
 
     text: str
     gamma: float
@@ -312,7 +312,7 @@ class RouterAdvice(TypedDict):
     sources: str
 
 
-# "class" is a word of the language.
+# "class" is a Python keyword.
 Verdict = TypedDict(
     "Verdict",
     {
@@ -353,7 +353,7 @@ class WindowFacts(TypedDict):
 
 
 class RttFacts(TypedDict):
-    """Round trips."""
+    """Statistics of the RTT."""
 
     min_s: Optional[float]
     mean_s: Optional[float]
@@ -407,7 +407,7 @@ class Untold(TypedDict):
 
 
 class Path(TypedDict):
-    """The path as a capture shows it."""
+    """The path, as measured from a capture."""
 
     capacity_bps: Union[Found, Untold]
     rtt_s: Union[Found, Untold]
@@ -439,7 +439,7 @@ class Flow(TypedDict):
 
 
 class Diagnosis(TypedDict):
-    """What :func:`sweetspot.diagnose` returns."""
+    """The result of :func:`sweetspot.diagnose`."""
 
     flows: list[Flow]
     flows_left_out: int

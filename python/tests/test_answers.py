@@ -1,4 +1,4 @@
-"""Advice, searches, reports and diagnoses: what they answer, and that their types are true."""
+"""Advice, searches, reports and diagnoses: their results, and the accuracy of their types."""
 
 import gzip
 import pathlib
@@ -14,7 +14,7 @@ from sweetspot import tables
 
 
 def agrees(value: object, kind: object, where: str = "it") -> None:
-    """Fails unless ``value`` is of the type ``kind``, a TypedDict, down to its last member."""
+    """Fails unless ``value`` has the type ``kind``, a TypedDict, down to its last member."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
         if value is None:
@@ -22,7 +22,7 @@ def agrees(value: object, kind: object, where: str = "it") -> None:
             return
         kinds = [each for each in arguments if each is not type(None)]
         if len(kinds) > 1:
-            # The members distinguish tables.
+            # The members identify the table.
             assert isinstance(value, dict), where
             kinds = [each for each in kinds if set(typing.get_type_hints(each)) == set(value)]
         assert len(kinds) == 1, f"{where} is {value!r}"
@@ -60,7 +60,7 @@ def test_a_wrong_type_is_noticed() -> None:
 
 def test_the_best_window_alone_fills_the_path(bare: ss.Scenario) -> None:
     found = ss.mft(bare)
-    # 50 Mbit/s and a packet's 1000 bytes on the wire: from C T_m = 625 packets on the path is full.
+    # 50 Mbit/s, with packets of 1000 bytes on the wire: the path is full from C T_m = 625 packets on.
     assert found.mft_bps == pytest.approx(50e6, rel=0.01)
     assert 620 <= found.window_packets <= 1260
     assert found.mft_bps == max(trial.goodput_bps for trial in found.trials)
@@ -71,7 +71,7 @@ def test_the_window_advised_alone_is_that_of_the_closed_form() -> None:
     advice = ss.advise.window(rate=50 * ss.Mbit_s, rtt="100ms", buffer="313kB", kernel="6.18")
     agrees(advice, tables.WindowAdvice)
     low, high = ss.theory.sweet_spot("50Mbit/s", "100ms", "313kB")
-    # Windows count payload, 1448 of 1500 bytes.
+    # Windows count only payload, 1448 of 1500 bytes.
     spot = (advice["sweet_spot_low_bytes"], advice["sweet_spot_high_bytes"])
     assert spot == pytest.approx((low * 1448 / 1500, high * 1448 / 1500), abs=1)
     assert advice["simulated"] is None
@@ -87,8 +87,8 @@ def test_loss_limits_reno_more_than_cubic() -> None:
         agrees(advice, tables.WindowAdvice)
         assert (advice["loss_limited"], advice["congestion"]) == (True, congestion)
         rates.append(advice["expected_bps"]["recommended"])
-    # Random losses give Reno 1.3098 / sqrt(p) packets of 1500 B per 80 ms (Ott, Kemperman, Mathis 1996), less a round trip of recovery
-    # for each of 1 / p packets. RFC 9438, section 5.1, gives CUBIC 129 Mbit/s with periodic losses.
+    # With random losses, Reno gets 1.3098 / sqrt(p) packets of 1500 B per 80 ms (Ott, Kemperman, Mathis 1996), minus one RTT of
+    # recovery for each of 1 / p packets. RFC 9438, section 5.1, gives CUBIC 129 Mbit/s with periodic losses.
     assert rates[1] == pytest.approx(62.1e6, rel=0.02)
     assert rates[0] == pytest.approx(129e6, rel=0.05)
 
@@ -111,18 +111,18 @@ def test_router_advice_has_its_types() -> None:
         )
         agrees(advice, tables.RouterAdvice)
         assert (advice["available"] is None) == (available is None)
-    # C T are 5000 packets, 20 for each flow: too many for transfers that come and go, too few for persistent flows.
+    # C T is 5000 packets, 20 for each flow: too many for transfers that come and go, too few for persistent flows.
     between = ss.advise.router(rate="1Gbit/s", rtt="60ms", input_rate="10Gbit/s", flows=250)
     agrees(between, tables.RouterAdvice)
     assert between["basis"] == "between_rules" and between["two_rules"] is not None
-    # One link as fast as the output: nothing queues.
+    # A single link as fast as the output: nothing queues.
     alone = ss.advise.router(rate="1Gbit/s", rtt="60ms", input_rate="1Gbit/s", inputs=1)
     assert alone["basis"] == "nothing_queues"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the settings are those of a Linux")
 def test_host_advice_has_its_types_and_names_what_caps_a_connection() -> None:
-    # The peer's receive buffer holds 64 kB at most, which over 100 ms are 64 kB x 8 / 0.1 s = 5.12 Mbit/s and less.
+    # The peer's receive buffer holds 64 kB at most, which over 100 ms gives at most 64 kB x 8 / 0.1 s = 5.12 Mbit/s.
     peer = "net.ipv4.tcp_rmem = 4096 65536 64000\nkernel.osrelease = 6.18.0\n"
     advice = ss.advise.host(rate=1 * ss.Gbit_s, rtt="100ms", peer_sysctl=peer, peer_mtu="9000B", connections=2)
     agrees(advice, tables.HostAdvice)
@@ -130,9 +130,9 @@ def test_host_advice_has_its_types_and_names_what_caps_a_connection() -> None:
     assert sending["cap_end"] == "the peer" and sending["expected_bps"] <= 5.12e6
     found = {(each["end"], each["what"]): each for each in advice["findings"]}
     wanted = found["the peer", "net.ipv4.tcp_rmem"]["wanted"].split()
-    # More than C T of each connection, as the kernel counts its overhead as well.
+    # More than C T for each connection, because the kernel's overhead counts, too.
     assert int(wanted[2]) >= 1.05 * 1e9 / 2 / 8 * 0.1
-    # Without a path buffers are not checked.
+    # Without a path, buffers are not checked.
     bare = ss.advise.host(peer="127.0.0.1")
     agrees(bare, tables.HostAdvice)
     assert bare["window_bytes"] is None and bare["directions"] == []
@@ -195,7 +195,7 @@ def test_a_file_that_is_no_result_is_named(tmp_path: pathlib.Path) -> None:
 
 
 def capture(window: int, round_trips: int) -> bytes:
-    """A sender's capture in which each round trip of 100 ms carries one window of ``window`` bytes."""
+    """A sender's capture in which each RTT of 100 ms carries one window of ``window`` bytes."""
     packets: list[bytes] = []
 
     def packet(at: float, flags: int, seq: int, ack: int, size: int, ours: bool) -> None:
@@ -232,7 +232,7 @@ def test_a_window_that_is_full_each_round_trip_is_the_limit(tmp_path: pathlib.Pa
     agrees(found, tables.Diagnosis)
     flow = found["flows"][0]
     assert flow["verdict"]["class"] == "receiver_window"
-    # 14,600 bytes each 100 ms.
+    # 14,600 bytes per 100 ms.
     assert flow["goodput_bps"] == pytest.approx(14600 * 8 / 0.1, rel=0.05)
     packed = tmp_path / "slow.pcap.gz"
     packed.write_bytes(gzip.compress(content))

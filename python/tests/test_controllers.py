@@ -21,7 +21,7 @@ from sweetspot.contract import (
 
 
 class Fixed(ss.Controller):
-    """A window of 450 packets, always."""
+    """A constant window of 450 packets."""
 
     def needs(self) -> Needs:
         return Needs()
@@ -36,7 +36,7 @@ class Fixed(ss.Controller):
 
 
 class Listener(ss.Controller):
-    """Writes down what it hears."""
+    """Records its inputs."""
 
     def __init__(self) -> None:
         self.heard: list[tuple[float, Input]] = []
@@ -59,7 +59,7 @@ class Faulty(ss.Controller):
 
 
 class Babbler(ss.Controller):
-    """Answers with what it was told to."""
+    """Returns the output that it was given."""
 
     def __init__(self, output: object) -> None:
         self.output = output
@@ -72,7 +72,7 @@ def test_a_controller_in_python_steers_like_the_native_one(bare: ss.Scenario) ->
     native = ss.run(bare).transfers[0]
     mine = ss.run(bare.replace({"transfer.0.sizing": "kernel"}), controllers=[Fixed()])
     transfer = mine.transfers[0]
-    # It needs no probes, and neither does the native one.
+    # Like the native controller, it needs no probes.
     assert transfer.goodput_bps == native.goodput_bps
     assert transfer.sizing == "python:Fixed"
     assert [event.kind for event in transfer.events] == ["limited"]
@@ -87,20 +87,21 @@ def test_a_controller_hears_of_data_probes_the_sender_trains_and_time(bare: ss.S
     assert received >= transfer.goodput_bps * 5 / 8
     round_trips = [input.rtt for input in heard if isinstance(input, Probe)]
     assert min(round_trips) == pytest.approx(0.1, rel=0.02)
-    # One every 20 ms for 10 s, but for those still under way.
+    # One every 20 ms for 10 s, except for those still in flight.
     assert 480 <= len(round_trips) <= 500
-    # Each answer brings the sender's view.
+    # Each reply to a probe brings a report from the sender.
     reports = [input for input in heard if isinstance(input, Sender)]
     assert len(reports) == len(round_trips)
     assert max(report.cwnd for report in reports) > 10_000
-    # The handshake's round trip.
+    # The RTT of the handshake.
     assert any(isinstance(input, MinimumRtt) and input.rtt >= 0.1 for input in heard)
     assert [now for now, input in ear.heard if isinstance(input, Timeout)] == pytest.approx(
         [2.0], abs=0.02
     )
     trains = [input for input in heard if isinstance(input, Train)]
     assert [(train.sent, train.received) for train in trains] == [(10, 10)]
-    # 9 packets after the first leave a 50 Mbit/s link in 1.44 ms, probes and data between them.
+    # 9 packets after the first take 1.44 ms on a 50 Mbit/s link, more with probes and data between
+    # them.
     assert trains[0].dispersion >= 9 * 8000 / 50e6 * 0.999
     assert [event.kind for event in transfer.events] == ["holding"]
 

@@ -1,4 +1,4 @@
-"""The examples across an emulated path: downloads are complete and sized, and no limit is left."""
+"""The examples across an emulated path: downloads are complete and sized, and no limit remains."""
 
 import os
 import pathlib
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="windows are siz
 
 # 50 Mbit/s x 40 ms = 250 kB; the buffer holds twice that.
 PATH = "rate=50Mbit/s rtt=40ms buffer=2bdp"
-# The path and 60 ms of queue.
+# The path plus 60 ms of queue.
 LIMIT = 625_000
 BYTES = 12_000_000
 PORT = "9000"
@@ -29,12 +29,12 @@ EXAMPLES = {
 
 
 def emulate(root: pathlib.Path, command: list[str]) -> subprocess.CompletedProcess[str]:
-    """Runs a command across the path from a server."""
+    """Runs a client command across the path from a server."""
     binary = os.environ.get("SWEETSPOT_BIN", "sweetspot")
     if shutil.which(binary) is None:
         pytest.skip("there is no sweetspot to emulate a path (SWEETSPOT_BIN)")
     server = f"{sys.executable} {root}/python/tests/serve_file.py {PORT} {BYTES}"
-    # The server does not listen at once.
+    # The server needs a moment before it listens.
     line = ["sh", "-c", 'sleep 2; exec "$@"', "sh", *command]
     ran = subprocess.run(
         [binary, "emulate", "--quiet", "--path", PATH, "--far", server, "--", *line],

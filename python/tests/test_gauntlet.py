@@ -31,7 +31,7 @@ def test_a_gauntlet_goes_on_where_a_killed_one_was(tmp_path: pathlib.Path) -> No
     journal.write_bytes(b"".join(lines[:10]) + lines[10][:20])
     again = short(journal=journal, progress=lambda done, runs: finished.append(done))
     assert again == first
-    # Three paths, three variants, two seeds; nine were kept.
+    # Three paths, three variants and two seeds; nine runs were stored.
     assert len(finished) == 18 - 9
 
 
@@ -46,8 +46,8 @@ def test_fixed_congestion_controls_stay() -> None:
     for fixed in (False, True):
         texts.clear()
         short(executor=Recording(2), congestion_fixed=fixed)
-        # The kernel's, the null's and sobas's runs of three paths under two seeds: what the kernel
-        # sizes asks for nothing.
+        # The runs of the kernel, the null variant and sobas on three paths with two seeds; runs
+        # with the kernel's sizing do not set `congestion_fixed`.
         assert len(texts) == 3 * 3 * 2
         written = [text for text in texts if "congestion_fixed = true" in text]
         assert len(written) == (3 * 2 if fixed else 0)

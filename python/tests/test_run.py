@@ -45,7 +45,7 @@ def test_the_time_series_is_a_table_of_samples_and_events(bare: ss.Scenario) -> 
     told = [event.kind for event in outcome.transfers[0].events]
     assert [row["event"] for row in rows if row["event"] is not None] == told
     assert table.schema.metadata[b"seed"] == b"1"
-    # The bytes acknowledged between two samples are the goodput between them.
+    # The bytes acknowledged between two samples give the goodput between them.
     one, two = samples[100:102]
     bits = 8 * (two["acked_bytes"] - one["acked_bytes"])
     assert two["goodput_bps"] == pytest.approx(bits / (two["at_s"] - one["at_s"]))
@@ -56,7 +56,7 @@ def test_a_series_changes_no_outcome_and_is_that_of_the_command_line(
 ) -> None:
     outcome, table = ss.series(bare)
     looked, alone = json.loads(outcome.to_json()), json.loads(ss.run(bare).to_json())
-    # Taking a sample is an event of the simulator, too.
+    # Taking a sample is itself an event in the simulator.
     cost = ("events", "wall_s")
     assert [looked[k] for k in looked if k not in cost] == [alone[k] for k in alone if k not in cost]
     binary = os.environ.get("SWEETSPOT_BIN")
@@ -71,7 +71,7 @@ def test_a_series_changes_no_outcome_and_is_that_of_the_command_line(
 
 
 def test_samples_without_end_are_refused(bare: ss.Scenario) -> None:
-    # 10 s in 4 million rows are 2.5 us.
+    # 10 s divided into 4 million rows gives 2.5 us.
     with pytest.raises(ValueError, match="interval.*use 3 us or more"):
         ss.series(bare, interval="1ns")
     with pytest.raises(ValueError, match="interval.*soon"):
@@ -79,7 +79,7 @@ def test_samples_without_end_are_refused(bare: ss.Scenario) -> None:
 
 
 def ask_wasm(file: pathlib.Path, question: dict[str, str]) -> str:
-    """What the simulator compiled for the page answers."""
+    """Returns the answer of the simulator compiled for the page."""
     wasmtime = pytest.importorskip("wasmtime")
     store = wasmtime.Store()
     module = wasmtime.Module.from_file(store.engine, str(file))
@@ -124,7 +124,8 @@ def test_a_busy_run_is_the_same_bytes_from_here_the_command_line_and_webassembly
 
 def test_throughput_below_the_sweet_spot_is_window_over_round_trip(bare: ss.Scenario) -> None:
     outcome = ss.run(bare)
-    # Eq. (4): 450 packets of 8000 bit per 100 ms; the packet's own sending times add below 1 %.
+    # Eq. (4): 450 packets of 8000 bit per 100 ms; the packet's own transmission times add less than
+    # 1 %.
     assert outcome.transfers[0].goodput_bps == pytest.approx(36e6, rel=0.01)
     assert outcome.transfers[0].loss_rate == 0
     assert outcome.bottleneck.queue_mean_packets < 625
@@ -145,8 +146,8 @@ def test_an_outcome_survives_json_and_pickling(bare: ss.Scenario) -> None:
 
 def test_theory_answers_with_its_formula_or_says_why_not(bare: ss.Scenario) -> None:
     outcome = ss.run(bare, engine="theory")
-    # Eq. (4): 450 packets of 8000 bit per round trip: 100 ms, a packet's time at 50 Mbit/s, and
-    # its time on two access links of 1 Gbit/s.
+    # Eq. (4): 450 packets of 8000 bit per RTT: 100 ms, a packet's time at 50 Mbit/s, and its time
+    # on two access links of 1 Gbit/s.
     rtt = 0.1 + 8000 / 50e6 + 2 * 8000 / 1e9
     assert outcome.transfers[0].goodput_bps == pytest.approx(450 * 8000 / rtt)
     assert json.loads(outcome.to_json())["derivation"]
@@ -177,5 +178,5 @@ def test_other_threads_run_while_it_simulates(bare: ss.Scenario) -> None:
     after = ticks
     done.set()
     other.join()
-    # With the GIL held throughout there would be no tick at all.
+    # If the GIL were held throughout, there would be no tick at all.
     assert after - before >= 3

@@ -12,7 +12,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "scenario.md"
 
 
 def keys_in(section: str) -> set[str]:
-    """The keys in the first columns of the tables of a section, those of kinds of traffic and of other tables left out."""
+    """The keys in the first columns of a section's tables, except for kinds of traffic and keys of other tables."""
     text = DOCUMENT.read_text(encoding="utf-8").partition(f"\n## {section}\n")[2].partition("\n## ")[0]
     found: set[str] = set()
     for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):

@@ -72,7 +72,7 @@ def test_a_wrong_key_is_an_error_before_anything_runs(noisy: ss.Scenario) -> Non
 
 def test_a_range_is_the_values_that_the_command_line_takes_it_for(noisy: ss.Scenario) -> None:
     threads = ThreadPoolExecutor(2)
-    # 50 x 40^(1/2) is 316.2: whole packets.
+    # 50 x 40^(1/2) is 316.2, rounded to whole packets.
     table = ss.sweep(noisy, {"path.buffer": "50pkt..2000pkt:log:3"}, executor=threads)
     assert table.column("path.buffer").to_pylist() == ["50pkt", "316pkt", "2000pkt"]
     mixed = {"transfer.0.sizing": ["max", "fixed:10pkt..30pkt:lin:2"], "path.buffer": "9pkt, 8pkt"}
@@ -96,7 +96,7 @@ def test_a_sweep_is_sorted_and_drawn_by_number_without_reading_texts(noisy: ss.S
     numbers = table.sort_by("path.buffer_bytes").column("path.buffer_bytes").to_pylist()
     assert numbers == [3e4, 3e4, 2e5, 2e5, 1e6, 1e6]
     assert table.column("transfer.0.sizing_packets").to_pylist() == [None, 50.0] * 3
-    # Words alone have no numbers.
+    # Values that are only words have no numbers.
     sizings = ss.sweep(noisy, {"transfer.0.sizing": ["max", "sobas"]}, executor=threads)
     assert [name for name in sizings.column_names if name.startswith("transfer.")] == ["transfer.0.sizing"]
 
@@ -109,7 +109,7 @@ def test_a_sweep_that_was_killed_plays_nothing_twice(
     whole = ss.sweep(noisy, OVER, seeds=3, executor=threads, journal=journal)
     lines = journal.read_bytes().splitlines(keepends=True)
     assert len(lines) == 1 + 12
-    # As a SIGKILL would leave it: five runs, and a sixth torn.
+    # As a SIGKILL would leave it: five runs, and a sixth cut off.
     journal.write_bytes(b"".join(lines[:6]) + lines[6][:40])
     done: list[int] = []
     again = ss.sweep(
@@ -143,7 +143,7 @@ def test_a_full_disk_is_a_warning_and_costs_no_run(
 ) -> None:
     threads, journal = ThreadPoolExecutor(2), tmp_path / "sweep.journal"
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    # Room for the head and the first runs.
+    # Space for the first line and the first runs.
     resource.setrlimit(resource.RLIMIT_FSIZE, (2500, hard))
     try:
         with pytest.warns(UserWarning, match="sweep.journal.*runs are no longer kept"):

@@ -1,4 +1,5 @@
-//! A formula's arguments from Python: numbers in base units, texts with units, arrays; broadcast as NumPy does.
+//! A formula's arguments from Python: numbers in base units, strings with units, or arrays, which broadcast as
+//! in NumPy.
 
 use numpy::{IntoPyArray, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -7,7 +8,7 @@ use pyo3::types::PyTuple;
 use sweetspot_theory::TheoryError;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-/// The dimension of an argument, which decides how to read a text.
+/// The dimension of an argument, which determines how a string is parsed.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Dimension {
     /// Bytes.
@@ -60,7 +61,7 @@ impl<'py> Argument<'_, 'py> {
         number.map_err(|error| PyValueError::new_err(format!("{}: {error}", self.name)))
     }
 
-    /// Our units are never negative, and no formula makes sense of NaN.
+    /// These quantities are never negative, and no formula accepts NaN.
     fn checked(&self, number: f64) -> PyResult<f64> {
         if number.is_finite() && number >= 0.0 {
             return Ok(number);
@@ -70,9 +71,9 @@ impl<'py> Argument<'_, 'py> {
     }
 }
 
-/// The formula on every element: floats give a float (or a tuple of floats), arrays give arrays
-/// of their common shape. `prepare` sees what is the same for all elements when all arguments but
-/// the first are scalars; the GIL is released meanwhile.
+/// Applies the formula to every element: floats give a float (or a tuple of floats), arrays give arrays of
+/// their common shape. If all arguments but the first are scalars, `prepare` computes once what is common to
+/// all elements. Releases the GIL during the computation.
 ///
 /// # Errors
 /// `ValueError` with the position of the first element outside the formula's domain.
@@ -131,7 +132,7 @@ impl Column<'_> {
     }
 }
 
-/// The arguments without Python objects, so that they can be read while the GIL is released.
+/// The arguments without Python objects, readable while the GIL is released.
 enum Reader<'a> {
     Scalar(f64),
     Slice(&'a [f64]),
@@ -141,7 +142,7 @@ impl<'a> Reader<'a> {
     fn new(column: &'a Column<'_>) -> Reader<'a> {
         match column {
             Column::Scalar(number) => Reader::Scalar(*number),
-            // Made contiguous by `broadcast`.
+            // `broadcast` has made it contiguous.
             Column::Array(array) => Reader::Slice(array.as_slice().unwrap_or(&[])),
         }
     }

@@ -1,5 +1,5 @@
-//! One Python function per closed form. Arguments are numbers in base units (bytes, bit/s,
-//! seconds), texts with a unit, or arrays that broadcast; results are in base units.
+//! One Python function per closed form. Arguments are numbers in base units (bytes, bit/s, seconds), strings with a unit,
+//! or arrays that broadcast; results are in base units.
 
 use pyo3::prelude::*;
 use sweetspot_theory::host::frame::Framing;
@@ -29,8 +29,8 @@ macro_rules! typed {
     };
 }
 
-/// Declares the functions, each with its arguments' dimensions and the number of its results,
-/// and what puts them all into a module.
+/// Declares the functions, each with its arguments' dimensions and the number of its results, and the function that adds
+/// them all to a module.
 macro_rules! forms {
     ($(
         $(#[doc = $doc:literal])+
@@ -56,7 +56,7 @@ macro_rules! forms {
             }
         )+
 
-        /// Puts every closed form into `module`.
+        /// Adds every closed form to `module`.
         pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
             $(module.add_function(wrap_pyfunction!($name, module)?)?;)+
             Ok(())
@@ -79,14 +79,14 @@ forms! {
         Ok([spot.low.as_f64(), spot.high.as_f64()])
     }
 
-    /// Throughput (bit/s) of one Reno flow that nothing but its own losses limits: three quarters
-    /// of C without a buffer, C from B_t = C T_m on. SOBAS eq. (17).
+    /// Throughput (bit/s) of one Reno flow limited only by its own losses: three quarters of C without a buffer, C from B_t
+    /// = C T_m on. SOBAS eq. (17).
     fn congestion_limited(rate: Rate, rtt: Time, buffer: Bytes) -> 1 {
         Ok([saturation::congestion_limited(&Path::new(rate, rtt, buffer)?).as_f64()])
     }
 
-    /// R(S) beside unresponsive cross traffic of mean rate ``cross``, with T_e the round trip
-    /// before the transfer starts and the buffer that is left. SOBAS section V-A.
+    /// R(S) with unresponsive cross traffic of mean rate ``cross``, where T_e is the RTT before the transfer starts and
+    /// ``available_buffer`` the remaining buffer. SOBAS section V-A.
     fn beside_unresponsive(
         socket_buffer: Bytes, rate: Rate, cross: Rate, exogenous_rtt: Time, available_buffer: Bytes
     ) -> 1 {
@@ -94,8 +94,8 @@ forms! {
         Ok([saturation::throughput(&path, socket_buffer)?.rate.as_f64()])
     }
 
-    /// R(S) beside buffer-limited elephants with the RTT ``cross_rtt`` that leave ``available`` of the capacity. SOBAS eqs
-    /// (6)-(8).
+    /// R(S) with buffer-limited elephants as cross traffic, which have the RTT ``cross_rtt`` and leave ``available`` of the
+    /// capacity. SOBAS eqs (6)-(8).
     fn beside_elephants(
         socket_buffer: Bytes, rate: Rate, available: Rate, exogenous_rtt: Time, cross_rtt: Time,
         available_buffer: Bytes
@@ -104,8 +104,8 @@ forms! {
         Ok([link.throughput(socket_buffer)?.rate.as_f64()])
     }
 
-    /// The Maximum Feasible Throughput (bit/s) beside buffer-limited elephants and the socket
-    /// buffer (bytes) that gives it. SOBAS eq. (8).
+    /// The Maximum Feasible Throughput (bit/s) with buffer-limited elephants as cross traffic, and the socket buffer
+    /// (bytes) that gives it. SOBAS eq. (8).
     fn elephants_optimum(
         rate: Rate, available: Rate, exogenous_rtt: Time, cross_rtt: Time, available_buffer: Bytes
     ) -> 2 {
@@ -114,26 +114,25 @@ forms! {
         Ok([optimum.rate.as_f64(), optimum.socket_buffer.as_f64()])
     }
 
-    /// R(S) on a path that was congested before: min(S/T, PFTK). SOBAS eq. (9).
+    /// R(S) on a path that was already congested: min(S/T, PFTK). SOBAS eq. (9).
     fn on_congested_path(
         socket_buffer: Bytes, mss: Bytes, rtt: Time, timeout: Time, loss: Number
     ) -> 1 {
         Ok([lossy(mss, rtt, timeout, loss)?.on_congested_path(socket_buffer).as_f64()])
     }
 
-    /// Throughput (bit/s) of a flow that ``loss`` limits, timeouts included. PFTK, full model, one
-    /// ACK for two segments.
+    /// Throughput (bit/s) of a flow limited by ``loss``, timeouts included. PFTK, full model, one ACK per two segments.
     fn pftk(mss: Bytes, rtt: Time, timeout: Time, loss: Number) -> 1 {
         Ok([lossy(mss, rtt, timeout, loss)?.full(None)?.as_f64()])
     }
 
-    /// The square-root formula (bit/s): losses found by duplicate ACKs only. PFTK eq. (20).
+    /// The square-root formula (bit/s): losses detected by duplicate ACKs only. PFTK eq. (20).
     fn square_root(mss: Bytes, rtt: Time, loss: Number) -> 1 {
         Ok([lossy(mss, rtt, rtt, loss)?.square_root().as_f64()])
     }
 
-    /// The sawtooth of a Reno flow alone on its path: loss rate, period (s), mean round trip (s),
-    /// mean backlog (bytes). SOBAS eqs (10)-(16).
+    /// The sawtooth of a Reno flow alone on its path: loss rate, period (s), mean RTT (s), mean backlog (bytes). SOBAS eqs
+    /// (10)-(16).
     fn sawtooth(rate: Rate, rtt: Time, buffer: Bytes, packet: Bytes) -> 4 {
         let tooth = path::sawtooth::sawtooth(&Path::new(rate, rtt, buffer)?, packet)?;
         Ok([
@@ -144,18 +143,19 @@ forms! {
         ])
     }
 
-    /// The loss that ``flows`` persistent flows cause where pipe and buffer hold ``storage``
-    /// packets. Morris 1997.
+    /// The loss rate caused by ``flows`` persistent flows if path and buffer together hold ``storage`` packets. Morris
+    /// 1997.
     fn morris_loss(flows: Number, storage: Number) -> 1 {
         Ok([morris::loss(flows.round() as u64, Packets::new(storage)?)?.get()])
     }
 
-    /// p(B) = a B^-b: loss of a router with an input that is not much faster than its output. Router buffer sizing eq. (8).
+    /// p(B) = a B^-b: loss rate of a router with inputs that are not much faster than its output. Router buffer sizing eq.
+    /// (8).
     fn power_law_loss(buffer_packets: Number, a: Number, b: Number) -> 1 {
         Ok([LossForm::power_law(a, b)?.loss(Packets::new(buffer_packets)?)?.get()])
     }
 
-    /// p(B) = a exp(-b B): loss of a router with an input slower than its output. Router buffer sizing eq. (14).
+    /// p(B) = a exp(-b B): loss rate of a router with inputs slower than its output. Router buffer sizing eq. (14).
     fn exponential_loss(buffer_packets: Number, a: Number, b: Number) -> 1 {
         Ok([LossForm::exponential(a, b)?.loss(Packets::new(buffer_packets)?)?.get()])
     }
@@ -166,8 +166,8 @@ forms! {
         Ok([rules::square_root(rate, rtt, flows.round() as u64)?.as_f64()])
     }
 
-    /// The payload rate (bit/s) of an Ethernet of ``rate`` full of packets of ``mtu`` bytes: IPv4
-    /// with timestamps, no VLAN.
+    /// The payload rate (bit/s) of an Ethernet of ``rate``, fully used by packets of ``mtu`` bytes: IPv4 with timestamps,
+    /// no VLAN.
     fn ethernet_goodput(rate: Rate, mtu: Bytes) -> 1 {
         Ok([Framing::COMMON.goodput(rate, mtu)?.as_f64()])
     }
