@@ -1,12 +1,12 @@
-//! An allocator that counts: a session that takes more memory than any may ends the process. And what Rust does at the start of
-//! `main`, which is the fuzzer's own here.
+//! An allocator with limits: a session that exceeds them ends the process. Also does what Rust does at the start of `main`,
+//! because here the fuzzer owns `main`.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The most that one allocation may take, bytes: a record is at most 1 MiB, and a hostile peer must not choose more.
+/// Maximum size of one allocation, bytes: a record is at most 1 MiB, and a hostile peer must not choose more.
 const MAX_AT_ONCE: usize = 32 << 20;
-/// The most that all allocations may take, the fuzzer's own in Rust included, bytes.
+/// Maximum size of all allocations together, including the fuzzer's own in Rust, bytes.
 const MAX: usize = 256 << 20;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
@@ -53,10 +53,10 @@ unsafe extern "C" {
     fn signal(number: i32, handler: usize) -> usize;
 }
 
-/// Makes a write to a closed socket an error, as it is in a Rust program.
+/// Makes a write to a closed socket an error, as in a Rust program.
 pub fn ignore_broken_pipes() {
     const SIGPIPE: i32 = 13;
     const SIG_IGN: usize = 1;
-    // SAFETY: no handler is installed.
+    // SAFETY: ignoring the signal installs no handler.
     unsafe { signal(SIGPIPE, SIG_IGN) };
 }

@@ -1,18 +1,18 @@
-//! A capture as a hostile or broken program may write it, as a function of bytes. The fuzz target
-//! drives it (`cargo +nightly fuzz run capture`), and so do the property tests of
-//! `sweetspot-trace`.
+//! A capture, as a hostile or broken program may write it, as a function of bytes. Run by the fuzz
+//! target (`cargo +nightly fuzz run capture`) and by the property tests of `sweetspot-trace`.
 
 use sweetspot_trace::file::{CaptureError, Decoder};
 use sweetspot_trace::flow::Table;
 use sweetspot_trace::packet::{Dissector, PacketCounts, Segment};
 
-/// The result of reading a capture: its segments, the packet counts, and the end.
+/// The result of reading a capture: its segments, the packet counts, and whether it ended without
+/// error.
 pub type Read = (Vec<Segment>, PacketCounts, Result<(), CaptureError>);
 
-/// Reads `data` in pieces of `size` bytes, follows its connections, and lets each have its end.
+/// Reads `data` in pieces of `size` bytes, and follows its connections to their ends.
 pub fn capture(data: &[u8], size: usize) -> Read {
     let (mut decoder, mut dissector) = (Decoder::default(), Dissector::default());
-    // Few places, so that connections must make room for one another.
+    // A small capacity, so that connections must be evicted.
     let mut table = Table::with_capacity(3);
     let (mut waiting, mut segments) = (Vec::new(), Vec::new());
     for piece in data.chunks(size.max(1)) {

@@ -1,5 +1,5 @@
-//! Events at a receiver, or at a paced sender, as a function of bytes: whatever a sender, a path and a kernel do, a controller
-//! keeps its contract. The fuzz target drives it (`cargo +nightly fuzz run driver`), and so do the property tests of
+//! Events at a receiver or a paced sender, as a function of bytes: whatever a sender, a path and a kernel do, a controller
+//! keeps its contract. Run by the fuzz target (`cargo +nightly fuzz run driver`) and by the property tests of
 //! `sweetspot-sizing`.
 
 #![allow(dead_code, reason = "a target uses the one half, tests the other")]
@@ -11,7 +11,7 @@ use sweetspot_sizing::{
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-/// The controllers that need no facts about the path: the sizings, uploads and background transfers.
+/// The controllers that need no facts about the path: sizings, uploads and background transfers.
 pub const SIZINGS: [&str; 20] = [
     "kernel",
     "fixed",
@@ -35,7 +35,7 @@ pub const SIZINGS: [&str; 20] = [
     "background",
 ];
 
-/// How they may get at what they need.
+/// The sources from which a controller may get its inputs.
 pub const MEANS: [InputSource; 4] = [
     InputSource::OutOfBand,
     InputSource::Kernel,
@@ -43,13 +43,13 @@ pub const MEANS: [InputSource; 4] = [
     InputSource::CallerAndOutOfBand,
 ];
 
-/// The largest windows that hosts allow: nothing to speak of, less than a segment, as much as a
-/// window without scaling, the usual, too much.
+/// Maximum windows that hosts allow: almost nothing, less than a segment, the largest window without scaling, the usual, and
+/// too much.
 pub const WINDOWS: [u64; 5] = [1, 1000, 65_535, 6_000_000, 1 << 40];
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Feeds a script to one controller of each kind; the first bytes say which means and which host.
+/// Feeds a script to one controller of each kind; the first bytes select the input source and the host.
 pub fn driver(data: &[u8]) {
     let [means, window, script @ ..] = data else { return };
     let means = MEANS[usize::from(*means) % MEANS.len()];
@@ -59,7 +59,7 @@ pub fn driver(data: &[u8]) {
     }
 }
 
-/// Feeds a script to the controller of `sizing`, and tells everything that it had done.
+/// Feeds a script to the controller of `sizing`, and returns all of its actions.
 pub fn simulate(sizing: &str, means: InputSource, max_window: u64, script: &[u8]) -> Vec<Effect> {
     // A pacing sender has no window of its own: its saved value is the path's rate.
     let max = if sizing.starts_with("upload") { u64::MAX } else { max_window };
@@ -95,7 +95,7 @@ fn controller(sizing: &str, max_window: u64) -> Box<dyn Controller + Send> {
     sizing.controller(&config).expect("one that needs nothing else")
 }
 
-/// Numbers from bytes; past the end all are zero.
+/// Numbers decoded from bytes; after the end all are zero.
 struct Script<'a> {
     rest: &'a [u8],
 }
@@ -107,7 +107,7 @@ impl Script<'_> {
         Some(*byte)
     }
 
-    /// Any of 0 to `max`, of all magnitudes alike.
+    /// A number from 0 to `max`, with all magnitudes equally likely.
     fn number(&mut self, max: u64) -> u64 {
         let (size, digits) = (self.byte().unwrap_or(0), self.byte().unwrap_or(0));
         (u64::from(digits) << (size % 40)).min(max)
@@ -145,7 +145,7 @@ impl Script<'_> {
     }
 }
 
-/// A receiver, its kernel, and what came of what the controller wanted.
+/// A receiver, its kernel, and the effects of the controller's actions.
 struct World {
     driver: Driver,
     now: Time,
@@ -155,11 +155,11 @@ struct World {
     window: Option<Option<Bytes>>,
     pacing: Option<Option<Rate>>,
     congestion: Option<CongestionChoice>,
-    /// Probes and trains that were sent.
+    /// Probes and trains sent so far.
     probes: Vec<u32>,
     answers: u32,
     trains: Vec<(u32, TrainRequest)>,
-    /// The least round trip that was measured.
+    /// The min RTT measured.
     min_rtt: Duration,
     done: Vec<Effect>,
 }
@@ -199,7 +199,7 @@ impl World {
                 self.answer(probe, skipped, held, report);
             }
             3 => {
-                // Part of a train.
+                // Part of a packet train.
                 let [train, index] = [0; 2].map(|_: u8| script.byte().unwrap_or(0));
                 if let Some((id, request)) = self.trains.get(usize::from(train)).copied() {
                     let part = TrainPacket { train: id, index: index.into() };
@@ -207,7 +207,7 @@ impl World {
                 }
             }
             4 => {
-                // All of the latest one.
+                // All of the latest train.
                 let gap = script.micros(SECOND / 10);
                 if let Some((id, request)) = self.trains.last().copied() {
                     for index in 0..request.packets.min(300) {
@@ -234,7 +234,7 @@ impl World {
         self.perform();
     }
 
-    /// An orderly transfer for a while: data, answers and round trips as on a path.
+    /// A regular transfer for a while: data, replies and RTTs as on a real path.
     fn flow(&mut self, script: &mut Script<'_>) {
         let rtt = Duration::from_micros(100) + script.micros(SECOND / 2);
         let queue = script.micros(SECOND / 2);
@@ -253,7 +253,7 @@ impl World {
         }
     }
 
-    /// Answers the probe sent `before` probes before the last one.
+    /// Answers the probe sent `before` probes before the last.
     fn answer(&mut self, before: usize, skipped: u32, held: Duration, report: SenderReport) {
         let at = self.probes.len().checked_sub(before + 1);
         let Some(probe) = at.and_then(|at| self.probes.get(at).copied()) else { return };
@@ -265,7 +265,7 @@ impl World {
         self.perform();
     }
 
-    /// Time passes, and nothing but time.
+    /// Lets time pass, without any other event.
     fn wait(&mut self, pause: Duration) {
         self.perform();
         for rtt in [self.kernel.rtt, self.kernel.minimum_rtt].into_iter().flatten() {
@@ -280,14 +280,14 @@ impl World {
             called += 1;
         }
         self.now = until;
-        // The kernel is asked every 10 ms, the sender every 20; a controller has two timers in the
-        // shortest of all round trips at the most, unless that is none.
+        // The kernel is sampled every 10 ms, the sender every 20 ms; a controller has at most two timers per min RTT, here
+        // clamped to 20 us to 10 ms.
         let min = self.min_rtt.clamp(Duration::from_micros(20), SECOND / 100);
         let max = 100 + 2 * pause.as_nanos() / min.as_nanos();
         assert!(called <= max, "called {called} times in {} us", pause.as_micros());
     }
 
-    /// All connections are over: requests are withdrawn, and stay so while nothing arrives.
+    /// All connections have ended: requests are withdrawn, and none follows while nothing arrives.
     fn end(&mut self) {
         self.perform();
         self.driver.handle_end(self.now);

@@ -1,5 +1,5 @@
-//! A hostile peer's inputs, as functions of bytes. The fuzz targets drive them (`cargo +nightly fuzz run frames`), and so do
-//! the property tests of `sweetspot-protocol`.
+//! A hostile peer's inputs, as functions of bytes. Run by the fuzz targets (`cargo +nightly fuzz run frames`) and by the
+//! property tests of `sweetspot-protocol`.
 
 #![allow(dead_code, reason = "each target uses one")]
 
@@ -14,11 +14,11 @@ use sweetspot_protocol::{
 };
 use sweetspot_units::Bytes;
 
-/// Content that the receiver takes before it answers, bytes.
+/// Content that the receiver accepts before it replies, bytes.
 const EARLY: u32 = 100;
 
-/// A stream as the receiver and the sender read it, cut into reads of a size that the first byte says. Content comes
-/// only within a piece, no more than its header says, or early within its bound, and nothing of files before an offer is
+/// A stream as the receiver and the sender read it, in reads of a size given by the first byte. Content is only delivered
+/// within a piece, up to the length in its header, or early within its bound, and no file content before an offer is
 /// accepted.
 pub fn frames(data: &[u8]) {
     let Some((size, stream)) = data.split_first() else { return };
@@ -60,8 +60,8 @@ pub fn frames(data: &[u8]) {
     }
 }
 
-/// Pieces, holes and ends of one file in any order, four bytes each: the file is complete only when as many pieces
-/// came as its end says.
+/// Pieces, holes and ends of one file in any order, four bytes each: the file is complete only once it has as many pieces as
+/// its end states.
 pub fn file_progress(data: &[u8]) {
     let Some((size, steps)) = data.split_first() else { return };
     let size = u64::from(*size) * 40_000;
@@ -89,7 +89,7 @@ pub fn file_progress(data: &[u8]) {
     let _ = file.hash(&sweetspot_protocol::ZeroTree::default(), &|| true);
 }
 
-/// The body of a record: what is read prints as it was read.
+/// The body of a record: a parsed record prints as it was read.
 pub fn record(data: &[u8]) {
     if let Ok(record) = Record::read(data) {
         let frame = record.to_frame();
@@ -97,7 +97,7 @@ pub fn record(data: &[u8]) {
     }
 }
 
-/// A ticket as typed. An accepted one prints as it was read.
+/// A ticket as typed. An accepted ticket prints as it was read.
 pub fn ticket(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     if let Ok(ticket) = text.parse::<Ticket>() {
@@ -105,7 +105,7 @@ pub fn ticket(data: &[u8]) {
     }
 }
 
-/// An invitation from a peer, as it is and with a good check under it. An accepted one is written as it was read.
+/// An invitation from a peer, as it is and with a valid checksum. An accepted invitation is written as it was read.
 pub fn invitation(data: &[u8]) {
     let mut checked = data.to_vec();
     checked.extend(&blake3::hash(data).as_bytes()[..4]);
@@ -116,8 +116,8 @@ pub fn invitation(data: &[u8]) {
     }
 }
 
-/// A file of clients as edited, and input typed for a key or a code. An accepted client prints as it was read, unless its
-/// directory holds a quotation mark or a line's end.
+/// A clients file as edited, and input typed for a key or a code. An accepted client prints as it was read, unless its
+/// directory contains a quotation mark or a line break.
 pub fn clients(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     if let Ok(clients) = text.parse::<Clients>() {
@@ -133,7 +133,7 @@ pub fn clients(data: &[u8]) {
     }
 }
 
-/// A datagram, as it is and with a good seal under it: what opens is closed to the same packet.
+/// A datagram, as it is and with a valid seal: one that opens is sealed to the same packet again.
 pub fn probe(data: &[u8]) {
     let session = Session::new(Some(&Secret([1; 16])), &[2; 32]);
     let authenticator = PacketAuthenticator::new(&session);

@@ -1,5 +1,5 @@
-//! A peer that has the key, as a function of bytes: whatever it sends, a link answers with no more than it may, and the
-//! controller keeps running. The fuzz target drives it (`cargo +nightly fuzz run peer_link`), and so do the property tests of
+//! A peer with the key, as a function of bytes: whatever it sends, a link replies with no more than it may, and the
+//! controller keeps running. Run by the fuzz target (`cargo +nightly fuzz run peer_link`) and by the property tests of
 //! `sweetspot-control`.
 
 #![allow(dead_code, reason = "a target uses the one half, tests the other")]
@@ -12,7 +12,7 @@ use sweetspot_protocol::{Invitation, Inviting};
 use sweetspot_sizing::{CongestionChoice, ProbeAnswer, SenderReport, Sizing};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-/// Trains may take this beside a tenth of the bytes that were acknowledged.
+/// Bytes that trains may use in addition to a tenth of the acknowledged bytes.
 const FREE_TRAINS: u64 = 4_000_000;
 const COOKIE: u64 = 1;
 
@@ -24,13 +24,13 @@ struct RunFigure {
     now: Time,
     received: u64,
     acked: u64,
-    /// UDP payload that came, that left as answers, and that left as trains.
+    /// UDP payload received, sent as replies, and sent as trains.
     came: u64,
     answered: u64,
     trains: u64,
 }
 
-/// Runs a script: five bytes are an event. The first says which end this one is.
+/// Runs a script in which five bytes are an event. The first byte says which end this is.
 pub fn peer_link(data: &[u8]) {
     let Some((end, script)) = data.split_first() else { return };
     let (own, peer) = match end % 2 {
@@ -109,7 +109,7 @@ impl RunFigure {
         self.arrives(&self.peer.close(&packet, Bytes::new(u64::from(kind) * 4)), &report);
     }
 
-    /// Nothing that the peer did not seal has any effect.
+    /// Data that the peer did not seal has no effect.
     fn garbage(&mut self, n: u32) {
         let bytes = n.to_be_bytes().repeat(1 + n as usize % 30);
         let heard = self.link.is_up();

@@ -1,4 +1,5 @@
-/// The bytes of an input; each makes a choice. When they are used up, every choice is the first.
+/// The bytes of an input; each byte makes a choice. After the last byte, every choice is the first
+/// option.
 pub struct Choices<'a>(pub &'a [u8]);
 
 impl Choices<'_> {
@@ -16,17 +17,17 @@ impl Choices<'_> {
         }
     }
 
-    /// One of `table`.
+    /// Chooses an element of `table`.
     pub fn of<T: Copy>(&mut self, table: &[T]) -> T {
         table[usize::from(self.byte()) % table.len()]
     }
 
-    /// A number below `end`, which is at most 256 and not zero.
+    /// Chooses a number below `end`, which must be 1 to 256.
     pub fn below(&mut self, end: usize) -> usize {
         usize::from(self.byte()) % end.max(1)
     }
 
-    /// Rarely true: most inputs go on.
+    /// Rarely true, so that most inputs continue.
     pub fn rarely(&mut self) -> bool {
         self.byte() >= 240
     }

@@ -1,4 +1,4 @@
-//! A server with clients, for the life of the process.
+//! A server with clients, which lives as long as the process.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -18,22 +18,22 @@ use sweetspot_transfer::{
 
 /// The quota of a client's directory, bytes: two pieces.
 pub const QUOTA: u64 = 512 << 10;
-/// How long a session may go on after its peer has gone. A receiver that waits for its disk notices when it next says that
-/// it is busy, after 5 s.
+/// Maximum time that a session may continue after its peer has gone. A receiver waiting for its disk notices when it next
+/// reports that it is busy, after 5 s.
 pub const PATIENCE: Duration = Duration::from_secs(15);
-/// The content of a file outside of every client's directory.
+/// The content of a file outside every client's directory.
 pub const SECRET: &[u8] = b"a secret of another user, which no client may read";
 
-/// Clients, by what they may do.
+/// Clients with different rights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Client {
-    /// It may bring what is not there, up to a quota.
+    /// May write new files, up to a quota.
     Writer,
-    /// It may replace what is there, too.
+    /// May also replace existing files.
     Replacer,
-    /// It has no quota.
+    /// Has no quota.
     Unbounded,
-    /// It may fetch what is there.
+    /// May read existing files.
     Reader,
 }
 
@@ -41,13 +41,13 @@ pub struct Fixture {
     pub scratch: PathBuf,
     ticket: Ticket,
     state: &'static State,
-    /// One session at a time.
+    /// Locked during a session: one at a time.
     turn: Mutex<()>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Transfers that were admitted and have not ended, and how many were admitted or turned away.
+    /// The number of admitted transfers that have not ended, and the number admitted or rejected so far.
     running: Mutex<(u64, u64)>,
     changed: Condvar,
 }
@@ -74,11 +74,11 @@ impl ServerObserver for &'static State {
     }
 }
 
-/// The server, started at the first call.
+/// The server, started on the first call.
 pub fn fixture() -> &'static Fixture {
     static FIXTURE: OnceLock<Fixture> = OnceLock::new();
     FIXTURE.get_or_init(|| {
-        // It is left behind, as the server runs to the end of the process: by tests below `target`.
+        // Left behind because the server runs until the process ends; tests put it below `target`.
         let scratch = match option_env!("CARGO_TARGET_TMPDIR") {
             Some(target) => tempfile::tempdir_in(target),
             None => tempfile::tempdir(),
@@ -134,13 +134,13 @@ impl Client {
     pub fn clear(self) {
         for entry in fs::read_dir(self.directory()).unwrap() {
             let path = entry.unwrap().path();
-            // A directory that its owner may not enter is still the owner's.
+            // The owner of a directory without permissions can still change them.
             let _ = fs::set_permissions(&path, fs::Permissions::from_mode(0o700));
             let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));
         }
     }
 
-    /// A connection with TLS up, which waits for nothing long.
+    /// A connection with TLS established and short timeouts.
     pub fn connect(self) -> Raw {
         let secret = Some(self.secret());
         let raw = Raw::dial(&fixture().ticket, &Dial { secret, ..Dial::default() }).unwrap();
@@ -151,17 +151,17 @@ impl Client {
 }
 
 impl Fixture {
-    /// Keeps other sessions of this process out.
+    /// Excludes other sessions of this process.
     pub fn turn(&self) -> MutexGuard<'_, ()> {
         lock(&self.turn)
     }
 
-    /// How many connections were admitted or turned away so far.
+    /// The number of connections admitted or rejected so far.
     pub fn judged(&self) -> u64 {
         lock(&self.state.running).1
     }
 
-    /// Waits until every transfer has ended. The caller has hung up.
+    /// Waits until every transfer has ended. The caller must have hung up.
     pub fn wait_until_idle(&self) {
         let running = lock(&self.state.running);
         let idle = |running: &mut (u64, u64)| running.0 > 0;

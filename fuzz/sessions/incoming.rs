@@ -50,17 +50,17 @@ const SIZES: [u64; 12] = [
 ];
 const MODES: [u32; 8] = [0o644, 0o755, 0o4755, 0o2755, 0o1777, 0o7777, 0o4_000_644, 0];
 const TARGETS: [&[u8]; 6] = [b"a", b"d", b"/etc", b"../secret", b"d/../..", b"."];
-/// The most that one operation may send again and again, bytes.
+/// Maximum number of bytes that one operation may send repeatedly.
 const MAX_REPEATED: usize = 512 << 10;
 
-/// Sessions of a hostile sender with one client's rights; what must hold is checked after each.
+/// Sessions of a hostile sender with one client's rights; the invariants are checked after each.
 pub fn incoming(data: &[u8]) {
     let fixture = fixture();
     let _turn = fixture.turn();
     let mut choices = Choices(data);
     let client = choices.of(&[Client::Replacer, Client::Unbounded, Client::Writer]);
     client.clear();
-    // Possible remains of this client's earlier sessions: holes, which use no quota.
+    // Files that this client's earlier sessions may leave: holes, which use no quota.
     for name in ["s0", "s1", "s2", "s3"] {
         File::create(client.directory().join(name)).unwrap().set_len(PIECE_BYTES).unwrap();
     }
@@ -79,9 +79,9 @@ pub fn incoming(data: &[u8]) {
 struct Session {
     raw: Raw,
     client: Client,
-    /// The listed entries: the lengths of files.
+    /// The listed entries, as file lengths; `None` if not a file.
     listed: Vec<Option<u64>>,
-    /// Pieces and holes that were sent of each entry.
+    /// Pieces and holes sent for each entry.
     sent: HashMap<u32, u32>,
     last: Vec<u8>,
     gone: bool,
@@ -143,7 +143,7 @@ impl Session {
                     self.gone |= self.raw.try_send(&again).is_err();
                 }
                 16 => {
-                    // The server takes 64 KiB together.
+                    // The server accepts 64 KiB in total.
                     let entry = self.entry(choices);
                     let length = choices.of(&[999, 1, 0, 20_000, 65_536, 65_537]);
                     self.send(Record::Early { entry, content: vec![7; length] }.to_frame());
@@ -159,7 +159,7 @@ impl Session {
         self.last = bytes;
     }
 
-    /// Lists up to four entries, and waits until they are answered: pieces before that would be refused.
+    /// Lists up to four entries and waits for the replies: pieces sent before would be rejected.
     fn list(&mut self, choices: &mut Choices<'_>) {
         let list: Vec<RawEntry> = (0..1 + choices.below(4)).map(|_| entry(choices)).collect();
         self.listed.extend(list.iter().map(|entry| match entry.kind {
@@ -266,7 +266,7 @@ impl Session {
         self.send(message.to_frame());
     }
 
-    /// A further connection, which brings a piece.
+    /// An additional connection, which sends a piece.
     fn join(&mut self, choices: &mut Choices<'_>) {
         let mut further = self.client.connect();
         further.transfer.clone_from(&self.raw.transfer);
@@ -280,7 +280,7 @@ impl Session {
         let _ = further.try_send(&piece(entry, 0, hash, &content));
     }
 
-    /// Hangs up: at once, or after reading what the server still says.
+    /// Hangs up, at once or after reading the server's remaining messages.
     fn leave(mut self, choices: &mut Choices<'_>) {
         if choices.rarely() {
             return;
@@ -317,7 +317,7 @@ fn entry(choices: &mut Choices<'_>) -> RawEntry {
     }
 }
 
-/// The value of `security.capability` that gives all of cap_setuid, cut or filled up.
+/// The value of `security.capability` that grants all of cap_setuid, truncated or padded to `length`.
 fn capability(length: usize) -> Vec<u8> {
     let words: [u32; 5] = [0x0200_0001, 0x80, 0, 0, 0];
     let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -329,7 +329,7 @@ fn content(length: u64) -> Vec<u8> {
     vec![7; length as usize]
 }
 
-/// The hash of a file of this content.
+/// The hash of a file with this content.
 fn hash_of(size: u64) -> blake3::Hash {
     let count = pieces(size) as u32;
     let hash = |number| piece_hash(number, count == 1, &content(piece_length(size, number)));

@@ -6,10 +6,10 @@ use std::path::{Component, Path, PathBuf};
 
 use super::fixture::{Client, QUOTA, fixture};
 
-/// Attributes that a session tried to set.
+/// Attributes that a session may try to set.
 pub const ATTRIBUTES: [&[u8]; 4] =
     [b"user.x", b"trusted.x", b"security.capability", b"system.posix_acl_access"];
-/// A file system's overhead beside the files' content, for all files together.
+/// The file system's overhead for all files together.
 const OVERHEAD: u64 = 64 << 10;
 
 /// Checks everything in the client's directory.
@@ -37,11 +37,11 @@ pub fn check(client: Client) {
     assert!(kept, "a file outside was changed");
 }
 
-/// Everything below `directory`.
+/// All paths below `directory`.
 fn all(directory: &Path) -> Vec<PathBuf> {
     let (mut found, mut pending) = (Vec::new(), vec![directory.to_owned()]);
     while let Some(next) = pending.pop() {
-        // A directory without the right to read: only root sees into it.
+        // A directory without read permission; only root can list it.
         let Ok(entries) = fs::read_dir(&next) else { continue };
         for entry in entries {
             let path = entry.unwrap().path();
@@ -54,7 +54,7 @@ fn all(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The attributes of [`ATTRIBUTES`] that a file has.
+/// The attributes among [`ATTRIBUTES`] that a file has.
 fn attributes(path: &Path) -> Vec<String> {
     let mut names = vec![0u8; 4096];
     let length = rustix::fs::llistxattr(path, &mut names[..]).unwrap_or(0);
@@ -63,7 +63,7 @@ fn attributes(path: &Path) -> Vec<String> {
     ours.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
 }
 
-/// A link leads to something below the client's directory.
+/// Checks that a link's target is below the client's directory.
 fn stays_inside(link: &Path, directory: &Path) {
     let target = fs::read_link(link).unwrap();
     let above = link.parent().unwrap().strip_prefix(directory).unwrap().components().count();

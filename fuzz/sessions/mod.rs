@@ -1,9 +1,9 @@
 //! Whole sessions of a hostile peer with a server in the same process, as functions of bytes: each byte chooses an operation or
-//! an operand, so that every input is a session and most of them get deep. The fuzz targets drive them (`cargo +nightly fuzz
-//! run incoming`), and so do the property tests of `sweetspot-transfer`.
+//! an operand, so every input is a session and most get far. Run by the fuzz targets (`cargo +nightly fuzz run incoming`) and
+//! by the property tests of `sweetspot-transfer`.
 //!
-//! [`laws`] has the invariants after each session: the server ended it, and the client's directory holds nothing that its peer
-//! may not put there.
+//! [`laws`] has the invariants after each session: the server has ended the session, and the client's directory contains
+//! nothing that its peer may not put there.
 
 #![allow(dead_code, unused_imports, reason = "each target uses one")]
 

@@ -12,10 +12,10 @@ use sweetspot_protocol::{CongestionMessage, Message};
 use super::choices::Choices;
 use super::fixture::{Client, SECRET, fixture};
 
-/// The files that the client may fetch.
+/// The files that the client may read.
 const FILES: [(&str, usize); 3] = [("a", 3), ("b", 600_000), ("d/c", 1000)];
 
-/// A session of a hostile receiver, which other clients of the same directory help.
+/// A session of a hostile receiver, helped by other clients of the same directory.
 pub fn outgoing(data: &[u8]) {
     let fixture = fixture();
     let _turn = fixture.turn();
@@ -43,7 +43,7 @@ fn session(client: Client, choices: &mut Choices<'_>) {
     }
     if !choices.rarely() {
         let _ = raw.try_send(&Raw::accept().to_frame());
-        // The list comes at once.
+        // The list arrives immediately.
         while !matches!(
             raw.next(),
             Heard::Record(Record::Listed { .. }) | Heard::Closed(_) | Heard::Silent
@@ -117,7 +117,8 @@ fn answer(choices: &mut Choices<'_>) -> Answer {
     }
 }
 
-/// Another client of the directory replaces, cuts or removes a file. Nothing is sent for it.
+/// Another client of the directory replaces, truncates or removes a file. Sends nothing to the
+/// server.
 fn swap(client: Client, choices: &mut Choices<'_>) -> Vec<u8> {
     let (name, length) = choices.of(&FILES);
     let path = client.directory().join(name);
@@ -127,7 +128,7 @@ fn swap(client: Client, choices: &mut Choices<'_>) -> Vec<u8> {
             let _ = symlink(fixture().scratch.join("secret"), &path);
         }
         2 => {
-            // Not through a link that an earlier step put there.
+            // Not through a link placed there by an earlier step.
             if !path.is_symlink() {
                 let _ = fs::write(&path, vec![8; length / 2]);
             }
