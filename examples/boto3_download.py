@@ -15,7 +15,7 @@ import sweetspot
 def main(endpoint: str, bucket: str, key: str, path: str, sizing: str = "sobas:live") -> None:
     config = Config(signature_version=UNSIGNED, s3={"addressing_style": "path"}, proxies={})
     store = boto3.client("s3", endpoint_url=endpoint, region_name="local", config=config)
-    # botocore has no public name for its pool of connections.
+    # botocore has no public name for its connection pool.
     pools = store._endpoint.http_session._manager
     live = sweetspot.size_pools(pools, sizing=sizing)
     report = None

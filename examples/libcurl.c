@@ -13,13 +13,13 @@
 #define MAX_DESCRIPTORS 1024
 
 struct download {
-    /* By descriptor: libcurl may try several addresses at once. */
+    /* Indexed by descriptor: libcurl may try several addresses at once. */
     int64_t sockets[MAX_DESCRIPTORS];
     sweetspot_options options;
     sweetspot_status status;
 };
 
-/* libcurl has made a socket and has not connected it yet. */
+/* Called when libcurl has created a socket that is not connected yet. */
 static int on_socket(void *context, curl_socket_t fd, curlsocktype purpose)
 {
     struct download *download = context;
@@ -32,12 +32,12 @@ static int on_socket(void *context, curl_socket_t fd, curlsocktype purpose)
     return CURL_SOCKOPT_OK;
 }
 
-/* libcurl is done with a socket, which is closed here. */
+/* Called when libcurl no longer needs a socket, which is closed here. */
 static int on_close(void *context, curl_socket_t fd)
 {
     struct download *download = context;
     sweetspot_status status = { .struct_size = sizeof status };
-    /* The state of the socket that the file came over. */
+    /* The state of the socket that received the file. */
     if (sweetspot_report(download->sockets[fd], &status) == SWEETSPOT_OK && status.received > download->status.received)
         download->status = status;
     sweetspot_detach(download->sockets[fd]);
