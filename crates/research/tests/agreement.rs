@@ -35,7 +35,7 @@ fn assert_agreement(comparisons: &[Ns2Comparison], at_least: usize) {
 
 #[test]
 fn without_cross_traffic_goodput_is_ns2s_below_inside_just_above_and_far_above_the_sweet_spot() {
-    // 726 and 939 are just above C T_m + B_t for B_t of 100 and 313: the dip in R(S).
+    // 726 and 939 are just above C T_m + B_t for B_t of 100 and 313, where goodput drops.
     let alone = |s: &Ns2Setting| s.cross == "none" && s.buffer <= 313 && s.congestion != "sack";
     assert_agreement(&finished(alone, &[640, 726, 939, 4000]), 12);
 }
