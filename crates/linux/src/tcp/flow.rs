@@ -116,8 +116,8 @@ impl Flow {
     /// Discards at most `max` bytes of received data and returns the number: zero if the peer has closed, `None` if no data
     /// is waiting.
     pub fn discard(&self, max: Bytes) -> io::Result<Option<Bytes>> {
-        // tcp(7): with MSG_TRUNC the received bytes are discarded, and the pointer is not used.\nSAFETY: the kernel writes
-        // nothing through the null pointer.
+        // tcp(7): with MSG_TRUNC the received bytes are discarded, and the pointer is not used.
+        // SAFETY: the kernel writes nothing through the null pointer.
         let n = unsafe {
             libc::recv(
                 self.0.as_raw_fd(),
