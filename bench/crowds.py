@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs drawn crowds, or lone paths with random losses, and prints quantiles of what their transfers get.
+"""Runs random crowds, or single lossy paths, and prints quantiles of the results of their transfers.
 
 Usage: bench/crowds.py crowds|lossy COUNT SEED PROGRAM:SIZING...
 
-A crowd is 2 to 30 CUBIC transfers that start 20 to 500 ms apart before a buffer of 0.01 to 0.3 BDP and at least ten packets. A lossy path has
-one CUBIC transfer; it loses 0.001 to 1 % of its packets at random, alone or in bursts, and three in ten have jitter. PROGRAM is a sweetspot
-binary. Goodput of lossy paths is relative to the first PROGRAM:SIZING, rates and times are drawn evenly on a logarithmic scale.
+A crowd is 2 to 30 CUBIC transfers that start 20 to 500 ms apart and share a buffer of 0.01 to 0.3 BDP, but at least ten packets. A lossy
+path has one CUBIC transfer, random loss of 0.001 to 1 % (single packets or bursts), and jitter in three of ten cases. PROGRAM is a
+sweetspot binary. Goodput on lossy paths is relative to the first PROGRAM:SIZING. Rates and times are log-uniform.
 """
 
 import concurrent.futures

@@ -28,7 +28,7 @@ STEP = 0.02
 
 
 def pairs(count):
-    """Connections of this process to itself."""
+    """Loopback connections of this process to itself."""
     listener = socket.create_server(("127.0.0.1", 0))
     made = []
     for _ in range(count):
@@ -41,7 +41,7 @@ def pairs(count):
 
 
 def load():
-    """A process's share of the crowd, until its standard input ends."""
+    """Runs one process's part of the crowd until its standard input ends."""
     made = pairs(CONNECTIONS // PROCESSES)
     bulk, others = made[: BULK // PROCESSES], made[BULK // PROCESSES :]
     piece, question = bytes(int(BULK_RATE * STEP)), bytes(64)
@@ -66,7 +66,7 @@ def load():
 
 
 def ask():
-    """The median and the 99th percentile of the time from a request to its answer, in seconds."""
+    """The median and the 99th percentile of the response time, in seconds."""
     [(near, far)] = pairs(1)
     took, end = [], time.monotonic() + CROWD_SECONDS
     while time.monotonic() < end:
@@ -82,7 +82,8 @@ def ask():
 
 
 def cpu_seconds(pid):
-    """CPU time of a process and its living children, to the nanosecond: counted in ticks, who wakes up by a timer pays for others."""
+    """CPU time of a process and its living children in nanoseconds: counted in ticks, a process woken by a timer would be charged for
+    others' time."""
     total = 0
     for entry in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -104,7 +105,7 @@ def full_speed():
 
 
 def measure(daemon):
-    """CPU time per second, the response time's median and 99th percentile, the full speed."""
+    """CPU time per second, the median and 99th percentile of the response time, and the full speed."""
     own = [sys.executable, os.path.abspath(__file__)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     crowd = [subprocess.Popen([*own, "load"], **pipes) for _ in range(PROCESSES)]
@@ -167,5 +168,5 @@ if __name__ == "__main__":
     else:
         again = [sys.executable, os.path.abspath(__file__), os.path.abspath(sys.argv[1])]
         os.environ["CROWD_INSIDE"] = "1"
-        # A namespace of its own.
+        # Continues in a separate network namespace.
         os.execvp("unshare", ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh", *again])

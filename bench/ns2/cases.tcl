@@ -1,9 +1,9 @@
-# A case of agreement, played by ns-2.35: the dumbbell of Figure 2 of Jain, Prasad, Dovrolis,
-# "The TCP Bandwidth-Delay Product revisited", at any rate, round trip and buffer.
+# A case of the agreement study in ns-2.35: the dumbbell of Figure 2 of Jain, Prasad, Dovrolis, "The TCP
+# Bandwidth-Delay Product revisited", with any rate, RTT and buffer.
 #
 #   ns cases.tcl rate=20 rtt=50 buffer=60 cross=elephants count=10 window=120
 #
-# Options are named as the keys of a Sweetspot scenario; what they mean and their units stand beside
+# Options are named like the keys of a Sweetspot scenario; their meaning and units are documented with
 # their defaults. Prints one line: goodput_mbps,loss_all,queue_mean_pkt,rtt_mean_ms,utilisation_before
 array set option {
     rate       50
@@ -67,7 +67,7 @@ proc host {router delay} {
     return $node
 }
 
-# A connection's agents; every connection has a flow of its own.
+# A connection's agents; every connection has its own flow ID.
 set flows 0
 proc connection {congestion from to window delayed} {
     set agent [new Agent/TCP/$congestion]
@@ -90,12 +90,12 @@ proc start_bulk {agent at} {
     $::ns at $at "$application start"
 }
 
-# The target's hosts share what propagation the routers leave.
+# The target's hosts add the propagation delay that the routers do not.
 set own [expr {($seconds / 2 - $between) / 2}]
 set target [lindex [connection $congestion [host $left $own] [host $right $own] $window $delayed] 0]
 start_bulk $target $start
 
-# Sources on nodes whose round trips are spread evenly; their sinks are at the router.
+# Sources on nodes with evenly spaced RTTs; their sinks are at the router.
 proc nodes {n router} {
     set nodes {}
     for {set i 0} {$i < $n} {incr i} {
@@ -112,7 +112,7 @@ proc elephants {from to} {
     }
 }
 
-# ns-2's Pareto source sends bursts; bursts of one packet make Pareto gaps.
+# ns-2's Pareto source sends bursts; bursts of one packet give Pareto gaps.
 proc pareto {from to} {
     set wire [expr {$::packet * 8 / 100e9}]
     foreach node [nodes $::count $from] {
@@ -133,7 +133,7 @@ proc pareto {from to} {
     }
 }
 
-# Users that send a few packets, sleep, and begin anew in slow start.
+# Users that send a few packets, sleep, and start again in slow start.
 proc mice {from to} {
     set nodes [nodes 10 $from]
     for {set i 0} {$i < $::count} {incr i} {
@@ -144,7 +144,7 @@ proc mice {from to} {
 }
 proc begin {pair} {
     foreach {agent sink} $pair {}
-    # An agent whose SYN was lost begins with a window of one ever after: `reset` keeps that.
+    # An agent that has lost a SYN keeps an initial window of one, which `reset` does not change.
     $agent set windowInit_ $::iw
     $agent reset
     $sink reset
@@ -161,7 +161,7 @@ if {$cross ne "none"} {
     if {$reverse eq "mirror"} { $cross $right $left }
 }
 
-# What is counted, at the ends of intervals.
+# Counters, read at the ends of intervals.
 set forward [$ns monitor-queue $left $right ""]
 set backward [$ns monitor-queue $right $left ""]
 foreach monitor [list $forward $backward] {

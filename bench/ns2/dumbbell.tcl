@@ -1,11 +1,12 @@
 # The benchmark's scenarios in ns-2.35: Figure 2 of Jain, Prasad, Dovrolis, "The TCP Bandwidth-Delay
-# Product revisited". One Reno transfer through R1 - R2 and, both ways, cross traffic with the same
-# windows, round trips and timers as scenarios/elephants.toml and bench/scenarios/mice.toml.
+# Product revisited". One Reno transfer through R1 - R2, with cross traffic in both directions that
+# has the same windows, RTTs and timers as in scenarios/elephants.toml and
+# bench/scenarios/mice.toml.
 #
 #   ns dumbbell.tcl elephants|mice COUNT END
 #
-# Prints packets that the bottleneck forwarded both ways, wall seconds of the run without building
-# the network, and peak memory.
+# Prints the packets that the bottleneck forwarded in both directions, the wall time of the run in
+# seconds (excluding the construction of the network), and peak memory.
 
 remove-all-packet-headers
 add-packet-header IP TCP Flags
@@ -14,7 +15,7 @@ set cross [lindex $argv 0]
 set count [lindex $argv 1]
 set end [lindex $argv 2]
 
-# Sizes are sizes on the wire; an initial window of 2; timers as in the scenario.
+# Sizes are on the wire; an initial window of 2; timers as in the scenario.
 Agent/TCP set useHeaders_ false
 Agent/TCP set packetSize_ 1000
 Agent/TCP set windowInit_ 2
@@ -50,7 +51,7 @@ connect $left $right 50Mb 20ms 625
 set there [$ns monitor-queue $left $right ""]
 set back [$ns monitor-queue $right $left ""]
 
-# The transfer that a run is about.
+# The measured transfer.
 set source [$ns node]
 set drain [$ns node]
 connect $source $left 1000Mb 15ms 1000000
@@ -60,8 +61,8 @@ set file [new Application/FTP]
 $file attach-agent $target
 $ns at 15.0 "$file start"
 
-# A mouse is a user: a new connection of 10 to 15 packets, a sleep, and so on. Connections take
-# turns on a pool of agents per node, which are reset: to make one anew takes ns-2 longer.
+# A mouse is a user: a new connection of 10 to 15 packets, a sleep, and so on. Connections rotate
+# through a pool of agents per node and reset them, because creating agents takes ns-2 longer.
 proc begin {node} {
     global ns rng idle ends agentnode sinkof
     if {[llength $idle($node)]} {
@@ -82,14 +83,14 @@ proc finish {sender} {
     global ns rng agentnode
     set node $agentnode($sender)
     $ns at [expr {[$ns now] + [$rng uniform 4.85 5.35]}] "begin $node"
-    # What is still on its way is not to reach the next connection.
+    # Packets still in flight must not reach the next connection.
     $ns at [expr {[$ns now] + 0.5}] "lappend idle($node) $sender"
 }
 
 set nodes [expr {$cross == "mice" ? 10 : $count}]
 foreach {near far} [list $left $right $right $left] {
     for {set i 0} {$i < $nodes} {incr i} {
-        # Round trips spread evenly from 80 to 120 ms.
+        # RTTs evenly spaced from 80 to 120 ms.
         set rtt [expr {0.080 + 0.040 * $i / ($nodes - 1)}]
         set node [$ns node]
         connect $node $near 1000Mb [expr {$rtt / 2 - 0.020}] 1000000

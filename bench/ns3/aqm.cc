@@ -1,5 +1,7 @@
-// Open loop through one queue discipline: Poisson packets of 1000 bytes at LOAD times 10 Mbit/s, 100 packets of room.
-// aqm DISC LOAD SEED: prints sent, received, mean and 95th percentile of the one-way delay through the queue, ms.
+// Open loop through one queue discipline: Poisson packets of 1000 bytes at LOAD times 10 Mbit/s, with a buffer of 100
+// packets.
+// aqm DISC LOAD SEED: prints packets sent and received, and mean and 95th percentile of the one-way delay through the
+// queue, ms.
 #include <ns3/core-module.h>
 #include <ns3/network-module.h>
 #include <ns3/internet-module.h>

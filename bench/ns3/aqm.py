@@ -34,7 +34,7 @@ def ours(program: str, queue: str, load: float, seed: int, flows: int) -> tuple[
 
 def ns3(program: str, queue: str, load: float, seed: int, flows: int) -> tuple[float, float]:
     lost, delay = simulated(program, queue, load, seed, flows)
-    # Without the packet's own time on the link.
+    # Excludes the packet's own transmission time.
     return lost, delay - 0.8
 
 

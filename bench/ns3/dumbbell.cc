@@ -1,16 +1,18 @@
-// The benchmark's scenarios in ns-3: what bench/ns2/dumbbell.tcl plays, and bench/scenarios/sack.toml.
+// The benchmark's scenarios in ns-3: those in bench/ns2/dumbbell.tcl, and bench/scenarios/sack.toml.
 //
 //   dumbbell elephants|mice|sack COUNT END
 //
-// Prints packets that the bottleneck forwarded both ways, wall seconds of the run without building the
-// network, peak memory, and the target's goodput over the last half of the run.
+// Prints the packets that the bottleneck forwarded in both directions, the wall time of the run in seconds
+// (excluding the construction of the network), peak memory, and the target's goodput over the last half of
+// the run.
 //
-// As far as ns-3 can say it, the two are alike. What differs:
-// - Two bytes of PPP ride on every packet. Data packets have the scenario's size with them, ACKs 42 bytes.
-// - Losses are repaired as NewReno does (RFC 6582) where ns-2 and the scenarios have Reno; ns-3 has no other
+// The scenarios are the same as far as ns-3 supports them. Differences:
+// - Every packet has two bytes of PPP. With them, data packets have the scenario's size, and ACKs have 42
+//   bytes.
+// - Losses are repaired by NewReno (RFC 6582), where ns-2 and the scenarios use Reno; ns-3 has no other loss
 //   recovery without SACK.
-// - Windows are bytes: as many whole segments as the scenario has packets.
-// - A mouse's connection is opened by three packets and closed by FINs, as in life.
+// - Windows are in bytes: whole segments, as many as the scenario has packets.
+// - A mouse's connection is opened by three packets and closed by FINs, like a real one.
 
 #include <ns3/applications-module.h>
 #include <ns3/core-module.h>
@@ -30,7 +32,7 @@ using namespace ns3;
 namespace
 {
 
-/// What the cases differ in.
+/// The parameters in which the cases differ.
 struct Case
 {
     std::string cross;
@@ -59,7 +61,7 @@ CaseOf(const std::string& cross)
 
 constexpr uint32_t HEADERS = 42; // IP 20, TCP 20, PPP 2
 
-/// A node's address on a link, and the queue towards the other end.
+/// A node's address on a link, and its queue towards the other end.
 struct End
 {
     Ipv4Address address;
@@ -70,7 +72,7 @@ Ptr<UniformRandomVariable> g_random;
 uint32_t g_segment;
 uint64_t g_received; // by the target's sink, bytes
 
-/// Settings of every TCP.
+/// Settings of every TCP connection.
 void
 Configure(const Case& c)
 {
@@ -86,21 +88,22 @@ Configure(const Case& c)
     Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
     Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
     Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MilliSeconds(10)));
-    // A port is free again after 0.5 s.
+    // A port becomes free again after 0.5 s.
     Config::SetDefault("ns3::TcpSocketBase::MaxSegLifetime", DoubleValue(0.25));
 }
 
-/// Links two nodes by a drop-tail queue of `buffer` packets each way, with the one in service.
+/// Links two nodes, with a drop-tail queue of `buffer` packets in each direction, including the one in
+/// service.
 std::pair<End, End>
 Connect(Ptr<Node> a, Ptr<Node> b, DataRate rate, Time delay, uint32_t buffer)
 {
     static Ipv4AddressHelper addresses("10.0.0.0", "255.255.255.0");
     PointToPointHelper link;
-    // No queueing discipline above the device: its own queue is the buffer.
+    // No queueing discipline above the device: the device's queue is the buffer.
     link.DisableFlowControl();
     link.SetDeviceAttribute("DataRate", DataRateValue(rate));
     link.SetChannelAttribute("Delay", TimeValue(delay));
-    // The device takes the packet in service out of its queue.
+    // The device removes the packet in service from its queue.
     link.SetQueue("ns3::DropTailQueue<Packet>",
                   "MaxSize",
                   QueueSizeValue(QueueSize(QueueSizeUnit::PACKETS, buffer - 1)));
@@ -114,7 +117,7 @@ Connect(Ptr<Node> a, Ptr<Node> b, DataRate rate, Time delay, uint32_t buffer)
     return {end(0), end(1)};
 }
 
-/// What a node does not know goes out by its `interface`-th link, to `gateway`.
+/// Routes unknown destinations through the `interface`-th link, to `gateway`.
 void
 RouteByDefault(Ptr<Node> node, Ipv4Address gateway, uint32_t interface = 1)
 {
@@ -145,12 +148,12 @@ Close(Ptr<Socket> socket)
     socket->Close();
 }
 
-/// Takes connections on `port` and advertises `window` packets to each.
+/// Accepts connections on `port` and advertises `window` packets to each.
 void
 Listen(Ptr<Node> node, uint16_t port, uint32_t window, void (*read)(Ptr<Socket>))
 {
     Ptr<Socket> socket = Socket::CreateSocket(node, TcpSocketFactory::GetTypeId());
-    // Half a segment more, which window scaling may round away.
+    // Half a segment is added, because window scaling may round that much away.
     socket->SetAttribute("RcvBufSize", UintegerValue(window * g_segment + g_segment / 2));
     socket->Bind(InetSocketAddress(Ipv4Address::GetAny(), port));
     socket->Listen();
@@ -162,7 +165,7 @@ Listen(Ptr<Node> node, uint16_t port, uint32_t window, void (*read)(Ptr<Socket>)
                               });
 }
 
-/// A transfer without end from `node`.
+/// An endless transfer from `node`.
 void
 Send(Ptr<Node> node, Ipv4Address to, uint16_t port, Time start)
 {
@@ -196,7 +199,7 @@ struct Mouse
     }
 };
 
-/// The cross traffic from hosts at `near`, whose sinks are at the other router, `far`.
+/// The cross traffic from hosts at `near`; its sinks are at the other router, `far`.
 void
 AddCross(const Case& c, uint32_t count, Ptr<Node> near, Ptr<Node> far, Ipv4Address to)
 {
@@ -205,7 +208,7 @@ AddCross(const Case& c, uint32_t count, Ptr<Node> near, Ptr<Node> far, Ipv4Addre
     Listen(far, port, c.cross == "mice" ? 20 : 22, Drain);
     for (uint32_t i = 0; i < nodes; ++i)
     {
-        // Round trips spread evenly from 80 to 120 ms.
+        // RTTs evenly spaced from 80 to 120 ms.
         Time rtt = Seconds(0.080 + 0.040 * i / (nodes - 1));
         Ptr<Node> node = CreateObject<Node>();
         InternetStackHelper().Install(node);
@@ -224,7 +227,7 @@ AddCross(const Case& c, uint32_t count, Ptr<Node> near, Ptr<Node> far, Ipv4Addre
     }
 }
 
-/// What the link behind a queue has been given to send.
+/// The number of packets passed to the link after a queue.
 uint64_t
 Forwarded(const End& end)
 {
@@ -279,14 +282,14 @@ main(int argc, char* argv[])
     rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     const uint64_t packets = Forwarded(there) + Forwarded(back);
-    // Payload by packets of the wire, as the others count.
+    // Payload per packet on the wire, as counted by the other simulators.
     const double goodput = double(g_received - half) / g_segment * c.packet * 8 / (end / 2) / 1e6;
     std::printf("packets=%lu wall_s=%.6f peak_kb=%ld goodput_mbps=%.3f\n",
                 packets,
                 wall.count(),
                 usage.ru_maxrss,
                 goodput);
-    // The network is not taken down: the process ends here.
+    // The process exits here, so the network is not torn down.
     std::fflush(stdout);
     std::_Exit(0);
 }

@@ -22,7 +22,7 @@ import time
 RATE, BURST, LIMIT = 20_000_000, 15_000, 60_000
 SIZE, FRAME = 1000, 1014
 SECONDS, RUNS, PORT = 5.0, 3, 5001
-# Each pattern's mean load and burst size in datagrams.
+# For each pattern, the mean load and the burst size in datagrams.
 PATTERNS = {"Poisson, load 0.9": (0.9, 1), "Poisson, load 1.2": (1.2, 1), "bunches of 50, load 0.8": (0.8, 50)}
 SO_TIMESTAMPNS = 35
 NAMES = ("sweetspot-tbf-a", "sweetspot-tbf-b")
@@ -45,7 +45,7 @@ def send(address: str, pattern: str, seed: int) -> None:
             out.send(payload)
         due += gaps.expovariate(1 / mean) if bunch == 1 else mean
     time.sleep(0.3)
-    # One that is lost is sent again; the far end is gone once it has one.
+    # A lost datagram is sent again; the far end exits once it has received one.
     with contextlib.suppress(ConnectionRefusedError):
         for _ in range(20):
             out.send(b"over")
