@@ -1,16 +1,17 @@
 #!/bin/sh
-# Runs README's two commands, make demo and make test, as a new user does: on a fresh Debian that has only what README asks for.
+# Runs README's two commands, make demo and make test, like a new user: on a fresh Debian with only the packages that README
+# requires.
 # Usage: scripts/bare-test.sh [TARGET...]      (make's targets; without any: demo and test)
 #
-# debootstrap makes the root. Its user is not root, and gets a copy of the files that git knows here. This host gives its Rust
-# toolchain, read-only, the crates that cargo fetched already, and its certificates. The log is target/bare-test.log. All that
-# runs there is in a PID namespace and all mounts are in a mount namespace, so that both end with this script.
+# debootstrap creates the root. Its user is not root and gets a copy of the files tracked by git here. This host provides its
+# Rust toolchain (read-only), the crates that cargo has already fetched, and its certificates. The log is target/bare-test.log.
+# Everything runs in a PID namespace, and all mounts are in a mount namespace, so that both end with this script.
 # Needs root, debootstrap, a network, and 15 GB in TMPDIR (/var/tmp).
 set -eu
 cd "$(dirname "$0")/.."
 targets=${*:-demo test}
 suite=bookworm
-# README's: "a Rust toolchain, a C compiler, make and python3 (with its venv module)".
+# As README says: "a Rust toolchain, a C compiler, make and python3 (with its venv module)".
 packages="gcc make python3 python3-venv"
 
 [ "$(id -u)" = 0 ] || { echo "bare-test: run as root: only root makes a new root (debootstrap)" >&2; exit 1; }
@@ -25,7 +26,7 @@ log=$PWD/target/bare-test.log
 root=$(mktemp -d "${TMPDIR:-/var/tmp}/sweetspot-bare.XXXXXX")
 chmod 755 "$root"
 inner=
-# The namespaces end with their first process, and the root holds no mount that this script sees.
+# The namespaces end with their first process, and none of the root's mounts is visible to this script.
 trap '[ -z "$inner" ] || { kill -KILL "$inner" 2>/dev/null; wait "$inner" 2>/dev/null; } || true; rm -rf --one-file-system "$root"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
@@ -34,7 +35,7 @@ say() {
     echo "== $(date +%H:%M:%S) $*" | tee -a "$log"
 }
 
-# Runs a step, with what it prints in the log alone; shows its end if it fails.
+# Runs a step with its output in the log only; prints the end of that output if the step fails.
 step() {
     say "$1"
     shift
@@ -55,7 +56,7 @@ if [ -d "$registry/cache" ]; then
 fi
 chroot "$root" chown -R newcomer: /home/newcomer
 
-# In the namespaces: mounts what a host has, makes the root the only one, and becomes the new user.
+# In the namespaces: mounts the usual file systems, changes to the new root, and becomes the new user.
 cat >"$root/enter" <<'SH'
 set -eu
 root=$1 rust=$2
@@ -85,7 +86,7 @@ SH
 status=0
 for target in $targets; do
     say "make $target"
-    # Not in a pipe: its process number is what ends everything.
+    # Not in a pipe: its process ID is needed to end everything.
     unshare --mount --pid --fork --kill-child --propagation private sh "$root/enter" "$root" "$rust" "$target" >>"$log" 2>&1 &
     inner=$!
     tail --pid="$inner" --lines=0 --follow "$log" &

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Compiles the BPF programs of crates/kernel/bpf, whose object is committed: a build needs no clang.
+# Compiles the BPF programs of crates/kernel/bpf. The object is committed, so a build needs no clang.
 # Usage: scripts/bpf.sh [check]
-#   Without an argument, compiles tune.bpf.o anew, and records which sources it was made from.
-#   check fails if the committed object was made from other sources. Where the compiler is the one that made it, it also compiles
-#   them and compares every byte: another version of clang makes other bytes.
+#   Without an argument, compiles tune.bpf.o again and records the sources from which it was made.
+#   check fails if the committed object was made from other sources. If the compiler has the same version, it also compiles them
+#   and compares every byte: another version of clang generates different code.
 set -euo pipefail
 cd "$(dirname "$0")/../crates/kernel"
 CLANG=14.0.6
 OBJECT=bpf/tune.bpf.o
 MADE_FROM=bpf/tune.bpf.o.sha256
 
-# The first of "$1-14" and "$1" of this version: another one may make other bytes.
+# The first of "$1-14" and "$1" that has this version: another version may generate different code.
 tool() {
     for name in "$1-${CLANG%%.*}" "$1"; do
         if "$name" --version 2>/dev/null | grep -qF "version $CLANG"; then
@@ -21,7 +21,7 @@ tool() {
     return 1
 }
 
-# Debug information other than BTF is not needed to load it. No path of this directory gets into the object.
+# Only BTF is needed to load the object, no other debug information. No path of this directory gets into the object.
 compile() {
     "$clang" -target bpfel -mcpu=v3 -g -O2 -Wall -Wextra -Werror -fdebug-compilation-dir=. -c bpf/tune.bpf.c -o "$1"
     "$strip" -g "$1"
@@ -41,7 +41,7 @@ fi
 
 digests | diff "$MADE_FROM" - || { echo "bpf.sh: $OBJECT was made from other sources; run make bpf" >&2; exit 1; }
 if [ -z "$clang" ]; then
-    # In the words of sweetspot_testing::skipped.
+    # In the form of sweetspot_testing::skipped.
     echo "skipped: compiling the BPF programs and comparing the bytes; their sources have the recorded digests ($install)"
     exit
 fi

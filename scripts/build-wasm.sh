@@ -1,6 +1,6 @@
 #!/bin/sh
-# Compiles the simulator for the page of `sweetspot ui` and puts it where the program takes it in. Rust's target for it is
-# optional: without it `sweetspot ui` lets its server simulate, and says so at its start.
+# Compiles the simulator for the page of `sweetspot ui` and puts it where the program embeds it. Rust's target for it is
+# optional: without it, the server of `sweetspot ui` runs the simulations, and says so when it starts.
 set -eu
 cd "$(dirname "$0")/.."
 target=wasm32-unknown-unknown
@@ -12,5 +12,5 @@ if ! scripts/wasm-target.sh; then
 fi
 cargo build --profile page --locked --lib -p sweetspot-wasm --target $target
 compiled=${CARGO_TARGET_DIR:-target}/$target/page/sweetspot_wasm.wasm
-# One that is the same keeps its date, so that nothing is built again for it.
+# An unchanged file keeps its modification time, so that nothing is rebuilt.
 cmp -s "$compiled" $place || cp "$compiled" $place

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Relative links of all Markdown files lead somewhere: a file, and a heading in it. Silent when all do."""
+"""Checks that relative links of all Markdown files lead to an existing file and heading. Prints nothing if all do."""
 
 import pathlib
 import re
@@ -12,7 +12,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
 def anchors(file: pathlib.Path) -> set[str]:
-    """The headings of a file, as forges and mdBook make anchors of them."""
+    """The headings of a file, as the anchors that forges and mdBook make of them."""
     found = set()
     for line in file.read_text().splitlines():
         if line.startswith("#"):
@@ -40,7 +40,7 @@ def broken(file: pathlib.Path) -> list[str]:
 
 
 def documents():
-    """All Markdown of the project. A copy without git, or a machine without it, has what is not built."""
+    """All Markdown files of the project. Without git, or in a copy without its history, all files that are not built."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
     if shutil.which("git"):
         listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
@@ -50,7 +50,7 @@ def documents():
 
 
 names = documents()
-# Notes that a program puts into a document elsewhere have that document's links.
+# Links in notes that a program inserts into a document elsewhere are relative to that document.
 names = [name for name in names if (ROOT / name).is_file() and not name.startswith("crates/research/data/")]
 complaints = [line for name in names for line in broken(ROOT / name)]
 print("\n".join(complaints), end="\n" if complaints else "")

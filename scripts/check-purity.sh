@@ -1,5 +1,5 @@
 #!/bin/sh
-# The purity law: crates without an operating system below them build where there is none.
+# The purity law: pure crates must build for a target without an operating system.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -1,6 +1,7 @@
 #!/bin/sh
-# The static binary's code compiles against musl, whose C library lacks names that glibc has. Nothing is linked, so the
-# system's C compiler will do. Skipped, with the reason, where rustup has not installed the target; nothing is fetched.
+# Checks that the static binary's code compiles against musl, whose C library lacks some names of glibc. Nothing is
+# linked, so the system's C compiler suffices. Skipped, with the reason, if rustup has not installed the target;
+# nothing is downloaded.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -12,7 +12,7 @@ say() {
     missing=1
 }
 
-# The distribution's command for a package; the package's name differs between them.
+# The distribution's command that installs a package, which has a different name in each.
 install_command() { # apt dnf pacman apk
     if command -v apt-get >/dev/null; then echo "sudo apt-get install $1"
     elif command -v dnf >/dev/null; then echo "sudo dnf install $2"
@@ -53,7 +53,7 @@ command -v make >/dev/null || say make "$(install_command make make make make)"
 if ! command -v python3 >/dev/null; then
     say python3 "$(install_command "python3 python3-venv" python3 python python3)"
 elif [ "${1:-}" = test ]; then
-    # Debian has it as a package of its own.
+    # Debian has this module in a separate package.
     python3 -c 'import ensurepip, venv' 2>/dev/null ||
         say "venv of python3" "$(install_command python3-venv python3 python python3)"
 fi

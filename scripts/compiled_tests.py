@@ -9,9 +9,10 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-# Most of their time tests wait for real connections.
+# Tests spend most of their time waiting for real connections.
 AT_ONCE = 2
-# Every run draws the same cases, so that a change fails on its own faults only. `make properties` draws others.
+# Every run draws the same cases, so that a change fails only because of its own faults. `make properties` draws
+# other cases.
 PROPERTY_SEED = "20261127"
 
 
@@ -35,7 +36,7 @@ def compiled(*options):
 
 
 def run(test):
-    """The exit code of a test program, its output, and how long it took."""
+    """The exit code of a test program, its output, and its duration."""
     directory, _, executable = test
     begun = time.monotonic()
     ran = subprocess.run(
@@ -53,14 +54,14 @@ def run(test):
 
 
 def summary(output):
-    """What libtest says at its end."""
+    """The summary that libtest prints at the end."""
     results = [line for line in output.splitlines() if line.startswith("test result:")]
     return results[-1].removeprefix("test result: ").split("; 0 measured")[0] if results else "no result"
 
 
 def failures(tests):
-    """Runs the test programs, two at a time. Prints a line for each that passes, and the whole output of each that fails, whose
-    names it returns."""
+    """Runs the test programs, two at a time. Prints a line for each that passes, and the whole output of each that fails. Returns the names
+    of those that failed."""
     failed = []
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         for done in concurrent.futures.as_completed([pool.submit(run, test) for test in tests]):

@@ -18,12 +18,12 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = pathlib.Path("crates/sizing/src")
 SCRATCH = pathlib.Path(tempfile.gettempdir()) / "sweetspot-constants"
-# The tests that run a controller of these directories.
+# The tests that run a controller from these directories.
 TESTS = [
     *("-p", "sweetspot-sizing", "-p", "sweetspot-control", "--lib"),
     *("--test", "contract", "--test", "sobas", "--test", "upload", "--test", "path_group"),
 ]
-# Ten times what all of them take.
+# Ten times the duration of all of these tests.
 TIMEOUT_S = 600
 
 ABSTRACT = """# The constants of the controllers
@@ -42,7 +42,8 @@ CONSTANT = re.compile(
     r" =\s*(?P<value>[^;]+);",
     re.MULTILINE,
 )
-# A constructor of a quantity, and the one that takes its smallest unit, with as many of them in one of the former.
+# For a quantity's constructor, the constructor for its smallest unit and the number of these units in one of the
+# former.
 UNITS = {
     "Duration::from_nanos": ("Duration::from_nanos", 1),
     "Duration::from_micros": ("Duration::from_nanos", 1_000),
@@ -57,7 +58,7 @@ UNITS = {
 def constants(directories):
     """Yields (file, match) of each numeric constant outside of tests."""
     for directory in directories:
-        # The copy: the work tree may be edited meanwhile.
+        # From the copy, because the work tree may be edited during the run.
         for path in sorted((SCRATCH / "tree" / SOURCES / directory).rglob("*.rs")):
             text = path.read_text().split("#[cfg(test)]\nmod ")[0]
             for match in CONSTANT.finditer(text):
@@ -79,7 +80,7 @@ def scaled(match, numerator, denominator):
 
 
 def copy_sources():
-    """Copies the work tree's tracked files; unchanged ones keep their times, and so their build."""
+    """Copies the work tree's tracked files; unchanged files keep their times, so they are not rebuilt."""
     tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True)
     names = {name for name in tracked.stdout.decode().split("\0") if (ROOT / name).is_file()}
     for stale in (SCRATCH / "tree").rglob("*"):
@@ -93,7 +94,7 @@ def copy_sources():
 
 
 def first_failure():
-    """The test that fails, or None."""
+    """The name of a failing test, or None."""
     command = ["cargo", "test", "--quiet", "--target-dir", str(SCRATCH / "target"), *TESTS]
     try:
         run = subprocess.run(
@@ -108,7 +109,7 @@ def first_failure():
 
 
 def noticed_by(path, match, numerator, denominator):
-    """What notices the constant times a ratio."""
+    """The test that notices the constant times a ratio."""
     target = SCRATCH / "tree" / path
     text = target.read_text()
     start, end = match.span("value")

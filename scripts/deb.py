@@ -18,7 +18,7 @@ import sys
 import tarfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-# The files below ROOT, and where they go: a folder (with a slash), or a name.
+# Files below ROOT and their destinations: a folder (with a slash), or a name.
 FILES = [
     ("target/man/man1/*.1", "usr/share/man/man1/"),
     ("target/man/man5/*.5", "usr/share/man/man5/"),
@@ -70,7 +70,7 @@ def read(path):
 
 
 def contents(program):
-    """The package's files: a mode and the content by path."""
+    """The package's files: mode and content by path."""
     found = {"usr/bin/sweetspot": (0o755, read(program))}
     for pattern, place in FILES:
         paths = sorted(glob.glob(os.path.join(ROOT, pattern)))
@@ -89,7 +89,7 @@ def contents(program):
 
 
 def archive(files, time):
-    """A tar of `files` and of the directories above them, all of root's."""
+    """A tar of `files` and of their parent directories, all owned by root."""
     directories = {"/".join(name.split("/")[:depth]) for name in files for depth in range(1, name.count("/") + 1)}
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as tar:

@@ -24,12 +24,12 @@ SIZE = re.compile(r"^The stripped program .*$", re.M)
 
 
 def reasons() -> dict[str, str]:
-    """The comment behind each dependency in the root manifest."""
+    """The comment after each dependency in the root manifest."""
     return dict(re.findall(r"^([\w-]+) = .*?\s# (.+)$", (ROOT / "Cargo.toml").read_text(), re.M))
 
 
 def table() -> str:
-    """A row for each crate of others that one of the program's own crates names."""
+    """A row for each external crate that one of the program's own crates depends on directly."""
     command = ["cargo", "metadata", "--format-version", "1", "--locked", "--features", FEATURES]
     command += ["--filter-platform", TARGET]
     metadata = json.loads(subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout)
@@ -55,7 +55,7 @@ def table() -> str:
 
 
 def size(program: str) -> str:
-    """The sentence on the size of this binary."""
+    """The sentence about the size of this binary."""
     day = datetime.datetime.fromtimestamp(pathlib.Path(program).stat().st_mtime, datetime.timezone.utc).date()
     with tempfile.NamedTemporaryFile() as stripped:
         subprocess.run(["strip", "-o", stripped.name, program], check=True)

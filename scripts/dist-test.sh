@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs what `make dist` made into fresh roots and moves a file with it, as README's first example does.
-# Says what it could not run and why. Root for the roots (chroot), a network for debootstrap and pip.
+# Installs the results of `make dist` into fresh roots and transfers a file with each, as in README's first
+# example. Prints what it could not run and why. Needs root for the roots (chroot), and a network for debootstrap
+# and pip.
 set -eu
 cd "$(dirname "$0")/.."
 dist=$PWD/target/packages
@@ -15,7 +16,8 @@ leave_out() {
   $1: $2"
 }
 
-# Moves a file on loopback: $1 is the program's command, $2 a directory, $3 its name as the program sees it.
+# Transfers a file over loopback: $1 is the program's command, $2 a directory, $3 the directory's name as seen by
+# the program.
 move_a_file() {
     mkdir -p "$2"
     head -c 5000000 /dev/urandom >"$2/data"
@@ -32,8 +34,8 @@ move_a_file() {
     rm -rf "$2"
 }
 
-# in-root ROOT COMMAND: the command in that root, with /proc, in which the kernel tells its limits. The mount ends
-# with the command.
+# in-root ROOT COMMAND: runs the command in that root, with /proc, where the program reads the kernel's limits.
+# The mount ends with the command.
 cat >"$work/in-root" <<'SH'
 #!/bin/sh
 mkdir -p "$1/proc"
@@ -41,12 +43,12 @@ exec unshare --mount sh -c 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@
 SH
 chmod +x "$work/in-root"
 
-# The newest version of glibc that binary $1 asks for.
+# The newest version of glibc that binary $1 requires.
 glibc_of() {
     grep -ao 'GLIBC_2\.[0-9]*' "$1" | sed 's/^GLIBC_//' | sort -uV | tail -n 1
 }
 
-# Runs a scenario with the Python package of file $1, in an environment of its own.
+# Runs a scenario with the Python package in file $1, in a separate environment.
 run_from_python() {
     python3 -m venv "$work/venv"
     "$work/venv/bin/pip" install --quiet --disable-pip-version-check "$1"
@@ -97,7 +99,7 @@ else
     for file in usr/lib/systemd/system/sweetspot-tune.service etc/sweetspot/policy.toml \
         usr/share/man/man1/sweetspot.1.gz usr/share/man/man1/sweetspot-send.1.gz \
         usr/share/bash-completion/completions/sweetspot; do
-        # minbase leaves out what is documentation: the package's own list counts.
+        # minbase omits documentation, so the package's own file list is checked.
         chroot "$debian" dpkg --listfiles sweetspot | grep -qx "/$file" || { echo "the package lacks $file" >&2; exit 1; }
     done
     chroot "$debian" sweetspot tune daemon --policy /etc/sweetspot/policy.toml --help >/dev/null
@@ -122,7 +124,7 @@ elif podman info >/dev/null 2>&1 || docker info >/dev/null 2>&1; then
     move_a_file "$engine run --rm --network host --volume $context:/t sweetspot-test" "$context/t" /t/t
     $engine rmi sweetspot-test >/dev/null
 elif [ "$(id -u)" = 0 ] && command -v buildah >/dev/null; then
-    # Where there is no kernel support for containers: buildah builds and runs it in a chroot.
+    # Without kernel support for containers, buildah builds and runs it in a chroot.
     export STORAGE_DRIVER=vfs BUILDAH_ISOLATION=chroot
     mkdir "$context"
     cp "$static" "$context/sweetspot"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Makes what can be installed, into target/packages: a binary for glibc 2.28 or newer, a static one, a Debian
-# package, a wheel and a source distribution, a list of all components, checksums. Prints each file that it could
-# not make, with the reason. zig, cargo-zigbuild and maturin come from PyPI, into target/dist-tools.
+# Makes the installable files in target/packages: a binary for glibc 2.28 or newer, a static one, a Debian
+# package, a wheel and a source distribution, a list of all components, checksums. Prints each file that could
+# not be made, with the reason. zig, cargo-zigbuild and maturin come from PyPI, into target/dist-tools.
 set -eu
 cd "$(dirname "$0")/.."
 dist=$PWD/target/packages
@@ -15,7 +15,7 @@ leave_out() {
   $1: $2"
 }
 
-# The dist profile's program for target $1, as target/packages/$2.
+# Builds the program with the dist profile for target $1, as target/packages/$2.
 binary() {
     cargo zigbuild --profile dist --locked --bin sweetspot --features jemalloc --target "$1"
     # Cargo's strip leaves the names of local functions.

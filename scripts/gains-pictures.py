@@ -13,7 +13,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SOURCE = "docs/results/gains.md"
 STAGES = "docs/results/stages.md"
 FOLDER = "docs/pictures"
-# A chart: its title, the section of SOURCE (or another page and its section), the column of the table there, and the rows to draw (an empty list: all).
+# A chart: its title, the section of SOURCE (or another page and its section), the column of the table there, and the rows to draw (an empty
+# list means all).
 FILES = ("4 GB over loopback, seconds", "Files at memory speed", 1, ["sweetspot copy", "scp -r", "rsync -a over ssh"])
 ALL_FILES = ("4 GB over loopback, after a login by ssh, seconds", "Files at memory speed", 1, [])
 RETRANSMITTED = (
@@ -45,7 +46,7 @@ text{font-family:system-ui,"Segoe UI",Roboto,"Liberation Sans","DejaVu Sans",san
 
 
 def rows(source, section):
-    """The first table of a section, by its rows' first cells; a row of Sweetspot's own is in bold."""
+    """The first table of a section, indexed by its rows' first cells; a row of Sweetspot itself is in bold."""
     with open(os.path.join(ROOT, source), encoding="utf-8") as file:
         text = file.read()
     body = re.search(rf"^## {re.escape(section)}\n(.*?)(?=^## |\Z)", text, re.M | re.S)
@@ -59,7 +60,7 @@ def rows(source, section):
 
 
 def number(cell):
-    """The number that a cell begins with; of "335 of 340" the percentage."""
+    """The number at the start of a cell; for "335 of 340", the percentage."""
     numbers = [float(each.replace(",", "")) for each in re.findall(r"[\d,]*\d(?:\.\d+)?", cell)]
     return numbers[0] * 100 / numbers[1] if " of " in cell else numbers[0]
 

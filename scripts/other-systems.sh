@@ -1,6 +1,6 @@
 #!/bin/sh
-# The verbs that need no Linux are checked for macOS and Windows, without a C compiler or a linker for them; and a 32-bit
-# build is refused in words. A target that is not installed here is skipped, and said to be (rustup target add TARGET).
+# Checks the verbs that need no Linux for macOS and Windows, without a C compiler or linker for them, and that a 32-bit
+# build is rejected with a message. A target that is not installed is skipped, with a message (rustup target add TARGET).
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -12,7 +12,7 @@ installed() {
 
 for target in x86_64-apple-darwin aarch64-apple-darwin x86_64-pc-windows-gnu; do
     installed $target || continue
-    # Warnings are errors, so that nothing of the verbs that need Linux is left over.
+    # Warnings are errors, so that no unused code of the Linux verbs remains.
     cargo clippy --quiet --locked --target $target -p sweetspot -- -D warnings
     echo "other-systems: sweetspot checks for $target"
 done

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs each verb that needs no Linux once: with PROGRAM, on macOS, Windows or Linux.
+# Runs each verb that needs no Linux once, using PROGRAM, on macOS, Windows or Linux.
 #   portable-verbs.sh PROGRAM
 set -eu
 S=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
@@ -19,7 +19,7 @@ buffer = "100kB"
 [[transfer]]
 sizing = "fixed:50kB"
 TOML
-# What `ss -tin` printed on a Linux host.
+# Output of `ss -tin` on a Linux host.
 cat >ss.log <<'TEXT'
 State Recv-Q Send-Q Local Address:Port Peer Address:Port Process
 ESTAB 0 2896 192.0.2.1:443 198.51.100.7:50412

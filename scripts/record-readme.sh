@@ -1,5 +1,5 @@
 #!/bin/sh
-# Records README's picture of `copy` and `top`: a real copy by a real sshd across an emulated path, into docs/pictures/terminal.svg.
+# Records README's picture of `copy` and `top`, docs/pictures/terminal.svg: a real copy through a real sshd across an emulated path.
 # Usage: scripts/record-readme.sh PROGRAM      (root, sshd, ssh; about half a minute)
 set -eu
 cd "$(dirname "$0")/.."
@@ -36,7 +36,7 @@ END
 mkdir near/photos
 for number in 1 2 3 4 5 6; do head -c 12000000 /dev/urandom >near/photos/$number.raw; done
 
-# sshd wants a directory of its own below /run, which vanishes with this mount namespace.
+# sshd needs a directory below /run, which disappears with this mount namespace.
 export PATH="$work/bin:$PATH" SWEETSPOT_SSH="ssh -F $work/ssh.conf" SWEETSPOT_COPY_CONGESTION=cubic
 unshare --mount sh -c '
     mount -t tmpfs tmpfs /run && mkdir /run/sshd

@@ -28,7 +28,7 @@ PLAIN = ("", False, False)  # colour, bold, reversed
 
 
 class Screen:
-    """As much of a terminal as the recorded programs use."""
+    """The part of a terminal that the recorded programs use."""
 
     def __init__(self, columns, rows):
         self.columns, self.rows, self.saved = columns, rows, None
@@ -124,7 +124,7 @@ class Screen:
         self.look = (colour, bold, turned)
 
     def lines(self):
-        """Each row as runs of one look: column, look, text."""
+        """Each row as runs of equal appearance: column, appearance, text."""
         for row in self.cells:
             runs = []
             for column, (letter, look) in enumerate(row):
@@ -143,7 +143,7 @@ class Pane:
         self.screen.feed("$ ")
 
     def advance(self, now):
-        """Types what is due by `now`, and runs what is typed."""
+        """Types the text due by `now`, and runs commands that are complete."""
         share = min(max((now - self.start) / TYPING, 0), 1)
         due = int(share * len(self.command))
         self.screen.feed(self.command[self.typed : due])
@@ -173,7 +173,7 @@ class Pane:
 
 
 def record(panes, seconds):
-    """The pictures of all panes: a time and each pane's lines."""
+    """The frames of all panes: a time and each pane's lines."""
     begin, frames, end = time.monotonic(), [], None
     while end is None or now < end:
         now = time.monotonic() - begin
@@ -217,7 +217,7 @@ def draw_line(runs):
 
 
 def draw(frames, panes, columns, title):
-    """The frames side by side on a film, which a window of one frame's size passes."""
+    """The frames side by side on a strip, over which a window of one frame's size moves."""
     width = round(2 * MARGIN + columns * WIDTH)
     tops, height = [], 0
     for pane in panes:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints what CHANGELOG.md says of a version: scripts/release-notes.sh 0.1.0 (or Unreleased).
+# Prints the section of CHANGELOG.md for a version: scripts/release-notes.sh 0.1.0 (or Unreleased).
 set -eu
 cd "$(dirname "$0")/.."
 notes=$(awk -v wanted="$1" '/^## /{ inside = ($2 == wanted || $2 == "[" wanted "]"); next } inside' CHANGELOG.md)

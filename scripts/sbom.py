@@ -14,7 +14,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROGRAM = "sweetspot"
-# Of the program that is installed (Makefile, scripts/dist.sh).
+# The features of the installed program (Makefile, scripts/dist.sh).
 FEATURES = "sweetspot/jemalloc"
 
 
@@ -26,7 +26,7 @@ def checksums():
 
 
 def compiled(metadata):
-    """The crates that the program links, with the crates that each of them needs."""
+    """The crates that the program links, with the dependencies of each."""
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
     packages = {package["id"]: package for package in metadata["packages"]}
     macros = {crate for crate, package in packages.items() if any("proc-macro" in target["kind"] for target in package["targets"])}
@@ -52,7 +52,7 @@ def component(package, sums):
         "purl": f"pkg:cargo/{name}@{version}",
     }
     if package["license"]:
-        # Cargo once separated alternatives by a slash.
+        # Cargo formerly separated alternatives with a slash.
         described["licenses"] = [{"expression": package["license"].replace("/", " OR ")}]
     if sums.get((name, version)):
         described["hashes"] = [{"alg": "SHA-256", "content": sums[name, version]}]

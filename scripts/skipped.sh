@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints which tests were skipped and why; the file is what SWEETSPOT_SKIPPED named.
+# Prints the skipped tests with their reasons, from the file named by SWEETSPOT_SKIPPED.
 set -eu
 file=$1
 if [ -s "$file" ]; then

@@ -20,12 +20,13 @@ TARGET = os.path.join(ROOT, "target/kernels")
 PROGRAM = os.path.join(ROOT, "target/dist/sweetspot")
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 TOOLS = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "cpio": "cpio", "zstd": "zstd"}
-# The packages that hold a kernel: one up to Debian 13, afterwards its binary and its modules.
+# Packages that contain a kernel: one package up to Debian 13, later one for the binary and one for
+# the modules.
 PARTS = ("linux-image-", "linux-binary-", "linux-modules-")
 
 
 def apt(release, *command):
-    """The output of apt-get or apt-cache, which know nothing but `release`."""
+    """The output of apt-get or apt-cache, restricted to `release`."""
     home = os.path.join(TARGET, release)
     for directory in ("lists/partial", "cache/archives/partial", "debs"):
         os.makedirs(os.path.join(home, directory), exist_ok=True)
@@ -65,26 +66,26 @@ def packages(release):
         seen.add(package)
         if package.startswith(PARTS) and "unsigned" not in package and package != "linux-image-amd64":
             found.append(package)
-        # The name of a kernel's package has its version; any other dependency holds none.
+        # The name of a kernel package contains its version; other dependencies contain no kernel.
         ahead += [name for name in depends(release, package) if name.startswith(("linux-base-", *PARTS))]
     return found
 
 
 def fetched(release):
-    """The kernel's packages as files, those that are there already, too."""
+    """The kernel's packages as files, including those downloaded earlier."""
     apt(release, "apt-get", "--quiet", "update")
     names = packages(release)
     apt(release, "apt-get", "--quiet", "download", *names)
     debs = os.path.join(TARGET, release, "debs")
     files = [os.path.join(debs, file) for file in sorted(os.listdir(debs)) if file.split("_")[0] in names]
-    # A package without a kernel in it depends on those that have it.
+    # A package without a kernel depends on those that have one.
     return [file for file in files if os.path.getsize(file) > 1_000_000]
 
 
 def boot(debs, verbs):
     """The rows and the release that guest.sh prints under this kernel."""
     surroundings = os.environ | {"LIMIT": "1500", "KERNEL_LINES": "3"}
-    # Emulated processors are several times slower.
+    # Emulated CPUs are several times slower.
     script = ["SLOW=3", f"SWEETSPOT={PROGRAM}", os.path.join(KERNELS, "guest.sh"), *verbs]
     command = [os.path.join(KERNELS, "boot.sh"), ",".join(debs), "env", *script]
     ran = subprocess.run(command, env=surroundings, stdout=subprocess.PIPE, text=True, check=False)
@@ -102,7 +103,7 @@ def boot(debs, verbs):
 
 
 def table(columns):
-    """Verbs by kernels in Markdown; what is named stands below."""
+    """A Markdown table of verbs by kernels, with the named missing parts below it."""
     verbs = list(dict.fromkeys(verb for _, rows in columns for verb in rows))
     notes, lines = {}, []
     for verb in verbs:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the tests that depend on other programs once more, with all optional tools hidden (scripts/without-tools.py).
+"""Runs the tests that depend on other programs again, with all optional tools hidden (scripts/without-tools.py).
 
 Usage: scripts/test-without-tools.py [CARGO OPTION...]      (which packages: --workspace without any)
 
@@ -16,12 +16,12 @@ from compiled_tests import ROOT, compiled, failures
 
 HIDE = os.path.join(ROOT, "scripts/without-tools.py")
 CANNOT = 3
-# A test that can meet an optional tool starts a program, or skips.
+# A test that may use an optional tool starts a program, or is skipped.
 DEPENDS = re.compile(r"Command::new|sweetspot_testing")
 
 
 def sources(path):
-    """A test's files: those beside its main.rs, or its only one."""
+    """A test's files: all files beside its main.rs, or its only file."""
     if os.path.basename(path) != "main.rs":
         return [path]
     found = os.walk(os.path.dirname(path))
@@ -47,7 +47,7 @@ def is_integration(test):
 
 
 def run(tests):
-    """In the namespace: runs the tests; fails if one of them fails."""
+    """Runs the tests inside the namespace; fails if one of them fails."""
     failed = failures(tests)
     if failed:
         sys.exit("failed without optional tools: " + ", ".join(failed))

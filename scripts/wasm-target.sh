@@ -1,5 +1,5 @@
 #!/bin/sh
-# Whether Rust's target for WebAssembly is here; where it is not, it is got.
+# Checks for Rust's WebAssembly target, and installs it if it is missing.
 set -eu
 target=wasm32-unknown-unknown
 have() {

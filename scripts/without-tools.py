@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-# The packages that README asks for; the dependencies of each come along.
+# The packages that README requires; their dependencies are included.
 ASKED_FOR = ["build-essential", "gcc", "libc6-dev", "make", "python3", "python3-venv"]
 RUST = ["cargo", "cargo-clippy", "cargo-fmt", "clippy-driver", "rustc", "rustdoc", "rustfmt", "rustup"]
 DIRECTORIES = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/games"]
@@ -33,7 +33,7 @@ def cannot(reason):
 
 
 def installed_packages():
-    """Each installed package with whether Debian requires it, and the names of packages it depends on."""
+    """Each installed package, with whether Debian requires it and the names of the packages on which it depends."""
     form = r"${Package}\t${db:Status-Status}\t${Essential}\t${Priority}\t${Pre-Depends}, ${Depends}\t${Provides}\n"
     listed = subprocess.run(["dpkg-query", "--show", "--showformat", form], check=True, capture_output=True, text=True)
     packages, providers = {}, {}
@@ -70,7 +70,7 @@ def wanted_packages():
 
 
 def real(path):
-    """The path with its directory's links resolved, so that /bin/sh and /usr/bin/sh are one."""
+    """The path with links in its directory resolved, so that /bin/sh and /usr/bin/sh are the same."""
     return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
 
 
@@ -80,13 +80,13 @@ def wanted_files():
 
 
 def kept(directory, wanted):
-    """The names in a directory of programs that remain: wanted files, and links to them such as those of alternatives."""
+    """The names of programs that remain in a directory: wanted files, and links to them such as alternatives."""
     entries = [os.path.join(directory, name) for name in sorted(os.listdir(directory))]
     return [path for path in entries if path in wanted or real(os.path.realpath(path)) in wanted]
 
 
 def inside(stage, command):
-    """In the mount namespace: covers each directory of programs with a copy of what remains, and becomes the command."""
+    """In the mount namespace: covers each program directory with a copy of the remaining files, and executes the command."""
     wanted = wanted_files()
     python = shutil.which("python3") and subprocess.run(
         ["python3", "-c", "import sys; print(sys.executable)"], check=True, capture_output=True, text=True

@@ -14,7 +14,7 @@ for tool in qemu-system-x86_64 busybox cpio dpkg-deb; do
     command -v $tool >/dev/null || { echo "boot.sh: no $tool (apt-get install qemu-system-x86 busybox-static cpio)"; exit 2; }
 done
 
-# The kernel, and the modules that an emulated machine and TCP may need, uncompressed.
+# Unpacks the kernel, and uncompressed modules that an emulated machine and TCP may need.
 prepare() {
     mkdir -p "$root/deb" "$root/initrd"
     echo "$debs" | tr , '\n' | while read -r deb; do dpkg-deb -x "$deb" "$root/deb"; done
@@ -46,7 +46,7 @@ for at in proc sys dev; do mkdir -p /sysroot/$at; mount --move /$at /sysroot/$at
 mkdir -p /sysroot/dev/pts /sysroot/dev/shm
 mount -t devpts pts /sysroot/dev/pts; mount -t tmpfs shm /sysroot/dev/shm
 mount -t cgroup2 cgroup /sysroot/sys/fs/cgroup; mount -t securityfs s /sysroot/sys/kernel/security 2>/dev/null
-# A root made for containers has no kmod: busybox's modprobe loads the modules that the kernel requests.
+# A root made for containers has no kmod, so busybox's modprobe loads the modules that the kernel requests.
 mkdir -p /sysroot/lib/modules /sysroot/run/guest
 cp -r /lib/modules/* /sysroot/lib/modules/
 cp /bin/busybox /sysroot/run/guest/busybox; ln -s busybox /sysroot/run/guest/modprobe

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Runs every verb once on the running kernel, as root: in a guest (boot.sh), or on any machine. Prints for each verb a line
 #   row <TAB> VERB <TAB> works | names | FAILS <TAB> words <TAB> seconds
-# "names" is a verb that this kernel cannot run, or runs without a part, if its message matches the pattern given for it here.
-# Usage: guest.sh [VERB...]    (a part of a verb's name is enough; all without any)
+# "names" means that this kernel cannot run the verb, or runs it without a part, and that its message matches the pattern given
+# for it here.
+# Usage: guest.sh [VERB...]    (parts of verb names; without any, all verbs)
 # Variables: SWEETSPOT, the program; SLOW, a factor for the time limits.
 S=${SWEETSPOT:-$(cd "$(dirname "$0")/../.." && pwd)/target/dist/sweetspot}
 export S
@@ -14,7 +15,8 @@ wanted() {
     for word in $only; do case $1 in *"$word"*) return 0;; esac; done
     return 1
 }
-# verb NAME SECONDS LACKS COMMAND...: LACKS is the pattern of a message that names a missing part; "-" if nothing may be missing.
+# verb NAME SECONDS LACKS COMMAND...: LACKS is a pattern for the message that names a missing part; "-" if nothing may be
+# missing.
 verb() {
     name=$1 limit=$(($2 * ${SLOW:-1})) lacks=$3; shift 3
     wanted "$name" || return 0
@@ -52,7 +54,7 @@ emulate() { verb "$1" "$2" "$3" $4 "$S" emulate --quiet --path "$path" --far "$5
 transfer='"$S" serve --dir in --listen 127.0.0.1:0 --once $1 >ticket 2>served & until [ -s ticket ]; do sleep .2; done
     "$S" send file --ticket-file ticket $2; code=$?; wait; cat served; cmp file in/file && exit $code'
 netns='ip link set lo up; '
-# A connection whose reader is slow.
+# A connection with a slow reader.
 flow='python3 -c "
 import socket, threading, time
 l = socket.create_server((\"127.0.0.1\", 9999))
@@ -90,7 +92,7 @@ verb "send, then receive" 120 - sh -c '"$S" send file --listen 127.0.0.1:0 >tick
     "$S" receive "$(cat ticket)" got; code=$?; wait; cmp file got && exit $code'
 verb "serve key, invite" 60 - sh -c '"$S" serve key --identity key.pem &&
     "$S" serve invite --clients clients --dir in --to 127.0.0.1 --state state ann >got && test -s got'
-# In place of ssh: the command at the far end, here.
+# Replaces ssh: runs the command for the far end here.
 printf '#!/bin/sh\nwhile [ $# -gt 1 ]; do shift; done\nexec sh -c "$1"\n' >ssh; chmod 755 ssh
 verb "copy" 120 - sh -c '"$S" copy --ssh ./ssh --remote-program "$S" file far:$PWD/got && cmp file got'
 verb "serve --congestion bbr" 120 - sh -c "$transfer" - "--congestion bbr"
