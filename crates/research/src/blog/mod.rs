@@ -124,7 +124,6 @@ impl Expectation {
 
 /// Measures each of the blog's five receive buffers for `each`, and passes every row to `progress`. Must run inside
 /// [`isolated`](sweetspot_lab::isolated).
-/// [`isolated`](sweetspot_lab::isolated).
 pub fn blog(each: Duration, progress: &mut dyn FnMut(&BlogRow)) -> Result<Blog, LabError> {
     let kernel = host::kernel_release().unwrap_or_default();
     let (major, minor) = version(&kernel)?;

@@ -134,7 +134,6 @@ pub const CONDITION: &str = "condition/";
 /// Repetitions of the runs behind each median. Much is random: the time of a loss, whether slow start overflows a small buffer
 /// and how long recovery takes, which of two flows fills the buffer first, the 4 slowest of 400 responses. Untuned and tuned
 /// runs alternate, so that other load on the machine affects both.
-/// runs alternate, so that other load on the machine affects both.
 const REPEATS: usize = 5;
 
 /// Paths and programs where tuning can gain little and must not lose.
