@@ -427,8 +427,8 @@ fn either_of_two_holders_may_undo_and_again() {
     cgroup.dissolve().unwrap();
 }
 
-/// Connects a client to a server with a saved host or network, and asserts that its window is `expected` if its RTT matches the
-/// path's: on loopback, a few to some hundred microseconds.
+/// Connects a client to a server with a saved host or network. Asserts that the client's window is `expected` if its RTT matches
+/// the path's: on loopback, a few to some hundred microseconds.
 fn begins_with(remembered: &[(&str, u8, Bytes)], expected: Option<Bytes>) {
     let minimum_rtt = Duration::from_micros(30);
     let Some(mut host) = Host::start_with(None, &[], |connections| {

@@ -37,7 +37,7 @@ pub fn addresses() -> io::Result<Vec<IpAddr>> {
 }
 
 /// Whether this kernel splits a buffer of datagrams (`UDP_SEGMENT`, udp(7)) sent from `local`. A device that accepts it unsplit
-/// may be virtual, as in a guest, and pass it on unsplit; all of its datagrams then arrive at the same time, whatever the path's
+/// may be virtual, as in a guest, and pass it on unsplit. All of its datagrams then arrive at the same time, whatever the path's
 /// rate.
 pub(crate) fn splits_datagrams(local: IpAddr) -> io::Result<bool> {
     let mut netlink = RouteNetlink::new()?;

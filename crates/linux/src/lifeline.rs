@@ -1,5 +1,5 @@
-//! Ends this process when it is no longer needed: a thread sends SIGHUP when the terminal is gone and SIGTERM when
-//! nothing reads the output, and ends a process that does not react to its signals.
+//! Ends this process when it is no longer needed. A thread sends SIGHUP when the terminal is gone and SIGTERM when
+//! nothing reads the output. It also ends a process that does not react to its signals.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};

@@ -79,7 +79,7 @@ impl Signal {
 /// The signals that ask a process to end.
 pub(crate) const ENDING: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
-/// Time from a signal until [`end_within`] ends the process. The BPF programs and users at a shell wait at most two seconds.
+/// Time from a signal until [`end_within`] ends the process: a user waits two seconds at most.
 pub const CLEANING_TIME: Duration = Duration::from_millis(1500);
 
 /// Makes a SIGPIPE sent by another process end this one like SIGTERM. The kernel's own SIGPIPE remains without effect: the failed

@@ -124,7 +124,7 @@ fn agrees_with_tcptrace(capture: &Path, flow: &Value, trips: Option<&Trips>) -> 
     let expect = |what| number(&report, what).ok_or(format!("no {what} in {report}"));
     assert_eq!(flow["retransmitted_segments"].as_f64(), Some(expect("rexmt data pkts")?));
     assert_eq!(flow["bytes"].as_f64(), Some(expect("unique bytes sent")?));
-    // tcptrace prints tenths of a millisecond and ignores the handshake and the sender's own response time,
+    // tcptrace prints tenths of a millisecond. It ignores the handshake and the sender's own response time,
     // which can be long on a busy host and which a short flow shows once.
     let (ours, theirs) = (flow["rtt_min_s"].as_f64().unwrap_or(0.0) * 1e3, expect("RTT min")?);
     let Some((down, up)) = trips else {

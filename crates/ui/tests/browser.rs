@@ -69,8 +69,8 @@ fn a_run_that_has_not_come_to_its_steady_state_is_not_shown_as_the_result() -> T
 }
 
 /// 50 Mbit/s x 100 ms are 625 packets, with a buffer of 313. Slow start overflows it, and within the run of 48 s Reno regains
-/// about 480 packets of the lost window: a window of 1220 packets loses nothing in the second half and gets 31 Mbit/s, while its
-/// steady state, with periods of several hundred RTTs, gets 48. A run with a loss has passed through part of such a period.
+/// about 480 packets of the lost window. A window of 1220 packets loses nothing in the second half and gets 31 Mbit/s. Its steady
+/// state, with periods of several hundred RTTs, gets 48 Mbit/s. A run with a loss has passed through part of such a period.
 #[test]
 fn a_window_that_overflows_the_buffer_is_not_in_its_steady_state_before_it_has_done_so() -> Tested {
     let Some(mut browser) = browser()? else { return Ok(()) };

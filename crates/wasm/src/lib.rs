@@ -1,5 +1,5 @@
-//! The simulator, the closed forms and the diagnosis of captures for pages in a browser: a [`Question`] in JSON
-//! gets an answer ([`answer`]), and a [`Diagnosis`] reads a file in pieces.
+//! The simulator, the closed forms and the diagnosis of captures, for pages in a browser. A [`Question`] in
+//! JSON gets an answer ([`answer`]), and a [`Diagnosis`] reads a file in pieces.
 //!
 //! Compiled to WebAssembly, the crate's module `exports` has the functions that JavaScript calls. Linked
 //! natively, it gives the same answers byte for byte.

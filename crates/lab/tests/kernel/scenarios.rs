@@ -38,7 +38,7 @@ pub fn a_window_of_half_a_bdp_carries_half_the_rate_at_most() {
 pub fn a_send_buffer_of_the_scenario_holds_the_sender_back() {
     let finished = run("[[transfer]]\nsizing = \"max\"\nsend_buffer = \"5kB\"\n").unwrap();
     let transfer = &finished.outcome.transfers[0];
-    // The kernel doubles it and lets one write exceed it, here a TLS record of 16 kB: some 26 kB per 20 ms, half of the 20
+    // The kernel doubles it and lets one write exceed it, here a TLS record of 16 kB. Some 26 kB per 20 ms are half of the 20
     // Mbit/s that a window of 100 kB or more would fill.
     assert!(transfer.goodput_bps < 15e6, "{transfer:?}");
     assert!(transfer.goodput_bps > 10_000.0 * 8.0 / 0.030, "{transfer:?}");

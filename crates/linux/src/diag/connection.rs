@@ -117,9 +117,9 @@ pub struct DiagConnection {
     pub unread: Bytes,
     /// The control group in which the socket was made; `None` before Linux 5.9.
     pub cgroup: Option<u64>,
-    /// `TCP_INFO`, if asked for. A connection that was not accepted yet or is over has none.
+    /// `TCP_INFO`, if requested. A connection that was not accepted yet or is over has none.
     pub info: Option<Info>,
-    /// The sender's congestion control, if asked for.
+    /// The sender's congestion control, if requested.
     pub congestion: Option<String>,
     /// The contents of its buffers, if requested.
     pub memory: Option<SocketMemory>,

@@ -8,8 +8,8 @@ use crate::sysctl;
 
 /// Limits the window that a socket advertises, and sets the limit again whenever the kernel overwrites it.
 ///
-/// The limit may be set only once data flows: before the handshake it would lower the window scale for good, and right after
-/// it the first full segments overwrite it (kernel commits 05f76b2d634e, a2cbb1603943). Autotuning overwrites it again
+/// The limit may be set only once data flows. Before the handshake it would lower the window scale for good. Right after the
+/// handshake the first full segments overwrite it (kernel commits 05f76b2d634e, a2cbb1603943). Autotuning overwrites it again
 /// whenever it grows the buffer, so [`WindowActuator::hold`] must be called every control interval, ideally after every read.
 #[derive(Debug)]
 pub struct WindowActuator {

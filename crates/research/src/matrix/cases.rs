@@ -14,8 +14,8 @@ pub struct MatrixTest {
     pub x: &'static str,
     /// Whether the x axis is logarithmic.
     pub logarithmic: bool,
-    /// Number of runs per case, each with its own seed and its own start time of the flows under test: without any
-    /// randomness, the outcome depends on the start time.
+    /// Number of runs per case, each with its own seed and its own start time of the flows under test; otherwise a test
+    /// without randomness would have only one outcome.
     pub runs: u64,
     /// The cases.
     pub cases: &'static [MatrixCase],
