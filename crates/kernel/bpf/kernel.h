@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* What the programs need of the kernel: the UAPI contexts and helpers (linux/bpf.h), and the few fields of its own
- * structures that they read, which the loader relocates by the running kernel's BTF (CO-RE). Written out here, so that
- * a compiler is all that the build needs. */
+/* The parts of the kernel that the programs need: the UAPI contexts and helpers (linux/bpf.h), and the few fields of the
+ * kernel's structures that they read, which the loader relocates by the running kernel's BTF (CO-RE). Written out here,
+ * so that the build needs only a compiler. */
 
 #ifndef SWEETSPOT_KERNEL_H
 #define SWEETSPOT_KERNEL_H
@@ -17,7 +17,7 @@ typedef long long __s64;
 #define INLINE static inline __attribute__((always_inline))
 #define NULL ((void *)0)
 
-/* Maps as libbpf writes them (BTF-defined maps). */
+/* Map definitions in libbpf's form (BTF-defined maps). */
 #define __uint(name, value) int(*name)[value]
 #define __type(name, value) typeof(value) *name
 
@@ -32,7 +32,7 @@ enum { BPF_F_NO_PREALLOC = 1 << 0, BPF_F_CLONE = 1 << 9 };
 enum { BPF_SK_STORAGE_GET_F_CREATE = 1 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 
-/* enum of BPF_SOCK_OPS_*_CB, and the flags that ask for them. */
+/* The events BPF_SOCK_OPS_*_CB, and the flags that request them. */
 enum {
 	BPF_SOCK_OPS_TCP_CONNECT_CB = 3,
 	BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB = 4,
@@ -126,7 +126,7 @@ struct bpf_sockopt {
 	__s32 retval;
 };
 
-/* Helpers, by their numbers in enum bpf_func_id. */
+/* Helpers, by their number in enum bpf_func_id. */
 static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
 static long (*const bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
 static __u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
@@ -146,7 +146,7 @@ static __u64 (*const bpf_ktime_get_coarse_ns)(void) = (void *)160;
 /* enum bpf_field_info_kind (libbpf's bpf_core_read.h). */
 #define field_exists(field) __builtin_preserve_field_info(field, 2)
 
-/* A bit-field, wherever the running kernel has it (BPF_CORE_READ_BITFIELD of libbpf's bpf_core_read.h). */
+/* Reads a bit-field at its position in the running kernel (BPF_CORE_READ_BITFIELD of libbpf's bpf_core_read.h). */
 #define bitfield(s, field)                                                                          \
 	({                                                                                          \
 		const void *at = (const char *)(s) + __builtin_preserve_field_info((s)->field, 0); \
@@ -169,7 +169,7 @@ static __u64 (*const bpf_ktime_get_coarse_ns)(void) = (void *)160;
 		bits >> __builtin_preserve_field_info((s)->field, 5);                              \
 	})
 
-/* Copied as a whole (linux/pid.h). */
+/* Copied as a whole, so not relocated (linux/pid.h). */
 struct upid {
 	int nr;
 	struct pid_namespace *ns;

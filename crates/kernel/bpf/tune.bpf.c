@@ -1,93 +1,93 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Watches and limits the TCP connections of a cgroup, for `sweetspot tune`. User space decides; what stands here finds
- * bulk transfers, reports them, and holds what was decided. Every program lets what it sees pass.
+/* Watches and limits the TCP connections of a cgroup, for `sweetspot tune`. User space decides; these programs find bulk
+ * transfers, report them, and enforce the decisions. No program drops a packet or rejects a call.
  *
- * A limit is held only while user space renews its lease. When the lease has ended, whatever ended it, each connection
- * is restored at its next segment. */
+ * A limit is enforced only while user space renews its lease. Once the lease has ended, for whatever reason, each
+ * connection is restored at its next segment. */
 
 #include "kernel.h"
 
-/* The inode of the tuner's PID namespace, which the loader sets. */
+/* The inode of the tuner's PID namespace, set by the loader. */
 volatile const __u64 pid_namespace = 0;
 
 /* User space's settings for all programs. One entry. */
 struct settings {
 	__u64 lease_ends;      /* ns on CLOCK_MONOTONIC */
-	__u64 generation;      /* counts changes of `commands` */
-	__u64 bulk_bytes;      /* a transfer is bulk once it moved so much ... */
+	__u64 generation;      /* counts changes to `commands` */
+	__u64 bulk_bytes;      /* a transfer is bulk once it has moved this many bytes ... */
 	__u64 bulk_within;     /* ... within this time, ns */
-	__u64 first_interval;  /* between two samples, until a command says otherwise, ns */
-	__u64 uploads;         /* whether they are of interest */
+	__u64 first_interval;  /* between two samples, unless a command changes it, ns */
+	__u64 uploads;         /* whether to sample uploads, too */
 };
 
 /* User space's decision about a connection, by its cookie. */
 struct command {
-	__u64 limit;     /* of the receive window, bytes; 0: none */
-	__u64 pace;      /* bytes/s; 0: none */
+	__u64 limit;     /* of the receive window, bytes; 0: no limit */
+	__u64 pace;      /* pacing rate, bytes/s; 0: no limit */
 	__u64 interval;  /* between two samples, ns */
-	__u64 left;      /* whether it is left alone */
-	char congestion[TCP_CA_NAME_MAX];  /* the congestion control; empty: the one that it has */
+	__u64 left;      /* whether the connection is left alone */
+	char congestion[TCP_CA_NAME_MAX];  /* the congestion control; empty: keeps its own */
 };
 
 /* The state of a connection, in the socket's storage. */
 struct connection {
 	__u64 cookie;
-	__u64 epoch;        /* when the present count of bytes began */
-	__u64 epoch_bytes;  /* what had been received and acknowledged then */
+	__u64 epoch;        /* when the current byte count began */
+	__u64 epoch_bytes;  /* bytes received plus acknowledged at that time */
 	__u64 next_sample;
-	__u64 generation;   /* of the command below */
+	__u64 generation;   /* of the last command read */
 	__u64 limit;
 	__u64 interval;
-	__u64 pace_before;  /* the program's own, while ours is set */
-	__u64 jump;         /* the window that it began with, bytes, if its path was remembered */
-	__u64 saved_pace;   /* the pace that its path was remembered for, while that is believed; bytes/s */
-	char own_congestion[TCP_CA_NAME_MAX];  /* the congestion control that it had, while it has ours */
-	__u32 own_clamp;    /* the program's own TCP_WINDOW_CLAMP; 0: none was seen */
-	__u32 found_clamp;  /* the clamp that ours replaced: the kernel's, or one that the program set unseen */
-	__u32 set_clamp;    /* ours */
-	__u32 pid;          /* the process that used it first, by its ID in `pid_namespace`; 0: not seen, or it has none there */
+	__u64 pace_before;  /* the program's own pacing rate, while ours is set */
+	__u64 jump;         /* its initial window, bytes, if its path was saved */
+	__u64 saved_pace;   /* the saved pacing rate of its path, while that is trusted; bytes/s */
+	char own_congestion[TCP_CA_NAME_MAX];  /* its original congestion control, while it has ours */
+	__u32 own_clamp;    /* the program's own TCP_WINDOW_CLAMP; 0: none seen */
+	__u32 found_clamp;  /* the clamp that ours replaced: the kernel's, or one set unseen by the program */
+	__u32 set_clamp;    /* the clamp that we set */
+	__u32 pid;          /* the process that first used it, by its ID in `pid_namespace`; 0: not seen, or without an ID there */
 	__u8 bulk;
 	__u8 clamped;
 	__u8 paced;
 	__u8 left;
 	__u8 asked;         /* whether its path was looked up */
-	__u8 resuming;      /* what its upload over a remembered path has come to */
-	__u8 took;          /* whether it has that path to itself */
-	__u8 used;          /* whether its user was seen */
-	__u8 congestion;    /* whose congestion control it has */
+	__u8 resuming;      /* the phase of its upload over a saved path */
+	__u8 took;          /* whether it alone uses that path's parameters */
+	__u8 used;          /* whether its process was noted */
+	__u8 congestion;    /* the origin of its congestion control */
 };
 
-/* The origin of a connection's congestion control: the host's, ours, the host's because the kernel refuses ours, or the
+/* The origin of a connection's congestion control: the host's, ours, the host's because the kernel rejected ours, or the
  * program's own choice. */
 enum { CONGESTION_OF_HOST = 0, CONGESTION_OURS, CONGESTION_REFUSED, CONGESTION_OF_PROGRAM };
 
-/* A destination, or a network of them: IPv6 addresses, or IPv4 addresses mapped into them. */
+/* A host or network: an IPv6 address, or an IPv4-mapped one. */
 struct destination {
 	__u32 prefix_bits;
 	__u32 address[4];
 };
 
-/* The phases of RFC 9959. Its first, Reconnaissance, is the handshake: a program may set a connection's congestion window
- * before its first byte only (TCP_BPF_IW). */
+/* The phases of RFC 9959. The first, Reconnaissance, is the handshake: a program may set a connection's congestion window
+ * only before its first byte (TCP_BPF_IW). */
 enum { RESUMING_NO = 0, RESUMING_UNVALIDATED, RESUMING_VALIDATING, RESUMING_RETREAT, RESUMING_BESIDE_ANOTHER };
 
-/* The saved parameters of the path to it. */
+/* The saved parameters of the path to a destination. */
 struct path {
-	__u64 window;          /* that was held to the end of the last transfer */
+	__u64 window;          /* the limit in force until the end of the last transfer */
 	__u64 minimum_rtt_us;
-	__u64 taken;           /* whether another connection has it already */
+	__u64 taken;           /* whether a connection already uses it */
 };
 
-/* The bits of a network (sweetspot_control::network). */
+/* Prefix lengths of a network (sweetspot_control::network). */
 #define NETWORK_BITS_V4 (96 + 24)
 #define NETWORK_BITS_V6 48
 
-/* A lease that ended this long ago will not be renewed: sampling stops. */
+/* A lease that ended this long ago counts as abandoned: sampling stops. */
 #define ABANDONED_NS (10 * 1000000000ULL)
 
 enum { RECORD_BULK = 1, RECORD_SAMPLE = 2, RECORD_OVER = 3 };
 
-/* A report to user space. Decoded in src/record.rs, in this order. */
+/* A report to user space, decoded in src/record.rs in this order. */
 struct record {
 	__u64 kind;
 	__u64 cookie;
@@ -149,7 +149,7 @@ struct {
 	__type(value, struct connection);
 } connections SEC(".maps");
 
-/* Beginnings and ends: they wake user space up. */
+/* Starts and ends of bulk transfers, which wake user space up. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20);
@@ -161,7 +161,7 @@ struct {
 	__uint(max_entries, 1 << 20);
 } samples SEC(".maps");
 
-/* Saved parameters: for downloads, and for uploads, the latter per host only, as the hosts of a network have their own links. */
+/* Saved parameters for downloads and for uploads; the latter per host only, because each host of a network has its own link. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
 	__uint(max_entries, 1024);
@@ -170,8 +170,8 @@ struct {
 	__type(value, struct path);
 } paths SEC(".maps"), upload_paths SEC(".maps");
 
-/* A connection has what its path is remembered for to itself once it received the initial window (RFC 6928): one that only
- * carries a small answer has not taken it from another. */
+/* A connection claims its path's saved parameters once it has received an initial window (RFC 6928), so that one with only
+ * a small response does not take them from another. */
 #define RESUME_BYTES 14600
 #define INITIAL_WINDOW 10
 
@@ -189,7 +189,7 @@ INLINE __u64 address_part(struct in6_addr *address, int part)
 	return (__u64)address->in6_u.u6_addr32[2 * part + 1] << 32 | address->in6_u.u6_addr32[2 * part];
 }
 
-/* Returns whether there was room. */
+/* Sends a record to user space; returns whether the ring had space for it. */
 INLINE int tell(struct tcp_sock *tp, struct connection *c, __u64 kind, __u64 now)
 {
 	struct sock *sk = &tp->inet_conn.icsk_inet.sk;
@@ -235,7 +235,7 @@ INLINE int tell(struct tcp_sock *tp, struct connection *c, __u64 kind, __u64 now
 	if (kind == RECORD_BULK) {
 		struct socket *socket = sk->sk_socket;
 
-		/* One that nobody accepted yet has none. */
+		/* A connection that has not been accepted yet has none. */
 		if (socket) {
 			struct file *file = socket->file;
 
@@ -263,8 +263,8 @@ INLINE int tell(struct tcp_sock *tp, struct connection *c, __u64 kind, __u64 now
 	return 1;
 }
 
-/* The clamp that the kernel itself sets: all of the buffer that its scaling allows for (tcp_win_from_space, since
- * kernel commit dfa2f0483360, Linux 6.6). Before, one that limits nothing. */
+/* The clamp that the kernel itself would set: the part of the buffer usable as window (tcp_win_from_space, since kernel
+ * commit dfa2f0483360, Linux 6.6). On older kernels, a clamp without effect. */
 INLINE __u32 natural_clamp(struct tcp_sock *tp)
 {
 	if (!field_exists(tp->scaling_ratio))
@@ -272,15 +272,15 @@ INLINE __u32 natural_clamp(struct tcp_sock *tp)
 	return (__u64)tp->inet_conn.icsk_inet.sk.sk_rcvbuf * tp->scaling_ratio >> 8;
 }
 
-/* Notes a clamp that is not ours. The kernel does not report its origin. Each new clamp by the kernel overwrites the one
- * before, so the last clamp seen here is the one that the connection would have without us. */
+/* Notes a clamp that we did not set; the kernel does not report its origin. Each new clamp by the kernel overwrites the
+ * one before, so the last clamp seen here is the one that the connection would have without us. */
 INLINE void find_clamp(struct tcp_sock *tp, struct connection *c)
 {
 	if (!c->clamped || tp->window_clamp != c->set_clamp)
 		c->found_clamp = tp->window_clamp;
 }
 
-/* The clamp without us. */
+/* The clamp that the connection would have without us. */
 INLINE __u32 unlimited_clamp(struct connection *c)
 {
 	return c->own_clamp ? c->own_clamp : c->found_clamp;
@@ -291,17 +291,17 @@ INLINE void set_clamp(void *socket, struct tcp_sock *tp, struct connection *c, _
 	int value = clamp;
 
 	bpf_setsockopt(socket, IPPROTO_TCP, TCP_WINDOW_CLAMP, &value, sizeof(value));
-	/* The kernel sets none below half of its smallest buffer. */
+	/* The kernel sets no clamp below half of its minimum buffer, so read it back. */
 	c->set_clamp = tp->window_clamp;
 }
 
-/* Sets the limit again where it was overwritten: by the kernel, when it grows the buffer or finds another scaling
- * (kernel commits 05f76b2d634e, a2cbb1603943), or by the program. Its own clamp is never loosened. */
+/* Sets the limit again if it was overwritten: by the kernel, when it grows the buffer or changes the scaling ratio
+ * (kernel commits 05f76b2d634e, a2cbb1603943), or by the program. The program's own clamp is never loosened. */
 INLINE void hold(void *socket, struct tcp_sock *tp, struct connection *c)
 {
 	__u32 limit = c->limit, most;
 
-	/* One that the kernel keeps to by itself is not touched. */
+	/* Nothing to do if the kernel's own clamp is already within the limit. */
 	if (!limit || (!c->clamped && tp->window_clamp <= limit))
 		return;
 	find_clamp(tp, c);
@@ -333,12 +333,12 @@ INLINE void set_pace(void *socket, struct tcp_sock *tp, struct connection *c, __
 	c->paced = pace != 0;
 	if (!pace || pace > c->pace_before)
 		pace = c->pace_before;
-	/* Programs set it in 32 bits; all ones mean no limit. */
+	/* BPF programs set it in 32 bits; all ones mean no limit. */
 	value = pace > 0xffffffff ? 0xffffffff : pace;
 	bpf_setsockopt(socket, SOL_SOCKET, SO_MAX_PACING_RATE, &value, sizeof(value));
 }
 
-/* Chooses its congestion control, unless its program has. */
+/* Sets the connection's congestion control, unless its program has chosen one. */
 INLINE void choose_congestion(void *socket, struct connection *c, const char *name)
 {
 	if (c->congestion != CONGESTION_OF_HOST)
@@ -366,7 +366,7 @@ INLINE void restore(void *socket, struct tcp_sock *tp, struct connection *c)
 	c->limit = 0;
 	c->saved_pace = 0;
 	c->resuming = RESUMING_NO;
-	/* The decision is read again if the lease is renewed. */
+	/* Makes the command be read again if the lease is renewed. */
 	c->generation = 0;
 }
 
@@ -390,7 +390,7 @@ INLINE void read_command(void *socket, struct tcp_sock *tp, struct connection *c
 		restore_congestion(socket, c);
 }
 
-/* Whether a transfer has become bulk, by the `bytes` that it moved. */
+/* Whether a transfer has become bulk, given the `bytes` that it has moved. */
 INLINE int is_bulk(struct connection *c, struct settings *s, __u64 bytes)
 {
 	__u64 now;
@@ -405,9 +405,9 @@ INLINE int is_bulk(struct connection *c, struct settings *s, __u64 bytes)
 	return 0;
 }
 
-/* The segments of a connection are seen one by one: a receiver has no other event, and a queue of the sender's own makes
- * its round trips too long to follow it by them. Of one that only sends, and is not of interest, a round trip is enough
- * to see whether it receives by now. */
+/* Requests callbacks for each segment or once per RTT. A receiver has no other event than its segments, and the queue of
+ * a sender makes its RTTs too long for following it. For a connection that only sends and is not sampled, a callback per
+ * RTT is enough to see whether it has started to receive. */
 INLINE void ask_for_callbacks(struct bpf_sock_ops *ctx, struct connection *c, int each_segment)
 {
 	int flags = BPF_SOCK_OPS_STATE_CB_FLAG;
@@ -419,7 +419,7 @@ INLINE void ask_for_callbacks(struct bpf_sock_ops *ctx, struct connection *c, in
 	bpf_sock_ops_cb_flags_set(ctx, flags);
 }
 
-/* The key of a connection's peer. */
+/* The lookup key of a connection's peer. */
 INLINE void peer(struct tcp_sock *tp, struct destination *key)
 {
 	key->prefix_bits = 128;
@@ -446,8 +446,8 @@ INLINE int is_same(struct tcp_sock *tp, struct path *path)
 }
 
 /* Looks up the saved parameters of a connection's path, and of its network; returns whether the connection may use them. A
- * host's parameters are preferred to its network's. Only one connection of a network at a time may use them: saved
- * parameters are not for several (RFC 9959, section 4). */
+ * host's parameters take precedence over its network's. Only one connection per network may use them at a time: saved
+ * parameters are for one connection only (RFC 9959, section 4). */
 INLINE int recall(struct tcp_sock *tp, struct path **path, struct path **network)
 {
 	struct destination key;
@@ -457,7 +457,7 @@ INLINE int recall(struct tcp_sock *tp, struct path **path, struct path **network
 	*path = bpf_map_lookup_elem(&paths, &key);
 	if (!*path || (*path)->taken)
 		return 0;
-	/* Of IPv4 that is mapped into a socket of IPv6, too. */
+	/* Also true for an IPv4-mapped address on an IPv6 socket. */
 	is_v4 = !key.address[0] && !key.address[1] && key.address[2] == __builtin_bswap32(0xffff);
 	key.prefix_bits = is_v4 ? NETWORK_BITS_V4 : NETWORK_BITS_V6;
 	*network = bpf_map_lookup_elem(&paths, &key);
@@ -466,8 +466,8 @@ INLINE int recall(struct tcp_sock *tp, struct path **path, struct path **network
 	return is_same(tp, *path);
 }
 
-/* Limits a connection before its first byte by what its path is remembered for. It is only a limit: several connections may
- * begin with it. */
+/* Limits a connection before its first byte to its path's saved window. Because this is only a limit, several connections
+ * may begin with it. */
 INLINE void resume(struct tcp_sock *tp, struct connection *c)
 {
 	struct path *path, *network;
@@ -476,8 +476,8 @@ INLINE void resume(struct tcp_sock *tp, struct connection *c)
 		c->limit = path->window;
 }
 
-/* A connection that is no small answer: from now on it alone has what the path is remembered for. If another has it already,
- * this one is as any other. */
+/* Claims the path's saved parameters for a connection that has received more than a small response. If another connection
+ * has already claimed them, this one continues without. */
 INLINE void take(void *socket, struct tcp_sock *tp, struct connection *c, struct settings *s)
 {
 	struct path *path, *network;
@@ -496,8 +496,8 @@ INLINE void take(void *socket, struct tcp_sock *tp, struct connection *c, struct
 	c->generation = s->generation;
 }
 
-/* Lets an upload over a remembered path begin with half of the window that the path carried, over a round trip, and then at
- * the pace that it carried (RFC 9959: Unvalidated), if it is the first to have more than an initial window to send. */
+/* Lets an upload over a saved path start with half of the saved window, paced over one RTT, and then at the saved rate
+ * (RFC 9959: Unvalidated), if it is the first with more than an initial window to send. */
 INLINE void resume_upload(void *socket, struct tcp_sock *tp, struct connection *c)
 {
 	struct destination key;
@@ -520,8 +520,8 @@ INLINE void resume_upload(void *socket, struct tcp_sock *tp, struct connection *
 	set_pace(socket, tp, c, c->jump * 1000000 / rtt);
 }
 
-/* An upload has more than an initial window to send: it has the path that is remembered to itself until it is over, or, if another
- * one has it already, is as any other. */
+/* Called when an upload has more than an initial window to send: claims the saved path until the upload ends. If another
+ * upload has already claimed the path, this one continues without. */
 INLINE void claim(struct bpf_sock_ops *ctx, struct tcp_sock *tp, struct connection *c)
 {
 	struct destination key;
@@ -536,13 +536,13 @@ INLINE void claim(struct bpf_sock_ops *ctx, struct tcp_sock *tp, struct connecti
 		return;
 	}
 	c->saved_pace = 0;
-	/* Once a byte was sent the window cannot be taken back: it is sent over a round trip. */
+	/* After the first byte the window can no longer be reduced: it is still sent over one RTT. */
 	c->resuming = RESUMING_BESIDE_ANOTHER;
 	if (!tp->data_segs_out && !bpf_setsockopt(ctx, IPPROTO_TCP, TCP_BPF_IW, &packets, sizeof(packets)))
 		c->jump = 0;
 }
 
-/* Follows an upload over a remembered path as its first bytes are sent and acknowledged (RFC 9959: Validating). */
+/* Follows an upload over a saved path as its first bytes are sent and acknowledged (RFC 9959: Validating). */
 INLINE void validate(struct bpf_sock_ops *ctx, struct tcp_sock *tp, struct connection *c)
 {
 	__u64 acked = tp->bytes_acked;
@@ -550,7 +550,7 @@ INLINE void validate(struct bpf_sock_ops *ctx, struct tcp_sock *tp, struct conne
 
 	if (c->resuming == RESUMING_UNVALIDATED && !c->took && waiting > RESUME_BYTES)
 		claim(ctx, tp, c);
-	/* The SYN counts as one. */
+	/* The SYN counts as one byte. */
 	if (c->resuming == RESUMING_UNVALIDATED && c->took && acked > 1) {
 		c->resuming = RESUMING_VALIDATING;
 		set_pace(ctx, tp, c, c->saved_pace);
@@ -571,9 +571,9 @@ INLINE void validate(struct bpf_sock_ops *ctx, struct tcp_sock *tp, struct conne
 	ask_for_callbacks(ctx, c, 1);
 }
 
-/* A loss before all of the first window was acknowledged: the path is not what it was. Until it is repaired no more is sent
- * than half of what the path is seen to deliver, or an initial window in each round trip, and nobody else begins with what was
- * saved (RFC 9959: Safe Retreat; the kernel's congestion control reduces its window besides). */
+/* Handles a loss before the whole first window is acknowledged: the path has changed. Until the loss is repaired, the rate
+ * is half of the measured delivery rate, but at least an initial window per RTT, and the saved parameters are deleted
+ * (RFC 9959: Safe Retreat; the kernel's congestion control also reduces its window). */
 INLINE void retreat(struct bpf_sock_ops *ctx)
 {
 	struct bpf_sock *sk = ctx->sk;
@@ -593,7 +593,7 @@ INLINE void retreat(struct bpf_sock_ops *ctx)
 	rtt = tp->srtt_us >> 3;
 	if (!rtt)
 		rtt = 1;
-	/* Where nothing has arrived yet, what was sent. */
+	/* The rate sent, if nothing has been delivered yet. */
 	pace = c->jump * 1000000 / rtt;
 	if (tp->rate_interval_us) {
 		delivered = (__u64)tp->rate_delivered * tp->mss_cache * 1000000 / tp->rate_interval_us;
@@ -613,7 +613,7 @@ INLINE void retreat(struct bpf_sock_ops *ctx)
 	}
 }
 
-/* The ID of the current process in the tuner's PID namespace; 0: it has none there. */
+/* The ID of the current process in the tuner's PID namespace; 0 if it has none there. */
 INLINE __u32 current_pid(void)
 {
 	struct pid *pid = bpf_get_current_task_btf()->signal->pids[PIDTYPE_TGID];
@@ -621,7 +621,7 @@ INLINE __u32 current_pid(void)
 	struct upid id;
 	__u32 inode, level;
 
-	/* One for each namespace from the initial one down to its own. The array has no length that the verifier knows. */
+	/* One entry per namespace, from the initial one to the process's own. The verifier does not know the array's length. */
 	for (level = 0; level <= MAX_PID_NS_LEVEL && level <= pid->level; level++) {
 		if (bpf_probe_read_kernel(&id, sizeof(id), numbers + level * sizeof(id)) ||
 		    bpf_probe_read_kernel(&inode, sizeof(inode), &id.ns->ns.inum))
@@ -632,8 +632,8 @@ INLINE __u32 current_pid(void)
 	return 0;
 }
 
-/* Notes the process that uses a connection. A system call owns the socket from its beginning to its end; segments that
- * arrive meanwhile wait. So this program runs in the user's context while the socket is owned (include/net/sock.h,
+/* Notes the process that uses a connection. A system call owns the socket while it runs, and segments that arrive in the
+ * meantime wait. So while the socket is owned, this program runs in the context of that process (include/net/sock.h,
  * lock_sock). */
 INLINE void note_user(struct tcp_sock *tp, struct connection *c)
 {
@@ -736,13 +736,13 @@ INLINE void begin(struct bpf_sock_ops *ctx)
 	if (s->uploads)
 		resume_upload(ctx, tp, c);
 	ask_for_callbacks(ctx, c, 1);
-	/* The handshake has measured the round trip. The kernel overwrites a clamp that is set now with the first full segments:
-	 * it is held at each. */
+	/* The handshake has measured the RTT. The kernel overwrites a clamp set now at the first full segments, so it is set
+	 * again at each segment. */
 	resume(tp, c);
 	hold(ctx, tp, c);
 }
 
-/* Nobody else hears of the end of a connection that never was a bulk transfer. */
+/* Releases the path of an upload that never became bulk; user space gets no report of its end. */
 INLINE void give_back(struct tcp_sock *tp, struct connection *c)
 {
 	struct destination key;
@@ -798,7 +798,7 @@ int sweetspot_ops(struct bpf_sock_ops *ctx)
 	return 1;
 }
 
-/* Notes the clamp and the congestion control that a program sets itself. */
+/* Notes the clamp and the congestion control that a program sets. */
 SEC("cgroup/setsockopt")
 int sweetspot_set(struct bpf_sockopt *ctx)
 {
@@ -822,7 +822,7 @@ int sweetspot_set(struct bpf_sockopt *ctx)
 	return 1;
 }
 
-/* The connection that an iterator has come to; none at the end, or where it is none of TCP's full sockets. */
+/* The iterator's current connection; NULL at the end, or if it is not a full TCP socket. */
 INLINE struct tcp_sock *visited(struct bpf_iter__tcp *ctx)
 {
 	struct sock_common *sk = ctx->sk_common;
@@ -830,7 +830,7 @@ INLINE struct tcp_sock *visited(struct bpf_iter__tcp *ctx)
 	return sk ? bpf_skc_to_tcp_sock(sk) : NULL;
 }
 
-/* Restores every connection that is still limited, idle ones too. */
+/* Restores every connection that is still limited, including idle ones. */
 SEC("iter/tcp")
 int sweetspot_lift(struct bpf_iter__tcp *ctx)
 {
@@ -845,9 +845,9 @@ int sweetspot_lift(struct bpf_iter__tcp *ctx)
 	return 0;
 }
 
-/* Finds the connections that were there before. Those that are known, limited or left alone, begin anew: looks for bulk
- * transfers among all from now on. Before Linux 6.12 (TCP_BPF_SOCK_OPS_CB_FLAGS) an iterator cannot ask for a connection's
- * events: writes a byte for each connection without events. */
+/* Finds existing connections. Resets those already known, limited or left alone, so that all of them are checked for bulk
+ * transfers from now on. Before Linux 6.12 (TCP_BPF_SOCK_OPS_CB_FLAGS) an iterator cannot request a connection's events,
+ * so this writes a byte for each connection without events. */
 SEC("iter/tcp")
 int sweetspot_find(struct bpf_iter__tcp *ctx)
 {
@@ -867,7 +867,7 @@ int sweetspot_find(struct bpf_iter__tcp *ctx)
 		return 0;
 	restore(tp, tp, c);
 	unheard = !c->cookie || c->left;
-	/* One far below what the kernel itself would have set is the program's. */
+	/* A clamp far below the kernel's own was set by the program. */
 	if (!c->cookie && tp->window_clamp < natural_clamp(tp) / 2)
 		c->own_clamp = tp->window_clamp;
 	c->cookie = bpf_get_socket_cookie(tp);
