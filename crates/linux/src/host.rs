@@ -114,8 +114,8 @@ pub fn device(name: &str) -> NetworkDevice {
     }
 }
 
-/// The limit of an idle queue is the last one that dynamic queue limits computed. A driver without BQL leaves it at zero on
-/// every queue forever, so zero means "no" only once the device has sent data.
+/// Whether the driver uses byte queue limits (BQL). The limit of an idle queue is the last one computed. A driver without
+/// BQL leaves it at zero on every queue forever, so zero means "no" only once the device has sent data.
 fn byte_queue_limits(folder: &Path) -> Option<bool> {
     let sent: u64 = text(folder.join("statistics/tx_packets"))?.parse().ok()?;
     let queues = fs::read_dir(folder.join("queues")).ok()?.flatten().map(|queue| queue.path());
