@@ -276,7 +276,7 @@ fn read_output(now: Time, output: &Bound<'_, PyAny>) -> PyResult<Output> {
 fn sensible(number: Option<f64>) -> PyResult<Option<f64>> {
     match number {
         Some(n) if !n.is_finite() || n < 0.0 => {
-            Err(PyValueError::new_err(format!("{n} is no size, rate or time")))
+            Err(PyValueError::new_err(format!("{n} is not a size, rate or time")))
         }
         number => Ok(number),
     }

@@ -7,7 +7,7 @@ create_exception!(
     sweetspot,
     ScenarioError,
     PyValueError,
-    "A text is no scenario: names the key, its line, and what is allowed."
+    "A text is not a valid scenario; the message names the key, its line and the allowed values."
 );
 create_exception!(
     sweetspot,

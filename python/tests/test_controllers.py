@@ -109,8 +109,8 @@ def test_a_controller_hears_of_data_probes_the_sender_trains_and_time(bare: ss.S
 @pytest.mark.parametrize(
     ("output", "error", "words"),
     [
-        (SetWindow(-1.0), ValueError, "-1 is no size"),
-        (RequestTrain(3, float("nan")), ValueError, "NaN is no size"),
+        (SetWindow(-1.0), ValueError, "-1 is not a size"),
+        (RequestTrain(3, float("nan")), ValueError, "NaN is not a size"),
         (Entered("asleep", "ended"), ValueError, "unknown phase"),  # type: ignore[arg-type]
         (Data(1, 0), TypeError, "expected an output of sweetspot.contract.Output, not Data"),
     ],

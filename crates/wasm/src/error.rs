@@ -13,16 +13,16 @@ use crate::series::MAX_SAMPLES;
 #[non_exhaustive]
 pub enum AnswerError {
     /// The question is not valid JSON.
-    #[error("no question: {0}")]
+    #[error("the question is not valid JSON: {0}")]
     Question(#[source] serde_json::Error),
     /// The text is not a scenario.
     #[error("{0}")]
     Scenario(#[from] ScenarioError),
     /// The scenario has no transfer to draw a curve of.
-    #[error("there is no [[transfer]] whose window could be varied")]
+    #[error("the scenario has no [[transfer]] whose window could be varied")]
     NoTransfer,
     /// More samples than a page can draw.
-    #[error("an interval of {0}: more than {MAX_SAMPLES} samples")]
+    #[error("an interval of {0} gives more than {MAX_SAMPLES} samples; choose a longer one")]
     TooManySamples(Duration),
     /// The engine cannot run the scenario.
     #[error("{0}")]
@@ -58,6 +58,6 @@ pub enum DiagnosisError {
     #[error("{0}")]
     Capture(#[from] CaptureError),
     /// The diagnosis has already ended.
-    #[error("it was ended before")]
+    #[error("the diagnosis has already ended")]
     Ended,
 }

@@ -150,9 +150,7 @@ pub fn blog(each: Duration, progress: &mut dyn FnMut(&BlogRow)) -> Result<Blog, 
 /// The major and minor version of `release`.
 fn version(release: &str) -> Result<(u32, u32), LabError> {
     host::version_of(release).ok_or_else(|| {
-        LabError::Inside(format!(
-            "lab: \"{release}\" is no kernel release whose rule for windows is known"
-        ))
+        LabError::Inside(format!("lab: the rule for windows of kernel \"{release}\" is unknown"))
     })
 }
 

@@ -120,7 +120,7 @@ pub fn parse(text: &str) -> Result<Vec<Situation>, StudyError> {
             reason,
         };
         let fields = line.split(',').map(|field| {
-            field.parse::<f64>().map_err(|_| wrong(format!("\"{field}\" is no number")))
+            field.parse::<f64>().map_err(|_| wrong(format!("\"{field}\" is not a number")))
         });
         let fields = fields.collect::<Result<Vec<f64>, StudyError>>()?;
         let fields: [f64; 17] = fields

@@ -167,10 +167,10 @@ fn regime(
     let among = lossy.join(" and ");
     let words = match transfer.sizing {
         Sizing::Max | Sizing::Kernel => format!(
-            "transfer {i}: limited by losses ({among}), as nothing else limits it; its rate is that of a sawtooth whose losses fall by chance"
+            "transfer {i}: only losses ({among}) limit it; its rate is that of a sawtooth whose losses come at random"
         ),
         sizing => format!(
-            "transfer {i}: sized by {sizing}, yet packets were lost ({among}): congestion limits it and not its window, so that window over round trip is no estimate of its rate"
+            "transfer {i}: sized by {sizing}, but packets were lost ({among}): congestion control limits it, not its window, so window over RTT does not estimate its rate"
         ),
     };
     note("buffer-limited", words);

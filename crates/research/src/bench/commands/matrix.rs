@@ -25,7 +25,7 @@ pub struct MatrixArguments {
     /// Journal of finished cases, a JSON object per line; new ones are added
     #[arg(long, value_name = "FILE", default_value = "target/matrix.journal")]
     journal: PathBuf,
-    /// The document; its pictures lie beside it, in a directory of its name
+    /// The document to write; its pictures go into a directory of the same name beside it
     #[arg(long, value_name = "FILE.md", default_value = "docs/results/matrix.md")]
     out: PathBuf,
 }

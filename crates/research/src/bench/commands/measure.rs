@@ -14,7 +14,7 @@ use sweetspot_program::build::build;
 pub struct MeasureArguments {
     #[command(flatten)]
     selection: Selection,
-    /// How many paths are drawn
+    /// Number of drawn paths
     #[arg(long, default_value_t = 60)]
     paths: u64,
     /// The seed from which they are drawn

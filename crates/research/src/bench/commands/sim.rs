@@ -19,7 +19,7 @@ pub struct SimArguments {
     /// The document
     #[arg(long, value_name = "FILE", default_value = "docs/results/speed.md")]
     out: PathBuf,
-    /// Our Tcl for ns-2
+    /// The Tcl script for ns-2
     #[arg(long, value_name = "FILE", default_value = "bench/ns2/dumbbell.tcl")]
     script: PathBuf,
     /// Our program for ns-3

@@ -22,7 +22,7 @@ pub struct TransferArguments {
     /// The seed from which they are drawn
     #[arg(long, default_value_t = 4307)]
     paths_seed: u64,
-    /// Interrupted transfers, which go on
+    /// Number of interrupted transfers, which then resume
     #[arg(long, default_value_t = 1000)]
     trials: u64,
     /// The seed from which the interruptions are drawn

@@ -108,7 +108,7 @@ pub fn run_plan(plan: &FlowPlan) -> Result<FinishedFlow, String> {
 }
 
 /// The error message if a side cannot be prepared.
-const UNPREPARED: &str = "cannot set the network of a namespace up";
+const UNPREPARED: &str = "cannot set up the network of a namespace";
 
 /// Applies the plan's settings in the calling thread's namespace.
 fn set_up(plan: &FlowPlan) -> io::Result<()> {

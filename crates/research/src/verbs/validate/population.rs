@@ -30,7 +30,7 @@ pub struct PopulationArguments {
     /// With --population: the seed that draws them
     #[arg(long, value_name = "N", default_value_t = 1, requires = "population", value_parser = seed())]
     drawn_by: u64,
-    /// With --population: seeds of paths on which the simulator was mended; they are refused
+    /// With --population: seeds of paths used to correct the simulator; --drawn-by refuses them
     #[arg(long, value_name = "N", value_delimiter = ',', requires = "population", value_parser = seed())]
     chosen_on: Vec<u64>,
     /// With --population: measured time of each run
