@@ -129,7 +129,7 @@ library-examples: tools
 	cargo build --release --locked -p sweetspot-socket --examples
 
 build: tools wasm ## The sweetspot program, as it is installed
-	cargo build --profile dist --locked --bin sweetspot --features jemalloc
+	cargo rustc --profile dist --locked -p sweetspot --bin sweetspot --features jemalloc -- $$(scripts/link-flags.sh)
 
 research-build: tools wasm
 	cargo build --release --locked --bin sweetspot-research

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::LazyLock;
 
 use socket2::SockRef;
 use sweetspot_units::Bytes;
@@ -10,7 +11,7 @@ use sweetspot_units::Bytes;
 use crate::{check, sockopt};
 
 /// The content of unmarked and of marked datagrams.
-static FILLER: [[u8; 1 << 16]; 2] = [[0; 1 << 16], [1; 1 << 16]];
+static FILLER: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| [0, 1].map(|byte| vec![byte; 1 << 16]));
 
 /// A non-blocking UDP socket that ignores the content of datagrams except for the mark in the first byte.
 #[derive(Debug)]

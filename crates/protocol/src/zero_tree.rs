@@ -1,5 +1,5 @@
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use blake3::hazmat::{self, HasherExt, Mode};
 
@@ -7,7 +7,7 @@ use crate::hash_tree::{PIECE_BYTES, PieceHash};
 
 /// Zeros are hashed in parts of this length, bytes: enough for the widest vector registers.
 const PORTION: usize = 64 << 10;
-static ZEROS: [u8; PORTION] = [0; PORTION];
+static ZEROS: LazyLock<Vec<u8>> = LazyLock::new(|| vec![0; PORTION]);
 
 /// Subtrees of up to 2^4 pieces, 4 MiB, are hashed directly; larger ones are merged.
 const HASHED_LEVEL: u32 = 4;

@@ -4,6 +4,7 @@
 use std::io;
 use std::net::{Shutdown, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::LazyLock;
 
 use socket2::{Domain, Protocol, Socket, Type};
 use sweetspot_units::Bytes;
@@ -11,7 +12,7 @@ use sweetspot_units::Bytes;
 use super::options;
 
 /// The bytes that every flow sends.
-pub(crate) static FILLER: [u8; 1 << 17] = [0; 1 << 17];
+static FILLER: LazyLock<Vec<u8>> = LazyLock::new(|| vec![0; 1 << 17]);
 
 /// How many connections may wait to be accepted.
 const LISTEN_BACKLOG: i32 = 1024;
