@@ -1,5 +1,5 @@
-//! The cost of a controller on a transfer of 1 Gbit/s: the driver's CPU time for ten minutes of transfer, as a share of one
-//! core. Reads of 64 KiB, an answer to every probe, a path of 20 ms.
+//! CPU time of the driver for ten minutes of transfer at 1 Gbit/s, as a share of one core. The application reads 64 KiB at
+//! a time, every probe is answered, and the RTT is 20 ms.
 //!
 //! `cargo run --release -p sweetspot-transfer --example driver_cost`
 

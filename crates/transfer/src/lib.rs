@@ -6,15 +6,15 @@
 //! and BLAKE3: it verifies each piece, and gives a file its name once the file is complete. At the receiver, one sizing
 //! controller limits the total window of all connections of a transfer, through [`sweetspot_control::ControlLoop`].
 //!
-//! [`measure`] measures the path to a server instead of moving files, and [`measure_one_sided`] the properties that any
-//! TCP server reveals.
+//! [`measure`] measures the path to a server instead of transferring files; [`measure_one_sided`] measures a path to any TCP
+//! server.
 //!
 //! A [`TransferObserver`] watches a transfer, a [`ServerObserver`] a server. A [`TransferError`] gives the cause of a
 //! failure and the next step.
 //!
 //! # Example
 //!
-//! A file sent across loopback:
+//! Sends a file over loopback:
 //!
 //! ```
 //! use std::net::SocketAddr;

@@ -1,7 +1,7 @@
 //! Every limit on the cost of one peer: memory, records, connections, descriptors, CPU and time.
 //!
-//! A peer is a stranger until it proves a credential, and may be hostile after that. Each limit states in one line why it has
-//! its value. The frames' own limits are in `sweetspot_protocol::frame` and `record`.
+//! A peer is unauthenticated until it proves a credential, and may be hostile even after that. Each limit has one line with
+//! the reason for its value. The limits of frames are in `sweetspot_protocol::frame` and `record`.
 
 use sweetspot_protocol::record::MAX_BATCH;
 use sweetspot_units::{Bytes, Duration};
@@ -32,18 +32,20 @@ const CONNECTION_DESCRIPTORS: usize = 2;
 /// Descriptors of a session in addition to its connections: directories that stay open, events, a socket for datagrams, files.
 const SESSION_DESCRIPTORS: usize = 128;
 
-/// How much a server admits with the descriptors that it may open, so that no peer makes it run out of them.
+/// The numbers of sessions and connections that a server admits with its descriptor limit, so that no peer exhausts the
+/// descriptors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Capacity {
     pub unauthenticated: usize,
     pub sessions: usize,
     pub sessions_per_client: usize,
-    /// Connections of all sessions, the first of each among them.
+    /// Connections of all sessions, including the first of each.
     pub connections: usize,
 }
 
 impl Capacity {
-    /// Half of the descriptors are for sessions, and a quarter each for their connections and for strangers.
+    /// Half of the descriptors are for sessions, a quarter for their connections, and a quarter for unauthenticated
+    /// connections.
     pub fn of(descriptors: u64) -> Capacity {
         let all = usize::try_from(descriptors).unwrap_or(usize::MAX);
         let all = all.saturating_sub(RESERVED_DESCRIPTORS);
@@ -52,7 +54,7 @@ impl Capacity {
         Capacity {
             unauthenticated: within(MAX_UNAUTHENTICATED, all / 4 / CONNECTION_DESCRIPTORS),
             sessions,
-            // Where there are few, one client has two, so that it can send one thing beside another.
+            // With few sessions, a client may still have two, so that it can run two transfers at once.
             sessions_per_client: (sessions / CLIENT_SHARE).max(2).min(sessions),
             connections: within(MAX_CONNECTIONS, all / 4 / CONNECTION_DESCRIPTORS),
         }
@@ -129,8 +131,8 @@ pub(crate) const MAX_KEPT_HASHES: u64 = 4 << 20;
 /// Maximum length of a controller phase's name that a sender keeps, characters: ours are shorter.
 pub(crate) const MAX_PHASE_LENGTH: usize = 32;
 
-// A receiver's memory of a transfer. Together a hostile sender can make it keep some 150 MB, an honest one that sends a
-// million files a third of that.
+// A receiver's memory for a transfer. In total a hostile sender can make it use about 150 MB. An honest sender of a million
+// files makes it use a third of that.
 
 /// Entries that await an answer, bytes of memory: as many as an honest sender lists ahead, with names of 200 bytes.
 pub(crate) const MAX_QUEUED_BYTES: usize = 8 << 20;
@@ -152,7 +154,7 @@ pub(crate) const MAX_REASON_BYTES: usize = 512;
 /// Maximum size of a dry run's list, bytes: a hundred thousand names.
 pub(crate) const MAX_WOULD_MOVE_BYTES: usize = 16 << 20;
 
-// Holes: some bytes of a record stand for terabytes of zeros.
+// Holes: a few bytes of a record represent terabytes of zeros.
 
 /// Maximum length of a sparse file, bytes: the same as on ext4.
 pub(crate) const MAX_SPARSE_BYTES: u64 = 16 << 40;
@@ -187,7 +189,7 @@ pub(crate) const MEASURE_INTERVAL: Duration = Duration::from_secs(3600);
 pub(crate) const MEASURE_BYTES: Bytes = Bytes::new(32_000_000_000);
 /// Time for which they may make this end send: about ten full measurements.
 pub(crate) const MEASURE_TIME: Duration = Duration::from_secs(600);
-/// A peer without a request for this long is gone: it may itself send for up to [`LONGEST_LOAD`].
+/// A peer without a request for this long has disconnected: it may itself send for up to [`LONGEST_LOAD`].
 pub(crate) const ORDER_TIMEOUT: Duration = Duration::from_secs(90);
 /// Maximum arrivals that a measurement keeps: twice [`MAX_STREAM_PACKETS`], because a network may duplicate each.
 pub(crate) const MAX_STREAM_ARRIVALS: usize = 400_000;
@@ -197,7 +199,7 @@ pub(crate) const MAX_KEPT_STREAMS: usize = 4;
 const _: () = assert!(MAX_AHEAD as usize + 2 * MAX_BATCH + MAX_UNCONFIRMED <= MAX_OPEN_FILES);
 const _: () = assert!(ADMISSION_TIMEOUT.as_nanos() < PEER_TIMEOUT.as_nanos());
 
-/// Memory of extended attributes, bytes.
+/// Memory that extended attributes occupy, bytes.
 pub(crate) fn attribute_bytes(attributes: &[(Vec<u8>, Vec<u8>)]) -> usize {
     let bytes = |(name, value): &(Vec<u8>, Vec<u8>)| {
         size_of::<(Vec<u8>, Vec<u8>)>() + name.len() + value.len()

@@ -24,29 +24,29 @@ pub struct SendOptions {
     pub checksum: bool,
     /// Whether this is a dry run.
     pub dry_run: bool,
-    /// The sizing to ask the receiver for; `None`: the receiver's choice.
+    /// The sizing to ask for; `None`: the receiver's choice.
     pub sizing: Option<Sizing>,
     /// The sender's congestion control; `None`: the host's default.
     pub congestion: Option<String>,
-    /// Whether the receiver's sizing may switch to another congestion control although one was chosen.
+    /// Whether the receiver's sizing may switch to another congestion control although the user chose one.
     pub may_switch: bool,
-    /// The path's rate and round trip, if known.
+    /// The path's rate and RTT, if known.
     pub path: Option<KnownPath>,
     /// Whether to answer probes.
     pub probes: bool,
-    /// How many connections to use; `None`: as many as pay.
+    /// Number of connections; `None`: as many as increase the rate.
     pub streams: Option<u32>,
     /// Whether several connections may take more than one flow's fair share.
     pub greedy: bool,
-    /// A fixed send buffer (`SO_SNDBUF`); `None`: the kernel's autotuning, raised where it is too small.
+    /// A fixed send buffer (`SO_SNDBUF`); `None`: the kernel's autotuning, enlarged if it is too small.
     pub send_buffer: Option<Bytes>,
-    /// Whether to compress pieces where that makes the transfer faster.
+    /// Whether to compress pieces if that makes the transfer faster.
     pub compress: bool,
-    /// The most that all connections together may carry; `None`: as much as the path takes.
+    /// Maximum rate of all connections together; `None`: unlimited.
     pub rate_limit: Option<Rate>,
-    /// A pace at which to write; `None`: as fast as the connection takes it.
+    /// The pace of a slow writer; `None`: as fast as the connection allows.
     pub writer: Option<Arc<dyn ApplicationPace>>,
-    /// How long to try to go on after the path broke.
+    /// How long to try to reconnect after the path breaks.
     pub retry_for: Duration,
 }
 
@@ -77,42 +77,43 @@ impl Default for SendOptions {
 pub struct ReceiveOptions {
     /// Where to put the files.
     pub target: Target,
-    /// The request: everything else is refused.
+    /// The requested sources: everything else is rejected.
     pub asked: Asked,
     /// Whether to replace existing files.
     pub overwrite: bool,
-    /// Whether existing files that may not be replaced count as unchanged, whatever they hold.
+    /// Whether existing files that must not be replaced count as unchanged, whatever their content.
     pub leave_existing: bool,
-    /// Whether to take extended attributes (`user.*`).
+    /// Whether to accept extended attributes (`user.*`).
     pub attributes: bool,
-    /// Whether to take owners and groups, which takes root.
+    /// Whether to accept owners and groups, which requires root.
     pub owners: bool,
-    /// The deletion at the end; `None`: none.
+    /// Deletion at the end of the transfer, if wanted.
     pub delete: Option<Delete>,
-    /// Whether names that begin with a dot may come into directories that no transfer made.
+    /// Whether names that begin with a dot are allowed in directories that no transfer created.
     pub dotfiles: bool,
-    /// With `overwrite`, whether to replace something of another kind, too: a file by a directory, an empty directory by a file.
+    /// With `overwrite`, whether an entry may also replace one of another kind: a directory a file, or a file an empty
+    /// directory.
     pub other_kinds: bool,
     /// Whether symbolic links may lead out of the directory.
     pub outward_links: bool,
-    /// The sizing to use; `None`: the sender's request.
+    /// The sizing to use; `None`: as the sender asks.
     pub sizing: Option<Sizing>,
-    /// The congestion control that the sender must use; `None`: its own choice.
+    /// The congestion control that the sender must use; `None`: the sender's choice.
     pub congestion: Option<String>,
-    /// The path's rate and round trip, if known.
+    /// The path's rate and RTT, if known.
     pub path: Option<KnownPath>,
-    /// Whether to probe the path while receiving. Only a receiver that listens can.
+    /// Whether to probe the path during the transfer. Only a receiver that listens can.
     pub probes: bool,
-    /// How many connections to use; `None`: as many as pay.
+    /// Number of connections; `None`: as many as increase the rate.
     pub streams: Option<u32>,
-    /// A pace at which to read; `None`: as fast as things arrive.
+    /// The pace of a slow reader; `None`: as fast as data arrives.
     pub reader: Option<Arc<dyn ApplicationPace>>,
-    /// How long to try to go on after the path broke.
+    /// How long to try to reconnect after the path breaks.
     pub retry_for: Duration,
 }
 
 impl ReceiveOptions {
-    /// Receiving at `target` whatever comes, trusting the sender with nothing else.
+    /// Options to receive any sources at `target`, with every other permission for the sender off.
     pub fn at(target: Target) -> ReceiveOptions {
         ReceiveOptions {
             target,
@@ -135,7 +136,7 @@ impl ReceiveOptions {
         }
     }
 
-    /// The bytes of content accepted before the answer: none if nothing is to be moved.
+    /// Bytes of content accepted before the answer: none in a dry run.
     pub(crate) fn early_bytes(&self) -> u32 {
         if self.asked.is_dry_run() { 0 } else { MAX_EARLY_CONTENT }
     }
@@ -146,7 +147,7 @@ impl ReceiveOptions {
 pub struct ServeOptions {
     /// The service for connecting peers.
     pub purpose: Purpose,
-    /// The address on which to listen, TCP and UDP.
+    /// The address to listen on, for TCP and UDP.
     pub listen: SocketAddr,
     /// The host and port that the ticket names, if they differ from `listen`.
     pub advertise: Option<(TicketHost, Option<u16>)>,
@@ -156,14 +157,14 @@ pub struct ServeOptions {
     pub lifetime: Duration,
     /// This server's identity; `None` generates one at each start.
     pub identity: Option<Identity>,
-    /// The code that peers received in place of a ticket.
+    /// The code that peers have instead of a ticket.
     pub code: Option<SpokenCode>,
-    /// A listener that is open already, in place of `listen`: systemd's, as a rule.
+    /// A listener that is already open, used instead of `listen`. Usually systemd provides it.
     pub listener: Option<TcpListener>,
 }
 
 impl ServeOptions {
-    /// Serves the ticket's holder for a day, on any address and the usual port.
+    /// Options to serve the ticket's holder for a day, on all addresses and the default port.
     pub fn new(purpose: Purpose) -> ServeOptions {
         ServeOptions {
             purpose,
@@ -184,24 +185,24 @@ pub enum EndsAfter {
     /// Never.
     #[default]
     Never,
-    /// After one admitted transfer, however it ends.
+    /// After one admitted transfer, whatever its result.
     First,
-    /// As after the first, but the ticket can be used again after a try that does not count: a dry run; a transfer that the peer
-    /// refuses, or in which it fails; one that this end refuses before it has written anything; for an end that sends, also one
-    /// in which some files were refused.
+    /// After one transfer, but attempts that do not count leave the ticket valid: a dry run; a transfer that the peer rejects,
+    /// or in which the peer fails; one that this end rejects before it has written anything; for a sending end, also one in
+    /// which some files were rejected.
     FirstNotRefused,
 }
 
-/// A service for clients that a file lists ([`sweetspot_protocol::clients`]).
+/// A service for clients listed in a file ([`sweetspot_protocol::clients`]).
 #[derive(Debug, Clone)]
 pub struct ServiceOptions {
-    /// The file.
+    /// The clients file.
     pub clients: PathBuf,
-    /// The file of used quotas and credentials.
+    /// The file with the usage of credentials.
     pub uses: PathBuf,
-    /// How to receive; the client's line gives the target and the right to overwrite.
+    /// How to receive. The client's line sets the target and the right to overwrite.
     pub receive: ReceiveOptions,
-    /// How to send; the client's line gives the files.
+    /// How to send. The client's line sets the files.
     pub send: SendOptions,
 }
 
@@ -209,10 +210,10 @@ pub struct ServiceOptions {
 #[derive(Debug, Clone)]
 #[expect(clippy::large_enum_variant, reason = "a server has one, and most receive")]
 pub enum Purpose {
-    /// It receives the clients' files.
+    /// The server receives the clients' files.
     Receive(ReceiveOptions),
-    /// It sends this to them.
+    /// The server sends these files to its clients.
     Send(Box<SendOptions>),
-    /// Each client has the rights of its line in a file.
+    /// Each client has the rights in its line of the clients file.
     Clients(Box<ServiceOptions>),
 }

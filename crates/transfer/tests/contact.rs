@@ -1,4 +1,4 @@
-//! How a client makes contact.
+//! How a client connects to a server.
 
 use std::thread;
 

@@ -1,4 +1,4 @@
-//! Whether this host, or losses, limit a sender.
+//! Detects whether this host or packet losses limit a sender.
 
 use sweetspot_control::{LossWatch, SenderSample, loss_limited_rate};
 use sweetspot_linux::tcp::Info;
@@ -8,16 +8,16 @@ use sweetspot_units::{Duration, Rate, Time};
 
 use crate::control::sender_link::LinkState;
 
-/// How often the sender looks.
+/// Interval between checks.
 const LIMIT_INTERVAL: Duration = Duration::from_millis(250);
 /// Congestion control is the limit if its window is less than this share of the advertised one.
 const CWND_SHARE: f64 = 0.7;
-/// A full send buffer limits if it does for this share of the time.
+/// The send buffer is the limit if it was full for more than this share of the time.
 const LIMITED_SHARE: f64 = 0.3;
 
 pub(crate) struct LimitWatch {
     due: Time,
-    /// Time so far in which a full send buffer was the limit, over all connections.
+    /// Total time in which a full send buffer was the limit, summed over all connections.
     limited: Duration,
     losses: LossWatch,
     losses_are_random: bool,
@@ -33,8 +33,8 @@ impl LimitWatch {
         }
     }
 
-    /// Takes the present state. Every [`LIMIT_INTERVAL`] it returns the transfer's limit, if this end can tell, and the rate of
-    /// one connection under that limit, if known. The receiver wants the congestion control `wanted`.
+    /// Takes a sample of each connection. Every [`LIMIT_INTERVAL`] it returns the transfer's limit, if this end can tell, and
+    /// the rate of one connection under that limit, if known. `wanted` is the congestion control that the receiver asks for.
     pub fn poll(
         &mut self,
         now: Time,
@@ -86,7 +86,7 @@ impl LimitWatch {
         if wanted == CongestionChoice::Bbr && !states.iter().all(|state| uses(state, wanted)) {
             return Some(SenderLimit::Congestion);
         }
-        // BBR takes no notice of losses.
+        // BBR does not slow down because of losses.
         let by_losses = |state| !uses(state, CongestionChoice::Bbr);
         if self.losses_are_random && states.iter().all(by_losses) {
             return Some(SenderLimit::Losses);

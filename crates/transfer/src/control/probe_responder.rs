@@ -1,4 +1,4 @@
-//! The sender's side of the out-of-band packets: punches the way open, answers probes, sends
+//! The sender's side of the out-of-band packets: punches a hole through NATs, answers probes, and sends
 //! trains.
 
 use std::os::fd::AsFd;
@@ -18,9 +18,9 @@ use sweetspot_units::{Bytes, Duration, Time};
 use crate::lock::lock;
 use crate::wire::channel::Channel;
 
-/// Until probes come, and when they stay away, the way is punched open this often.
+/// Interval between hole punches while no probes arrive.
 const PUNCH_INTERVAL: Duration = Duration::from_millis(200);
-/// IPv6 and UDP headers; with IPv4's a probe is 20 bytes shorter than it might be.
+/// IPv6 and UDP headers. On IPv4 an answer is therefore 20 bytes shorter than the probe.
 const UDP_IP_HEADERS: Bytes = Bytes::new(48);
 
 /// Answers one receiver's probes.
@@ -30,14 +30,14 @@ pub(crate) struct ProbeResponder {
     punches: AtomicU32,
     trains: Mutex<TrainBudget>,
     authenticator: PacketAuthenticator,
-    /// Set by the writer when the connection ran dry, cleared by the next report.
+    /// Set by the writer when the connection had nothing to send, cleared by the next report.
     starved: AtomicBool,
     done: AtomicBool,
     event_fd: EventFd,
 }
 
 impl ProbeResponder {
-    /// A socket to the receiver's port.
+    /// Binds a UDP socket and connects it to the receiver's port.
     pub fn new(
         channel: Arc<Channel>,
         authenticator: PacketAuthenticator,
@@ -57,19 +57,19 @@ impl ProbeResponder {
         })
     }
 
-    /// Tells the receiver where we are.
+    /// Sends a hole punch, which shows the receiver this end's UDP address.
     pub fn punch(&self) {
         let size = PROBE_SIZE.saturating_sub(UDP_IP_HEADERS);
         let sequence = self.punches.fetch_add(1, Ordering::Relaxed) + 1;
         let _ = self.udp.send(&self.authenticator.close(&ProbePacket::Punch { sequence }, size));
     }
 
-    /// The connection had nothing to send.
+    /// Notes that the connection had nothing to send.
     pub fn starved(&self) {
         self.starved.store(true, Ordering::Relaxed);
     }
 
-    /// [`ProbeResponder::run`] returns.
+    /// Makes [`ProbeResponder::run`] return.
     pub fn done(&self) {
         self.done.store(true, Ordering::Release);
         self.event_fd.signal();
@@ -124,7 +124,7 @@ impl ProbeResponder {
             self.authenticator.close(&ProbePacket::Train(TrainPacket { train, index }), size)
         };
         let datagrams: Vec<_> = (0..packets).map(authenticator).collect();
-        // A datagram that cannot be sent counts as lost at the receiver: trains exist to find such losses.
+        // A datagram that cannot be sent counts as lost. Trains measure such losses.
         let _ = self.udp.send_burst(&datagrams);
     }
 }

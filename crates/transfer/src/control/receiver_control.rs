@@ -34,9 +34,9 @@ const FULL_SHARE: f64 = 0.7;
 /// How long a sender's report of its limit is valid.
 const LIMIT_HOLDS: Duration = Duration::from_secs(1);
 
-/// Shared by the threads that read content and the one that keeps time.
+/// The control of one receiver, shared by the threads that read content and the thread that runs the timers.
 pub(crate) struct ReceiverControl<'a> {
-    /// The first connection, on which both ends speak.
+    /// The first connection, which carries the control messages of both ends.
     channel: &'a Channel,
     state: Mutex<ReceiverState>,
     observer: Mutex<&'a mut dyn TransferObserver>,
@@ -51,20 +51,20 @@ pub(crate) struct ReceiverControl<'a> {
 struct ReceiverState {
     control_loop: ControlLoop,
     clamp_method: ClampMethod,
-    /// The largest receive buffer that this host allows (tcp_rmem).
+    /// The largest receive buffer that this host allows (`tcp_rmem`).
     max_buffer: Bytes,
     connections: Vec<ReceiveConnection>,
-    /// The controller's window over all connections, once it asked for one.
+    /// The controller's window over all connections; the outer `None` until the controller sets one.
     limit: Option<Option<Bytes>>,
-    /// Content flows, so the window may be limited.
+    /// Whether content is flowing, so that the window may be limited.
     flowing: bool,
     streams: StreamCount,
-    /// Content that was read, over all connections.
+    /// Content read so far, over all connections.
     content: Bytes,
     /// The sender's latest report of its own limits, and when it expires.
     sender_limit: Option<(Time, HeldDown)>,
     recent: RecentRate,
-    /// Work for the timekeeper, which alone sends datagrams and calls the observer.
+    /// Work for the timer thread. It alone sends datagrams and calls the observer.
     datagrams: Vec<Vec<u8>>,
     records: Vec<SeriesRecord>,
     notes: Vec<String>,
@@ -73,12 +73,12 @@ struct ReceiverState {
 struct ReceiveConnection {
     channel: Arc<Channel>,
     actuator: WindowActuator,
-    /// Less would make it wait for a timer in each round trip: for its sender's probes of a window below a segment, and for its
-    /// own delayed ACKs.
+    /// Minimum share of the window. With less, the sender would wait for its timer to probe a window below one segment, and
+    /// this end would delay its ACKs, in every RTT.
     min_window: Bytes,
 }
 
-/// The rate over the last second or so.
+/// The receive rate over about the last second.
 #[derive(Default)]
 struct RecentRate {
     since: Time,
@@ -133,12 +133,12 @@ impl<'a> ReceiverControl<'a> {
             done: AtomicBool::new(false),
             event_fd: EventFd::new().map_err(TransferError::system("making an eventfd"))?,
         };
-        // The handshake's round trip is known before the first data.
+        // The handshake's RTT is known before the first data.
         receiver_control.tick(None)?;
         Ok(receiver_control)
     }
 
-    /// Another connection carries content, too.
+    /// Adds another connection that carries content.
     pub fn join(&self, channel: &Arc<Channel>) {
         let mut state = lock(&self.state);
         let connection = ReceiveConnection::new(channel, state.clamp_method);
@@ -146,22 +146,22 @@ impl<'a> ReceiverControl<'a> {
         state.share();
     }
 
-    /// How many connections there are to be.
+    /// The number of connections wanted.
     pub fn streams(&self) -> u32 {
         lock(&self.state).streams.count()
     }
 
-    /// The most connections that there were.
+    /// The highest number of connections so far.
     pub fn connections(&self) -> u32 {
         lock(&self.state).connections.len() as u32
     }
 
-    /// The sender reports that its host is the limit, and the rate of one connection then.
+    /// Handles the sender's report that its host is the limit; `each` is the rate of one connection then.
     pub fn handle_sender_limit(&self, each: Option<Rate>) {
         lock(&self.state).sender_limit = Some((clock::now() + LIMIT_HOLDS, HeldDown { each }));
     }
 
-    /// Data was read from `channel`; called after every read.
+    /// Handles data read from `channel`. Called after every read.
     pub fn handle_data(&self, channel: &Channel, bytes: Bytes, unread: Bytes) -> Result<()> {
         let mut state = lock(&self.state);
         state.control_loop.handle_data(clock::now(), bytes, unread);
@@ -169,7 +169,7 @@ impl<'a> ReceiverControl<'a> {
         if !state.flowing {
             return Ok(());
         }
-        // Reading is when the kernel's autotuning grows the buffer and overwrites the limit.
+        // The kernel's autotuning grows the buffer, and overwrites the limit, during reads.
         let read =
             |connection: &&mut ReceiveConnection| std::ptr::eq(&*connection.channel, channel);
         match state.connections.iter_mut().find(read) {
@@ -178,7 +178,7 @@ impl<'a> ReceiverControl<'a> {
         }
     }
 
-    /// Of the bytes that were read, `content` belong to files.
+    /// Counts `content` bytes of the last read as file content.
     pub fn handle_content(&self, content: Bytes) {
         let mut state = lock(&self.state);
         state.control_loop.handle_content(content);
@@ -196,7 +196,7 @@ impl<'a> ReceiverControl<'a> {
         question(&lock(&self.state).control_loop)
     }
 
-    /// How many files there are, and their bytes: the sender's list is whole.
+    /// Notes the number and total size of the files: the sender's list is complete.
     pub fn totals(&self, files: u64, bytes: Bytes) {
         *lock(&self.totals) = Some((files, bytes));
     }
@@ -217,7 +217,7 @@ impl<'a> ReceiverControl<'a> {
         let mut down_since = None;
         let mut stall = StallWatch::new(clock::now(), self.files.so_far());
         while !self.done.load(Ordering::Acquire) {
-            // The reading thread reports by itself once it has read the arrivals, unless it waits for another thread.
+            // The reading thread reports a closed connection itself after the last data, unless it waits for another thread.
             down_since = self.channel.is_down().then(|| down_since.unwrap_or(clock::now()));
             if down_since.is_some_and(|since| clock::now().since(since) >= DOWN_TIMEOUT) {
                 return Err(self.channel.gone(self.files.so_far().0));
@@ -243,12 +243,12 @@ impl<'a> ReceiverControl<'a> {
         Ok(())
     }
 
-    /// Says something, unless the transfer is over.
+    /// Sends a message, unless the transfer is over.
     fn say(&self, state: &ReceiverState, message: &Message) -> Result<()> {
         if self.is_done(state) { Ok(()) } else { self.channel.say(message) }
     }
 
-    /// Whether the transfer is over; it cannot end while the state is held.
+    /// Whether the transfer is over. It cannot end while the caller holds the state's lock.
     fn is_done(&self, _state: &ReceiverState) -> bool {
         self.done.load(Ordering::Acquire)
     }
@@ -271,8 +271,7 @@ impl<'a> ReceiverControl<'a> {
         }
     }
 
-    /// Opens a socket for datagrams to the sender once its address is known, and a new one when it
-    /// comes under another.
+    /// Opens a UDP socket to the sender once its address is known, and a new one when the address changes.
     fn open_probe_socket(&self, probe_socket: &mut Option<ProbeSocket>) {
         let Some(peer_address) =
             self.registration.as_ref().and_then(|registration| registration.peer_address())
@@ -282,7 +281,7 @@ impl<'a> ReceiverControl<'a> {
         if probe_socket.as_ref().is_some_and(|probe_socket| probe_socket.to == peer_address) {
             return;
         }
-        // Without it probes are not answered, and the kernel's estimate stands in.
+        // Without the socket no probes are sent, and the kernel's RTT estimate replaces them.
         if let Ok(new) = ProbeSocket::open(self.channel, peer_address) {
             *probe_socket = Some(new);
             lock(&self.state).control_loop.handle_reachable(clock::now());
@@ -322,7 +321,7 @@ impl<'a> ReceiverControl<'a> {
             )
         };
         for datagram in &datagrams {
-            // A probe that cannot leave is a probe lost.
+            // A probe that cannot be sent counts as lost.
             let _ = probe_socket.map(|probe_socket| probe_socket.udp.send(datagram));
         }
         let mut observer = lock(&self.observer);
@@ -354,8 +353,8 @@ impl<'a> ReceiverControl<'a> {
 }
 
 impl ReceiverState {
-    /// Gives each connection its share of the window: together they have no more in flight than one would, unless that is too
-    /// little for each.
+    /// Divides the window among the connections, so that together they have no more in flight than one connection would. Each
+    /// gets at least its `min_window`.
     fn share(&mut self) {
         let Some(limit) = self.limit else { return };
         let n = self.connections.len() as u64;
@@ -368,7 +367,7 @@ impl ReceiverState {
         }
     }
 
-    /// The kernel's view of all connections together.
+    /// The kernel's view, combined over all connections.
     fn kernel(&self) -> Result<KernelView> {
         let read = |connection: &ReceiveConnection| -> Result<KernelView> {
             let info = Info::read(connection.channel.socket());
@@ -393,7 +392,7 @@ impl ReceiverState {
         self.connections.iter().all(at_limit)
     }
 
-    /// The number of connections, when it changes.
+    /// The wanted number of connections, if it changed.
     fn update_streams(&mut self, kernel: &KernelView) -> Option<u32> {
         let (now, content) = (clock::now(), self.content);
         let rate = self.recent.update(now, content);
@@ -425,7 +424,7 @@ impl ReceiverState {
 
 impl ReceiveConnection {
     fn new(channel: &Arc<Channel>, method: ClampMethod) -> ReceiveConnection {
-        // A connection that is gone needs no window.
+        // A closed connection needs no window.
         let mss = Info::read(channel.socket()).map_or(Bytes::ZERO, |info| info.advmss);
         ReceiveConnection {
             channel: Arc::clone(channel),
@@ -448,12 +447,12 @@ fn plus(mut sum: KernelView, other: &KernelView) -> KernelView {
     sum
 }
 
-/// The mean of two RTTs; the other if one is not known yet.
+/// The mean of two RTTs, or the only known one.
 fn mean_known(a: Option<Duration>, b: Option<Duration>) -> Option<Duration> {
     a.zip(b).map(|(a, b)| (a + b) / 2).or(a).or(b)
 }
 
-/// Datagrams to and from one sender.
+/// A UDP socket for probes to one sender.
 struct ProbeSocket {
     udp: Udp,
     to: SocketAddr,

@@ -1,4 +1,4 @@
-//! Sizes the send buffer for the window that the receiver offers.
+//! Sizes the send buffer for the receiver's advertised window.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,17 +10,16 @@ use crate::lock::lock;
 use crate::wire::channel::Channel;
 use crate::{Result, TransferError};
 
-/// Share of a send buffer that is payload in the worst case: each segment of 1448 bytes may take
-/// 2304 bytes of kernel memory (SKB_TRUESIZE, include/linux/skbuff.h), though most share large
-/// ones.
+/// Share of a send buffer that is payload in the worst case: each segment of 1448 bytes may occupy 2304 bytes of
+/// kernel memory (SKB_TRUESIZE, include/linux/skbuff.h), although most segments share larger buffers.
 const PAYLOAD_SHARE: f64 = 1448.0 / 2304.0;
-/// A limit is reported if it held the connection back for more than this share of its time.
+/// A limit is reported if it limited the connection for more than this share of its busy time.
 const LIMITED_SHARE: f64 = 0.05;
 
-/// Raises SO_SNDBUF if autotuning cannot reach the size that a window needs, and names the sysctl that is the limit.
+/// Raises SO_SNDBUF if autotuning cannot reach the size that a window needs, and names the sysctl that limits it.
 pub(crate) struct SendBuffer {
     channel: Arc<Channel>,
-    /// Whether its size was given and stays.
+    /// Whether the user set the size, so that it never changes.
     kept: bool,
     /// The last size that this end set; `None` before the first.
     made: Mutex<Option<Bytes>>,
@@ -29,13 +28,13 @@ pub(crate) struct SendBuffer {
 /// The policy for the send buffer, given a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BufferPolicy {
-    /// Autotuning reaches the size, or as much as can be set by hand.
+    /// Leave the buffer to autotuning: it reaches the needed size, or at least as much as SO_SNDBUF could.
     Leave,
-    /// Ask SO_SNDBUF for this, which the kernel doubles.
+    /// Set SO_SNDBUF to this size, which the kernel doubles.
     Ask(Bytes),
 }
 
-/// `tcp_wmem[2]` bounds autotuning, twice `wmem_max` an explicit size.
+/// Chooses the policy. `tcp_wmem[2]` limits autotuning; twice `wmem_max` limits an explicit size.
 fn plan(window: Bytes, tcp_wmem_max: Bytes, wmem_max: Bytes) -> BufferPolicy {
     let needed = Bytes::from_f64(window.as_f64() / PAYLOAD_SHARE);
     let by_hand = needed.get().min(wmem_max.get().saturating_mul(2));
@@ -46,7 +45,7 @@ fn plan(window: Bytes, tcp_wmem_max: Bytes, wmem_max: Bytes) -> BufferPolicy {
 }
 
 impl SendBuffer {
-    /// The send buffer of `channel`, made `size` for good if one is given.
+    /// The send buffer of `channel`, fixed at `size` if one is given.
     pub fn new(channel: Arc<Channel>, size: Option<Bytes>) -> Result<SendBuffer> {
         let set = |size| options::set_send_buffer(channel.socket(), size);
         let failed = TransferError::system("setting the send buffer");
@@ -54,7 +53,7 @@ impl SendBuffer {
         Ok(SendBuffer { channel, kept: size.is_some(), made: Mutex::new(made) })
     }
 
-    /// Enlarges it for `window`, if that needs doing.
+    /// Enlarges the buffer for `window`, if autotuning cannot.
     pub fn make(&self, window: Bytes) -> Result<()> {
         if self.kept {
             return Ok(());
@@ -64,7 +63,7 @@ impl SendBuffer {
         let wmem_max = sysctl::wmem_max().map_err(failed())?;
         let BufferPolicy::Ask(size) = plan(window, tcp_wmem.max, wmem_max) else { return Ok(()) };
         let mut made = lock(&self.made);
-        // Never smaller: a smaller buffer would block new data behind those already queued.
+        // Never shrink it: a smaller buffer would block new data behind the data already queued.
         if made.is_none_or(|made| made < size * 2) {
             let got = options::set_send_buffer(self.channel.socket(), size).map_err(failed())?;
             *made = Some(got);
@@ -72,7 +71,7 @@ impl SendBuffer {
         Ok(())
     }
 
-    /// Whether it is as large as this host lets it be.
+    /// Whether the buffer is as large as this host allows.
     pub fn is_at_its_limit(&self) -> bool {
         let limits = || -> std::io::Result<bool> {
             let max = match *lock(&self.made) {
@@ -84,7 +83,7 @@ impl SendBuffer {
         !self.kept && limits().unwrap_or(false)
     }
 
-    /// The limits of this host that held the connection back, by the kernel's counters.
+    /// The limits of this host that slowed the connection down, by the kernel's counters.
     pub fn limits(&self) -> Vec<String> {
         self.limit().ok().flatten().into_iter().collect()
     }
@@ -92,7 +91,7 @@ impl SendBuffer {
     fn limit(&self) -> std::io::Result<Option<String>> {
         let info = Info::read(self.channel.socket())?;
         let share = info.sndbuf_limited.as_secs_f64() / info.busy_time.as_secs_f64();
-        // Not a number where the connection was never busy.
+        // The share is NaN if the connection was never busy.
         if share.is_nan() || share <= LIMITED_SHARE {
             return Ok(None);
         }
@@ -106,7 +105,7 @@ impl SendBuffer {
                 ("net.ipv4.tcp_wmem (its third number)", now, now)
             }
         };
-        // A buffer that could still have grown was not kept small by this limit.
+        // If the buffer could still have grown, this sysctl was not the limit.
         let grown = options::send_buffer(self.channel.socket())? >= max.scaled(0.9);
         Ok(grown.then(|| {
             format!(

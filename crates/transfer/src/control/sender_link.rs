@@ -1,4 +1,4 @@
-//! A connection that carries content, at its sender.
+//! The sender's end of a connection that carries content.
 
 use std::io;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use crate::Result;
 use crate::control::send_buffer::SendBuffer;
 use crate::wire::channel::Channel;
 
-/// A bounded connection drains its unsent data in this time, if the bound then exceeds [`MIN_UNSENT`].
+/// The bound on unsent data is what the connection sends in this time, but at least [`MIN_UNSENT`].
 const UNSENT_TIME: Duration = Duration::from_millis(100);
 const MIN_UNSENT: Bytes = Bytes::new(128 << 10);
-/// The bound until the rate of a connection is known: 10 Gbit/s for 0.8 ms.
+/// The bound until the connection's rate is known: 0.8 ms at 10 Gbit/s.
 const FIRST_UNSENT: Bytes = Bytes::new(1 << 20);
 
 /// One connection that carries content.
@@ -24,7 +24,7 @@ pub(crate) struct SenderLink {
 }
 
 impl SenderLink {
-    /// The congestion control stays as it is if a user `named` it.
+    /// Wraps a connection. If the user `named` a congestion control, it is never switched.
     pub fn new(
         channel: &Arc<Channel>,
         named: bool,
@@ -37,13 +37,13 @@ impl SenderLink {
         })
     }
 
-    /// Bounds the unsent data until [`bound_unsent`] knows the rate. Without the bound, less is compressed.
+    /// Bounds the unsent data until [`bound_unsent`] knows the rate. Without this bound, fewer pieces are compressed.
     pub fn bound_first_unsent(&self) {
         let _ = options::set_notsent_low_water(self.channel.socket(), FIRST_UNSENT);
     }
 }
 
-/// A connection with the kernel's present account of it.
+/// A connection and the kernel's present TCP_INFO for it.
 pub(crate) struct LinkState<'a> {
     pub link: &'a SenderLink,
     pub info: Info,
@@ -55,12 +55,12 @@ impl LinkState<'_> {
     }
 }
 
-/// Bounds the unsent data of connections. At the end of several, the others do not wait for the slowest; and pieces that wait
-/// for a slow path wait where they can still be compressed, not in the kernel.
+/// Bounds the unsent data of connections. Pieces then wait where they can still be compressed, not in the kernel, and at the
+/// end of a transfer the other connections need not wait for the slowest.
 pub(crate) fn bound_unsent(states: &[LinkState<'_>]) {
     for LinkState { link, info } in states {
         let soon = info.delivery_rate * UNSENT_TIME;
-        // Without the bound the end comes later, and is the same.
+        // If this fails, the transfer ends later but correctly.
         let _ = options::set_notsent_low_water(link.channel.socket(), soon.max(MIN_UNSENT));
     }
 }

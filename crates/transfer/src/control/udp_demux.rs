@@ -1,4 +1,4 @@
-//! The server's UDP port, which finds out the UDP address of each transfer's sender.
+//! The server's UDP port, which learns the UDP address of each transfer's sender.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -14,7 +14,7 @@ use sweetspot_units::Time;
 use crate::limits::{MAX_EARLY_BYTES, MAX_EARLY_DATAGRAMS};
 use crate::lock::lock;
 
-/// A UDP socket for senders at addresses not known yet.
+/// A UDP socket for senders with a still unknown address.
 pub(crate) struct UdpDemux {
     socket: Udp,
     registrations: Mutex<Registrations>,
@@ -25,24 +25,24 @@ pub(crate) struct UdpDemux {
 #[derive(Default)]
 struct Registrations {
     open: Vec<Arc<Registration>>,
-    /// Datagrams that no registration was open for: a sender's first one may overtake its hello.
+    /// Datagrams without a registration: a sender's first one may arrive before its hello.
     early: VecDeque<(Vec<u8>, SocketAddr)>,
 }
 
 /// A transfer that waits for its sender's UDP address.
 pub(crate) struct Registration {
     id: [u8; 4],
-    /// The host at the other end of the transfer's connection, the only one to which datagrams go.
+    /// The host at the other end of the transfer's TCP connection, the only host to which datagrams are sent.
     host: IpAddr,
     authenticator: PacketAuthenticator,
     peer_address: Mutex<Option<SocketAddr>>,
-    /// The newest punch so far: an older one was replayed.
+    /// The number of the newest punch. Older punches are replays.
     newest: AtomicU32,
     /// Signalled when the sender's address is known.
     pub event_fd: EventFd,
 }
 
-/// A registration for as long as its transfer.
+/// A registration, removed when it is dropped.
 pub(crate) struct Registered<'a> {
     demux: &'a UdpDemux,
     pub registration: Arc<Registration>,
@@ -65,7 +65,7 @@ impl UdpDemux {
         })
     }
 
-    /// Registers the transfer with this authenticator; its connection comes from `host`.
+    /// Registers a transfer with its authenticator. `host` is the source of its TCP connection.
     pub fn register(
         &self,
         authenticator: PacketAuthenticator,
@@ -111,7 +111,7 @@ impl UdpDemux {
     fn connect(&self, datagram: &[u8], from: SocketAddr) {
         let Some(id) = PacketAuthenticator::claimed_id(datagram) else { return };
         let mut registrations = lock(&self.registrations);
-        // Identities are short: two registrations may have the same, and the authenticator tells.
+        // Identifiers are short, so two registrations may share one; the authenticator decides.
         let mut claimed =
             registrations.open.iter().filter(|registration| registration.id == id).peekable();
         if claimed.peek().is_some() {
@@ -126,9 +126,9 @@ impl UdpDemux {
 }
 
 impl Registration {
-    /// Notes the address if the datagram is a new, authenticated punch of this transfer's sender, and comes from its
-    /// connection's host. A datagram's source can be forged: a peer must not direct this end's traffic at others. (A NAT uses
-    /// one address for all of a host's traffic: RFC 4787, REQ-2.)
+    /// Notes the source address if the datagram is a new, authenticated punch of this transfer's sender, and comes from the
+    /// host of its connection. A datagram's source can be forged: a peer must not direct this end's traffic at others. (A NAT
+    /// uses one address for all of a host's traffic: RFC 4787, REQ-2.)
     fn push(&self, datagram: &[u8], from: SocketAddr) {
         if from.ip().to_canonical() != self.host {
             return;
@@ -166,7 +166,7 @@ mod tests {
         let punch = |by: &PacketAuthenticator, sequence| {
             by.close(&ProbePacket::Punch { sequence }, Bytes::new(60))
         };
-        // A victim's address, before the hello and after it.
+        // A victim's address, before and after the hello.
         demux.connect(&punch(&ours(), 9), address("198.51.100.1:53"));
         let host = address("[::ffff:192.0.2.7]:0").ip();
         let registered = demux.register(ours(), host).unwrap();
@@ -176,12 +176,12 @@ mod tests {
         assert_eq!(registration.peer_address(), None, "a forged source");
         demux.connect(&punch(&ours(), 12), address("192.0.2.7:4000"));
         assert_eq!(registration.peer_address(), Some(address("192.0.2.7:4000")));
-        // Replayed from another port, and without the key.
+        // A replay from another port, and a punch without the key.
         demux.connect(&punch(&ours(), 12), address("192.0.2.7:4001"));
         demux
             .connect(&punch(&PacketAuthenticator::new(&session(8)), 13), address("192.0.2.7:4002"));
         assert_eq!(registration.peer_address(), None, "nothing new");
-        // The translator chose another port.
+        // The NAT chose another port.
         demux.connect(&punch(&ours(), 13), address("[::ffff:192.0.2.7]:4003"));
         assert_eq!(registration.peer_address(), Some(address("[::ffff:192.0.2.7]:4003")));
     }

@@ -1,4 +1,4 @@
-//! The agreement of a receiver with a sender, before anything moves.
+//! The agreement between a receiver and a sender, before any content moves.
 
 use sweetspot_control::StreamCount;
 use sweetspot_linux::tcp::Info;
@@ -28,7 +28,7 @@ pub(crate) fn wait_for_offer(frames: &mut FrameReader, order: &mut ReceiverOrder
 }
 
 pub(crate) fn stream_count(options: &ReceiveOptions, offer: &Offer) -> StreamCount {
-    // Standard output needs the bytes in order: one connection.
+    // Standard output needs the bytes in order, so it uses one connection.
     let chosen = match options.target {
         Target::Output => Some(1),
         _ => options.streams.or(offer.streams),
@@ -61,7 +61,7 @@ impl Accepted {
         };
         let may_probe = can_probe && config.options.probes && offer.probes;
         let available = if may_probe { sizing } else { sizing.without_probes() };
-        // Known before anything moves whether this sizing can be had.
+        // Fails before any content moves if this sizing is unavailable.
         let controller = available.controller(&controller_config)?;
         let probes = may_probe && controller.needs().probes != Probing::Never;
         let policy = Policy {
@@ -88,15 +88,15 @@ impl Accepted {
     }
 }
 
-/// A controller's view of this host and this connection.
+/// The controller's configuration for this host and this connection.
 fn controller_config(channel: &Channel, path: Option<KnownPath>) -> Result<ControllerConfig> {
     let failed = || TransferError::system("reading the socket's limits");
     let info = Info::read(channel.socket()).map_err(failed())?;
     let limits = sysctl::tcp_rmem().map_err(failed())?;
-    // The peer's segments are as large as ours unless the path is lopsided.
+    // The peer's segments are as large as ours, unless the MSS differs by direction.
     let mss = info.snd_mss;
-    // Half of a buffer is window where the kernel assumes the worst of its bookkeeping
-    // (TCP_DEFAULT_SCALING_RATIO, include/net/tcp.h).
+    // The kernel assumes that half of a buffer is window (TCP_DEFAULT_SCALING_RATIO,
+    // include/net/tcp.h).
     let max_window = Bytes::new(limits.max.get() / 2);
     Ok(ControllerConfig { mss, packet: mss + TCP_HEADERS, max_window, size: None, path })
 }

@@ -21,13 +21,13 @@ use crate::wire::link::Link;
 use crate::wire::spoken;
 use crate::{Result, TransferError};
 
-/// Whom a server admits.
+/// Decides which peers a server admits.
 pub(crate) struct Admission {
     pub config: Arc<ServerConfig>,
     pub clients: ClientTable,
-    /// This end's role; `None`: either, by the client's rights.
+    /// This end's role; `None`: either role, depending on the client's rights.
     pub role: Option<Role>,
-    /// Whether this end's key ends with its program.
+    /// Whether this end's key is valid only while its program runs.
     pub ends_with_program: bool,
 }
 
@@ -35,18 +35,18 @@ pub(crate) struct Admitted<'a> {
     pub link: Link,
     pub hello: Hello,
     pub client: Arc<Client>,
-    /// To be held to the end of its session; `None` for a further connection of a transfer.
+    /// Held until the end of the session; `None` for a further connection of a transfer.
     pub stay: Option<Stay<'a>>,
 }
 
-/// The place of a session, and the claim of a transfer.
+/// A session's place, and the claim of its transfer.
 pub(crate) struct Stay<'a> {
     pub claim: Option<Claim<'a>>,
     _place: Place<'a>,
 }
 
 impl Admission {
-    /// Admits the peer behind `socket`, or refuses it. The peer and the caller learn why.
+    /// Admits or rejects the peer behind `socket`. The peer and the caller learn the reason.
     pub fn admit<'a>(
         &'a self,
         socket: TcpStream,
@@ -56,7 +56,7 @@ impl Admission {
         let peer =
             socket.peer_addr().map_err(TransferError::system("reading the peer's address"))?;
         let first = clock::now() + FIRST_BYTE_TIMEOUT;
-        // Before this end allocates anything: a silent client costs little.
+        // Before this end allocates anything, so that a silent client costs little.
         let waited = wait_readable(&[socket.as_fd()], first);
         if waited.is_err() || !is_readable(socket.as_fd()) {
             let patience = FIRST_BYTE_TIMEOUT;
@@ -66,7 +66,7 @@ impl Admission {
         let mut frames = FrameReader::new(Arc::clone(&channel));
         match self.judge(&channel, &mut frames, deadline, sessions) {
             Ok((session, hello, client, stay)) => {
-                // A further connection, or one that measures, lists nothing.
+                // A further connection or a measurement lists no files.
                 let takes = hello.role == Role::Sender && !hello.joins && !hello.measures;
                 let taken = if takes { MAX_EARLY_CONTENT } else { 0 };
                 let proof = session.listener_proof();
@@ -125,14 +125,15 @@ impl Admission {
             Some((one_try, secret)) => by_code(channel, &hello, &one_try, &secret)?,
             None => self.by_secret_or_key(channel, &hello)?,
         };
-        // After the proof: only a known client learns the rest.
+        // After the proof: only a known client may learn the rest.
         let peer = at(&client, channel.peer());
-        // A further connection belongs to a transfer that goes on, or is refused later.
+        // A further connection belongs to a running transfer, or is rejected later.
         if has_expired(&client) && (!hello.joins || hello.measures) {
             return Err(TransferError::Expired(peer));
         }
         if hello.measures {
-            // A measurement costs the path and this end: its credential must still be valid.
+            // A measurement uses the path and this end's resources, so its credential must still be
+            // valid.
             if self.clients.is_used_up(&client) {
                 return Err(TransferError::UsedUp(peer));
             }
@@ -164,7 +165,7 @@ impl Admission {
         Ok((session, hello, client, Some(Stay { claim: Some(claim), _place })))
     }
 
-    /// The client that `hello`'s secret proves; without one, the client of the key that TLS proved.
+    /// The client proved by the secret in `hello`, or, without a secret, by the key in TLS.
     fn by_secret_or_key(&self, channel: &Channel, hello: &Hello) -> Result<(Session, Arc<Client>)> {
         let exporter = channel.exporter()?;
         let proved = |secret: Option<&Secret>| {
@@ -190,7 +191,7 @@ impl Admission {
     }
 }
 
-/// The session with a peer that took the try of a code, if that proved right.
+/// The session with a peer that used a code's only attempt and proved the code.
 fn by_code(
     channel: &Channel,
     hello: &Hello,

@@ -8,13 +8,13 @@ use crate::Result;
 use crate::ends::uses::Uses;
 use crate::lock::lock;
 
-/// The claim of a session's transfer. It ends with the session; the disk then says that the transfer broke, unless it has
-/// completed or was released.
+/// One session's claim on a credential. It ends with the session. The file of uses then records that the transfer broke,
+/// unless the transfer completed or the claim was released.
 pub(crate) struct Claim<'a> {
     uses: &'a Mutex<Uses>,
-    /// `None` if the credential is for any number of transfers.
+    /// The credential's ID; `None` if the credential is valid for any number of transfers.
     credential: Option<String>,
-    /// The transfer that used the credential before.
+    /// The transfer that used the credential before this one.
     before: Option<String>,
 }
 
@@ -22,13 +22,14 @@ pub(crate) struct Claim<'a> {
 pub(crate) enum Unavailable {
     /// A transfer has completed with the one-time credential.
     Spent,
-    /// Another transfer uses it at this moment.
+    /// Another transfer is using the credential.
     InUse,
 }
 
 impl<'a> Claim<'a> {
-    /// Claims the credential of `client` for `transfer`, on disk before it counts: of several transfers at once, one wins. A
-    /// transfer that broke gives way to any other, as its sender may have been started again.
+    /// Claims the credential of `client` for `transfer`, and records the claim on disk before it takes effect. Of several
+    /// concurrent transfers, one gets it. A broken transfer loses its claim to any other, because its sender may have been
+    /// started again.
     pub fn make(
         uses: &'a Mutex<Uses>,
         client: &Client,
@@ -49,17 +50,17 @@ impl<'a> Claim<'a> {
         Ok(Ok(Claim { uses, credential: Some(id), before }))
     }
 
-    /// The transfer has completed, which spends a one-time credential. The peer may learn of it afterwards.
+    /// Records that the transfer has completed, which spends a one-time credential. Call this before telling the peer.
     pub fn complete(&self) -> Result<()> {
         let Some(id) = &self.credential else { return Ok(()) };
         lock(self.uses).change(id, |used| used.completed = true)
     }
 
-    /// The transfer wrote nothing: the credential is as it was before.
+    /// Restores the credential's previous state: the transfer wrote nothing.
     pub fn release(&self) -> Result<()> {
         let Some(id) = &self.credential else { return Ok(()) };
         let mut uses = lock(self.uses);
-        // A newer session of the transfer may write.
+        // A newer session of the transfer may be writing.
         let alone = uses.running.get(id).is_some_and(|(_, sessions)| *sessions == 1);
         uses.change(id, |used| {
             if alone && !used.completed {

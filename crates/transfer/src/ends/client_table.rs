@@ -17,11 +17,11 @@ use crate::ends::uses::{Use, Uses};
 use crate::limits::{MAX_PEERS_PER_CODE, MAX_WRONG_TRIES};
 use crate::lock::lock;
 
-/// Clients that may connect, and what each has used.
+/// The clients that may connect, and the usage of each credential.
 pub(crate) struct ClientTable {
     source: Source,
     uses: Mutex<Uses>,
-    /// The secrets by which peers that proved a code come again, by the code's id.
+    /// Secrets with which peers that proved a code reconnect, by the code's ID.
     further: Mutex<HashMap<String, Vec<Secret>>>,
 }
 
@@ -31,7 +31,7 @@ enum Source {
     File(Box<ClientsFile>),
 }
 
-/// The one try of a code, taken by one connection.
+/// The only attempt at a code, held by one connection.
 pub(crate) struct CodeTry<'a> {
     table: &'a ClientTable,
     pub client: Arc<Client>,
@@ -44,7 +44,7 @@ impl Drop for CodeTry<'_> {
 }
 
 impl CodeTry<'_> {
-    /// The peer proved the code: it comes again by `secret`, and the code may be tried again.
+    /// Notes that the peer proved the code. It reconnects with `secret`, and the code may be tried again.
     pub fn succeed(&self, secret: Secret) -> Result<()> {
         let CodeTry { table, client } = self;
         table.change(client, |used| used.wrong = 0)?;
@@ -59,12 +59,12 @@ impl CodeTry<'_> {
 }
 
 impl ClientTable {
-    /// For one ticket or code.
+    /// A table with one ticket or code.
     pub fn of_one(client: Client) -> ClientTable {
         ClientTable::new(Source::One(Arc::new(client)), Uses::default())
     }
 
-    /// A table of the clients in the file at `path`; usage is stored in `uses`.
+    /// A table with the clients in the file at `path`. The usage of their credentials is stored in `uses`.
     pub fn of_file(path: &Path, uses: PathBuf) -> Result<ClientTable> {
         let uses = Uses::load(uses)?;
         Ok(ClientTable::new(Source::File(Box::new(ClientsFile::open(path)?)), uses))
@@ -74,7 +74,7 @@ impl ClientTable {
         ClientTable { source, uses: Mutex::new(uses), further: Mutex::default() }
     }
 
-    /// All clients, as the last valid version of their file names them.
+    /// All clients in the last valid version of the file.
     pub fn clients(&self) -> Vec<Arc<Client>> {
         match &self.source {
             Source::One(client) => vec![Arc::clone(client)],
@@ -100,8 +100,8 @@ impl ClientTable {
         })
     }
 
-    /// Takes the one try of this client's code; `None` if it was tried before, or is at this moment. The try counts as
-    /// wrong, on disk, until it proves right: a peer that hears the answer and goes away has made its guess.
+    /// Takes the only attempt at this client's code; `None` if it was tried before, or is being tried. Until it succeeds the
+    /// attempt counts as wrong, on disk: a peer that reads the answer and disconnects has used its guess.
     pub fn try_code(&self, client: Arc<Client>) -> Result<Option<CodeTry<'_>>> {
         if !lock(&self.uses).tried.insert(client.credential.id()) {
             return Ok(None);
@@ -115,7 +115,7 @@ impl ClientTable {
         Ok(is_first.then_some(one))
     }
 
-    /// Whether no client can be admitted any more: the one code was tried wrongly before anyone proved it.
+    /// Whether no client can be admitted any more: the only code was tried wrongly before any peer proved it.
     pub fn is_over(&self) -> bool {
         let Source::One(client) = &self.source else { return false };
         let (uses, id) = (lock(&self.uses), client.credential.id());
@@ -129,12 +129,12 @@ impl ClientTable {
         self.clients().into_iter().find(|client| client.credential == Credential::Key(key))
     }
 
-    /// Whether the file has this key in a line with a mistake.
+    /// Whether the file has this key on an invalid line.
     pub fn is_faulty(&self, key: PublicKey) -> bool {
         matches!(&self.source, Source::File(file) if file.is_faulty(key))
     }
 
-    /// The client with the secret that `proved` accepts, and the value that it returns.
+    /// The client with a secret that `proved` accepts, and the value that `proved` returned.
     pub fn by_secret<T>(&self, proved: impl Fn(&Secret) -> Option<T>) -> Option<(Arc<Client>, T)> {
         let further = lock(&self.further).clone();
         self.clients().into_iter().find_map(|client| {
@@ -154,8 +154,8 @@ impl ClientTable {
         lock(&self.further).clear();
     }
 
-    /// Claims the credential of `client` for `transfer`. Another transfer with a one-time credential may be about to end: it is
-    /// waited for a moment.
+    /// Claims the credential of `client` for `transfer`. Waits briefly if another transfer holds a one-time credential, because
+    /// that transfer may be about to end.
     pub fn claim(&self, client: &Client, transfer: &str) -> Result<Result<Claim<'_>, Unavailable>> {
         let claim = || Claim::make(&self.uses, client, transfer);
         turn::ask(claim, |claimed| matches!(claimed, Ok(Err(Unavailable::InUse))))
@@ -181,7 +181,7 @@ pub(crate) fn at(client: &Client, peer: SocketAddr) -> String {
     name_of(client).map_or_else(|| peer.to_string(), |name| format!("{name} at {peer}"))
 }
 
-/// When `client` is no longer admitted has come.
+/// Whether `client` has expired.
 pub(crate) fn has_expired(client: &Client) -> bool {
     client.expires.is_some_and(|expires| clock::wall() >= expires)
 }
@@ -205,7 +205,7 @@ mod tests {
         Arc::clone(&table.clients()[0])
     }
 
-    /// Runs `work` in 30 threads at once, and counts how often it returns true.
+    /// Runs `work` in 30 threads at once, and counts how often it returned true.
     fn at_once(work: impl Fn(usize) -> bool + Sync) -> usize {
         let barrier = Barrier::new(30);
         thread::scope(|scope| {
@@ -221,12 +221,12 @@ mod tests {
         })
     }
 
-    /// The claim of the guest for `transfer`, without patience.
+    /// Claims the guest's credential for `transfer`, without waiting.
     fn claim<'a>(table: &'a ClientTable, transfer: &str) -> Result<Claim<'a>, Unavailable> {
         Claim::make(&table.uses, &guest(table), transfer).unwrap()
     }
 
-    /// The usage of the guest's credential, as a server started anew reads it: the transfer, and whether it has completed.
+    /// The usage of the guest's credential as a restarted server reads it: the transfer, and whether it has completed.
     fn stored(scratch: &Scratch) -> (Option<String>, bool) {
         let table = table(scratch);
         let used = lock(&table.uses).of(&guest(&table).credential.id());
@@ -239,13 +239,13 @@ mod tests {
         let first = table(&scratch);
         let one = claim(&first, "one").unwrap();
         one.complete().unwrap();
-        // The process is killed at this moment: neither the claim nor its peer has noticed.
+        // The process is killed here: neither the claim nor its peer has noticed.
         let restarted = table(&scratch);
         assert!(restarted.is_used_up(&guest(&restarted)));
         for transfer in ["one", "two"] {
             assert_eq!(claim(&restarted, transfer).err(), Some(Unavailable::Spent));
         }
-        // Nothing that its session does later takes that back.
+        // Nothing that the old session does later changes that.
         one.release().unwrap();
         drop(one);
         assert_eq!(claim(&first, "one").err(), Some(Unavailable::Spent));
@@ -260,7 +260,7 @@ mod tests {
         let running = claim(&first, "one").unwrap();
         assert_eq!(stored(&scratch), (Some("one".into()), false));
         assert_eq!(claim(&first, "two").err(), Some(Unavailable::InUse));
-        // Its path broke, and a new connection came before this end noticed.
+        // Its path broke, and a new connection arrived before this end noticed.
         let newer = claim(&first, "one").unwrap();
         drop(running);
         assert_eq!(claim(&first, "two").err(), Some(Unavailable::InUse));
@@ -283,7 +283,7 @@ mod tests {
         drop(claim(&table, "two").unwrap());
         rehearse("three");
         assert_eq!(stored(&scratch), (Some("two".into()), false));
-        // An older session does not speak for a newer one of its transfer.
+        // An older session cannot release the claim of a newer session of the same transfer.
         let (older, _newer) = (claim(&table, "four").unwrap(), claim(&table, "four").unwrap());
         older.release().unwrap();
         assert_eq!(stored(&scratch), (Some("four".into()), false));
@@ -302,7 +302,7 @@ mod tests {
     fn one_of_many_transfers_at_once_uses_a_ticket_for_one() {
         let scratch = Scratch::new(CODE);
         let guest = guest(&table(&scratch));
-        // Many rounds: a check before the change lets two through now and then.
+        // Many rounds: an implementation that checks before it changes lets two through only occasionally.
         for _ in 0..200 {
             let table = ClientTable::of_one(Client::clone(&guest));
             let claims = Mutex::new(Vec::new());
@@ -320,7 +320,7 @@ mod tests {
     fn one_wrong_try_ends_a_code_for_good() {
         let scratch = Scratch::new(CODE);
         let first = table(&scratch);
-        // The peer went away, or its proof was wrong: it is all the same.
+        // Whether the peer left or its proof was wrong makes no difference.
         drop(first.try_code(guest(&first)).unwrap().expect("a first try"));
         assert!(first.try_code(guest(&first)).unwrap().is_none());
         let restarted = table(&scratch);
@@ -346,7 +346,7 @@ mod tests {
         let scratch = Scratch::new(CODE);
         let first = table(&scratch);
         let _under_way = first.try_code(guest(&first)).unwrap().unwrap();
-        // The process is killed at this moment.
+        // The process is killed here.
         let restarted = table(&scratch);
         assert!(restarted.try_code(guest(&restarted)).unwrap().is_none());
     }
@@ -360,7 +360,7 @@ mod tests {
             one.succeed(Secret([n; 16])).unwrap();
         }
         drop(table.try_code(guest(&table)).unwrap().unwrap());
-        // A wrong guess does not cut off those that proved the code before.
+        // A wrong guess does not affect peers that proved the code before.
         for n in 0..3 {
             let (client, ()) = table.by_secret(|s| (s.0 == [n; 16]).then_some(())).unwrap();
             assert_eq!(client.name, "guest");

@@ -1,5 +1,4 @@
-//! The clients file. The server reads it again whenever it changes, and its last valid version stays in
-//! force.
+//! The clients file. The server rereads it whenever it changes, and keeps the last valid version.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -29,19 +28,20 @@ struct Known {
     clients: Vec<Arc<Client>>,
     /// The keys in lines with mistakes.
     faulty: Vec<PublicKey>,
-    /// A version that looks half-written, and when it was first seen.
+    /// A version that looks half-written, and the time when it was first seen.
     unfinished: Option<(Version, Time)>,
-    /// The fault of the newest version.
+    /// The complaint about the newest version.
     complaint: Option<String>,
     /// Complaints not yet reported.
     unheard: Vec<String>,
 }
 
-/// Device, inode, length, seconds and nanoseconds of the last change: an edit changes them.
+/// Device, inode, length, and time of the last change in seconds and nanoseconds. Every edit changes at
+/// least one of them.
 type Version = (u64, u64, u64, i64, i64);
 
 impl ClientsFile {
-    /// Reads the file at `path`. Lines with mistakes admit no client, and cause a complaint.
+    /// Reads the file at `path`. An invalid line admits no client and causes a complaint.
     pub fn open(path: &Path) -> Result<ClientsFile> {
         let wrong = |reason| TransferError::Clients { path: path.to_owned(), reason };
         let (file, version) = open(path).map_err(wrong)?;
@@ -53,7 +53,8 @@ impl ClientsFile {
         Ok(file)
     }
 
-    /// The clients that the file lists now. While it cannot be used, the clients of its last valid version.
+    /// The clients that the file lists now. While the file is unusable, the clients of its last valid
+    /// version.
     pub fn clients(&self) -> Vec<Arc<Client>> {
         let mut known = lock(&self.known);
         if let Err(reason) = self.refresh(&mut known, clock::now()) {
@@ -63,12 +64,12 @@ impl ClientsFile {
         known.clients.clone()
     }
 
-    /// Whether a line with this key has a mistake.
+    /// Whether an invalid line has this key.
     pub fn is_faulty(&self, key: PublicKey) -> bool {
         lock(&self.known).faulty.contains(&key)
     }
 
-    /// The problems found since the last call: each once, until the file changes.
+    /// The problems found since the last call. Each is reported once, until the file changes.
     pub fn take_complaints(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.known).unheard)
     }
@@ -84,7 +85,7 @@ impl ClientsFile {
             return Err(ClientsFileError::Unfinished);
         }
         let text = read(&file)?;
-        // Editors that do not replace a file empty it first, and write it in parts.
+        // Editors that do not replace a file truncate it first, and write it in parts.
         if !text.ends_with(b"\n") && !rests {
             known.unfinished = Some((version, now));
             return Err(ClientsFileError::Unfinished);
@@ -96,7 +97,7 @@ impl ClientsFile {
         Ok(())
     }
 
-    /// Notes a complaint about the file, unless it was noted before.
+    /// Notes a complaint about the file, unless it is the same as the last one.
     fn complain(&self, known: &mut Known, complaint: Option<String>) {
         if known.complaint != complaint {
             let line =
@@ -128,7 +129,8 @@ fn read(file: &File) -> Result<Vec<u8>, ClientsFileError> {
 
 type Parsed = (Vec<Arc<Client>>, Vec<ClientsError>);
 
-/// The clients in `text`, unless others than the owner of `file` may change them or read their secrets.
+/// Parses the clients in `text`. Fails if other users may write to `file`, or read it while it contains
+/// secrets.
 fn parse(file: &File, text: &[u8]) -> Result<Parsed, ClientsFileError> {
     let mode = file.metadata().as_ref().map_or(0, Metadata::mode);
     if mode & 0o022 != 0 {
@@ -146,7 +148,7 @@ fn keys(errors: &[ClientsError]) -> Vec<PublicKey> {
     errors.iter().filter_map(|error| error.key).collect()
 }
 
-/// The wrong lines, the first of them in full.
+/// The numbers of the invalid lines, with the first error in full.
 fn in_words(errors: &[ClientsError]) -> Option<String> {
     let (first, more) = errors.split_first()?;
     let numbers: Vec<String> = more.iter().map(|error| error.line.to_string()).collect();
@@ -180,7 +182,7 @@ pub(crate) mod tests {
             self.0.path().join("clients")
         }
 
-        /// As careful editors do: a new file in place of the old one.
+        /// Replaces the file by a new one, as careful editors do.
         pub fn replace(&self, clients: &str) {
             let new = self.0.path().join("clients.new");
             fs::write(&new, clients).unwrap();
@@ -232,11 +234,11 @@ pub(crate) mod tests {
         let [complaint] = &complaints[..] else { panic!("{complaints:?}") };
         assert!(complaint.contains("line 2: it is too short"), "{complaint}");
         assert_eq!((names(&file).len(), file.take_complaints().len()), (2, 0));
-        // At the start, too.
+        // A complaint at the start is reported, too.
         assert_eq!(scratch.open().take_complaints().len(), 1);
     }
 
-    /// Lines 1 and 3 lack a directory; line 2 is right, and line 4 has no key.
+    /// Lines 1 and 3 lack a directory; line 2 is valid, and line 4 has no key.
     #[test]
     fn every_wrong_line_is_numbered_and_its_key_known() {
         let scratch = Scratch::new(&format!(
@@ -258,9 +260,9 @@ pub(crate) mod tests {
         let scratch = Scratch::new(&line(1, "alice"));
         let file = scratch.open();
         let unusable: [fn(&Scratch); 4] = [
-            // It is gone.
+            // The file is missing.
             |_| {},
-            // Opening it fails for root, too.
+            // Opening the file fails even for root.
             |scratch| std::os::unix::fs::symlink("clients", scratch.path()).unwrap(),
             |scratch| {
                 scratch.replace(&line(2, "mallory"));
@@ -288,7 +290,7 @@ pub(crate) mod tests {
         let whole = line(1, "alice") + &line(2, "bob");
         let scratch = Scratch::new(&whole);
         let file = scratch.open();
-        // An editor empties it, and writes it in two parts that cut a line.
+        // An editor truncates the file, and writes it in two parts that split a line.
         for length in [0, 10, whole.len() - 5] {
             fs::write(scratch.path(), &whole[..length]).unwrap();
             assert_eq!(names(&file), ["alice", "bob"], "{length} bytes are written");

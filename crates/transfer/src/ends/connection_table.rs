@@ -4,16 +4,16 @@ use std::sync::Mutex;
 use crate::limits::MAX_PER_NETWORK;
 use crate::lock::lock;
 
-/// The connections of a server: limits the unauthenticated ones, and can close all.
+/// The connections of a server. Limits the unauthenticated ones, and can close all.
 pub(crate) struct ConnectionTable {
     present: Mutex<Present>,
-    /// The most unauthenticated connections at once.
+    /// Maximum unauthenticated connections at once.
     max: usize,
 }
 
 #[derive(Default)]
 struct Present {
-    /// In the order in which they came.
+    /// In order of arrival.
     connections: Vec<Connection>,
     next: u64,
     closing: bool,
@@ -24,19 +24,19 @@ struct Connection {
     socket: TcpStream,
     network: [u8; 8],
     authenticated: bool,
-    /// It was ended to make room; its thread has not noticed yet.
+    /// Whether it was dropped to free a place; its thread has not noticed yet.
     dropped: bool,
 }
 
 impl ConnectionTable {
-    /// For `max` unauthenticated connections at once.
+    /// A table for at most `max` unauthenticated connections.
     pub fn new(max: usize) -> ConnectionTable {
         ConnectionTable { present: Mutex::default(), max }
     }
 
-    /// Adds an unauthenticated connection and returns its number; `None` if the server closes, or cannot keep up. Where
-    /// there are too many, the one that has waited longest is dropped: an honest peer proves itself within a few round
-    /// trips, so the longest wait is a stranger's.
+    /// Adds an unauthenticated connection and returns its number; `None` if the server is closing, or cannot keep up.
+    /// If there are too many, drops the oldest: an honest peer authenticates within a few round trips, so the longest
+    /// wait is most likely an attacker's.
     pub fn enter(&self, socket: &TcpStream) -> Option<u64> {
         let mut present = lock(&self.present);
         let dropped = present.connections.iter().filter(|connection| connection.dropped).count();
@@ -78,7 +78,7 @@ impl ConnectionTable {
         }
     }
 
-    /// Whether a connection of a peer that was admitted is still served.
+    /// Whether an admitted peer's connection is still being served.
     pub fn has_authenticated(&self) -> bool {
         lock(&self.present).connections.iter().any(|connection| connection.authenticated)
     }
@@ -87,12 +87,12 @@ impl ConnectionTable {
         lock(&self.present).connections.retain(|connection| connection.number != number);
     }
 
-    /// Accepts no more connections, and closes the unauthenticated ones.
+    /// Stops accepting connections, and closes the unauthenticated ones.
     pub fn begin_closing(&self) {
         self.close_if(|connection| !connection.authenticated);
     }
 
-    /// Closes all connections, and accepts no more.
+    /// Stops accepting connections, and closes all.
     pub fn close(&self) {
         self.close_if(|_| true);
     }
@@ -158,7 +158,7 @@ mod tests {
             let peer = TcpStream::connect(address).unwrap();
             (peer, table.enter(&listener.accept().unwrap().0))
         };
-        // No thread notices that its connection was dropped: as many again are dropped, and no more.
+        // No thread notices that its connection was dropped: the table drops `max` more, and then rejects.
         let strangers: Vec<_> = (0..2 * max).map(|_| connect()).collect();
         assert!(strangers.iter().all(|(_, number)| number.is_some()));
         assert_eq!(connect().1, None);

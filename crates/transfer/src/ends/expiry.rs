@@ -1,4 +1,4 @@
-//! The expiry of the only ticket or code of a server.
+//! The expiry of a server's only ticket or code.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,7 +8,7 @@ use sweetspot_units::Time;
 use crate::TransferError;
 
 pub(crate) struct Expiry {
-    /// By the wall clock, as in the ticket.
+    /// Wall-clock time, as in the ticket.
     at: Time,
     what: &'static str,
     announced: AtomicBool,
@@ -24,7 +24,8 @@ impl Expiry {
         clock::wall() >= self.at
     }
 
-    /// When to check it next: never again once it is announced, because the end of each connection checks it then.
+    /// The time of the next check. `Time::MAX` once the expiry is announced: from then on the end of each
+    /// connection checks it.
     pub fn due(&self) -> Time {
         match self.announced.load(Ordering::Acquire) {
             true => Time::MAX,
@@ -32,7 +33,7 @@ impl Expiry {
         }
     }
 
-    /// Says once that running transfers go on.
+    /// Announces once that running transfers continue.
     pub fn announce(&self, say: impl FnOnce(String)) {
         if !self.announced.swap(true, Ordering::AcqRel) {
             say(format!(
@@ -42,7 +43,7 @@ impl Expiry {
         }
     }
 
-    /// The end of a server that nobody can use any more.
+    /// The error of a server that no peer can use any more.
     pub fn error(&self) -> TransferError {
         TransferError::TicketExpired(self.what)
     }

@@ -1,4 +1,4 @@
-//! Reads the connections of a receiver, and passes their messages and content on.
+//! Reads a receiver's connections, and passes their messages and content on.
 
 use std::sync::Arc;
 
@@ -15,19 +15,19 @@ use crate::wire::channel::Channel;
 use crate::wire::frame_reader::FrameReader;
 use crate::{Result, TransferError};
 
-/// Pieces below this length, bytes, are passed on together.
+/// Pieces shorter than this are passed on in batches, bytes.
 const SMALL_PIECE_BYTES: usize = 32 << 10;
-/// The sender's closing words are waited for this long.
+/// Time limit for the sender's summary.
 const SENDER_SUMMARY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The places for what a connection brings.
+/// Destinations of the messages and content from a connection.
 #[derive(Clone)]
 pub(crate) struct Inbox<'a, 'b> {
     pub files: &'a IncomingFiles,
     pub listed: &'a EntryQueue,
     pub control: &'a ReceiverControl<'b>,
     pub jobs: Sender<Job>,
-    /// Buffers that the writers have emptied.
+    /// Buffers that the writers have finished with.
     pub empty: crossbeam_channel::Receiver<Vec<u8>>,
 }
 
@@ -39,14 +39,14 @@ impl Inbox<'_, '_> {
 
 /// The reader's next step after a part of the stream.
 enum ReaderStep {
-    /// A piece begins, with this many bytes on the wire.
+    /// A piece begins, with this length on the wire.
     Piece(PieceHeader, u32),
-    /// The next part; this one brought these bytes of content.
+    /// Read the next part. The present part held this much content.
     Next(Bytes),
     End,
 }
 
-/// A piece that is arriving, packed or not. `length` counts the bytes on the wire.
+/// A piece that is being received, compressed or not. `length` is its length on the wire.
 struct Arriving {
     header: PieceHeader,
     length: usize,
@@ -70,7 +70,7 @@ impl<'a, 'b> LinkReader<'a, 'b> {
         LinkReader { inbox, channel, frames, piece: None, small: Vec::new() }
     }
 
-    /// Reads the first connection, on which the sender speaks, until it says that all was sent.
+    /// Reads the first connection, which carries the control messages, until the sender reports that everything was sent.
     pub fn read_first(&mut self, order: &mut ReceiverOrder) -> Result<()> {
         self.read_parts(|inbox, part| {
             match order.handle(part)? {
@@ -105,7 +105,7 @@ impl<'a, 'b> LinkReader<'a, 'b> {
         })
     }
 
-    /// Reads a further connection, which carries pieces alone, until it is closed.
+    /// Reads a further connection, which carries only pieces, until it is closed.
     pub fn read_further(&mut self) -> Result<()> {
         self.read_parts(|_, part| match part {
             FramePart::Piece(header, length) => Ok(ReaderStep::Piece(header, length)),
@@ -117,7 +117,7 @@ impl<'a, 'b> LinkReader<'a, 'b> {
         })
     }
 
-    /// Reads until `handle` finds the end, or the connection is closed.
+    /// Reads until `handle` finds the end, or the connection closes.
     fn read_parts(
         &mut self,
         mut handle: impl FnMut(&Inbox<'_, '_>, FramePart<'_>) -> Result<ReaderStep>,
@@ -139,7 +139,8 @@ impl<'a, 'b> LinkReader<'a, 'b> {
         }
     }
 
-    /// Takes what was read of the piece that is arriving, and passes the piece on when it is whole. Returns how much that was.
+    /// Appends the data read to the piece being received, and passes the piece on once it is complete. Returns the number of
+    /// bytes.
     fn take_content(&mut self) -> Result<Bytes> {
         let Some(Arriving { length, bytes, .. }) = &mut self.piece else { return Ok(Bytes::ZERO) };
         let came = Bytes::new(self.frames.fill(bytes)? as u64);
@@ -170,7 +171,7 @@ impl<'a, 'b> LinkReader<'a, 'b> {
         control.handle_data(&self.channel, read, unread)
     }
 
-    /// Passes on the small pieces: in halves, so that more than one thread has work.
+    /// Passes on the small pieces in halves, so that several threads have work.
     fn flush(&mut self) -> Result<()> {
         while !self.small.is_empty() {
             let rest = self.small.split_off(self.small.len().min(self.small.len() / 2 + 8));
@@ -180,12 +181,12 @@ impl<'a, 'b> LinkReader<'a, 'b> {
         Ok(())
     }
 
-    /// Why the transfer broke, with the sender's own reason if it gave one.
+    /// The reason why the transfer broke: the sender's own, if it gave one.
     pub fn cause(&mut self, error: TransferError) -> TransferError {
         self.frames.cause(error)
     }
 
-    /// The sender's numbers, if it still gives them: the content is safe either way.
+    /// The sender's summary, if one arrives in time. The content is complete without it.
     pub fn sender_summary(&mut self, order: &mut ReceiverOrder) -> Option<SenderSummary> {
         let deadline = clock::now() + SENDER_SUMMARY_TIMEOUT;
         let summary = self.frames.wait_for(deadline, |part| match order.handle(part) {
@@ -196,7 +197,7 @@ impl<'a, 'b> LinkReader<'a, 'b> {
     }
 }
 
-/// A piece of `length` bytes begins, in a used buffer where there is one.
+/// Begins a piece of `length` bytes, in a used buffer if one is free.
 fn begin(
     header: PieceHeader,
     length: u32,
@@ -204,7 +205,7 @@ fn begin(
 ) -> Arriving {
     let length = length as usize;
     let mut bytes = match length {
-        // Small pieces do not hold on to large buffers.
+        // Small pieces must not occupy large buffers.
         length if length < SMALL_PIECE_BYTES => Vec::new(),
         _ => empty.try_recv().unwrap_or_default(),
     };

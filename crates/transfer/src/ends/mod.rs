@@ -2,8 +2,8 @@
 //!
 //! `send`, `receive` and `measure` are the sessions; `accepted` is a receiver's agreement with its sender, and
 //! `link_reader` reads the receiver's connections. `client` resumes sessions when the path breaks. `server` accepts
-//! connections, `admission` authenticates them, `work` is the task of each, and the tables limit the resources of each
-//! client.
+//! connections, `admission` authenticates them, `work` has the task of each, and the tables limit each client's
+//! resources.
 
 pub mod accepted;
 pub mod admission;

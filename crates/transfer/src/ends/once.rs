@@ -1,4 +1,4 @@
-//! The one transfer of a server with `once`, over its connections.
+//! The state of the only transfer of a server with `once`.
 
 use sweetspot_control::TransferSummary;
 use sweetspot_units::Time;
@@ -7,15 +7,15 @@ use crate::{Result, TransferError};
 
 #[derive(Debug, Default)]
 pub(crate) enum OnceState {
-    /// No transfer was admitted yet.
+    /// No transfer has been admitted yet.
     #[default]
     Free,
-    /// The transfer of this name runs over this connection.
+    /// The transfer of this name is running over this connection.
     Running {
         transfer: String,
         connection: u64,
     },
-    /// The path of the transfer broke with `error`, in session `number`. Until then it may go on over a new connection.
+    /// The transfer's path broke with `error`, in session `number`. It may resume over a new connection until `until`.
     Waiting {
         number: u64,
         until: Time,
@@ -25,8 +25,8 @@ pub(crate) enum OnceState {
 }
 
 impl OnceState {
-    /// Whether the server takes this transfer: the first, or the same over a new connection. One that broke may go on under
-    /// another name, because whoever starts the program again with the ticket begins a transfer.
+    /// Whether the server accepts this transfer: the first one, or the same one over a new connection. A broken transfer
+    /// may resume under another name: restarting the program with the same ticket begins a new transfer.
     pub fn takes(&mut self, transfer: &str, connection: u64) -> bool {
         let free = match self {
             OnceState::Free | OnceState::Waiting { .. } => true,
@@ -39,7 +39,7 @@ impl OnceState {
         free
     }
 
-    /// Whether the transfer went on over a newer connection than this one, so that an error of this one says nothing.
+    /// Whether the transfer has moved to a newer connection than this one, so that this one's errors do not matter.
     pub fn has_left(&self, connection: u64) -> bool {
         match self {
             OnceState::Running { connection: newest, .. } => *newest != connection,
@@ -48,21 +48,21 @@ impl OnceState {
         }
     }
 
-    /// The path broke in session `number`.
+    /// Notes that the path broke in session `number`.
     pub fn wait(&mut self, number: u64, until: Time, error: TransferError) {
         if let OnceState::Running { .. } = self {
             *self = OnceState::Waiting { number, until, error };
         }
     }
 
-    /// The try does not count: the transfer was refused, or a dry run.
+    /// Frees the server for another transfer: this one was refused, or was a dry run.
     pub fn free(&mut self) {
         if let OnceState::Running { .. } = self {
             *self = OnceState::Free;
         }
     }
 
-    /// When [`OnceState::give_up`] has something to do.
+    /// The time at which [`OnceState::give_up`] must be called.
     pub fn due(&self) -> Time {
         match self {
             OnceState::Waiting { until, .. } => *until,
@@ -70,7 +70,7 @@ impl OnceState {
         }
     }
 
-    /// Ends a transfer that did not come back in time. Returns the number of its last session, and its error.
+    /// Ends a transfer that did not resume in time. Returns the number of its last session, and its error.
     pub fn give_up(&mut self, now: Time) -> Option<(u64, &Result<TransferSummary>)> {
         if self.due() > now {
             return None;
@@ -88,7 +88,7 @@ impl OnceState {
         }
     }
 
-    /// It ended with `result`, unless it is over already.
+    /// Notes the transfer's `result`, unless it has one already.
     pub fn end(&mut self, result: Result<TransferSummary>) {
         if !matches!(self, OnceState::Over(_)) {
             *self = OnceState::Over(Box::new(result));
@@ -108,15 +108,15 @@ mod tests {
     fn an_old_connection_that_ends_behind_its_successor_does_not_end_the_transfer() {
         let mut state = OnceState::default();
         assert!(state.takes("a", 1) && !state.takes("b", 2));
-        // The client saw the path break first.
+        // The client noticed first that the path broke.
         assert!(state.takes("a", 3));
         assert!(state.has_left(1) && !state.has_left(3));
         assert_eq!(state.due(), Time::MAX);
-        // The new connection breaks, too; only then somebody is waited for.
+        // The new connection breaks, too. Only then does the server wait for another.
         state.wait(2, Time::from_nanos(7), broken());
         assert!(state.has_left(1));
         assert!(state.give_up(Time::from_nanos(6)).is_none());
-        // The program was started again: another transfer, by the ticket's holder.
+        // The program was restarted: the ticket's holder begins another transfer.
         assert!(state.takes("b", 4) && !state.takes("a", 5));
         assert!(state.give_up(Time::from_nanos(8)).is_none(), "it came back");
     }

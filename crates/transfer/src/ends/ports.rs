@@ -1,4 +1,4 @@
-//! The ports of a server, and the address by which others reach them.
+//! The ports of a server, and the address at which peers reach them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 
@@ -10,7 +10,7 @@ use crate::control::udp_demux::UdpDemux;
 const EAFNOSUPPORT: i32 = 97;
 const EADDRNOTAVAIL: i32 = 99;
 
-/// Binds TCP and UDP to the same port. For port 0 it finds one that is free for both.
+/// Binds TCP and UDP to the same port. Port 0 selects a port that is free for both.
 pub(crate) fn bind_both(address: SocketAddr) -> std::io::Result<(TcpListener, UdpDemux)> {
     match bind_both_to(address) {
         // A host without IPv6.
@@ -37,14 +37,14 @@ fn bind_both_to(address: SocketAddr) -> std::io::Result<(TcpListener, UdpDemux)>
     }
 }
 
-/// The address by which others reach a socket bound to `ip`: `ip` itself, or for a wildcard the source address of a
-/// default route, IPv4's first, or this host's first address.
+/// The address at which peers reach a socket bound to `ip`: `ip` itself, or for a wildcard the source address of
+/// the default route (IPv4 first), or else this host's first address.
 pub(crate) fn reachable(ip: IpAddr) -> IpAddr {
     if !ip.is_unspecified() {
         return ip;
     }
-    // Connecting a UDP socket sends nothing; it only looks up the route. The addresses are from
-    // the documentation ranges (RFC 5737, RFC 3849): only the default route matches them.
+    // Connecting a UDP socket sends nothing; it only looks up the route. The addresses are from the documentation
+    // ranges (RFC 5737, RFC 3849), so only the default route matches.
     let v4: (SocketAddr, SocketAddr) =
         ((Ipv4Addr::UNSPECIFIED, 0).into(), (Ipv4Addr::new(192, 0, 2, 1), 9).into());
     let documentation = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);

@@ -15,7 +15,7 @@ pub(crate) struct ReceiveConfig {
 }
 
 impl ReceiveConfig {
-    /// These options, and how this kernel's window is limited.
+    /// Adds this kernel's method of limiting the window to the options.
     pub fn new(options: ReceiveOptions) -> Result<ReceiveConfig> {
         if options.owners && process::effective_user() != 0 {
             return Err(TransferError::OwnersNeedRoot);
@@ -25,7 +25,7 @@ impl ReceiveConfig {
         Ok(ReceiveConfig { options, clamp_method, bounds: Bounds::default() })
     }
 
-    /// The same for a transfer with this log.
+    /// The same configuration with this file log.
     pub fn logged_by(self: &Arc<Self>, log: Option<Arc<dyn FileLog>>) -> Arc<ReceiveConfig> {
         if log.is_none() {
             return Arc::clone(self);

@@ -37,7 +37,7 @@ use crate::wire::link::{FurtherLinks, Link};
 use crate::{Result, TransferError};
 
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// The interval between checks for clients that were removed from their file.
+/// Interval between checks for clients removed from the clients file.
 const CLIENTS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A listener for transfers.
@@ -52,13 +52,13 @@ pub struct Server {
     ticket: Ticket,
     ends: EndsAfter,
     retry_for: Duration,
-    /// Of the only ticket or code; `None` for a service, which takes in new clients.
+    /// The expiry of the only ticket or code; `None` for a service, to which clients may be added.
     expiry: Option<Expiry>,
     wake: EventFd,
 }
 
 impl Server {
-    /// Starts to listen. Finds out how this kernel's window is limited.
+    /// Binds the server's ports, and determines how this kernel's window is limited.
     pub fn bind(options: ServeOptions) -> Result<Server> {
         let (work, role, retry_for) = Work::prepare(&options.purpose)?;
         let address = options.listen.to_string();
@@ -95,7 +95,7 @@ impl Server {
                 (clients, TicketProof::Secret { secret, expires }, AskFor::Nothing)
             }
         };
-        // So that no peer makes this host run out of descriptors.
+        // So that no peer can exhaust this host's descriptors.
         let descriptors = process::raise_descriptor_limit()
             .map_err(TransferError::system("raising the limit on open files"))?;
         let capacity = Capacity::of(descriptors);
@@ -138,7 +138,7 @@ impl Server {
         self.listener.local_addr()
     }
 
-    /// How this kernel's window is limited; `None` where the server sends.
+    /// How this kernel's window is limited; `None` if the server sends.
     pub fn clamp_method(&self) -> Option<ClampMethod> {
         match &self.work {
             Work::One(Task::Receive(config)) => Some(config.clamp_method),
@@ -147,9 +147,9 @@ impl Server {
         }
     }
 
-    /// Serves until [`Server::stop`], and returns [`TransferError::Interrupted`]. A server that ends after one transfer returns
-    /// its result instead. When the only ticket or code has expired and no transfer runs, a server ends with
-    /// [`TransferError::TicketExpired`].
+    /// Runs the server until [`Server::stop`], and then returns [`TransferError::Interrupted`]. A server of one transfer returns
+    /// its result instead. A server with only one ticket or code returns [`TransferError::TicketExpired`] once that has expired
+    /// and no transfer runs.
     pub fn run(&self, reception: &dyn ServerObserver) -> Result<TransferSummary> {
         let admitted = AtomicU64::new(0);
         let once = Mutex::new(OnceState::default());
@@ -172,7 +172,7 @@ impl Server {
                     Ok(accepted) => accepted,
                     Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => continue,
                     Err(_) => {
-                        // Out of descriptors, as a rule: some will be free again later.
+                        // Usually no descriptors are left; some will be free again later.
                         clock::sleep_until(clock::now() + ACCEPT_PAUSE);
                         continue;
                     }
@@ -190,7 +190,7 @@ impl Server {
                 };
                 let builder = thread::Builder::new().name("connection".into());
                 if builder.spawn_scoped(scope, serve).is_err() {
-                    // Too many threads: this connection is dropped, and others have a chance later.
+                    // Usually no thread could be created. This connection is dropped; later ones may succeed.
                     self.connection_table.leave(number);
                     clock::sleep_until(clock::now() + ACCEPT_PAUSE);
                 }
@@ -205,14 +205,14 @@ impl Server {
         }
     }
 
-    /// Ends all transfers at once and makes [`Server::run`] return.
+    /// Closes all connections, and makes [`Server::run`] return.
     pub fn stop(&self) {
         self.connection_table.close();
         self.wake.signal();
     }
 
-    /// Stops the server. If its ticket ends with it, the peers hear that first, within a second, and do not try again. The key of
-    /// a service survives: its clients go on with the next server.
+    /// Stops the server. If its ticket ends with the program, peers are notified first, within a second, so that they do not try
+    /// again. A service's key survives: its clients continue with the next server.
     pub fn close(&self) {
         if !self.admission.ends_with_program {
             return self.stop();
@@ -247,7 +247,7 @@ impl Server {
             }
             return;
         }
-        // Until then a peer counts as a stranger.
+        // Until then the peer counts as unauthenticated.
         self.connection_table.authenticated(connection);
         if hello.measures {
             let _running = self.sessions.measure(client, &link.channel);
@@ -267,13 +267,13 @@ impl Server {
         self.serve_transfer(connection, peer, start, admitted, once, reception);
     }
 
-    /// Whether the server of one transfer takes this one. The one before may be about to end: it is waited for a moment.
+    /// Whether the server of one transfer accepts this one. Waits briefly, because the previous one may be about to end.
     fn take_turn(&self, once: &Mutex<OnceState>, transfer: &str, connection: u64) -> bool {
         let take = || lock(once).takes(transfer, connection);
         turn::ask(take, |taken| !taken && !self.connection_table.is_closing())
     }
 
-    /// Moves the files of a peer that was admitted.
+    /// Runs the transfer of an admitted peer.
     fn serve_transfer(
         &self,
         connection: u64,
@@ -294,7 +294,7 @@ impl Server {
         let transfer = AdmittedTransfer { number, peer, client: name_of(&client) };
         let mut observer = reception.admitted(transfer);
         let further = FurtherLinks { arriving, dial: None };
-        // The same transfer over an older connection may have ended well meanwhile.
+        // The same transfer over an older connection may have succeeded meanwhile.
         let task = self.task(transfer, &hello, &client, reception);
         let moved = match task.and_then(|task| self.still_admits(&client, peer).map(|()| task)) {
             Ok(Task::Receive(config)) => {
@@ -314,7 +314,7 @@ impl Server {
         drop(stay);
         drop(observer);
         self.sessions.leave(hello.transfer.raw(), &client, number);
-        // A transfer that ends because the server closes did not fail by itself.
+        // A transfer that ends because the server is closing did not fail by itself.
         let interrupted = moved.result.is_err() && self.connection_table.is_closing();
         let result = if interrupted { Err(TransferError::Interrupted) } else { moved.result };
         let ended = Ended { result, wrote: moved.wrote };
@@ -369,7 +369,7 @@ impl Server {
         }
     }
 
-    /// Ends a server of one code after a wrong try.
+    /// Ends a server with one code after a wrong attempt.
     fn end_if_nobody_can_come(&self, once: &Mutex<OnceState>, reception: &dyn ServerObserver) {
         if self.admission.clients.is_over() {
             reception.warned(&TransferError::CodeEnded.to_string());
@@ -387,7 +387,7 @@ impl Server {
             return expiry.announce(|words| reception.warned(&words));
         }
         let mut state = lock(once);
-        // A broken transfer would be turned away.
+        // A broken transfer could not resume: its new connection would be rejected.
         if let Some((number, result)) = state.give_up(Time::MAX) {
             reception.ended(number, result);
         }
@@ -401,7 +401,8 @@ impl Server {
         self.stop();
     }
 
-    /// The one transfer's connection ended: it is over, may go on over another, or does not count.
+    /// Handles the end of the only transfer's connection: the transfer is over, may resume over another connection, or does not
+    /// count.
     fn end_of_one(
         &self,
         once: &Mutex<OnceState>,
@@ -429,7 +430,7 @@ impl Server {
                 }
                 state.free();
                 drop(state);
-                // The program that proved a code has ended: the next proves it again.
+                // The program that proved a code has ended. The next one must prove the code again.
                 self.admission.clients.forget_peers();
                 self.end_if_nobody_can_come(once, reception);
             }
@@ -442,20 +443,20 @@ impl Server {
         }
     }
 
-    /// Whether the server's one ticket can be used again after a try that ended so.
+    /// Whether the server's only ticket remains valid after this attempt.
     fn outlives(&self, ended: &Ended) -> bool {
         let sends = self.admission.role == Some(Role::Sender);
         self.ends == EndsAfter::FirstNotRefused
             && !self.connection_table.is_closing()
             && match &ended.result {
                 Ok(summary) => {
-                    // No other receiver mends a failure of the sender.
+                    // Another receiver would not help if the sender failed.
                     let is_mendable = if sends { summary.some_refused } else { !ended.wrote };
                     summary.dry_run || summary.files.failed > 0 && is_mendable
                 }
                 Err(error) if sends => error.is_peers_doing(),
                 Err(error) if error.is_of_the_path() => false,
-                // Its reader may have ended: nothing more can be written there.
+                // Standard output's reader may have ended, so nothing more can be written there.
                 Err(TransferError::NothingMoved { .. }) if self.work.writes_to_output() => false,
                 Err(error) if !ended.wrote => !error.is_fault(),
                 Err(error) => error.is_peers_doing() && !self.work.writes_to_output(),
@@ -463,14 +464,14 @@ impl Server {
     }
 }
 
-/// Notes on disk how far the transfer used its client's credential.
+/// Records on disk how far the transfer used its client's credential.
 fn settle(claim: Option<&Claim<'_>>, ended: Ended) -> Ended {
     let Some(claim) = claim else { return ended };
     let Ended { result, wrote } = ended;
     let result = match result {
         Ok(summary) if !summary.dry_run => claim.complete().map(|()| summary),
         result => {
-            // If that cannot be written, the disk names a transfer that broke: the credential is as good.
+            // If this fails, the file still says that a transfer broke, which leaves the credential usable, too.
             let _ = if wrote && result.is_err() { Ok(()) } else { claim.release() };
             result
         }
@@ -478,7 +479,7 @@ fn settle(claim: Option<&Claim<'_>>, ended: Ended) -> Ended {
     Ended { result, wrote }
 }
 
-/// Refuses a further connection of a transfer.
+/// Rejects a further connection of a transfer.
 fn refuse(link: &Link, refusal: Refusal, reception: &dyn ServerObserver) {
     link.channel.hang_up(&Message::Refuse { reason: refusal.in_words().into() });
     let peer = link.channel.peer();

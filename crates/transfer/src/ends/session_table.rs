@@ -1,4 +1,4 @@
-//! The sessions of a server: transfers and measurements of peers that were admitted.
+//! The sessions of a server: transfers and measurements of admitted peers.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex};
@@ -15,7 +15,7 @@ use crate::lock::lock;
 use crate::wire::channel::Channel;
 use crate::wire::link::Link;
 
-/// How long a transfer that goes on over a new connection waits for its old one to end.
+/// How long a resumed transfer waits for its old connection's session to end.
 const TAKEOVER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The running sessions, and the number that may still start.
@@ -27,11 +27,12 @@ pub(crate) struct SessionTable {
 
 #[derive(Default)]
 struct Sessions {
-    /// By credential and by name: no client can take or find out the names of another one's transfers.
+    /// Keyed by credential and name, so that no client can take over another client's transfers or discover their
+    /// names.
     transfers: HashMap<TransferKey, Transfer>,
     measurements: HashMap<u64, Ongoing>,
     next_measurement: u64,
-    /// Occupied places, by credential.
+    /// Occupied places per credential.
     places: HashMap<String, usize>,
 }
 
@@ -41,7 +42,7 @@ struct Transfer {
     number: u64,
     session: Ongoing,
     links: Sender<Link>,
-    /// The number of connections so far; it is limited.
+    /// Number of connections so far, which is limited.
     connections: usize,
 }
 
@@ -55,14 +56,14 @@ pub(crate) enum Refusal {
     /// The further connection's transfer does not run here.
     NoTransfer,
     ClientIsBusy,
-    /// There are as many sessions as this host can serve.
+    /// The host already runs as many sessions as it can.
     ServerIsBusy,
-    /// The transfer has as many connections as it may, or all transfers have.
+    /// The transfer, or all transfers together, have reached the maximum of connections.
     TooManyConnections,
 }
 
 impl Refusal {
-    /// As the peer and the log read it.
+    /// The text for the peer and the log.
     pub fn in_words(self) -> &'static str {
         match self {
             Refusal::NoTransfer => "that transfer is not running here",
@@ -76,7 +77,7 @@ impl Refusal {
         }
     }
 
-    /// As the server reports it.
+    /// The error that the server reports.
     pub fn error(self, peer: String) -> TransferError {
         match self {
             Refusal::NoTransfer => TransferError::NoTransfer(peer),
@@ -85,7 +86,7 @@ impl Refusal {
     }
 }
 
-/// A place among the sessions, for as long as it is held.
+/// A place among the sessions; dropping it frees the place.
 pub(crate) struct Place<'a> {
     table: &'a SessionTable,
     credential: String,
@@ -103,7 +104,7 @@ impl Drop for Place<'_> {
     }
 }
 
-/// A measurement that can be ended, for as long as it runs.
+/// Registers a measurement, so that it can be ended; dropping it removes the registration.
 pub(crate) struct RunningMeasurement<'a>(&'a SessionTable, u64);
 
 impl Drop for RunningMeasurement<'_> {
@@ -117,8 +118,8 @@ impl SessionTable {
         SessionTable { capacity, sessions: Mutex::default(), ended: Condvar::new() }
     }
 
-    /// A place for a session of `client`: a measurement, or this transfer. Where the transfer runs, its path broke, and
-    /// it must be able to go on.
+    /// Takes a place for a session of `client`: this transfer, or a measurement. A transfer that still runs may exceed
+    /// the limit by [`MAX_TAKEOVERS`], because its path has broken and it must be able to resume.
     pub fn place(&self, client: &Client, transfer: Option<&str>) -> Result<Place<'_>, Refusal> {
         let credential = client.credential.id();
         let mut sessions = lock(&self.sessions);
@@ -127,7 +128,7 @@ impl SessionTable {
         let more = if transfer.is_some_and(runs) { MAX_TAKEOVERS } else { 0 };
         let all: usize = sessions.places.values().sum();
         let of_client = sessions.places.get(&credential).copied().unwrap_or(0);
-        // The one ticket of a server may be in many hands.
+        // Several users may hold the only ticket of a server.
         let max = match name_of(client).is_none() {
             true => self.capacity.sessions,
             false => self.capacity.sessions_per_client,
@@ -142,12 +143,13 @@ impl SessionTable {
         Ok(Place { table: self, credential })
     }
 
-    /// Whether a session has a place.
+    /// Whether any session has a place.
     pub fn has_sessions(&self) -> bool {
         !lock(&self.sessions).places.is_empty()
     }
 
-    /// Hands a further connection to its transfer; gives it back if that does not run, or has enough of them.
+    /// Passes a further connection to its transfer. Returns the connection if the transfer does not run here, or has
+    /// too many.
     pub fn join(
         &self,
         transfer: &str,
@@ -167,8 +169,7 @@ impl SessionTable {
         running.links.send(link).map_err(|refused| (Refusal::NoTransfer, Box::new(refused.0)))
     }
 
-    /// Enters a transfer and returns its number. One of that name that still runs has lost its path: it is ended
-    /// first.
+    /// Adds a transfer and returns its number. If one of that name still runs, its path has broken: it is ended first.
     pub fn enter(
         &self,
         transfer: &str,
@@ -194,7 +195,7 @@ impl SessionTable {
         number
     }
 
-    /// Notes a measurement, so that it ends with its client's admission.
+    /// Registers a measurement, so that it ends when its client is removed.
     pub fn measure(&self, client: &Arc<Client>, channel: &Arc<Channel>) -> RunningMeasurement<'_> {
         let mut sessions = lock(&self.sessions);
         let number = sessions.next_measurement;
@@ -216,13 +217,13 @@ impl SessionTable {
             .for_each(|one| one.channel.sever());
     }
 
-    /// Stops the transfers: their peers learn that the ticket has ended.
+    /// Stops the transfers, and tells their peers that the ticket has ended.
     pub fn stop(&self) {
         let sessions = lock(&self.sessions);
         sessions.transfers.values().for_each(|transfer| transfer.session.channel.stop());
     }
 
-    /// Waits until no transfer runs, for `patience` at most.
+    /// Waits until no transfer runs, at most for `patience`.
     pub fn wait_until_idle(&self, patience: Duration) {
         let sessions = lock(&self.sessions);
         let runs = |sessions: &mut Sessions| !sessions.transfers.is_empty();
@@ -275,7 +276,7 @@ mod tests {
         places.extend(take(&bob, max));
         drop(places);
         assert!(lock(&table.sessions).places.is_empty());
-        // With 1024 descriptors there are three.
+        // 1024 descriptors allow three sessions.
         let table = SessionTable::new(Capacity::of(1024));
         let places = [1, 2, 3].map(|n| table.place(&client(n), None).unwrap());
         assert_eq!(table.place(&bob, None).err(), Some(Refusal::ServerIsBusy));

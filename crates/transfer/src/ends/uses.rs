@@ -11,14 +11,14 @@ use sweetspot_linux::file;
 use crate::wire::identity::OWNER_ONLY;
 use crate::{Result, TransferError};
 
-/// The usage of all credentials, on disk, and of this moment.
+/// The usage of all credentials: the part on disk, and the present attempts.
 #[derive(Default)]
 pub(crate) struct Uses {
     path: Option<PathBuf>,
     by_credential: BTreeMap<String, Use>,
-    /// Codes that are tried at this moment.
+    /// Codes that are being tried.
     pub tried: HashSet<String>,
-    /// One-time credentials that are used at this moment: the transfer, and the number of its sessions.
+    /// One-time credentials in use: the transfer, and the number of its sessions.
     pub running: HashMap<String, (String, usize)>,
 }
 
@@ -26,12 +26,12 @@ pub(crate) struct Uses {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Use {
-    /// The transfer that used a one-time credential last: it runs, broke or has completed. `None`: the credential is unused.
+    /// The last transfer that used a one-time credential: it is running, has broken or has completed. `None`: unused.
     pub transfer: Option<String>,
     /// Whether that transfer has completed, which spends the credential.
     #[serde(alias = "ended")]
     pub completed: bool,
-    /// Tries of a code that did not prove right, with the one that is under way.
+    /// Attempts at a code that did not succeed, including the one in progress.
     pub wrong: u32,
 }
 
@@ -52,7 +52,7 @@ impl Uses {
         self.by_credential.get(id).cloned().unwrap_or_default()
     }
 
-    /// Changes a usage in one step, on disk before it counts.
+    /// Changes a usage atomically, and writes it to disk before the change takes effect.
     pub fn change<T>(&mut self, id: &str, change: impl FnOnce(&mut Use) -> T) -> Result<T> {
         let before = self.of(id);
         let mut after = before.clone();

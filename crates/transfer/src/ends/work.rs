@@ -1,4 +1,4 @@
-//! The work of a server: the same for all clients, or by each client's line.
+//! The work of a server: one task for all clients, or the task in each client's line.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ use crate::options::{Purpose, ReceiveOptions, SendOptions};
 use crate::{Result, TransferError};
 
 pub(crate) enum Work {
-    /// The same for everybody.
+    /// One task for all clients.
     One(Task),
-    /// By each client's line.
+    /// The task in each client's line of the clients file.
     Clients(Box<ClientWork>),
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Impossible {
 /// The end of a session that moved files.
 pub(crate) struct Ended {
     pub result: Result<TransferSummary>,
-    /// Whether something was written here; always true of a sender, because the other end may have written.
+    /// Whether this end wrote anything. Always true at a sender, because the receiver may have written.
     pub wrote: bool,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct ClientWork {
 }
 
 impl Work {
-    /// Whether it writes to standard output, which nobody can take back.
+    /// Whether it writes to standard output, which cannot be undone.
     pub fn writes_to_output(&self) -> bool {
         let Work::One(Task::Receive(config)) = self else { return false };
         config.options.target == Target::Output
@@ -95,7 +95,7 @@ impl Work {
     }
 }
 
-/// Tried at the start, so that a directory that cannot be written to is known before a sender is.
+/// Checks at the start that the directory can be written to, before any sender connects.
 fn check_target(directory: &Path) -> Result<()> {
     let wrong = |source| TransferError::Directory { path: directory.to_owned(), source };
     let target = TargetDirectory::open(directory, View::default()).map_err(wrong)?;
@@ -106,14 +106,14 @@ fn check_target(directory: &Path) -> Result<()> {
 }
 
 impl ClientWork {
-    /// The task for `client`; this end has the `role`.
+    /// The task for `client`; this end's role is `role`.
     pub fn task(
         &self,
         client: &Client,
         role: Role,
         log: Option<Arc<dyn FileLog>>,
     ) -> Result<Task, Impossible> {
-        // The client need not know about faults in this host's directories.
+        // The client need not learn about faults in this host's directories.
         let (task, reason) = match role {
             Role::Receiver => {
                 let config = self.receiving(client, log);
@@ -133,7 +133,7 @@ impl ClientWork {
         task.map_err(|error| Impossible { error, reason })
     }
 
-    /// How `client` is received from: its directory is made if it is missing.
+    /// The options for receiving from `client`. Its directory is created if it is missing.
     fn receiving(&self, client: &Client, log: Option<Arc<dyn FileLog>>) -> Result<ReceiveConfig> {
         let wrong = |source| TransferError::Directory { path: client.directory.clone(), source };
         file::make_directory(&client.directory).map_err(wrong)?;
@@ -156,12 +156,12 @@ impl ClientWork {
         Ok(ReceiveConfig { options, clamp_method: self.clamp_method, bounds })
     }
 
-    /// The options for sending `client` the contents of its directory.
+    /// The options for sending the contents of its directory to `client`.
     fn sending(&self, client: &Client, log: Option<Arc<dyn FileLog>>) -> Result<SendConfig> {
         let mut options = self.send.clone();
         options.sources.paths = vec![client.directory.join("")];
         let mut config = SendConfig::new(options)?;
-        // Where it lies here is not the client's business.
+        // The client does not learn the directory's path on this host.
         config.list.name.clone_from(&client.name);
         config.list.offered.clone_from(&client.name);
         config.log = log;

@@ -11,7 +11,7 @@ impl TransferError {
         )
     }
 
-    /// Whether the peer needs no message: it gave its own reason, or it is gone.
+    /// Whether the peer needs no message: it gave a reason itself, or has disconnected.
     pub fn is_peers_doing(&self) -> bool {
         self.is_refusal()
             || matches!(
@@ -23,7 +23,8 @@ impl TransferError {
             )
     }
 
-    /// Whether this end failed or the peer broke the protocol: no other name or option would mend that.
+    /// Whether this end failed or the peer broke the protocol, so that another name or option would not
+    /// help.
     pub(crate) fn is_fault(&self) -> bool {
         matches!(
             self,
@@ -46,7 +47,7 @@ impl TransferError {
         )
     }
 
-    /// The same error about a congestion control that the receiver asked for.
+    /// The same error, for a congestion control that the receiver asked for.
     pub(crate) fn asked_by_peer(self) -> TransferError {
         match self {
             TransferError::Congestion { name, source, hint, .. } => {
@@ -68,7 +69,8 @@ impl TransferError {
         )
     }
 
-    /// Whether the other end's program ended or was stopped, and with it its ticket: a new one may go on.
+    /// Whether the other end's program ended or was stopped, and its ticket with it: a new program with a
+    /// new ticket may resume.
     pub fn is_of_the_program(&self) -> bool {
         match self {
             TransferError::Gone(_) => true,

@@ -1,4 +1,4 @@
-//! Errors in words for the peer, which learns neither paths nor system errors of this host.
+//! Error messages for the peer. They contain neither paths nor system errors of this host.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,11 +8,12 @@ use sweetspot_protocol::Printable;
 
 use super::TransferError;
 
-/// A receiver's words for a target without a parent directory; [`TransferError::NoParent`] has the paths.
+/// A receiver's message for a target without a parent directory; [`TransferError::NoParent`] has the
+/// paths.
 pub const NO_PARENT: &str = "the target's parent directory does not exist; create it first";
 
 impl TransferError {
-    /// The words for the peer: they reveal neither paths of this host nor other files on it.
+    /// The message for the peer: it reveals neither paths of this host nor other files on it.
     pub(crate) fn for_peer(&self) -> String {
         use TransferError as E;
         match self {
@@ -58,7 +59,7 @@ impl TransferError {
                 format!("the other end's kernel does not offer congestion control \"{name}\"")
             }
             E::System { what, source } => because(&format!("{what} failed there"), source),
-            // The peer itself is meant, and it knows its own address.
+            // The message names the peer itself, which knows its own address.
             E::GaveUp { .. } => "the other end gave up trying to connect".into(),
             E::OneOutput
             | E::OwnersNeedRoot
@@ -104,7 +105,7 @@ impl TransferError {
     }
 }
 
-/// The name of a file as both ends know it, without the rest of its path on this host.
+/// The path as both ends know it. An absolute path is one of this host, so it is replaced.
 fn name(path: &Path) -> PathBuf {
     if path.is_absolute() { "what was sent".into() } else { path.to_owned() }
 }
@@ -113,7 +114,7 @@ fn because(what: &str, error: &io::Error) -> String {
     format!("{what}: {}", plain(error))
 }
 
-/// The kernel's error in words that are the same on every host.
+/// The kernel's error in words, the same on every host.
 pub(crate) fn plain(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::NotFound => "it does not exist",
@@ -139,7 +140,7 @@ mod tests {
     use crate::ClientsFileError;
     use sweetspot_units::{Bytes, Duration};
 
-    /// Each error that holds something of this host, with a mark in every such place.
+    /// Each error that contains data of this host, with a mark in each such place.
     fn of_this_host() -> Vec<TransferError> {
         use TransferError as E;
         let (path, text) = (|| PathBuf::from("/home/MARK/x"), || "MARK".to_owned());

@@ -13,13 +13,13 @@ pub(super) fn readable(error: &io::Error) -> &'static str {
     }
 }
 
-/// The next step for a peer that does not answer.
+/// The next step for a peer that cannot be reached.
 pub(super) fn reachable(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => {
             "check that the program that printed the ticket or code still runs there; some exit after one transfer"
         }
-        // The resolver's errors have no number.
+        // Errors of the resolver have no error number.
         _ if error.raw_os_error().is_none() && !is_late(error) => "check the host's name",
         _ => "check that firewalls let TCP through to that address",
     }
@@ -29,7 +29,8 @@ fn is_late(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock)
 }
 
-/// Why a congestion control cannot be set: the kernel's error for an unknown name speaks of a file.
+/// The reason why a congestion control cannot be set. The kernel's own message for an unknown name
+/// is about a file.
 pub(super) fn unavailable(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "not available on this host".to_owned(),
@@ -47,12 +48,12 @@ pub(super) fn writable(error: &io::Error) -> &'static str {
 }
 
 impl TransferError {
-    /// For `map_err`: a system call for `what` failed.
+    /// Converts the error of a system call for `what`, for `map_err`.
     pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> TransferError {
         move |source| TransferError::System { what, source }
     }
 
-    /// The error for a failed write to `path`.
+    /// Converts the error of a write to `path`.
     pub(crate) fn write(path: PathBuf, source: io::Error) -> TransferError {
         let next = match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
@@ -72,7 +73,7 @@ impl TransferError {
 mod tests {
     use super::*;
 
-    /// A stream cannot be read from the middle: only advice to resume changes.
+    /// A stream cannot be read from the middle. Only messages that advise to resume change.
     #[test]
     fn a_stream_starts_again_from_its_beginning() {
         let peer = || "192.0.2.1:5".to_owned();

@@ -1,7 +1,7 @@
 //! Users and groups by name and by number.
 //!
-//! They are read from /etc/passwd and /etc/group: the static binary has no other way to ask. Accounts of a directory service
-//! are known by number only.
+//! Read from /etc/passwd and /etc/group, because the static binary has no other source. Accounts of a directory service are
+//! known only by number.
 
 use std::collections::HashMap;
 use std::fs;
@@ -32,7 +32,7 @@ impl Accounts {
         Accounts { users: Names::from_text(passwd), groups: Names::from_text(group) }
     }
 
-    /// The owner with these numbers, and the names that this host has for them.
+    /// The owner with these IDs, and this host's names for them.
     pub fn owner(&self, user: u32, group: u32) -> Owner {
         let name =
             |names: &Names, number| names.names.get(&number).map(|name| name.as_str().into());
@@ -44,7 +44,7 @@ impl Accounts {
         }
     }
 
-    /// The user and the group here of an owner elsewhere: by name where this host knows it, else by number.
+    /// This host's user and group IDs for an owner at the other end: by name if this host has the name, else by number.
     pub fn numbers(&self, owner: &Owner) -> (u32, u32) {
         let number =
             |names: &Names, name: &str, number| *names.numbers.get(name).unwrap_or(&number);
@@ -56,7 +56,8 @@ impl Accounts {
 }
 
 impl Names {
-    /// The first field is the name, the third the number (passwd(5), group(5)). The first line of a name or number counts.
+    /// Parses lines in which the first field is the name and the third is the number (passwd(5), group(5)). The first line
+    /// for a name or number counts.
     fn from_text(text: &str) -> Names {
         let mut all = Names::default();
         for line in text.lines() {

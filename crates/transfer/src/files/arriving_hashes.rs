@@ -1,4 +1,4 @@
-//! The receiver's hashes of its part of a file, from the connection to the thread that reads the file.
+//! Passes the receiver's hashes of the pieces it has from the connection's thread to the file's reader.
 
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::vec;
@@ -9,7 +9,7 @@ use sweetspot_protocol::hash_tree::PieceHash;
 use crate::limits::MAX_WAITING_HASHES;
 use crate::lock::lock;
 
-/// Hashes that arrived and were not used yet, over all files of a transfer.
+/// Limits the hashes that have arrived and are unused, over all files of a transfer.
 #[derive(Debug, Default)]
 pub(crate) struct HashBudget {
     state: Mutex<Waiting>,
@@ -22,33 +22,33 @@ struct Waiting {
     over: bool,
 }
 
-/// Hashes that count until they are dropped.
+/// Hashes that count against the budget until they are dropped.
 struct Charged {
     hashes: vec::IntoIter<PieceHash>,
     counted: usize,
     budget: Arc<HashBudget>,
 }
 
-/// The end at the connection. Only the hashes of the file that was answered last may come.
+/// The connection's end. Only hashes of the most recently answered file may arrive.
 pub(crate) struct ArrivingHashes {
     entry: u32,
     next: u32,
     pieces: u32,
-    /// `None` once the file needs them no more.
+    /// `None` once the file's reader needs no more.
     out: Option<mpsc::Sender<Charged>>,
 }
 
-/// The end at the reader.
+/// The reader's end.
 pub(crate) struct KnownHashes {
     arriving: mpsc::Receiver<Charged>,
     current: Option<Charged>,
-    /// Announced hashes that are not used yet.
+    /// Number of announced hashes that are still unused.
     left: u32,
 }
 
 impl HashBudget {
-    /// Waits until there is room for `hashes`; `None` if the transfer is over. Hashes that wait here belong to files before
-    /// this one, so readers reach them.
+    /// Waits until the budget allows `hashes`; `None` if the transfer is over. The waiting hashes belong to earlier files,
+    /// so readers will use them.
     fn charge(self: &Arc<HashBudget>, hashes: Vec<PieceHash>) -> Option<Charged> {
         let counted = hashes.len();
         let mut state = lock(&self.state);
@@ -76,14 +76,14 @@ impl Drop for Charged {
 }
 
 impl ArrivingHashes {
-    /// Both ends for an entry; the receiver has `pieces` pieces of it.
+    /// Both ends for an entry. The receiver announced `pieces` hashes.
     pub fn new(entry: u32, pieces: u32) -> (ArrivingHashes, KnownHashes) {
         let (out, arriving) = mpsc::channel();
         let known = KnownHashes { arriving, current: None, left: pieces };
         (ArrivingHashes { entry, next: 0, pieces, out: Some(out) }, known)
     }
 
-    /// Hashes came: the next of this entry, and no more than were announced. May wait until earlier ones were used.
+    /// Handles the entry's next hashes, at most as many as it announced. Waits while the budget is exhausted.
     pub fn handle(
         &mut self,
         budget: &Arc<HashBudget>,
@@ -101,13 +101,13 @@ impl ArrivingHashes {
         if let Some(out) = &self.out
             && let Some(charged) = budget.charge(hashes)
         {
-            // A file that is done needs them no more.
+            // The file's reader may be done.
             let _ = out.send(charged);
         }
         Ok(())
     }
 
-    /// No thread waits for more of them if they are this entry's.
+    /// Stops waiting for more hashes of `entry`.
     pub fn give_up(&mut self, entry: u32) {
         if self.entry == entry {
             self.out = None;
@@ -116,7 +116,8 @@ impl ArrivingHashes {
 }
 
 impl KnownHashes {
-    /// The receiver's hash of the next piece, waiting for it if need be; `None` if it has none.
+    /// The receiver's hash of the next piece, after waiting for it if necessary; `None` if the receiver does not have the
+    /// piece.
     pub fn next(&mut self) -> Option<PieceHash> {
         self.left = self.left.checked_sub(1)?;
         loop {
@@ -149,7 +150,7 @@ mod tests {
         arriving.handle(&budget, (7, 3), hashes(2)).unwrap();
         assert!(arriving.handle(&budget, (7, 5), hashes(1)).is_err());
         assert!(arriving.handle(&budget, (7, u32::MAX), hashes(2)).is_err());
-        // The end is known although more could still come.
+        // The iterator ends although more hashes could still arrive.
         let all: Vec<_> = std::iter::from_fn(|| known.next()).map(|hash| hash[0]).collect();
         assert_eq!(all, [0, 1, 2, 0, 1]);
     }
@@ -165,7 +166,7 @@ mod tests {
         assert_eq!((known.next(), known.next()), (Some([0; 32]), None));
     }
 
-    /// The budget is full with one hash more than fits, so the next waits until a reader has used, or dropped, some.
+    /// A hash more than fits exhausts the budget, so the next one waits until a reader uses or drops some.
     #[test]
     fn what_waits_is_bounded_and_what_is_dropped_makes_room() {
         let budget: Arc<HashBudget> = Arc::default();

@@ -1,4 +1,4 @@
-//! Opens names below a directory without following links, so none of them leads out of it.
+//! Opens names below a directory without following links, so that no name leads out of it.
 
 use std::ffi::OsStr;
 use std::io;
@@ -8,21 +8,22 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-/// Opens `path` below `root`. A link anywhere in `path` is an error (ELOOP or ENOTDIR), and so is a way out.
+/// Opens `path` below `root`. A link anywhere in `path` is an error (ELOOP or ENOTDIR), as is a path that
+/// leaves `root`.
 pub(crate) fn open_beneath(root: impl AsFd, path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
     let (root, flags) = (root.as_fd(), flags | OFlags::CLOEXEC);
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
     match rustix::fs::openat2(root, OsStr::from_bytes(path), flags, Mode::empty(), resolve) {
-        // Kernels before 5.6 lack the call, and older sandboxes forbid it.
+        // Kernels before 5.6 lack openat2(2), and older sandboxes forbid it.
         Err(Errno::NOSYS | Errno::PERM) => by_components(root, path, flags),
         opened => Ok(opened?),
     }
 }
 
-/// The same, one name after the other.
+/// The same, one component at a time.
 fn by_components(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
     let mut names: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
-    // The callers pass names only. Were this untrue, the kernel would follow these.
+    // The callers pass only names. Any of these would lead the kernel elsewhere.
     if names.iter().any(|name| matches!(*name, b"" | b"." | b"..")) {
         return Err(Errno::XDEV.into());
     }
@@ -46,7 +47,7 @@ mod tests {
     use std::io::Read;
     use std::os::unix::fs::symlink;
 
-    /// `root/a/b` holds "inside", and beside the root lies "outside", which links in the root lead to.
+    /// `root/a/b` contains "inside". Beside the root is "outside", and links in the root lead there.
     fn scene() -> (tempfile::TempDir, File) {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("root");

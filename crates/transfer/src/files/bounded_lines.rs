@@ -1,6 +1,7 @@
 use crate::limits::MAX_WOULD_MOVE_BYTES;
 
-/// Names for the user, up to a limit, and the number beyond it: those that a dry run would move, or that were deleted.
+/// Names for the user up to a limit, and the number of further names. Holds the names that a dry run would transfer,
+/// or that were deleted.
 #[derive(Debug, Default)]
 pub(crate) struct BoundedLines {
     lines: Vec<String>,
@@ -9,7 +10,7 @@ pub(crate) struct BoundedLines {
 }
 
 impl BoundedLines {
-    /// Adds a line, or counts it if it does not fit. Returns whether it fits.
+    /// Adds a line if it fits; otherwise only counts it. Returns whether it fits.
     pub fn add(&mut self, line: String) -> bool {
         self.bytes += line.len() + size_of::<String>();
         let fits = self.bytes <= MAX_WOULD_MOVE_BYTES;

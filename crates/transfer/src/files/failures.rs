@@ -1,6 +1,6 @@
 use crate::limits::MAX_FAILURE_LINES;
 
-/// Entries that were not moved: their number, and messages for the first of them.
+/// Entries that were not transferred: their number, and messages for the first ones.
 #[derive(Debug, Default)]
 pub(crate) struct Failures {
     pub count: u64,

@@ -1,4 +1,4 @@
-//! The threads that read and hash wanted content, and put it into frames.
+//! The threads that read and hash requested content, and frame it.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -22,35 +22,35 @@ use crate::limits::MAX_KEPT_HASHES;
 use crate::wire::channel::Channel;
 use crate::{Result, TransferError};
 
-/// Bytes before a piece's content.
+/// Bytes in front of a piece's content.
 const HEADERS: usize = FRAME_HEADER_BYTES + PIECE_HEADER_BYTES;
-/// Small files are collected until they make a write of this size, bytes.
+/// Small files are collected into writes of this size, bytes.
 const SMALL_BATCH_BYTES: usize = 128 << 10;
-/// A file that changes while it is read is read this often; then it is not sent.
+/// Maximum number of times a changing file is read. After that it is not sent.
 const MAX_PASSES: u32 = 4;
-/// How often a reader that waits for standard input looks whether the transfer is over.
+/// Interval at which a reader waiting for standard input checks whether the transfer is over.
 const INPUT_INTERVAL: Duration = Duration::from_millis(200);
-/// How often a reader checks whether the rate of the connections is known.
+/// Interval at which a reader checks whether the connections' rate is known.
 const RATE_INTERVAL: Duration = Duration::from_micros(200);
 
-/// The outer error ends the transfer, the inner one is why this file is not sent.
+/// The outer error ends the transfer; the inner one is the reason why this file is not sent.
 type Delivered = Result<Result<(), Undelivered>>;
 
-/// Frames with content, at most this many bytes, ready for any connection.
+/// Frames with content, ready for any connection.
 pub(crate) struct Frames {
     pub bytes: Vec<u8>,
     pub content: Bytes,
-    /// The file that all of it belongs to, if it is of one.
+    /// The only file in these frames; `None` if there are several.
     pub entry: Option<u32>,
 }
 
-/// A thread that reads and hashes wanted content.
+/// A thread that reads and hashes requested content.
 pub(crate) struct FileReader<'a> {
     pub files: &'a OutgoingFiles,
     pub channel: &'a Channel,
     pub out: Sender<Frames>,
     pub spent: Receiver<Vec<u8>>,
-    /// Compresses pieces, if that is wanted.
+    /// `None` if compression is off or unavailable.
     pub packer: Option<Packer>,
     pub small: Vec<u8>,
     pub small_content: u64,
@@ -61,14 +61,14 @@ struct Reading<'a> {
     file: &'a File,
     size: u64,
     count: u32,
-    /// The hashes of the pass before; empty where the file has too many pieces to keep them.
+    /// Hashes of the previous pass; empty if the file has too many pieces to keep them.
     earlier: Vec<PieceHash>,
     pieces_sent: u32,
 }
 
 struct Pass {
     hash: blake3::Hash,
-    /// Whether a piece was another one than in the pass before.
+    /// Whether any piece differs from the previous pass.
     differs: bool,
 }
 
@@ -78,7 +78,7 @@ impl FileReader<'_> {
         loop {
             let batch = match wants.try_recv() {
                 Ok(batch) => batch,
-                // No want is pending: the collected frames go out.
+                // No request is pending, so the collected frames are sent.
                 Err(_) => {
                     self.flush()?;
                     let Ok(batch) = wants.recv() else { return Ok(()) };
@@ -110,7 +110,7 @@ impl FileReader<'_> {
         self.deliver_pieces(want, &file, &listed)
     }
 
-    /// A file of one piece that is wanted whole: its piece tells that it is whole.
+    /// Sends a file of one piece that is requested whole. It needs no record of its end.
     fn deliver_small(&mut self, want: &Want, file: &File, listed: &Snapshot) -> Delivered {
         if !want.early.is_empty() {
             let mut content = vec![0; listed.size as usize];
@@ -141,7 +141,7 @@ impl FileReader<'_> {
         self.small_content += size;
         self.files.sent(want.entry, &want.file, size, hash);
         if at == 0 {
-            // The collected frames are already on their way: the end must not overtake them.
+            // The collected frames count as queued from the first one on: the end must not overtake them.
             self.files.queue();
         }
         if self.small.len() >= SMALL_BATCH_BYTES {
@@ -150,10 +150,10 @@ impl FileReader<'_> {
         Ok(Ok(()))
     }
 
-    /// A file with pieces to compare with the receiver's, or with several pieces.
+    /// Sends a file of several pieces, or one with pieces to compare with the receiver's.
     fn deliver_pieces(&mut self, want: &mut Want, file: &File, listed: &Snapshot) -> Delivered {
         let (size, entry) = (listed.size, want.entry);
-        // Before the first byte leaves.
+        // Before the first byte is sent.
         let mut before = match snapshot(file, listed) {
             Ok(before) => before,
             Err(why) => return Ok(Err(why)),
@@ -171,7 +171,7 @@ impl FileReader<'_> {
                 Ok(after) => after,
                 Err(why) => return Ok(Err(why)),
             };
-            // Content that reads the same twice was there in between.
+            // Content that reads the same twice existed between the two passes.
             let same = pass > 0 && !read.differs;
             shrank |= before.size < size || after.size < size;
             let grown = same && !shrank && listed.has_grown(&after, want.file.growth);
@@ -191,7 +191,7 @@ impl FileReader<'_> {
         Ok(Err(Undelivered::Changed))
     }
 
-    /// Reads all pieces, and sends those that the receiver lacks or that differ from the pass before.
+    /// Reads all pieces, and sends those that the receiver lacks or that differ from the previous pass.
     fn read_pieces(
         &mut self,
         want: &mut Want,
@@ -213,7 +213,7 @@ impl FileReader<'_> {
             }
             let is_hole = sparse && data >= offset + length as u64;
             let mut buffer = self.spent.try_recv().unwrap_or_default();
-            // The old content is overwritten.
+            // The previous content is overwritten.
             buffer.resize(HEADERS + length, 0);
             if is_hole {
                 buffer[HEADERS..].fill(0);
@@ -254,7 +254,7 @@ impl FileReader<'_> {
         Ok(Ok(Pass { hash: root.finish(), differs }))
     }
 
-    /// Standard input: pieces in order, until it ends.
+    /// Sends standard input in order until it ends.
     fn deliver_stream(&mut self, want: &Want) -> Delivered {
         let (entry, files) = (want.entry, self.files);
         let input = match io::stdin().as_fd().try_clone_to_owned() {
@@ -276,7 +276,7 @@ impl FileReader<'_> {
             if files.is_given_up(entry) {
                 return Ok(Err(Undelivered::GivenUp));
             }
-            // One ahead, because the hash of an only piece is another.
+            // Read one piece ahead, because the hash of an only piece is computed differently.
             let mut buffer = std::mem::take(&mut next);
             let following = match read(&mut next) {
                 Ok(following) => following,
@@ -297,8 +297,8 @@ impl FileReader<'_> {
         self.end(FileEnd { entry, size, pieces_sent: piece, hash })
     }
 
-    /// Sends the first piece of a file without the beginning that was sent already; all of it if the file changed. It goes
-    /// on the same connection, and so arrives behind that.
+    /// Sends the rest of a first piece, without the beginning that was sent early, or the whole piece if the file has changed.
+    /// Uses the same connection, so that it arrives after the beginning.
     fn follow(&self, want: &Want, hash: PieceHash, content: &[u8]) -> Result<()> {
         let rest = content.strip_prefix(&want.early[..]).unwrap_or(content);
         let length = rest.len() as u32;
@@ -310,8 +310,8 @@ impl FileReader<'_> {
         Ok(())
     }
 
-    /// Puts the header before the content, which lies behind the header's place at `at`, up to the end. Packs the content
-    /// where that pays.
+    /// Fills in the header at `at`, in front of the content, which extends to the end of the buffer. Compresses the content if
+    /// that saves time.
     fn frame(&mut self, header: &PieceHeader, buffer: &mut Vec<u8>, at: usize) {
         if self.packer.is_some() {
             self.wait_for_the_rate();
@@ -332,8 +332,8 @@ impl FileReader<'_> {
         }
     }
 
-    /// Waits while pieces wait and the rate of the connections is unknown: a small transfer would be read before anything
-    /// could be decided. A fast path empties the queue at once.
+    /// Waits while pieces are queued and the connections' rate is unknown. Otherwise a small transfer would be read completely
+    /// before the rate shows whether compression pays. A fast path empties the queue at once.
     fn wait_for_the_rate(&self) {
         while self.out.len() >= WAITING_PIECES
             && self.files.carried().is_none()
@@ -372,7 +372,7 @@ impl FileReader<'_> {
 }
 
 impl Reading<'_> {
-    /// Keeps the hash of a piece for the next pass, unless the file has too many.
+    /// Keeps a piece's hash for the next pass, unless the file has too many pieces.
     fn keep(&mut self, piece: u32, hash: PieceHash) {
         if u64::from(self.count) > MAX_KEPT_HASHES {
             return;
@@ -384,8 +384,8 @@ impl Reading<'_> {
     }
 }
 
-/// The beginning of a file, at most `max` bytes: it may leave before the receiver has answered. The last byte of a piece comes
-/// with its hash. `None` if the file is empty or no longer as listed.
+/// The beginning of a file, at most `max` bytes, to send before the receiver has answered. It leaves at least one byte of the
+/// piece, because the rest carries the hash. `None` if the file is empty or has changed since it was listed.
 pub(crate) fn beginning(file: &SourceFile, max: u64) -> Option<Vec<u8>> {
     let listed = file.listed.filter(|_| !file.sparse)?;
     let length = max.min(piece_length(listed.size, 0).saturating_sub(1));
@@ -396,13 +396,13 @@ pub(crate) fn beginning(file: &SourceFile, max: u64) -> Option<Vec<u8>> {
     Some(content).filter(|content| !content.is_empty())
 }
 
-/// The state of an open file, if it is still the one that was listed.
+/// The state of an open file, if it is still the listed file.
 fn snapshot(file: &File, listed: &Snapshot) -> Result<Snapshot, Undelivered> {
     let now = Snapshot::of(file).map_err(Undelivered::Unreadable)?;
     now.filter(|now| now.is_same_file(listed)).ok_or(Undelivered::Replaced)
 }
 
-/// Reads the listed length of a file as it was at one moment. Returns whether the file has grown since.
+/// Reads the listed length of a file in a consistent state. Returns whether the file has grown since.
 fn read_whole(
     file: &File,
     content: &mut [u8],
@@ -418,14 +418,14 @@ fn read_whole(
         let is_listed = after == before && after.size == listed.size;
         let has_grown = !shrank && listed.has_grown(&after, growth);
         match read {
-            // It may be about to grow to its length again.
+            // The file may be about to grow to its length again.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
             Err(error) => return Err(Undelivered::Unreadable(error)),
             Ok(()) if settled && is_listed => return Ok(false),
-            // It was changed in place, or is being rewritten.
+            // The file was changed in place, or is being rewritten.
             Ok(()) if !is_listed && !has_grown => earlier = None,
             Ok(()) => {
-                // Its times say nothing. Content that reads the same twice was there in between.
+                // The times are inconclusive, but content that reads the same twice existed in between.
                 let hash = blake3::hash(content);
                 if earlier.replace(hash) == Some(hash) {
                     return Ok(has_grown);
@@ -437,7 +437,7 @@ fn read_whole(
     Err(if before.size < listed.size { Undelivered::Shrank } else { Undelivered::Changed })
 }
 
-/// Reads from `input` until `buffer` is full or the input ends. The writer may take long: the error is `Interrupted` if the
+/// Reads from `input` until `buffer` is full or the input ends, which may take long. The error is `Interrupted` if the
 /// transfer ends meanwhile.
 fn fill(files: &OutgoingFiles, mut input: &File, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
@@ -471,7 +471,7 @@ struct HoleRun {
 }
 
 impl HoleRun {
-    /// Adds a piece if it is the next; returns whether it was.
+    /// Adds `piece` if it is the next one. Returns whether it was added.
     fn add(&mut self, piece: u32) -> bool {
         if self.pieces == 0 {
             self.first = piece;

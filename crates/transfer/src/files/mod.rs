@@ -1,8 +1,8 @@
-//! Files on both ends: a sender lists and reads, a receiver checks, writes and renames.
+//! Files on both ends: a sender lists and reads them; a receiver checks, writes and renames them.
 //!
 //! `source`, `outgoing` and `file_reader` send; `incoming`, `target`, `temp_file`, `provenance` and `quota` receive.
-//! Paths from a peer are opened below a directory descriptor, and a file gets its name once all of its pieces are
-//! verified.
+//! Paths from a peer are opened relative to a directory descriptor, and a file gets its name once all of its pieces
+//! are verified.
 
 pub mod accounts;
 pub mod arriving_hashes;

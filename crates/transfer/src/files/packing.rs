@@ -1,6 +1,6 @@
-//! Compression of single pieces, if it saves time.
+//! Compresses single pieces if that saves time.
 //!
-//! It saves time while the path is the bottleneck: pieces wait for a connection, and this thread compresses faster than the
+//! Compression saves time if the path is the bottleneck: pieces are queued, and this thread compresses faster than the
 //! connections send. Content that does not shrink is tried less and less often.
 
 use ruzstd::decoding::FrameDecoder;
@@ -8,17 +8,17 @@ use sweetspot_protocol::hash_tree::PIECE_BYTES;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 use zstd::bulk::Compressor;
 
-/// The fastest of zstd's usual levels: the next ones gain a few percent for half the speed.
+/// The fastest of zstd's usual levels. The next ones gain a few percent at half the speed.
 const LEVEL: i32 = 1;
-/// Pieces that wait for a connection when the path is slower than the disk.
+/// Minimum number of queued pieces that indicates that the path is slower than the disk.
 pub(crate) const WAITING_PIECES: usize = 2;
-/// The speed of compression until some was measured: less than one core of 2015 does.
+/// Compression speed until one has been measured: slower than a CPU core of 2015.
 const ASSUMED_SPEED: Rate = Rate::from_mbit_per_second(800);
-/// A packed piece has at most this share of its content: less gained is not worth the receiver's time.
+/// Maximum size of a compressed piece as a share of its content. A smaller gain is not worth the receiver's time.
 const WORTHWHILE: f64 = 7.0 / 8.0;
-/// Pieces that are passed over at most after some that did not shrink: 16 MiB.
+/// Maximum number of pieces that are skipped after some that did not shrink: 16 MiB.
 const MAX_PASSED_OVER: u32 = 64;
-/// Content below this length, bytes, hardly shrinks by itself.
+/// Content shorter than this hardly shrinks, bytes.
 const MIN_CONTENT: usize = 512;
 /// The shortest interval over which the rate of the connections is measured.
 const METER_INTERVAL: Duration = Duration::from_millis(100);
@@ -31,7 +31,7 @@ pub(crate) struct Packer {
     speed: Rate,
 }
 
-/// Which pieces are tried, by how those before shrank.
+/// Decides which pieces to try, from how much the previous ones shrank.
 #[derive(Debug, Default)]
 struct Trials {
     pass_over: u32,
@@ -39,14 +39,14 @@ struct Trials {
 }
 
 impl Packer {
-    /// `None` if the compressor cannot be had.
+    /// `None` if the compressor cannot be created.
     pub fn new() -> Option<Packer> {
         let compressor = Compressor::new(LEVEL).ok()?;
         let (packed, trials) = (Vec::new(), Trials::default());
         Some(Packer { compressor, packed, trials, speed: ASSUMED_SPEED })
     }
 
-    /// Whether to compress the next piece, while `waiting` pieces wait for connections that carry `carried` in total.
+    /// Whether to compress the next piece, given `waiting` queued pieces and the total rate `carried` of the connections.
     pub fn pays(&mut self, length: usize, waiting: usize, carried: Option<Rate>) -> bool {
         length >= MIN_CONTENT
             && waiting >= WAITING_PIECES
@@ -54,12 +54,12 @@ impl Packer {
             && self.trials.is_next()
     }
 
-    /// The content, compressed; `None` if it does not shrink enough. `clock` tells the time.
+    /// The compressed content; `None` if it does not shrink enough. `clock` returns the time.
     pub fn pack(&mut self, content: &[u8], clock: impl Fn() -> Time) -> Option<&[u8]> {
         let begin = clock();
         self.packed.clear();
         self.packed.resize(content.len(), 0);
-        // The error is that it does not fit.
+        // The only error is that the result does not fit.
         let packed = self.compressor.compress_to_buffer(content, &mut self.packed[..]);
         let took = clock().since(begin);
         if content.len() as u64 * 4 >= PIECE_BYTES && took > Duration::ZERO {
@@ -95,7 +95,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// `bytes` more were written to a connection by `now`.
+    /// Counts `bytes` more, written to a connection by `now`.
     pub fn note(&mut self, now: Time, bytes: Bytes) {
         let since = *self.since.get_or_insert(now);
         self.bytes += bytes;
@@ -105,26 +105,26 @@ impl Meter {
         }
     }
 
-    /// Their rate, once it is known.
+    /// The total rate of the connections, once it is known.
     pub fn rate(&self) -> Option<Rate> {
         self.rate
     }
 }
 
-/// Decompresses pieces on one thread, in bounded memory, even if the sender is hostile.
+/// Decompresses pieces on one thread, in bounded memory even if the sender is hostile.
 pub(crate) struct Unpacker(FrameDecoder);
 
 impl Default for Unpacker {
     fn default() -> Unpacker {
         let mut decoder = FrameDecoder::new();
-        // A piece is one segment: no window is longer than it.
+        // A piece is a single segment, so no window is longer than a piece.
         decoder.set_max_window_size(PIECE_BYTES);
         Unpacker(decoder)
     }
 }
 
 impl Unpacker {
-    /// The content of `length` bytes, at most a piece; `None` if `packed` is not exactly that.
+    /// Decompresses a piece of `length` bytes; `None` if `packed` does not hold exactly that.
     pub fn unpack(&mut self, packed: &[u8], length: u32) -> Option<Vec<u8>> {
         let mut content = vec![0; length as usize];
         let unpacked = self.0.decode_all(packed, &mut content);
@@ -140,7 +140,7 @@ mod tests {
 
     use super::*;
 
-    /// A clock that advances by `step` at each look.
+    /// A clock that advances by `step` at each call.
     fn clock(step: Duration) -> impl Fn() -> Time {
         let now = Cell::new(Time::ZERO);
         move || {
@@ -164,7 +164,7 @@ mod tests {
         assert!(!packer.pays(4096, 16, Some(Rate::from_mbit_per_second(10_000))));
         assert!(!packer.pays(4096, 16, None), "the path is not known yet");
         assert!(!packer.pays(100, 16, slow));
-        // A quarter of a mebibyte takes 100 ms: 21 Mbit/s, slower than the path.
+        // 256 KiB in 100 ms are 21 Mbit/s, slower than the path.
         packer.pack(&[0; 256 << 10], clock(Duration::from_millis(100))).unwrap();
         assert!(!packer.pays(4096, 16, slow));
         assert!(packer.pays(4096, 16, Some(Rate::from_mbit_per_second(20))));
@@ -208,7 +208,7 @@ mod tests {
         let bomb = zstd::bulk::compress(&vec![0; 64 << 20], 1).unwrap();
         assert!(bomb.len() < 10_000);
         assert_eq!(Unpacker::default().unpack(&bomb, PIECE_BYTES as u32), None, "a long window");
-        // Two frames in one piece, and a frame that holds more than was announced.
+        // Two frames in one piece, and a frame that holds more than its announced length.
         let piece = zstd::bulk::compress(&vec![0; PIECE_BYTES as usize], 1).unwrap();
         let mut unpacker = Unpacker::default();
         assert_eq!(unpacker.unpack(&[&piece[..], &piece].concat(), PIECE_BYTES as u32), None);
@@ -240,7 +240,7 @@ mod tests {
                 packed[at] ^= byte;
             }
             packed.truncate(cut % packed.len() + 1);
-            // Whatever comes out is judged by its hash.
+            // Any output is verified by its hash later.
             let unpacked = Unpacker::default().unpack(&packed, content.len() as u32);
             prop_assert!(unpacked.is_none_or(|unpacked| unpacked.len() == content.len()));
         }

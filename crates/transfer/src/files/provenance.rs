@@ -15,13 +15,14 @@ use rustix::io::Errno;
 use crate::limits::{MAX_BROUGHT_FILES, MAX_MADE_DIRECTORIES};
 use crate::lock::lock;
 
-/// The entries that this process's transfers made. Entries beyond the limits push out the oldest, which then count as foreign.
+/// The entries that this process's transfers created. Beyond the limits, the oldest entries are dropped and then count as
+/// foreign.
 pub(crate) struct Provenance {
     directories: Mutex<Recent<DirectoryId>>,
     files: Mutex<Recent<FileDigest>>,
 }
 
-/// A directory, by device, inode and time of birth: a file system may give the inode to another directory later.
+/// A directory by device, inode and birth time, because a file system may reuse the inode for another directory.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct DirectoryId {
     device: (u32, u32),
@@ -32,14 +33,14 @@ struct DirectoryId {
 /// The hash of a client's name and of a file's inode, type, length and time.
 type FileDigest = [u8; 16];
 
-/// The transfer's view of a directory: its owner, and the files that it may learn about.
+/// A transfer's view of a directory: its client, and the files that the peer may learn about.
 #[derive(Clone, Default)]
 pub(crate) struct View {
-    /// The client, if several have rights of their own. Each has its own unfinished files.
+    /// The client, if several have rights of their own. Each client has its own partial files.
     pub client: Option<String>,
-    /// Whether the peer may learn only about files that it brought itself.
+    /// Whether the peer may learn only about files that it sent itself.
     pub own_only: bool,
-    /// The entries that this process's transfers made.
+    /// The entries that this process's transfers created.
     pub provenance: Arc<Provenance>,
 }
 
@@ -53,14 +54,14 @@ impl Default for Provenance {
 }
 
 impl Provenance {
-    /// Notes that a transfer made this directory.
+    /// Notes that a transfer created this directory.
     pub fn note_directory(&self, directory: impl AsFd) -> io::Result<()> {
         let id = DirectoryId::of(directory)?;
         lock(&self.directories).insert(id);
         Ok(())
     }
 
-    /// Whether a transfer of this process made this directory.
+    /// Whether a transfer of this process created this directory.
     pub fn made(&self, directory: impl AsFd) -> io::Result<bool> {
         let id = DirectoryId::of(directory)?;
         Ok(lock(&self.directories).contains(&id))
@@ -68,7 +69,7 @@ impl Provenance {
 }
 
 impl View {
-    /// Notes that this client brought the file or link with this status.
+    /// Notes that this client sent the file or link with this status.
     pub fn note_brought(&self, stat: &Stat) {
         if self.own_only {
             lock(&self.provenance.files).insert(self.file_id(stat));
@@ -98,7 +99,7 @@ impl DirectoryId {
     fn of(directory: impl AsFd) -> io::Result<DirectoryId> {
         let (directory, wanted) = (directory.as_fd(), StatxFlags::INO | StatxFlags::BTIME);
         let found = match rustix::fs::statx(directory, "", AtFlags::EMPTY_PATH, wanted) {
-            // A sandbox may forbid the call; only it tells the time of birth.
+            // A sandbox may forbid statx(2), the only call that returns the birth time.
             Err(Errno::NOSYS | Errno::PERM) => {
                 let stat = rustix::fs::fstat(directory)?;
                 let (major, minor) =
@@ -119,7 +120,7 @@ impl DirectoryId {
     }
 }
 
-/// A set that holds the latest entries up to a limit.
+/// A set that keeps only its newest `limit` entries.
 struct Recent<K> {
     limit: usize,
     known: HashSet<K>,

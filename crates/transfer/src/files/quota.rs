@@ -1,7 +1,7 @@
 //! Limits the disk space of a client's directory.
 //!
-//! The quota counts disk blocks. A transfer reserves room before it writes, and returns room after a file is really gone; so
-//! the disk never exceeds the quota. A transfer returns the excess once it knows a file's size on disk.
+//! The quota counts disk blocks. A transfer reserves quota before it writes, and frees quota only after a file is really
+//! gone, so disk usage never exceeds the quota. Once a file's size on disk is known, the excess is freed.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, Metadata};
@@ -15,9 +15,9 @@ use sweetspot_units::Bytes;
 
 use crate::lock::lock;
 
-/// Content is rounded up to blocks, and everything takes one at least.
+/// Content is rounded up to blocks, and every entry takes at least one.
 const BLOCK_BYTES: u64 = 4096;
-/// The directory space of one name: the longest entry of ext4, 264 bytes, in blocks that a split left half full.
+/// Directory space of one name: the longest entry of ext4, 264 bytes, in blocks that are half full after a split.
 const NAME_BYTES: u64 = 512;
 /// The unit of `st_blocks`, bytes.
 pub(crate) const STAT_BLOCK_BYTES: u64 = 512;
@@ -29,11 +29,11 @@ pub(crate) struct Quota {
     ledger: Arc<Ledger>,
 }
 
-/// The usage of a directory, by all transfers into it.
+/// A directory's disk usage, by all transfers into it.
 #[derive(Debug)]
 struct Ledger {
     used: AtomicU64,
-    /// Held while something is replaced, so that its room is given back once.
+    /// Held while an entry is replaced, so that its quota is freed only once.
     replacing: Mutex<()>,
 }
 
@@ -42,12 +42,12 @@ impl Quota {
         self.limit
     }
 
-    /// How much of the directory is used, by all clients.
+    /// The used part of the directory's quota, by all clients.
     pub fn used(&self) -> Bytes {
         Bytes::new(self.ledger.used.load(Ordering::Acquire))
     }
 
-    /// Takes room; false, and nothing taken, if there is not enough.
+    /// Reserves `bytes`. Returns false, and reserves nothing, if there is not enough.
     pub fn take(&self, bytes: u64) -> bool {
         let more = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= self.limit.get());
         self.ledger.used.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
@@ -58,10 +58,10 @@ impl Quota {
         let _ = self.ledger.used.fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
     }
 
-    /// Replaces the reservation `taken` by `needed`, once the size is known.
+    /// Corrects the reservation `taken` to `needed`, once the size is known.
     pub fn settle(&self, taken: u64, needed: u64) {
         self.give_back(taken.saturating_sub(needed));
-        // Some file systems reserve more than was written: it counts, even above the limit.
+        // Some file systems use more than was written. That counts even above the limit.
         self.ledger.used.fetch_add(needed.saturating_sub(taken), Ordering::AcqRel);
     }
 
@@ -85,7 +85,7 @@ impl Quota {
     }
 }
 
-/// The quota for a named file with content of this length.
+/// The quota for a named file with this content length.
 pub(crate) fn room_of(length: u64) -> u64 {
     blocks_of(length.max(1)).saturating_add(NAME_BYTES)
 }
@@ -95,7 +95,7 @@ pub(crate) fn blocks_of(length: u64) -> u64 {
     length.div_ceil(BLOCK_BYTES).saturating_mul(BLOCK_BYTES)
 }
 
-/// The quota of a file by its disk use: holes take none.
+/// The quota of a file by its disk usage; holes take none.
 pub(crate) fn room_on_disk(metadata: &Metadata) -> u64 {
     room_of(metadata.blocks().saturating_mul(STAT_BLOCK_BYTES))
 }
@@ -105,7 +105,7 @@ pub(crate) fn room_on_disk(metadata: &Metadata) -> u64 {
 pub(crate) struct QuotaTable(Mutex<HashMap<PathBuf, Arc<Mutex<Weak<Ledger>>>>>);
 
 impl QuotaTable {
-    /// The quota of `directory`. Its contents are counted when no other transfer into it runs.
+    /// The quota of `directory`. Its contents are measured when no other transfer into it is running.
     pub fn of(&self, directory: &Path, limit: Bytes) -> io::Result<Arc<Quota>> {
         let directory = directory.canonicalize()?;
         let entry = {
@@ -113,7 +113,7 @@ impl QuotaTable {
             open.retain(|_, entry| Arc::strong_count(entry) > 1 || lock(entry).strong_count() > 0);
             Arc::clone(open.entry(directory.clone()).or_default())
         };
-        // Other directories need not wait while this one is counted.
+        // Other directories must not wait while this one is measured.
         let mut ledger = lock(&entry);
         if let Some(ledger) = ledger.upgrade() {
             return Ok(Arc::new(Quota { limit, ledger }));
@@ -125,14 +125,14 @@ impl QuotaTable {
     }
 }
 
-/// The room that everything in `directory` takes. Links are not followed, and a file with several names counts once.
+/// The quota that everything in `directory` takes. Links are not followed, and a file with several names counts once.
 fn held(directory: &Path) -> io::Result<u64> {
     let mut sum = 0u64;
     let mut linked = HashSet::new();
     let mut pending = vec![directory.to_owned()];
     while let Some(next) = pending.pop() {
         let entries = match fs::read_dir(&next) {
-            // Somebody deletes below the directory meanwhile.
+            // Another process is deleting below the directory.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             entries => entries?,
         };
@@ -186,9 +186,9 @@ mod tests {
         fs::create_dir_all(&deep).unwrap();
         fs::write(deep.join("empty"), b"").unwrap();
         fs::write(deep.join("file"), vec![1; 4097]).unwrap();
-        // Once more by another name: one block, not two.
+        // A second name for the same file takes one block, not two.
         fs::hard_link(deep.join("file"), deep.join("same")).unwrap();
-        // Outside of it, and not followed.
+        // Outside of the directory, and not followed.
         std::os::unix::fs::symlink("/usr", deep.join("link")).unwrap();
         // A hole takes nothing.
         File::create(deep.join("hole")).unwrap().set_len(1 << 30).unwrap();
@@ -205,7 +205,7 @@ mod tests {
         let (one, two) = (of(8192), of(8192));
         assert!(one.take(8192));
         assert!(!two.take(1));
-        // The usage is the same under another limit and another name of the directory.
+        // Another limit and another name of the directory share the same usage.
         assert!(!of(8192 + 8191).take(8192));
         let around = scratch.path().join("../").join(scratch.path().file_name().unwrap());
         let same = table.of(&around, Bytes::new(8192 + 8192)).unwrap();

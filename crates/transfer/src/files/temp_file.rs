@@ -1,4 +1,4 @@
-//! Unfinished files, under temporary names in the directory of their final name.
+//! Partial files, under temporary names in the directory of their final name.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -20,24 +20,24 @@ use crate::wire::identity::random_bytes;
 const TEMP_FILE_SUFFIX: &str = ".part";
 /// Hexadecimal digits between prefix and suffix.
 const NAME_DIGITS: usize = 32;
-/// How long an unfinished file stays after an interruption, so that a later transfer can resume it.
+/// How long a partial file stays after an interruption, so that a later transfer can resume it.
 const KEPT_FOR: Duration = Duration::from_secs(14 * 24 * 3600);
-/// How long to wait for a lock: a transfer that has just ended still closes its files.
+/// How long to wait for a file's lock: a transfer that has just ended may still be closing its files.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 const LOCK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The fate of an unfinished file when its transfer ends early.
+/// The fate of a partial file when its transfer ends early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
-    /// It goes.
+    /// It is removed.
     Never,
-    /// It stays, so that a later transfer resumes it.
+    /// It stays, so that a later transfer can resume it.
     Always,
-    /// It stays unless something has the final name, which may not be replaced: then no transfer can use it.
+    /// It stays unless the final name exists and must not be replaced: then no transfer could use it.
     UnlessNamed,
 }
 
-/// A file that is not yet whole. If it may outlive its transfer, its name follows from its final name, so that a later
+/// A file that is not yet complete. If it may outlive its transfer, its name is derived from the final name, so that a later
 /// transfer finds it. A transfer locks it while it writes.
 pub(crate) struct TempFile {
     pub file: File,
@@ -50,8 +50,8 @@ pub(crate) struct TempFile {
 }
 
 impl TempFile {
-    /// An unfinished file of `final_name`: one left by `client` that no other user can have touched, or a new one. The error is
-    /// `WouldBlock` if another transfer keeps writing it.
+    /// The partial file of `final_name`: left by `client` and untouched by other users, or a new one. The error is `WouldBlock`
+    /// if another transfer keeps writing it.
     pub fn open(
         directory: Arc<OwnedFd>,
         final_name: &OsStr,
@@ -67,7 +67,8 @@ impl TempFile {
         Ok(TempFile { file, directory, name, final_name, keep, holds_content, done })
     }
 
-    /// Reserves disk space for the content, in large portions, so that it is contiguous. In memory it need not be.
+    /// Reserves disk space for the content in large portions, so that the file is contiguous. A file system in memory does not
+    /// need that.
     pub fn reserve(&self, offset: Bytes, length: Bytes) -> io::Result<()> {
         if file::is_in_memory(&self.file) {
             return Ok(());
@@ -75,22 +76,21 @@ impl TempFile {
         file::reserve(&self.file, offset, length)
     }
 
-    /// Notes that it holds content that a later transfer can go on with.
+    /// Notes that the file holds content from which a later transfer can resume.
     pub fn holds_content(&self) {
         self.holds_content.store(true, Ordering::Release);
     }
 
-    /// Gives it its final name, in one step. The error is `AlreadyExists` if something has that name and is not to be
-    /// replaced.
+    /// Gives the file its final name, atomically. The error is `AlreadyExists` if that name exists and must not be replaced.
     pub fn finish(&self, replace: bool) -> io::Result<()> {
         rename(&self.directory, &self.name, &self.final_name, replace)?;
         self.done.store(true, Ordering::Release);
         Ok(())
     }
 
-    /// Removes it: its content is not needed any more.
+    /// Removes the file: its content is no longer needed.
     pub fn discard(&self) {
-        // As when it is dropped, it stays where it cannot be removed.
+        // If it cannot be removed it stays, as when it is dropped.
         let _ = rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty());
         self.done.store(true, Ordering::Release);
     }
@@ -120,14 +120,14 @@ impl Drop for TempFile {
     }
 }
 
-/// Whether a client's interrupted transfer left content for `final_name`.
+/// Whether a client's interrupted transfer left a partial file for `final_name`.
 pub(crate) fn has_partial(directory: &OwnedFd, final_name: &OsStr, client: Option<&str>) -> bool {
     let name = partial_name(final_name, client);
     let found = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
     found.is_ok_and(|stat| stat.st_size > 0 && is_own(&stat))
 }
 
-/// Removes the unfinished file of `final_name` that a client left, unless a transfer is writing it.
+/// Removes a client's partial file for `final_name`, unless a transfer is writing it.
 pub(crate) fn remove_partial(directory: &OwnedFd, final_name: &OsStr, client: Option<&str>) {
     let name = partial_name(final_name, client);
     if let Ok(Some(file)) = open_own(directory, &name)
@@ -138,8 +138,8 @@ pub(crate) fn remove_partial(directory: &OwnedFd, final_name: &OsStr, client: Op
     }
 }
 
-/// Removes old unfinished files of this user in `directory`: those that no transfer writes and that are older than
-/// [`KEPT_FOR`]. Returns their number.
+/// Removes this user's partial files in `directory` that no transfer is writing and that are older than [`KEPT_FOR`]. Returns
+/// their number.
 pub(crate) fn sweep(directory: &OwnedFd) -> io::Result<usize> {
     let mut swept = 0;
     for entry in rustix::fs::Dir::read_from(directory)? {
@@ -160,19 +160,20 @@ pub(crate) fn sweep(directory: &OwnedFd) -> io::Result<usize> {
     Ok(swept)
 }
 
-/// A new name that no other user can have used in advance.
+/// A new name that no other user can have predicted.
 pub(crate) fn random_name() -> io::Result<String> {
     let drawn = random_bytes::<{ NAME_DIGITS / 2 }>("drawing a name").map_err(io::Error::other)?;
     Ok(temp_name(&drawn))
 }
 
-/// Gives the file `from` its name `to`, in one step.
+/// Renames the file `from` to `to`, atomically.
 pub(crate) fn rename(directory: &OwnedFd, from: &str, to: &OsStr, replace: bool) -> io::Result<()> {
     if replace {
         return Ok(rustix::fs::renameat(directory, from, directory, to)?);
     }
     match rustix::fs::renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE) {
-        // File systems without the flag (NFS, some FUSE), sandboxes without renameat2(2): link(2) refuses an existing name as well.
+        // File systems without the flag (NFS, some FUSE), or sandboxes without renameat2(2): link(2) rejects an existing name,
+        // too.
         Err(Errno::INVAL | Errno::NOSYS | Errno::PERM) => {
             rustix::fs::linkat(directory, from, directory, to, AtFlags::empty())?;
             Ok(rustix::fs::unlinkat(directory, from, AtFlags::empty())?)
@@ -181,7 +182,7 @@ pub(crate) fn rename(directory: &OwnedFd, from: &str, to: &OsStr, replace: bool)
     }
 }
 
-/// Puts a new directory of this mode in the place of a file or a link, in one step where the file system can.
+/// Replaces a file or a link by a new directory with this mode, atomically if the file system can.
 pub(crate) fn replace_by_directory(
     directory: &OwnedFd,
     name: &OsStr,
@@ -193,7 +194,7 @@ pub(crate) fn replace_by_directory(
     rustix::fs::mkdirat(directory, &temporary, mode)?;
     let replaced = match exchange() {
         Ok(()) => {
-            // Something else may have taken the file's place: that stays.
+            // Another entry may have taken the file's place: it stays.
             rustix::fs::unlinkat(directory, &temporary, AtFlags::empty()).inspect_err(|_| {
                 let _ = exchange();
             })
@@ -221,8 +222,8 @@ fn create(directory: &OwnedFd, name: &str) -> io::Result<File> {
     Ok(rustix::fs::openat(directory, name, flags, Mode::RUSR | Mode::WUSR)?.into())
 }
 
-/// The unfinished file with the name derived from `final_name`, locked. If another user already made a file of that name, a
-/// random name is used instead, and the file cannot be resumed.
+/// The partial file with the name derived from `final_name`, locked. If another user has already created a file of that name, a
+/// random name is used instead, and the transfer of this file cannot be resumed.
 fn open_partial(
     directory: &OwnedFd,
     final_name: &OsStr,
@@ -234,7 +235,7 @@ fn open_partial(
         let file = match open_own(directory, &name)? {
             Some(file) => file,
             None => match create(directory, &name) {
-                // Another transfer may have made it meanwhile.
+                // Another transfer may have created it meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     if is_foreign(directory, &name) {
                         return create_random(directory);
@@ -257,12 +258,12 @@ fn open_partial(
     }
 }
 
-/// Opens a file that a transfer of this user made and that no other user can write; `None` if there is no such file.
+/// Opens a file that a transfer of this user created and no other user can write; `None` if there is no such file.
 fn open_own(directory: &OwnedFd, name: &str) -> io::Result<Option<File>> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = match rustix::fs::openat(directory, name, flags, Mode::empty()) {
         Ok(file) => File::from(file),
-        // Nothing, a link, a directory, a pipe or a socket, or a file of another user.
+        // No file, a link, a directory, a pipe or a socket, or a file of another user.
         Err(
             Errno::NOENT | Errno::LOOP | Errno::ISDIR | Errno::NXIO | Errno::ACCESS | Errno::PERM,
         ) => return Ok(None),
@@ -272,8 +273,8 @@ fn open_own(directory: &OwnedFd, name: &str) -> io::Result<Option<File>> {
     Ok(is_own(&stat).then_some(file))
 }
 
-/// Whether this user cannot have the unfinished file of that name. A file of this user that others could write, or that
-/// has further names, is removed.
+/// Whether this user cannot use a partial file of that name. A file of this user that others could write, or that has further
+/// names, is removed.
 fn is_foreign(directory: &OwnedFd, name: &str) -> bool {
     match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) if is_own(&stat) && matches!(open_own(directory, name), Ok(Some(_))) => false,
@@ -285,8 +286,8 @@ fn is_foreign(directory: &OwnedFd, name: &str) -> bool {
     }
 }
 
-/// Whether a file is as a transfer leaves it: regular, of this user, closed to writes by others, and of one name. A
-/// transfer that was killed may have left it with its final mode.
+/// Whether a file is as a transfer leaves it: regular, of this user, not writable by others, and with one name. A killed transfer
+/// may have left it with its final mode.
 fn is_own(stat: &Stat) -> bool {
     is_of_this_user(stat) && stat.st_mode & 0o7022 == 0 && stat.st_nlink == 1
 }
@@ -296,15 +297,14 @@ fn is_of_this_user(stat: &Stat) -> bool {
         && stat.st_uid == process::effective_user()
 }
 
-/// Whether `file` still has that name: between opening and locking it its owner may have given it its final one, or
-/// swept it away.
+/// Whether `file` still has that name. Between opening and locking, its owner may have renamed or removed it.
 fn is_named(file: &File, directory: &OwnedFd, name: &str) -> io::Result<bool> {
     let opened = rustix::fs::fstat(file)?;
     let named = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
     Ok(named.is_ok_and(|named| (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino)))
 }
 
-/// The name of a client's unfinished file of `final_name`, in the same directory.
+/// The name of a client's partial file for `final_name`, in the same directory.
 fn partial_name(final_name: &OsStr, client: Option<&str>) -> String {
     let mut hasher = blake3::Hasher::new();
     if let Some(client) = client {
@@ -326,14 +326,14 @@ fn is_temp_name(name: &str) -> bool {
         })
 }
 
-/// Gives a file without a name, or another name of a file, the name `name`.
+/// Gives the name `name` to a file without a name, or as a hard link.
 pub(crate) fn link(
     file: &(impl std::os::fd::AsFd + std::os::fd::AsRawFd),
     directory: &OwnedFd,
     name: &OsStr,
 ) -> Result<(), Errno> {
     match rustix::fs::linkat(file, "", directory, name, AtFlags::EMPTY_PATH) {
-        // Not allowed by the descriptor alone (before Linux 6.10, without CAP_DAC_READ_SEARCH): open(2) names this way.
+        // A descriptor alone is not sufficient before Linux 6.10 without CAP_DAC_READ_SEARCH. open(2) documents this way.
         Err(Errno::NOENT) => {
             let by_number = format!("/proc/self/fd/{}", file.as_raw_fd());
             rustix::fs::linkat(CWD, by_number, directory, name, AtFlags::SYMLINK_FOLLOW)
@@ -350,7 +350,7 @@ mod tests {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
     use std::path::PathBuf;
 
-    /// A directory, and the path of the unfinished file of "f" in it.
+    /// A directory, and the path of the partial file for "f" in it.
     fn directory() -> (tempfile::TempDir, Arc<OwnedFd>, PathBuf) {
         let dir = tempfile::tempdir().unwrap();
         let partial = dir.path().join(partial_name(OsStr::new("f"), None));
@@ -401,7 +401,7 @@ mod tests {
 
     #[test]
     fn a_file_that_others_prepared_takes_no_content() {
-        // Files that another user could put at that name, given write access to the directory or a guess.
+        // Files that another user could create with that name, given write access to the directory or a guess.
         let prepared: [fn(&PathBuf); 4] = [
             |path| {
                 fs::write(path, "prepared").unwrap();
@@ -419,7 +419,7 @@ mod tests {
             let (dir, directory, partial) = directory();
             prepare(&partial);
             let before = fs::symlink_metadata(&partial).unwrap().ino();
-            // Held open, so that no new file can get its inode.
+            // Held open, so that no new file can reuse its inode.
             let _held = File::open(&partial).ok();
             assert!(!has_partial(&directory, OsStr::new("f"), None));
             let mut opened = open(&directory, None, Keep::Always);
@@ -460,7 +460,7 @@ mod tests {
 
     #[test]
     fn the_losers_partial_file_goes_where_the_winner_may_not_be_replaced() {
-        // Whether another transfer has finished the file, and the remains of this one's.
+        // How long the partial file is kept, whether another transfer has finished the file, and the files that remain.
         for (keep, won, remain) in [
             (Keep::UnlessNamed, true, vec!["f"]),
             (Keep::UnlessNamed, false, vec!["partial"]),

@@ -1,4 +1,4 @@
-//! The decrypted frames that arrive on a connection, and the time limit for their sender.
+//! Reads and decrypts the frames of a connection, with a time limit for their sender.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,16 +16,16 @@ pub(crate) struct FrameReader {
     channel: Arc<Channel>,
     decoder: FrameDecoder,
     raw: Vec<u8>,
-    /// The part of `raw` that was read and is still encrypted.
+    /// The part of `raw` that has been read but not decrypted.
     encrypted: Range<usize>,
-    /// A record's plain text, as a rule.
+    /// Decrypted data, usually of one record.
     plain: Vec<u8>,
-    /// The number of bytes of `plain` already consumed.
+    /// Number of bytes of `plain` already consumed.
     used: usize,
     frame: FrameClock,
 }
 
-/// How long a frame that is arriving has kept its reader waiting, and the bytes that came meanwhile.
+/// How long the reader has waited for the present frame, and the number of bytes that arrived meanwhile.
 #[derive(Debug, Default)]
 struct FrameClock {
     waited: Duration,
@@ -33,13 +33,13 @@ struct FrameClock {
 }
 
 impl FrameClock {
-    /// The reader waited for `waited`, and `bytes` of the frame came.
+    /// Counts `bytes` of the frame, which arrived after a wait of `waited`.
     fn note(&mut self, waited: Duration, bytes: u64) {
         self.waited += waited;
         self.arrived += bytes;
     }
 
-    /// Whether the frame arrives more slowly than the slowest path would bring it.
+    /// Whether the frame arrives more slowly than on the slowest usable path.
     fn is_too_slow(&self) -> bool {
         let paid_for = Duration::from_secs(self.arrived / MIN_FRAME_RATE);
         self.waited > FRAME_GRACE + paid_for
@@ -60,7 +60,7 @@ impl FrameReader {
         }
     }
 
-    /// The next part of what was read; `None` if more has to be read.
+    /// The next part of the data read so far; `None` if more must be read.
     pub fn next_part(&mut self) -> Result<Option<FramePart<'_>>> {
         if self.used == self.plain.len() {
             self.decrypt(&mut Vec::new(), 0)?;
@@ -75,17 +75,17 @@ impl FrameReader {
         Ok(part)
     }
 
-    /// Reads more from the connection, when [`FrameReader::next_part`] finds nothing. Returns how much that was; `None`
-    /// if the peer closed the connection.
+    /// Reads more from the connection, after [`FrameReader::next_part`] returned `None`. Returns the number of bytes;
+    /// `None` if the peer closed the connection.
     pub fn read(&mut self, deadline: Option<Time>) -> Result<Option<Bytes>> {
         if !self.encrypted.is_empty() {
-            // A frame's header lay across two records.
+            // A frame's header was split across two records.
             return Ok(Some(Bytes::ZERO));
         }
         if self.frame.is_too_slow() {
             return Err(TransferError::TooSlow(self.channel.peer().to_string()));
         }
-        // Between frames a peer may rest for as long as it says that it is there.
+        // Between frames a peer may be idle as long as its keepalives arrive.
         let rests = self.frame.arrived == 0 && self.decoder.is_between_frames();
         let start = clock::now();
         let Some(n) = self.channel.read(&mut self.raw, deadline)? else { return Ok(None) };
@@ -95,7 +95,7 @@ impl FrameReader {
         Ok(Some(Bytes::new(n as u64)))
     }
 
-    /// Appends what was read of the piece under way to `piece`, decrypted straight into it. Returns how much that was.
+    /// Appends the available content of the present piece to `piece`, decrypted in place. Returns the number of bytes.
     pub fn fill(&mut self, piece: &mut Vec<u8>) -> Result<usize> {
         let (before, left) = (piece.len(), self.decoder.content_left());
         let there = &self.plain[self.used..];
@@ -113,8 +113,7 @@ impl FrameReader {
         Ok(came)
     }
 
-    /// Decrypts the next of what was read, when the plain text is used up: at most `max` bytes to `piece`, and the rest to
-    /// the plain text.
+    /// Decrypts the next record once `plain` is consumed: at most `max` bytes into `piece`, and the rest into `plain`.
     fn decrypt(&mut self, piece: &mut Vec<u8>, max: usize) -> Result<()> {
         self.plain.clear();
         self.used = 0;
@@ -124,8 +123,7 @@ impl FrameReader {
         Ok(())
     }
 
-    /// Waits until `take` returns a value for one of the arriving parts, or for the deadline. Parts without a value are
-    /// skipped.
+    /// Waits until `take` returns a value for an arriving part, or until the deadline. Parts without a value are skipped.
     pub fn wait_for<T>(
         &mut self,
         deadline: Time,
@@ -137,7 +135,7 @@ impl FrameReader {
                     return Ok(found);
                 }
             }
-            // However slowly the peer sends: each byte would put off a limit that counts silence alone.
+            // A limit on silence alone would be postponed by every byte of a slow peer.
             if clock::now() >= deadline {
                 return Err(TransferError::TooSlow(self.channel.peer().to_string()));
             }
@@ -147,8 +145,8 @@ impl FrameReader {
         }
     }
 
-    /// Why the transfer broke: the reason that the peer gave before the connection was gone, otherwise `error`. A
-    /// write finds a reset first.
+    /// The reason why the transfer broke: the peer's own, if it sent one before it disconnected, or `error`. A write may
+    /// notice a reset before that reason is read.
     pub fn cause(&mut self, error: TransferError) -> TransferError {
         if !matches!(error, TransferError::PeerGone { .. }) {
             return error;
@@ -164,7 +162,7 @@ impl FrameReader {
         self.wait_for(clock::now() + PARTING_TIMEOUT, failed).unwrap_or(error)
     }
 
-    /// Waits for one message that opens the connection.
+    /// Waits for the one message that opens the connection.
     pub fn opening_message(&mut self, deadline: Time) -> Result<Message> {
         self.wait_for(deadline, |part| match part {
             FramePart::Message(body) => {
@@ -194,20 +192,20 @@ mod tests {
 
     #[test]
     fn a_frame_that_trickles_is_too_slow_and_one_of_a_slow_path_is_not() {
-        // A byte every 0.4 s pays for 1/32 s: more than 60 s are waited after 60 / (0.4 - 1/32) = 163 bytes.
+        // A byte every 0.4 s pays for 1/32 s. The grace of 60 s is therefore used up after 60 / (0.4 - 1/32) = 163 bytes.
         let mut frame = FrameClock::default();
         let trickle = (1..).find(|_| {
             frame.note(Duration::from_millis(400), 1);
             frame.is_too_slow()
         });
         assert_eq!(trickle, Some(163));
-        // 64 connections share 64 kbit/s: each brings 125 bytes in a second.
+        // 64 connections share 64 kbit/s, so each carries 125 bytes per second.
         let mut frame = FrameClock::default();
         for _ in 0..10_000 {
             frame.note(Duration::from_secs(1), 125);
             assert!(!frame.is_too_slow());
         }
-        // An outage that the path survives.
+        // An outage that a connection survives.
         let mut frame = FrameClock::default();
         frame.note(crate::limits::PEER_TIMEOUT, 1);
         assert!(!frame.is_too_slow());
@@ -241,7 +239,7 @@ mod tests {
         })
     }
 
-    /// Relays everything; of each read of `damaged_from` bytes or more, one bit is flipped.
+    /// Relays everything, and flips one bit in each read of at least `damaged_from` bytes.
     fn relay(damaged_from: usize) -> impl FnOnce(TcpStream, TcpStream) + Send + 'static {
         move |mut from, mut to| {
             let mut buffer = [0; 4096];
@@ -257,7 +255,7 @@ mod tests {
         }
     }
 
-    /// The content of the next piece, in `buffer`.
+    /// Reads the content of the next piece into `buffer`.
     fn piece(frames: &mut FrameReader, buffer: &mut Vec<u8>) -> Result<u32> {
         let header = frames.wait_for(clock::now() + FRAME_GRACE, |part| match part {
             FramePart::Piece(header, _) => Ok(Some(header)),
@@ -271,7 +269,7 @@ mod tests {
         Ok(header.entry)
     }
 
-    /// The frame of a piece of `length` bytes, and its content: a byte that no other entry has.
+    /// The frame of a piece of `length` bytes, and its content: a byte value unique to the entry.
     fn frame(entry: u32, length: u32) -> (Vec<u8>, Vec<u8>) {
         let header = PieceHeader { entry, piece: 0, hash: [0; 32], length };
         let content = vec![entry as u8 + 1; length as usize];
@@ -280,13 +278,13 @@ mod tests {
 
     #[test]
     fn a_piece_holds_its_own_content_and_nothing_of_its_neighbours() {
-        // Around the length of a record (16384), of a read and of a write.
+        // Around the lengths of a record (16384), of a read and of a write.
         let lengths = [1, 44, 16_339, 16_340, 16_384, 40_000, 1, 262_144, 7];
         let (mut frames, far) = ends(relay(usize::MAX));
         thread::scope(|scope| {
             scope.spawn(|| {
                 for (entry, length) in (0..).zip(lengths) {
-                    // In one write and in two, with a message between two pieces.
+                    // In one write or in two, with a message between pieces.
                     let (bytes, _) = frame(entry, length);
                     let (first, rest) = bytes.split_at(bytes.len() / 2);
                     far.write(&[first, rest, &message(b"{}")]).unwrap();
@@ -304,7 +302,7 @@ mod tests {
     #[test]
     fn nothing_of_a_damaged_record_reaches_a_piece() {
         let (mut frames, far) = ends(relay(3000));
-        // The first record is short and arrives unharmed.
+        // The first record is short and arrives undamaged.
         let (bytes, content) = frame(0, 20_000);
         far.write(&[&bytes[..1000]]).unwrap();
         let mut buffer = Vec::new();
@@ -331,7 +329,7 @@ mod tests {
     #[test]
     fn a_deadline_holds_although_the_peer_sends() {
         let (mut frames, far) = ends(relay(usize::MAX));
-        // There is always something to read, and never a whole message.
+        // Data is always available, but never a complete message.
         far.write(&[&message(b"{}")[..4]]).unwrap();
         far.sever();
         let error = frames.opening_message(clock::now()).unwrap_err();

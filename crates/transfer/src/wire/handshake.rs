@@ -1,4 +1,4 @@
-//! The TLS handshake of a connection, and its errors in words.
+//! The TLS handshake of a connection, and messages for its errors.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -10,7 +10,7 @@ use sweetspot_units::{Duration, Time};
 use crate::wire::channel::is_gone;
 use crate::{Result, TransferError};
 
-/// Completes the TLS handshake before `deadline`, however slowly the peer sends.
+/// Completes the TLS handshake before `deadline`, even if the peer sends slowly.
 pub(super) fn handshake(
     tls: &mut Connection,
     socket: &TcpStream,
@@ -50,7 +50,7 @@ pub(super) fn handshake(
     Ok(())
 }
 
-/// The error for a peer with which TLS failed.
+/// Converts a TLS error of this peer.
 pub(super) fn tls_error(peer: SocketAddr, error: &rustls::Error) -> TransferError {
     let peer = peer.to_string();
     match error {

@@ -20,8 +20,7 @@ use sweetspot_protocol::{PublicKey, Secret};
 
 use crate::{Result, TransferError};
 
-/// The name in the certificate. Nobody checks it: the fingerprint in the ticket names this very
-/// certificate.
+/// The name in the certificate. Nobody checks it: the ticket's fingerprint identifies the certificate.
 const CERTIFICATE_NAME: &str = "sweetspot";
 /// The mode of files that hold secrets.
 pub(crate) const OWNER_ONLY: u32 = 0o600;
@@ -33,12 +32,12 @@ pub struct Identity {
     key: PrivateKeyDer<'static>,
 }
 
-/// Whom a listener asks for a certificate.
+/// Whether a listener asks for the peer's certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AskFor {
-    /// Nobody: a secret is enough.
+    /// No certificate: a secret is sufficient.
     Nothing,
-    /// The connecting end may show one.
+    /// The connecting end may present a certificate.
     Certificate,
 }
 
@@ -49,27 +48,27 @@ impl Clone for Identity {
 }
 
 impl Identity {
-    /// One that nobody has seen before.
+    /// Generates a new identity.
     pub fn fresh() -> Result<Identity> {
         Identity::from_pem(Identity::draw()?.as_bytes()).map_err(|error| tls_setup(&error))
     }
 
-    /// The PEM text of one that nobody has seen before.
+    /// Generates a new identity as PEM text.
     fn draw() -> Result<String> {
         let made = rcgen::generate_simple_self_signed([CERTIFICATE_NAME.to_owned()]);
         let made = made.map_err(|error| tls_setup(&error))?;
         Ok(made.cert.pem() + &made.signing_key.serialize_pem())
     }
 
-    /// The one in the file at `path`, or a fresh one that is put there, readable by its owner alone. The directory is
-    /// made if it is missing.
+    /// Loads the identity at `path`, or generates one and stores it there, readable only by its owner. Creates the directory
+    /// if it is missing.
     pub fn load_or_make(path: &Path) -> Result<Identity> {
         let failed = |source| TransferError::Identity { path: path.to_owned(), source };
         match Identity::load(path).map_err(failed)? {
             Some(identity) => return Ok(identity),
             None => keep(&Identity::draw()?, path).map_err(failed)?,
         }
-        // Another process may have been first.
+        // Another process may have stored one first.
         let kept = Identity::load(path).map_err(failed)?;
         kept.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))
     }
@@ -86,7 +85,7 @@ impl Identity {
         }
         let mut pem = Vec::new();
         file.read_to_end(&mut pem)?;
-        // Another file, which must stay.
+        // The file is not an identity, and must stay.
         let other =
             |_| io::Error::other("it holds no sweetspot key; move it away, or name another file");
         let identity = Identity::from_pem(&pem).map_err(other)?;
@@ -104,7 +103,7 @@ impl Identity {
         Ok(Identity { certificate, key })
     }
 
-    /// The public key that identifies it to others.
+    /// The public key that identifies its holder to peers.
     pub fn public_key(&self) -> PublicKey {
         fingerprint(&self.certificate)
     }
@@ -123,7 +122,7 @@ impl Identity {
         let mut config = builder
             .with_single_cert(vec![self.certificate.clone()], self.key.clone_key())
             .map_err(|error| tls_setup(&error))?;
-        // One connection per transfer: session tickets would never be used.
+        // A connection is never resumed, so session tickets would be useless.
         config.send_tls13_tickets = 0;
         Ok(Arc::new(config))
     }
@@ -133,7 +132,7 @@ pub(crate) fn fingerprint(certificate: &CertificateDer<'_>) -> PublicKey {
     PublicKey(*blake3::hash(certificate).as_bytes())
 }
 
-/// Writes the PEM text of an identity to `path`, unless there is something. The directory is made if it is missing.
+/// Writes the PEM text of an identity to `path`, unless that exists. Creates the directory if it is missing.
 fn keep(pem: &str, path: &Path) -> io::Result<()> {
     if let Some(directory) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
@@ -148,8 +147,8 @@ fn tls_setup(error: &dyn std::fmt::Display) -> TransferError {
     TransferError::System { what: "preparing TLS", source: io::Error::other(error.to_string()) }
 }
 
-/// The connecting end's configuration: it accepts one certificate only, or any if both ends prove a code afterwards; it shows
-/// `own` if the peer asks for one.
+/// The connecting end's TLS configuration. It accepts only one certificate, or any if both ends prove a code afterwards. It
+/// presents `own` if the peer asks for a certificate.
 pub(crate) fn connecting(
     expected: Option<[u8; 32]>,
     own: Option<&Identity>,
@@ -171,7 +170,7 @@ pub(crate) fn connecting(
     Ok(Arc::new(config))
 }
 
-/// Bytes from the kernel's generator; `what` they are drawn for.
+/// Random bytes from the kernel, for `what`.
 pub(crate) fn random_bytes<const N: usize>(what: &'static str) -> Result<[u8; N]> {
     let mut bytes = [0; N];
     match getrandom::fill(&mut bytes) {
@@ -183,12 +182,12 @@ pub(crate) fn random_bytes<const N: usize>(what: &'static str) -> Result<[u8; N]
     }
 }
 
-/// A new secret.
+/// Generates a new secret.
 pub fn draw_secret() -> Result<Secret> {
     Ok(Secret(random_bytes("drawing a secret")?))
 }
 
-/// The name that a pinned connection is opened under.
+/// The server name for a pinned connection.
 pub(crate) fn server_name() -> Result<ServerName<'static>, Error> {
     ServerName::try_from(CERTIFICATE_NAME).map_err(|e| Error::General(e.to_string()))
 }
@@ -197,7 +196,7 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// The part of both verifiers that checks signatures by the provider's algorithms.
+/// The part of both verifiers that checks signatures with the provider's algorithms.
 macro_rules! signatures_by_tls13 {
     () => {
         fn verify_tls12_signature(
@@ -225,8 +224,8 @@ macro_rules! signatures_by_tls13 {
     };
 }
 
-/// Takes the certificate of the ticket's fingerprint; its signature is still checked, so that
-/// showing a copy of the certificate is not enough.
+/// Accepts the certificate with the ticket's fingerprint. Its signature is still checked, so presenting a copy of the
+/// certificate is not enough.
 #[derive(Debug)]
 struct PinnedCertificate {
     expected: Option<[u8; 32]>,
@@ -242,7 +241,7 @@ impl ServerCertVerifier for PinnedCertificate {
         _ocsp: &[u8],
         _now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        // blake3's comparison of hashes takes constant time.
+        // blake3 compares hashes in constant time.
         let expected = self.expected.map(blake3::Hash::from_bytes);
         if expected.is_none_or(|expected| blake3::hash(certificate) == expected) {
             Ok(ServerCertVerified::assertion())
@@ -254,8 +253,8 @@ impl ServerCertVerifier for PinnedCertificate {
     signatures_by_tls13!();
 }
 
-/// Accepts any certificate with a key that the connecting end holds. The server looks it up afterwards, so that its answer can
-/// give the next step.
+/// Accepts any certificate if the connecting end holds its key. The server looks up the key afterwards, so that its answer can
+/// suggest the next step.
 #[derive(Debug)]
 struct AnyCertificate {
     provider: Arc<CryptoProvider>,

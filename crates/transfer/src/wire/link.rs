@@ -23,36 +23,36 @@ use crate::{Result, TransferError};
 
 /// The time limit for connecting to one address.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The head start of an address over the next (RFC 8305, section 5).
+/// The head start of an address over the next one (RFC 8305, section 5).
 const ADDRESS_INTERVAL: Duration = Duration::from_millis(250);
 /// The time limit for TLS and the exchange of proofs, from the start of the connection.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Further connections that are made at the same time: a far end admits more from one address.
+/// Maximum further connections that are being opened at once: the far end admits more from one address.
 const DIALS: u32 = 8;
-/// The time between two looks at how many connections are wanted.
+/// Interval between checks of the number of connections wanted.
 const WANTED_INTERVAL: Duration = Duration::from_millis(20);
-/// The pause after a further connection that could not be made.
+/// Pause after a further connection failed.
 const REDIAL_PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) struct Link {
     pub channel: Arc<Channel>,
     pub session: Session,
     pub frames: FrameReader,
-    /// Content that the receiving end takes before it has answered, bytes.
+    /// Content that the receiver accepts before it has answered, bytes.
     pub early_bytes: u32,
 }
 
-/// How further connections of a transfer come about.
+/// The source of a transfer's further connections.
 pub(crate) struct FurtherLinks<'a> {
     pub arriving: Receiver<Link>,
-    /// Makes one, at the end that connects.
+    /// Opens a further connection; `None` at the listening end.
     pub dial: Option<&'a (dyn Fn() -> Result<Link> + Sync)>,
 }
 
 impl FurtherLinks<'_> {
-    /// Hands each over to `take` until the transfer is `over`. An end that connects makes them while there are fewer than
-    /// `wanted`, with the first, and gives up when as many could not be made.
+    /// Passes each further connection to `take` until the transfer is `over`. A connecting end opens them while there are
+    /// fewer than `wanted`, including the first. It gives up after `wanted` failures.
     pub fn run(&self, over: &Over, wanted: impl Fn() -> u32, mut take: impl FnMut(Link)) {
         let (made, dialed) = crossbeam_channel::unbounded::<Result<Link>>();
         thread::scope(|scope| {
@@ -99,15 +99,16 @@ impl FurtherLinks<'_> {
 /// The peer to connect to, and the credential for it.
 #[derive(Debug, Clone)]
 pub enum Contact {
-    /// The peer that printed this ticket; admitted by its secret, or without one by the key of this identity.
+    /// The peer that printed this ticket. It admits this end by the ticket's secret, or, without one, by the key of this
+    /// identity.
     Ticket(Box<Ticket>, Option<Identity>),
     /// The peer that issued this code.
     Code(CodeAddress),
-    /// The peer that printed this ticket and answers at its address.
+    /// The peer that printed this ticket, already connected.
     Reached(Box<Ticket>, Reached),
 }
 
-/// The connection over which a listener answered, until it is used.
+/// The connection to a listener that answered, until it is used.
 #[derive(Clone)]
 pub struct Reached(Arc<Mutex<Option<Channel>>>);
 
@@ -120,9 +121,9 @@ impl Reached {
 /// A connection that the listener accepted.
 pub(crate) struct Greeted {
     pub link: Link,
-    /// The ticket for further connections, if this one used up a code.
+    /// The ticket for further connections, if this one was admitted by a code.
     pub further: Option<Ticket>,
-    /// Whether the listener's key ends with its program.
+    /// Whether the listener's key is valid only while its program runs.
     pub ends_with_program: bool,
 }
 
@@ -153,7 +154,7 @@ impl Contact {
         }
     }
 
-    /// Connects, for the transfer of this name. A receiver takes `early_bytes` of content before it has answered.
+    /// Connects for the transfer with this name. A receiver accepts `early_bytes` of content before it has answered.
     pub(crate) fn dial(
         &self,
         role: Role,
@@ -173,7 +174,7 @@ impl Contact {
         })
     }
 
-    /// Connects to measure the path; `joins` if only to fill it.
+    /// Connects to measure the path; `joins` for a further connection that only carries load.
     pub(crate) fn dial_to_measure(&self, joins: bool) -> Result<Link> {
         let greeted = self.greet(None, |proof| Hello {
             version: VERSION,
@@ -187,7 +188,7 @@ impl Contact {
         Ok(greeted.link)
     }
 
-    /// Connects, TLS included.
+    /// Connects and completes the TLS handshake.
     fn connect(&self, congestion: Option<&str>, deadline: Time) -> Result<Channel> {
         if let Contact::Reached(_, reached) = self
             && let Some(channel) = lock(&reached.0).take()
@@ -223,7 +224,7 @@ impl Contact {
         let (receives, taken) = (hello.role == Role::Receiver, hello.early_bytes);
         channel.say(&Message::Hello(hello))?;
         let answer = frames.opening_message(clock::now() + HANDSHAKE_TIMEOUT);
-        // The listener has made its guess, too: a code is not tried again because the path broke.
+        // The attempt is used up on the listener's side, too, so a code is not tried again after the path broke.
         let answer = answer.map_err(|error| match self {
             Contact::Code(_) if error.is_of_the_path() => {
                 TransferError::CodeCut(channel.peer().to_string())
@@ -247,7 +248,7 @@ impl Contact {
                 return Err(ProtocolError::OutOfOrder { what, when }.into());
             }
         };
-        // The code proved this very certificate: both proofs are bound to the connection.
+        // The code authenticates the certificate, because both proofs are bound to the connection.
         let further = match (self, channel.peer_key()) {
             (Contact::Code(at), Some(key)) => Some(Ticket {
                 host: at.host.clone(),
@@ -262,13 +263,13 @@ impl Contact {
     }
 }
 
-/// A connection to the peer that printed `ticket`, if it answers at its address before `deadline`.
+/// A connection to the peer that printed `ticket`, if it answers before `deadline`.
 pub(crate) fn reach(ticket: &Ticket, deadline: Time) -> Option<Channel> {
     let socket = connect(&ticket.host, ticket.port).ok()?;
     Channel::connect(socket, Some(ticket.fingerprint), None, deadline).ok()
 }
 
-/// Connects to the first of the host's addresses that answers (RFC 8305: the next is tried while one is waited for).
+/// Connects to the first of the host's addresses that answers. Attempts overlap (RFC 8305).
 fn connect(host: &TicketHost, port: u16) -> Result<TcpStream> {
     let address = format!("{host}:{port}");
     let cannot = |source| TransferError::Unreachable { address: address.clone(), source };
@@ -310,8 +311,7 @@ fn connect(host: &TicketHost, port: u16) -> Result<TcpStream> {
     }
 }
 
-/// Addresses of the two families in turn, beginning with the family that the resolver put first (RFC 8305, section
-/// 4).
+/// Interleaves the addresses of the two families, beginning with the resolver's first family (RFC 8305, section 4).
 fn in_turns(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let Some(is_first_v6) = addresses.first().map(SocketAddr::is_ipv6) else { return addresses };
     let (first, second): (Vec<_>, Vec<_>) =
@@ -325,7 +325,7 @@ pub(crate) fn set_congestion(socket: &TcpStream, name: &str) -> Result<()> {
     named_congestion(name, tcp::options::set_congestion(socket, name))
 }
 
-/// The error, if a congestion control of this name cannot be used, as `result` says.
+/// Converts the `result` of setting a congestion control of this name.
 pub(crate) fn named_congestion(name: &str, result: std::io::Result<()>) -> Result<()> {
     result.map_err(|source| {
         let list = |names: std::io::Result<Vec<String>>| names.unwrap_or_default().join(", ");
@@ -370,7 +370,7 @@ mod tests {
             clock::sleep_until(clock::now() + REDIAL_PAUSE * 3);
             over.set();
         });
-        // At once and after a pause: as many as are wanted.
+        // Immediately and after a pause: as many attempts as connections wanted.
         assert_eq!(tries.into_inner(), 2);
     }
 }

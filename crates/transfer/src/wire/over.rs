@@ -1,4 +1,4 @@
-//! The end of a transfer, for threads that poll it and threads that wait for it.
+//! The end of a transfer, for threads that poll for it or wait for it.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +23,7 @@ impl Default for Over {
 }
 
 impl Over {
-    /// Marks it as over and wakes the waiting threads.
+    /// Marks the transfer as over, and wakes all waiting threads.
     pub fn set(&self) {
         self.is_set.store(true, Ordering::Release);
         *lock(&self.end) = None;
@@ -33,12 +33,12 @@ impl Over {
         self.is_set.load(Ordering::Acquire)
     }
 
-    /// Waits until it is over, for `patience` at most.
+    /// Waits until the transfer is over, at most for `patience`.
     pub fn wait(&self, patience: Duration) {
         let _ = self.ended.recv_timeout(patience.into());
     }
 
-    /// Is disconnected when it is over, and never brings anything.
+    /// A channel that is disconnected when the transfer is over, and never carries anything.
     pub fn ended(&self) -> &Receiver<()> {
         &self.ended
     }

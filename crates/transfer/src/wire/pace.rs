@@ -8,42 +8,41 @@ use sweetspot_linux::clock;
 use sweetspot_linux::event_fd::{is_readable, wait_readable};
 use sweetspot_units::{Bytes, Duration, Time};
 
-/// How long a read waits for something to arrive before it looks at what else there is.
+/// How long a read waits for data before it returns without any.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// An application that is slower than its connection: how much of what is there it reads or writes, and when. It is
-/// asked before each read of the socket, or write to it, so that what counts is bytes of TCP, TLS and messages
-/// included.
+/// An application that is slower than its connection: when and how much of the available data it reads or writes.
+/// It is asked before each read or write of the socket, so its bytes include the overhead of TLS and messages.
 pub trait ApplicationPace: Debug + Send + Sync {
-    /// How much it moves at `now`. `idle`: up to now there was nothing to be moved.
+    /// The amount to move at `now`. `idle`: there was nothing to move since the last call.
     fn poll_allowance(&self, now: Time, idle: bool) -> Allowance;
 
-    /// So much of that was moved.
+    /// Reports that `bytes` were moved.
     fn handle_moved(&self, bytes: Bytes);
 }
 
-/// The size of one read or write of an application.
+/// The allowed size of one read or write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Allowance {
-    /// At most this many bytes; not zero.
+    /// At most this many bytes; never zero.
     Bytes(Bytes),
-    /// Nothing before this time.
+    /// Nothing yet.
     Nothing {
         /// When to ask again.
         until: Time,
     },
 }
 
-/// Waits until `pace` writes, and says how much of `length` bytes.
+/// Waits until `pace` allows a write. Returns its size, at most `length` bytes.
 pub(crate) fn wait_to_write(pace: &dyn ApplicationPace, length: usize) -> usize {
     wait(pace, length, false)
 }
 
-/// Waits until `pace` reads, and says how much of `length` bytes; 0 if nothing arrived for a while.
+/// Waits until `pace` allows a read. Returns its size, at most `length` bytes; 0 if no data arrived for a while.
 pub(crate) fn wait_to_read(pace: &dyn ApplicationPace, socket: &TcpStream, length: usize) -> usize {
     let idle = !is_readable(socket.as_fd());
     if idle {
-        // An error of the wait is one of the read that follows.
+        // The following read reports any error of this wait.
         let _ = wait_readable(&[socket.as_fd()], clock::now() + LOOK_INTERVAL);
         if !is_readable(socket.as_fd()) {
             return 0;

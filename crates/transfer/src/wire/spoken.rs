@@ -1,6 +1,6 @@
-//! A secret from a short code by SPAKE2 (M. Abdalla and D. Pointcheval, "Simple Password-Based Encrypted Key Exchange
-//! Protocols", CT-RSA 2005). Each connection lets its peer try one code, and a recording of the exchange does not help to try
-//! codes offline. A man in the middle has two connections with different exporters, so the proofs that follow fail.
+//! Derives a secret from a short code with SPAKE2 (M. Abdalla and D. Pointcheval, "Simple Password-Based Encrypted Key
+//! Exchange Protocols", CT-RSA 2005). Each connection lets the peer try one code, and a recorded exchange does not allow
+//! offline guesses. A man in the middle has two connections with different exporters, so the proofs that follow fail.
 
 use bip39::Language;
 use data_encoding::HEXLOWER;
@@ -13,15 +13,15 @@ use crate::wire::frame_reader::FrameReader;
 use crate::wire::identity::random_bytes;
 use crate::{Result, TransferError};
 
-/// Words of a code that is drawn here, of 2048: 33 bits.
+/// Number of words in a generated code, each one of 2048: 33 bits.
 const WORDS: usize = 3;
-/// Codes that are drawn here have numbers below this.
+/// Generated codes have numbers below this.
 const NUMBERS: u32 = 100;
 
 const DIALER: &[u8] = b"sweetspot: who connects";
 const LISTENER: &[u8] = b"sweetspot: who listens";
 
-/// A new code, with a number for which `is_free` returns true.
+/// Generates a code with a number for which `is_free` returns true.
 pub fn draw_code(is_free: impl Fn(u32) -> bool) -> Result<SpokenCode> {
     let drawn: [u8; 2 * WORDS] = random_bytes("drawing a code")?;
     let list = Language::English.word_list();
@@ -33,7 +33,7 @@ pub fn draw_code(is_free: impl Fn(u32) -> bool) -> Result<SpokenCode> {
     SpokenCode::new(number, &words).map_err(TransferError::Code)
 }
 
-/// The secret that the connecting end shares with a listener of the same code.
+/// The secret that the connecting end shares with a listener that has the same code.
 pub(crate) fn dial(
     code: &SpokenCode,
     channel: &Channel,
@@ -58,8 +58,8 @@ pub(crate) fn dial(
     }
 }
 
-/// The secret that a listener shares with a peer that said `element`, if that knows the code, and the answer by which
-/// the peer finds out. Once the answer is sent, the peer has had its try.
+/// The secret shared with a peer that sent `element` and knows the code, and the answer from which the peer derives the
+/// secret. Once the answer is sent, the peer has used its attempt.
 pub(crate) fn answer(code: &SpokenCode, element: &str) -> Result<(Secret, Message)> {
     let (exchange, own) = Spake2::<Ed25519Group>::start_b(
         &password(code),

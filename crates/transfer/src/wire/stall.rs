@@ -2,7 +2,7 @@ use sweetspot_units::Time;
 
 use crate::limits::LONGEST_STALL;
 
-/// Notices a peer that keeps its session alive and moves nothing.
+/// Detects a peer that keeps its session alive but transfers nothing.
 pub(crate) struct StallWatch<T> {
     progress: T,
     since: Time,
@@ -33,7 +33,7 @@ mod tests {
         let day = 24 * 3600;
         let mut watch = StallWatch::new(at(0), 0);
         assert!(!watch.is_stalled(at(day - 1), 0));
-        // One byte starts a new day.
+        // One byte restarts the 24 hours.
         assert!(!watch.is_stalled(at(day), 1));
         assert!(!watch.is_stalled(at(2 * day - 1), 1));
         assert!(watch.is_stalled(at(2 * day), 1));

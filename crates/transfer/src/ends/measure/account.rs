@@ -1,4 +1,4 @@
-//! The traffic that each client's measurements cost this end.
+//! The traffic and time that each client's measurements cost this end.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -21,7 +21,7 @@ pub(crate) struct Cost {
 #[derive(Default)]
 pub(crate) struct MeasureAccounts(Mutex<HashMap<String, Spent>>);
 
-/// The client's cost since the beginning of its interval.
+/// One client's cost since its interval began.
 #[derive(Default)]
 struct Spent {
     since: Time,
@@ -40,7 +40,7 @@ impl MeasureAccounts {
 
     fn pay(&self, client: &str, asked: Cost, now: Time) -> Cost {
         let mut accounts = lock(&self.0);
-        // Older costs no longer count.
+        // Forget costs of past intervals.
         accounts.retain(|_, spent| now.since(spent.since) < MEASURE_INTERVAL);
         let fresh = Spent { since: now, cost: Cost::default() };
         let spent = &mut accounts.entry(client.to_owned()).or_insert(fresh).cost;
@@ -55,7 +55,7 @@ impl MeasureAccounts {
 }
 
 impl MeasureAccount<'_> {
-    /// Pays for as much of `asked` as the account still holds, if it holds anything.
+    /// Charges as much of `asked` as the account allows. Fails if the account is empty.
     pub fn pay(&self, asked: Cost) -> Result<Cost> {
         let paid = self.accounts.pay(&self.client, asked, clock::now());
         let is_empty = |paid, asked| paid == 0 && asked > 0;
@@ -93,7 +93,7 @@ mod tests {
             "others are not affected"
         );
         let slow = Cost { bytes: Bytes::ZERO, time: MEASURE_TIME };
-        // Two seconds of it are spent.
+        // Two seconds are already spent.
         assert_eq!(accounts.pay("a", slow, start).time + second + second, MEASURE_TIME);
         let later = start + MEASURE_INTERVAL;
         assert_eq!(accounts.pay("a", greedy, later).bytes, MEASURE_BYTES, "the next hour");

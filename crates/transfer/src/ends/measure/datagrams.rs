@@ -1,4 +1,5 @@
-//! The datagrams of a measurement, the same at both ends: sends and records streams, requests and reflects echoes.
+//! Datagrams of a measurement, the same at both ends: sends streams and records their arrivals, requests and
+//! reflects echoes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::AsFd;
@@ -19,11 +20,11 @@ use crate::{Result, TransferError};
 
 /// The longest datagram, bytes: a jumbo frame.
 const MAX_DATAGRAM_BYTES: usize = 9216;
-/// A stream is over if nothing arrives for this long.
+/// A stream is over after this long without an arrival.
 const QUIET: Duration = Duration::from_millis(250);
-/// A stream that is late by more than this goes on from there.
+/// A stream that is late by more than this does not catch up: the rest of its schedule is postponed.
 const LONGEST_CATCH_UP: Duration = Duration::from_millis(20);
-/// The interval of that check.
+/// Interval of the checks for arrivals.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
 #[derive(Clone, Copy)]
@@ -34,7 +35,8 @@ pub(super) struct Stream {
     pub spacing: Spacing,
 }
 
-/// One end's datagrams of one flow: echoes, or streams. Each has its own socket, so that per-flow queues show.
+/// One end's datagrams of one flow: echoes or streams. Each flow has its own socket, so that per-flow queueing
+/// becomes visible.
 pub(super) struct Datagrams {
     udp: Udp,
     authenticator: PacketAuthenticator,
@@ -77,7 +79,7 @@ impl Datagrams {
         })
     }
 
-    /// [`Datagrams::run`] returns.
+    /// Makes [`Datagrams::run`] return.
     pub fn stop(&self) {
         self.done.store(true, Ordering::Release);
         self.event_fd.signal();
@@ -105,7 +107,7 @@ impl Datagrams {
                 if kept < MAX_STREAM_ARRIVALS {
                     noted.push(Arrival { index, sent, received: arrival.at });
                 }
-                // One stream is on its way at a time; of older ones a few may be late.
+                // One stream is in flight at a time; a few packets of older ones may arrive late.
                 if arrivals.len() > MAX_KEPT_STREAMS {
                     arrivals.pop_first();
                 }
@@ -127,7 +129,7 @@ impl Datagrams {
         }
     }
 
-    /// Shows the far end where this one is.
+    /// Sends a hole punch, which shows the far end this end's address.
     pub fn punch(&self, sequence: u32, size: Bytes) {
         let _ = self.udp.send(&self.authenticator.close(&ProbePacket::Punch { sequence }, size));
     }
@@ -139,7 +141,7 @@ impl Datagrams {
         let _ = self.udp.send(&datagram);
     }
 
-    /// Asks for echoes every `interval` while `going` returns true; returns the number.
+    /// Requests an echo every `interval` while `going` returns true. Returns the number of requests.
     pub fn ask_while(
         &self,
         payload: Bytes,
@@ -155,7 +157,7 @@ impl Datagrams {
         asked
     }
 
-    /// The echoes that came back, once `of` did or none comes any more.
+    /// The echoes that returned. Waits until there are `of` of them, at most for `patience`.
     pub fn take_echoes(&self, of: u32, patience: Duration) -> Vec<Echo> {
         let deadline = clock::now() + patience;
         while clock::now() < deadline && lock(&self.echoes).len() < of as usize {
@@ -165,9 +167,9 @@ impl Datagrams {
         std::mem::take(&mut *lock(&self.echoes))
     }
 
-    /// Sends a stream: each packet when it is due, or at once if that is just past.
+    /// Sends each packet of a stream at its due time, or at once if that has just passed.
     pub fn send_stream(&self, stream: Stream, payload: Bytes) {
-        // Without it the kernel wakes this thread up to 50 us late, to wake others at the same time.
+        // With timer slack the kernel wakes this thread up to 50 us late, to coalesce wakeups.
         let _ = scheduling::drop_timer_slack();
         let start = clock::now();
         let due = stream.spacing.due(stream.gap, stream.number.into());
@@ -178,7 +180,7 @@ impl Datagrams {
             if now < due {
                 clock::sleep_until(due);
             } else if stream.gap > Duration::ZERO && now.since(due) > LONGEST_CATCH_UP {
-                // A host that stood still would fill the queue by catching up.
+                // If the host was suspended, catching up would fill the queue.
                 paused += now.since(due);
             }
             let packet = StreamPacket { stream: stream.number, index, sent: clock::now() };
@@ -187,7 +189,8 @@ impl Datagrams {
         }
     }
 
-    /// The arrivals of a stream of `packets`, once all came or none comes any more.
+    /// The arrivals of a stream of `packets`. Waits until all have arrived, until none arrives for [`QUIET`], at
+    /// most for `longest`.
     pub fn take_arrivals(&self, stream: u32, packets: u32, longest: Duration) -> Vec<Arrival> {
         let (mut seen, mut changed) = (0, clock::now());
         let deadline = changed + longest;

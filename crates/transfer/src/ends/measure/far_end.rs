@@ -1,4 +1,4 @@
-//! The listener's half of a measurement: it carries out the measuring end's orders.
+//! The listener's half of a measurement: it carries out the requests of the measuring end.
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -27,11 +27,11 @@ use crate::wire::link::Link;
 use crate::{Result, TransferError};
 
 const PREPARING: &str = "preparing datagrams";
-/// How long the first datagram is waited for.
+/// Time limit for the first datagram.
 const PUNCH_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Serves one connection of a measurement: the one with the orders, or one that is `to_fill`. This end's traffic for it is
-/// charged to `account`.
+/// Serves one connection of a measurement: the one that carries the requests, or a load connection (`to_fill`). This end's
+/// traffic is charged to `account`.
 pub(crate) fn serve(
     demux: &UdpDemux,
     link: Link,
@@ -48,7 +48,7 @@ pub(crate) fn serve(
         })
     };
     match result {
-        // It is through.
+        // The measuring end has finished.
         Err(TransferError::PeerGone { .. }) | Ok(()) => {
             channel.sever();
             Ok(())
@@ -60,13 +60,13 @@ pub(crate) fn serve(
     }
 }
 
-/// Sockets to where the measurer's echoes and streams come from; `None` if none comes.
+/// Sockets connected to the source addresses of the measuring end's echoes and streams; `None` if no datagram arrives.
 fn open_datagrams(demux: &UdpDemux, link: &Link) -> Result<Option<(Datagrams, Datagrams)>> {
     let authenticators =
         [PacketAuthenticator::new(&link.session), PacketAuthenticator::of_streams(&link.session)];
     let deadline = clock::now() + PUNCH_TIMEOUT;
     let peer = link.channel.socket().peer_addr().map_err(TransferError::system(PREPARING))?;
-    // Both are waited for until one deadline.
+    // Both share one deadline.
     let open = || -> std::io::Result<Option<(Datagrams, Datagrams)>> {
         let [first, second] = authenticators;
         let register = |authenticator| demux.register(authenticator, peer.ip());
@@ -86,7 +86,7 @@ fn open_datagrams(demux: &UdpDemux, link: &Link) -> Result<Option<(Datagrams, Da
     open().map_err(TransferError::system(PREPARING))
 }
 
-/// Where the datagrams of a registration come from; `None` if none comes until `deadline`.
+/// The source address of a registration's datagrams; `None` if none arrives before `deadline`.
 fn peer_address(registered: &Registered<'_>, deadline: Time) -> Option<SocketAddr> {
     let registration = &registered.registration;
     loop {
@@ -133,7 +133,7 @@ fn orders(
                 };
                 let gap = Duration::from_nanos(gap_ns);
                 let ordered = Stream { number: stream, packets, gap, spacing };
-                // With IPv6's and UDP's headers, without which small packets would cost nothing.
+                // Includes IPv6 and UDP headers. Otherwise small packets would be almost free.
                 let packet = u64::from(payload_bytes) + 48;
                 account.pay_whole(Cost {
                     bytes: Bytes::new(u64::from(packets) * packet),
@@ -149,13 +149,13 @@ fn orders(
                 }
                 channel.say(&Message::Measure(MeasureMessage::Reported { stream }))?;
             }
-            // Loads have their own connections.
+            // Loads have their own connections, so they are not allowed here.
             _ => return Err(TransferError::PeerFailed("it sent a command out of order".into())),
         }
     }
 }
 
-/// Whether no measurement of ours asks for such a stream.
+/// Whether the stream is larger or longer than any that this program's measurements ask for.
 fn is_excessive(packets: u32, payload_bytes: u32, gap_ns: u64) -> bool {
     packets > MAX_STREAM_PACKETS
         || payload_bytes > MAX_STREAM_PAYLOAD_BYTES
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn nobody_makes_a_far_end_send_for_longer_than_a_minute_or_flood_its_path() {
-        // A minute of a packet a millisecond.
+        // A minute at one packet per millisecond.
         assert!(!is_excessive(60_000, 1472, 1_000_000));
         assert!(is_excessive(60_001, 1472, 1_000_000));
         assert!(is_excessive(200_001, 72, 0));

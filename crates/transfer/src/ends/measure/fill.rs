@@ -1,4 +1,4 @@
-//! A connection that TCP keeps full for a while.
+//! A connection that TCP keeps full for a given time.
 
 use std::thread;
 
@@ -12,12 +12,12 @@ use crate::wire::channel::Channel;
 use crate::wire::frame_reader::FrameReader;
 use crate::{Result, TransferError};
 
-/// Content is written by pieces of this length: short enough that the end comes soon on a slow path.
+/// Content is written in pieces of this length, short enough to stop soon on a slow path.
 const PIECE_BYTES: usize = 16 << 10;
 /// The interval between samples of the connection's RTT.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Writes content for `duration`, `max` bytes at most; returns its final message.
+/// Writes content for `duration`, but at most `max` bytes. Returns this end's final message.
 pub(super) fn fill(channel: &Channel, duration: Duration, max: Bytes) -> Result<MeasureMessage> {
     let deadline = clock::now() + duration;
     let samples = thread::scope(|scope| -> Result<_> {
@@ -58,16 +58,16 @@ fn sample(channel: &Channel, deadline: Time) -> Vec<u32> {
     samples
 }
 
-/// Bytes read until the other end reports that it is done.
+/// Bytes read until the other end reported that it was done.
 pub(super) struct Drained {
     pub content: Bytes,
-    /// From the first content to the last.
+    /// Time from the first content to the last.
     pub elapsed: Duration,
-    /// The other end's last word.
+    /// The other end's final message.
     pub last: MeasureMessage,
 }
 
-/// Reads content until the other end's last word.
+/// Reads content until the other end's final message.
 pub(super) fn drain(frames: &mut FrameReader, longest: Duration) -> Result<Drained> {
     let (mut content, mut first, mut until) = (Bytes::ZERO, None, Time::ZERO);
     let deadline = clock::now() + longest + WORD_TIMEOUT;

@@ -1,4 +1,5 @@
-//! Measures the path to a server with streams of datagrams and echoes, controlled over a TLS connection.
+//! Measures the path to a server with echoes, streams of datagrams and TCP loads, controlled over a TLS
+//! connection.
 
 mod account;
 mod datagrams;
@@ -18,10 +19,10 @@ use sweetspot_units::{Duration, Time};
 use crate::wire::frame_reader::FrameReader;
 use crate::{Result, TransferError};
 
-/// How long to wait for the other end's next message, beyond the duration of its order.
+/// Time limit for the other end's next message, in addition to the duration of the requested step.
 const WORD_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The next word of the other end about a measurement.
+/// The other end's next message about the measurement.
 fn next_word(frames: &mut FrameReader, deadline: Time) -> Result<MeasureMessage> {
     match frames.opening_message(deadline)? {
         Message::Measure(word) => Ok(word),

@@ -1,4 +1,4 @@
-//! The measuring end: carries out the steps of a measurement with the far end's help.
+//! The measuring end: carries out the steps of a measurement together with the far end.
 
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
@@ -26,13 +26,13 @@ use crate::wire::frame_reader::FrameReader;
 use crate::wire::link::{Contact, Link};
 use crate::{Result, TransferError};
 
-/// Until the far end is ready, it is shown where datagrams come from this often.
+/// Interval between hole punches until the far end reports that they arrive.
 const PUNCH_INTERVAL: Duration = Duration::from_millis(50);
-/// The time between echoes beside streams and loads.
+/// Interval between echoes during streams and loads.
 const ECHO_INTERVAL: Duration = Duration::from_millis(20);
-/// An echo on the wire.
+/// Bytes of an echo on the wire.
 const ECHO_SIZE: Bytes = Bytes::new(100);
-/// How long after the last echo one may still come back.
+/// How long to wait for echoes after the last request.
 const ECHO_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A measurement of the path to a server.
@@ -42,29 +42,29 @@ pub struct Measured {
     pub peer: SocketAddr,
     /// The results.
     pub report: Report,
-    /// The raw samples, for drawings.
+    /// The raw samples, for plots.
     pub traces: Traces,
-    /// The TCP options that both kernels agreed on.
+    /// The TCP options that both kernels negotiated.
     pub tcp: TcpFacts,
-    /// How long it took.
+    /// Duration of the measurement.
     pub took: Duration,
 }
 
 /// The options that both kernels negotiated in a connection's handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpFacts {
-    /// The largest packet that the path takes, as far as the kernel knows.
+    /// The path MTU known to the kernel.
     pub path_mtu: Bytes,
-    /// The largest segment.
+    /// The MSS.
     pub segment: Bytes,
-    /// The powers of two by which windows are scaled, ours to send to and to receive with; `None`: not agreed on, or
-    /// taken out on the way.
+    /// Window scale shifts (RFC 7323): the peer's, for data that this end sends, and ours. `None`: not negotiated, or removed on
+    /// the path.
     pub window_scale: Option<(u8, u8)>,
-    /// Whether selective acknowledgements were agreed on.
+    /// Whether SACK was negotiated.
     pub sack: bool,
-    /// Whether timestamps were agreed on.
+    /// Whether timestamps were negotiated.
     pub timestamps: bool,
-    /// Whether explicit congestion notification was agreed on.
+    /// Whether ECN was negotiated.
     pub ecn: bool,
 }
 
@@ -73,12 +73,12 @@ const TIMESTAMPS: u8 = 1;
 const SACK: u8 = 2;
 const WINDOW_SCALE: u8 = 4;
 const ECN: u8 = 8;
-/// Bytes of a segment that are its timestamp option, and the headers of TCP and IP.
+/// Bytes of the timestamp option in each segment.
 const TIMESTAMP_BYTES: u64 = 12;
 const TCP_HEADER: u64 = 20;
 
 impl TcpFacts {
-    /// Reads them from `info`.
+    /// Reads the options from `info`.
     pub(super) fn of(info: &tcp::Info) -> TcpFacts {
         let has = |bit: u8| info.options & bit != 0;
         TcpFacts {
@@ -91,7 +91,7 @@ impl TcpFacts {
         }
     }
 
-    /// The largest packet that both ends take.
+    /// The largest packet that both ends accept.
     fn packet(&self, is_ipv4: bool) -> Bytes {
         let ip_header = if is_ipv4 { 20 } else { 40 };
         let options = if self.timestamps { TIMESTAMP_BYTES } else { 0 };
@@ -100,8 +100,8 @@ impl TcpFacts {
     }
 }
 
-/// Measures the path to the other end of `contact` by `plan`. `progress` receives each step in words, with its direction, before the
-/// step begins. [`ControlFlow::Break`] ends the measurement there; the results so far remain.
+/// Measures the path to the other end of `contact` by `plan`. Before each step, `progress` receives its description and
+/// direction. [`ControlFlow::Break`] ends the measurement there; it returns the results so far.
 pub fn measure(
     contact: &Contact,
     mut plan: Plan,
@@ -133,7 +133,7 @@ pub fn measure(
     let mut measurement = Measurement::new(plan);
     let waited = scheduling::cpu_waits();
     let done = receiving([&echoes, &streams], || prober.run(&mut measurement, progress));
-    // A kernel that does not count them reports none.
+    // A kernel without these counters reports nothing.
     if let (Ok(before), Ok(now)) = (waited, scheduling::cpu_waits()) {
         measurement.handle_cpu_wait(now.mean_since(&before).unwrap_or_default());
     }
@@ -176,7 +176,7 @@ impl Prober<'_> {
         Ok(())
     }
 
-    /// Shows the far end where datagrams come from until it says that they arrive.
+    /// Sends hole punches until the far end reports that they arrive.
     fn wait_ready(&mut self) -> Result<()> {
         let ready = AtomicBool::new(false);
         let payload = ECHO_SIZE.saturating_sub(self.headers);
@@ -220,13 +220,13 @@ impl Prober<'_> {
                     Direction::Down => prober.stream_down(stream, payload),
                     Direction::Up => prober.stream_up(stream, payload),
                 })?;
-                // Bounds the far end's report by the packets that this end sent.
+                // The far end may report only packets that this end sent.
                 arrivals.retain(|arrival| arrival.index < packets);
                 Ok(StepResult::Stream(StreamRecord { sent: packets, size, arrivals }, beside))
             }
             Step::Load { direction, duration, max } => {
                 let dialed = self.contact.dial_to_measure(true);
-                // The path is known by now; a second connection may be refused.
+                // The path is already measured by streams, so a rejected second connection fails only this step.
                 let Ok(link) = dialed else {
                     let why = "cannot open a second connection for the load";
                     return Ok(StepResult::Failed(why.into()));
@@ -241,7 +241,7 @@ impl Prober<'_> {
         }
     }
 
-    /// Does something, and asks for echoes meanwhile if that is `wanted`.
+    /// Runs `work`, and requests echoes meanwhile if they are `wanted`.
     fn beside<T>(
         &mut self,
         wanted: bool,
@@ -299,7 +299,7 @@ impl Prober<'_> {
             FramePart::Record(body) => {
                 let record = Record::read(&body).map_err(ProtocolError::from)?;
                 let Record::Arrivals(batch) = record else { return Err(out_of_order()) };
-                // A packet comes once, or twice where a network doubles it.
+                // A packet arrives once, or twice if the network duplicates it.
                 if arrivals.len() + batch.len() > max {
                     return Err(out_of_order());
                 }
@@ -324,7 +324,7 @@ impl Prober<'_> {
     }
 }
 
-/// The deadline for news of a stream's end: exponential gaps may be twice their mean on average.
+/// When to give up waiting for a stream's end. Exponential gaps may take twice their expected total.
 fn deadline(stream: Stream) -> Time {
     clock::now() + stream.gap * (2 * u64::from(stream.packets)) + WORD_TIMEOUT
 }

@@ -9,11 +9,11 @@ use sweetspot_units::{Bytes, Duration, Time};
 use super::near_end::{Measured, TcpFacts};
 use crate::{Result, TransferError};
 
-/// How many connections are made, one after the other, and the pause between them.
+/// Number of connections, made one after another, and the pause between them.
 const CONNECTIONS: u32 = 20;
 const INTERVAL: Duration = Duration::from_millis(100);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// A handshake and the end of a connection: seven packets of some 60 bytes.
+/// Handshake and close of a connection: seven packets of about 60 bytes.
 const CONNECTION_BYTES: u64 = 7 * 60;
 /// A SYN with the options that Linux sends.
 const SYN_SIZE: Bytes = Bytes::new(60);
@@ -29,7 +29,7 @@ pub fn measure_one_sided(server: &str) -> Result<Measured> {
         match TcpStream::connect_timeout(&peer, CONNECT_TIMEOUT.into()) {
             Ok(socket) => {
                 let info = tcp::Info::read(&socket).map_err(TransferError::system("TCP_INFO"))?;
-                // The kernel's own count from the SYN to its answer; no timeout was in between.
+                // The kernel's RTT, from the SYN to its answer, without a retransmission in between.
                 let received = Time::ZERO + info.rtt;
                 if info.total_retrans == 0 {
                     let (sent, held) = (Time::ZERO, Duration::ZERO);
@@ -37,7 +37,7 @@ pub fn measure_one_sided(server: &str) -> Result<Measured> {
                 }
                 facts = Some(TcpFacts::of(&info));
             }
-            // A server that refuses once, or does not answer, will do so again.
+            // A server that rejects the first connection, or does not answer, will not answer later ones.
             Err(error) if facts.is_none() => return Err(cannot(error)),
             Err(error) => refused = Some(error),
         }

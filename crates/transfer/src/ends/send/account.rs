@@ -1,4 +1,4 @@
-//! This end's statistics of the transfer: rows while it runs, counts at its end.
+//! This end's statistics of the transfer: rows during the transfer, and totals at its end.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -22,12 +22,12 @@ use crate::observer::{Progress, TransferObserver};
 use crate::wire::stall::StallWatch;
 use crate::{Result, TransferError};
 
-/// The interval between checks whether all content has left.
+/// Interval between checks whether all content has left the send buffers.
 const UNSENT_INTERVAL: Duration = Duration::from_millis(2);
 
 impl Sending<'_> {
-    /// Sends this end's counts as soon as all content has left, without the round trip that the receiver's summary takes: a
-    /// user waits at the connecting end. Later retransmissions are not in it.
+    /// Sends this end's totals as soon as all content has left. Waiting for the receiver's summary would cost another RTT,
+    /// while a user waits at the connecting end. The totals do not include later retransmissions.
     pub(super) fn summarise_once_left(&self) -> Result<()> {
         let has_unsent = |link: &Arc<SenderLink>| {
             options::unsent(link.channel.socket()).is_ok_and(|unsent| unsent > Bytes::ZERO)
@@ -61,7 +61,7 @@ impl Sending<'_> {
         })
     }
 
-    /// Emits a row of the time series every [`ROW_INTERVAL`] while content flows, and reports this end's limit to the receiver.
+    /// Emits a row of the time series every [`ROW_INTERVAL`], and reports this end's limit to the receiver.
     pub(super) fn sample(&self, observer: &mut dyn TransferObserver) {
         let begin = clock::now();
         let (mut due, mut last) = (begin + ROW_INTERVAL, (begin, Bytes::ZERO));
@@ -127,7 +127,7 @@ impl Sending<'_> {
     }
 }
 
-/// The switch of the congestion control that the receiver asks for, if it differs from `before`.
+/// The change of congestion control that the receiver asked for, if it differs from `before`.
 fn switched(before: CongestionChoice, control: &LastControl) -> Option<String> {
     let to = match control.congestion {
         CongestionChoice::Own => "back to the sender's own congestion control",

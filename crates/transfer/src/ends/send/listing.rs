@@ -1,4 +1,4 @@
-//! Lists the files to the receiver, with the beginnings of the first ones.
+//! Lists the files to the receiver, and sends the beginnings of the first ones.
 
 use sweetspot_control::DryRunKind;
 use sweetspot_linux::clock;
@@ -16,7 +16,7 @@ use crate::lock::lock;
 use crate::{Result, TransferError};
 
 impl Sending<'_> {
-    /// Lists everything that there is.
+    /// Lists all sources.
     pub(super) fn list(&self, list: &SourceList) -> Result<()> {
         let (mut entries, mut unanswered) = (Vec::new(), Vec::new());
         let (mut count, mut files, mut bytes, mut left_out) = (0u32, 0u32, 0u64, 0u32);
@@ -42,7 +42,7 @@ impl Sending<'_> {
                     unanswered.push(Unanswered { file, is_file, name });
                 }
             }
-            // At first a few, so that the receiver does not wait for a slow disk to be listed.
+            // The first batch is small, so that the receiver does not wait until a slow disk is listed.
             let waited = clock::now().since(last) >= Duration::from_millis(5);
             if entries.len() < MAX_BATCH && !waited || entries.is_empty() {
                 return Ok(());
@@ -57,7 +57,7 @@ impl Sending<'_> {
         self.channel.tell(&Record::Listed { entries: count, files, bytes, left_out })
     }
 
-    /// Lists entries; the first has the number `first`.
+    /// Sends these entries; the first has the number `first`.
     fn tell_entries(
         &self,
         first: u32,
@@ -73,7 +73,7 @@ impl Sending<'_> {
         if !self.files.listing(unanswered.drain(..)) {
             return Err(TransferError::Interrupted);
         }
-        // Extended attributes make entries large: as many go together as fit a record.
+        // Extended attributes make entries large, so a batch holds as many entries as fit into a record.
         let mut batch = Vec::new();
         let mut size = 0;
         for entry in entries.drain(..) {
@@ -88,12 +88,12 @@ impl Sending<'_> {
         let early = early.into_iter().map(|(entry, content)| Record::Early { entry, content });
         let records = [Record::Entries(batch)].into_iter().chain(early);
         let frames: Vec<Vec<u8>> = records.map(|record| record.to_frame()).collect();
-        // In one write: the rest of these files must not overtake it.
+        // In one write: the rest of these files must not overtake their beginnings.
         self.channel.write(&frames.iter().map(Vec::as_slice).collect::<Vec<_>>())
     }
 
-    /// Content that may leave before the receiver has answered, of the files listed first: as much as the connection carries
-    /// until the answers arrive. It would idle otherwise, so content that the receiver does not want costs no time.
+    /// Beginnings of the files listed first, sent before the receiver has answered: as much as the congestion window allows.
+    /// The connection would otherwise be idle, so unwanted content costs no time.
     fn beginnings(&self, unanswered: &[Unanswered]) -> Vec<(u32, Vec<u8>)> {
         let unlikely = self.options.dry_run || self.options.checksum;
         let Some(info) = Info::read(self.channel.socket()).ok().filter(|_| !unlikely) else {
@@ -116,7 +116,7 @@ impl Sending<'_> {
     }
 }
 
-/// The kind of something without content that a dry run may list.
+/// The kind of an entry without content that a dry run lists.
 fn kind_in_dry_run(kind: &EntryKind) -> Option<DryRunKind> {
     match kind {
         EntryKind::Directory => Some(DryRunKind::Directory),
@@ -126,7 +126,7 @@ fn kind_in_dry_run(kind: &EntryKind) -> Option<DryRunKind> {
     }
 }
 
-/// No fewer bytes than an entry takes in a record: each number takes ten at most.
+/// An upper bound on the encoded size of an entry: each number takes at most ten bytes.
 fn encoded_bound(entry: &Entry) -> usize {
     const NUMBERS: usize = 80;
     let attribute = |(name, value): &(Vec<u8>, Vec<u8>)| name.len() + value.len() + 20;

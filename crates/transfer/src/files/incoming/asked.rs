@@ -9,27 +9,28 @@ use sweetspot_protocol::{Offer, Printable};
 
 use crate::{Result, TransferError};
 
-/// The sources that a receiver asked for. A sender that brings anything else is cut off before any of it is written.
+/// The sources that a receiver requests. If a sender lists anything else, the transfer ends before any of it is
+/// written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Asked {
-    /// Nothing in particular: the sender chooses, as at a server that takes uploads.
+    /// Any sources: the sender chooses, as for uploads to a server.
     #[default]
     Anything,
-    /// Whatever the sender's offer names.
+    /// The sources that the sender's offer names.
     Offered,
-    /// The things that this end's user named.
+    /// The sources that this end's user named.
     Named(Box<NamedThings>),
 }
 
-/// Sources at the other end, as the user of this one named them.
+/// Sources at the other end, as this end's user named them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedThings {
-    /// The last name of each source; `None`: the contents of a directory, which has names unknown to this end.
+    /// The last component of each source; `None`: the contents of a directory, which have names unknown to this end.
     names: Vec<Option<Vec<u8>>>,
     dry_run: bool,
 }
 
-/// A source with a top-level name that this end cannot know, such as `..`.
+/// A source with a top-level name that this end cannot determine, such as `..`.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{}: this end cannot tell the name of such a path; add a slash to copy its contents, or give its name",
@@ -38,7 +39,7 @@ pub struct NamedThings {
 pub struct Nameless(String);
 
 impl NamedThings {
-    /// The sources at these paths, by the rules of [`crate::Sources::paths`].
+    /// The sources with these paths, by the rules of [`crate::Sources::paths`].
     pub fn at<'a>(
         paths: impl IntoIterator<Item = &'a Path>,
         dry_run: bool,
@@ -54,7 +55,7 @@ impl NamedThings {
         Ok(NamedThings { names, dry_run })
     }
 
-    /// Whether a source at this path stands for the contents of a directory.
+    /// Whether this path means the contents of a directory.
     pub fn stands_for_contents(path: &Path) -> bool {
         let bytes = path.as_os_str().as_bytes();
         bytes == b"." || bytes.ends_with(b"/") || bytes.ends_with(b"/.")
@@ -65,15 +66,15 @@ impl NamedThings {
     }
 }
 
-/// Names allowed at the top of a transfer, and the names seen so far.
+/// Names allowed at the top level of a transfer, and the names seen so far.
 pub(crate) struct Expected {
-    /// How often each name may be a file; `None`: every name may come.
+    /// How often each name may occur as a file; `None`: every name is allowed.
     names: Option<HashMap<Name, u32>>,
-    /// Whether one file comes, and nothing else.
+    /// Whether only one file is allowed.
     one_file: bool,
 }
 
-/// A name at the top. An offer is text, so its name is compared as text.
+/// A name at the top level. The name in an offer is text, so it is compared as text.
 #[derive(PartialEq, Eq, Hash)]
 enum Name {
     Bytes(Vec<u8>),
@@ -85,7 +86,7 @@ impl Asked {
         matches!(self, Asked::Named(things) if things.dry_run)
     }
 
-    /// The names allowed after this offer, which must match the request.
+    /// The names allowed after this offer. Fails if the offer does not match the request.
     pub(crate) fn expect(&self, offer: &Offer) -> Result<Expected> {
         let refuse = |what: &str| {
             let what = format!("{} ({what})", offer.name);
@@ -119,7 +120,7 @@ impl Asked {
 }
 
 impl Expected {
-    /// Checks entries, before anything of them is written.
+    /// Checks entries before anything is written for them.
     pub fn check(&mut self, entries: &[Entry]) -> Result<()> {
         entries.iter().try_for_each(|entry| self.check_one(entry))
     }
@@ -139,10 +140,10 @@ impl Expected {
         };
         let Some(files_left) = named else { return refused() };
         match entry.kind {
-            // A directory may be listed again, with further things in it.
+            // A directory may be listed again, with more contents.
             EntryKind::Directory => {}
             _ if !at_top => {}
-            // Senders follow a link that the receiver named, and list nothing special by its own name.
+            // Senders follow a link that the receiver named, and never list a special file by its own name.
             EntryKind::Symlink { .. } | EntryKind::Special => return refused(),
             EntryKind::File { .. } | EntryKind::Stream | EntryKind::HardLink { .. } => {
                 match files_left.checked_sub(1) {
@@ -175,7 +176,7 @@ mod tests {
         Asked::Named(Box::new(NamedThings::at(paths.iter().map(Path::new), false).unwrap()))
     }
 
-    /// Whether each of the entries is accepted, one after the other.
+    /// Whether each entry, one after another, is accepted.
     fn taken(asked: &Asked, offer: &Offer, entries: &[(&str, EntryKind)]) -> Vec<bool> {
         let mut expected = asked.expect(offer).unwrap();
         let mut take =
@@ -233,12 +234,12 @@ mod tests {
 
     #[test]
     fn an_offer_of_another_number_or_kind_is_refused() {
-        // An offer of several things would make a directory of a new name.
+        // An offer of several sources would create a directory with a new name.
         assert!(named(&["f"]).expect(&offer("f", true, false)).is_err());
         assert!(named(&["f", "g"]).expect(&offer("f", false, true)).is_err());
         assert!(named(&["d/"]).expect(&offer("f", false, true)).is_err());
         assert!(Asked::Offered.expect(&offer("f", true, true)).is_err());
-        // Nothing would be written, and the copy would seem to have succeeded.
+        // Nothing would be written, although the copy would seem to succeed.
         let dry = Offer { dry_run: true, ..offer("f", false, true) };
         assert!(named(&["f"]).expect(&dry).is_err());
     }

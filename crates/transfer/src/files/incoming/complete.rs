@@ -1,4 +1,4 @@
-//! The end of a transfer at its receiver: further names, directories, and all of it on the disk.
+//! The end of a transfer at its receiver: creates hard links, finishes directories, and syncs everything to disk.
 
 use sweetspot_protocol::record::FileResult;
 use sweetspot_protocol::{DirectoryStatus, ProtocolError, RelativePath};
@@ -14,7 +14,7 @@ use crate::lock::lock;
 use crate::{Result, TransferError};
 
 impl IncomingFiles {
-    /// Everything came: further names of files, modes and times of directories, and all of it to disk.
+    /// Completes the transfer: hard links, deletion, modes and times of directories, and the final sync.
     pub fn complete(&self) -> Result<()> {
         let Destination::Directory { target, .. } = &self.destination else { return Ok(()) };
         let (links, mut directories, listed, small, found) = {
@@ -52,7 +52,7 @@ impl IncomingFiles {
             }
         }
         self.prune(target);
-        // The deepest first: changes in a directory change its time.
+        // Deepest first, because changes in a directory change its time.
         directories.sort_by_key(|directory| std::cmp::Reverse(directory.depth));
         for LateDirectory { number, mode, modified, owner, new, .. } in directories {
             let Some((path, _)) = names.get(number).filter(|_| !self.is_over()) else { break };
@@ -67,7 +67,7 @@ impl IncomingFiles {
         self.finish_top(target);
         // An earlier transfer may have failed to sync a file that now counts as unchanged.
         let synced = match small {
-            // Beside other programs the whole file system may take long.
+            // A sync of the whole file system may take long if other programs write, too.
             SmallFiles::One(path) if !found && !target.was_made(None).unwrap_or(true) => {
                 target.sync_file(&path)
             }
@@ -77,15 +77,15 @@ impl IncomingFiles {
         synced.map_err(TransferError::system("writing to disk"))
     }
 
-    /// An entry failed after its answer: its result tells the sender.
+    /// Notes the failure of an entry that was already answered. The result informs the sender.
     fn note_late_failure(&self, entry: u32, path: &RelativePath, error: &TransferError) {
         self.note_failure(&path.to_string(), &error.to_string());
         let outcome = Err(shortened(error.for_peer()).into());
         lock(&self.state).results.push(FileResult { entry, outcome });
     }
 
-    /// Gives the directory itself the sender's time, and if a transfer of this process made it, also the mode and owner. An
-    /// existing one keeps those: it may be a home directory.
+    /// Gives the target directory the sender's time. If a transfer of this process created the directory, it also gets the
+    /// mode and owner; an existing directory keeps those, because it may be a home directory.
     fn finish_top(&self, target: &TargetDirectory) {
         let Some(status) = self.top_status.as_ref().filter(|_| !self.is_over()) else { return };
         let DirectoryStatus { mode, modified, owner } = status;
@@ -96,12 +96,12 @@ impl IncomingFiles {
                 self.note_failure(".", &system(&error));
             }
         } else if self.policy.replace {
-            // Only its owner may, and the files are there all the same.
+            // Only the directory's owner may set it, and the files are complete regardless.
             let _ = target.set_time(*modified);
         }
     }
 
-    /// Gives a file that this transfer brought, or found as it was announced, a further name.
+    /// Creates a hard link to a file that this transfer wrote, or that existed as announced.
     fn make_hard_link(
         &self,
         target: &TargetDirectory,
@@ -111,9 +111,9 @@ impl IncomingFiles {
     ) -> Result<bool> {
         let foreign = || TransferError::ForeignLink(path.to_string().into());
         let found = target.named_file(from).map_err(|_| foreign())?;
-        // Another peer may have put something else there meanwhile.
+        // Another peer may have replaced the file meanwhile.
         let stat = &found.1;
-        // Some file systems keep no nanoseconds.
+        // Some file systems do not keep nanoseconds.
         let as_announced = announced.size.is_none_or(|size| size == stat.st_size as u64)
             && announced.modified == stat.st_mtime;
         if !as_announced || !target.may_tell(stat) {

@@ -1,4 +1,4 @@
-//! Entries between the thread that reads them and the one that answers them.
+//! A queue of entries between the thread that reads them and the thread that answers them.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -9,8 +9,8 @@ use crate::limits::{MAX_QUEUED_BYTES, attribute_bytes};
 use crate::lock::lock;
 use crate::{Result, TransferError};
 
-/// Entries that wait for their answers, in order. Who adds more than [`MAX_QUEUED_BYTES`] waits: a sender that does not
-/// read its answers is not read from, either.
+/// Unanswered entries, in order. Beyond [`MAX_QUEUED_BYTES`], `push` waits: this end stops reading from a sender that
+/// does not read its answers.
 #[derive(Default)]
 pub(crate) struct EntryQueue {
     queued: Mutex<Queued>,
@@ -21,14 +21,14 @@ pub(crate) struct EntryQueue {
 struct Queued {
     lists: VecDeque<(u32, Vec<Entry>)>,
     bytes: usize,
-    /// Nothing more is added.
+    /// No more entries will be added.
     closed: bool,
-    /// Nothing more is wanted.
+    /// No more entries are wanted.
     abandoned: bool,
 }
 
 impl EntryQueue {
-    /// Adds the entries from number `first` on, once there is room.
+    /// Adds the entries from number `first` on. Waits until there is space.
     pub fn push(&self, first: u32, entries: Vec<Entry>) -> Result<()> {
         let mut queued = lock(&self.queued);
         while queued.bytes >= MAX_QUEUED_BYTES && !queued.abandoned {
@@ -43,7 +43,7 @@ impl EntryQueue {
         Ok(())
     }
 
-    /// The next entries, once there are some; `None` if there are no more.
+    /// The next entries. Waits until there are some; `None` if no more will come.
     pub fn next(&self) -> Option<(u32, Vec<Entry>)> {
         let mut queued = lock(&self.queued);
         while queued.lists.is_empty() && !queued.closed && !queued.abandoned {
@@ -58,20 +58,20 @@ impl EntryQueue {
         Some(next)
     }
 
-    /// Nothing more is added.
+    /// Notes that no more entries will be added.
     pub fn close(&self) {
         lock(&self.queued).closed = true;
         self.changed.notify_all();
     }
 
-    /// Ends all waiting: the transfer is over.
+    /// Ends all waiting, because the transfer is over.
     pub fn abandon(&self) {
         lock(&self.queued).abandoned = true;
         self.changed.notify_all();
     }
 }
 
-/// The memory that an entry takes, bytes.
+/// The memory that an entry occupies, bytes.
 fn weight(entry: &Entry) -> usize {
     let link = match &entry.kind {
         EntryKind::Symlink { target } => target.len(),
@@ -103,7 +103,7 @@ mod tests {
         }]
     }
 
-    /// A hundred lists of a megabyte are added and none removed: the queue holds its limit and one list more.
+    /// Adds a hundred lists of one megabyte and removes none: the queue accepts its limit and one more list.
     #[test]
     fn a_sender_whose_entries_are_not_answered_waits() {
         const LIST: usize = 1_000_000;
@@ -115,7 +115,7 @@ mod tests {
                     Ok::<(), TransferError>(())
                 })
             });
-            // Each list removed lets one more in: the order is kept, and all arrive.
+            // Each removed list makes space for one more. All arrive in order.
             for expected in 0..50 {
                 assert_eq!(queue.next().unwrap().0, expected);
                 assert!(lock(&queue.queued).bytes < MAX_QUEUED_BYTES + LIST + 1000);

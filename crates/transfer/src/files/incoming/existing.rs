@@ -1,4 +1,4 @@
-//! Content that exists before its file arrives: the file itself, or the remains of an interrupted transfer.
+//! Content that exists before its file is received: the file itself, or the partial file of an interrupted transfer.
 
 use std::fs::{File, Metadata};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -19,22 +19,22 @@ use crate::{Result, TransferError};
 
 pub(super) struct There {
     pub source: File,
-    /// How many of its first pieces are compared.
+    /// Number of leading pieces to compare.
     pub pieces: u32,
     pub id: FileId,
-    /// An interrupted transfer left it; else it is the file itself.
+    /// Whether an interrupted transfer left it; otherwise it is the file itself.
     pub is_partial: bool,
 }
 
-/// A file with hashes that follow its answer.
+/// A file that gets its hashes sent after the answer.
 pub(super) struct Compared {
     pub file: Arc<IncomingFile>,
     pub there: There,
 }
 
 impl IncomingFiles {
-    /// The existing content to compare with the sender's. `None` if this transfer has already compared it: a peer cannot have
-    /// the same content read again and again.
+    /// The existing content to compare with the sender's. `None` if this transfer has already compared it, so that a peer
+    /// cannot make this end read the same content repeatedly.
     pub(super) fn basis(
         &self,
         target: &TargetDirectory,
@@ -51,7 +51,7 @@ impl IncomingFiles {
         Ok(Some(There { source, pieces, id, is_partial: false }))
     }
 
-    /// The remains of an interrupted transfer, to resume from.
+    /// The partial file of an interrupted transfer, to resume from.
     pub(super) fn resume(
         &self,
         target: &TargetDirectory,
@@ -62,7 +62,7 @@ impl IncomingFiles {
         if hash_tree::pieces(size) <= 1 || !target.has_temp_file(&file.path) {
             return Ok(None);
         }
-        // Where too many are open it begins anew.
+        // Without a free descriptor, the file starts from the beginning.
         let Some(slot) = Slot::take(&self.descriptors) else { return Ok(None) };
         let temp_file = Arc::new(target.temp_file(&file.path, self.keep()).map_err(failed)?);
         let source = temp_file.file.try_clone().map_err(failed)?;
@@ -121,12 +121,13 @@ impl IncomingFiles {
     }
 }
 
-/// The file that hashes follow, if any.
+/// The file with hashes to send, if it has any.
 pub(super) fn followed(there: Option<There>, file: Arc<IncomingFile>) -> Option<Compared> {
     there.filter(|there| there.pieces > 0).map(|there| Compared { file, there })
 }
 
-/// The number of whole pieces of a file of `size` bytes to compare with the existing file. Holes cost time but no disk: a file
+/// Number of whole pieces of a file of `size` bytes to compare with the existing file. Comparing holes takes time but no disk
+/// space, so their number is limited in proportion to the content.
 /// may have this many for each piece of content.
 fn compared(there: &Metadata, size: u64) -> u32 {
     let length = there.len();

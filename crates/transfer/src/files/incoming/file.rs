@@ -1,4 +1,4 @@
-//! One incoming file.
+//! A file that is being received.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -20,9 +20,9 @@ pub(super) struct IncomingFile {
     /// `None` for a stream.
     pub size: Option<u64>,
     pub sparse: bool,
-    /// The existing file may not be replaced: it is only compared.
+    /// The existing file must not be replaced, only compared.
     pub compare_only: bool,
-    /// Held while a piece is written: the kernel also writes one at a time, and a thread that waits there spins.
+    /// Held while a piece is written. The kernel also writes one piece at a time, and waiting threads would spin there.
     pub writing: Mutex<()>,
     pub content: Mutex<Content>,
 }
@@ -30,36 +30,36 @@ pub(super) struct IncomingFile {
 #[derive(Default)]
 pub(super) struct Content {
     pub progress: FileProgress,
-    /// How its first piece begins, until the rest of that comes.
+    /// The beginning of the first piece, sent early, until the rest arrives.
     pub early: Vec<u8>,
     pub temp_file: Option<Arc<TempFile>>,
-    /// The existing file that supplies pieces which the sender need not send. It is opened when needed, since many files may be
-    /// in progress.
+    /// The existing file that supplies pieces which the sender need not send. It is opened only when needed, because many files
+    /// may be in progress.
     pub basis: Option<FileId>,
-    /// How many of its first pieces an interrupted transfer may have left.
+    /// Number of leading pieces that an interrupted transfer may have left.
     pub resumable: u32,
-    /// The place of its descriptor in the transfer's budget.
+    /// The place of the file's descriptor in the transfer's budget.
     pub slot: Option<Slot>,
     pub writing: u32,
     pub unflushed: u64,
-    /// Quota reserved for it, including an interrupted transfer's remains.
+    /// Quota reserved for the file, including an interrupted transfer's partial file, bytes.
     pub room: u64,
-    /// Disk space that it will need and that is not reserved yet.
+    /// Disk space that the file will need and that is not yet reserved, bytes.
     pub promised: u64,
-    /// Disk space is reserved for its first `reserved` bytes.
+    /// Disk space is reserved for this many bytes from the beginning.
     pub reserved: u64,
-    /// The runs of holes that count for the whole transfer.
+    /// The file's runs of holes, as counted in the transfer's total.
     pub hole_runs: usize,
-    /// A thread has found it whole, and gives it its name.
+    /// A thread has found the file complete, and is renaming it.
     pub finishing: bool,
-    /// It is whole or given up: nothing more is done with it.
+    /// The file is complete or failed: nothing more happens to it.
     pub closed: bool,
 }
 
-/// Which file something is: device and inode.
+/// A file's identity: device and inode.
 pub(super) type FileId = (u64, u64);
 
-/// A place for a descriptor, free again when it is dropped.
+/// A place for a descriptor, freed when it is dropped.
 pub(super) struct Slot(Arc<AtomicUsize>);
 
 impl Slot {
@@ -77,12 +77,12 @@ impl Drop for Slot {
 }
 
 impl Content {
-    /// Whether part of the file exists: an interrupted transfer's remains, or the file itself.
+    /// Whether part of the file exists: an interrupted transfer's partial file, or the file itself.
     pub fn is_there(&self) -> bool {
         self.temp_file.is_some() || self.basis.is_some()
     }
 
-    /// Closes its open descriptors.
+    /// Closes the file's descriptors.
     pub fn close(&mut self) {
         self.temp_file = None;
         self.slot = None;
@@ -98,7 +98,7 @@ impl IncomingFile {
             path: entry.path,
             status: FileStatus {
                 mode: entry.mode,
-                // A stream has no time of its own, so its file gets the time of arrival.
+                // A stream has no modification time, so its file keeps the time of its arrival.
                 modified: (entry.kind != EntryKind::Stream).then_some(entry.modified),
                 owner: entry.owner.map(|owner| (owner.user, owner.group)),
                 attributes: entry.attributes,
@@ -126,7 +126,8 @@ impl IncomingFile {
         }
     }
 
-    /// The first piece, where only `rest` of it came because its beginning was there.
+    /// Joins `rest`, the rest of the first piece, to the beginning that was sent early. `None` if they do not make up the
+    /// piece.
     pub fn join_early(&self, header: &PieceHeader, rest: &[u8]) -> Option<(PieceHeader, Vec<u8>)> {
         let length = self.size.filter(|_| header.piece == 0).map(|size| piece_length(size, 0))?;
         let mut content = lock(&self.content);
@@ -139,13 +140,13 @@ impl IncomingFile {
         Some((PieceHeader { length: whole.len() as u32, ..*header }, whole))
     }
 
-    /// The memory that it takes beside the structures of this module, bytes.
+    /// The memory that the file occupies in addition to this structure, bytes.
     pub fn weight(&self) -> usize {
         self.path.as_bytes().len() + attribute_bytes(&self.status.attributes)
     }
 
-    /// Whether the quota for the whole file is reserved at once. Otherwise each piece reserves its own: most of a sparse file
-    /// may be holes. A file of one piece is written in one step, which reserves nothing.
+    /// Whether the quota for the whole file is reserved at once. Otherwise each piece reserves its own, because most of a
+    /// sparse file may be holes. A file of one piece is written in one step, without separate reservations.
     pub fn takes_room_at_once(&self) -> bool {
         self.size.is_some() && (!self.sparse || self.is_one_piece())
     }
@@ -154,13 +155,13 @@ impl IncomingFile {
         self.size.is_some_and(|size| hash_tree::pieces(size) == 1)
     }
 
-    /// Whether it has more than one piece, or may have.
+    /// Whether the file has, or may have, more than one piece.
     pub fn is_large(&self) -> bool {
         self.size.is_none_or(|size| size > PIECE_BYTES)
     }
 
-    /// Whether all came and was written, for the first thread that asks: the end and the last piece may be seen by two.
-    /// A file of one piece that was wanted whole needs no end.
+    /// Whether everything was received and written. True only for the first thread that asks, because the end and the last
+    /// piece may be handled by different threads. A file of one piece that was requested whole needs no end record.
     pub fn becomes_complete(&self, content: &mut Content) -> bool {
         let complete = !content.finishing && !content.closed && self.is_complete(content);
         content.finishing |= complete;

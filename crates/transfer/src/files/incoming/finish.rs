@@ -1,4 +1,4 @@
-//! The end of a file: verifies it, gives it its name, and closes it.
+//! The end of a file: verification, renaming, and closing.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -19,7 +19,7 @@ use crate::{Result, TransferError};
 const UNKNOWN_HASH: blake3::Hash = blake3::Hash::from_bytes([0; 32]);
 
 impl IncomingFiles {
-    /// All of a file came: it is verified, and gets its name. One with holes is left to the thread that hashes them.
+    /// Verifies and renames a complete file. A file with holes is left to the thread that hashes holes.
     pub(super) fn finish(&self, file: &Arc<IncomingFile>) {
         if lock(&file.content).progress.hole_pieces() == 0 {
             self.finish_now(file);
@@ -41,7 +41,7 @@ impl IncomingFiles {
         }
     }
 
-    /// The received or existing content, which has the hash `here` if that is known, differs from the sender's.
+    /// Handles received or existing content that differs from the sender's. `here` is its hash, if known.
     pub(super) fn differs(
         &self,
         file: &Arc<IncomingFile>,
@@ -52,7 +52,7 @@ impl IncomingFiles {
         match sent {
             Some(_) if self.policy.dry_run => {
                 self.note_would_write(&file.path, DryRunKind::File, file.size);
-                // Another hash than its own tells the sender.
+                // A hash other than the sender's own tells the sender that the contents differ.
                 self.close(file, Ok((here.unwrap_or(UNKNOWN_HASH), Fate::Written)));
             }
             _ if file.compare_only => {
@@ -63,7 +63,7 @@ impl IncomingFiles {
         }
     }
 
-    /// Gives a file with this content `hash` its mode, time and name.
+    /// Gives a file with this content `hash` its attributes and its final name.
     fn put_in_place(&self, file: &IncomingFile, hash: &blake3::Hash) -> Result<Fate> {
         let failed = |error| exists_or(&file.path, error);
         let Destination::Directory { target, .. } = &self.destination else {
@@ -80,7 +80,7 @@ impl IncomingFiles {
         {
             let basis = target.open_same(&file.path, id).map_err(failed)?;
             if has_length(&basis, file.size) {
-                // The same content, perhaps with other attributes.
+                // The content is the same, but the attributes may differ.
                 let exact = self.policy.exact_attributes;
                 let differences = file.status.differences(&basis, exact).map_err(failed)?;
                 file.status.mend(&basis, &differences).map_err(failed)?;
@@ -100,7 +100,7 @@ impl IncomingFiles {
         file.status.give(&temp_file.file).map_err(failed)?;
         let large = file.is_large();
         if large {
-            // Its content before its name, so that a power cut never leaves a name without content.
+            // Sync the content before the rename, so that a power failure never leaves a name without content.
             temp_file.file.sync_all().map_err(failed)?;
         }
         if large || file.sparse {
@@ -134,7 +134,7 @@ impl IncomingFiles {
             let mut content = lock(&file.content);
             content.closed = true;
             self.holes.forget(&mut content);
-            // The file that remains for a resume keeps its quota, including writes in progress.
+            // A partial file kept for a resume keeps its quota, including writes in progress.
             let stays = content.temp_file.as_ref().is_some_and(|temp_file| temp_file.is_of_use());
             if stays {
                 let writing = u64::from(content.writing) * PIECE_BYTES;
@@ -158,7 +158,7 @@ impl IncomingFiles {
         let logged = outcome.as_ref().map(done).map_err(|failure| &*failure.here);
         self.log(file, logged);
         match &outcome {
-            // It would be written, and is not.
+            // A dry run does not write it.
             Ok((_, Fate::Written)) if self.policy.dry_run => {}
             Ok((hash, fate)) => {
                 state.whole.insert(file.number);
@@ -186,11 +186,11 @@ impl IncomingFiles {
     }
 }
 
-/// Why a file cannot be received.
+/// The reason why a file cannot be received.
 pub(super) struct Failure {
-    /// In words for this end.
+    /// The message for this end.
     here: String,
-    /// In words for the sender, which learns neither paths nor system errors of this host.
+    /// The message for the sender, without paths and system errors of this host.
     for_sender: String,
 }
 

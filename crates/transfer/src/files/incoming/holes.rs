@@ -1,5 +1,5 @@
-//! Holes: a few bytes of a record may stand for terabytes of zeros, which take time to hash. One thread hashes them
-//! while the others continue to read, and it stops when the transfer ends.
+//! Holes: a few bytes of a record may represent terabytes of zeros, which take time to hash. One thread hashes them while
+//! the others continue to read, and it stops when the transfer ends.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -20,26 +20,26 @@ use crate::limits::{FREE_HOLE_PIECES, HOLES_PER_PIECE, MAX_HOLE_RUNS, MAX_WAITIN
 use crate::lock::lock;
 use crate::{Result, TransferError};
 
-/// Hashes of zeros, for all transfers of this process: each place costs its work once.
+/// Hashes of zeros, shared by all transfers of this process, so that each subtree is hashed only once.
 static ZEROS: LazyLock<ZeroTree> = LazyLock::new(ZeroTree::default);
 
-/// The longest run of zeros that is written where a file system cannot punch holes, bytes.
+/// Length of one write of zeros, where a hole cannot be punched, bytes.
 const ZERO_BYTES: usize = 64 << 10;
 
 enum HoleJob {
-    /// To hash holes before their file is whole.
+    /// Hash a run of holes before its file is complete: first piece, number of pieces.
     Hash(u32, u32),
     Finish(Arc<IncomingFile>),
-    /// Nothing more.
+    /// No more jobs.
     End,
 }
 
-/// Work for the thread that hashes holes, and its cost.
+/// Queue and costs of the thread that hashes holes.
 pub(super) struct HoleWork {
     jobs: Sender<HoleJob>,
     taken: Receiver<HoleJob>,
     runs: AtomicUsize,
-    /// Pieces that were hashed early, and those in files that became whole.
+    /// Hole pieces hashed early, and hole pieces of complete files.
     early: AtomicU64,
     finished: AtomicU64,
 }
@@ -53,9 +53,9 @@ impl Default for HoleWork {
 }
 
 impl HoleWork {
-    /// Leaves a file that is whole to the thread. No more wait than are open.
+    /// Leaves a complete file to the thread. At most all open files are queued.
     pub fn finish_later(&self, file: Arc<IncomingFile>) {
-        // The receiver is kept beside it, so that no job is lost.
+        // `self` keeps a receiver, so the channel is never disconnected.
         let _ = self.jobs.send(HoleJob::Finish(file));
     }
 
@@ -64,7 +64,7 @@ impl HoleWork {
         let _ = self.jobs.send(HoleJob::End);
     }
 
-    /// Counts the runs of a file's holes. Returns false if there are too many in all.
+    /// Updates the number of runs of holes for a file. Returns false if all files together have too many.
     fn count_runs(&self, content: &mut Content) -> bool {
         let (before, now) = (content.hole_runs, content.progress.hole_runs());
         content.hole_runs = now;
@@ -73,20 +73,20 @@ impl HoleWork {
         all - before <= MAX_HOLE_RUNS
     }
 
-    /// The runs of a file that is closed count no longer.
+    /// Removes a closed file's runs of holes from the count.
     pub fn forget(&self, content: &mut Content) {
         self.runs.fetch_sub(std::mem::take(&mut content.hole_runs), Ordering::AcqRel);
     }
 }
 
 impl IncomingFiles {
-    /// Hashes holes, and finishes files that have some, until the transfer ends.
+    /// Hashes holes, and finishes files with holes, until the transfer ends.
     pub fn hash_holes(&self) -> Result<()> {
         while self.holes.taken.recv().is_ok_and(|job| self.do_hole_job(job)) {}
         Ok(())
     }
 
-    /// Does a job. Returns false if there are no more.
+    /// Runs a job. Returns false if it was the last one.
     fn do_hole_job(&self, job: HoleJob) -> bool {
         match job {
             HoleJob::Hash(first, pieces) => self.hash_early(first, pieces),
@@ -96,19 +96,19 @@ impl IncomingFiles {
         true
     }
 
-    /// Does the jobs that wait.
+    /// Runs the queued jobs.
     #[cfg(test)]
     pub fn hash_waiting_holes(&self) {
         while self.holes.taken.try_recv().is_ok_and(|job| self.do_hole_job(job)) {}
     }
 
-    /// Pieces of holes that this transfer may have hashed.
+    /// Number of hole pieces that this transfer may cause to be hashed.
     fn allowed_holes(&self) -> u64 {
         let content = lock(&self.state).content.get();
         FREE_HOLE_PIECES + hash_tree::pieces(content) * HOLES_PER_PIECE
     }
 
-    /// The subtrees that make up a run: their hashes are there when the file's is made.
+    /// Hashes the subtrees that make up a run, so that they are ready for the file's hash.
     fn hash_early(&self, first: u32, pieces: u32) {
         let early = self.holes.early.fetch_add(pieces.into(), Ordering::AcqRel);
         if early + u64::from(pieces) > self.allowed_holes() {
@@ -124,13 +124,13 @@ impl IncomingFiles {
         }
     }
 
-    /// The hash of a file that is complete, and the one that its sender sent. `None` if it cannot be had: then the file is
-    /// given up, unless the transfer is over.
+    /// The hash of a complete file, and the sender's. `None` if it cannot be computed; the file then fails, unless the
+    /// transfer is over.
     pub(super) fn hash(
         &self,
         file: &Arc<IncomingFile>,
     ) -> Option<(blake3::Hash, Option<blake3::Hash>)> {
-        // Taken out, so that no thread waits for it meanwhile.
+        // Taken out, so that no thread waits for the lock meanwhile.
         let empty = sweetspot_protocol::FileProgress::new(file.size);
         let progress = std::mem::replace(&mut lock(&file.content).progress, empty);
         let holes = u64::from(progress.hole_pieces());
@@ -185,7 +185,7 @@ impl IncomingFiles {
             self.give_up(&file, &error);
             return Ok(());
         }
-        // The last piece may be short, and is hashed with its file.
+        // The last piece may be short; it is hashed with its file.
         let whole = pieces.min((size / PIECE_BYTES).saturating_sub(first.into()) as u32);
         if self.holes.jobs.len() < MAX_WAITING_HOLES {
             let _ = self.holes.jobs.send(HoleJob::Hash(first, whole));
@@ -196,7 +196,7 @@ impl IncomingFiles {
         Ok(())
     }
 
-    /// Makes the file read as zeros where it has these holes.
+    /// Makes these holes of the file read as zeros.
     fn make_holes(
         &self,
         file: &IncomingFile,
@@ -234,7 +234,7 @@ fn clear(file: &File, from: u64, to: u64, go_on: &dyn Fn() -> bool) -> io::Resul
     if from >= to || rustix::fs::fallocate(file, punch, from, to - from).is_ok() {
         return Ok(());
     }
-    // Parts beyond the end and existing holes need no write.
+    // Nothing beyond the end or in existing holes needs to be written.
     let end = to.min(file.metadata()?.len());
     let zeros = vec![0; ZERO_BYTES];
     let mut at = next_data(file, from, end);

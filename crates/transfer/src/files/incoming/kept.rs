@@ -26,19 +26,19 @@ impl NumberSet {
     }
 }
 
-/// A directory that gets its mode and time when all of its contents are there.
+/// A directory that gets its mode and time once its contents are complete.
 pub(super) struct LateDirectory {
     pub number: u32,
     pub mode: u32,
     pub modified: (i64, u32),
     pub owner: Option<(u32, u32)>,
     pub depth: usize,
-    /// Whether this transfer made it.
+    /// Whether this transfer created it.
     pub new: bool,
 }
 
-/// Directories that this transfer made: they were empty. Kept by a hash with a key unknown to the peer; the oldest may be
-/// forgotten.
+/// Directories that this transfer created, and that were therefore empty. Stored as hashes with a key unknown to the
+/// peer. When there are too many, all are forgotten.
 #[derive(Default)]
 pub(super) struct MadeDirectories {
     hashes: HashSet<u64>,
@@ -62,12 +62,13 @@ impl MadeDirectories {
     }
 }
 
-/// Names that the sender has, by a hash with a key unknown to the peer: of two names with one hash the second stays, too.
+/// Names that the sender has, stored as hashes with a key unknown to the peer. If two names collide, both are kept on
+/// disk.
 #[derive(Default)]
 pub(super) struct ListedNames {
     hashes: Vec<u64>,
     key: RandomState,
-    /// There were more than fit.
+    /// Whether there were too many names.
     pub overflowed: bool,
 }
 
@@ -80,7 +81,7 @@ impl ListedNames {
         self.hashes.push(self.key.hash_one(path));
     }
 
-    /// Makes ready for [`ListedNames::contains`].
+    /// Sorts the names, for [`ListedNames::contains`].
     pub fn sort(&mut self) {
         self.hashes.sort_unstable();
     }
@@ -90,7 +91,7 @@ impl ListedNames {
     }
 }
 
-/// Files that have been compared, by a hash with a key unknown to the peer.
+/// Files that have been compared, stored as hashes with a key unknown to the peer.
 #[derive(Default)]
 pub(super) struct ComparedFiles {
     hashes: HashSet<u64>,
@@ -98,13 +99,13 @@ pub(super) struct ComparedFiles {
 }
 
 impl ComparedFiles {
-    /// Notes a file. Returns false if it was compared before, or if the table is full.
+    /// Adds a file. Returns false if it was compared before, or if the table is full.
     pub fn insert(&mut self, file: FileId) -> bool {
         self.hashes.len() < MAX_COMPARED_FILES && self.hashes.insert(self.key.hash_one(file))
     }
 }
 
-/// A reason for a failure, cut where it is too long to be kept: much of it may be the peer's words.
+/// A failure's reason, truncated if it is too long to keep: much of it may be the peer's text.
 pub(super) fn shortened(mut reason: String) -> String {
     if reason.len() > MAX_REASON_BYTES {
         let end = (0..=MAX_REASON_BYTES).rev().find(|at| reason.is_char_boundary(*at));

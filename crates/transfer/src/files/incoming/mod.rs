@@ -48,9 +48,9 @@ pub use prune::Delete;
 pub(crate) use prune::Deletion;
 use state::IncomingState;
 
-/// Where records for the sender go.
+/// The destination of records for the sender.
 pub(crate) trait Answers: Sync {
-    /// Sends one record. Waits while the sender does not read.
+    /// Sends one record. Blocks while the sender does not read.
     fn tell(&self, record: &Record) -> Result<()>;
 }
 
@@ -60,32 +60,32 @@ impl Answers for Channel {
     }
 }
 
-/// Where content goes.
+/// The destination of the content.
 pub(crate) enum Destination {
     /// Into files below a directory.
     Directory { target: TargetDirectory, top: Top },
-    /// To standard output: one file.
+    /// To standard output, which holds only one file.
     Output,
 }
 
-/// The names at the top of a directory.
+/// How names are placed in the target directory.
 #[derive(PartialEq, Eq)]
 pub(crate) enum Top {
-    /// The sender's.
+    /// Every entry keeps the sender's name.
     Sent,
     /// The only file gets this name.
     Named(Vec<u8>),
-    /// Everything would go into a new directory of this name, which a dry run does not make.
+    /// Every entry goes into a new directory of this name, which a dry run does not create.
     Below(Vec<u8>),
 }
 
 impl Top {
-    /// Whether this end's user chose the name.
+    /// Whether this end's user chose the name at the top.
     fn is_chosen(&self) -> bool {
         !matches!(self, Top::Sent)
     }
 
-    /// The path here of an entry that was sent as `path`.
+    /// The path at this end of an entry sent as `path`.
     fn place(&self, path: &RelativePath) -> Result<RelativePath> {
         let bytes = path.as_bytes();
         Ok(match self {
@@ -100,20 +100,21 @@ impl Top {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Policy {
     pub replace: bool,
-    /// Whether they are also replaced by something of another kind: a file by a directory, or an empty directory by a file.
+    /// Whether an entry of another kind also replaces an existing one: a directory a file, or a file an empty directory.
     pub other_kinds: bool,
-    /// Whether they count as unchanged, whatever they hold. Otherwise one that differs is a failure, unless it is replaced.
+    /// Whether existing files count as unchanged, whatever their content. Otherwise a file that differs is a failure,
+    /// unless it is replaced.
     pub leave: bool,
-    /// Whether to compare contents where length and time are the same.
+    /// Whether to compare contents even if length and time are the same.
     pub checksum: bool,
     pub dry_run: bool,
     /// Whether extended attributes (`user.*`) are accepted.
     pub attributes: bool,
-    /// Whether existing files lose extended attributes that the sender's do not have.
+    /// Whether existing files lose extended attributes that the sender's files do not have.
     pub exact_attributes: bool,
     /// Whether owners are accepted.
     pub owners: bool,
-    /// Whether names that begin with a dot may come into any directory, not only into those that transfers made.
+    /// Whether names that begin with a dot are allowed in any directory, not only in those that transfers created.
     pub dotfiles: bool,
     /// Whether symbolic links may lead out of the directory.
     pub outward_links: bool,
@@ -122,10 +123,10 @@ pub(crate) struct Policy {
 /// The rules for a client's transfer, and the log of its files.
 #[derive(Clone, Default)]
 pub(crate) struct Bounds {
-    /// How much its directory may hold.
+    /// The quota of the client's directory.
     pub quota: Option<Arc<Quota>>,
     pub log: Option<Arc<dyn FileLog>>,
-    /// The part of the directory that the peer may learn of.
+    /// The part of the directory that the peer may learn about.
     pub view: View,
 }
 
@@ -140,18 +141,18 @@ pub(crate) struct IncomingFiles {
     /// The names of users and groups, if owners are accepted.
     accounts: Accounts,
     state: Mutex<IncomingState>,
-    /// Disk space for large files that are wanted and for which none is reserved yet, bytes.
+    /// Disk space that requested large files still need and that is not yet reserved, bytes.
     promised: AtomicU64,
     /// Content of unchanged files, bytes.
     unchanged: AtomicU64,
-    /// Content of unfinished files that an interrupted transfer left, and that did not come again, bytes.
+    /// Content in partial files of interrupted transfers that was not sent again, bytes.
     resumed: AtomicU64,
-    /// Notified when the last open file is whole or given up.
+    /// Notified when the last open file is complete or has failed.
     idle: Condvar,
     holes: HoleWork,
-    /// How many unfinished files are open.
+    /// Number of descriptors open for unfinished files.
     descriptors: Arc<AtomicUsize>,
-    /// The transfer ended: whatever still works on it stops.
+    /// The transfer is over: all its threads stop.
     over: AtomicBool,
 }
 
@@ -181,15 +182,15 @@ impl IncomingFiles {
         }
     }
 
-    /// The same with a deletion at the end.
+    /// The same with a deletion at the end of the transfer.
     pub fn deleting(mut self, deletion: Option<Deletion>) -> IncomingFiles {
         self.deletion = deletion;
         self
     }
 
-    /// The same with the sender's attributes for the directory itself.
+    /// The same with the sender's attributes for the target directory.
     pub fn with_top_status(mut self, status: Option<DirectoryStatus>) -> IncomingFiles {
-        // Beside a file that this end's user named, the directory is not the sender's.
+        // If this end's user chose a file's name, the directory does not correspond to the sender's.
         self.top_status = status.filter(|_| !self.policy.dry_run && !self.is_top_chosen());
         self
     }
@@ -215,7 +216,7 @@ impl IncomingFiles {
         self.bounds.quota.as_deref().filter(|_| !self.policy.dry_run)
     }
 
-    /// Reserves `room` of the quota, for something at `path`.
+    /// Reserves `room` of the quota for an entry at `path`.
     fn take_room(&self, path: &RelativePath, room: u64) -> Result<()> {
         match self.quota() {
             Some(quota) if !quota.take(room) => {
@@ -227,7 +228,7 @@ impl IncomingFiles {
         }
     }
 
-    /// Runs a step that may replace the file or the empty directory at `path`, then returns its quota.
+    /// Runs a step that may replace the file or the empty directory at `path`, and then frees the replaced entry's quota.
     fn replacing<T>(
         &self,
         target: &TargetDirectory,
@@ -249,7 +250,7 @@ impl IncomingFiles {
         }
     }
 
-    /// Charges a file for its present disk use; `more` bytes may still be on their way.
+    /// Charges the quota for a file's present disk usage, plus `more` bytes that are still being written.
     fn settle_room(&self, content: &mut Content, more: u64) {
         if let Some(quota) = self.quota()
             && let Some(temp_file) = &content.temp_file
@@ -261,7 +262,7 @@ impl IncomingFiles {
         }
     }
 
-    /// Releases reserved space of a file that was used or is not needed any more.
+    /// Releases promised disk space that was used or is no longer needed.
     fn release_promised(&self, content: &mut Content, bytes: u64) {
         let released = bytes.min(content.promised);
         content.promised -= released;
@@ -279,7 +280,8 @@ impl IncomingFiles {
         lock(&self.state).failures.add(line);
     }
 
-    /// The line for this end's user: a reason that begins with the name gets the directory before it, another one the name.
+    /// The line for this end's user. The name at the start of `reason` is extended to the path on this host, or added if it
+    /// is missing.
     fn failure_line(&self, path: &str, reason: &str) -> String {
         let place = match &self.destination {
             Destination::Directory { target, .. } => target.shown(path),
@@ -292,7 +294,7 @@ impl IncomingFiles {
         })
     }
 
-    /// Whether a large file's partial content stays after an interruption.
+    /// Whether a large file's partial content is kept after an interruption.
     fn keep(&self) -> Keep {
         if self.policy.replace { Keep::Always } else { Keep::UnlessNamed }
     }
@@ -302,7 +304,7 @@ impl IncomingFiles {
         std::mem::take(&mut lock(&self.state).results)
     }
 
-    /// Waits until no file is open, or `is_over`.
+    /// Waits until no file is open, or until `is_over` returns true.
     pub fn wait_until_whole(&self, is_over: impl Fn() -> bool) {
         let mut state = lock(&self.state);
         while !state.open.is_empty() && !is_over() {
@@ -314,7 +316,7 @@ impl IncomingFiles {
         }
     }
 
-    /// Whether extended attributes came that this end did not ask for.
+    /// Whether the sender sent extended attributes that this end did not ask for.
     pub fn attributes_left_out(&self) -> bool {
         lock(&self.state).attributes_left_out
     }
@@ -324,19 +326,19 @@ impl IncomingFiles {
         std::mem::take(&mut lock(&self.state).dry_run)
     }
 
-    /// How many files and directories came with set-user-ID, set-group-ID or sticky bits.
+    /// Number of files and directories sent with set-user-ID, set-group-ID or sticky bits.
     pub fn special_bits(&self) -> u64 {
         lock(&self.state).special_bits
     }
 
-    /// How many files had which fate, the failures in words, the content that came, and the hash of the only file.
+    /// File counts by fate, failure messages, content received, and the hash of the only file.
     pub fn summary(&self) -> (FileCounts, Vec<String>, Bytes, Option<blake3::Hash>) {
         let state = lock(&self.state);
         let counts = FileCounts { failed: state.failures.count, ..state.counts };
         (counts, state.failures.lines.clone(), state.content, state.hash)
     }
 
-    /// Whether everything failed.
+    /// Whether every entry failed.
     pub fn moved_nothing(&self) -> bool {
         let state = lock(&self.state);
         state.failures.count > 0 && state.counts.present() == 0
@@ -348,24 +350,24 @@ impl IncomingFiles {
         state.content > Bytes::ZERO || changed > 0 || !state.made.is_empty()
     }
 
-    /// Content that was there already, and belongs to the sender's files.
+    /// Content that already existed here before the transfer, of the sender's files.
     pub fn present(&self) -> Bytes {
         Bytes::new(self.unchanged.load(Ordering::Relaxed)) + self.resumed()
     }
 
-    /// The part of it that an interrupted transfer left.
+    /// The part of [`IncomingFiles::present`] that an interrupted transfer left.
     pub fn resumed(&self) -> Bytes {
         Bytes::new(self.resumed.load(Ordering::Relaxed))
     }
 
-    /// The content that came so far, and the files that are whole.
+    /// The content received so far, and the number of complete files.
     pub fn so_far(&self) -> (Bytes, u64) {
         let state = lock(&self.state);
         (state.content, state.counts.present())
     }
 }
 
-/// The remains of a transfer that ended early keep their quota, and no more.
+/// Partial files that remain keep only the quota that they use.
 impl Drop for IncomingFiles {
     fn drop(&mut self) {
         for file in std::mem::take(&mut lock(&self.state).open).into_values() {

@@ -1,14 +1,14 @@
-//! The names that a transfer has to remember until its end.
+//! The names that a transfer must keep until its end.
 
 use sweetspot_protocol::RelativePath;
 
 use crate::limits::MAX_LISTED_BYTES;
 
-/// Names in a chunk: the first is whole, each other one omits the prefix that it shares with the one before.
+/// Names in a chunk: the first is complete, and each further one omits the prefix that it shares with its predecessor.
 const CHUNK: usize = 64;
 
-/// The paths of entries by number, from 0 on: later entries may be further names of them, and directories get their
-/// times at the end. Names of one directory share most of their paths, so that a million of them take some 20 MB.
+/// The paths of entries by number. Hard links refer to them, and directories get their times at the end. Names in one directory
+/// share most of their paths, so a million names take about 20 MB.
 #[derive(Default)]
 pub(super) struct NameList {
     chunks: Vec<Box<[u8]>>,
@@ -17,13 +17,13 @@ pub(super) struct NameList {
     last: Vec<u8>,
     count: usize,
     bytes: usize,
-    /// It holds as much as it may, and takes nothing more.
+    /// Whether the limit is reached, so that nothing more is added.
     full: bool,
 }
 
 impl NameList {
-    /// Adds the path of entry `number`, which no later one precedes, the announced properties of a file, and `extra` bytes kept
-    /// with it. Returns false if there is no room for it, nor for any later one.
+    /// Adds the path of entry `number`, which must be larger than all before it. With it go the announced properties of a file;
+    /// `extra` is the size of data kept elsewhere for this entry, bytes. Returns false if the list is full.
     pub fn push(
         &mut self,
         number: u32,
@@ -31,14 +31,14 @@ impl NameList {
         file: Option<Announced>,
         extra: usize,
     ) -> bool {
-        // Entries without a name that could be used.
+        // Skipped numbers belong to entries without a usable name.
         while self.count < number as usize && self.add(b"", None, 0) {}
         self.add(path.as_bytes(), file, extra)
     }
 
     fn add(&mut self, path: &[u8], file: Option<Announced>, extra: usize) -> bool {
         let shared = if self.count.is_multiple_of(CHUNK) { 0 } else { common(&self.last, path) };
-        // Two lengths of two bytes, and whether a file follows.
+        // Two lengths of two bytes each, and a flag for the file properties.
         let bytes = path.len() - shared + 5 + file.map_or(0, |_| ANNOUNCED_BYTES);
         self.full |= self.bytes + bytes + extra > MAX_LISTED_BYTES;
         if self.full {
@@ -57,14 +57,14 @@ impl NameList {
         self.bytes += bytes + extra;
         self.count += 1;
         if self.count.is_multiple_of(CHUNK) {
-            // The buffer stays, and the chunk has its exact size.
+            // Copy the chunk at its exact size, and reuse the buffer.
             self.chunks.push(self.open.as_slice().into());
             self.open.clear();
         }
         true
     }
 
-    /// The path of an entry, and the announced properties of a file; `None` if it was not added.
+    /// The path of an entry, and the announced properties if it is a file; `None` if it was not added.
     pub fn get(&self, number: u32) -> Option<(RelativePath, Option<Announced>)> {
         let number = number as usize;
         if number >= self.count {
@@ -88,7 +88,7 @@ impl NameList {
 pub(super) struct Announced {
     /// `None` for a stream.
     pub size: Option<u64>,
-    /// When it was changed last, seconds since 1970.
+    /// Time of the last change, seconds since 1970.
     pub modified: i64,
 }
 
@@ -106,7 +106,7 @@ fn length(bytes: &[u8]) -> Option<(usize, &[u8])> {
     Some((u16::from_le_bytes(*length).into(), rest))
 }
 
-/// How many bytes both begin with.
+/// Length of the common prefix.
 fn common(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
@@ -131,7 +131,7 @@ mod tests {
             (!n.is_multiple_of(4)).then_some(Announced { size, modified: -(n as i64) })
         };
         let mut names = NameList::default();
-        // Every fifth entry was refused, and has no name.
+        // Every fifth entry was rejected, and has no name.
         for n in (0..1000).filter(|n| n % 5 > 0) {
             assert!(names.push(n as u32, &path(&text(n)), file(n), 0));
         }
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn names_take_no_more_memory_than_they_may() {
         let mut names = NameList::default();
-        // Nothing is shared: each takes its 4087 bytes.
+        // No prefixes are shared, so each path takes its 4087 bytes.
         let text = |n: u32| format!("{:08}/", n + 10_000_000 * (n % 9)).repeat(454) + "x";
         let count = (0..).take_while(|n| names.push(*n, &path(&text(*n)), None, 0)).count();
         assert!(count * 4087 <= MAX_LISTED_BYTES && (count + 1) * 4092 > MAX_LISTED_BYTES);
@@ -155,7 +155,7 @@ mod tests {
         assert!(names.get(0).is_some() && names.get(count as u32).is_none());
     }
 
-    /// A million files in directories of a hundred, as backups hold them.
+    /// A million files, a hundred in each directory, as in a backup.
     #[test]
     fn a_million_names_take_a_few_dozen_megabytes() {
         let mut names = NameList::default();
@@ -165,7 +165,7 @@ mod tests {
             let text = format!("home/user/documents/year{year:02}/set{set:04}/picture-{n:07}.jpg");
             assert!(names.push(n, &path(&text), file, 0));
         }
-        // 19 bytes at most differ from the name before, most often 5 to 6; 21 are lengths and announced properties.
+        // At most 19 bytes differ from the previous name, and usually 5 to 6. Lengths and announced properties take 21.
         assert!(names.bytes < 41_000_000, "{}", names.bytes);
     }
 }

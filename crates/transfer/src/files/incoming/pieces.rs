@@ -1,4 +1,4 @@
-//! Pieces: hashed, written, and counted until a file is whole.
+//! Hashes, writes and counts pieces until a file is complete.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -24,26 +24,27 @@ use crate::files::temp_file::{Keep, TempFile};
 use crate::lock::lock;
 use crate::{Result, TransferError};
 
-/// Written data are flushed to disk in portions, so that the final fsync is short.
+/// Written data is flushed to disk in portions of this size, so that the final fsync is short.
 const WRITEBACK_BYTES: u64 = 8 << 20;
 
-/// Disk space is reserved in portions: some file systems take their time, and the sender would wait meanwhile.
+/// Disk space is reserved in portions of this size. Some file systems are slow to reserve, and the sender would wait
+/// meanwhile.
 const RESERVE_BYTES: u64 = 16 << 20;
 
 /// The failure of a file with a piece that does not match its header.
 const DAMAGED: &str = "its content was damaged in transit";
 
-/// A piece of work for the threads that hash and write.
+/// A job for the threads that hash and write.
 pub(crate) enum Job {
-    /// A piece: packed, if it has fewer bytes than content.
+    /// One piece, compressed if it has fewer bytes than its content.
     Piece(PieceHeader, Vec<u8>),
-    /// Several small ones.
+    /// Several small pieces.
     Pieces(Vec<(PieceHeader, Vec<u8>)>),
     Holes(u32, u32, u32),
 }
 
 impl IncomingFiles {
-    /// Hashes and writes the pieces from `jobs`, until there are no more. Buffers go back to `spent`.
+    /// Hashes and writes the pieces in `jobs` until the channel closes. Returns buffers through `spent`.
     pub fn work(&self, jobs: &Receiver<Job>, spent: &Sender<Vec<u8>>) -> Result<()> {
         let mut unpacker = Unpacker::default();
         for job in jobs {
@@ -64,12 +65,12 @@ impl IncomingFiles {
         Ok(())
     }
 
-    /// A piece, packed or not.
+    /// Handles a piece, compressed or not.
     fn take(&self, header: &PieceHeader, bytes: &[u8], unpacker: &mut Unpacker) -> Result<()> {
         if bytes.len() == header.length as usize {
             return self.take_piece(header, bytes);
         }
-        // Nothing is unpacked for a file that is not open.
+        // Nothing is decompressed for a file that is not open.
         let Some(file) = self.file(header.entry)? else { return Ok(()) };
         match unpacker.unpack(bytes, header.length) {
             Some(content) => self.take_piece(header, &content),
@@ -124,8 +125,8 @@ impl IncomingFiles {
         Ok(())
     }
 
-    /// Counts a piece that is about to be written, takes room for it and returns where it goes; `None` if its file is
-    /// closed. The inner error is why the file cannot be received.
+    /// Counts a piece that is about to be written, reserves its quota, and returns its destination; `None` if the
+    /// file is closed. The inner error is the reason why the file cannot be received.
     fn expect_piece(
         &self,
         file: &IncomingFile,
@@ -139,11 +140,11 @@ impl IncomingFiles {
         if content.finishing {
             return Err(ProtocolError::Piece { piece, what: "after the end of its file" }.into());
         }
-        // Where a piece came before, it is written over.
+        // A piece that was received before is overwritten.
         let is_new = !content.progress.came(piece);
         content.progress.handle_piece(piece, length, header.hash)?;
         if is_new && piece < content.resumable {
-            // It had another content, or was damaged.
+            // The existing piece had other content, or was damaged.
             self.resumed.fetch_sub(length, Ordering::Relaxed);
         }
         let begin = |content: &mut Content| {
@@ -165,7 +166,7 @@ impl IncomingFiles {
         Ok(())
     }
 
-    /// Whether a file is written whole and anew, into a directory.
+    /// Whether a file is written as a new file in a directory.
     fn is_plain(&self, file: &IncomingFile) -> bool {
         let content = lock(&file.content);
         matches!(self.destination, Destination::Directory { .. })
@@ -206,7 +207,7 @@ impl IncomingFiles {
             state.small_files.add(&file.path);
         }
         if written && self.quota().is_some() {
-            // The written data now hold the quota that was reserved for them.
+            // The quota is now charged for the written data, not for the reservation.
             lock(&file.content).room = 0;
         }
         let fate = if written { Fate::Written } else { Fate::Unchanged };
@@ -236,7 +237,7 @@ impl IncomingFiles {
         }
     }
 
-    /// Content that came before its entry was answered, or just after: kept if the file is wanted.
+    /// Handles content sent before its entry was answered, or just after. It is kept if the file is wanted.
     pub fn take_early(&self, entry: u32, content: Vec<u8>) {
         let file = {
             let mut state = lock(&self.state);
@@ -251,7 +252,7 @@ impl IncomingFiles {
         }
     }
 
-    /// The sender has sent all of a file that was asked for.
+    /// Handles the sender's report that it has sent all requested pieces of a file.
     pub fn take_end(&self, end: &FileEnd) -> Result<()> {
         let Some(file) = self.file(end.entry)? else { return Ok(()) };
         let complete = {
@@ -265,7 +266,7 @@ impl IncomingFiles {
         Ok(())
     }
 
-    /// The sender cannot deliver an entry.
+    /// Handles the sender's report that it cannot send an entry.
     pub fn take_gone(&self, entry: u32, reason: &PeerText) -> Result<()> {
         if let Some(file) = self.file(entry)?
             && !lock(&file.content).finishing
@@ -284,7 +285,7 @@ impl IncomingFiles {
         }
     }
 
-    /// The file to write to; `None` if content goes to standard output.
+    /// The file to write to; `None` for standard output.
     pub(super) fn temp_file(
         &self,
         file: &IncomingFile,
@@ -324,7 +325,7 @@ impl IncomingFiles {
         })
     }
 
-    /// Removes an earlier transfer's remains from it, and returns their quota.
+    /// Truncates an earlier transfer's partial file, and frees its quota.
     fn empty(&self, temp_file: &TempFile) -> io::Result<()> {
         let left = match self.quota() {
             Some(_) => room_on_disk(&temp_file.file.metadata()?) - room_of(0),
@@ -335,7 +336,7 @@ impl IncomingFiles {
         Ok(())
     }
 
-    /// Reserves disk space up to `end` and somewhat beyond, for a file of several pieces.
+    /// Reserves disk space at least up to `end`, for a file of several pieces.
     fn reserve(
         &self,
         file: &IncomingFile,
@@ -359,7 +360,7 @@ impl IncomingFiles {
     }
 }
 
-/// Copies `length` bytes of `from`: by reference where the file system can.
+/// Copies `length` bytes of `from`, by reference if the file system supports it.
 fn copy(from: &File, to: &File, length: u64) -> io::Result<()> {
     if from.metadata()?.len() == length && rustix::fs::ioctl_ficlone(to, from).is_ok() {
         return Ok(());

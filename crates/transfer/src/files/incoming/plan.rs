@@ -1,4 +1,4 @@
-//! Decides which content of each entry to ask for.
+//! Decides which content of each entry to request.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -21,7 +21,7 @@ use crate::lock::lock;
 use crate::{Result, TransferError};
 
 impl IncomingFiles {
-    /// Decides on the entries from number `first` on, and answers them.
+    /// Decides on the entries from number `first` on, and sends the answers.
     pub fn plan(&self, first: u32, entries: Vec<Entry>, sender: &dyn Answers) -> Result<()> {
         lock(&self.expected).check(&entries)?;
         let mut answers = Vec::with_capacity(entries.len());
@@ -53,7 +53,7 @@ impl IncomingFiles {
         if full { Err(ProtocolError::OutOfOrder { what, when }.into()) } else { Ok(()) }
     }
 
-    /// The name in the transfer of an entry that is to be at `path`; a single file that gets a name here has that one.
+    /// The sender's name of the entry at `path`. A single file that was renamed here keeps the name chosen here.
     pub(super) fn sent_as(&self, path: &RelativePath) -> RelativePath {
         match &self.destination {
             Destination::Directory { top: Top::Below(name), .. } => {
@@ -64,7 +64,7 @@ impl IncomingFiles {
         .unwrap_or_else(|| path.clone())
     }
 
-    /// The name here of an entry that was sent as `path`, for messages.
+    /// This end's name of an entry sent as `path`, for messages.
     fn placed(&self, path: &RelativePath) -> RelativePath {
         let placed = match &self.destination {
             Destination::Directory { top, .. } => top.place(path).ok(),
@@ -73,7 +73,7 @@ impl IncomingFiles {
         placed.unwrap_or_else(|| path.clone())
     }
 
-    /// Passes content that arrived before the decision to its file, or drops it if nothing is wanted.
+    /// Gives early content to its file, or drops it if the file is not wanted.
     fn hand_over_early(&self, number: u32) {
         let (early, file) = {
             let mut state = lock(&self.state);
@@ -90,7 +90,7 @@ impl IncomingFiles {
             lock(&self.state).attributes_left_out = true;
             entry.attributes.clear();
         }
-        // Others are the system's: capabilities, labels, access lists.
+        // All other attributes are the system's: capabilities, labels, ACLs.
         entry.attributes.retain(|(name, _)| name.starts_with(b"user."));
         entry.owner = entry.owner.filter(|_| self.policy.owners).map(|owner| {
             let (user, group) = self.accounts.numbers(&owner);
@@ -111,7 +111,7 @@ impl IncomingFiles {
             return self.plan_unchanged(target, number, &entry).ok_or(error);
         }
         if top.is_chosen() && entry.path.depth() == 0 {
-            // Where a name of this end's user leads to a device, that is meant, not the link.
+            // If the user's name is a link to a device, the message must name the device, not the link.
             self.check_special(target, &entry.path, target.followed_status(&entry.path).as_ref())?;
             self.check_chosen_link(target, &entry.path)?;
         }
@@ -137,7 +137,7 @@ impl IncomingFiles {
         planned.map_err(|error| self.concealed(&path, error))
     }
 
-    /// Refuses a name that begins with a dot, where no transfer of this process made the directory.
+    /// Rejects a name that begins with a dot in a directory that no transfer of this process created.
     fn check_dotfile(
         &self,
         target: &TargetDirectory,
@@ -160,7 +160,7 @@ impl IncomingFiles {
             let allowed = new
                 || match target.was_made(parent) {
                     Ok(made) => made,
-                    // A dry run makes no directories.
+                    // A dry run does not create directories.
                     Err(_) => self.policy.dry_run,
                 };
             if !allowed {
@@ -170,7 +170,7 @@ impl IncomingFiles {
         Ok(())
     }
 
-    /// The answer to an entry that is there as it was announced: nothing is written, so that its name needs no permission.
+    /// The answer to an entry that exists as announced. Nothing is written, so the name needs no permission.
     fn plan_unchanged(
         &self,
         target: &TargetDirectory,
@@ -185,7 +185,8 @@ impl IncomingFiles {
                 is_same.then_some(())?;
                 self.remember(number, entry).ok()?;
                 self.unchanged.fetch_add(*size, Ordering::Relaxed);
-                // Not whole: a further name would lead others to a file that they may not write.
+                // Not added to the complete files: a hard link would give the peer another name for a file that it may not
+                // write.
                 lock(&self.state).count(Fate::Unchanged);
             }
             EntryKind::Symlink { target: to } => {
@@ -198,7 +199,7 @@ impl IncomingFiles {
         Some((Answer::Nothing, None))
     }
 
-    /// Refuses a symbolic link that leads out of the directory.
+    /// Rejects a symbolic link that leads out of the directory.
     fn check_outward(&self, entry: &Entry, top: &Top) -> Result<()> {
         let EntryKind::Symlink { target: to } = &entry.kind else { return Ok(()) };
         let depth = entry.path.depth().saturating_sub(usize::from(top.is_chosen()));
@@ -208,7 +209,7 @@ impl IncomingFiles {
         Ok(())
     }
 
-    /// The error as the peer may learn it: without the right to read, not the kind of file in the way.
+    /// The error that the peer may see: without the right to read, it must not learn which kind of file is in the way.
     fn concealed(&self, path: &RelativePath, error: TransferError) -> TransferError {
         let tells = match &error {
             TransferError::IsDirectory(_) | TransferError::NotADirectory(_) => true,
@@ -224,7 +225,7 @@ impl IncomingFiles {
         error
     }
 
-    /// Keeps the name of an entry, and a file's announced properties, for later entries that refer to it.
+    /// Keeps the name of an entry, and the announced properties of a file, for later entries that refer to it.
     fn remember(&self, number: u32, entry: &Entry) -> Result<()> {
         let (file, extra) = match &entry.kind {
             EntryKind::File { .. } | EntryKind::Stream => {
@@ -235,7 +236,7 @@ impl IncomingFiles {
             EntryKind::Symlink { .. } | EntryKind::Special => return Ok(()),
         };
         if lock(&self.state).names.push(number, &entry.path, file, extra) || file.is_some() {
-            // A file alone needs no list: only further names of it are refused then.
+            // A file can do without the list: only hard links to it will fail.
             return Ok(());
         }
         let reason = "together, the names in this transfer exceed the limit; send it in parts";
@@ -257,7 +258,7 @@ impl IncomingFiles {
         if new {
             state.made.insert(entry.path.as_bytes());
         }
-        // An existing file keeps its mode and time if nothing may be replaced.
+        // An existing directory keeps its mode and time if nothing may be replaced.
         if new || self.policy.replace {
             let (mode, modified, depth) = (entry.mode, entry.modified, entry.path.depth());
             let owner = entry.owner.map(|owner| (owner.user, owner.group));
@@ -266,7 +267,7 @@ impl IncomingFiles {
         Ok((Answer::Nothing, None))
     }
 
-    /// Makes a directory, in the place of a file or a link if those may be replaced. Returns false if it was there already.
+    /// Creates a directory, replacing a file or a link if allowed. Returns false if the directory already existed.
     fn make_directory(&self, target: &TargetDirectory, entry: &Entry) -> Result<bool> {
         let (path, mode) = (&entry.path, entry.mode);
         match target.make_directory(path, mode) {
@@ -301,13 +302,13 @@ impl IncomingFiles {
         Ok((Answer::Nothing, None))
     }
 
-    /// A link that was not made because something has its name: no error if existing files are left alone.
+    /// Handles a link that was not created because its name exists: no error if existing files are left alone.
     pub(super) fn left_alone(&self, error: io::Error) -> io::Result<bool> {
         let is_left = self.policy.leave && error.kind() == io::ErrorKind::AlreadyExists;
         if is_left { Ok(false) } else { Err(error) }
     }
 
-    /// The error for a link that was not made.
+    /// The error for a link that could not be created.
     pub(super) fn exists_or(
         &self,
         target: &TargetDirectory,
@@ -319,7 +320,7 @@ impl IncomingFiles {
         special.err().unwrap_or_else(|| exists_or(path, error))
     }
 
-    /// Refuses to put anything in the place of a device, a pipe or a socket. Where existing files are left alone, they are, too.
+    /// Rejects an entry with the name of a device, a pipe or a socket, unless existing files are left alone.
     pub(super) fn check_special(
         &self,
         target: &TargetDirectory,
@@ -333,7 +334,7 @@ impl IncomingFiles {
         Err(if told { TransferError::Special { path, what } } else { TransferError::Exists(path) })
     }
 
-    /// Refuses to put a file or a link in the place of a directory, unless that is empty and may be replaced.
+    /// Rejects a file or a link with the name of a directory, unless that is empty and may be replaced.
     pub(super) fn check_directory(
         &self,
         target: &TargetDirectory,
@@ -349,7 +350,7 @@ impl IncomingFiles {
         }
     }
 
-    /// Refuses to put a directory in the place of anything but a file or a link that may be replaced.
+    /// Rejects a directory with the name of anything but a file or a link that may be replaced.
     pub(super) fn check_not_directory(
         &self,
         target: &TargetDirectory,
@@ -369,7 +370,7 @@ impl IncomingFiles {
         }
     }
 
-    /// Refuses to put a file in the place of a link that this end's user named: to replace /dev/stdout is not what they mean.
+    /// Rejects a file with the name of a link that this end's user named: replacing /dev/stdout is never the intention.
     fn check_chosen_link(&self, target: &TargetDirectory, path: &RelativePath) -> Result<()> {
         let there = target.status(path).unwrap_or(None);
         if self.policy.leave || !there.is_some_and(|stat| target::is(&stat, FileType::Symlink)) {
@@ -379,7 +380,7 @@ impl IncomingFiles {
         Err(TransferError::Special { path, what })
     }
 
-    /// Gives a link the owner that it has at the sender, if it may be changed. Returns whether it had another.
+    /// Gives a link the sender's owner, if it may be changed. Returns whether the owner was different.
     fn give_owner(&self, target: &TargetDirectory, entry: &Entry) -> Result<bool> {
         let owner = entry.owner.as_ref().filter(|_| self.policy.replace);
         let Some(owner) = owner.map(|owner| (owner.user, owner.group)) else { return Ok(false) };
@@ -387,8 +388,8 @@ impl IncomingFiles {
     }
 }
 
-/// Whether a symbolic link to `to`, in a directory of this depth, leads out of the transfer's. A name within `to` may be
-/// a link that leads upwards, so `..` is good only at its start.
+/// Whether a symbolic link to `to`, in a directory of this depth, leads out of the target directory. A name within `to` may
+/// itself be a link upwards, so `..` is allowed only at the start.
 fn leads_out(to: &[u8], depth: usize) -> bool {
     let names: Vec<&[u8]> =
         to.split(|byte| *byte == b'/').filter(|name| !matches!(*name, b"" | b".")).collect();
@@ -402,7 +403,7 @@ mod tests {
 
     #[test]
     fn a_link_leads_out_if_it_may_resolve_above_the_directory() {
-        // The target, the depth of the link's directory, and whether it leads out.
+        // The link's target, the depth of its directory, and whether it leads out.
         for (to, depth, out) in [
             ("/etc", 3, true),
             ("a/b", 0, false),
@@ -412,7 +413,7 @@ mod tests {
             ("../a", 1, false),
             ("./../../a", 1, true),
             ("../../a", 2, false),
-            // Where "a" is a link to "..", this is above the directory.
+            // If "a" is a link to "..", this is above the directory.
             ("a/..", 1, true),
             ("../a/../b", 2, true),
             ("...", 0, false),

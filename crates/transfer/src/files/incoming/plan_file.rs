@@ -1,4 +1,4 @@
-//! Decides which content of a file to ask for.
+//! Decides which content of a file to request.
 
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::Ordering;
@@ -20,7 +20,7 @@ use crate::limits::{MAX_SPARSE_BYTES, attribute_bytes};
 use crate::lock::lock;
 use crate::{Result, TransferError};
 
-/// The answer to an entry, and its file if hashes follow.
+/// The answer to an entry, and its file if hashes are sent after it.
 pub(super) type Planned = Result<(Answer, Option<Compared>)>;
 
 impl IncomingFiles {
@@ -36,7 +36,7 @@ impl IncomingFiles {
         let same = !self.policy.checksum
             && shown.zip(size).is_some_and(|(stat, size)| is_same(stat, size, entry.modified));
         if same || there.is_some() && !self.policy.replace {
-            // No transfer could give it its name, or need to.
+            // No transfer needs a partial file of this name any more.
             target.remove_leftover(&entry.path);
         }
         if let Some(stat) = shown.filter(|_| same) {
@@ -71,7 +71,8 @@ impl IncomingFiles {
             file.compare_only = !self.policy.replace;
             if file.compare_only || regular && self.policy.checksum {
                 compared = self.basis(target, &file)?;
-                // With nothing to compare, the whole content is asked for: the sender ends one piece without a record.
+                // Without pieces to compare, the whole content is requested. The sender then sends no end record for
+                // one piece.
                 compared = compared.filter(|there| file.compare_only || there.pieces > 0);
             }
         }
@@ -82,7 +83,7 @@ impl IncomingFiles {
         self.take_plan_room(target, &mut file, compared.is_some())?;
         let content = file.content.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
         content.basis = compared.as_ref().filter(|there| !there.is_partial).map(|there| there.id);
-        // Nothing to wait for: an empty file is whole at once.
+        // An empty file is complete at once.
         let empty = size == Some(0) && !file.compare_only;
         let compares = file.compare_only;
         let file = lock(&self.state).open(file);
@@ -99,18 +100,19 @@ impl IncomingFiles {
         Ok((answer, followed(compared, file)))
     }
 
-    /// Whether a file that has its content may lack attributes, and may be changed. Extended ones take another look.
+    /// Whether an existing file with the right content may lack attributes and may be changed. Extended attributes are
+    /// compared only later.
     pub(super) fn may_be_outdated(&self, status: &FileStatus, stat: &Stat) -> bool {
         let extended = self.policy.exact_attributes || !status.attributes.is_empty();
         self.policy.replace && (extended || !status.differences_from(stat).is_empty())
     }
 
-    /// Whether a file is not wanted because something else has its name, which is left alone.
+    /// Whether a file is not wanted because its name exists and existing files are left alone.
     pub(super) fn leaves(&self, there: Option<&Stat>) -> bool {
         self.policy.leave && there.is_some()
     }
 
-    /// Takes room of the quota for a file, and finds out whether the disk has room for it.
+    /// Reserves quota for a file, and checks that the disk has space for it.
     fn take_plan_room(
         &self,
         target: &TargetDirectory,
@@ -125,7 +127,8 @@ impl IncomingFiles {
         let path = file.path.clone();
         let content = file.content.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
         let partial = content.temp_file.as_ref().and_then(|temp| temp.file.metadata().ok());
-        // The existing file keeps its quota until it is replaced; the interrupted transfer's remains hold their own.
+        // An existing file keeps its quota until it is replaced, and an interrupted transfer's partial file has its
+        // own.
         let left = partial.as_ref().map_or(0, room_on_disk);
         let room = (room_of(at_once) + blocks_of(attributes)).max(left);
         self.take_room(&path, room - left)?;
@@ -133,7 +136,7 @@ impl IncomingFiles {
         if compares && partial.is_none() || at_once <= PIECE_BYTES {
             return Ok(());
         }
-        // A full disk is known at once, before anything is sent.
+        // Fail now if the disk is full, before any content is sent.
         let held = partial.map_or(0, |partial| partial.blocks() * STAT_BLOCK_BYTES);
         let large = at_once.saturating_sub(held);
         let promised = self.promised.fetch_add(large, Ordering::Relaxed);
@@ -162,7 +165,7 @@ impl IncomingFiles {
     }
 }
 
-/// Files that no protocol or file system holds are refused.
+/// Rejects files that are too large for the protocol or the file system.
 fn check_size(file: &IncomingFile) -> Result<()> {
     let size = file.size.unwrap_or(0);
     if size > hash_tree::MAX_FILE_BYTES {
@@ -183,7 +186,7 @@ pub(super) fn announced(entry: &Entry) -> Option<u64> {
     }
 }
 
-/// Whether a file of that length and time exists.
+/// Whether an existing file has this length and time.
 pub(super) fn is_same(stat: &Stat, size: u64, modified: (i64, u32)) -> bool {
     stat.st_size as u64 == size
         && target::is(stat, FileType::RegularFile)

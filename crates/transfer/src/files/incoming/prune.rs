@@ -1,4 +1,4 @@
-//! Deletes everything that the sender lacks, after all files have arrived.
+//! Deletes everything that the sender does not have, after all files have been received.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -19,21 +19,23 @@ use crate::files::target::{self, TargetDirectory};
 use crate::limits::{MAX_FAILURE_LINES, MAX_REASON_BYTES};
 use crate::lock::lock;
 
-/// A deletion at a receiver, after all files have arrived. Only its own user can ask for it: no message of the protocol does.
+/// Deletion at a receiver, after all files have been received. Only its own user can ask for it; the protocol has no message
+/// for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Delete {
-    /// Whether a source stands for the contents of the target, so that the target holds nothing else afterwards. Otherwise
-    /// only the directories that came hold nothing else.
+    /// Whether a source means its directory's contents, so that everything else in the target is deleted, too. Otherwise only
+    /// the received directories are cleaned.
     pub contents: bool,
-    /// Patterns of names that stay: those that the sender leaves out ([`Sources::exclude`](crate::Sources::exclude)).
+    /// Patterns of names that are never deleted: those that the sender excludes
+    /// ([`Sources::exclude`](crate::Sources::exclude)).
     pub keep: Vec<String>,
 }
 
-/// Names of deleted things in one record: escaped, each may take 2 KB, and a record no more than 1 MiB.
+/// Deleted names in one record. Escaped, each may take 2 KB, and a record holds at most 1 MiB.
 const NAMES_PER_RECORD: usize = 256;
 
 pub(crate) struct Deletion {
-    /// Whether the target itself is to hold nothing else.
+    /// Whether the target directory itself is cleaned.
     contents: bool,
     keep: Patterns,
 }
@@ -41,16 +43,16 @@ pub(crate) struct Deletion {
 #[derive(Default)]
 pub(super) struct Pruning {
     listed: ListedNames,
-    /// Names here of the sender's pipes, sockets and devices, which stay.
+    /// Paths at this end of the sender's pipes, sockets and devices, which are never deleted.
     skipped: ListedNames,
-    /// Things that the sender has and could not list.
+    /// Number of entries that the sender has but could not list.
     left_out: u32,
-    /// Names that were deleted, or would be.
+    /// Names that were deleted, or that a dry run would delete.
     deleted: BoundedLines,
     failures: Vec<String>,
 }
 
-/// A name to remove. A directory comes up twice: before and after its contents.
+/// A name to remove. A directory is visited twice: before and after its contents.
 struct Removal {
     path: Vec<u8>,
     emptied: bool,
@@ -63,14 +65,14 @@ impl Deletion {
 }
 
 impl IncomingFiles {
-    /// Notes the name of an entry here.
+    /// Notes the path at this end of a listed entry.
     pub(super) fn note_listed(&self, path: &RelativePath) {
         if self.deletion.is_some() {
             lock(&self.state).pruning.listed.push(path.as_bytes());
         }
     }
 
-    /// Leaves the name of something alone that the sender has and does not move.
+    /// Keeps the name of an entry that the sender has but does not send.
     pub(super) fn skip(&self, path: &RelativePath, sent_as: &RelativePath) {
         let mut state = lock(&self.state);
         state.skipped.add(sent_as.to_string());
@@ -79,17 +81,17 @@ impl IncomingFiles {
         }
     }
 
-    /// The sender's pipes, sockets and devices.
+    /// The names of the sender's pipes, sockets and devices.
     pub fn skipped_names(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.state).skipped).into_lines()
     }
 
-    /// The list is complete, except for `left_out` things that the sender could not list.
+    /// Notes that the list is complete, except for `left_out` entries that the sender could not list.
     pub fn list_ended(&self, left_out: u32) {
         lock(&self.state).pruning.left_out = left_out;
     }
 
-    /// Tells the sender which names were deleted, or would be, and returns them.
+    /// Sends the deleted names to the sender, and returns them. In a dry run, the names that would be deleted.
     pub fn tell_deleted(&self, sender: &dyn Answers) -> Result<Vec<String>> {
         let (deleted, failures) = {
             let pruning = &mut lock(&self.state).pruning;
@@ -106,7 +108,7 @@ impl IncomingFiles {
         Ok(names)
     }
 
-    /// Deletes everything that the sender lacks, but only if all of its files arrived.
+    /// Deletes everything that the sender does not have, but only if all of its files were received.
     pub(super) fn prune(&self, target: &TargetDirectory) {
         let Some(deletion) = &self.deletion else { return };
         let (mut pruning, failed) = {
@@ -128,7 +130,7 @@ impl IncomingFiles {
         }
         pruning.listed.sort();
         pruning.skipped.sort();
-        // A directory that a dry run would make holds nothing yet.
+        // A directory that a dry run would create is still empty.
         let is_missing = self.is_top_chosen();
         let walk = Prune { files: self, target, deletion, pruning: &pruning };
         let mut extra = BoundedLines::default();
@@ -154,7 +156,7 @@ struct Prune<'a> {
 }
 
 impl Prune<'_> {
-    /// Visits the directories that came. `top`: whether to remove their neighbours, too.
+    /// Visits the received directories. `top`: whether to clean the target directory itself, too.
     fn run(&self, top: bool, deleted: &mut BoundedLines) {
         let mut directories = vec![None];
         while let Some(directory) = directories.pop() {
@@ -174,10 +176,10 @@ impl Prune<'_> {
         }
     }
 
-    /// The paths in a directory; empty if it cannot be read, which is noted.
+    /// The paths in a directory. Empty if it cannot be read, which is noted as a failure.
     fn names(&self, directory: Option<&[u8]>) -> Vec<Vec<u8>> {
         let named = self.target.names(directory).unwrap_or_else(|error| {
-            // A dry run makes no directories.
+            // A dry run does not create directories.
             if !self.files.policy.dry_run
                 || error.raw_os_error() != Some(Errno::NOENT.raw_os_error())
             {
@@ -192,10 +194,10 @@ impl Prune<'_> {
         named.into_iter().map(path).collect()
     }
 
-    /// Removes `path`, the contents of a directory first. A directory with something that stays also stays.
+    /// Removes `path`, for a directory after its contents. A directory is kept if anything in it is.
     fn remove(&self, path: Vec<u8>, deleted: &mut BoundedLines) {
         let mut removals = vec![Removal { path, emptied: false }];
-        // Directories with something that stays.
+        // Directories with contents to keep.
         let mut held = HashSet::new();
         while let Some(Removal { path, emptied }) = removals.pop() {
             if self.files.is_over() {
@@ -234,13 +236,13 @@ impl Prune<'_> {
                 lock(&self.files.state).counts.deleted += u64::from(!dry_run);
                 deleted.add(shown(path, is_directory));
             }
-            // Something that is to stay is in it.
+            // The directory holds something to keep.
             Err(error) if Errno::from_io_error(&error) == Some(Errno::NOTEMPTY) => {}
             Err(error) => self.failed(path, &system(&error)),
         }
     }
 
-    /// Whether a name stays although no file of it came: the sender skipped it, it is excluded, or an unfinished transfer.
+    /// Whether a name is kept although it was not received: the sender skipped it, it is excluded, or it is a partial file.
     fn stays(&self, path: &[u8], is_directory: bool) -> bool {
         let unfinished = split(path).1.starts_with(TEMP_FILE_PREFIX.as_bytes());
         if unfinished || self.pruning.skipped.contains(path) {
@@ -260,7 +262,7 @@ impl Prune<'_> {
     }
 }
 
-/// The directory of a path, and the last name.
+/// The directory of a path, and its last component.
 fn split(path: &[u8]) -> (Option<&[u8]>, &[u8]) {
     match path.iter().rposition(|byte| *byte == b'/') {
         Some(slash) => (Some(&path[..slash]), &path[slash + 1..]),
@@ -268,7 +270,7 @@ fn split(path: &[u8]) -> (Option<&[u8]>, &[u8]) {
     }
 }
 
-/// A path for the user, short enough for a record.
+/// A path for the user, truncated to fit into a record.
 fn shown(path: &[u8], is_directory: bool) -> String {
     let path = &path[path.len().saturating_sub(MAX_REASON_BYTES)..];
     let slash = if is_directory { "/" } else { "" };

@@ -14,15 +14,15 @@ use crate::limits::MAX_UNCONFIRMED;
 use crate::lock::lock;
 use crate::{Result, TransferError};
 
-/// Small files reach a reader in batches, bounded by number and by bytes.
+/// Small files are given to a reader in batches, limited in number and bytes.
 const BATCH_FILES: usize = 64;
 const BATCH_BYTES: u64 = 1 << 20;
 
 impl OutgoingFiles {
-    /// The receiver answered the next entries: its requests go to `wants`.
+    /// Handles the receiver's answers to the next entries, and sends its requests to `wants`.
     pub fn answered(&self, answers: Vec<Answer>, wants: &Sender<Vec<Want>>) -> Result<()> {
         let mut state = lock(&self.state);
-        // Hashes follow the answer that announces them. Those that did not come are not waited for.
+        // Hashes follow the answer that announced them, so no more will arrive for earlier entries.
         state.arriving = None;
         let (mut batch, mut bytes) = (Vec::new(), 0);
         for answer in answers {
@@ -41,7 +41,7 @@ impl OutgoingFiles {
         Ok(())
     }
 
-    /// The content that the answer to the next entry asks for.
+    /// The content requested in the answer to the next entry.
     fn wanted(&self, state: &mut OutgoingState, answer: Answer) -> Result<Option<Want>> {
         let entry = state.next_answer;
         let unanswered = state.unanswered.pop_front();
@@ -99,9 +99,9 @@ impl OutgoingFiles {
         Ok(Some(Want { entry, file, hashes, compare_only, early }))
     }
 
-    /// Hashes of the receiver's pieces of an entry. Waits while too many are unused.
+    /// Handles hashes of the receiver's pieces of an entry. Blocks while too many are unused.
     pub fn hashes(&self, entry: u32, first: u32, hashes: Vec<PieceHash>) -> Result<()> {
-        // Not under the lock, which readers need to get on.
+        // Without the lock, which readers need to proceed.
         let arriving = lock(&self.state).arriving.take();
         let mut arriving = arriving.ok_or(ProtocolError::NoEntry(entry))?;
         arriving.handle(&self.hashes, (entry, first), hashes)?;
@@ -109,7 +109,7 @@ impl OutgoingFiles {
         Ok(())
     }
 
-    /// The receiver's results for files.
+    /// Handles the receiver's results for files.
     pub fn results(&self, results: Vec<FileResult>) -> Result<()> {
         let mut state = lock(&self.state);
         let before = state.wanted.len();
@@ -136,7 +136,8 @@ impl OutgoingFiles {
                     return Err(TransferError::WrongHash { sent, received });
                 }
                 (Ok(_), stage) => {
-                    // Directories and links have results, too; empty files were counted with their answer.
+                    // Directories and links have results, too; empty files were counted when they were
+                    // answered.
                     state.files += u64::from(stage.is_some());
                     if let Some(Stage::Sent(sent)) = stage {
                         self.log(sent, Ok(()));
@@ -158,7 +159,8 @@ impl OutgoingFiles {
         Ok(())
     }
 
-    /// The receiver deleted this, or would, and could not delete that.
+    /// Handles the names that the receiver deleted, or would delete in a dry run, and its failures to
+    /// delete.
     pub fn deleted(&self, names: &[PeerText], failures: &[PeerText]) {
         let mut state = lock(&self.state);
         for name in names {

@@ -1,4 +1,4 @@
-//! The origin of an entry's content: a path that the user named, and a name below it.
+//! The source of an entry's content: a path that the user named, and a name below it.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -18,35 +18,36 @@ use crate::error::for_peer::plain;
 use crate::error::system;
 use crate::files::beneath::open_beneath;
 
-/// A pipe in a file's place is not waited for, and a terminal does not become this program's.
+/// So that opening a pipe does not block, and a terminal does not become this program's controlling terminal.
 const TO_READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
-/// A path to send, in its state when listing began. A link that the user named is followed, as scp does; no link below it is.
+/// A path to send, in its state when listing began. A link that the user named is followed, as in scp; links below it are
+/// not.
 #[derive(Debug)]
 pub(crate) struct SourceRoot {
     path: PathBuf,
-    /// Its name at the receiver; `None`: its contents go to the top.
+    /// Its name at the receiver; `None`: its contents go into the target directory itself.
     name: Option<Vec<u8>>,
     identity: (u64, u64),
-    /// A directory's descriptor, if it is kept.
+    /// A descriptor of the directory, if it is kept open.
     directory: Option<OwnedFd>,
 }
 
-/// Where the content of an entry comes from.
+/// The source of an entry's content.
 #[derive(Debug, Clone)]
 pub(crate) struct SourceFile {
     root: Arc<SourceRoot>,
-    /// Its name at the receiver, which leads to its place below the root.
+    /// The name at the receiver, from which the path below the root follows.
     path: RelativePath,
-    /// Its state when it was listed; `None`: standard input.
+    /// The state when it was listed; `None`: standard input.
     pub listed: Option<Snapshot>,
-    /// Whether it can be sent with that length if it grew afterwards.
+    /// Whether it can still be sent with the listed length if it has grown since.
     pub growth: Growth,
     pub sparse: bool,
 }
 
 impl SourceRoot {
-    /// The file now at `path`. A directory stays open if `kept`; otherwise each use opens it again.
+    /// Opens `path`. If `kept`, a directory stays open; otherwise each use opens it again.
     pub fn open(path: &Path, name: Option<&[u8]>, kept: bool) -> io::Result<(SourceRoot, Stat)> {
         let (stat, directory) = match open_directory(path) {
             Ok(directory) => (rustix::fs::fstat(&directory)?, Some(directory)),
@@ -67,7 +68,7 @@ impl SourceRoot {
         SourceRoot { path, name, identity: (0, 0), directory: None }
     }
 
-    /// The place of an entry below the root; empty for the root itself.
+    /// The path of an entry below the root; empty for the root itself.
     pub fn below<'a>(&self, path: &'a RelativePath) -> &'a [u8] {
         let below = self.name.as_ref().map_or(0, |name| name.len() + 1);
         path.as_bytes().get(below..).unwrap_or_default()
@@ -85,7 +86,7 @@ impl SourceRoot {
         &self.path
     }
 
-    /// Does something with the root's directory. The error is ESTALE if another one took its place.
+    /// Runs `work` with the root directory's descriptor. The error is ESTALE if another directory has taken its place.
     pub fn with_directory<T>(
         &self,
         work: impl FnOnce(BorrowedFd<'_>) -> io::Result<T>,
@@ -101,7 +102,7 @@ impl SourceRoot {
         work(directory.as_fd())
     }
 
-    /// Opens the directory at `below`, which may be the root itself.
+    /// Opens the directory at `below`; empty for the root itself.
     pub fn open_directory(&self, below: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
         let flags = flags | OFlags::DIRECTORY | OFlags::CLOEXEC;
         self.with_directory(|root| match below {
@@ -117,7 +118,7 @@ fn open_directory(path: &Path) -> Result<OwnedFd, Errno> {
 }
 
 impl SourceFile {
-    /// A file at `path` that is as `listed` says.
+    /// A file at `path` with the state `listed`.
     pub fn new(
         root: &Arc<SourceRoot>,
         path: &RelativePath,
@@ -129,7 +130,7 @@ impl SourceFile {
         SourceFile { root, path, listed, growth, sparse }
     }
 
-    /// Standard input under the name `path`.
+    /// Standard input, with the name `path`.
     pub fn standard_input(root: &Arc<SourceRoot>, path: &RelativePath) -> SourceFile {
         let (root, path) = (Arc::clone(root), path.clone());
         SourceFile { root, path, listed: None, growth: Growth::Refused, sparse: false }
@@ -149,8 +150,8 @@ impl SourceFile {
         self.root.shown(&self.path)
     }
 
-    /// Opens the file that has this name now, without following links below the named path. [`Snapshot::of`] shows whether it
-    /// is still the listed file.
+    /// Opens the file that now has this name, without following links below the root. [`Snapshot::of`] shows whether it is
+    /// still the listed file.
     pub fn open(&self) -> Result<File, Undelivered> {
         let opened = match self.root.below(&self.path) {
             b"" => {
@@ -161,28 +162,28 @@ impl SourceFile {
             }
         };
         opened.map_err(|error| match Errno::from_io_error(&error) {
-            // A link, a socket, or something that is not the directory that was listed.
+            // A link, a socket, or a directory other than the listed one.
             Some(Errno::LOOP | Errno::NOTDIR | Errno::NXIO | Errno::STALE) => Undelivered::Replaced,
             _ => Undelivered::Unreadable(error),
         })
     }
 }
 
-/// Why a file that the receiver wants is not sent.
+/// The reason why a requested file is not sent.
 #[derive(Debug)]
 pub(crate) enum Undelivered {
-    /// Another file took its name.
+    /// Another file has taken its name.
     Replaced,
     Changed,
     /// It became shorter.
     Shrank,
     Unreadable(io::Error),
-    /// The receiver wants nothing more of it.
+    /// The receiver no longer wants it.
     GivenUp,
 }
 
 impl Undelivered {
-    /// The line for this end's user.
+    /// The message for this end's user.
     pub fn here(&self, path: &Path) -> String {
         let path = Printable(path);
         match self {
@@ -191,7 +192,7 @@ impl Undelivered {
         }
     }
 
-    /// The reason for the receiver, which knows the file by its own name.
+    /// The reason for the receiver, which knows the file by its own path.
     pub fn for_peer(&self) -> String {
         match self {
             Undelivered::Unreadable(error) => {

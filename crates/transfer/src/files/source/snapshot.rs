@@ -1,4 +1,4 @@
-//! The state of a file at one moment, and whether it will reveal a later change.
+//! The state of a file at one moment, and whether its times will reveal a later change.
 
 use std::fs::File;
 use std::io;
@@ -9,45 +9,46 @@ use rustix::io::Errno;
 use sweetspot_linux::clock;
 use sweetspot_units::{Duration, Time};
 
-/// A file that was changed within this time is listed with care: a write that gave it its time may be under way. One that takes
-/// longer, as on a busy disk, shows when the file is read.
+/// A file changed more recently than this is listed with care, because the write that set its time may still be under way. A
+/// write that takes longer, as on a busy disk, is noticed when the file is read.
 const RECENT: Duration = Duration::from_secs(2);
-/// The resolution of times on file systems that keep whole seconds (ext3, FAT). Others keep the kernel's clock.
+/// Resolution of times on file systems that store whole seconds (ext3, FAT). All others have the resolution of the kernel's
+/// clock.
 const COARSE_STEP: Duration = Duration::from_secs(2);
-/// The kernel's coarse clock ticks at least this often (CONFIG_HZ=100), and this is waited for beyond a step.
+/// Maximum tick of the kernel's coarse clock (CONFIG_HZ=100). `settle` waits for it in addition to the resolution.
 const TICK: Duration = Duration::from_millis(10);
 /// `AT_STATX_FORCE_SYNC` (include/uapi/linux/fcntl.h), which rustix does not name for musl.
 const FORCE_SYNC: AtFlags = AtFlags::from_bits_retain(0x2000);
-/// After this many samples that each saw a write, a file has no length between two writes.
+/// If this many samples all see a write, the file has no stable length.
 const MAX_SAMPLES: u32 = 8;
 /// The polling interval.
 const LOOK_INTERVAL: Duration = Duration::from_millis(1);
 
-/// A regular file at one moment. Two that are equal are of the same file, which was not changed in between, once the
-/// first is settled.
+/// A regular file at one moment. If the first of two snapshots is settled and both are equal, they are of the same unchanged
+/// file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Snapshot {
     device: u64,
     inode: u64,
     pub size: u64,
     pub modified: (i64, u32),
-    /// Unlike `modified` no program can set it.
+    /// Time of the last status change. Unlike `modified`, programs cannot set it.
     changed: (i64, u32),
 }
 
-/// Whether a file that grew after it was listed can be sent with its listed length.
+/// Whether a file that has grown since it was listed can be sent with its listed length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Growth {
-    /// It was being written.
+    /// Never: a write was under way when it was listed.
     Refused,
-    /// If its times are new. Otherwise the write that gave it its time was still under way when it was listed.
+    /// Only if its times have changed. Otherwise the write that set its time was still under way when it was listed.
     WithNewTimes,
-    /// It was listed between two writes.
+    /// Always: it was listed between two writes.
     Accepted,
 }
 
 impl Snapshot {
-    /// From the status of a name; `None` if it is not a regular file's.
+    /// The state from the status of a name; `None` if it is not a regular file.
     pub fn of_status(stat: &Stat) -> Option<Snapshot> {
         let regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         regular.then_some(Snapshot {
@@ -59,9 +60,9 @@ impl Snapshot {
         })
     }
 
-    /// The state of an open file; `None` if it is not a regular one.
+    /// The state of an open file; `None` if it is not a regular file.
     pub fn of(file: &File) -> io::Result<Option<Snapshot>> {
-        // A network file system asks its server: its cache may be seconds old.
+        // A network file system asks its server, because its cache may be seconds old.
         let flags = AtFlags::EMPTY_PATH | FORCE_SYNC;
         match rustix::fs::statx(file, c"", flags, StatxFlags::BASIC_STATS) {
             Ok(stat) => {
@@ -75,7 +76,7 @@ impl Snapshot {
                     changed: (stat.stx_ctime.tv_sec, stat.stx_ctime.tv_nsec),
                 }))
             }
-            // Kernels before 4.11 lack the call, and older sandboxes forbid it. glibc's stand-in rejects the flag.
+            // Kernels before 4.11 lack statx(2), and older sandboxes forbid it. glibc's emulation rejects the flag.
             Err(Errno::NOSYS | Errno::PERM | Errno::INVAL) => {
                 Ok(Snapshot::of_status(&rustix::fs::fstat(file)?))
             }
@@ -83,12 +84,12 @@ impl Snapshot {
         }
     }
 
-    /// The state of an open file between two writes, which is the only one that its writer means: while a write goes on, the
-    /// length grows page by page. `None` if it is written all the time, or is not a regular file.
+    /// The state of an open file between two writes. Only this state is consistent, because the length grows page by page during
+    /// a write. `None` if the file is being written all the time, or is not a regular file.
     pub fn between_writes(file: &File) -> io::Result<Option<Snapshot>> {
         for _ in 0..MAX_SAMPLES {
             let before = Snapshot::of(file)?;
-            // Takes the lock of writes, as below: one that was under way has ended.
+            // Waits for the file's write lock, as in `settle`, and thus for the end of a write.
             let _ = rustix::fs::seek(file.as_fd(), SeekFrom::Data(0));
             if before == Snapshot::of(file)? {
                 return Ok(before);
@@ -97,17 +98,17 @@ impl Snapshot {
         Ok(None)
     }
 
-    /// Whether it was changed so lately that a write may still be under way.
+    /// Whether it was changed so recently that a write may still be under way.
     pub fn is_recent(&self) -> bool {
         self.age().is_none_or(|age| age <= RECENT)
     }
 
-    /// Whether both are of one file.
+    /// Whether both are of the same file.
     pub fn is_same_file(&self, other: &Snapshot) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
 
-    /// Whether this listed file has grown to what it is `now`, and can be sent as it was listed.
+    /// Whether this listed file has grown to the state `now`, and can still be sent as listed.
     pub fn has_grown(&self, now: &Snapshot, growth: Growth) -> bool {
         now.size > self.size
             && match growth {
@@ -117,12 +118,12 @@ impl Snapshot {
             }
     }
 
-    /// Waits until any later change gives the file times other than these. Returns false if it cannot wait for that: the times
-    /// lie in the future, as another host's clock may set them.
+    /// Waits until every later change will give the file other times. Returns false if that would take too long, because the
+    /// times are in the future: another host's clock may have set them.
     pub fn settle(&self, file: &File) -> bool {
-        // A write gives the file its time first and copies afterwards, and holds the file's lock for both. Looking for data
-        // takes the same lock (ext4, btrfs, tmpfs), and thereby waits for a write that began before this snapshot, however
-        // long ago: a writer waits in between where the disk is slow.
+        // A write holds the file's lock, first sets its time and then copies. Seeking for data takes the same lock (ext4, btrfs,
+        // tmpfs). It therefore waits for any write that began before this snapshot, even long ago: on a slow disk a writer blocks
+        // in between.
         let _ = rustix::fs::seek(file.as_fd(), SeekFrom::Data(0));
         let give_up = clock::now() + self.step() + TICK * 2;
         while self.age().is_none_or(|age| age <= self.step()) {
@@ -134,20 +135,20 @@ impl Snapshot {
         true
     }
 
-    /// How long ago it was changed, by the clock that the kernel stamps changes with; `None` if that is still to come.
+    /// Time since the last change, by the clock from which the kernel takes timestamps; `None` if the change is in the future.
     fn age(&self) -> Option<Duration> {
         let now = clock::wall_coarse();
         let (seconds, nanoseconds) = self.changed;
-        // Before 1970 counts as 1970.
+        // Times before 1970 count as 1970.
         let seconds = u64::try_from(seconds).unwrap_or(0);
         let changed = seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds.into());
         let changed = Time::from_nanos(changed);
         (changed <= now).then(|| now.since(changed))
     }
 
-    /// Changes within this time of each other may have the same time.
+    /// Changes within this time of each other may have the same timestamp.
     fn step(&self) -> Duration {
-        // Whole milliseconds are rare where nanoseconds are kept, and cost such a file a pause only.
+        // If the file system stores nanoseconds, whole milliseconds are rare, and cost only a pause.
         if self.changed.1.is_multiple_of(1_000_000) { COARSE_STEP } else { Duration::ZERO }
     }
 }
@@ -177,7 +178,7 @@ mod tests {
         assert_eq!(Snapshot::of(&directory).unwrap(), None);
     }
 
-    /// A write gives the file its time when it begins, and its length as it copies.
+    /// A write sets the file's time when it begins, and its length as it copies.
     #[test]
     fn a_length_in_the_middle_of_a_write_is_no_length_to_send() {
         let file = tempfile::tempfile().unwrap();
@@ -196,8 +197,8 @@ mod tests {
         assert!(!whole.has_grown(&same_write, Growth::Accepted), "it shrank");
     }
 
-    /// Writes 62 pages into the file that its argument names. The last 31 are not in its memory: the write waits for them, says so,
-    /// and gets them when a line comes (userfaultfd(2), which takes root).
+    /// Writes 62 pages into the file named by its argument. The last 31 pages are not in memory: the write blocks on them, the
+    /// script prints a line, and supplies the pages when it reads a line (userfaultfd(2), which requires root).
     const HELD_WRITE: &str = r#"
 import ctypes, fcntl, mmap, os, platform, struct, sys, threading
 PAGE, PAGES = 4096, 62
@@ -222,7 +223,7 @@ for n in range(PAGES // 2, PAGES):
 writer.join()
 "#;
 
-    /// As on a busy disk. The file's time is of the beginning of the write.
+    /// As on a busy disk: the file's time is the beginning of the write.
     #[test]
     fn a_write_that_began_long_ago_is_waited_for() {
         const LENGTH: usize = 62 * 4096;
@@ -248,7 +249,7 @@ writer.join()
             fs::read(file.path()).unwrap()
         });
         let status = Path::new("/proc").join(task.recv().unwrap()).join("stat");
-        // It waits for a lock, where no signal reaches it, or has read the file.
+        // The reader waits uninterruptibly for a lock, or has finished.
         let waits = || fs::read_to_string(&status).is_ok_and(|stat| stat.contains(") D "));
         while !reader.is_finished() && !waits() {
             thread::yield_now();
@@ -258,7 +259,7 @@ writer.join()
         assert!(writer.wait().unwrap().success());
     }
 
-    /// Without waiting, many changes share a tick of the kernel's clock, which lasts 1 to 10 ms.
+    /// Without `settle`, many changes share a tick of the kernel's clock, which lasts 1 to 10 ms.
     #[test]
     fn a_change_after_settling_always_shows() {
         let file = tempfile::NamedTempFile::new().unwrap();

@@ -1,4 +1,4 @@
-//! Content below the target directory: unfinished files, and their final names.
+//! Content below the target directory: partial files, and their final names.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -25,7 +25,7 @@ impl TargetDirectory {
         Ok(file.into())
     }
 
-    /// Opens it again if it is still the file of this device and inode.
+    /// Opens the file again if it still has this device and inode.
     pub fn open_same(&self, path: &RelativePath, id: (u64, u64)) -> io::Result<File> {
         let file = self.open_file(path)?;
         let metadata = file.metadata()?;
@@ -53,14 +53,14 @@ impl TargetDirectory {
         Ok(blake3::Hasher::new().update_reader(file)?.finalize() == *hash)
     }
 
-    /// The unfinished file of `path`, new or left by a transfer that was interrupted. The error is `WouldBlock` if
-    /// another transfer writes it, and goes on to.
+    /// The partial file of `path`, new or left by an interrupted transfer. The error is `WouldBlock` if another transfer keeps
+    /// writing it.
     pub fn temp_file(&self, path: &RelativePath, keep: Keep) -> io::Result<TempFile> {
         TempFile::open(self.parent(path)?, name(path), self.view.client.as_deref(), keep)
     }
 
-    /// Writes a file of one piece, in as few calls as that takes: it has its name when it is whole. Returns false if
-    /// another transfer has written the same content meanwhile.
+    /// Writes a file of one piece in as few system calls as possible. It gets its name only once it is complete. Returns false
+    /// if another transfer has written the same content meanwhile.
     pub fn write_small(
         &self,
         path: &RelativePath,
@@ -69,11 +69,11 @@ impl TargetDirectory {
         replace: bool,
     ) -> io::Result<bool> {
         let directory = self.parent(path)?;
-        // Without a name until it is complete: nothing is left of it when this process is killed.
+        // Without a name until it is complete, so that nothing remains if this process is killed.
         let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
         let unnamed = match rustix::fs::openat(&directory, ".", flags, Mode::RUSR | Mode::WUSR) {
             Ok(file) => File::from(file),
-            // File systems that have no such files: NFS, some FUSE.
+            // File systems without unnamed files: NFS, some FUSE.
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {
                 return self.write_named(path, content, status, replace);
             }
@@ -96,7 +96,7 @@ impl TargetDirectory {
         }
     }
 
-    /// As [`TargetDirectory::write_small`], under another name at first.
+    /// As [`TargetDirectory::write_small`], under a temporary name at first.
     fn write_named(
         &self,
         path: &RelativePath,
@@ -110,8 +110,8 @@ impl TargetDirectory {
         self.finish(&temp_file, path, replace, || blake3::hash(content))
     }
 
-    /// Gives `temp_file`, with this content hash, its final name. Returns false if another transfer of the same content was
-    /// faster: for example by a sender that was killed after it had sent this file.
+    /// Gives `temp_file`, with this content hash, its final name. Returns false if another transfer has already written the
+    /// same content, for example from a sender that was killed after sending this file.
     pub fn finish(
         &self,
         temp_file: &TempFile,
@@ -119,14 +119,14 @@ impl TargetDirectory {
         replace: bool,
         hash: impl FnOnce() -> blake3::Hash,
     ) -> io::Result<bool> {
-        // It may have come since this file was planned.
+        // The existing file may have appeared since this one was planned.
         let finished = match replace && self.is_special(path)? {
             true => Err(Errno::EXIST.into()),
             false => temp_file.finish(replace),
         };
         match finished {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                // No later transfer could use it.
+                // No later transfer could use the partial file.
                 temp_file.discard();
                 let length = temp_file.file.metadata()?.len();
                 if self.has_content(path, length, &hash())? { Ok(false) } else { Err(error) }
@@ -139,7 +139,7 @@ impl TargetDirectory {
         }
     }
 
-    /// Notes that the client brought this file, with its final length and time.
+    /// Notes that the client sent this file, with its final length and time.
     fn note_brought(&self, file: &File) -> io::Result<()> {
         if self.view.own_only {
             self.view.note_brought(&rustix::fs::fstat(file)?);
@@ -147,14 +147,14 @@ impl TargetDirectory {
         Ok(())
     }
 
-    /// Whether an interrupted transfer left something of `path`.
+    /// Whether an interrupted transfer left a partial file for `path`.
     pub fn has_temp_file(&self, path: &RelativePath) -> bool {
         let client = self.view.client.as_deref();
         self.parent(path).is_ok_and(|parent| temp_file::has_partial(&parent, name(path), client))
     }
 
-    /// Removes the remains of a transfer that was interrupted while another one finished `path`. If a transfer uses them, they
-    /// stay.
+    /// Removes the partial file of an interrupted transfer after another transfer has finished `path`, unless a transfer is
+    /// using it.
     pub fn remove_leftover(&self, path: &RelativePath) {
         if self.has_temp_file(path)
             && let Ok(parent) = self.parent(path)
@@ -163,13 +163,13 @@ impl TargetDirectory {
         }
     }
 
-    /// Writes one file and its name to disk.
+    /// Syncs one file and its name to disk.
     pub fn sync_file(&self, path: &RelativePath) -> io::Result<()> {
         self.open_file(path)?.sync_all()?;
         self.sync_parent(path)
     }
 
-    /// Syncs the directory that holds `path`, so that its name survives a power cut.
+    /// Syncs the directory of `path`, so that the name survives a power failure.
     pub fn sync_parent(&self, path: &RelativePath) -> io::Result<()> {
         Ok(rustix::fs::fsync(self.parent(path)?.as_fd())?)
     }

@@ -14,7 +14,7 @@ use super::{TargetDirectory, is, name, special};
 use crate::files::temp_file;
 
 impl TargetDirectory {
-    /// Makes a symbolic link, in place of another or of a file if `replace`. Returns false if it was there already.
+    /// Creates a symbolic link, replacing another link or a file if `replace`. Returns false if it already existed.
     pub fn make_symlink(
         &self,
         path: &RelativePath,
@@ -37,9 +37,9 @@ impl TargetDirectory {
             .is_ok_and(|held| held.as_bytes() == target)
     }
 
-    /// Sets the time of a symbolic link that this transfer made, and notes that the client brought it.
+    /// Sets the time of a symbolic link that this transfer created, and notes that the client sent it.
     pub fn finish_symlink(&self, path: &RelativePath, modified: (i64, u32)) {
-        // A file system may have no times for links.
+        // Some file systems store no times for links.
         let _ = self.parent(path).map(|parent| {
             let flags = AtFlags::SYMLINK_NOFOLLOW;
             rustix::fs::utimensat(&parent, name(path), &times(modified), flags)
@@ -60,7 +60,7 @@ impl TargetDirectory {
         if is(&stat, FileType::RegularFile) { Ok((file, stat)) } else { Err(Errno::LOOP.into()) }
     }
 
-    /// Gives `file`, which has that status, another name. Returns false if it has it already.
+    /// Gives `file`, which has this status, another name. Returns false if it already has that name.
     pub fn make_hard_link(
         &self,
         (file, stat): &(OwnedFd, Stat),
@@ -75,7 +75,8 @@ impl TargetDirectory {
         )
     }
 
-    /// Makes a link at `path`, in place of another link or a file if `replace`. Returns false if it `is_there` already.
+    /// Creates a link at `path`, replacing another link or a file if `replace`. Returns false if it already exists
+    /// (`is_there`).
     fn make_link(
         &self,
         path: &RelativePath,

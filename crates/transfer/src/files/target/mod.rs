@@ -1,4 +1,5 @@
-//! The directory that a transfer writes into, by descriptors: no link in it is followed, and no name leaves it.
+//! The directory that a transfer writes into. All access is by descriptors: no link in it is followed, and no name leads out of
+//! it.
 
 mod content;
 mod links;
@@ -27,20 +28,20 @@ use status::{FileStatus, permissions, set_owner, times};
 
 const MAX_OPEN_DIRECTORIES: usize = 64;
 
-/// Where a receiver puts the files.
+/// The destination of received files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// Into this directory, under the sender's names.
     Into(PathBuf),
-    /// At this path, as rsync does: a single file gets this name, unless the path is a directory or ends with a slash; anything
-    /// else goes into the directory, which is made if it is missing.
+    /// At this path, as in rsync. A single file gets this name, unless the path is a directory or ends with a slash. Anything
+    /// else goes into the directory, which is created if it is missing.
     At(PathBuf),
-    /// One file, to standard output.
+    /// To standard output, for a single file.
     Output,
 }
 
 pub(crate) struct TargetDirectory {
-    /// Its path, for this end's user.
+    /// The directory's path, for messages to this end's user.
     path: PathBuf,
     root: Arc<OwnedFd>,
     open: Mutex<HashMap<Vec<u8>, Arc<OwnedFd>>>,
@@ -48,14 +49,14 @@ pub(crate) struct TargetDirectory {
 }
 
 impl TargetDirectory {
-    /// The directory at `path`, which must exist, as a transfer with this view sees it.
+    /// Opens the existing directory at `path` for a transfer with this view.
     pub fn open(path: &Path, view: View) -> io::Result<TargetDirectory> {
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
         let root = Arc::new(rustix::fs::openat(CWD, path, flags, Mode::empty())?);
         Ok(TargetDirectory { path: path.to_owned(), root, open: Mutex::default(), view })
     }
 
-    /// A name below it, for this end's user.
+    /// The path of a name in the directory, for messages to this end's user.
     pub fn shown(&self, below: &str) -> String {
         if self.path == Path::new(".") {
             return below.to_owned();
@@ -93,7 +94,7 @@ impl TargetDirectory {
         }
     }
 
-    /// The status of what `path` leads to, links followed; `None` if that is nothing.
+    /// The status of the target of `path`, following links; `None` if it does not exist.
     pub fn followed_status(&self, path: &RelativePath) -> Option<Stat> {
         let parent = self.parent(path).ok()?;
         rustix::fs::statat(&parent, name(path), AtFlags::empty()).ok()
@@ -104,8 +105,8 @@ impl TargetDirectory {
         Ok(self.status(path)?.as_ref().and_then(special).is_some())
     }
 
-    /// Makes a directory of this mode, in which its owner may write for now. Returns false if it was there already. The
-    /// error is `AlreadyExists` if something else is.
+    /// Creates a directory with this mode, to which its owner may write for now. Returns false if it already existed. The error
+    /// is `AlreadyExists` if the name is not a directory.
     pub fn make_directory(&self, path: &RelativePath, mode: u32) -> io::Result<bool> {
         let parent = self.parent(path)?;
         match rustix::fs::mkdirat(&parent, name(path), while_filled(mode)) {
@@ -118,12 +119,12 @@ impl TargetDirectory {
         }
     }
 
-    /// Puts a new directory in the place of a file or a link, as [`TargetDirectory::make_directory`] does. A link is not followed.
+    /// Replaces a file or a link by a new directory, as [`TargetDirectory::make_directory`] does. A link is not followed.
     pub fn replace_by_directory(&self, path: &RelativePath, mode: u32) -> io::Result<()> {
         temp_file::replace_by_directory(&*self.parent(path)?, name(path), while_filled(mode))
     }
 
-    /// Removes a directory without contents, so that something else can take its place. The error is `IsADirectory` if it has any.
+    /// Removes an empty directory, so that another entry can take its place. The error is `IsADirectory` if it is not empty.
     pub fn remove_empty(&self, path: &RelativePath) -> io::Result<()> {
         let parent = self.parent(path)?;
         match rustix::fs::unlinkat(&parent, name(path), AtFlags::REMOVEDIR) {
@@ -132,18 +133,18 @@ impl TargetDirectory {
         }
     }
 
-    /// Whether `path` is a directory without contents, as far as this process can see.
+    /// Whether `path` is an empty directory, as far as this process can see.
     pub fn is_empty(&self, path: &RelativePath) -> bool {
         self.names(Some(path.as_bytes())).is_ok_and(|names| names.is_empty())
     }
 
-    /// Notes that a transfer of this process made the directory at `path`; `None`: the directory itself.
+    /// Notes that a transfer of this process created the directory at `path`; `None`: the target directory itself.
     pub fn note_made(&self, path: Option<&[u8]>) -> io::Result<()> {
         let directory = self.at(path)?;
         self.view.provenance.note_directory(&directory)
     }
 
-    /// Whether a transfer of this process made the directory at `path`; `None`: the directory itself.
+    /// Whether a transfer of this process created the directory at `path`; `None`: the target directory itself.
     pub fn was_made(&self, path: Option<&[u8]>) -> io::Result<bool> {
         let directory = self.at(path)?;
         self.view.provenance.made(&directory)
@@ -154,7 +155,7 @@ impl TargetDirectory {
         self.view.may_tell(stat)
     }
 
-    /// Gives an existing file the attributes that it lacks. Returns whether there were any.
+    /// Gives an existing file the attributes that it lacks. Returns whether any were missing.
     pub fn update(
         &self,
         path: &RelativePath,
@@ -183,7 +184,7 @@ impl TargetDirectory {
         Ok(!status.differences(&self.find(path)?, exact)?.is_empty())
     }
 
-    /// Gives `path` itself an owner, without following a link. Returns false if it has it already.
+    /// Sets the owner of `path` itself, without following a link. Returns false if the owner is already right.
     pub fn give_owner(&self, path: &RelativePath, owner: (u32, u32)) -> io::Result<bool> {
         let file = self.find(path)?;
         let stat = rustix::fs::fstat(&file)?;
@@ -195,12 +196,12 @@ impl TargetDirectory {
         Ok(true)
     }
 
-    /// Sets the time of the directory itself.
+    /// Sets the time of the target directory itself.
     pub fn set_time(&self, modified: (i64, u32)) -> io::Result<()> {
         Ok(rustix::fs::futimens(&self.root, &times(modified))?)
     }
 
-    /// Sets a directory's owner, mode and time; `None`: of the directory itself. Returns whether it had another owner or mode.
+    /// Sets the owner, mode and time of a directory; `None`: the target directory itself. Returns whether owner or mode changed.
     pub fn finish_directory(
         &self,
         path: Option<&RelativePath>,
@@ -216,9 +217,9 @@ impl TargetDirectory {
         Ok(differs)
     }
 
-    /// The names in a directory, in order; `None`: the directory itself.
+    /// The names in a directory, sorted; `None`: the target directory itself.
     pub fn names(&self, path: Option<&[u8]>) -> io::Result<Vec<Vec<u8>>> {
-        // Opened anew: a descriptor that others share has its place in the list.
+        // Opened again, because a shared descriptor also shares its read position.
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = match path {
             Some(path) => open_beneath(&self.root, path, flags)?,
@@ -263,40 +264,40 @@ impl TargetDirectory {
         Ok(rustix::fs::openat(&parent, name(path), flags, Mode::empty())?.into())
     }
 
-    /// Whether there is space for `size` more bytes; true if that is unknown.
+    /// Whether the disk has space for `size` more bytes; true if that is unknown.
     pub fn has_room(&self, size: Bytes) -> bool {
         rustix::fs::fstatvfs(&self.root)
             .is_ok_and(|room| size.get() <= room.f_bavail.saturating_mul(room.f_frsize))
     }
 
-    /// Writes everything that was written below it to disk.
+    /// Syncs the file system of the directory to disk.
     pub fn sync(&self) -> io::Result<()> {
         Ok(rustix::fs::syncfs(&self.root)?)
     }
 
-    /// Removes old leftovers at the top. Returns their number.
+    /// Removes old partial files in the directory itself. Returns their number.
     pub fn sweep(&self) -> io::Result<usize> {
         temp_file::sweep(&self.root)
     }
 }
 
-/// The mode of a new directory, in which its owner may write for now.
+/// The mode of a new directory, to which its owner may write for now.
 fn while_filled(mode: u32) -> Mode {
     Mode::from_raw_mode(mode & 0o777) | Mode::RWXU
 }
 
-/// Whether a directory has another owner or mode than it should have. Its time changes with its contents, and does not count.
+/// Whether a directory has another owner or mode than wanted. Its time does not count, because it changes with the contents.
 pub(crate) fn directory_differs(stat: &Stat, mode: u32, owner: Option<(u32, u32)>) -> bool {
     stat.st_mode & 0o777 != permissions(mode).as_raw_mode()
         || owner.is_some_and(|owner| owner != (stat.st_uid, stat.st_gid))
 }
 
-/// Whether `stat` is of that type.
+/// Whether `stat` has this file type.
 pub(crate) fn is(stat: &Stat, file_type: FileType) -> bool {
     FileType::from_raw_mode(stat.st_mode) == file_type
 }
 
-/// The word for a device, a pipe or a socket, which no file may replace; `None` for anything else.
+/// The name for a device, a pipe or a socket, which no file may replace; `None` for other files.
 pub(crate) fn special(stat: &Stat) -> Option<&'static str> {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::CharacterDevice | FileType::BlockDevice => Some("device"),
@@ -306,7 +307,8 @@ pub(crate) fn special(stat: &Stat) -> Option<&'static str> {
     }
 }
 
-/// The error for a failed step on `path`: [`IncomingFiles::note_failure`](super::incoming) adds the directory for this end's user.
+/// The error for a failed operation on `path`. [`IncomingFiles::note_failure`](super::incoming) adds the directory for this end's
+/// user.
 pub(crate) fn failed(path: &RelativePath, error: io::Error) -> TransferError {
     TransferError::write(PathBuf::from(path.to_string()), error)
 }
@@ -343,7 +345,7 @@ mod tests {
         (dir, target)
     }
 
-    /// An unfinished file, left behind.
+    /// Creates a partial file, as an interrupted transfer leaves it.
     pub fn left(target: &TargetDirectory, name: &str) {
         let mut left = target.temp_file(&path(name), Keep::Always).unwrap();
         left.file.write_all(b"x").unwrap();

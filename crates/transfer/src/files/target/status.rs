@@ -1,4 +1,4 @@
-//! The attributes that a file gets: owner, permissions, times, extended attributes.
+//! The attributes of a received file: owner, permissions, times, extended attributes.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -15,20 +15,20 @@ use crate::limits::MAX_ATTRIBUTE_BYTES;
 
 pub(crate) struct FileStatus {
     pub mode: u32,
-    /// Time of the last change; without one the file keeps its own.
+    /// Time of the last change; `None`: the file keeps its own.
     pub modified: Option<(i64, u32)>,
-    /// User and group, where this end takes them.
+    /// User and group, if this end accepts owners.
     pub owner: Option<(u32, u32)>,
     pub attributes: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// The attributes of an existing file that are not those that it should have.
+/// Attributes of an existing file that differ from the wanted ones.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Differences {
     owner: bool,
     mode: bool,
     time: bool,
-    /// Extended attributes to set, by their place in the list, and names of those to remove.
+    /// Indices of extended attributes to set, and names of those to remove.
     set: Vec<usize>,
     remove: Vec<Vec<u8>>,
 }
@@ -40,7 +40,7 @@ impl Differences {
 }
 
 impl FileStatus {
-    /// The attributes of an entry that already has its content.
+    /// The attributes of an entry with existing content.
     pub fn of(entry: &Entry) -> FileStatus {
         FileStatus {
             mode: entry.mode,
@@ -50,7 +50,7 @@ impl FileStatus {
         }
     }
 
-    /// The differences that `stat` shows: owner, permissions and time.
+    /// The differences visible in `stat`: owner, permissions and time.
     pub fn differences_from(&self, stat: &Stat) -> Differences {
         let time = (stat.st_mtime, stat.st_mtime_nsec as u32);
         Differences {
@@ -61,11 +61,11 @@ impl FileStatus {
         }
     }
 
-    /// All differences of an existing file, which may be open for its path only. `exact`: it should have no other extended
-    /// attributes (`user.*`).
+    /// All differences of an existing file, which may be open with `O_PATH` only. `exact`: the file should have no other
+    /// extended attributes (`user.*`).
     pub fn differences(&self, file: &File, exact: bool) -> io::Result<Differences> {
         let stat = rustix::fs::fstat(file)?;
-        // Something else may have taken the file's place.
+        // Another file may have taken this one's place.
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(Errno::LOOP.into());
         }
@@ -81,7 +81,7 @@ impl FileStatus {
         Ok(differences)
     }
 
-    /// Mends these differences of an existing file, which may be open for its path only.
+    /// Corrects these differences of an existing file, which may be open with `O_PATH` only.
     pub fn mend(&self, file: &File, differences: &Differences) -> io::Result<()> {
         let path = by_number(file);
         let Differences { owner, mode, time, set, remove } = differences;
@@ -100,7 +100,7 @@ impl FileStatus {
             let (user, group) = (Some(Uid::from_raw(user)), Some(Gid::from_raw(group)));
             rustix::fs::chownat(file, "", user, group, AtFlags::EMPTY_PATH)?;
         }
-        // A new owner or attribute may have changed the mode.
+        // A new owner or extended attribute may have changed the mode.
         if *mode || *owner || !set.is_empty() || !remove.is_empty() {
             rustix::fs::chmod(&*path, permissions(self.mode))?;
         }
@@ -120,7 +120,7 @@ impl FileStatus {
     }
 }
 
-/// The path of an open file by its descriptor: some calls take no descriptor that is open for its path only.
+/// The path of an open file through /proc: some calls reject `O_PATH` descriptors.
 fn by_number(file: &File) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
@@ -142,7 +142,7 @@ fn attributes_of(file: &File) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
     Ok(all)
 }
 
-/// Sets owner and time of the last change if there are any, and permissions.
+/// Sets the permissions, and the owner and the time of the last change if they are known.
 fn set_owner_mode_and_time(file: &File, status: &FileStatus) -> io::Result<()> {
     set_owner(file, status.owner)?;
     rustix::fs::fchmod(file, permissions(status.mode))?;
@@ -155,7 +155,7 @@ pub(super) fn set_owner(file: impl AsFd, owner: Option<(u32, u32)>) -> io::Resul
     Ok(rustix::fs::fchown(file, Some(Uid::from_raw(user)), Some(Gid::from_raw(group)))?)
 }
 
-/// The permissions that a file of the peer's `mode` gets: never set-id or sticky bits, and less the umask.
+/// The permissions for the peer's `mode`: without set-user-ID, set-group-ID and sticky bits, and reduced by the umask.
 pub(super) fn permissions(mode: u32) -> Mode {
     Mode::from_raw_mode(mode & 0o777 & !process::umask())
 }

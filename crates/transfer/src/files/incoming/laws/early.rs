@@ -1,4 +1,4 @@
-//! Content that arrives before the decision on its entry changes only the time.
+//! Content that arrives before its entry is answered affects only the duration.
 
 use std::fs::File;
 
@@ -17,22 +17,22 @@ impl Answers for Told {
     }
 }
 
-/// One file that an honest sender brings, where something may be in its place.
+/// A file from an honest sender, and the state of the receiver's directory.
 #[derive(Debug, Clone)]
 struct Case {
     size: usize,
-    /// The existing file: none, other content, or the same content and time.
+    /// The existing file: none, with other content, or with the same content and time.
     there: usize,
-    /// How many pieces an interrupted transfer left.
+    /// Number of pieces left by an interrupted transfer.
     left: u32,
     replace: bool,
     checksum: bool,
     dry_run: bool,
     quota: bool,
-    /// So much of the content comes early, before or after the entry is planned.
+    /// Bytes of content sent early, before or after the entry is answered.
     early: usize,
     before: bool,
-    /// The source changed after that.
+    /// Whether the source changed after that.
     changed: bool,
 }
 
@@ -76,7 +76,7 @@ impl Case {
         (0..SIZES[self.size]).map(|at| (at / 1000) as u8 ^ byte).collect()
     }
 
-    /// Runs it, with early content or without.
+    /// Runs the case with or without early content.
     fn run(&self, with_early: bool) -> Outcome {
         let scratch = tempfile::tempdir().unwrap();
         let content = self.content(1);
@@ -114,7 +114,7 @@ impl Case {
                 Record::Answers(answers) => match &answers[0] {
                     Answer::All => {
                         skipped = Some(if self.changed { 0 } else { early.len() });
-                        // A sender ends one piece that is wanted whole without a record.
+                        // A sender sends no end record for one piece that is requested whole.
                         has_end = content.len() as u64 > PIECE_BYTES;
                     }
                     Answer::Different { .. } => skipped = Some(0),
@@ -156,14 +156,15 @@ impl Case {
     }
 
     fn files(&self, directory: &Path, replace: bool) -> IncomingFiles {
-        // Less than most files take.
+        // Less than most of the files need.
         let quotas = QuotaTable::default();
         let quota = self.quota.then(|| quotas.of(directory, Bytes::new(PIECE_BYTES / 2)).unwrap());
         let (checksum, dry_run) = (self.checksum, self.dry_run);
         incoming(directory, quota, Policy { replace, checksum, dry_run, ..REPLACING })
     }
 
-    /// Sends the first `max` pieces that are not `known`, the first without its `skipped` bytes, and the end if it `has_end`.
+    /// Sends the first `max` pieces that are not `known`, the first piece without its `skipped` bytes, and an end record if
+    /// it `has_end`.
     fn send(
         &self,
         files: &IncomingFiles,
@@ -200,14 +201,14 @@ impl Case {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
-    /// Early content changes nothing but the time: neither answers nor files, refusals or counts, whatever exists already.
+    /// Early content affects only the duration: neither answers nor files, failures or counts, whatever exists already.
     #[test]
     fn early_content_changes_nothing_that_is_received(case in case()) {
         prop_assert_eq!(case.run(true), case.run(false));
     }
 }
 
-/// Early content that is not wanted is dropped with its answer.
+/// Early content of an unwanted file is dropped with its answer.
 #[test]
 fn early_content_of_what_is_not_wanted_is_dropped() {
     let scratch = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Existing files with the name of an entry: those that are replaced, and the report of a dry run.
+//! Existing files with the name of an entry: which are replaced, and the report of a dry run.
 
 use std::os::unix::fs::symlink;
 
@@ -23,7 +23,7 @@ fn put(thing: &str, path: &Path) {
 
 const THERE: [&str; 6] = ["nothing", "file", "link", "empty directory", "directory", "pipe"];
 
-/// Entries that arrive under that name.
+/// Entries received under that name.
 fn kinds() -> [EntryKind; 4] {
     let link = |target: &str| EntryKind::Symlink { target: target.into() };
     [EntryKind::File { size: 5, sparse: false }, EntryKind::Directory, link("y"), link("/etc")]
@@ -33,7 +33,8 @@ const LEAVING: Policy = Policy { leave: true, ..REFUSING };
 const REFUSING: Policy = Policy { replace: false, other_kinds: false, ..REPLACING };
 const SAME_KIND: Policy = Policy { other_kinds: false, ..REPLACING };
 
-/// Receives one entry `x` in a directory where `there` has its name, beside a directory `outside` with a file. Returns the failures,
+/// Receives an entry `x` where `there` already has that name, beside a directory `outside` with a file. Returns the failures,
+/// whether the entry exists or would exist, and the kind of `x` afterwards.
 /// whether the entry is or would be there, and the kind of `x` afterwards.
 fn arrive(there: &str, kind: &EntryKind, policy: Policy) -> (Vec<String>, bool, Option<FileType>) {
     let scratch = tempfile::tempdir().unwrap();
@@ -64,7 +65,7 @@ fn arrive(there: &str, kind: &EntryKind, policy: Policy) -> (Vec<String>, bool, 
     (failures, arrives, kind)
 }
 
-/// As with rsync, except that nothing replaces a directory with contents, or a pipe.
+/// As with rsync, except that nothing replaces a pipe or a directory with contents.
 #[test]
 fn files_links_and_empty_directories_give_way_to_each_other() {
     for there in THERE {
@@ -110,7 +111,7 @@ fn only_files_and_links_give_way_to_each_other_unless_other_kinds_do() {
     }
 }
 
-/// An outward link is refused before the receiver looks at its name.
+/// An outward link is rejected before the receiver looks at its name.
 #[test]
 fn a_dry_run_fails_with_the_words_of_the_real_run() {
     for there in THERE {
@@ -126,7 +127,7 @@ fn a_dry_run_fails_with_the_words_of_the_real_run() {
     }
 }
 
-/// A sender's attributes of the directory itself. Its mode is another one, and its time is long ago.
+/// A sender's attributes for the target directory, with another mode and an old time.
 #[test]
 fn a_directory_that_was_there_gets_at_most_a_time() {
     let long_ago = (1_000_000_000, 0);

@@ -20,7 +20,7 @@ use super::*;
 use crate::files::quota::QuotaTable;
 
 const QUOTA: u64 = 2 << 20;
-/// An empty file, small ones, one piece, a little more, and some of several; together far more than the quota.
+/// Files: empty, small, one piece, slightly more, and several pieces; together far more than the quota.
 const SIZES: [u64; 7] =
     [0, 1, 5000, PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES - 7, 7 * PIECE_BYTES];
 /// `d` is also the directory's name.
@@ -35,7 +35,7 @@ impl Answers for Deaf {
     }
 }
 
-/// A policy that replaces whatever is there.
+/// A policy that replaces existing files of any kind.
 const REPLACING: Policy = Policy {
     replace: true,
     other_kinds: true,
@@ -58,7 +58,7 @@ fn incoming(directory: &Path, quota: Option<Arc<Quota>>, policy: Policy) -> Inco
     IncomingFiles::new(destination, policy, bounds, expected)
 }
 
-/// One transfer and its list: the length of each file and its sender's data.
+/// One transfer and its list: the length of each file, and the sender's data.
 struct Sender {
     files: IncomingFiles,
     sizes: Vec<u64>,
@@ -78,7 +78,7 @@ enum Step {
     Stream {
         name: usize,
     },
-    /// Pieces of one of the files that were listed, each as a hole or with content that begins with a byte; perhaps its end.
+    /// Sends pieces of one of the listed files, each as a hole or with content that begins with a byte, and possibly its end.
     Send {
         file: usize,
         holes: u8,
@@ -92,7 +92,7 @@ enum Step {
         count: u32,
     },
     Gone(usize),
-    /// The transfer comes to its end, and another one begins.
+    /// The transfer ends normally, and another one begins.
     Complete,
     /// The path breaks, and another transfer begins.
     Break {
@@ -136,7 +136,7 @@ impl Sender {
         let entry = Entry {
             path: RelativePath::new(path).unwrap(),
             kind,
-            // Directories, too, can be read without root.
+            // The mode lets directories be read without root.
             mode: 0o755,
             modified: (i64::from(number), 0),
             owner: None,
@@ -149,7 +149,7 @@ impl Sender {
         let (jobs, taken) = crossbeam_channel::unbounded();
         jobs.send(job).unwrap();
         drop(jobs);
-        // An error ends the transfer; another step checks that.
+        // An error ends the transfer, which another step checks.
         let _ = self.files.work(&taken, &crossbeam_channel::unbounded().0);
         self.files.hash_waiting_holes();
     }
@@ -225,8 +225,8 @@ fn on_disk(directory: &Path, seen: &mut HashSet<u64>) -> u64 {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
-    /// Two transfers into one directory do anything in turns: list, send in any order, make holes and fill them, replace, link,
-    /// resume, and break.
+    /// Two transfers into one directory interleave arbitrary steps: they list, send in any order, make and fill holes, replace,
+    /// link, resume, and break.
     #[test]
     fn the_disk_never_holds_more_than_the_quota(
         steps in proptest::collection::vec((any::<bool>(), step()), 1..60),
@@ -245,7 +245,7 @@ proptest! {
     }
 }
 
-/// A sparse file that fits in one piece is written without a partial file, so its pieces reserve their room one by one.
+/// A sparse file of one piece is written without a partial file, so its pieces reserve quota one by one.
 #[test]
 fn sparse_files_of_one_piece_take_their_room() {
     let scratch = tempfile::tempdir().unwrap();
@@ -256,12 +256,12 @@ fn sparse_files_of_one_piece_take_their_room() {
         sender.list(&format!("{number}"), EntryKind::File { size: PIECE_BYTES, sparse: true });
         sender.send(number as usize, 0, 1, 1, true);
     }
-    // Each needs a name besides: one fewer than the quota divided by their size.
+    // Each also needs space for its name, so one fewer fits than the quota divided by their size.
     assert_eq!(fs::read_dir(scratch.path()).unwrap().count() as u64, max - 1);
     assert!(on_disk(scratch.path(), &mut HashSet::new()) <= QUOTA);
 }
 
-/// A hole takes no more room than its name.
+/// A hole uses no more quota than its name.
 #[test]
 fn sparse_files_of_one_hole_give_their_room_back() {
     let scratch = tempfile::tempdir().unwrap();
@@ -274,7 +274,7 @@ fn sparse_files_of_one_hole_give_their_room_back() {
     assert_eq!(fs::read_dir(scratch.path()).unwrap().count() as u64, 2 * QUOTA / PIECE_BYTES);
 }
 
-/// A sender that opens files and fails them again and again: the record of them does not grow with their number.
+/// A sender opens files and lets them fail repeatedly. The record of them does not grow with their number.
 #[test]
 fn what_is_kept_of_files_that_are_closed_is_bounded() {
     let scratch = tempfile::tempdir().unwrap();
@@ -293,7 +293,7 @@ fn what_is_kept_of_files_that_are_closed_is_bounded() {
     assert!(state.failures.lines.iter().all(|line| line.len() < 1000));
 }
 
-/// Files of terabytes with one hole after another: runs are counted, and given up with their files.
+/// Files of terabytes with many holes: runs are counted, and forgotten with their files.
 #[test]
 fn runs_of_holes_are_counted_over_all_files() {
     let scratch = tempfile::tempdir().unwrap();
@@ -318,7 +318,8 @@ fn runs_of_holes_are_counted_over_all_files() {
     assert!(is_open(2), "what was given up counts no longer");
 }
 
-/// A directory that is not empty keeps its name. A later transfer can resume the file that needs that name, so it stays, and keeps its room.
+/// A directory with contents keeps its name, so the file that needs that name stays unfinished. A later transfer can resume it,
+/// so it keeps its quota.
 #[test]
 fn a_file_that_cannot_get_its_name_keeps_its_room() {
     let scratch = tempfile::tempdir().unwrap();

@@ -1,30 +1,31 @@
-//! Patterns of names to exclude, by the rules of rsync(1), "PATTERN MATCHING RULES"; `{a,b}` stands for either, as in a
-//! shell.
+//! Patterns of names to exclude, by the rules of rsync(1), "PATTERN MATCHING RULES". In addition, `{a,b}` means either, as
+//! in a shell.
 
 mod program;
 
 use crate::{Result, TransferError};
 use program::Program;
 
-/// Names to leave out.
+/// The patterns of excluded names.
 #[derive(Debug, Default)]
 pub(crate) struct Patterns(Vec<Pattern>);
 
 #[derive(Debug)]
 struct Pattern {
     program: Program,
-    /// Whether it is matched against the path from the top, with a slash before it, and not against the last name alone.
+    /// Whether the pattern is matched against the path from the top, with a leading slash, and not only against the last
+    /// component.
     whole_path: bool,
     directories_only: bool,
 }
 
-/// Whether a pattern can be used; an error is its fault.
+/// Checks a pattern. An error is the reason why it is invalid.
 pub(super) fn check(pattern: &str) -> Result<(), &'static str> {
     Pattern::new(pattern).map(|_| ())
 }
 
 impl Patterns {
-    /// Checks the patterns; an error names the first bad one and its fault.
+    /// Parses the patterns. An error names the first invalid one and its fault.
     pub(crate) fn new(patterns: &[String]) -> Result<Patterns> {
         let parsed = patterns.iter().map(|pattern| {
             Pattern::new(pattern).map_err(|reason| TransferError::Pattern {
@@ -35,12 +36,13 @@ impl Patterns {
         parsed.collect::<Result<_>>().map(Patterns)
     }
 
-    /// Whether a path from the top, with slashes, matches one of them. Names need not be UTF-8.
+    /// Whether a path from the top matches one of the patterns. Names need not be UTF-8.
     pub(crate) fn is_match(&self, path: &[u8], is_directory: bool) -> bool {
         self.0.iter().any(|pattern| pattern.is_match(path, is_directory))
     }
 
-    /// Whether `path` matches, or a directory on the way to it: what lies below a name goes with it.
+    /// Whether `path` or one of its parent directories matches, so that the contents of a matching directory are excluded,
+    /// too.
     pub(crate) fn is_match_or_below(&self, path: &[u8], is_directory: bool) -> bool {
         let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         self.is_match(path, is_directory)
@@ -54,10 +56,10 @@ impl Pattern {
         let mut directories_only = bare.len() < pattern.len();
         let mut whole_path = bare.contains('/') || bare.contains("**");
         if let Some(directory) = bare.strip_suffix("/***") {
-            // A directory and all that it holds: whatever lies below a name that matches goes with it.
+            // A directory and all of its contents: excluding the directory excludes its contents.
             (bare, directories_only, whole_path) = (directory, true, true);
         }
-        // Unless it begins at the top, the pattern may begin after any slash.
+        // Unless it is anchored at the top, the pattern may begin after any slash.
         let any_depth = whole_path && !bare.starts_with('/') && !bare.starts_with("**");
         let program = Program::new(bare, any_depth)?;
         Ok(Pattern { program, whole_path, directories_only })
@@ -79,7 +81,7 @@ impl Pattern {
 mod tests {
     use super::*;
 
-    /// Whether the pattern matches a file of this path; with a slash at the end, a directory.
+    /// Whether the pattern matches a file with this path, or a directory if the path ends with a slash.
     fn matches(pattern: &str, path: &[u8]) -> bool {
         let (name, is_directory) = match path.strip_suffix(b"/") {
             Some(directory) => (directory, true),
@@ -88,7 +90,7 @@ mod tests {
         Patterns::new(&[pattern.to_owned()]).unwrap().is_match(name, is_directory)
     }
 
-    /// The sentences and examples of rsync(1), in order: a pattern, paths that it matches, and paths that it does not match.
+    /// The rules and examples of rsync(1), in order: a pattern, paths that match, and paths that do not match.
     #[test]
     fn patterns_match_as_the_manual_of_rsync_says() {
         let rules: [(&str, &[&str], &[&str]); 19] = [
@@ -197,7 +199,7 @@ mod tests {
         }
     }
 
-    /// A matcher that tries one way after the other would take 2^40 steps.
+    /// A backtracking matcher would take 2^40 steps.
     #[test]
     fn many_stars_take_no_more_time_than_their_number_times_the_length() {
         let pattern = "*a".repeat(40);

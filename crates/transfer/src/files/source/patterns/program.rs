@@ -1,7 +1,7 @@
-//! A pattern as a program: it follows all ways to match at once, so its time grows with the lengths of the pattern and
-//! the path.
+//! A pattern as a nondeterministic automaton. It follows all alternatives at once, so its time is proportional to the
+//! lengths of the pattern and the path.
 
-/// The steps of a pattern; it matches once their end is reached.
+/// The steps of a pattern. It matches if their end is reached.
 #[derive(Debug, Default)]
 pub(super) struct Program(Vec<Step>);
 
@@ -31,7 +31,7 @@ enum Member {
     Named(fn(&u8) -> bool),
 }
 
-/// `{` that is not closed yet: the place of its fork, and of the ends of its alternatives.
+/// An unclosed `{`: the index of its fork, and of the ends of its alternatives.
 struct Open {
     fork: usize,
     begins: Vec<usize>,
@@ -39,11 +39,12 @@ struct Open {
 }
 
 impl Program {
-    /// The program of a pattern, which may begin after any slash if `any_depth`. An error is the pattern's fault.
+    /// Compiles a pattern, which may begin after any slash if `any_depth`. An error is the reason why the pattern is
+    /// invalid.
     pub fn new(pattern: &str, any_depth: bool) -> Result<Program, &'static str> {
         let mut steps = if any_depth { vec![Step::Stars, Step::Byte(b'/')] } else { Vec::new() };
         let mut open: Vec<Open> = Vec::new();
-        // Without a wildcard a backslash is a character of the name.
+        // Without wildcards a backslash is a literal character.
         let escapes = pattern.contains(['*', '?', '[', '{']);
         let mut rest = pattern.as_bytes();
         while let [first, after @ ..] = rest {
@@ -93,7 +94,7 @@ impl Program {
         }
     }
 
-    /// Whether it matches these parts of a path, one after the other.
+    /// Whether the pattern matches the concatenation of these two parts of a path.
     pub fn is_match(&self, parts: [&[u8]; 2]) -> bool {
         let mut places = Places::new(self);
         places.enter(0);
@@ -104,7 +105,7 @@ impl Program {
     }
 }
 
-/// The steps that may come next.
+/// The set of steps that may come next.
 struct Places<'a> {
     steps: &'a [Step],
     reached: Vec<bool>,
@@ -117,7 +118,7 @@ impl Places<'_> {
         Places { steps, reached: vec![false; steps.len() + 1], list: Vec::new() }
     }
 
-    /// Adds a step, and those that need no byte before them.
+    /// Adds a step, and all steps that can be reached from it without consuming a byte.
     fn enter(&mut self, place: usize) {
         let mut pending = vec![place];
         while let Some(place) = pending.pop() {
@@ -134,7 +135,7 @@ impl Places<'_> {
         }
     }
 
-    /// Takes one byte of the path.
+    /// Consumes one byte of the path.
     fn advance(&mut self, byte: u8) {
         let before = std::mem::take(&mut self.list);
         before.iter().for_each(|place| self.reached[*place] = false);
@@ -166,7 +167,7 @@ impl Member {
     }
 }
 
-/// The class after a `[`, and the rest of the pattern after its `]`.
+/// Parses the class after a `[`. Returns it and the rest of the pattern after its `]`.
 fn class(mut rest: &[u8]) -> Result<(Step, &[u8]), &'static str> {
     const OPEN: &str = "`[` has no `]`; for the character itself, write `\\[`";
     let inverted = matches!(rest, [b'!' | b'^', ..]);
@@ -175,7 +176,7 @@ fn class(mut rest: &[u8]) -> Result<(Step, &[u8]), &'static str> {
     loop {
         match rest {
             [] => return Err(OPEN),
-            // Not closed by its first character.
+            // A `]` in the first position does not close the class.
             [b']', after @ ..] if !members.is_empty() => {
                 return Ok((Step::Class { inverted, members }, after));
             }
@@ -198,7 +199,7 @@ fn class(mut rest: &[u8]) -> Result<(Step, &[u8]), &'static str> {
     }
 }
 
-/// One character of a class, which a backslash may precede, and the rest.
+/// Parses one character of a class, with or without a backslash. Returns it and the rest.
 fn one(rest: &[u8]) -> Option<(u8, &[u8])> {
     match rest {
         [b'\\', escaped, after @ ..] => Some((*escaped, after)),
