@@ -14,10 +14,10 @@ use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, Transport,
 };
 
-/// The last state of the connection.
+/// The most recent state of the connection.
 type LastReport = Arc<Mutex<Option<Report>>>;
 
-/// Opens connections and attaches them.
+/// Opens connections and attaches them to the library.
 #[derive(Debug)]
 struct SizedConnector {
     sizing: SocketSizing,
@@ -42,7 +42,7 @@ impl Connector for SizedConnector {
     }
 }
 
-/// A connection of ureq. Its limits are lifted before it closes: fields are dropped in this order.
+/// A connection of ureq. Fields are dropped in this order, so its limits are lifted before it closes.
 #[derive(Debug)]
 struct SizedTransport {
     sized: SizedSocket,

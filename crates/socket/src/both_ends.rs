@@ -21,11 +21,12 @@ use crate::link::SocketLink;
 
 /// This end's part in sizing a connection from both ends, for [`Options::both_ends`](crate::Options::both_ends).
 ///
-/// The host, the end that can be reached by UDP, makes an invitation, a string of [`INVITATION_BYTES`](crate::INVITATION_BYTES) bytes, and passes it
-/// on in the program's own protocol. The guest joins with it. Either end may be the one that sends, or both. If datagrams do
-/// not pass, or the peer does not join, the socket is sized as with one end.
+/// The host is the end that can be reached by UDP. It creates an invitation, a string of
+/// [`INVITATION_BYTES`](crate::INVITATION_BYTES) bytes, and sends it in the program's own protocol. The guest joins with this
+/// string. Either end may send data, or both. If datagrams do not get through, or the peer does not join, the socket is sized
+/// from one end.
 ///
-/// The string holds a key. Pass it on where others cannot read it: within TLS, if the connection has it.
+/// The string contains a key. Send it where others cannot read it: within TLS, if the connection uses TLS.
 ///
 /// ```
 /// use std::io::{Read, Write};
@@ -51,13 +52,13 @@ use crate::link::SocketLink;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A clone is the same part, and it serves one socket.
+/// Clones share this part, which can serve only one socket.
 #[derive(Clone)]
 pub struct BothEnds(Arc<Mutex<Option<Part>>>);
 
-/// A part that no socket has taken yet.
+/// A part that has not been used for a socket.
 enum Part {
-    /// The port is open.
+    /// Its port is open.
     #[cfg(target_os = "linux")]
     Host(Invitation, Udp),
     Guest(Invitation),
@@ -71,7 +72,7 @@ impl BothEnds {
         BothEnds::invite_descriptor(socket.as_fd().as_raw_fd())
     }
 
-    /// [`BothEnds::invite`] for bindings of other languages, which have a descriptor's number.
+    /// As [`BothEnds::invite`], for bindings of other languages, which have a descriptor number.
     #[cfg(target_os = "linux")]
     pub fn invite_descriptor(fd: RawFd) -> Result<(BothEnds, [u8; INVITATION_BYTES]), AttachError> {
         let system = |call| move |source| AttachError::System { call, source };
@@ -88,7 +89,7 @@ impl BothEnds {
         Ok((BothEnds::of(Part::Host(invitation, udp)), bytes))
     }
 
-    /// Joins the end that made this invitation. Nothing is sent before the socket is attached.
+    /// Joins the end that created this invitation. Nothing is sent before the socket is attached.
     pub fn join(invitation: &[u8]) -> Result<BothEnds, InvitationError> {
         Ok(BothEnds::of(Part::Guest(Invitation::from_bytes(invitation)?)))
     }
@@ -97,7 +98,7 @@ impl BothEnds {
         BothEnds(Arc::new(Mutex::new(Some(part))))
     }
 
-    /// The link of the socket that is attached now; fails if there was one before.
+    /// Takes the link for the socket being attached. Fails if another socket has taken it before.
     #[cfg(target_os = "linux")]
     pub(crate) fn take(&self) -> Result<SocketLink, AttachError> {
         let mut part = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -25,11 +25,11 @@ pub(crate) fn connection_at(fd: RawFd) -> Result<OwnSocket, AttachError> {
         Ok(Ok(None)) => Err(AttachError::NotTcp),
         Ok(Err(source)) => Err(AttachError::System { call: "TCP_INFO", source }),
         Err(LostSocket::Failed(source)) => Err(AttachError::System { call: "fcntl", source }),
-        // Another thread closed it just now.
+        // Another thread has just closed it.
         Err(_) => Err(AttachError::Closed),
     }
 }
 
-/// Linux's numbers of errors, on all its architectures.
+/// Linux error numbers, the same on all its architectures.
 const EBADF: i32 = 9;
 const ENOTSOCK: i32 = 88;

@@ -10,8 +10,8 @@ use crate::report::Report;
 /// A socket of this program, sized until this value is dropped. Dropping it lifts every limit and restores the
 /// program's own clamp and pacing rate.
 ///
-/// The program keeps the socket itself, and may close it at any time, on any thread. A program that forks drops
-/// this value before it leaves the socket to its child, where nothing would lift the limits.
+/// The program keeps the socket itself, and may close it at any time, on any thread. Before a fork, drop this
+/// value if the child will use the socket: nothing in the child would lift the limits.
 ///
 /// ```
 /// use std::net::{TcpListener, TcpStream};
@@ -36,7 +36,7 @@ impl SizedSocket {
         of_process()?.attach(socket, options)
     }
 
-    /// [`SizedSocket::attach`] for bindings of other languages, which have a descriptor's number.
+    /// As [`SizedSocket::attach`], for bindings of other languages, which have a descriptor number.
     pub fn attach_descriptor(fd: RawFd, options: Options) -> Result<SizedSocket, AttachError> {
         of_process()?.attach_descriptor(fd, options)
     }
@@ -46,13 +46,13 @@ impl SizedSocket {
         self.pool.report(self.cookie)
     }
 
-    /// Lifts every limit. Returns an error if the socket was closed before and therefore had no limit.
+    /// Lifts every limit. Returns an error if the socket was already closed, and so had no limit.
     pub fn detach(mut self) -> Result<(), SocketError> {
         self.is_detached = true;
         self.pool.detach(self.cookie)
     }
 
-    /// The socket's cookie (`SO_COOKIE`), which no other socket gets until the next boot.
+    /// The socket's cookie (`SO_COOKIE`), unique until the next boot.
     pub fn cookie(&self) -> u64 {
         self.cookie
     }
@@ -65,7 +65,7 @@ impl Pool {
         self.attach_descriptor(socket.as_fd().as_raw_fd(), options)
     }
 
-    /// [`Pool::attach`] for bindings of other languages, which have a descriptor's number.
+    /// As [`Pool::attach`], for bindings of other languages, which have a descriptor number.
     pub fn attach_descriptor(
         &self,
         fd: RawFd,
@@ -79,7 +79,7 @@ impl Pool {
 impl Drop for SizedSocket {
     fn drop(&mut self) {
         if !self.is_detached {
-            // One that is closed has no limits.
+            // A closed socket has no limits.
             let _ = self.pool.detach(self.cookie);
         }
     }

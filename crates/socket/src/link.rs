@@ -1,4 +1,4 @@
-//! A socket's datagrams to and from the peer's library.
+//! Datagrams between a socket's library and the peer's.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,30 +12,30 @@ use sweetspot_units::{Bytes, Time};
 
 /// The longest datagram, bytes: a jumbo frame.
 const MAX_DATAGRAM_BYTES: usize = 9216;
-/// The most datagrams that are read at once: two of the longest trains.
+/// Maximum number of datagrams read at once: two of the longest trains.
 const MAX_DATAGRAMS: usize = 1024;
-/// The same of strangers, while the guest's port is not known.
+/// The same maximum while the guest's port is unknown and the datagrams may be anyone's.
 const MAX_STRANGERS: usize = 16;
 
-/// The datagrams of a socket with both ends.
+/// The datagram link of a socket that is sized from both ends.
 pub(crate) struct SocketLink {
     invitation: Invitation,
     end: Inviting,
     open: Option<Open>,
-    /// The socket is sized by one end, because the other did not answer.
+    /// Whether the socket is sized from one end only, because the other did not answer.
     has_fallen_back: bool,
-    /// Datagrams that are not handled yet, with their arrival.
+    /// Unhandled datagrams, with their arrival times.
     inbox: Vec<(Time, Vec<u8>)>,
-    /// The controller of a socket that rests.
+    /// The path's controller, while the socket is resting.
     pub group: Option<Box<PathGroup>>,
-    /// A host's port, before the connection's ends are known.
+    /// The host's port, until the connection's ends are known.
     port: Option<Udp>,
     starved: bool,
 }
 
 struct Open {
     udp: Udp,
-    /// The other end of the connection: datagrams come from there, and go there, alone.
+    /// The other end of the connection, the only host with which datagrams are exchanged.
     peer: IpAddr,
     /// Whether the peer's port is known.
     is_connected: bool,
@@ -43,12 +43,12 @@ struct Open {
 }
 
 impl SocketLink {
-    /// The link of the end that invites, with its port.
+    /// The link of the inviting end, with its port.
     pub fn host(invitation: Invitation, port: Udp) -> SocketLink {
         SocketLink { port: Some(port), end: Inviting::Host, ..SocketLink::guest(invitation) }
     }
 
-    /// The link of the end that joins.
+    /// The link of the joining end.
     pub fn guest(invitation: Invitation) -> SocketLink {
         SocketLink {
             invitation,
@@ -62,7 +62,7 @@ impl SocketLink {
         }
     }
 
-    /// The connection is open, with these ends. Without a port there is no help, and the kernel's measurements do.
+    /// Handles the open connection between these ends. If no port can be opened, the kernel's measurements must suffice.
     pub fn open(&mut self, local: IpAddr, peer: IpAddr) {
         let (udp, is_connected) = match self.port.take() {
             Some(port) => (port, false),
@@ -83,28 +83,28 @@ impl SocketLink {
         }
     }
 
-    /// Whether the peer answers.
+    /// Whether the peer has answered.
     pub fn is_up(&self) -> bool {
         self.open.as_ref().is_some_and(|open| open.link.is_up())
     }
 
-    /// Whether the peer answers, or may yet.
+    /// Whether the peer answers, or still may.
     pub fn is_helping(&self) -> bool {
         !self.has_fallen_back
     }
 
-    /// Whether it is clear by now that the peer does not answer.
+    /// Whether it has just become certain that the peer does not answer.
     pub fn just_failed(&self) -> bool {
         let now = clock::now();
         !self.has_fallen_back && self.open.as_ref().is_some_and(|open| open.link.has_failed(now))
     }
 
-    /// The socket is sized by one end from now on. The peer is still answered.
+    /// Sizes the socket from one end only from now on. The peer still gets answers.
     pub fn fall_back(&mut self) {
         self.has_fallen_back = true;
     }
 
-    /// How the peer asks this end to send.
+    /// The pacing rate and congestion control that the peer asks for.
     pub fn steering(&self, now: Time) -> Option<Steering> {
         self.open.as_ref()?.link.steering(now)
     }
@@ -124,7 +124,7 @@ impl SocketLink {
         }
     }
 
-    /// Handles the datagrams read since the last call. `group` is the socket's; it is the caller's `now`, and later than all arrivals.
+    /// Handles the datagrams read since the last call. `group` is the socket's; `now` is later than all arrivals.
     pub fn handle(&mut self, now: Time, info: &Info, group: &mut PathGroup) {
         let Some(open) = &mut self.open else { return };
         self.starved |= info.delivery_rate_app_limited;
@@ -136,7 +136,7 @@ impl SocketLink {
                 Some(Received::Train(packet, size)) => {
                     group.handle_train_packet(now, arrived, size, packet);
                 }
-                // It is read from the link.
+                // `steering` reads it from the link.
                 Some(Received::Steer(_)) | None => {}
             }
             if open.transmit() {
@@ -148,7 +148,7 @@ impl SocketLink {
         }
     }
 
-    /// Asks the peer for something.
+    /// Sends a request to the peer.
     pub fn ask(&mut self, request: &SenderRequest) {
         if let Some(open) = &mut self.open {
             open.link.handle_request(clock::now(), request);
@@ -156,7 +156,7 @@ impl SocketLink {
         }
     }
 
-    /// Sends the punches and repeats that are due.
+    /// Sends the hole punches and repetitions that are due.
     pub fn handle_timeout(&mut self) {
         if let Some(open) = &mut self.open {
             open.link.handle_timeout(clock::now());
@@ -164,7 +164,7 @@ impl SocketLink {
         }
     }
 
-    /// The receiver asks for nothing from now on.
+    /// Withdraws the receiver's requests.
     pub fn release(&mut self) {
         if let Some(open) = &mut self.open {
             open.link.release(clock::now());
@@ -174,8 +174,9 @@ impl SocketLink {
 }
 
 impl Open {
-    /// Whether a datagram is the peer's. The first genuine one tells its port. A datagram's source can be forged, so that no
-    /// peer directs this end's datagrams at others. (A NAT uses one address for all of a host's traffic: RFC 4787, REQ-2.)
+    /// Whether a datagram comes from the peer. The first authentic one reveals the peer's port. Its source address must be the
+    /// peer's: it can be forged, and no peer may direct this end's datagrams at others. (A NAT uses one address for all of a
+    /// host's traffic: RFC 4787, REQ-2.)
     fn admits(&mut self, from: SocketAddr, datagram: &[u8]) -> bool {
         if from.ip().to_canonical() != self.peer || !self.link.is_genuine(datagram) {
             return false;
@@ -186,7 +187,7 @@ impl Open {
         self.is_connected
     }
 
-    /// Sends the waiting datagrams; whether there were any. A datagram that cannot leave is one lost.
+    /// Sends the waiting datagrams. Returns whether there were any. A datagram that cannot be sent counts as lost.
     fn transmit(&mut self) -> bool {
         let mut has_sent = false;
         while let Some(transmit) = self.link.poll_transmit() {

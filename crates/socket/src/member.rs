@@ -20,52 +20,52 @@ use crate::readings::{Surroundings, diagnosis};
 use crate::report::{Activity, Autotuning, Report};
 use crate::window;
 
-/// A connection on which nothing moves for this long rests: its limits are lifted, and it is sampled rarely.
+/// A connection without progress for this long rests: its limits are lifted, and it is sampled rarely.
 const REST_AFTER: Duration = Duration::from_secs(2);
 
-/// How often the locks of the buffers are read.
+/// Interval at which the buffer locks (SO_BUF_LOCK) are read.
 const LOCKS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The limiting factor covers the last one to two of these.
+/// The limiting factor covers the last one to two of these intervals.
 const LIMITS_INTERVAL: Duration = Duration::from_secs(2);
 
 pub(crate) struct Member {
     pub socket: OwnSocket,
     pub options: Options,
     pub activity: Activity,
-    /// The socket was closed, or its connection is over.
+    /// Whether the socket was closed, or its connection has ended.
     pub is_over: bool,
-    /// The controller of what it sends; large, so only while data move.
+    /// The controller of sent data. It is large, so it exists only while data is moving.
     pub upload: Option<Box<PacedUpload>>,
-    /// Whether its upload is left alone because the kernel refuses to pace it.
+    /// Whether the upload is left alone because the kernel rejected the pacing rate.
     pub leaves_upload: bool,
-    /// Whether a limit was reported since it began to move.
+    /// Whether a limit has been reported since data began to move.
     pub is_claimed: bool,
     /// Datagrams to and from the peer's library.
     pub link: Option<Box<SocketLink>>,
-    /// How the peer's receiver has this end send, and the congestion control to which it may come back.
+    /// The pacing and congestion control requested by the peer's receiver. `congestion` can restore the original one.
     steered: Steering,
     congestion: Option<SenderCongestion>,
     own_clamp: OwnClamp,
     is_limited: bool,
-    /// The program's own pace limit, once ours is set.
+    /// The program's own pacing limit, once ours is set.
     paced_before: Option<Option<Rate>>,
-    /// Both ends of the connection, once it is open.
+    /// Addresses of both ends, once the connection is open.
     ends: Option<(IpAddr, IpAddr)>,
-    /// While data move.
+    /// The connection's statistics, while data is moving.
     live: Option<Box<Live>>,
     model_based: bool,
     autotuning: Autotuning,
     locks_due: Time,
     latest: Option<Reading>,
-    /// When data last moved.
+    /// The last time at which data moved.
     moved: Time,
     pub attached: Time,
-    /// The sums of limits at the last two ticks of [`LIMITS_INTERVAL`], the older one first.
+    /// The accumulated limits at the last two ticks of [`LIMITS_INTERVAL`], older first.
     earlier_limits: [(Time, Limits); 2],
 }
 
-/// The kernel's report of a socket.
+/// The kernel's statistics of a socket.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reading {
     pub at: Time,
@@ -81,14 +81,14 @@ impl Reading {
         Ok(Reading { at: now, info, unread, memory })
     }
 
-    /// Payload received, and bytes acknowledged by the peer, its SYN among them.
+    /// Payload received, and bytes acknowledged by the peer, including its SYN.
     fn moved(&self) -> (Bytes, Bytes) {
         (self.info.bytes_received, self.info.bytes_acked.max(SYN))
     }
 }
 
 impl Member {
-    /// A socket that is not limited yet.
+    /// A socket without limits.
     pub fn new(socket: OwnSocket, options: Options, link: Option<SocketLink>, now: Time) -> Member {
         Member {
             socket,
@@ -116,7 +116,7 @@ impl Member {
         }
     }
 
-    /// Its connection is open: learns its ends, and notes its clamp.
+    /// Handles an open connection: reads its addresses and its clamp.
     fn open(&mut self, fd: &OwnedFd, reading: &Reading) -> io::Result<()> {
         let ends = options::ends(fd)?;
         let (local, remote) =
@@ -134,7 +134,8 @@ impl Member {
         Ok(())
     }
 
-    /// Data move since the last sample: begins to watch the connection. Returns its ends, this one first, and that sample.
+    /// Begins to watch a connection on which data has moved since the last sample. Returns its ends, local first, and that
+    /// sample.
     pub fn begin(&mut self) -> Option<((IpAddr, IpAddr), Reading)> {
         let (ends, reading) = self.ends.zip(self.latest)?;
         let now = reading.at;
@@ -174,7 +175,7 @@ impl Member {
     fn learn(&mut self, reading: &Reading) {
         let (info, now) = (&reading.info, reading.at);
         let has_moved = self.latest.is_none_or(|last| last.moved() != reading.moved());
-        // Data that wait in a buffer may be stuck, but they are not idle.
+        // Data waiting in a buffer may be stuck, but the connection is not idle.
         if has_moved || info.unacked > 0 || reading.unread > Bytes::ZERO {
             self.moved = now;
         }
@@ -190,22 +191,22 @@ impl Member {
         self.latest = Some(*reading);
     }
 
-    /// Whether it may rest, because nothing has moved for a while.
+    /// Whether it may rest, because no data has moved for a while.
     pub fn is_idle(&self, now: Time) -> bool {
         now.since(self.moved) >= REST_AFTER
     }
 
-    /// Polls a socket on which nothing moved so far.
+    /// Polls a resting socket.
     pub fn poll(&mut self, now: Time) -> Movement {
         let is_open = self.ends.is_some();
-        // Cheaper than a whole reading: there may be thousands of such sockets.
+        // Cheaper than a complete reading: there may be thousands of such sockets.
         let reading = match self.socket.with(|fd| Info::read(fd)) {
             Ok(Ok(info)) => Reading { at: now, info, unread: Bytes::ZERO, memory: None },
             Err(lost) if !lost.is_over() => return Movement::Still,
             Ok(Err(_)) | Err(_) => return Movement::Over,
         };
         match TcpState::from_number(reading.info.state) {
-            // Not connected yet, or a handshake that failed: the program may try again or close it.
+            // Not connected yet, or the handshake failed: the program may try again or close the socket.
             Some(TcpState::Close | TcpState::SynSent | TcpState::SynReceived) if !is_open => {
                 return Movement::Still;
             }
@@ -221,7 +222,7 @@ impl Member {
         if reading.moved() == before { Movement::Still } else { Movement::Moved }
     }
 
-    /// Limits the window; `None` lifts the limit. The error is the kernel's refusal.
+    /// Limits the window; `None` lifts the limit. The inner error is the kernel's.
     pub fn limit(&mut self, to: Option<Bytes>) -> Result<io::Result<()>, LostSocket> {
         let own_clamp = &mut self.own_clamp;
         self.is_limited = to.is_some();
@@ -235,8 +236,8 @@ impl Member {
         })
     }
 
-    /// Limits the pace, never above the program's own limit; `None` brings that one back. The error is the kernel's
-    /// refusal.
+    /// Limits the pacing rate, but never above the program's own limit; `None` restores that one. The inner error is the
+    /// kernel's.
     pub fn pace(&mut self, to: Option<Rate>) -> Result<io::Result<()>, LostSocket> {
         let paced_before = &mut self.paced_before;
         self.socket.with(|fd| {
@@ -249,7 +250,7 @@ impl Member {
         })
     }
 
-    /// Whether its sender's help is there, or may yet come.
+    /// Whether the sender helps, or still may.
     pub fn is_helped(&self) -> bool {
         let is_live = self.options.sizing == SocketSizing::Live;
         is_live && self.link.as_ref().is_some_and(|link| link.is_helping())
@@ -262,7 +263,7 @@ impl Member {
         }
     }
 
-    /// Sends as the peer's receiver asks. Returns whether it does ask: then nothing else paces.
+    /// Applies the requests of the peer's receiver. Returns whether there are any; then nothing else sets the pacing rate.
     pub fn obey(&mut self, now: Time) -> bool {
         let asked = self.link.as_ref().and_then(|link| link.steering(now));
         if asked.is_some()
@@ -275,7 +276,7 @@ impl Member {
         asked.is_some()
     }
 
-    /// Changes how this end sends. Where the kernel refuses, it sends as before.
+    /// Applies new pacing and congestion control. If the kernel rejects them, the socket sends as before.
     fn steer(&mut self, to: Steering) {
         if to == self.steered {
             return;
@@ -291,7 +292,7 @@ impl Member {
         }
     }
 
-    /// Lifts every limit. A socket that is gone has none.
+    /// Lifts every limit. A closed socket has none.
     pub fn undo(&mut self) {
         if let Some(link) = &mut self.link {
             link.release();
@@ -303,17 +304,17 @@ impl Member {
         if let Some(before) = self.paced_before.take() {
             let _ = self.socket.with(|fd| options::set_max_pacing_rate(fd, before));
         }
-        // New ones begin with the next data.
+        // They are created again when data moves.
         (self.upload, self.live) = (None, None);
         self.is_claimed = false;
     }
 
-    /// The state for the program. `group` is its path's, while it moves.
+    /// The state for the program. `group` is the path's, while data is moving.
     pub fn report(&self, group: Option<&PathGroup>) -> Report {
         let cookie = self.socket.cookie();
         let info = self.latest.map(|reading| reading.info);
         let live = self.live.as_deref();
-        // Before the second sample there are only the totals.
+        // Before the second sample, only the totals are known.
         let compared = live.filter(|live| live.limits().total() > Duration::ZERO);
         let side = match (compared, info) {
             (Some(live), _) => live.side(),
@@ -354,14 +355,14 @@ impl Member {
 pub(crate) enum Movement {
     Still,
     Moved,
-    /// It was closed, or its connection is over.
+    /// It was closed, or its connection has ended.
     Over,
 }
 
-/// Linux counts the SYN as a byte acknowledged.
+/// Linux counts the SYN as an acknowledged byte.
 const SYN: Bytes = Bytes::new(1);
 
-/// Whether a connection can move no more data.
+/// Whether a connection can transfer no more data.
 pub(crate) fn is_over(info: &Info) -> bool {
     matches!(TcpState::from_number(info.state), Some(TcpState::TimeWait | TcpState::Close))
 }
@@ -369,13 +370,13 @@ pub(crate) fn is_over(info: &Info) -> bool {
 /// An event for an observer, without the report.
 pub(crate) type Told = (TuneEventKind, String);
 
-/// Whether the program chose the socket's congestion control, by all that can be seen.
+/// Whether the program apparently chose the socket's congestion control itself.
 fn is_chosen(fd: &OwnedFd) -> bool {
     let default = sysctl::default_congestion_control().ok();
     options::congestion(fd).ok().zip(default).is_none_or(|(own, default)| own != default)
 }
 
-/// Whether the kernel autotunes the receive buffer; turns it on if `unlocks`.
+/// Whether the kernel autotunes the receive buffer. Turns autotuning on again if `unlocks`.
 fn autotuning(fd: &OwnedFd, unlocks: bool) -> Autotuning {
     let Ok(locks) = options::buffer_locks(fd) else { return Autotuning::Unknown };
     let is_locked = locks != BufferLocks::default();

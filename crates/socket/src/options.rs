@@ -15,8 +15,8 @@ pub enum SocketSizing {
     /// `sobas:live`: the path's full rate without a standing queue. Sockets to the same host share a window.
     #[default]
     Live,
-    /// `less-than-best-effort`: only the capacity that others leave (RFC 9840, with a target that a loss lowers). Sockets to
-    /// the same host share a window.
+    /// `less-than-best-effort`: only the capacity that cross traffic leaves (RFC 9840, with a target that a loss lowers).
+    /// Sockets to the same host share a window.
     LessThanBestEffort,
     /// `drs`: Dynamic Right-Sizing.
     RightSizing,
@@ -40,7 +40,7 @@ impl SocketSizing {
         }
     }
 
-    /// The sizing of [`sweetspot_sizing`] behind this one.
+    /// The corresponding sizing of [`sweetspot_sizing`].
     pub fn sizing(self) -> Sizing {
         match self {
             SocketSizing::Live => Sizing::SobasLive,
@@ -65,7 +65,7 @@ impl FromStr for SocketSizing {
                 Sizing::Heffner(variant) => SocketSizing::Heffner(variant),
                 Sizing::Fixed(Volume::Bytes(size)) => SocketSizing::Fixed(size),
                 Sizing::Kernel => SocketSizing::Kernel,
-                // The others need the path, the peer's help, or a window before the handshake.
+                // The others need a known path, the peer's help, or a window before the handshake.
                 _ => return Err(SizingError::Unknown(text.to_owned())),
             },
         })
@@ -81,19 +81,19 @@ impl fmt::Display for SocketSizing {
     }
 }
 
-/// A change that the library made to a socket, or a reason why it made none.
+/// A change that the library made to a socket, or the reason why it could not.
 #[derive(Debug, Clone)]
 pub struct SocketEvent {
-    /// The kind.
+    /// The kind of change.
     pub kind: TuneEventKind,
-    /// The reason in words.
+    /// The reason, as text.
     pub why: String,
-    /// The socket's state after it.
+    /// The socket's state after the change.
     pub report: Report,
 }
 
-/// Called for each [`SocketEvent`], on the thread that polls. It must not block: detaching a socket waits for a running
-/// observer. It holds no lock of the library.
+/// Called for each [`SocketEvent`], on the thread that polls, without a lock of the library. It must not block: detaching a
+/// socket waits for a running observer.
 pub type Observer = Arc<dyn Fn(&SocketEvent) + Send + Sync>;
 
 /// How a socket is to be sized.
@@ -101,14 +101,14 @@ pub type Observer = Arc<dyn Fn(&SocketEvent) + Send + Sync>;
 pub struct Options {
     /// How the window is sized.
     pub sizing: SocketSizing,
-    /// Whether data sent on the socket are paced when a standing queue forms (`SO_MAX_PACING_RATE`).
+    /// Whether to pace data sent on the socket (`SO_MAX_PACING_RATE`) when a standing queue forms.
     pub uploads: bool,
-    /// Whether the kernel's autotuning is turned on again if the program turned it off by setting `SO_RCVBUF` or
-    /// `SO_SNDBUF` (`SO_BUF_LOCK`, Linux 5.16). It stays on after the socket is detached.
+    /// Whether to turn the kernel's autotuning on again if the program turned it off by setting `SO_RCVBUF` or `SO_SNDBUF`
+    /// (`SO_BUF_LOCK`, Linux 5.16). It stays on after the socket is detached.
     pub unlock_buffers: bool,
-    /// The part of this end, if the peer's program uses this library, too. `sobas:live` is `sobas` then: the sender answers
-    /// probes and sends trains of packets, which show the right window within the first round trips. Uploads are paced as
-    /// the peer's receiver asks, unless `uploads` is off.
+    /// This end's part, if the peer's program uses this library, too. `sobas:live` then works as `sobas`: the sender answers
+    /// probes and sends packet trains, which show the right window within the first round trips. Uploads are paced as the
+    /// peer's receiver asks, unless `uploads` is off.
     pub both_ends: Option<BothEnds>,
     /// Called for each change.
     pub observer: Option<Observer>,

@@ -10,24 +10,23 @@ use crate::member::{Member, Reading, Told, is_over};
 use crate::options::SocketSizing;
 use crate::readings;
 
-/// A round is followed by a pause that is this many times as long as the CPU time it took: all paths together use half of
-/// a hundredth of a core.
+/// The pause after a round, as a multiple of the CPU time of the round: all paths together use 0.5 % of a core.
 const ROUND_CPU_BUDGET: u64 = 200;
 
-/// A sender that helps reads its receiver's requests this often: half of the time between two probes.
+/// Interval at which a helping sender reads its receiver's requests: half of the interval between probes.
 const LINK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The sockets that are sized together: the two hosts and the goal, or one socket alone.
+/// Identifies the sockets that are sized together: the two hosts and the goal, or a single socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PathKey {
     pub ends: (IpAddr, IpAddr),
     is_background: bool,
-    /// The cookie of a socket that shares its window with no other.
+    /// The cookie of a socket that shares its window with no other socket.
     alone: Option<u64>,
 }
 
 impl PathKey {
-    /// The key of a socket. One that has its sender's help is sized alone.
+    /// The key of a socket. A socket with a helping sender is sized alone.
     pub fn new(
         ends: (IpAddr, IpAddr),
         sizing: SocketSizing,
@@ -39,13 +38,13 @@ impl PathKey {
         PathKey { ends, is_background, alone: (!is_shared).then_some(cookie) }
     }
 
-    /// The only socket that there can be.
+    /// The path's only possible socket.
     pub fn alone(&self) -> Option<u64> {
         self.alone
     }
 
-    /// Whether the window found on the path is worth keeping for later sockets. How much others leave changes by the
-    /// second.
+    /// Whether to keep the window found on the path for later sockets. The capacity that cross traffic leaves changes too
+    /// quickly.
     pub fn is_worth_keeping(&self) -> bool {
         !self.is_background && self.alone.is_none()
     }
@@ -59,32 +58,32 @@ pub(crate) struct Path {
 
 #[derive(Default)]
 pub(crate) struct Round {
-    /// Events by cookie.
+    /// Events for observers, with the socket's cookie.
     pub told: Vec<(u64, Told)>,
-    /// Sockets that are closed or at rest.
+    /// Sockets that were closed or now rest.
     pub left: Vec<Member>,
 }
 
 impl Path {
-    /// A path without sockets, or with a `group` that is known from before.
+    /// A path without sockets. Its `group` may be known from before.
     pub fn new(now: Time, group: PathGroup) -> Path {
         Path { group, members: BTreeMap::new(), next_round: now }
     }
 
-    /// The controllers of a path with one connection and its sender's help.
+    /// The controllers of a path that has one connection and its sender's help.
     pub fn helped_group(mss: Bytes, max_window: Bytes) -> Option<PathGroup> {
         let config = receiver_config(mss, max_window);
         let controller = Sizing::Sobas.controller(&config).ok()?;
         Some(PathGroup::with_help(controller, config.mss))
     }
 
-    /// Reads the datagrams from the peers of its sockets. Returns whether there are such sockets.
+    /// Reads the datagrams from the sockets' peers. Returns whether any socket has a link.
     pub fn receive(&mut self) -> bool {
         let links = self.members.values_mut().filter_map(|member| member.link.as_deref_mut());
         links.map(SocketLink::receive).count() > 0
     }
 
-    /// The controllers of a path with connections that advertised `mss`.
+    /// The controllers of a path with connections that advertised the MSS `mss`.
     pub fn group(sizing: SocketSizing, mss: Bytes, max_window: Bytes) -> Option<PathGroup> {
         let config = receiver_config(mss, max_window);
         let controller = match sizing {
@@ -101,7 +100,7 @@ impl Path {
         self.next_round = now;
     }
 
-    /// Samples every socket and applies what the controllers decide.
+    /// Samples every socket and applies the controllers' decisions.
     pub fn round(&mut self, now: Time) -> Round {
         let mut round = Round::default();
         let mut left = Vec::new();
@@ -133,7 +132,7 @@ impl Path {
         round
     }
 
-    /// Asks the sender, where it helps.
+    /// Sends the controller's requests to a helping sender.
     fn ask(&mut self) {
         for link in self.members.values_mut().filter_map(|member| member.link.as_deref_mut()) {
             while let Some(request) = self.group.poll_request() {
@@ -143,7 +142,7 @@ impl Path {
         }
     }
 
-    /// Removes the sockets that wait in vain for their sender's help.
+    /// Removes the sockets with a sender that does not answer.
     pub fn unhelped(&mut self, now: Time) -> Vec<Member> {
         let has_failed = |member: &Member| member.link.as_ref().is_some_and(|l| l.just_failed());
         let failed = self.members.iter().filter(|(_, member)| has_failed(member));
@@ -151,7 +150,7 @@ impl Path {
         failed.into_iter().filter_map(|cookie| self.remove(now, cookie)).collect()
     }
 
-    /// Removes a socket; its limits are lifted.
+    /// Removes a socket and lifts its limits.
     pub fn remove(&mut self, now: Time, cookie: u64) -> Option<Member> {
         let mut member = self.members.remove(&cookie)?;
         self.group.remove(now, cookie);
@@ -183,7 +182,7 @@ impl Path {
         }
     }
 
-    /// Schedules the next round after one that used `took` of CPU time, where `paths` share the budget.
+    /// Schedules the next round after one that used `took` of CPU time; `paths` share the CPU budget.
     pub fn rest(&mut self, now: Time, took: Duration, paths: u64) {
         let cpu_budget = took * (ROUND_CPU_BUDGET * paths);
         let mut pause = self.group.pause(now, cpu_budget);
@@ -199,7 +198,7 @@ impl Path {
 }
 
 impl Member {
-    /// Paces what the socket sends. Returns the event to report, if there is one.
+    /// Paces the data that the socket sends. Returns the event to report, if there is one.
     fn handle_upload(&mut self, reading: &Reading) -> Option<Told> {
         if !self.options.uploads || self.leaves_upload || self.obey(reading.at) {
             return None;
@@ -219,7 +218,7 @@ impl Member {
         kind.map(|kind| (kind, why))
     }
 
-    /// When the upload's controller is to be called.
+    /// The time of the next call of the upload's controller.
     fn upload_due(&self) -> Time {
         let upload = self.upload.as_deref().filter(|_| !self.leaves_upload);
         upload.map_or(Time::MAX, PacedUpload::poll_timeout)

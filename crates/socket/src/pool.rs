@@ -15,10 +15,11 @@ use crate::report::Report;
 
 /// Sized sockets, polled by the program itself or by a thread.
 ///
-/// [`Pool::new`] starts no thread: a program with its own loop calls [`Pool::poll`] whenever [`Pool::next_timeout`] has
-/// come. [`SizedSocket::attach`](crate::SizedSocket::attach) uses the pool of the process, which has a thread of its own.
+/// [`Pool::new`] starts no thread: a program with its own event loop calls [`Pool::poll`] at the time that
+/// [`Pool::next_timeout`] returns. [`SizedSocket::attach`](crate::SizedSocket::attach) uses the process's pool, which has
+/// its own thread.
 ///
-/// A clone is the same pool. A pool belongs to the process that made it: after fork(2), the child gets errors.
+/// Clones share one pool. A pool belongs to the process that created it: after fork(2), the child gets errors.
 ///
 /// ```
 /// use std::net::{TcpListener, TcpStream};
@@ -42,12 +43,12 @@ pub struct Pool {
 
 struct Shared {
     state: Mutex<PoolState>,
-    /// Notified when something is due earlier than before.
+    /// Notified when the next timeout becomes earlier.
     earlier: Condvar,
-    /// Threads that call observers now. Changed only while the state is locked, so that a detached socket's observer is
-    /// either seen here or not called any more.
+    /// Threads that are calling observers. Changed only while the state is locked. A detached socket's observer is
+    /// therefore either listed here or not called any more.
     delivering: Mutex<Vec<ThreadId>>,
-    /// Notified when one of them is done.
+    /// Notified when one of them has finished.
     delivered: Condvar,
     generation: u32,
 }
@@ -68,7 +69,7 @@ impl Pool {
         Ok(Pool { shared: Arc::new(shared) })
     }
 
-    /// Samples the sockets that are due at `now`, which is [`now`](crate::now) or earlier, and applies new limits.
+    /// Samples the sockets that are due at `now`, and applies new limits. `now` must not be later than [`now`](crate::now).
     /// Observers are called before it returns.
     pub fn poll(&self, now: Time) {
         if !self.is_own() {
@@ -87,25 +88,25 @@ impl Pool {
         }
     }
 
-    /// When to call [`Pool::poll`] next; `None`: not before a socket is attached.
+    /// The time of the next [`Pool::poll`]; `None`: none until a socket is attached.
     pub fn next_timeout(&self) -> Option<Time> {
         if self.is_own() { self.lock().next_timeout() } else { None }
     }
 
-    /// Limits the sum of the windows of all sockets; `None` lifts that limit. A socket keeps at least four segments. The
-    /// kernel's buffers take up to twice a window.
+    /// Limits the sum of the windows of all sockets; `None` lifts that limit. Each socket keeps at least four segments. The
+    /// kernel's buffers take up to twice the window.
     pub fn set_memory_budget(&self, memory: Option<Bytes>) {
         if self.is_own() {
             self.lock().set_memory(memory);
         }
     }
 
-    /// How many sockets are attached, closed ones included until they are detached.
+    /// Number of attached sockets, including closed ones that have not been detached.
     pub fn sockets(&self) -> usize {
         if self.is_own() { self.lock().sockets() } else { 0 }
     }
 
-    /// Polls for ever; for a thread.
+    /// Polls forever, on a thread.
     pub(crate) fn serve(&self) {
         loop {
             let state = self.lock();
@@ -117,7 +118,7 @@ impl Pool {
                     drop(self.shared.earlier.wait_timeout(state, wait));
                 }
             }
-            // An observer that panics costs its other events of this time, but no socket its sizing.
+            // If an observer panics, this poll's other events are lost, but the sockets remain sized.
             let _ = catch_unwind(AssertUnwindSafe(|| self.poll(clock::now())));
         }
     }
@@ -141,20 +142,20 @@ impl Pool {
         self.lock().report(cookie).ok_or(SocketError::Closed)
     }
 
-    /// Lifts the limits of a socket and forgets it. Its observer is not called afterwards: this waits for a call on another
-    /// thread. The error says that it was out of reach already.
+    /// Lifts the limits of a socket and forgets it. If another thread is calling its observer, waits for that call, so that
+    /// there is no call afterwards. Fails if the socket could no longer be accessed.
     pub(crate) fn detach(&self, cookie: u64) -> Result<(), SocketError> {
         if !self.is_own() {
             return Err(SocketError::Forked);
         }
-        // A program may close it at any moment before.
+        // The program may have closed it at any time before.
         let member = self.lock().remove(cookie);
         Delivery::wait(&self.shared);
         let member = member.ok_or(SocketError::Closed)?;
         member.socket.with(|_| ()).map_err(|_| SocketError::Closed)
     }
 
-    /// Whether this process made the pool. In a child of fork(2) the lock may be held by a thread that is not there.
+    /// Whether this process created the pool. In a child of fork(2), a thread that does not exist there may hold the lock.
     fn is_own(&self) -> bool {
         fork_generation().is_ok_and(|generation| generation == self.shared.generation)
     }
@@ -164,7 +165,7 @@ impl Pool {
     }
 }
 
-/// While it lives, this thread calls observers.
+/// Marks this thread as calling observers, until it is dropped.
 struct Delivery<'a> {
     shared: &'a Shared,
 }
@@ -175,7 +176,7 @@ impl Delivery<'_> {
         Delivery { shared }
     }
 
-    /// Waits until no other thread calls observers.
+    /// Waits until no other thread is calling observers.
     fn wait(shared: &Shared) {
         let this = thread::current().id();
         let mut delivering = lock(&shared.delivering);
@@ -197,6 +198,6 @@ impl Drop for Delivery<'_> {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic of an observer happens without a lock; one of the pool's own leaves no limit half set.
+    // Observers panic without holding a lock, and a panic of the pool's own leaves no limit half set.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -14,18 +14,17 @@ use crate::report::{Activity, Report};
 use crate::resting::RestingQueue;
 use crate::woken::Woken;
 
-/// A socket that was attached this recently is young: data may come at any moment, and slow start is short.
+/// A socket is young for this long after it was attached: its first data is likely soon, and slow start is short.
 const YOUNG_AGE: Duration = Duration::from_secs(2);
-/// The times between two polls of sockets on which nothing moves, and the number of sockets in each. A poll costs a few
-/// microseconds.
+/// Interval between polls of resting sockets, and the number of sockets in each poll. A socket costs a few microseconds.
 struct Sampling {
     young: (Duration, usize),
     idle: (Duration, usize),
 }
 
-/// Sockets have their turns, and nothing else tells of the first data.
+/// Sampling if only these polls notice the first data.
 const BLIND: Sampling = Sampling { young: (YOUNG_INTERVAL, 10), idle: (IDLE_INTERVAL, 25) };
-/// The kernel tells of activity. Turns notice the rest: that a socket was closed, and that the program sends without ever
+/// Sampling if the kernel reports activity. The polls only notice closed sockets, and programs that send without ever
 /// filling the buffer.
 const WATCHING: Sampling = Sampling { young: (YOUNG_INTERVAL, 2), idle: (IDLE_INTERVAL, 5) };
 const YOUNG_INTERVAL: Duration = Duration::from_millis(10);
@@ -33,16 +32,16 @@ const IDLE_INTERVAL: Duration = Duration::from_millis(50);
 
 pub(crate) struct PoolState {
     paths: BTreeMap<PathKey, Path>,
-    /// Every socket that was not detached, and where it is now.
+    /// The state of every socket that has not been detached, by cookie.
     places: BTreeMap<u64, Place>,
-    /// Sockets on which nothing moves.
+    /// Sockets without moving data.
     resting: BTreeMap<u64, Member>,
-    /// The young ones among them.
+    /// The young sockets among `resting`.
     young: RestingQueue,
-    /// The young ones by age.
+    /// The young sockets, ordered by age.
     attached: BTreeSet<(Time, u64)>,
     idle: RestingQueue,
-    /// Resting sockets with news.
+    /// Resting sockets with reported activity.
     woken: Woken,
     cache: PathCache<PathKey, PathGroup>,
     memory: Option<Bytes>,
@@ -60,7 +59,7 @@ enum Place {
 pub(crate) type Notice = (Observer, SocketEvent);
 
 impl PoolState {
-    /// A state without sockets, on a host that allows windows of `max_window`.
+    /// A state without sockets, on a host that allows windows up to `max_window`.
     pub fn new(max_window: Bytes) -> PoolState {
         PoolState {
             paths: BTreeMap::new(),
@@ -77,12 +76,12 @@ impl PoolState {
         }
     }
 
-    /// How many sockets there are, those that are over included.
+    /// Number of sockets, including closed ones.
     pub fn sockets(&self) -> usize {
         self.places.len()
     }
 
-    /// Adds a socket, unless it is there already. One that is over counts: its handle is still there.
+    /// Adds a socket, unless it is already attached. A closed one still counts, because its handle exists.
     pub fn attach(&mut self, socket: OwnSocket, options: Options) -> Result<(), AttachError> {
         let cookie = socket.cookie();
         if self.places.contains_key(&cookie) {
@@ -91,17 +90,17 @@ impl PoolState {
         let now = self.at(clock::now());
         let link = options.both_ends.as_ref().map(BothEnds::take).transpose()?;
         self.rest(now, Member::new(socket, options, link, now));
-        // An observer is called by polls alone.
+        // Observers are called only during polls.
         self.poll_resting(now, cookie, &mut Vec::new());
         Ok(())
     }
 
-    /// Limits the sum of all windows, from the next poll on.
+    /// Limits the sum of all windows, beginning with the next poll.
     pub fn set_memory(&mut self, memory: Option<Bytes>) {
         self.memory = memory;
     }
 
-    /// A time that is not before the latest one seen.
+    /// `now`, or the latest time seen if that is later.
     pub fn at(&mut self, now: Time) -> Time {
         self.now = self.now.max(now);
         self.now
@@ -129,7 +128,7 @@ impl PoolState {
         notices
     }
 
-    /// When something is due next.
+    /// The next time at which a socket is due.
     pub fn next_timeout(&self) -> Option<Time> {
         let rounds = self.paths.values().map(|path| path.next_round);
         rounds.chain(self.young.due()).chain(self.idle.due()).min()
@@ -138,7 +137,7 @@ impl PoolState {
     fn round(&mut self, now: Time, key: PathKey, notices: &mut Vec<Notice>) {
         let paths = self.paths.len() as u64;
         let began = clock::used();
-        // Datagrams that have arrived are older than now.
+        // Datagrams already received are older than `now`.
         let has_links = self.paths.get_mut(&key).is_some_and(Path::receive);
         let now = if has_links { self.at(clock::now()) } else { now };
         let Some(path) = self.paths.get_mut(&key) else { return };
@@ -160,7 +159,7 @@ impl PoolState {
         self.drop_empty(now, key);
     }
 
-    /// Puts a socket that left its path in its place.
+    /// Files a socket that left its path as resting or over.
     fn leave(&mut self, now: Time, mut member: Member, notices: &mut Vec<Notice>) {
         let cookie = member.socket.cookie();
         if member.is_over {
@@ -173,14 +172,14 @@ impl PoolState {
         self.idle.insert(now, cookie);
     }
 
-    /// A socket was closed, or its connection is over.
+    /// Handles a socket that was closed, or with a connection that has ended.
     fn end(&mut self, member: &Member, notices: &mut Vec<Notice>) {
         self.places.insert(member.socket.cookie(), Place::Over);
         let told = (TuneEventKind::Gone, "the connection has ended".to_owned());
         notices.extend(notice(member, None, told));
     }
 
-    /// Puts a new socket among those on which nothing moves.
+    /// Adds a new socket to the resting ones.
     fn rest(&mut self, now: Time, member: Member) {
         let cookie = member.socket.cookie();
         self.places.insert(cookie, Place::Resting);
@@ -190,7 +189,7 @@ impl PoolState {
         self.resting.insert(cookie, member);
     }
 
-    /// Moves the sockets that are young no more to the queue of the others.
+    /// Moves sockets that are no longer young to the other queue.
     fn age(&mut self, now: Time) {
         while let Some((attached, cookie)) = self.attached.first().copied() {
             if now.since(attached) < YOUNG_AGE {
@@ -202,7 +201,7 @@ impl PoolState {
         }
     }
 
-    /// Takes out a socket that rests.
+    /// Removes a socket from the resting ones.
     fn wake(&mut self, cookie: u64) -> Option<Member> {
         self.young.remove(cookie);
         self.idle.remove(cookie);
@@ -212,7 +211,7 @@ impl PoolState {
         Some(member)
     }
 
-    /// Polls a socket on which nothing moved.
+    /// Polls a resting socket.
     fn poll_resting(&mut self, now: Time, cookie: u64, notices: &mut Vec<Notice>) {
         let Some(member) = self.resting.get_mut(&cookie) else { return };
         match member.poll(now) {
@@ -230,7 +229,7 @@ impl PoolState {
         }
     }
 
-    /// Adds a socket on which data move to its path.
+    /// Adds a socket with moving data to its path.
     fn join(&mut self, now: Time, mut member: Member) {
         let cookie = member.socket.cookie();
         let Some((ends, reading)) = member.begin() else { return };
@@ -246,7 +245,7 @@ impl PoolState {
             let new = || {
                 if is_helped { Path::helped_group(mss, max) } else { Path::group(sizing, mss, max) }
             };
-            // Only sizings that need to know the path have no controller, and those cannot be chosen.
+            // Only sizings that need a known path have no controller, and those cannot be selected.
             let Some(group) = known.or_else(new) else { return };
             self.paths.insert(key, Path::new(now, group));
         }
@@ -256,7 +255,7 @@ impl PoolState {
         }
     }
 
-    /// Removes a socket and lifts its limits; `None` if it was closed.
+    /// Removes a socket and lifts its limits; `None` if it was already closed.
     pub fn remove(&mut self, cookie: u64) -> Option<Member> {
         match self.places.remove(&cookie)? {
             Place::Resting => self.wake(cookie),
@@ -270,13 +269,13 @@ impl PoolState {
         }
     }
 
-    /// Keeps the window that a path without sockets had, for later ones.
+    /// Keeps the window of a path without sockets, for later sockets.
     fn drop_empty(&mut self, now: Time, key: PathKey) {
         if self.paths.get(&key).is_some_and(|path| path.members.is_empty()) {
             let Some(Path { group, .. }) = self.paths.remove(&key) else { return };
             let alone = key.alone().and_then(|cookie| self.resting.get_mut(&cookie));
             if let Some(link) = alone.and_then(|member| member.link.as_mut()) {
-                // The numbers of probes go on.
+                // The probes' numbering must continue.
                 link.group = link.is_helping().then(|| Box::new(group));
             } else if key.is_worth_keeping() {
                 self.cache.keep(now, key, group);
@@ -284,14 +283,14 @@ impl PoolState {
         }
     }
 
-    /// Divides the memory budget max-min fair among the paths.
+    /// Divides the memory budget among the paths, max-min fairly.
     fn share_memory(&mut self) {
         let paths = self.paths.values_mut();
         let groups = paths.map(|path| (&mut path.group, path.members.len()));
         PathGroup::share_memory(self.memory, self.max_window, groups);
     }
 
-    /// The state of a socket; `None` if it is over.
+    /// The state of a socket; `None` if it was closed.
     pub fn report(&self, cookie: u64) -> Option<Report> {
         match *self.places.get(&cookie)? {
             Place::Resting => Some(self.resting.get(&cookie)?.report(None)),

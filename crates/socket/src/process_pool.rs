@@ -6,11 +6,11 @@ use sweetspot_linux::signals::without_signals;
 use crate::error::AttachError;
 use crate::pool::Pool;
 
-/// A process may be this many forks away from the one that first attached a socket.
+/// Maximum number of forks between a process and the one that first attached a socket.
 const MAX_FORKS: usize = 64;
 
-/// The pool of this process. Its thread starts with the first socket. A child of fork(2) gets a pool and a thread of its
-/// own, because a lock may be held by a thread that the child does not have.
+/// The pool of this process. Its thread starts with the first socket. A child of fork(2) gets its own pool and thread,
+/// because a thread that the child does not have may hold a lock.
 pub(crate) fn of_process() -> Result<Pool, AttachError> {
     static POOLS: [OnceLock<Pool>; MAX_FORKS] = [const { OnceLock::new() }; MAX_FORKS];
     let system = |call| move |source| AttachError::System { call, source };

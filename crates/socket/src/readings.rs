@@ -1,4 +1,4 @@
-//! `TCP_INFO` as the inputs of controllers and of the diagnosis.
+//! Converts `TCP_INFO` to the inputs of the controllers and the diagnosis.
 
 use sweetspot_control::{ConnectionSample, SendBufferSample};
 use sweetspot_diagnose::live::Sample;
@@ -8,7 +8,7 @@ use sweetspot_linux::tcp::options::SendMemory;
 use sweetspot_sizing::SenderReport;
 use sweetspot_units::{Bytes, Rate, Time};
 
-/// A sample of a connection's receiving half; `unread` bytes wait for the application.
+/// A sample of a connection's receiving half; `unread` is the number of bytes not yet read by the application.
 pub fn download(info: &Info, unread: Bytes) -> ConnectionSample {
     ConnectionSample {
         received: info.bytes_received,
@@ -20,12 +20,12 @@ pub fn download(info: &Info, unread: Bytes) -> ConnectionSample {
     }
 }
 
-/// Payload that reached the peer. Segments acknowledged selectively count, so that it goes on growing after a loss.
+/// Payload that reached the peer. Selectively acknowledged segments count, so that it keeps growing after a loss.
 pub fn delivered(info: &Info) -> Bytes {
     info.delivered.map_or(info.bytes_acked, |n| info.snd_mss * u64::from(n))
 }
 
-/// The input of an upload's controller.
+/// The input of the upload controller.
 pub fn sender_report(info: &Info) -> SenderReport {
     SenderReport {
         in_flight: info.snd_mss * u64::from(packets_in_flight(info)),
@@ -35,7 +35,8 @@ pub fn sender_report(info: &Info) -> SenderReport {
     }
 }
 
-/// The kernel's flight size, tcp_packets_in_flight(): retransmitted segments count, lost and selectively acknowledged ones do not.
+/// The kernel's flight size, tcp_packets_in_flight(): includes retransmitted segments, but not lost or selectively acknowledged
+/// ones.
 fn packets_in_flight(info: &Info) -> u32 {
     (info.unacked + info.retrans).saturating_sub(info.sacked + info.lost)
 }
@@ -57,10 +58,10 @@ const RECOVERY: u8 = 3;
 /// TCPI_OPT_TIMESTAMPS.
 const TIMESTAMPS: u8 = 1;
 
-/// The state of a connection beside its `TCP_INFO`.
+/// Properties of a connection that `TCP_INFO` lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Surroundings {
-    /// Whether the congestion control keeps to a model of the path (bbr).
+    /// Whether the congestion control follows a model of the path (BBR).
     pub model_based: bool,
     /// The send buffer; `None` if unknown.
     pub memory: Option<SendMemory>,
@@ -68,10 +69,10 @@ pub struct Surroundings {
     pub unread: Bytes,
 }
 
-/// A sample for the rules of `sweetspot diagnose`, at `at`.
+/// A sample at time `at` for the rules of `sweetspot diagnose`.
 pub fn diagnosis(info: &Info, surroundings: &Surroundings, at: Time) -> Sample {
     let Surroundings { model_based, memory, unread } = *surroundings;
-    // Linux counts the SYN as a byte acknowledged.
+    // Linux counts the SYN as an acknowledged byte.
     let acked = info.bytes_acked.saturating_sub(Bytes::new(1));
     Sample {
         at,
@@ -97,7 +98,7 @@ pub fn diagnosis(info: &Info, surroundings: &Surroundings, at: Time) -> Sample {
         starved: info.delivery_rate_app_limited,
         queued: memory.map_or(Bytes::ZERO, |memory| memory.queued),
         in_device: memory.map_or(Bytes::ZERO, |memory| memory.in_device),
-        // An unknown buffer is never full.
+        // An unknown buffer counts as never full.
         send_buffer: memory.map_or(Bytes::MAX, |memory| memory.send_buffer),
         peer_window: info.snd_wnd,
         peer_scale: info.snd_wscale,

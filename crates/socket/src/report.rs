@@ -2,58 +2,58 @@ use sweetspot_diagnose::Class;
 use sweetspot_sizing::{Reason, SizingPhase};
 use sweetspot_units::{Bytes, Duration, Rate};
 
-/// The direction of most data.
+/// The direction with the most data.
 pub use sweetspot_diagnose::live::Side;
 
 /// The state of an attached socket when it was last sampled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Report {
-    /// Whether it is connected, and whether data flow.
+    /// Whether it is connected, and whether data is flowing.
     pub activity: Activity,
-    /// The direction of most data.
+    /// The direction with the most data.
     pub side: Side,
-    /// Payload received, and payload acknowledged by the peer.
+    /// Payload received.
     pub received: Bytes,
     /// Payload that the peer acknowledged.
     pub acked: Bytes,
-    /// The window that the kernel advertised last; `None` on kernels before 6.2.
+    /// The last advertised window; `None` on kernels before 6.2.
     pub window: Option<Bytes>,
-    /// The limit that the library has set on that window; `None`: no limit.
+    /// The library's limit on the window; `None`: no limit.
     pub limit: Option<Bytes>,
-    /// The pacing rate that the library has set; `None`: no limit.
+    /// The library's pacing rate; `None`: no limit.
     pub pacing_rate: Option<Rate>,
-    /// The latest round-trip time; `None` if it is unknown.
+    /// The latest RTT; `None` if it is unknown.
     pub rtt: Option<Duration>,
-    /// The shortest round-trip time; `None` if it is unknown.
+    /// The min RTT; `None` if it is unknown.
     pub min_rtt: Option<Duration>,
-    /// Payload per second in the direction of most data.
+    /// Payload rate in the direction with the most data.
     pub rate: Rate,
     /// Whether the peer's library answers, see [`Options::both_ends`](crate::Options::both_ends).
     pub both_ends: bool,
     /// The phase of the window's controller.
     pub phase: SizingPhase,
-    /// Why the controller entered this phase; `None` in its first.
+    /// The reason why the controller entered this phase; `None` in its first phase.
     pub reason: Option<Reason>,
-    /// The limiting factor of the last seconds, by the rules of `sweetspot diagnose`. A window that the library holds
+    /// The limiting factor of the last seconds, by the rules of `sweetspot diagnose`. A window limited by the library
     /// counts as [`Class::ReceiverWindow`].
     pub limiting_factor: Class,
     /// Whether the kernel autotunes the receive buffer.
     pub autotuning: Autotuning,
 }
 
-/// Whether data flow on a socket.
+/// Whether data is flowing on a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activity {
     /// The handshake is not complete.
     Connecting,
     /// Data flowed in the last seconds.
     Active,
-    /// No data flowed yet, or none for two seconds. Nothing limits the socket.
+    /// No data has flowed yet, or none for two seconds. The library sets no limit.
     Idle,
 }
 
 impl Activity {
-    /// The name in Python and JSON.
+    /// The name used in Python and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Activity::Connecting => "connecting",
@@ -66,12 +66,12 @@ impl Activity {
 /// Whether the kernel autotunes a receive buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Autotuning {
-    /// It does.
+    /// Autotuning is on.
     On,
-    /// The program has set `SO_RCVBUF`, so it does not. A window can be at most about half of this size, bookkeeping
-    /// included.
+    /// Autotuning is off, because the program has set `SO_RCVBUF`. The window can be at most about half of the
+    /// buffer; the rest is the kernel's overhead.
     Off {
-        /// The receive buffer.
+        /// The receive buffer size.
         buffer: Bytes,
     },
     /// The kernel does not report it (before Linux 5.16).
@@ -79,9 +79,9 @@ pub enum Autotuning {
 }
 
 impl Autotuning {
-    /// The highest rate over round trips of `rtt` that a buffer without autotuning allows; `None`: the buffer sets no
-    /// limit that is known. The kernel takes half of a buffer for bookkeeping until it has seen full segments
-    /// (`TCP_DEFAULT_SCALING_RATIO`, include/net/tcp.h).
+    /// The maximum rate at an RTT of `rtt` that a buffer without autotuning allows; `None`: no known limit. The
+    /// kernel assumes that half of a buffer is overhead until it has seen full segments (`TCP_DEFAULT_SCALING_RATIO`,
+    /// include/net/tcp.h).
     pub fn max_rate(self, rtt: Duration) -> Option<Rate> {
         match self {
             Autotuning::Off { buffer } if rtt > Duration::ZERO => Some(buffer / 2 / rtt),

@@ -2,11 +2,11 @@ use std::collections::BTreeSet;
 
 use sweetspot_units::{Duration, Time};
 
-/// Resting sockets. Each has its turn.
+/// Resting sockets, sampled in turn.
 #[derive(Default)]
 pub(crate) struct RestingQueue {
     cookies: BTreeSet<u64>,
-    /// The socket that had the last turn.
+    /// The socket that was sampled last.
     last: u64,
     next_sample: Time,
 }
@@ -23,12 +23,12 @@ impl RestingQueue {
         self.cookies.remove(&cookie);
     }
 
-    /// When to take the next sample; `None`: there are no sockets.
+    /// The time of the next sample; `None`: there are no sockets.
     pub fn due(&self) -> Option<Time> {
         (!self.cookies.is_empty()).then_some(self.next_sample)
     }
 
-    /// The sockets with a turn now, up to this number in this interval.
+    /// The sockets to sample now, at most this many in this interval.
     pub fn poll(&mut self, now: Time, (interval, max): (Duration, usize)) -> Vec<u64> {
         if self.due().is_none_or(|due| due > now) {
             return Vec::new();

@@ -10,7 +10,7 @@ use crate::handle::SizedSocket;
 use crate::options::Options;
 use crate::report::Report;
 
-/// A stream of tokio that is sized until it is dropped.
+/// A tokio stream that is sized until it is dropped.
 #[derive(Debug)]
 pub struct SizedStream<S> {
     // Dropped first, while the socket is still open.
@@ -19,7 +19,7 @@ pub struct SizedStream<S> {
 }
 
 impl<S: AsFd> SizedStream<S> {
-    /// Begins to size the socket of `stream`.
+    /// Starts sizing the socket of `stream`.
     pub fn new(stream: S, options: Options) -> Result<SizedStream<S>, AttachError> {
         Ok(SizedStream { sized: SizedSocket::attach(&stream, options)?, stream })
     }
@@ -31,7 +31,7 @@ impl<S> SizedStream<S> {
         self.sized.report()
     }
 
-    /// The stream itself.
+    /// The wrapped stream.
     pub fn get_ref(&self) -> &S {
         &self.stream
     }

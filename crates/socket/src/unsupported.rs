@@ -1,4 +1,5 @@
-//! Systems other than Linux: the library sizes no windows, and [`SizedSocket::attach`] says so.
+//! Systems other than Linux: the library does not size windows, and [`SizedSocket::attach`] returns
+//! an error.
 
 use std::convert::Infallible;
 
@@ -6,7 +7,7 @@ use crate::error::{AttachError, SocketError};
 use crate::options::Options;
 use crate::report::Report;
 
-/// A sized socket, which does not exist on this system.
+/// A sized socket, which cannot exist on this system.
 #[derive(Debug)]
 pub struct SizedSocket(Infallible);
 
@@ -16,12 +17,12 @@ impl SizedSocket {
         Err(AttachError::Unsupported)
     }
 
-    /// Never called, because there is no such value.
+    /// Never called, because no such value exists.
     pub fn report(&self) -> Result<Report, SocketError> {
         match self.0 {}
     }
 
-    /// Never called, because there is no such value.
+    /// Never called, because no such value exists.
     pub fn detach(self) -> Result<(), SocketError> {
         match self.0 {}
     }

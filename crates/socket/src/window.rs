@@ -1,4 +1,5 @@
-//! The limit of one socket's window. It never loosens a clamp that the program set itself, and restores it at the end.
+//! The limit of one socket's window. It never exceeds a clamp that the program set itself, and restores that clamp at
+//! the end.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -7,15 +8,15 @@ use sweetspot_control::{BufferState, OwnClamp};
 use sweetspot_linux::tcp::{Info, options};
 use sweetspot_units::Bytes;
 
-/// Begins to watch for clamps that the program sets, on a connection that is not limited yet. The kernel has not grown
-/// the buffer of one `is_young`, which advertised `mss`. `info` was read just now.
+/// Starts to watch for the program's own clamps, on a connection without a limit. If it `is_young`, the kernel has not
+/// grown the buffer yet; it advertised the MSS `mss`. `info` must be fresh.
 pub fn begin(fd: impl AsFd, info: &Info, is_young: bool, mss: Bytes) -> io::Result<OwnClamp> {
     let mut own = OwnClamp::new(is_young, options::receive_buffer(fd.as_fd())?, mss);
     note(fd, info, &mut own)?;
     Ok(own)
 }
 
-/// Notes the clamp of a connection, given an `info` read just now, and returns it.
+/// Notes the connection's clamp and returns it. `info` must be fresh.
 pub fn note(fd: impl AsFd, info: &Info, own: &mut OwnClamp) -> io::Result<Bytes> {
     let fd = fd.as_fd();
     let before = buffer_state(fd, info)?;
@@ -25,8 +26,8 @@ pub fn note(fd: impl AsFd, info: &Info, own: &mut OwnClamp) -> io::Result<Bytes>
     Ok(clamp)
 }
 
-/// Notes the clamp of a connection and sets its `limit` again, if it has one: the kernel overwrites a clamp whenever it
-/// grows the buffer (kernel commits 05f76b2d634e, a2cbb1603943). `info` was read just now.
+/// Notes the connection's clamp, and sets its `limit` again if it has one: the kernel overwrites a clamp whenever it
+/// grows the buffer (kernel commits 05f76b2d634e, a2cbb1603943). `info` must be fresh.
 pub fn hold(
     fd: impl AsFd,
     info: &Info,
@@ -53,7 +54,7 @@ pub fn set(fd: impl AsFd, limit: Option<Bytes>, own: &mut OwnClamp) -> io::Resul
     Ok(())
 }
 
-/// Lifts the limit: the program's own clamp is back, also one that it set a moment ago.
+/// Lifts the limit, and restores the program's own clamp, even one that it has just set.
 pub fn lift(fd: impl AsFd, own: &mut OwnClamp) -> io::Result<()> {
     let fd = fd.as_fd();
     note(fd, &Info::read(fd)?, own)?;

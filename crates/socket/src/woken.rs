@@ -3,21 +3,21 @@ use std::collections::{BTreeSet, VecDeque};
 use sweetspot_linux::live::{ActivityWatch, OwnSocket};
 use sweetspot_units::{Duration, Time};
 
-/// The minimum time between two questions to the kernel.
+/// Minimum interval between queries of the kernel.
 const INTERVAL: Duration = Duration::from_millis(10);
-/// The maximum number of sockets sampled after one question.
+/// Maximum number of sockets sampled after one query.
 const MAX_SAMPLED: usize = 25;
-/// The time for each of these samples: 500 a second at most, however many sockets get a byte now and then.
+/// Time reserved for each of these samples: at most 500 per second, even if many sockets receive a byte now and then.
 const SAMPLE_TIME: Duration = Duration::from_millis(2);
 
-/// Resting sockets on which something happened, as the kernel says, so that the first data are noticed at once however
-/// many sockets rest.
+/// Resting sockets with activity reported by the kernel. The first data is noticed at once even if very many sockets
+/// rest.
 pub(crate) struct Woken {
-    /// `None`: the kernel or the program refuses, and sockets have their turns only.
+    /// `None` if the kernel or the program prevents it; sockets are then only sampled in turn.
     watch: Option<ActivityWatch>,
-    /// Sockets that have told nothing yet. Their first news is room to write, which they had before.
+    /// Sockets without a report so far. The first report is only that they are writable, as they were before.
     new: BTreeSet<u64>,
-    /// Not looked at yet.
+    /// Sockets to be sampled.
     waiting: VecDeque<u64>,
     next: Time,
 }
@@ -28,12 +28,12 @@ impl Woken {
         Woken { watch, new: BTreeSet::new(), waiting: VecDeque::new(), next: Time::ZERO }
     }
 
-    /// Whether activity is noticed at all.
+    /// Whether the kernel reports activity.
     pub fn is_watching(&self) -> bool {
         self.watch.is_some()
     }
 
-    /// A socket begins to rest.
+    /// Adds a socket that begins to rest.
     pub fn add(&mut self, socket: &OwnSocket) {
         let Some(watch) = &self.watch else { return };
         match watch.add(socket.fd(), socket.cookie()) {
@@ -45,7 +45,7 @@ impl Woken {
         }
     }
 
-    /// A socket rests no more.
+    /// Removes a socket that no longer rests.
     pub fn remove(&mut self, socket: &OwnSocket) {
         self.new.remove(&socket.cookie());
         if let Some(watch) = &self.watch {
@@ -53,12 +53,12 @@ impl Woken {
         }
     }
 
-    /// Sockets to look at now. One that does not rest may be among them, if a child of fork(2) has it open.
+    /// The sockets to sample now. One may not be resting any more, if a child of fork(2) has it open.
     pub fn poll(&mut self, now: Time) -> Vec<u64> {
         if self.next > now {
             return Vec::new();
         }
-        // The kernel keeps the rest, once for each socket.
+        // The kernel keeps the other reports, one for each socket.
         if self.waiting.len() < MAX_SAMPLED {
             self.take();
         }
@@ -74,7 +74,7 @@ impl Woken {
             self.watch = None;
         }
         for news in news {
-            // Room to write is news only where there was none before.
+            // A report that a socket is writable matters only if it was not writable before.
             if !self.new.remove(&news.number) || news.readable || news.over {
                 self.waiting.push_back(news.number);
             }

@@ -1,4 +1,4 @@
-//! Attaching and detaching, whatever the program does with its descriptors meanwhile.
+//! Attaches and detaches sockets while the program closes or reuses their descriptors.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -32,7 +32,7 @@ fn kernel() -> Options {
     Options { sizing: SocketSizing::Kernel, ..Options::default() }
 }
 
-/// Moves `bytes` from `sender` to `receiver` and polls the pool meanwhile.
+/// Transfers `bytes` from `sender` to `receiver` while polling the pool.
 fn carry(pool: &Pool, sender: &mut TcpStream, receiver: &mut TcpStream, bytes: usize) {
     let block = [7; 10_000];
     let mut sink = [0; 10_000];
@@ -72,7 +72,7 @@ fn a_limit_is_set_once_data_flow_and_lifted_by_dropping_the_handle() {
 #[test]
 fn a_program_s_own_clamp_is_never_loosened_and_comes_back() {
     let pool = Pool::new().unwrap();
-    // Four of loopback's segments are more than the kernel may give by itself.
+    // Four of loopback's usual segments would exceed the window that the kernel gives by itself.
     let (mut sender, mut receiver) = pair_with_segments(1400);
     let own = Bytes::new(280_003);
     options::set_window_clamp(&receiver, own).unwrap();
@@ -110,7 +110,7 @@ fn a_socket_that_another_thread_closes_gives_errors_and_no_more() {
     std::thread::spawn(move || drop(receiver)).join().unwrap();
     poll_until(&pool, "the end", || sized.report() == Err(SocketError::Closed));
     assert_eq!(sized.detach(), Err(SocketError::Closed));
-    // Nothing kept the connection open: the peer reads its end.
+    // No duplicate keeps the connection open: the peer reads EOF.
     assert_eq!((&sender).read(&mut [0]).unwrap(), 0);
 }
 
@@ -121,7 +121,7 @@ fn no_limit_reaches_the_socket_that_got_the_number_of_one_that_was_closed() {
     let (_other_peer, second) = pair();
     let before = clamp(&second);
     let sized = pool.attach(&first, fixed(50_000)).unwrap();
-    // Closes the first, and its number is the second's from now on.
+    // Closes the first socket; its descriptor number now belongs to the second.
     let mut moved = OwnedFd::from(first);
     rustix::io::dup2(&second, &mut moved).unwrap();
     poll_until(&pool, "the end", || sized.report() == Err(SocketError::Closed));
@@ -166,7 +166,7 @@ fn an_observer_hears_that_a_limit_was_set_and_that_the_connection_ended() {
     let (told, heard) = mpsc::channel();
     let observing = pool.clone();
     let observer = move |event: &SocketEvent| {
-        // No lock is held: the observer may ask the pool.
+        // No lock is held, so the observer may call the pool.
         assert!(observing.sockets() > 0);
         told.send(event.kind).unwrap();
     };
@@ -203,12 +203,12 @@ fn the_memory_budget_bounds_the_sum_of_all_windows() {
         limits().iter().all(Option::is_some)
     });
     let sum = limits().into_iter().flatten().fold(Bytes::ZERO, |sum, limit| sum + limit);
-    // Four segments of loopback's 65,483 B at least.
+    // At least four of loopback's segments of 65,483 B for each socket.
     let min = 3 * 4 * 65_483;
     assert!(sum <= Bytes::new(budget.max(min)), "{sum}");
 }
 
-/// A program frees its observer's state after it detached the socket.
+/// A program may free its observer's state once it has detached the socket.
 #[test]
 fn no_observer_is_called_once_its_socket_is_detached() {
     let pool = Pool::new().unwrap();
@@ -273,7 +273,7 @@ fn a_time_that_goes_back_does_no_harm() {
     assert!(sized.report().is_ok());
 }
 
-/// Docker's default profile of seccomp.
+/// With Docker's default seccomp profile.
 #[test]
 fn all_of_this_holds_in_a_container() {
     let this = std::env::current_exe().unwrap();

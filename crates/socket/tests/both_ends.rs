@@ -1,4 +1,4 @@
-//! Two ends size a connection together over loopback, and each copes with an end that does not play its part.
+//! Two ends size a connection together over loopback. Each copes with a peer that does not cooperate.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -19,7 +19,7 @@ fn with(both_ends: BothEnds) -> Options {
     Options { both_ends: Some(both_ends), ..Options::default() }
 }
 
-/// Moves data until `is_done`.
+/// Transfers data until `is_done`.
 fn carry_until(
     what: &str,
     from: &mut TcpStream,
@@ -74,7 +74,8 @@ fn the_ends_hear_one_another_whoever_invites_and_whoever_sends() {
         let (from, to) = if inviter_sends { (&mut near, &mut far) } else { (&mut far, &mut near) };
         carry_until("an answer", from, to, || answers(&host) && answers(&guest));
         let receiver = if inviter_sends { &guest } else { &host };
-        // Probes tell a round trip without the kernel's clock tick: too short for a limit to matter.
+        // Probes measure the RTT without the kernel's clock tick. On loopback it is too short for a limit to
+        // matter.
         carry_until("a measurement", from, to, || {
             receiver.report().unwrap().reason == Some(Reason::ShortPath)
         });
@@ -90,7 +91,7 @@ fn a_peer_that_does_not_join_leaves_the_socket_to_one_end() {
     carry_until("a fall back", &mut near, &mut far, || {
         let report = sized.report().unwrap();
         assert!(!report.both_ends);
-        // `sobas` waits for its peer, and `sobas:live` does not.
+        // `sobas` waits for its peer; `sobas:live` does not.
         report.phase == SizingPhase::Open
     });
     assert!(now().since(began) > Duration::from_secs(2));
@@ -115,18 +116,18 @@ fn a_peer_that_dies_costs_nothing_but_its_answers() {
     let host = SizedSocket::attach(&near, with(host)).unwrap();
     let guest = SizedSocket::attach(&far, with(BothEnds::join(&invitation).unwrap())).unwrap();
     carry_until("an answer", &mut near, &mut far, || answers(&guest));
-    // Its library goes, its connection stays.
+    // The library detaches, but the connection stays.
     host.detach().unwrap();
     let until = now() + Duration::from_secs(2);
     carry_until("two seconds", &mut near, &mut far, || now() > until);
     assert!(guest.report().unwrap().received > Bytes::new(100_000));
-    // Its program is killed.
+    // As if the program were killed.
     socket2::SockRef::from(&near).set_linger(Some(std::time::Duration::ZERO)).unwrap();
     drop(near);
     wait_until("the end", || guest.report() == Err(SocketError::Closed));
 }
 
-/// A guest that knows the key, at an address of its own.
+/// A guest that knows the key, at another address.
 struct KeyHolder {
     udp: UdpSocket,
     invitation: Invitation,
@@ -147,7 +148,7 @@ impl KeyHolder {
         self.udp.send_to(&datagram, self.host).unwrap();
     }
 
-    /// Bytes that arrived.
+    /// Number of bytes received.
     fn received(&self) -> usize {
         let mut buffer = [0; 10_000];
         std::iter::from_fn(|| self.udp.recv(&mut buffer).ok()).sum()

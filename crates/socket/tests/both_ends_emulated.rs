@@ -1,4 +1,4 @@
-//! A connection sized from both ends across an emulated path, in namespaces of its own, beside one end alone.
+//! A connection sized from both ends over an emulated path, in its own namespaces, compared with one sized from one end.
 
 use std::error::Error;
 use std::fmt;
@@ -20,7 +20,7 @@ const PORT: u16 = 9000;
 const ATTEMPTS: u32 = 3;
 
 fn main() {
-    // The test runs itself at both ends.
+    // The test binary runs itself at both ends.
     let words: Vec<String> = std::env::args().collect();
     match words.iter().position(|word| word == "send" || word == "receive") {
         Some(at) if words[at] == "send" => return send(),
@@ -42,13 +42,13 @@ fn main() {
     println!("test result: ok. 1 passed");
 }
 
-/// The measurements of a receiver.
+/// A receiver's measurements.
 struct Outcome {
-    /// From the first byte to the first hold, seconds; infinite if there was none.
+    /// Time from the first byte to the first held window, seconds; infinite if there was none.
     held_after: f64,
-    /// The limit at the end of the first hold's first second, bytes.
+    /// The limit one second after the first hold, bytes.
     limit: f64,
-    /// Round trips in the second half, the mean, and payload per second, bit/s.
+    /// Means over the second half: RTT, seconds, and payload rate, bit/s.
     rtt: f64,
     rate: f64,
     /// Whether the peer's library answered.
@@ -79,7 +79,7 @@ fn compare(path: &PathSpec) -> Result<(), Box<dyn Error>> {
     if live.held_after.is_finite() && !is_near_bdp(live.limit) {
         return Err("a held window is about the path's 250 kB".into());
     }
-    // Where other programs delay packets, trains may disagree: then congestion control is left alone, and no queue stands.
+    // If other programs delay packets, trains may disagree. Congestion control is then left alone, and no queue builds up.
     for _ in 0..ATTEMPTS {
         let both = run(path, "joins")?;
         eprintln!("both ends: held after {:.2} s, {both}", both.held_after);
@@ -90,7 +90,7 @@ fn compare(path: &PathSpec) -> Result<(), Box<dyn Error>> {
         if both.rtt > 0.060 {
             return Err("no queue stands".into());
         }
-        // Trains take a few round trips; a trial begins with a standing queue, and takes epochs.
+        // Trains take a few round trips. A trial begins only with a standing queue, and takes several epochs.
         let is_sooner = both.held_after <= 1.0 && both.held_after <= live.held_after / 2.0;
         if is_sooner && is_near_bdp(both.limit) {
             return Ok(());
@@ -107,7 +107,7 @@ fn run(path: &PathSpec, peer: &str) -> Result<Outcome, Box<dyn Error>> {
     let emulation = Emulation::start(path)?;
     let this = std::env::current_exe()?;
     let mut sender = emulation.far().spawn(Command::new(&this).arg("send"))?;
-    // Until it listens.
+    // Give the server time to listen.
     clock::sleep_until(clock::now() + Duration::from_millis(300));
     let mut command = Command::new("sh");
     command.args(["-c", "exec \"$0\" receive \"$SWEETSPOT_FAR:9000\" \"$1\""]).arg(&this).arg(peer);
@@ -121,7 +121,7 @@ fn run(path: &PathSpec, peer: &str) -> Result<Outcome, Box<dyn Error>> {
     Ok(Outcome::parse(&said))
 }
 
-/// Invites whoever connects, and sends.
+/// Invites each client, and sends.
 fn send() {
     let (mut client, _) = TcpListener::bind(("0.0.0.0", PORT)).unwrap().accept().unwrap();
     let (both_ends, invitation) = BothEnds::invite(&client).unwrap();

@@ -1,4 +1,4 @@
-//! The Rust examples across an emulated path: downloads are complete and sized, and no limit is left.
+//! The Rust examples over an emulated path: downloads are complete and sized, and no limit remains.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ fn main() {
     });
 }
 
-/// An example, which cargo builds with the tests.
+/// An example, built by cargo together with the tests.
 fn example(
     name: &'static str,
     arguments: fn(&str, &Path) -> Vec<String>,

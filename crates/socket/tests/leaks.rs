@@ -1,4 +1,4 @@
-//! Attached and detached over and over, nothing is left behind. The only test of its process, so that no other opens
+//! Repeated attaching and detaching leaves nothing behind. The only test of its process, so that no other test opens
 //! descriptors meanwhile.
 
 use sweetspot_socket::{Options, Pool, now};
@@ -26,19 +26,19 @@ fn attaching_and_detaching_leaves_neither_descriptors_nor_memory_behind() {
     let (_peer, stream) = pair();
     let cycle = |n| {
         let sized = pool.attach(&stream, Options::default()).unwrap();
-        // Seldom, so that nothing that only polls take away stays unnoticed.
+        // Rarely, so that leftovers that only polls would remove are noticed.
         if n % 1000 == 0 {
             pool.poll(now());
         }
         drop(sized);
     };
-    // Allocators and caches have their size after this.
+    // After this, allocators and caches have reached their size.
     (0..CYCLES / 10).for_each(cycle);
     let (descriptors_before, resident_before) = (descriptors(), resident());
     (0..CYCLES).for_each(cycle);
     assert_eq!(descriptors(), descriptors_before);
     assert_eq!(pool.sockets(), 0);
-    // 8 bytes a cycle would be 800 kB.
+    // A leak of 8 bytes per cycle would be 800 kB.
     let grown = resident().saturating_sub(resident_before);
     assert!(grown < 400_000, "{grown} bytes");
 }

@@ -9,10 +9,10 @@ use sweetspot_socket::{Options, SizedSocket};
 mod common;
 use common::{pair, wait_until};
 
-/// The threads of the library, by their directories in /proc.
+/// The library's threads, by their directories in /proc.
 fn threads() -> Vec<PathBuf> {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
-    // Threads of the test harness end at any time.
+    // Threads of the test harness may end at any time.
     let name = |task: &PathBuf| std::fs::read_to_string(task.join("comm")).unwrap_or_default();
     tasks.filter(|task| name(task) == "sweetspot\n").collect()
 }
@@ -34,7 +34,7 @@ fn no_handler_of_a_signal_runs_on_the_thread_of_the_library() {
     let status = std::fs::read_to_string(threads()[0].join("status")).unwrap();
     let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap();
     let blocked = u64::from_str_radix(blocked.trim(), 16).unwrap();
-    // SIGHUP to SIGTERM, but for SIGKILL (9), which nothing blocks.
+    // SIGHUP to SIGTERM, except SIGKILL (9), which cannot be blocked.
     for signal in (1..=15).filter(|signal| *signal != 9) {
         assert!(blocked & (1 << (signal - 1)) != 0, "{signal}");
     }
@@ -56,7 +56,7 @@ fn an_observer_that_panics_stops_no_sizing() {
         carry();
         sized.report().unwrap().limit.is_some()
     });
-    // The thread still samples.
+    // The thread still samples the socket.
     let before = received();
     wait_until("a sample", || {
         carry();

@@ -1,4 +1,4 @@
-//! The stream of tokio.
+//! The tokio stream.
 
 #![cfg(feature = "tokio")]
 
@@ -27,6 +27,6 @@ async fn a_sized_stream_reads_and_writes_like_the_stream_in_it() {
     let (near, received) = tokio::join!(sending, reading);
     assert!(received == data);
     assert!(far.report().is_ok());
-    // The stream stays open when it is no longer sized.
+    // The stream stays open after it is no longer sized.
     assert!(near.into_inner().peer_addr().is_ok());
 }

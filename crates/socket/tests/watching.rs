@@ -1,4 +1,4 @@
-//! Activity on resting sockets is noticed at once, however many rest, and whatever happened to their descriptors.
+//! Activity on resting sockets is noticed at once, even if many rest, and whatever happens to their descriptors.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,16 +10,16 @@ use sweetspot_socket::{Activity, Duration, Options, Pool, SizedSocket, now};
 mod common;
 use common::{pair, wait_until};
 
-/// Sixty turns of five sockets.
+/// Sixty polls of five sockets each.
 const SOCKETS: usize = 300;
-/// A poll looks at more sockets than these only because of what the kernel said.
+/// More than a poll's own turn of sockets, so they are noticed only through the kernel's reports.
 const ACTIVE: usize = 20;
 
 fn attach(pool: &Pool, socket: &TcpStream) -> SizedSocket {
     pool.attach(socket, Options::default()).unwrap()
 }
 
-/// Polls until the sockets are no longer young, and had their first turns.
+/// Polls until the sockets are no longer young, and have been sampled once.
 fn grow_old(pool: &Pool) {
     let until = now() + Duration::from_secs(3);
     while now() < until {
@@ -49,9 +49,9 @@ fn one_poll_notices_the_first_data_of_every_active_socket_among_hundreds() {
     pool.poll(now());
     let seen: Vec<usize> = (0..SOCKETS).filter(|n| is_active(&sized[*n])).collect();
     assert_eq!(seen, active().collect::<Vec<_>>());
-    // Data that wait for the program do not rest.
+    // A socket with unread data does not rest.
     active().for_each(|n| pairs[n].1.read_exact(&mut [0; 1000]).unwrap());
-    // Once at rest they are noticed again.
+    // Once they rest, activity is noticed again.
     wait_until("rest", || {
         pool.poll(now());
         !sized.iter().any(is_active)
@@ -82,7 +82,7 @@ fn a_socket_that_only_a_copy_keeps_open_is_over_and_hides_no_other() {
     let pool = Pool::new().unwrap();
     let (mut peer, first) = pair();
     let gone = attach(&pool, &first);
-    // As a child of fork(2) has it after its parent closed it: the kernel goes on telling of it.
+    // As if a child of fork(2) had it open after its parent closed it: the kernel keeps reporting it.
     let copy = first.try_clone().unwrap();
     drop(first);
     let (mut other_peer, second) = pair();

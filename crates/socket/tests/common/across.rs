@@ -1,4 +1,4 @@
-//! Programs that download across an emulated path, and what must hold for each.
+//! Programs that download over an emulated path, and the invariants for each.
 
 #![allow(dead_code)] // each test program uses a part
 
@@ -15,27 +15,27 @@ use sweetspot_units::Duration;
 
 /// 50 Mbit/s x 40 ms = 250 kB; the buffer holds twice that.
 const PATH: &str = "rate=50Mbit/s rtt=40ms buffer=2bdp";
-/// The path and 60 ms of queue.
+/// The BDP plus 60 ms of queue.
 pub const WINDOW: &str = "fixed:625kB";
 const LIMIT: u64 = 625_000;
 pub const BYTES: usize = 12_000_000;
 pub const PORT: u16 = 9000;
-/// The word with which a test runs itself as the server at the far end.
+/// The argument with which a test runs itself as the server at the far end.
 const SERVE: &str = "serve";
 
 /// A program under test.
 pub struct Example {
     pub name: &'static str,
     pub program: PathBuf,
-    /// Its arguments, of the server's address, HOST:PORT, and of the file to write.
+    /// Its arguments, given the server's HOST:PORT and the file to write.
     pub arguments: fn(&str, &Path) -> Vec<String>,
-    /// Whether what it downloads is its standard output.
+    /// Whether it writes the download to standard output.
     pub prints_body: bool,
-    /// Whether it reads whatever comes, without a request and without keeping it.
+    /// Whether it reads without sending a request, and discards the data.
     pub is_plain: bool,
 }
 
-/// The main function of a test program: every example downloads, each across a path of its own.
+/// The main function of a test program: each example downloads over its own path.
 pub fn main(examples: impl FnOnce(&Path) -> Vec<Example>) {
     if let Some(place) = std::env::args().position(|word| word == SERVE) {
         return serve(std::env::args().nth(place + 1).is_some());
@@ -55,12 +55,12 @@ pub fn main(examples: impl FnOnce(&Path) -> Vec<Example>) {
     println!("test result: ok. {} passed", examples.len());
 }
 
-/// The file at the server.
+/// The content of the server's file.
 fn body() -> Vec<u8> {
     (0..BYTES).map(|n| (n % 251) as u8).collect()
 }
 
-/// Sends the file to whoever connects, first of all without a request if `is_plain`, and keeps the connection open.
+/// Sends the file to each client, without waiting for a request if `is_plain`, and keeps the connection open.
 fn serve(is_plain: bool) {
     let listener = TcpListener::bind(("0.0.0.0", PORT)).unwrap();
     for client in listener.incoming().map(Result::unwrap) {
@@ -84,7 +84,7 @@ fn answer(mut client: TcpStream, is_plain: bool) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The download is complete and correct, its socket was sized, and no limit was left at the end.
+/// The download is complete and correct, its socket was sized, and no limit remained at the end.
 fn laws(example: &Example, scratch: &Path) -> Result<(), String> {
     let describe = |why: &str| format!("{}: {why}", example.name);
     let done = download(example, scratch).map_err(|error| describe(&error))?;
@@ -113,7 +113,7 @@ fn laws(example: &Example, scratch: &Path) -> Result<(), String> {
 struct Downloaded {
     said: String,
     file: Vec<u8>,
-    /// Its calls of setsockopt(2); `None` without strace.
+    /// The setsockopt(2) calls; `None` without strace.
     trace: Option<String>,
 }
 
@@ -124,7 +124,7 @@ fn download(example: &Example, scratch: &Path) -> Result<Downloaded, String> {
     let mut server = Command::new(this);
     server.arg(SERVE).args(example.is_plain.then_some("plain"));
     let mut server = emulation.far().spawn(&mut server).map_err(|e| e.to_string())?;
-    // Until it listens.
+    // Give the server time to listen.
     clock::sleep_until(clock::now() + Duration::from_millis(300));
     let at = |name: &str| scratch.join(format!("{}.{name}", example.name));
     let (file, trace) = (at("file"), at("trace"));
@@ -150,7 +150,7 @@ fn download(example: &Example, scratch: &Path) -> Result<Downloaded, String> {
     Ok(Downloaded { said, file, trace: fs::read_to_string(&trace).ok() })
 }
 
-/// The program under strace, if there is one.
+/// Runs the program under strace, if that is installed.
 fn traced(program: &Path, trace: &Path) -> Command {
     if Command::new("strace").arg("-V").output().is_err() {
         sweetspot_testing::skipped("limits were not watched: no strace (apt-get install strace)");
@@ -162,7 +162,7 @@ fn traced(program: &Path, trace: &Path) -> Command {
     strace
 }
 
-/// The clamps that were set, in order: lines like `7 setsockopt(3, SOL_TCP, TCP_WINDOW_CLAMP, [625000], 4) = 0`.
+/// The clamps set, in order, from lines like `7 setsockopt(3, SOL_TCP, TCP_WINDOW_CLAMP, [625000], 4) = 0`.
 fn clamps(trace: &str) -> Vec<u64> {
     let value =
         |line: &str| line.split_once("TCP_WINDOW_CLAMP, [")?.1.split_once(']')?.0.parse().ok();

@@ -1,4 +1,4 @@
-//! Connections for the tests, and waiting.
+//! Connections and waiting for the tests.
 
 #![allow(dead_code)] // each test program uses a part
 
@@ -8,12 +8,12 @@ use socket2::SockRef;
 use sweetspot_linux::clock;
 use sweetspot_units::Duration;
 
-/// A connection over loopback, this end first.
+/// A connection over loopback, local end first.
 pub fn pair() -> (TcpStream, TcpStream) {
     accepted(&TcpListener::bind("127.0.0.1:0").unwrap())
 }
 
-/// The same with segments of `mss` bytes at most, as across a network.
+/// As [`pair`], with segments of at most `mss` bytes, as on a network.
 pub fn pair_with_segments(mss: u32) -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     SockRef::from(&listener).set_tcp_mss(mss).unwrap();
@@ -25,7 +25,7 @@ fn accepted(listener: &TcpListener) -> (TcpStream, TcpStream) {
     (near, listener.accept().unwrap().0)
 }
 
-/// Waits until `is_done`, which is asked every few milliseconds.
+/// Polls `is_done` every few milliseconds until it returns true.
 ///
 /// # Panics
 /// After 20 seconds.
