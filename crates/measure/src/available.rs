@@ -1,4 +1,4 @@
-//! The available bandwidth: the narrow link's capacity that cross traffic leaves.
+//! Available bandwidth: the part of the narrow link's capacity that cross traffic leaves.
 
 use sweetspot_statistics::{mean_interval, median};
 use sweetspot_units::{Duration, Rate};
@@ -8,17 +8,18 @@ use crate::finding::Finding;
 use crate::observation::StreamRecord;
 use crate::trend::{OVERFLOW_SHARE, Trend, growth, trend};
 
-/// The min part of the capacity on either side of the value, due to clocks and the capacity's own interval.
+/// Minimum half-width of the interval as a share of the capacity, due to clocks and the capacity's own error.
 const MIN_HALF_WIDTH: f64 = 0.01;
 
-/// A stream is well above the available bandwidth by this part of the capacity.
+/// A stream is well above the available bandwidth if it exceeds it by this share of the capacity.
 const WELL_ABOVE: f64 = 0.15;
 
-/// The available bandwidth of a link of `capacity`, from `streams` sent at known rates; delays that grow by less than
-/// `noise` over a stream do not grow.
+/// The available bandwidth of a link of `capacity`, from `streams` with known rates. A growth of delays by less than `noise`
+/// over a stream counts as none.
 ///
-/// A stream of rate R above the available bandwidth A queues at R - A, so that its delays grow by (R - A) / C per second:
-/// each gives A = R - C x growth, and the mean of those well above it counts. Streams that did not grow bound it from below.
+/// A stream of rate R above the available bandwidth A builds a queue at R - A, so its delays grow by (R - A) / C per second.
+/// Each gives the estimate A = R - C x growth; the result is the mean over those well above A. Streams without growth are
+/// lower bounds.
 pub fn available_bandwidth(
     capacity: Rate,
     streams: &[StreamRecord],
@@ -42,8 +43,8 @@ pub fn available_bandwidth(
     match mean_interval(&found) {
         Some((mean, half)) => {
             let half = half.max(half_min);
-            // Cross traffic that yields to one stream has not yet yielded to another: the available bandwidth lies between
-            // their estimates.
+            // Cross traffic that yields to one stream may not yield to another, so the available bandwidth is between their
+            // estimates.
             let range = found.iter().fold((mean - half, mean + half), |range, one| {
                 (range.0.min(*one), range.1.max(*one))
             });
@@ -64,7 +65,7 @@ pub fn available_bandwidth(
     }
 }
 
-/// The estimates of the streams with a rate well above the available bandwidth: the link is then certainly busy, so that the
+/// The estimates of streams with a rate well above the available bandwidth. They certainly keep the link busy, so the
 /// selection adds no bias.
 fn well_above(capacity: f64, judged: &[(f64, f64, Option<Trend>)]) -> Vec<f64> {
     let grew = judged.iter().filter(|(.., trend)| *trend == Some(Trend::Increasing));
@@ -75,8 +76,8 @@ fn well_above(capacity: f64, judged: &[(f64, f64, Option<Trend>)]) -> Vec<f64> {
     if far.len() >= 2 { far } else { grew }
 }
 
-/// The estimate of one stream above the available bandwidth. If the buffer overflowed, delays stop growing; then the arrival
-/// rate, C R / (R + X), gives the same.
+/// The estimate of one stream above the available bandwidth. If the buffer overflowed, delays stop growing, and the arrival
+/// rate C R / (R + X) gives the estimate instead.
 fn from_one(capacity: f64, stream: &StreamRecord) -> Option<f64> {
     let found = dispersion(stream)?;
     let rate = found.rate_in.as_f64();
@@ -95,7 +96,7 @@ mod tests {
     use proptest::prelude::*;
     use sweetspot_units::{Bytes, Time};
 
-    /// 200 packets of 1250 bytes at `rate` over a link of `capacity` with `available` left.
+    /// 200 packets of 1250 bytes at `rate` over a link of `capacity` with an available bandwidth of `available`.
     fn fluid(rate: f64, capacity: f64, available: f64) -> StreamRecord {
         let growth = ((rate - available) / capacity).max(0.0);
         let arrivals = (0..200u32).map(|n| {

@@ -1,4 +1,4 @@
-//! The depth of the bottleneck's buffer, from a stream that fills it.
+//! Depth of the bottleneck's buffer, from a stream that fills it.
 
 use sweetspot_statistics::Sorted;
 use sweetspot_units::{Bytes, Duration};
@@ -10,16 +10,17 @@ use crate::overload::Overload;
 /// A buffer's depth.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BufferDepth {
-    /// In bytes on the wire.
+    /// Depth in bytes on the wire.
     pub bytes: Finding<Bytes>,
-    /// As the time that the link takes to empty it.
+    /// Depth as the time that the link takes to drain it.
     pub delay: Finding<Duration>,
 }
 
-/// The buffer's depth, from packets next to dropped ones. It counts the packet in service until its last bit has left.
+/// The buffer's depth, from packets next to dropped ones. The depth includes the packet in service until its last bit has left.
 ///
-/// A packet that waited for w found the buffer filled with more than C w - s bytes and at most C w, itself not included, where the
-/// link's rate is C and its own size s. It had room: the buffer holds C w or more. The next one had none: it holds less than C w + 2 s.
+/// Let the link's rate be C and the packet's size s. A packet that waited for w found between C w - s and C w bytes in the
+/// buffer, not counting itself. It was accepted, so the buffer holds at least C w. The next packet was dropped, so the buffer
+/// holds less than C w + 2 s.
 pub fn buffer_depth(overload: &Overload<'_>) -> BufferDepth {
     let size = overload.stream.size;
     let in_bytes = |wait: f64, packets: u64| {

@@ -1,4 +1,4 @@
-//! The narrow link's capacity, from streams that keep it busy.
+//! Capacity of the narrow link, from streams that keep it busy.
 
 use sweetspot_statistics::{Line, mean_interval};
 use sweetspot_units::{Bytes, Rate};
@@ -8,29 +8,30 @@ use crate::finding::Finding;
 use crate::observation::StreamRecord;
 use crate::token_burst::TokenBurst;
 
-/// The min part of the interval on either side, due to clocks and other packets.
+/// Minimum half-width of the interval, due to clocks and other packets.
 const MIN_HALF_WIDTH: f64 = 0.005;
 
-/// Evidence from streams on a capacity.
+/// The capacity and further properties of the narrow link, estimated from streams.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CapacityEstimate {
-    /// The capacity, counted on IP packets.
+    /// The capacity, measured in IP packets.
     pub capacity: Finding<Rate>,
-    /// The depth of a token bucket that let the head of each stream pass faster.
+    /// The depth of a token bucket, if one let the beginning of each stream pass faster.
     pub burst: Option<Bytes>,
-    /// The rate at which pairs of packets come most often.
+    /// The mode of the rates of packet pairs.
     pub pair_mode: Option<Rate>,
-    /// Whether the receiver got packets several at a time.
+    /// Whether the receiver got several packets at a time.
     pub coalesced: bool,
-    /// The highest rate at which a stream was sent.
+    /// The highest rate of any stream sent.
     pub fastest_in: Rate,
 }
 
-/// The capacity that the arrivals of `streams` show.
+/// The capacity, from the arrivals of `streams`.
 ///
-/// A stream sent at rate R that keeps a link of capacity C busy, together with cross traffic X, arrives at Ro = C R / (R + X),
-/// so that 1/Ro = 1/C + (X/C) (1/R): a line over 1/R with the value 1/C at 0 (Melander, Bjorkman, Gunningberg 2000, "A new
-/// end-to-end probing and analysis method", equation 3). Streams count by their length, and only what came behind a token bucket's burst.
+/// A stream sent at rate R that keeps a link of capacity C busy, together with cross traffic X, arrives at Ro = C R / (R + X), so
+/// 1/Ro = 1/C + (X/C) (1/R): a line over 1/R with the value 1/C at 0 (Melander, Bjorkman, Gunningberg 2000, "A new end-to-end
+/// probing and analysis method", equation 3). Streams are weighted by their length. Only the part after a token bucket's burst
+/// counts.
 pub fn capacity<'a>(
     streams: impl IntoIterator<Item = &'a StreamRecord> + Clone,
 ) -> CapacityEstimate {
@@ -42,7 +43,8 @@ pub fn capacity<'a>(
     let fastest_in = all.iter().map(|(_, d)| d.rate_in).max().unwrap_or(Rate::from_f64(0.0));
     let is_busy = |d: &Dispersion| d.rate_in.as_f64() >= d.rate_out.as_f64() * BUSY_RATIO;
     let busy: Vec<_> = all.iter().copied().filter(|(_, d)| is_busy(d)).collect();
-    // Where the sender paused the link was idle: such a stream has the slope of cross traffic, and not the link's rate.
+    // If the sender paused, the link was idle: such a stream looks like one with cross traffic, and does not show the link's
+    // rate.
     let keeps_busy = |stream| idle_share(stream, passed(stream)) <= MIN_HALF_WIDTH;
     let (whole, paused): (Vec<_>, Vec<_>) =
         busy.iter().copied().partition(|(stream, _)| keeps_busy(*stream));
@@ -71,7 +73,7 @@ fn fitted(busy: &[Dispersion], burst: Option<TokenBurst>, left_out: usize) -> Fi
         .collect();
     let total: f64 = points.iter().map(|(.., w)| w).sum();
     let flat = points.iter().map(|(_, y, w)| y * w).sum::<f64>() / total.max(1e-12);
-    // Other traffic never makes the line fall; nor is there more of it than the link carries.
+    // The slope is X/C: cross traffic is neither negative nor above the capacity.
     let slope = Line::weighted(&points).map_or(0.0, |line| line.slope).clamp(0.0, 1.0);
     let mean_x = points.iter().map(|(x, _, w)| x * w).sum::<f64>() / total.max(1e-12);
     let intercept = flat - slope * mean_x;
@@ -81,7 +83,7 @@ fn fitted(busy: &[Dispersion], burst: Option<TokenBurst>, left_out: usize) -> Fi
     let rate = 1.0 / intercept;
     let own: Vec<f64> = points.iter().map(|(x, y, _)| 1.0 / (y - slope * x).max(1e-15)).collect();
     let half = mean_interval(&own).map_or(0.1 * rate, |(_, half)| half);
-    // Arrivals show no more than the time of one packet.
+    // Arrivals are accurate only to the time of one packet.
     let packets: usize = busy.iter().map(|d| d.packets).sum();
     let half = half.max(rate * MIN_HALF_WIDTH).max(rate / packets.max(1) as f64);
     let mut how = match busy.len() {
@@ -107,7 +109,7 @@ mod tests {
     use proptest::prelude::*;
     use sweetspot_units::{Bytes, Duration, Time};
 
-    /// 200 packets of 1250 bytes at `rate_in` through a busy link of `capacity` that carries `other` besides.
+    /// 200 packets of 1250 bytes at `rate_in` through a busy link of `capacity` with cross traffic at rate `other`.
     fn fluid(rate_in: f64, capacity: f64, other: f64) -> StreamRecord {
         let rate_out = (capacity * rate_in / (rate_in + other)).min(rate_in);
         let at = |n: u32, rate: f64| {
@@ -131,8 +133,8 @@ mod tests {
         }
     }
 
-    /// A train of 10 Gbit/s through 100 Mbit/s, and two with a pause of 30 and 60 ms behind half of their packets. These take
-    /// 10 ms: their rates would fit to more than the link's.
+    /// A train of 10 Gbit/s through 100 Mbit/s, and two with a pause of 30 and 60 ms after half of their packets, which take 10
+    /// ms. Their rates would fit a capacity above the link's.
     #[test]
     fn trains_of_a_sender_that_paused_do_not_count() {
         let paused = |pause_us: u64| {
@@ -149,7 +151,7 @@ mod tests {
         assert_eq!(found.value(), Some(Rate::from_mbit_per_second(100)));
         let Finding::Known { how, .. } = found else { panic!("{found:?}") };
         assert!(how.ends_with("2 more left out because a busy host paused"), "{how}");
-        // Without any other they are all there is.
+        // Without other streams, they are all there is.
         assert!(capacity(&[paused(30_000)]).capacity.value().is_some());
     }
 

@@ -2,20 +2,20 @@ use sweetspot_units::{Duration, Rate};
 
 use crate::finding::{Estimate, Finding};
 
-/// Less cross traffic does not matter: its queue is short.
+/// Cross traffic below this share does not matter: its queue is short.
 const MIN_SHARE: f64 = 0.05;
 
 /// The share of a link's capacity that cross traffic uses, and its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CrossTraffic {
-    /// The share, 0 to 1.
+    /// The share, from 0 to 1.
     pub share: Estimate<f64>,
-    /// The mean wait of this host's threads for a processor, if it looks like cross traffic.
+    /// The mean wait of this host's threads for a CPU, if it is long enough to resemble cross traffic.
     pub cpu_wait: Option<Duration>,
 }
 
 impl CrossTraffic {
-    /// The part of `capacity` that is not `available`. Each end of the interval has the errors of both at their worst.
+    /// The part of `capacity` that is not `available`. Each end of the interval takes the worst case of both errors.
     pub(crate) fn of(
         capacity: &Finding<Rate>,
         available: &Finding<Rate>,
@@ -31,7 +31,7 @@ impl CrossTraffic {
         Some(CrossTraffic { share: Estimate { value, low, high }, cpu_wait })
     }
 
-    /// Whether there is enough of it, if there is any, to matter.
+    /// Whether the share is large enough to matter, if there is cross traffic.
     pub fn matters(&self) -> bool {
         self.share.value > MIN_SHARE
     }
@@ -41,7 +41,7 @@ impl CrossTraffic {
         self.share.low > 0.0
     }
 
-    /// The finding as the beginning of a sentence.
+    /// The finding as text, to begin a sentence.
     pub fn words(&self) -> String {
         let [value, low, high] =
             [self.share.value, self.share.low, self.share.high].map(|share| share * 100.0);
@@ -70,7 +70,7 @@ mod tests {
         Finding::known(value, low, high, "")
     }
 
-    /// 1 - 80/100 = 20 %; at worst 1 - 90/96 = 6 % and 1 - 70/104 = 33 %.
+    /// 1 - 80/100 = 20 %; in the worst case 1 - 90/96 = 6 % and 1 - 70/104 = 33 %.
     #[test]
     fn cross_traffic_is_certain_where_both_errors_at_their_worst_leave_some() {
         let others = CrossTraffic::of(&found([96, 100, 104]), &found([70, 80, 90]), None).unwrap();
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(others.words(), "cross traffic uses 20 % of the link (6 to 33 %)");
     }
 
-    /// 98 of 96 are all of it, and 1 - 52/104 = 50 %.
+    /// 98 of 96 is everything, so 0 %; the other end is 1 - 52/104 = 50 %.
     #[test]
     fn cross_traffic_that_may_be_none_is_reported_as_such() {
         let others = CrossTraffic::of(&found([96, 100, 104]), &found([52, 80, 98]), None).unwrap();

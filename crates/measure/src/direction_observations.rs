@@ -9,38 +9,39 @@ use crate::{Finding, by_idle_time, by_pairs, capacity, serialization};
 /// The observations of one direction.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Observations {
-    /// Trains so short that they fill no buffer.
+    /// Trains short enough to fit into any buffer.
     pub scouts: Vec<StreamRecord>,
     pub trains: Vec<StreamRecord>,
-    /// Small packets with exponential gaps, and pairs of full ones, which disturb nobody.
+    /// Small packets with exponential gaps, and pairs of full packets, too few to disturb other traffic.
     pub sparse: Option<StreamRecord>,
     pub pairs: Option<StreamRecord>,
     pub streams: Vec<StreamRecord>,
     pub overloads: Vec<(StreamRecord, EchoRecord)>,
     pub slow: Vec<StreamRecord>,
-    /// A stream that is only a little too fast.
+    /// A stream only slightly above the available bandwidth.
     pub slight: Option<StreamRecord>,
     pub load: Option<LoadRecord>,
     pub search: Option<RateSearch>,
-    /// Skipped measurements, with reasons.
+    /// Skipped measurements, with the reasons.
     pub left_out: Vec<String>,
 }
 
 impl Observations {
-    /// The capacity that the trains and longer streams so far show.
+    /// The capacity, from the trains and longer streams so far.
     pub fn capacity(&self) -> crate::CapacityEstimate {
         let long: Vec<&StreamRecord> = self.trains.iter().chain(self.saturating()).collect();
-        // Over so few packets jitter weighs much.
+        // Jitter distorts the rate of so few packets.
         let trains =
             if long.is_empty() { capacity(&self.scouts) } else { capacity(long.iter().copied()) };
         let heads = || self.scouts.iter().chain(&self.trains);
         let single = self.sparse.as_ref().and_then(|sparse| {
             let single = serialization(sparse, heads());
-            // Where jitter hides the packets that found the link idle, the line under them is too high.
+            // If jitter hides the packets that found the link idle, the lower line under the delays is too high.
             let size = heads().next()?.size.as_f64();
             by_idle_time(single.value()?, sparse, size).value().map(|_| single)
         });
-        // No packet is sent faster than the link is: a train that says less shares it with other flows' queues.
+        // No single packet is faster than the link. If a train shows a lower rate, it shares the link with other flows'
+        // queues.
         match (trains.capacity.estimate(), single) {
             (Some(shared), Some(single))
                 if single.estimate().is_some_and(|single| single.low > shared.high) =>
@@ -51,8 +52,8 @@ impl Observations {
         }
     }
 
-    /// The available bandwidth as packets saw it that disturbed nobody; `None` where they cannot tell, as behind a token
-    /// bucket, which lets them pass whatever others send.
+    /// The available bandwidth from packets that did not disturb other traffic. `None` if they cannot show it, as behind
+    /// a token bucket, which lets them pass whatever the load.
     pub fn undisturbed(&self, packet: Bytes) -> Option<Finding<Rate>> {
         let found = self.capacity();
         let capacity = found.capacity.value().filter(|_| found.burst.is_none())?;
@@ -61,7 +62,8 @@ impl Observations {
         idle.into_iter().chain(pairs).find(|found| found.value().is_some())
     }
 
-    /// The parts of `streams` in which they load the link: a token bucket delays nothing before it is empty.
+    /// The parts of `streams` that load the link. A token bucket delays nothing until it is empty, so with one the first
+    /// half is left out.
     pub fn loading(&self, streams: &[StreamRecord]) -> Vec<StreamRecord> {
         match self.capacity().burst {
             Some(_) => streams.iter().map(StreamRecord::later_half).collect(),
@@ -73,8 +75,8 @@ impl Observations {
         self.overloads.iter().map(|(stream, _)| stream)
     }
 
-    /// The one-way delay without a queue of ours: of the streams that were slow enough the least median, so that
-    /// jitter counts as it does in any dense stream.
+    /// One-way delay without the measurement's own queue: the smallest median of the streams that were slow enough. A
+    /// median includes the same jitter as in any dense stream.
     pub fn reference_s(&self) -> Option<f64> {
         let slow = self.streams.iter().filter(|s| trend(s, MIN_NOISE).is_some());
         let medians = slow

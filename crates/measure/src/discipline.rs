@@ -9,26 +9,26 @@ use thiserror::Error;
 use crate::observation::{Arrival, Direction, Echo, StreamRecord};
 use crate::overload::Overload;
 
-/// A queue discipline, as far as it shows.
+/// A queue discipline, as far as its behaviour shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Discipline {
-    /// First in, first out; packets that do not fit are dropped.
+    /// FIFO; packets that do not fit are dropped.
     DropTail,
-    /// It drops before the buffer is full (RED, CoDel, PIE).
+    /// AQM: drops packets before the buffer is full (RED, CoDel, PIE).
     ActiveQueueManagement,
-    /// Each flow has a queue of its own (FQ-CoDel, CAKE).
+    /// Each flow has its own queue (FQ-CoDel, CAKE).
     PerFlow,
-    /// Packets in excess of the rate are dropped; none waits.
+    /// Packets above the rate are dropped; none is queued.
     Policer {
-        /// The burst that passes before the first drop.
+        /// The burst passed before the first drop.
         #[serde(skip)]
         burst: Bytes,
     },
 }
 
 impl Discipline {
-    /// In words.
+    /// The name, for display.
     pub fn name(self) -> &'static str {
         match self {
             Discipline::DropTail => "drop-tail",
@@ -39,44 +39,45 @@ impl Discipline {
     }
 }
 
-/// Why the queue discipline cannot be told.
+/// The reason why the queue discipline is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum UnknownDiscipline {
     /// No stream exceeded the capacity.
     #[error("the queue was not filled")]
     NotFilled,
-    /// The capacity or the delay without a queue is not known.
+    /// The capacity or the delay without a queue is unknown.
     #[error("it needs the capacity and the delay without a queue")]
     NoReference,
-    /// The buffer never was full.
+    /// The buffer was never full.
     #[error("no packet was dropped for lack of buffer space")]
     NoDrops,
-    /// The delay at the last drops is not known.
+    /// The delay at the last drops is unknown.
     #[error("no packet arrived next to the last dropped ones")]
     NoneBesideDrops,
-    /// An active queue management would have dropped the same packets.
+    /// An AQM would have dropped the same packets.
     #[error(
         "{}, or an AQM that did not act: {aqm} would show the same drops here, because the buffer fills before it acts",
         Discipline::DropTail.name()
     )]
     LooksAlike {
-        /// Its name.
+        /// The AQM's name.
         aqm: &'static str,
     },
 }
 
-/// A wait that differs by this part from that at the last drops is another.
+/// Two waits are different if they differ by more than this share of the wait at the last drops.
 const OTHER_WAIT: f64 = 0.25;
-/// A flow that waits less than this part of the overload's delay has a queue of its own.
+/// A flow has its own queue if it waits for less than this share of the overload's delay.
 const OWN_QUEUE: f64 = 0.3;
-/// A queue shorter than this many packets cannot be told from none.
+/// A queue shorter than this many packets cannot be distinguished from none.
 const NO_QUEUE_PACKETS: f64 = 3.0;
-/// Below this wait a queue of its own cannot be told from jitter.
+/// Below this wait, a separate queue cannot be distinguished from jitter.
 const MIN_WAIT_S: f64 = 0.005;
 
-/// The discipline of the queue that `overload` filled, or why it cannot be told. `slight` is a stream that is only a
-/// little too fast: where the queue grows slowly, CoDel and its like have the time to drop before the buffer is full.
+/// The discipline of the queue that `overload` filled, or the reason why it is unknown. `slight` is a stream slightly
+/// above the available bandwidth: its queue grows slowly, so CoDel and similar AQMs have time to drop before the buffer
+/// is full.
 pub fn discipline(
     overload: &Overload<'_>,
     slight: Option<&StreamRecord>,
@@ -104,8 +105,8 @@ pub fn discipline(
     }
 }
 
-/// The first AQM of RFC 8289, RFC 8033 and RED's authors, with their parameters, that would not have been told from
-/// drop-tail by these streams in a buffer in which packets wait for `full` seconds.
+/// The first AQM that these streams could not distinguish from drop-tail, with a buffer in which packets wait for
+/// `full` seconds. They have the parameters of RFC 8289, RFC 8033 and RED's authors.
 fn looks_alike(
     overload: &Overload<'_>,
     slight: Option<&StreamRecord>,
@@ -128,8 +129,7 @@ fn looks_alike(
     hidden.map(|(name, _)| name)
 }
 
-/// The stream as a link with another discipline would have carried it, at the rate that it got, and its delay without a
-/// queue.
+/// The stream as another discipline would have carried it at the same arrival rate, and its delay without a queue.
 fn replay(stream: &StreamRecord, queue: QueueDiscipline, full: f64) -> Option<(StreamRecord, f64)> {
     let found = crate::dispersion(stream)?;
     let (size, rate) = (stream.size, found.rate_out);
@@ -172,7 +172,7 @@ impl Packet for Replayed {
     }
 }
 
-/// Whether packets were dropped at delays other than a full buffer's.
+/// Whether packets were dropped at queueing delays other than a full buffer's.
 pub(crate) fn drops_early(overload: &Overload<'_>) -> bool {
     wait_when_full(overload).is_ok_and(|full| drops_elsewhere(overload, full))
 }
@@ -199,17 +199,17 @@ fn tolerance(overload: &Overload<'_>, full: f64) -> f64 {
     full * OTHER_WAIT + 2.0 * packet_s
 }
 
-/// Whether more packets were lost at such waits than random losses explain, which fall on every wait alike.
+/// Whether more packets were lost at these waits than random losses explain, which are independent of the wait.
 fn more_than_by_chance(overload: &Overload<'_>, such: impl Fn(f64) -> bool) -> bool {
     let lost =
         overload.beside_losses().iter().filter(|beside| such(beside.waited_s)).count() as f64;
     let waited = overload.waits().iter().filter(|wait| such(wait.waited_s)).count();
     let by_chance = overload.random_loss * waited as f64;
-    // Three standard deviations and three packets more are no chance.
+    // Significant: more than three standard deviations plus three packets.
     lost > by_chance + 3.0 * by_chance.sqrt() + 3.0
 }
 
-/// Whether another flow's echoes pass the overload's queue by: those that crossed it in the second half of the stream.
+/// Whether another flow's echoes bypass the overload's queue. Counts the echoes during the second half of the stream.
 fn own_queue(overload: &Overload<'_>, longest: f64) -> bool {
     let received = overload.stream.arrivals.iter().map(|arrival| arrival.received);
     let (Some(first), Some(last)) = (received.clone().min(), received.max()) else { return false };
@@ -225,7 +225,7 @@ fn own_queue(overload: &Overload<'_>, longest: f64) -> bool {
     longest >= MIN_WAIT_S && waited.is_some_and(|waited| waited < longest * OWN_QUEUE)
 }
 
-/// The bytes passed before the first loss in excess of the rate.
+/// The bytes above the rate that passed before the first loss.
 fn burst(overload: &Overload<'_>) -> Bytes {
     let passed = overload.beside_losses().first().map_or(0, |beside| beside.index + 1);
     let sent = overload.stream.size * u64::from(passed);

@@ -1,46 +1,46 @@
-//! The spacing of a stream's packets behind the narrow link (Dovrolis, Ramanathan, Moore 2004, "Packet-Dispersion
-//! Techniques and a Capacity-Estimation Methodology").
+//! The spacing of a stream's packets after the narrow link (Dovrolis, Ramanathan, Moore 2004, "Packet-Dispersion Techniques and a
+//! Capacity-Estimation Methodology").
 
 use sweetspot_statistics::{Line, Sorted, mean, median};
 use sweetspot_units::{Duration, Rate};
 
 use crate::observation::{Arrival, StreamRecord};
 
-/// The fewest packets that show a rate.
+/// Minimum number of packets that show a rate.
 pub(crate) const MIN_PACKETS: usize = 4;
-/// A stream keeps the link busy if it was sent faster than it arrived by this factor.
+/// A stream keeps the link busy if its sending rate exceeds its arrival rate by this factor.
 pub(crate) const BUSY_RATIO: f64 = 1.05;
-/// Gaps below this share of the median belong to one interrupt: the receiver's card or kernel handed several packets
-/// over at once.
+/// Gaps below this share of the median belong to one interrupt, in which the receiver's network card or kernel delivers several
+/// packets at once.
 const COALESCED_GAP: f64 = 0.1;
-/// A stream was coalesced if this share of its gaps is.
+/// A stream was coalesced if this share of its gaps is that short.
 const COALESCED_SHARE: f64 = 0.25;
 
-/// The rates of a stream before and behind the path.
+/// A stream's rates before and after the path.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Dispersion {
-    /// The rate at which it was sent.
+    /// The sending rate.
     pub rate_in: Rate,
-    /// The rate at which it arrived.
+    /// The arrival rate.
     pub rate_out: Rate,
     /// The time from its first arrival to the last.
     pub span: Duration,
-    /// How many packets arrived.
+    /// Number of packets that arrived.
     pub packets: usize,
-    /// Whether packets were handed over several at a time, so that single gaps mean nothing.
+    /// Whether several packets were delivered at a time, so that single gaps mean nothing.
     pub coalesced: bool,
 }
 
-/// The rates of `stream`: by least squares of the bytes that had come at each time, so that single late packets weigh
-/// little; packets that were lost are not counted. `None` where too few arrived.
+/// The rates of `stream`. The arrival rate is a least-squares fit to the bytes received over time, so single late packets have
+/// little weight; lost packets are not counted. `None` if too few packets arrived.
 pub fn dispersion(stream: &StreamRecord) -> Option<Dispersion> {
     dispersion_behind(stream, 0)
 }
 
-/// The same of what arrived behind the first `passed` packets.
+/// As [`dispersion`], without the first `passed` packets.
 ///
-/// The first packet of a stream does not count if others suffice: hosts that it wakes up handle it later than the ones behind it, in
-/// every stream alike.
+/// A stream's first packet is also left out if there are enough others: it wakes up hosts, which handle it later than the
+/// following packets, in every stream alike.
 pub(crate) fn dispersion_behind(stream: &StreamRecord, passed: usize) -> Option<Dispersion> {
     let passed = passed.max(usize::from(stream.arrivals.len() > MIN_PACKETS));
     let arrivals = stream.arrivals.get(passed..)?;
@@ -49,7 +49,7 @@ pub(crate) fn dispersion_behind(stream: &StreamRecord, passed: usize) -> Option<
     }
     let (first, last) = (arrivals.first()?.received, arrivals.last()?.received);
     let late = late_s(stream);
-    // Time over packets: the error is in the time.
+    // Time as a function of packets, because the error is in the time.
     let points: Vec<_> =
         late.iter().enumerate().skip(passed).map(|(n, late)| (n as f64, *late)).collect();
     let bits = stream.size.as_f64() * 8.0;
@@ -67,18 +67,18 @@ pub(crate) fn dispersion_behind(stream: &StreamRecord, passed: usize) -> Option<
     })
 }
 
-/// For how much of the time from the first arrival to the last the link stood idle because the sender paused, behind the first
-/// `passed` packets; a share.
+/// The share of time in which the link was idle because the sender paused, between the first and the last arrival after the first
+/// `passed` packets.
 ///
-/// A packet enters the link its base delay after it was sent, less its own time on the link: the median gap between arrivals, or
-/// less. If the packet before it has left by then, the link was idle in between.
+/// A packet enters the link its base delay after it was sent, less its time on the link, which is at most the median gap between
+/// arrivals. If the previous packet had left by then, the link was idle in between.
 pub(crate) fn idle_share(stream: &StreamRecord, passed: usize) -> f64 {
     let arrivals = stream.arrivals.get(passed..).unwrap_or_default();
     let delays = || arrivals.iter().map(Arrival::delay_s);
     let base = delays().fold(f64::INFINITY, f64::min);
     let gap = |two: &[Arrival]| two[1].received.since(two[0].received).as_secs_f64();
     let on_link = median(arrivals.windows(2).map(gap)).unwrap_or(0.0);
-    // Sent, and received before, on clocks with the base delay between them.
+    // Time from one arrival to the next packet's entry, less its time on the link. The clocks' offset is part of the base delay.
     let idle = arrivals.windows(2).map(|two| {
         let waited = two[1].delay_s() - base;
         (gap(two) - on_link - waited).max(0.0)
@@ -87,7 +87,7 @@ pub(crate) fn idle_share(stream: &StreamRecord, passed: usize) -> f64 {
     if span > 0.0 { idle.sum::<f64>() / span } else { 0.0 }
 }
 
-/// How long after the first each packet arrived.
+/// Arrival time of each packet after the first, seconds.
 pub(crate) fn late_s(stream: &StreamRecord) -> Vec<f64> {
     let Some(first) = stream.arrivals.first() else { return Vec::new() };
     let origin = first.received.as_nanos();
@@ -95,7 +95,7 @@ pub(crate) fn late_s(stream: &StreamRecord) -> Vec<f64> {
     stream.arrivals.iter().map(|arrival| late(arrival.received.as_nanos())).collect()
 }
 
-/// The rate at which the stream left its host: over all packets, lost ones too, by their places.
+/// The sending rate over all packets, including lost ones, from their indices.
 pub(crate) fn rate_in(stream: &StreamRecord) -> Option<Rate> {
     let first = stream.arrivals.iter().min_by_key(|arrival| arrival.index)?;
     let last = stream.arrivals.iter().max_by_key(|arrival| arrival.index)?;
@@ -113,8 +113,8 @@ fn is_coalesced(stream: &StreamRecord) -> bool {
     short as f64 > gaps.len() as f64 * COALESCED_SHARE
 }
 
-/// The rate at which pairs of neighbouring packets come most often: the half-sample mode of the pairs' rates
-/// (Bickel, Fruehwirth 2006, "On a fast, robust estimator of the mode"). `None` below twenty pairs.
+/// The mode of the rates of pairs of neighbouring packets: the half-sample mode (Bickel, Fruehwirth 2006, "On a fast, robust
+/// estimator of the mode"). `None` with fewer than twenty pairs.
 pub fn pair_mode<'a>(streams: impl IntoIterator<Item = &'a StreamRecord>) -> Option<Rate> {
     const MIN_PAIRS: usize = 20;
     let mut rates = Vec::new();
@@ -147,7 +147,7 @@ mod tests {
     use crate::observation::Arrival;
     use sweetspot_units::{Bytes, Time};
 
-    /// `n` packets of 1250 bytes, sent every 10 us, that arrive as `received` says, in microseconds.
+    /// `n` packets of 1250 bytes, sent every 10 us, with arrival times `received`, in microseconds.
     fn stream(n: u64, received: impl Fn(u64) -> u64) -> StreamRecord {
         let at = |us: u64| Time::ZERO + Duration::from_micros(us);
         let arrivals = (0..n).map(|i| Arrival {
@@ -160,17 +160,17 @@ mod tests {
 
     #[test]
     fn the_first_packet_of_a_stream_may_be_late() {
-        // A packet every 100 us is 100 Mbit/s; the first waits 40 us for a host that sleeps.
+        // A packet every 100 us is 100 Mbit/s; the first waits 40 us for a sleeping host.
         let late = |n| dispersion(&stream(n, |i| if i == 0 { 40 } else { i * 100 })).unwrap();
         assert_eq!(late(6).rate_out, Rate::from_mbit_per_second(100));
         assert_eq!(late(6).packets, 5);
-        // Of four packets, all are needed.
+        // With only four packets, all of them count.
         assert_eq!(late(4).packets, 4);
     }
 
     #[test]
     fn packets_handed_over_by_fours_show_the_rate_over_all_and_are_said_to_be_coalesced() {
-        // A packet every 100 us is 100 Mbit/s; each four are handed over with their last.
+        // A packet every 100 us is 100 Mbit/s; the host delivers four at a time, with the last of them.
         let found = dispersion(&stream(400, |i| (i / 4 * 4 + 3) * 100)).unwrap();
         assert!(found.coalesced);
         let error = found.rate_out.as_f64() / 1e8 - 1.0;
@@ -178,7 +178,8 @@ mod tests {
         assert!(!dispersion(&stream(400, |i| i * 100)).unwrap().coalesced);
     }
 
-    /// 100 packets leave in 1 ms and take 10 ms on the link, which is idle until the others leave at 31 ms: for 21 of 41 ms.
+    /// 100 packets are sent in 1 ms and take 10 ms on the link, which is idle until the others are sent at 31 ms: for 21 of 41
+    /// ms.
     #[test]
     fn a_link_is_idle_while_the_sender_pauses_for_longer_than_its_packets_take() {
         let paused = |pause: u64| {
@@ -194,7 +195,7 @@ mod tests {
         };
         let share = idle_share(&paused(30_000), 0);
         assert!((share - 21.0 / 41.0).abs() < 0.01, "{share}");
-        // They take until 10 ms, and the others leave at 9.
+        // The first ones take until 10 ms, and the others are sent at 9 ms.
         assert!(idle_share(&paused(8000), 0) < 0.001);
         assert!(idle_share(&stream(400, |i| i * 100), 0) < 0.001);
     }

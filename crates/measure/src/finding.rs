@@ -4,9 +4,9 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
-/// A quantity that JSON shows as a number.
+/// A quantity that is a number in JSON.
 pub trait Quantity: Copy {
-    /// In bits per second, bytes, seconds, or as a share of one.
+    /// The number: in bits per second, bytes or seconds, or a share from 0 to 1.
     fn number(self) -> f64;
 }
 
@@ -51,30 +51,30 @@ pub struct Estimate<T> {
     pub high: T,
 }
 
-/// A quantity, or why it cannot be told.
+/// A quantity, or the reason why it is unknown.
 ///
-/// As JSON `{"value", "low", "high", "how"}`, or `{"unknown"}` with the reason; numbers are in bits per second, bytes,
-/// seconds, or shares of one.
+/// In JSON `{"value", "low", "high", "how"}`, or `{"unknown"}` with the reason. Numbers are in bits per second, bytes
+/// or seconds, or shares from 0 to 1.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Finding<T> {
-    /// A value.
+    /// The quantity is known.
     Known {
         /// The value and its interval.
         estimate: Estimate<T>,
-        /// How.
+        /// The method.
         how: String,
     },
-    /// It cannot be told. Holds the reason.
+    /// The quantity is unknown. Holds the reason.
     Unknown(String),
 }
 
 impl<T: Copy> Finding<T> {
-    /// A value between `low` and `high`.
+    /// A value with its interval from `low` to `high`, found by the method `how`.
     pub fn known(value: T, low: T, high: T, how: impl Into<String>) -> Finding<T> {
         Finding::Known { estimate: Estimate { value, low, high }, how: how.into() }
     }
 
-    /// Nothing, because of `why`.
+    /// An unknown quantity, because of `why`.
     pub fn unknown(why: impl Into<String>) -> Finding<T> {
         Finding::Unknown(why.into())
     }

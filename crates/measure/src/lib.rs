@@ -13,7 +13,7 @@
 //!
 //! # Example
 //!
-//! A train of packets that left a link of 100 Mbit/s back to back:
+//! A packet train that arrives over a link of 100 Mbit/s:
 //!
 //! ```
 //! use sweetspot_measure::{Arrival, StreamRecord, dispersion};

@@ -7,25 +7,25 @@ use sweetspot_units::{Duration, Rate};
 use crate::finding::Finding;
 use crate::observation::{EchoRecord, LoadRecord};
 
-/// TCP's throughput and its cost in delay.
+/// TCP's goodput, and its cost in delay.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DelayUnderLoad {
     /// Payload per second.
     pub goodput: Finding<Rate>,
-    /// The median round trip of another flow meanwhile.
+    /// The median RTT of another flow during the load.
     pub round_trip: Finding<Duration>,
-    /// Round trips per minute; another flow's and the load's own count alike.
+    /// Round trips per minute (RPM); the RTT of another flow and of the load itself count equally.
     pub responsiveness: Finding<f64>,
-    /// By how much the median round trip grew.
+    /// The grade for the increase of the median RTT.
     pub grade: Option<Grade>,
     /// The sender's congestion control.
     pub congestion: String,
-    /// Segments sent again.
+    /// Number of retransmitted segments.
     pub retransmitted: u64,
 }
 
-/// How much longer round trips are under load, in the classes that public tests of bufferbloat use: below 5 ms, 30 ms,
-/// 60 ms, 200 ms, 400 ms, and above (Waveform's bufferbloat test).
+/// The increase of the RTT under load, in the classes of a public bufferbloat test: below 5 ms, 30 ms, 60 ms, 200 ms, 400 ms,
+/// and above (Waveform's bufferbloat test).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Grade {
     /// Below 5 ms.
@@ -44,7 +44,7 @@ pub enum Grade {
 }
 
 impl Grade {
-    /// The grade of this increase in delay.
+    /// The grade for this increase in RTT.
     pub fn of(increase: Duration) -> Grade {
         match increase.as_nanos() / 1_000_000 {
             0..5 => Grade::APlus,
@@ -56,7 +56,7 @@ impl Grade {
         }
     }
 
-    /// The increase of the median round trip that it stands for, in words.
+    /// The range of RTT increases that the grade stands for, as text.
     pub fn increase(self) -> &'static str {
         match self {
             Grade::APlus => "0 to 5 ms",
@@ -68,7 +68,7 @@ impl Grade {
         }
     }
 
-    /// As it is written.
+    /// The grade as it is usually written.
     pub fn name(self) -> &'static str {
         match self {
             Grade::APlus => "A+",
@@ -81,12 +81,12 @@ impl Grade {
     }
 }
 
-/// The first part of a load, in which the window still grows, does not count.
+/// The first part of a load, while the window is growing, does not count.
 const SETTLING_SHARE: f64 = 0.3;
-/// The fewest round trips that say something.
+/// Minimum number of RTT samples for a result.
 const MIN_SAMPLES: usize = 5;
 
-/// Delay under `load`, beside the `idle` median round trip.
+/// The delay under `load`, compared with the `idle` median RTT.
 pub fn delay_under_load(idle: Option<Duration>, load: &LoadRecord) -> DelayUnderLoad {
     let goodput = if load.elapsed > Duration::ZERO && load.content.get() > 0 {
         let rate = load.content / load.elapsed;
@@ -120,8 +120,8 @@ pub fn delay_under_load(idle: Option<Duration>, load: &LoadRecord) -> DelayUnder
     }
 }
 
-/// Round trips per minute: 60 s over the mean of another flow's RTT and the loading connection's own; each is the mean of the
-/// samples without the longest twentieth (draft-ietf-ippm-responsiveness, section 5.1.3). Echoes over UDP replace the draft's
+/// Round trips per minute: 60 s over the mean of another flow's RTT and the loading connection's own. Each is the mean of its
+/// samples without the largest twentieth (draft-ietf-ippm-responsiveness, section 5.1.3). Echoes over UDP replace the draft's
 /// TCP, TLS and HTTP round trips on new connections.
 fn responsiveness(foreign: &[f64], own: &[f64]) -> Finding<f64> {
     let trimmed = |sorted: &[f64]| {
@@ -150,7 +150,7 @@ fn responsiveness(foreign: &[f64], own: &[f64]) -> Finding<f64> {
     }
 }
 
-/// Sorted round trips, without the first part.
+/// The sorted RTTs, without the first part.
 fn settled(record: &EchoRecord) -> Sorted {
     let mut echoes = record.echoes.clone();
     echoes.sort_unstable_by_key(|echo| echo.sent);
@@ -199,7 +199,7 @@ mod tests {
         let found = delay_under_load(Some(Duration::from_millis(40)), &load);
         assert_eq!(found.goodput.value(), Some(Rate::from_mbit_per_second(100)));
         assert!((found.responsiveness.value().unwrap() - 600.0).abs() < 1e-6);
-        // 66 ms more.
+        // The increase is 66 ms.
         assert_eq!(found.grade, Some(Grade::C));
     }
 }

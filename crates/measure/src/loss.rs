@@ -1,4 +1,4 @@
-//! Losses that come without a queue, and whether they come in bursts.
+//! Losses that no queue causes, and whether they come in bursts.
 
 use sweetspot_statistics::{mean_interval, wilson_of_clusters};
 use sweetspot_units::Probability;
@@ -6,13 +6,13 @@ use sweetspot_units::Probability;
 use crate::finding::Finding;
 use crate::observation::{Arrival, StreamRecord};
 
-/// The fewest separate losses from which a rate is more than an upper bound.
+/// Minimum number of separate losses for a rate; with fewer there is only an upper bound.
 const MIN_LOSSES: usize = 5;
-/// The min number of bursts for a mean length.
+/// Minimum number of bursts for a mean length.
 const MIN_BURSTS: usize = 8;
-/// A queue with a shorter wait than this part of that at which it drops drops nothing.
+/// A queue is short, and drops nothing, below this share of the wait at which it drops.
 const SHORT: f64 = 0.5;
-/// The least part of the packets that must have met such a queue for the others to be left out.
+/// Minimum share of packets that met a short queue. With fewer, all packets count.
 const MIN_CLEAR: f64 = 0.5;
 
 /// Losses of streams below the available bandwidth.
@@ -20,28 +20,28 @@ const MIN_CLEAR: f64 = 0.5;
 pub struct LossEstimate {
     /// The share of packets lost.
     pub rate: Finding<Probability>,
-    /// How many packets in a row are lost, on average; 1 / (1 - rate) if they are lost independently. A burst ends with
-    /// probability r in the model of Gilbert (1960, "Capacity of a burst-noise channel"), and this is 1/r.
+    /// Mean number of packets lost in a row; 1 / (1 - rate) if losses are independent. In the model of Gilbert (1960,
+    /// "Capacity of a burst-noise channel"), a burst ends with probability r, and this is 1/r.
     pub burst: Finding<f64>,
-    /// Packets that are counted.
+    /// Packets counted.
     pub sent: u64,
-    /// Of them, those that were lost.
+    /// Lost packets among them.
     pub lost: u64,
-    /// Whether all are left out that a queue may have dropped.
+    /// Whether packets that a queue may have dropped are left out.
     pub without_queue: bool,
 }
 
-/// A queue that drops.
+/// A queue that drops packets.
 #[derive(Debug, Clone, Copy)]
 pub struct DroppingQueue {
     /// The wait at which it drops, seconds.
     pub wait_s: f64,
-    /// The delay without a queue, as [`Arrival::delay_s`] counts it.
+    /// The delay without a queue, on the scale of [`Arrival::delay_s`].
     pub reference_s: f64,
 }
 
-/// The losses of `streams`, without those that `queue` may have dropped, be it filled by others or by a sender that was
-/// held up and caught up.
+/// The losses of `streams`, without those that `queue` may have dropped. Either cross traffic filled it, or a sender
+/// that was held up and caught up.
 pub fn losses<'a>(
     streams: impl IntoIterator<Item = &'a StreamRecord>,
     queue: Option<DroppingQueue>,
@@ -72,7 +72,7 @@ struct LossCount {
 }
 
 impl LossCount {
-    /// Counts the packets of a stream in order: whether each came; `None`: it is left out.
+    /// Counts a stream's packets in order: whether each arrived; `None`: it is left out.
     fn add(&mut self, came: impl Iterator<Item = Option<bool>>) {
         let came: Vec<Option<bool>> = came.collect();
         self.sent += came.iter().flatten().count() as u64;
@@ -97,7 +97,7 @@ fn fates(stream: &StreamRecord, queue: Option<DroppingQueue>) -> Vec<Fate> {
             place.get_or_insert(*arrival);
         }
     }
-    // The next one that came, of each place, from the end.
+    // The next arrival after each packet, from the end.
     let mut next = None;
     let mut after: Vec<Option<Arrival>> = Vec::with_capacity(by_index.len());
     for arrival in by_index.iter().rev() {
@@ -117,7 +117,7 @@ fn fates(stream: &StreamRecord, queue: Option<DroppingQueue>) -> Vec<Fate> {
     fates.collect()
 }
 
-/// Whether a packet between these two met a short queue: no wait shrinks faster than time passes.
+/// Whether a packet between these two met a short queue: a wait cannot shrink faster than time passes.
 fn met_short(before: &Arrival, after: &Arrival, queue: DroppingQueue) -> bool {
     let wait = after.delay_s() - queue.reference_s;
     let at_most = wait + after.sent.since(before.sent).as_secs_f64();
@@ -126,7 +126,7 @@ fn met_short(before: &Arrival, after: &Arrival, queue: DroppingQueue) -> bool {
 
 fn rate(count: &LossCount, without_queue: bool) -> Finding<Probability> {
     let (sent, lost, bursts) = (count.sent, count.lost, count.bursts.len());
-    // Packets that are lost in a row are one event.
+    // Packets lost in a row are one event.
     let squares: f64 = count.bursts.iter().map(|length| length * length).sum();
     let (low, high) = wilson_of_clusters(lost, sent, squares.max(1.0) / lost.max(1) as f64);
     let share = |p: f64| Probability::new(p).unwrap_or(Probability::ZERO);
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn what_a_full_queue_may_have_dropped_is_no_random_loss() {
-        // A packet a millisecond: a hundredth is lost at random, and every 200 ms ten in a row at a queue of 12 ms.
+        // A packet per millisecond: 1 % are lost at random, and every 200 ms a queue of 12 ms drops ten in a row.
         let queue = DroppingQueue { wait_s: 0.012, reference_s: 0.0 };
         let waits = |ms: u64| 12_u64.saturating_sub((ms % 200).abs_diff(100));
         let arrivals =
@@ -233,9 +233,9 @@ mod tests {
         assert_eq!(all.lost, 200 + 1000);
         let found = losses([&stream], Some(queue));
         assert_eq!(found.lost, 200);
-        // Left out are packets with a successor that waited 4 ms or more, or was lost: 17 of 200.
+        // Packets are left out if the next one waited at least 4 ms, or was lost: 17 of 200.
         assert_eq!(found.sent, 18_300);
-        // If it cannot be told when the queue is clear, all packets count.
+        // If it is unknown when the queue is short, all packets count.
         let short = DroppingQueue { wait_s: 0.001, ..queue };
         assert_eq!(losses([&stream], Some(short)).lost, all.lost);
     }

@@ -1,4 +1,4 @@
-//! The order of a measurement.
+//! The sequence of steps of a measurement.
 
 use sweetspot_statistics::Sorted;
 use sweetspot_units::{Bytes, Duration, Rate};
@@ -17,27 +17,26 @@ use crate::traces::{DirectionTrace, Traces, round_trips};
 use crate::trend::{MIN_NOISE, trend};
 use crate::{Finding, Overload, available_bandwidth};
 
-/// An echo on the wire: as small as its datagram may be.
+/// Bytes of an echo on the wire, the smallest size of its datagram.
 const ECHO_SIZE: Bytes = Bytes::new(100);
-/// The ratio to the link's rate of a stream that fills the buffer.
+/// Rate of a stream that fills the buffer, as a multiple of the capacity.
 const OVERLOAD_RATIO: f64 = 1.5;
-/// A stream that is only a little too fast exceeds the upper end of the available bandwidth by this part of the capacity.
+/// A slight stream exceeds the upper end of the available bandwidth by this share of the capacity.
 const SLIGHT_EXCESS: f64 = 0.02;
-/// A train of so few packets fits into most buffers.
+/// Packets of a scout train, few enough to fit into most buffers.
 const SCOUT_PACKETS: u32 = 6;
-/// Sparse packets, and pairs, take this part of the capacity.
+/// Sparse packets, and pairs, use this share of the capacity.
 const SPARSE_SHARE: f64 = 0.1;
-/// The packets of a pair follow one another within this part of a packet's time on the link, so that the link is
-/// busy in between.
+/// Gap within a pair, as a share of a packet's time on the link, so that the link stays busy in between.
 const PAIR_GAP: f64 = 0.9;
-/// Small packets take this part of the available bandwidth.
+/// Small packets use this share of the available bandwidth.
 const LOSS_SHARE: f64 = 0.3;
-/// After this many losses, their rate is known to a factor of 1.5: (1.96 / ln 1.5)^2. Until then counting goes on, up to
-/// [`MAX_SLOW_STREAMS`].
+/// With this many losses, their rate is known to a factor of 1.5: (1.96 / ln 1.5)^2. Until then, up to [`MAX_SLOW_STREAMS`]
+/// streams are sent.
 const LOSSES_WANTED: u32 = 24;
-/// The fewest packets of a stream.
+/// Minimum number of packets in a stream.
 const MIN_STREAM_PACKETS: u32 = 30;
-/// The most packets of a stream.
+/// Maximum number of packets in a stream.
 const MAX_STREAM_PACKETS: u32 = 100_000;
 
 /// The next step.
@@ -54,15 +53,15 @@ enum Stage {
     Overload(usize, Duration),
     Slight(usize),
     Load(usize),
-    /// Echoes again: whether the path is still the same.
+    /// Echoes at the end, to check whether the path has changed.
     Again,
     Done,
 }
 
 /// A measurement: it chooses the next step and evaluates the results.
 ///
-/// Call [`Measurement::poll_step`], carry the step out, pass its result to [`Measurement::handle`], and repeat until no step is
-/// left. Report a step that cannot be done as failed; the measurement goes on with the others.
+/// Call [`Measurement::poll_step`], carry out the step, pass its result to [`Measurement::handle`], and repeat until there is
+/// no further step. Report a step that fails as failed; the measurement continues with the others.
 #[derive(Debug, Clone)]
 pub struct Measurement {
     plan: Plan,
@@ -71,15 +70,15 @@ pub struct Measurement {
     observations: Vec<Observations>,
     spent: Bytes,
     failures: u32,
-    /// The mean time for which this host's own threads waited for a processor.
+    /// Mean time that this host's threads waited for a CPU.
     cpu_wait: Duration,
 }
 
-/// After this many failed steps in a row the rest is skipped.
+/// After this many consecutive failed steps the rest is skipped.
 const MAX_FAILURES: u32 = 3;
 
 impl Measurement {
-    /// A measurement as `plan` says.
+    /// A measurement by this plan.
     pub fn new(plan: Plan) -> Measurement {
         let observations = plan.directions.iter().map(|_| Observations::default()).collect();
         let (idle, spent) = (Vec::new(), Bytes::ZERO);
@@ -94,7 +93,7 @@ impl Measurement {
         }
     }
 
-    /// The next step; `None` at the end. The same until [`Measurement::handle`] was called.
+    /// The next step; `None` at the end. Returns the same step until [`Measurement::handle`] is called.
     pub fn poll_step(&mut self) -> Option<Step> {
         loop {
             if self.stage == Stage::Done || self.failures >= MAX_FAILURES {
@@ -117,7 +116,7 @@ impl Measurement {
         }
     }
 
-    /// The current step in words: its purpose, and its direction if it has one.
+    /// The current step as text: its purpose, and its direction if it has one.
     pub fn progress(&self) -> String {
         match self.stage.direction() {
             Some(d) => format!("{} ({})", self.what(), self.plan.directions[d].name()),
@@ -142,7 +141,7 @@ impl Measurement {
         }
     }
 
-    /// The result of the step that [`Measurement::poll_step`] gave.
+    /// Handles the result of the step that [`Measurement::poll_step`] returned.
     pub fn handle(&mut self, result: StepResult) {
         if let Some(step) = self.step() {
             self.spent += cost_of(&step, &result);
@@ -184,7 +183,7 @@ impl Measurement {
                 let slow = &mut self.observations[d].slow;
                 slow.push(record);
                 let lost: u32 = slow.iter().map(StreamRecord::lost).sum();
-                // Too few for an interval of a factor of 1.5: more are waited for.
+                // Too few losses for an interval of a factor of 1.5, so another stream is sent.
                 let more = (1..LOSSES_WANTED).contains(&lost) && slow.len() < MAX_SLOW_STREAMS;
                 if !more {
                     self.skip();
@@ -205,7 +204,7 @@ impl Measurement {
         }
     }
 
-    /// Ends the measurement because of `why`; the results so far stay, and each direction names `why` for the rest.
+    /// Ends the measurement because of `why`. The results so far remain, and each direction reports `why` for the rest.
     pub fn end_early(&mut self, why: &str) {
         for (d, observations) in self.observations.iter_mut().enumerate() {
             if self.stage.direction().is_none_or(|current| d >= current) {
@@ -215,7 +214,7 @@ impl Measurement {
         self.stage = Stage::Done;
     }
 
-    /// The observations so far, for drawings.
+    /// The observations so far, for plots.
     pub fn traces(&self) -> Traces {
         let idle = self.idle.first().map_or_else(Vec::new, round_trips);
         let directions = self.plan.directions.iter().zip(&self.observations);
@@ -223,7 +222,7 @@ impl Measurement {
         Traces { idle, directions: directions.collect() }
     }
 
-    /// The mean time for which the thread that sends and notes the packets waited for a processor.
+    /// Takes the mean time for which the threads that send and receive packets waited for a CPU.
     pub fn handle_cpu_wait(&mut self, mean: Duration) {
         self.cpu_wait = mean;
     }
@@ -245,7 +244,7 @@ impl Measurement {
         observations.streams.push(record);
     }
 
-    /// A stream that did not fill the buffer is followed by a longer one.
+    /// Repeats a stream that did not fill the buffer with a longer one.
     fn overloaded(&mut self, d: usize, length: Duration, stream: StreamRecord, echoes: EchoRecord) {
         let capacity = self.capacity(d).unwrap_or(Rate::from_mbit_per_second(1));
         let reference_s = self.observations[d].reference_s().unwrap_or(0.0);
@@ -269,7 +268,7 @@ impl Measurement {
         }
     }
 
-    /// The step of the present stage; `None` if nothing is left to do in it.
+    /// The current stage's step; `None` if nothing is left to do in it.
     fn step(&mut self) -> Option<Step> {
         let packet = self.plan.packet;
         match self.stage {
@@ -350,14 +349,14 @@ impl Measurement {
         }
     }
 
-    /// Small packets with exponential gaps, which sample the time average of the link (PASTA).
+    /// A stream of small packets with exponential gaps, which sample the link's time average (PASTA).
     fn sparse_stream(&self, d: usize) -> Option<Step> {
         let fastest = ECHO_SIZE.as_f64() * 8.0 * LOSS_PACKETS_PER_SECOND;
         let rate = Rate::from_f64((self.fastest(d)?.as_f64() * SPARSE_SHARE).min(fastest));
         self.at_random(d, ECHO_SIZE, rate, Spacing::Poisson)
     }
 
-    /// Pairs, where packets' waits are too short to be told from noise.
+    /// A stream of pairs, for links on which packets' waits are too short to be distinguished from noise.
     fn pairs_stream(&self, d: usize) -> Option<Step> {
         let observations = &self.observations[d];
         let packet = self.plan.packet;
@@ -382,13 +381,13 @@ impl Measurement {
         })
     }
 
-    /// The capacity as the short trains show it, beside others too high rather than too low.
+    /// The capacity from the short trains; with cross traffic rather too high than too low.
     fn fastest(&self, d: usize) -> Option<Rate> {
         let found = self.observations[d].capacity();
         Some(found.capacity.value()?.max(found.pair_mode.unwrap_or(Rate::from_f64(0.0))))
     }
 
-    /// The available bandwidth; without a stream for it, the middle of the bounds.
+    /// The available bandwidth; without sparse packets or pairs for it, the middle of the search's bounds.
     fn available(&self, d: usize) -> Option<Rate> {
         let observations = &self.observations[d];
         if let Some(Finding::Known { estimate, .. }) = observations.undisturbed(self.plan.packet) {
@@ -398,7 +397,7 @@ impl Measurement {
         Some(Rate::from_f64((low.as_f64() + high.as_f64()) / 2.0))
     }
 
-    /// A little more than the link has left, if the buffer is one that was filled.
+    /// A rate slightly above the available bandwidth, if the buffer was filled before.
     fn slight_rate(&self, d: usize) -> Option<Rate> {
         let observations = &self.observations[d];
         let capacity = self.capacity(d)?;
@@ -410,7 +409,7 @@ impl Measurement {
         Some(found.estimate()?.high + capacity.scaled(SLIGHT_EXCESS))
     }
 
-    /// Small packets below the available bandwidth.
+    /// A stream of small packets below the available bandwidth.
     fn slow_stream(&self, d: usize) -> Option<Step> {
         let available = self.available(d)?;
         let fastest = ECHO_SIZE.as_f64() * 8.0 * LOSS_PACKETS_PER_SECOND;
@@ -426,7 +425,7 @@ impl Measurement {
         })
     }
 
-    /// Insignificant growth of delays: the variation of single packets on the idle path.
+    /// Growth of delays below this is insignificant: the variation of single packets on the idle path.
     fn noise(&self) -> Duration {
         let echoes = self.idle.iter().flat_map(|record| &record.echoes);
         let delays: Sorted = echoes.map(|echo| echo.round_trip().as_secs_f64()).collect();
@@ -444,7 +443,7 @@ impl Measurement {
         }
     }
 
-    /// The stage behind the present one.
+    /// Moves to the next stage.
     fn skip(&mut self) {
         let scouts = |d| match self.plan.directions.get(d) {
             Some(_) => Stage::Scouts(d, self.plan.scouts),
@@ -452,10 +451,10 @@ impl Measurement {
         };
         self.stage = match self.stage {
             Stage::Idle => scouts(0),
-            // Before the trains, for which others may give way.
+            // Before the trains, to which cross traffic may yield.
             Stage::Scouts(d, _) => Stage::Sparse(d),
             Stage::Sparse(d) => Stage::Trains(d, self.plan.trains),
-            // A token bucket lets all of a scout pass: only trains show at which rate pairs are few.
+            // A token bucket lets all of a scout pass. Only trains show the rate at which pairs are sparse.
             Stage::Trains(d, _) => Stage::Pairs(d),
             Stage::Pairs(d) => Stage::Bounding(d),
             Stage::Bounding(d) if self.plan.averaged > 0 => Stage::Averaging(d, self.plan.averaged),
@@ -480,7 +479,7 @@ impl Stage {
     }
 }
 
-/// The bytes that a step put on the path, including concurrent echoes.
+/// The bytes that a step sent over the path, including concurrent echoes.
 fn cost_of(step: &Step, result: &StepResult) -> Bytes {
     let echoes = |record: &EchoRecord| record.size * (2 * u64::from(record.sent));
     match result {
@@ -491,7 +490,7 @@ fn cost_of(step: &Step, result: &StepResult) -> Bytes {
     }
 }
 
-/// Packets of `size` that fill `bytes`.
+/// Number of packets of `size` in `bytes`.
 fn packets_in(bytes: Bytes, size: Bytes) -> u32 {
     u32::try_from(bytes.get().div_ceil(size.get().max(1))).unwrap_or(u32::MAX)
 }

@@ -1,22 +1,22 @@
-//! Steps of a measurement, and the observations of each.
+//! Steps of a measurement, and their observations.
 
 use serde::{Deserialize, Serialize};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::spacing::Spacing;
 
-/// One way of a path.
+/// A direction of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// From the end that measures to the far end.
+    /// From the measuring end to the far end.
     Up,
-    /// From the far end to the end that measures.
+    /// From the far end to the measuring end.
     Down,
 }
 
 impl Direction {
-    /// In one word.
+    /// The direction as one word.
     pub fn name(self) -> &'static str {
         match self {
             Direction::Up => "up",
@@ -28,18 +28,18 @@ impl Direction {
 /// A packet of a stream that arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
-    /// Its place in the stream, from 0.
+    /// The packet's index in the stream, from 0.
     pub index: u32,
-    /// When it was sent, on the sender's clock.
+    /// Sending time, on the sender's clock.
     pub sent: Time,
-    /// When it was received, on the receiver's clock.
+    /// Arrival time, on the receiver's clock.
     pub received: Time,
 }
 
 impl Arrival {
-    /// The one-way delay in seconds, with the unknown offset between the clocks: only differences mean something.
+    /// The one-way delay plus the unknown offset between the clocks, seconds: only differences are meaningful.
     pub fn delay_s(&self) -> f64 {
-        // The difference of two counters is right whichever is ahead.
+        // The difference of two counters is correct whichever is ahead.
         let nanos = self.received.as_nanos().wrapping_sub(self.sent.as_nanos()) as i64;
         nanos as f64 / 1e9
     }
@@ -48,23 +48,23 @@ impl Arrival {
 /// A stream of packets of one size in one direction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamRecord {
-    /// How many packets were sent.
+    /// Number of packets sent.
     pub sent: u32,
-    /// The size of each on the wire, IP header included.
+    /// The size of each packet on the wire, including the IP header.
     pub size: Bytes,
     /// The packets that arrived, in the order of arrival.
     pub arrivals: Vec<Arrival>,
 }
 
 impl StreamRecord {
-    /// The stream without the first half of what was sent.
+    /// The second half of the stream, by order of sending.
     pub(crate) fn later_half(&self) -> StreamRecord {
         let first = self.sent / 2;
         let arrivals = self.arrivals.iter().copied().filter(|arrival| arrival.index >= first);
         StreamRecord { sent: self.sent - first, size: self.size, arrivals: arrivals.collect() }
     }
 
-    /// How many packets did not arrive. A packet that arrived twice counts once.
+    /// Number of packets that did not arrive. A packet that arrived twice counts once.
     pub fn lost(&self) -> u32 {
         let mut indices: Vec<u32> = self.arrivals.iter().map(|arrival| arrival.index).collect();
         indices.sort_unstable();
@@ -73,97 +73,97 @@ impl StreamRecord {
     }
 }
 
-/// A packet that the far end sent back.
+/// A packet that the far end returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Echo {
-    /// When it was sent, on the clock of the end that measures.
+    /// Sending time, on the measuring end's clock.
     pub sent: Time,
-    /// When the far end received it, on its clock.
+    /// Arrival time at the far end, on its clock.
     pub reflected: Time,
-    /// How long the far end held it.
+    /// Time that the far end held it.
     pub held: Duration,
-    /// When it was back.
+    /// Time of its return.
     pub received: Time,
 }
 
 impl Echo {
-    /// The round trip, without the time at the far end.
+    /// The RTT, without the time at the far end.
     pub fn round_trip(&self) -> Duration {
         self.received.since(self.sent).saturating_sub(self.held)
     }
 }
 
-/// Packets that the far end was asked to send back.
+/// Packets that the far end was asked to return.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EchoRecord {
-    /// How many were sent.
+    /// Number of packets sent.
     pub sent: u32,
-    /// The size of each on the wire, IP header included.
+    /// The size of each packet on the wire, including the IP header.
     pub size: Bytes,
-    /// The echoes that came back.
+    /// The packets that returned.
     pub echoes: Vec<Echo>,
 }
 
-/// Counts while TCP filled the path.
+/// Observations while TCP filled the path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadRecord {
     /// Payload that the receiver read.
     pub content: Bytes,
-    /// The time within which it did.
+    /// Time in which the receiver read it.
     pub elapsed: Duration,
-    /// Round trips of the loading connections as their sender's kernel smoothed them.
+    /// RTTs of the loading connection, as smoothed by its sender's kernel.
     pub round_trips: Vec<Duration>,
-    /// Segments that were sent again.
+    /// Number of retransmitted segments.
     pub retransmitted: u64,
-    /// The congestion control of the sender.
+    /// The sender's congestion control.
     pub congestion: String,
-    /// Packets of another flow, echoed meanwhile.
+    /// Echoes of another flow during the load.
     pub echoes: EchoRecord,
 }
 
-/// The next action.
+/// The next action of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Ask for echoes.
+    /// Request echoes.
     Echo {
-        /// How many.
+        /// Number of echoes.
         packets: u32,
-        /// The time between two.
+        /// Interval between requests.
         interval: Duration,
-        /// The size of each on the wire.
+        /// The size of each packet on the wire.
         size: Bytes,
     },
-    /// Send a stream one way.
+    /// Send a stream in one direction.
     Stream {
-        /// Which way.
+        /// The direction.
         direction: Direction,
-        /// How many packets.
+        /// Number of packets.
         packets: u32,
-        /// The size of each on the wire.
+        /// The size of each packet on the wire.
         size: Bytes,
-        /// The mean time between two; zero: back to back.
+        /// The mean gap between packets; zero: back to back.
         gap: Duration,
-        /// How they lie in time.
+        /// The distribution of the gaps.
         spacing: Spacing,
-        /// Whether echoes are asked for meanwhile.
+        /// Whether to request echoes during the stream.
         echoes: bool,
     },
-    /// Fill the path by TCP.
+    /// Fill the path with TCP.
     Load {
-        /// Which way.
+        /// The direction.
         direction: Direction,
-        /// For how long.
+        /// The duration.
         duration: Duration,
-        /// The most payload.
+        /// Maximum payload.
         max: Bytes,
     },
 }
 
 impl Step {
-    /// The bytes that the step puts on the path, as far as that is decided by it; of a load the most.
+    /// The bytes that the step sends over the path, if it determines them; for a load, the maximum.
     pub fn cost(&self) -> Bytes {
         match *self {
-            // There and back.
+            // In both directions.
             Step::Echo { packets, size, .. } => size * (2 * u64::from(packets)),
             Step::Stream { packets, size, .. } => size * u64::from(packets),
             Step::Load { max, .. } => max,
@@ -174,17 +174,17 @@ impl Step {
 /// The result of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StepResult {
-    /// Of echoes.
+    /// The result of echoes.
     Echo(EchoRecord),
-    /// Of a stream, and the echoes beside it.
+    /// The result of a stream, and the echoes during it.
     Stream(StreamRecord, EchoRecord),
-    /// Of a load.
+    /// The result of a load.
     Load(LoadRecord),
-    /// It could not be done. Holds the reason.
+    /// The step failed. Holds the reason.
     Failed(String),
 }
 
-/// The time between packets of `size` at `rate`.
+/// The gap between packets of `size` at `rate`.
 pub(crate) fn gap(size: Bytes, rate: Rate) -> Duration {
     size / rate
 }

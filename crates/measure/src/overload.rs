@@ -6,41 +6,41 @@ use sweetspot_units::{Duration, Rate};
 use crate::dispersion::BUSY_RATIO;
 use crate::observation::{Direction, EchoRecord, StreamRecord};
 
-/// Buffers are counted full where this part of the excess over the capacity is lost.
+/// The buffer counts as full if this share of the excess over the capacity is lost.
 const FULL_SHARE: f64 = 0.5;
 
-/// A stream faster than the capacity, and the path's properties without it.
+/// A stream above the capacity, and the path's properties without it.
 #[derive(Debug, Clone, Copy)]
 pub struct Overload<'a> {
-    /// Which way the stream went.
+    /// The stream's direction.
     pub direction: Direction,
     /// The stream.
     pub stream: &'a StreamRecord,
-    /// Packets of another flow, echoed meanwhile.
+    /// Echoes of another flow during the stream.
     pub echoes: &'a EchoRecord,
     /// The narrow link's capacity.
     pub capacity: Rate,
-    /// The one-way delay without a queue of ours, as [`Arrival::delay_s`](crate::Arrival::delay_s) counts it.
+    /// The one-way delay without the measurement's own queue, on the scale of [`Arrival::delay_s`](crate::Arrival::delay_s).
     pub reference_s: f64,
-    /// The round trip without a queue of ours.
+    /// The RTT without the measurement's own queue.
     pub base_rtt: Duration,
-    /// The share of packets that is lost without a queue.
+    /// The share of packets lost without a queue.
     pub random_loss: f64,
 }
 
-/// A packet's place in its stream, and how long it waited in the queue.
+/// A packet's index in its stream, and its wait in the queue.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Wait {
     pub index: u32,
     pub waited_s: f64,
 }
 
-/// How long each packet of `stream` waited at a link of `capacity`, in the order of arrival.
+/// The wait of each packet of `stream` at a link of `capacity`, in order of arrival.
 ///
-/// A link sends one packet at a time, so each left it at least one packet's time before the next. A packet that arrived closer to the
-/// next was held up behind the link, by a host that paused, and did not wait in the queue meanwhile. Packets that nothing behind them
-/// dates are left out: the last one, and those that came with it after a pause. The capacity may be too low by [`BUSY_RATIO`]:
-/// packets of a queue that no host held up arrive that far apart.
+/// A link sends one packet at a time, so each packet left it at least one packet time before the next. If it arrived closer to
+/// the next one, a pausing host held it up after the link, and that time is not a wait in the queue. Packets that no later packet
+/// dates are left out: the last one, and those delivered with it after a pause. The capacity may be too low by [`BUSY_RATIO`];
+/// queued packets that no host held up arrive that far apart.
 pub(crate) fn waits(stream: &StreamRecord, capacity: Rate, reference_s: f64) -> Vec<Wait> {
     let on_link = (stream.size / capacity.scaled(BUSY_RATIO)).as_secs_f64();
     let origin = stream.arrivals.first().map_or(0, |first| first.received.as_nanos());
@@ -62,12 +62,12 @@ pub(crate) fn waits(stream: &StreamRecord, capacity: Rate, reference_s: f64) -> 
 }
 
 impl Overload<'_> {
-    /// How long each packet waited, in the order of arrival.
+    /// The wait of each packet, in order of arrival.
     pub(crate) fn waits(&self) -> Vec<Wait> {
         waits(self.stream, self.capacity, self.reference_s)
     }
 
-    /// Packets next to a lost one, in the order of sending.
+    /// The packets just before a lost one, in order of sending.
     pub(crate) fn beside_losses(&self) -> Vec<Wait> {
         let mut waits = self.waits();
         waits.sort_unstable_by_key(|wait| wait.index);
@@ -75,27 +75,27 @@ impl Overload<'_> {
         two.map(|two| two[0]).collect()
     }
 
-    /// The shortest that packets beside the drops of the last quarter waited, but for one in twenty.
+    /// The 5th percentile of the waits of packets next to drops in the stream's last quarter.
     pub(crate) fn min_wait_beside_drops(&self) -> Option<f64> {
         let late = self.stream.sent / 4 * 3;
         let beside = self.beside_losses().into_iter().filter(|beside| beside.index >= late);
         beside.map(|beside| beside.waited_s).collect::<Sorted>().quantile(0.05)
     }
 
-    /// The longest that a packet waited, but for one in a hundred.
+    /// The 99th percentile of the waits.
     pub(crate) fn longest_wait_s(&self) -> f64 {
         let waits: Sorted = self.waits().iter().map(|wait| wait.waited_s).collect();
         waits.quantile(0.99).unwrap_or(0.0).max(0.0)
     }
 
-    /// The rate at which the stream was sent over the capacity, less one.
+    /// The sending rate over the capacity, minus one.
     fn excess(&self) -> f64 {
         let rate = crate::dispersion(self.stream).map_or(0.0, |d| d.rate_in.as_f64());
         rate / self.capacity.as_f64() - 1.0
     }
 
-    /// Whether the buffer was full at the end: in the stream's last quarter the link carried all packets that were not
-    /// lost, so the queue no longer grew.
+    /// Whether the buffer was full at the end. In the stream's last quarter the link then carried all packets that were not lost,
+    /// so the queue did not grow.
     pub fn is_full(&self) -> bool {
         let excess = self.excess();
         let from = self.stream.sent - self.stream.sent / 4;

@@ -1,54 +1,57 @@
-//! The amount of data to send, and its rate.
+//! The amount and rate of the data that a measurement sends.
 
 use sweetspot_units::{Bytes, Duration};
 
 use crate::observation::Direction;
 
-/// The pause between steps, in which their queues drain.
+/// Pause between steps, in which their queues drain.
 pub const PAUSE: Duration = Duration::from_millis(50);
-/// The time between echoes on an idle path.
+/// Interval between echoes on an idle path.
 pub(crate) const ECHO_INTERVAL: Duration = Duration::from_millis(20);
-/// The first stream that fills the buffer; where the buffer is not full at its end, the next is longer by the factor.
+/// Duration of the first stream that should fill the buffer. If the buffer is not full at its end, the next one is
+/// longer by `OVERLOAD_GROWTH`.
 pub(crate) const FIRST_OVERLOAD: Duration = Duration::from_millis(400);
 pub(crate) const OVERLOAD_GROWTH: u64 = 3;
-/// The most streams in which losses are counted.
+/// Maximum number of streams that count losses.
 pub(crate) const MAX_SLOW_STREAMS: usize = 3;
-/// The longest that losses are counted in one stream, and the most packets per second, which a host sends evenly.
+/// Maximum duration of a stream that counts losses, and the maximum packet rate that a host sends evenly, packets per
+/// second.
 pub(crate) const LONGEST_LOSS: Duration = Duration::from_secs(12);
 pub(crate) const LOSS_PACKETS_PER_SECOND: f64 = 4000.0;
 
 /// The limits of a measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// The directions, in this order.
+    /// The directions to measure, in this order.
     pub directions: Vec<Direction>,
     /// The largest packet on the wire.
     pub packet: Bytes,
-    /// Echoes on the idle path.
+    /// Number of echoes on the idle path.
     pub echoes: u32,
-    /// Trains so short that a buffer of a few packets takes them: they say roughly how fast the path is.
+    /// Number of trains short enough for a buffer of a few packets. They show roughly the path's rate.
     pub scouts: u32,
-    /// For how long sparse packets look whether the link is idle, and pairs of packets how far they come apart.
+    /// Duration of sparse packets, which sample whether the link is idle, and of packet pairs, which show how far the
+    /// link spreads them.
     pub sparse: Duration,
-    /// Trains sent back to back, per direction.
+    /// Number of trains sent back to back, per direction.
     pub trains: u32,
-    /// Packets of each.
+    /// Packets in each train.
     pub train_packets: u32,
-    /// The most streams that bound the available bandwidth, and how many are averaged then.
+    /// Maximum number of streams that search for the available bandwidth.
     pub bounding: u32,
-    /// How many streams above the available bandwidth are averaged.
+    /// Number of streams above the available bandwidth that are averaged.
     pub averaged: u32,
-    /// How long each lasts.
+    /// Duration of each of these streams.
     pub stream: Duration,
-    /// The longest stream that fills the buffer; `None`: the queue is never filled.
+    /// Maximum duration of a stream that fills the buffer; `None`: the queue is never filled.
     pub overload: Option<Duration>,
-    /// How long a stream lasts that is only a little too fast; `None`: there is none.
+    /// Duration of a stream slightly above the available bandwidth; `None`: no such stream.
     pub slight: Option<Duration>,
-    /// The number of small packets sent to count losses.
+    /// Number of small packets sent to count losses.
     pub loss_packets: u32,
-    /// How long TCP fills the path; `None`: not.
+    /// Duration of the TCP load; `None`: no load.
     pub load: Option<Duration>,
-    /// The most bytes that may be put on the path; `None`: as many as it takes.
+    /// Maximum bytes sent over the path; `None`: unlimited.
     pub budget: Option<Bytes>,
 }
 
@@ -74,7 +77,7 @@ impl Plan {
         }
     }
 
-    /// The short form.
+    /// A short measurement.
     pub fn short() -> Plan {
         Plan {
             echoes: 20,
@@ -92,8 +95,8 @@ impl Plan {
         }
     }
 
-    /// The same, but no queue is ever filled: short trains, streams that end the search when delays grow, no overload,
-    /// no TCP.
+    /// The same plan without filling any queue: short trains, streams that end the search when delays grow, no
+    /// overload, no TCP.
     #[must_use]
     pub fn gentle(self) -> Plan {
         Plan {
@@ -107,8 +110,8 @@ impl Plan {
         }
     }
 
-    /// Bounds on the time of the steps and the pauses between them. Below 10 Mbit/s trains take longer, and each step
-    /// waits for round trips. A budget may end it earlier.
+    /// Bounds on the duration of the steps including the pauses. Below 10 Mbit/s trains take longer, and each step
+    /// waits for round trips. A budget may end the measurement earlier.
     pub fn duration(&self) -> (Duration, Duration) {
         let echoes = ECHO_INTERVAL * (2 * u64::from(self.echoes));
         let (min, max) = self.direction();
@@ -116,7 +119,7 @@ impl Plan {
         (echoes + PAUSE * 2 + min * directions, echoes + PAUSE * 2 + max * directions)
     }
 
-    /// The same of one direction. In the shortest one, sparse packets show the available bandwidth, and the first
+    /// The bounds for one direction. In the shortest case, sparse packets show the available bandwidth, and the first
     /// overload fills the buffer.
     fn direction(&self) -> (Duration, Duration) {
         let fixed = self.sparse
@@ -144,7 +147,7 @@ impl Plan {
     }
 }
 
-/// The streams that fill the buffer, each longer than the one before.
+/// Durations of the streams that fill the buffer, each longer than the previous one.
 fn overloads(longest: Duration) -> Vec<Duration> {
     let mut lengths = vec![FIRST_OVERLOAD.min(longest)];
     while let Some(last) = lengths.last().filter(|last| **last < longest) {

@@ -4,14 +4,14 @@ use serde::Serialize;
 
 use crate::observation::StreamRecord;
 
-/// How packets were reordered.
+/// Reordered packets and their extent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Reordering {
     /// Packets that arrived.
     pub arrived: u64,
-    /// Packets that arrived behind one that was sent later (RFC 4737, section 3.3).
+    /// Packets that arrived after one that was sent later (RFC 4737, section 3.3).
     pub reordered: u64,
-    /// The most packets by which one was late: the largest extent (section 4.2.2).
+    /// The largest extent of reordering, packets (RFC 4737, section 4.2.2).
     pub extent: u64,
 }
 
@@ -27,7 +27,7 @@ pub fn reordering<'a>(streams: impl IntoIterator<Item = &'a StreamRecord>) -> Re
                 continue;
             }
             found.reordered += 1;
-            // The earliest arrival that was sent later.
+            // The earliest arrival of a packet that was sent later.
             let earlier = &stream.arrivals[..place];
             let first = earlier.iter().position(|other| other.index > arrival.index);
             found.extent = found.extent.max(first.map_or(0, |first| (place - first) as u64));
@@ -42,7 +42,8 @@ mod tests {
     use crate::observation::Arrival;
     use sweetspot_units::{Bytes, Time};
 
-    /// RFC 4737, section 4.2.3's example: 1 2 3 7 8 9 10 4 5 6 11: three are reordered, each by four places or more.
+    /// The example of RFC 4737, section 4.2.3: 1 2 3 7 8 9 10 4 5 6 11. Three packets are reordered, each with an
+    /// extent of at least four.
     #[test]
     fn the_example_of_rfc_4737_has_three_reordered_packets_with_extents_up_to_six() {
         let order = [1, 2, 3, 7, 8, 9, 10, 4, 5, 6, 11];
@@ -50,7 +51,7 @@ mod tests {
             order.map(|n| Arrival { index: n - 1, sent: Time::ZERO, received: Time::ZERO });
         let stream = StreamRecord { sent: 11, size: Bytes::new(100), arrivals: arrivals.to_vec() };
         let found = reordering([&stream]);
-        // 7 is in place 3; 4, 5 and 6 come in places 7, 8 and 9.
+        // 7 arrives in position 3; 4, 5 and 6 arrive in positions 7, 8 and 9.
         assert_eq!((found.arrived, found.reordered, found.extent), (11, 3, 6));
     }
 }

@@ -17,11 +17,11 @@ use crate::{
 /// The measured properties of a path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// Round trips on the idle path.
+    /// RTTs on the idle path.
     pub round_trip: RoundTrip,
-    /// The base RTT at the start and at the end, if they differ enough to show that the path changed in between.
+    /// The base RTT at the start and at the end, if they differ enough to show that the path changed.
     pub changed: Option<(Duration, Duration)>,
-    /// Each direction, in the order in which they were measured.
+    /// Each direction, in the order of measurement.
     pub directions: Vec<DirectionReport>,
     /// The measurement's load on the path.
     pub intrusion: Intrusion,
@@ -30,34 +30,34 @@ pub struct Report {
 /// The measured properties of one direction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DirectionReport {
-    /// Which.
+    /// The direction.
     pub direction: Direction,
-    /// The narrow link's capacity, counted on IP packets.
+    /// The narrow link's capacity, measured in IP packets.
     pub capacity: Finding<Rate>,
-    /// The depth of a token bucket at the narrow link: what passes at once after a pause.
+    /// The depth of a token bucket at the narrow link: the burst that passes at once after a pause.
     pub burst: Option<Bytes>,
-    /// The rate at which pairs of packets come most often.
+    /// The mode of the rates of packet pairs.
     pub pair_mode: Option<Rate>,
-    /// Whether packets were handed over several at a time.
+    /// Whether the receiver got several packets at a time.
     pub coalesced: bool,
     /// The bandwidth that cross traffic leaves.
     pub available: Finding<Rate>,
-    /// The mean wait of this host's threads for a processor, if that is longer than a packet takes on the link: it looks like
-    /// cross traffic.
+    /// The mean wait of this host's threads for a CPU, if it is longer than a packet's time on the link: it then resembles cross
+    /// traffic.
     pub cpu_wait: Option<Duration>,
     /// The bottleneck's buffer.
     pub buffer: BufferDepth,
-    /// Its queue discipline, or why it cannot be told.
+    /// The buffer's queue discipline, or the reason why it is unknown.
     pub discipline: Result<Discipline, UnknownDiscipline>,
     /// Losses without a queue.
     pub loss: LossEstimate,
-    /// Reordering, of all packets.
+    /// Reordering of all packets.
     pub reordering: Reordering,
-    /// Delay variation of single packets that is not a queue's.
+    /// Delay variation of single packets that no queue causes.
     pub jitter: Finding<Duration>,
-    /// Delay while TCP fills it.
+    /// Delay while TCP fills the path.
     pub load: Option<DelayUnderLoad>,
-    /// Skipped measurements, with reasons.
+    /// Skipped measurements, with the reasons.
     pub left_out: Vec<String>,
 }
 
@@ -71,18 +71,18 @@ impl DirectionReport {
 /// A measurement's load on the path.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Intrusion {
-    /// Bytes put on it, IP headers included; TCP's as payload.
+    /// Bytes sent over the path, including IP headers; only payload for TCP.
     pub bytes: u64,
-    /// The longest queue that was seen, seconds.
+    /// The longest queueing delay observed, seconds.
     pub longest_queue_s: f64,
 }
 
-/// Noise of the host that measures.
+/// Noise of the measuring host.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HostNoise {
-    /// Delays that grow by less do not grow.
+    /// Delays that grow by less than this count as steady.
     pub delays: Duration,
-    /// The mean wait of its threads for a processor.
+    /// The mean wait of its threads for a CPU.
     pub cpu_wait: Duration,
 }
 
@@ -98,7 +98,7 @@ impl Report {
             observations.iter().map(|o| o.capacity().capacity.estimate()).collect();
         let both = [
             capacities.first().copied().flatten(),
-            // One direction alone stands for the other.
+            // If only one direction is known, it stands for both.
             capacities.get(1).or(capacities.first()).copied().flatten(),
         ];
         let round_trip = round_trip(idle, both);
@@ -179,8 +179,8 @@ fn of_direction(
     }
 }
 
-/// Widens the interval of `available` to the rate that TCP had later: others gave way to it, or a busy host delayed the packets
-/// that had found less.
+/// Widens the interval of `available` up to the rate that TCP achieved later. Either cross traffic yielded to TCP, or a busy host
+/// delayed the packets that showed less.
 fn carried(available: &mut Finding<Rate>, o: &Observations, capacity: Option<Rate>) {
     let (Finding::Known { estimate, how }, Some(load), Some(capacity)) =
         (available, &o.load, capacity)
@@ -190,7 +190,7 @@ fn carried(available: &mut Finding<Rate>, o: &Observations, capacity: Option<Rat
     if load.elapsed == Duration::ZERO {
         return;
     }
-    // Payload: of the rate in IP packets a lower bound.
+    // TCP's payload rate, a lower bound for the rate of IP packets.
     let payload = (load.content / load.elapsed).min(capacity);
     if payload > estimate.high {
         estimate.high = payload;
@@ -200,8 +200,8 @@ fn carried(available: &mut Finding<Rate>, o: &Observations, capacity: Option<Rat
     }
 }
 
-/// Widens the interval of `available` to all of the link: a host that delays its packets for longer than they take on the link makes
-/// a link without cross traffic look busy.
+/// Widens the interval of `available` up to the capacity. If a host delays packets for longer than they take on the link, an idle
+/// link looks busy.
 fn doubt(available: &mut Finding<Rate>, wait: Duration, capacity: Option<Rate>) {
     let (Finding::Known { estimate, how }, Some(capacity)) = (available, capacity) else { return };
     if estimate.high < capacity {
@@ -212,7 +212,7 @@ fn doubt(available: &mut Finding<Rate>, wait: Duration, capacity: Option<Rate>) 
     }
 }
 
-/// The queue as the overload found it to drop.
+/// The queue as the overload showed it to drop.
 fn dropping_queue(
     direction: Direction,
     o: &Observations,
@@ -258,10 +258,10 @@ fn of_queue(
     (discipline(&overload, o.slight.as_ref()), buffer_depth(&overload))
 }
 
-/// Less jitter than this comes of the hosts' clocks and schedulers.
+/// Less jitter than this is due to the hosts' clocks and schedulers.
 const MIN_JITTER: Duration = Duration::from_micros(500);
 
-/// How far apart the one-way delays of small, sparse packets lie, where neither others' queues nor the hosts account for it.
+/// Spread of the one-way delays of small, sparse packets, unless cross traffic's queues or the hosts explain it.
 fn jitter(o: &Observations, others: Option<CrossTraffic>, cpu_wait: Duration) -> Finding<Duration> {
     let sparse = o.slow.iter().chain(&o.sparse);
     let delays: Sorted = sparse.flat_map(|s| s.arrivals.iter().map(|a| a.delay_s())).collect();
@@ -293,7 +293,7 @@ fn jitter(o: &Observations, others: Option<CrossTraffic>, cpu_wait: Duration) ->
     )
 }
 
-/// The longest wait that streams of this direction caused.
+/// The longest wait that the streams of this direction caused.
 fn longest_queue(o: &Observations) -> f64 {
     let known = o.reference_s().zip(o.capacity().capacity.value());
     let Some((reference_s, capacity)) = known else { return 0.0 };
@@ -309,7 +309,7 @@ fn longest_queue(o: &Observations) -> f64 {
 mod tests {
     use super::*;
 
-    /// 69 of 100 Mbit/s left others at least 25 % of the link. With a busy host they may use none of it.
+    /// 69 of 100 Mbit/s leave at least 25 % of the link to cross traffic. On a busy host there may be none.
     #[test]
     fn what_a_busy_host_may_have_caused_is_not_certainly_others() {
         let found = |[low, value, high]: [u64; 3]| {

@@ -1,4 +1,4 @@
-//! The base RTT and its variation.
+//! The base RTT and the variation of RTTs.
 
 use sweetspot_statistics::Sorted;
 use sweetspot_units::{Duration, Rate, Time};
@@ -6,28 +6,28 @@ use sweetspot_units::{Duration, Rate, Time};
 use crate::finding::{Estimate, Finding};
 use crate::observation::{Echo, EchoRecord};
 
-/// Round trips of single packets on an otherwise idle path.
+/// RTTs of single packets on an otherwise idle path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoundTrip {
     /// Propagation and processing: the min RTT, less the packet's serialisation time.
     pub base: Finding<Duration>,
-    /// The median.
+    /// The median RTT.
     pub median: Finding<Duration>,
-    /// From the 5th percentile to the 95th.
+    /// The difference between the 5th and the 95th percentile.
     pub variation: Finding<Duration>,
 }
 
-/// The min delay that two hosts' schedulers and cards add to a round trip; Linux wake-ups take some 0.1 ms.
+/// The minimum delay that two hosts' schedulers and network cards add to an RTT; wake-ups on Linux take about 0.1 ms.
 const HOSTS: Duration = Duration::from_micros(100);
-/// The min number of echoes for a variation.
+/// Minimum number of echoes for a variation.
 const MIN_ECHOES: usize = 10;
 
-/// The RTT from `records`; the first was taken before all other steps. `capacities` of both directions, where known, give a
+/// The RTT from `records`; the first precedes all other steps. If known, the `capacities` of both directions give a
 /// packet's own serialisation time.
 pub fn round_trip(records: &[EchoRecord], capacities: [Option<Estimate<Rate>>; 2]) -> RoundTrip {
     let changed = path_change(records).is_some();
     let first = &records[..records.len().min(1)];
-    // For a path that changed, its first state.
+    // If the path changed, the result is for its first state.
     let for_base = if changed { first } else { records };
     let own = |record: &EchoRecord, of: fn(Estimate<Rate>) -> Rate| -> f64 {
         capacities.iter().flatten().map(|rate| (record.size / of(*rate)).as_secs_f64()).sum()
@@ -45,7 +45,7 @@ pub fn round_trip(records: &[EchoRecord], capacities: [Option<Estimate<Rate>>; 2
         let own = [own(record, |c| c.high), own(record, |c| c.value), own(record, |c| c.low)];
         Some([base[0] - own[2], base[1] - own[1], base[2] - own[0]])
     });
-    // The measurement's own queue may still stand when later echoes are sent.
+    // The measurement's own queue may not have drained when later echoes are sent.
     let min = bases.min_by(|a, b| a[2].total_cmp(&b[2]));
     let (Some([lowest, base, highest]), Some(low), Some(middle), Some(high)) =
         (min, at(0.05), at(0.5), at(0.95))
@@ -82,15 +82,15 @@ pub fn round_trip(records: &[EchoRecord], capacities: [Option<Estimate<Rate>>; 2
 
 /// F(4, 4) is below this with a probability of 95 %.
 const F_4_4: f64 = 6.39;
-/// If the one-way delays differ by more than this factor of their sum, the clocks did not keep time.
+/// If the difference of the one-way delays has more than this multiple of the variance of their sum, the clocks drifted.
 const MAX_CLOCK_SHARE: f64 = 4.0;
 
-/// The min RTT without queues: its lower bound, the value, its upper bound, in seconds.
+/// The min RTT without queues: its lower bound, the value, and its upper bound, seconds.
 ///
-/// The earliest packet of each direction counts, as one echo is rarely early in both; the offset between the clocks cancels in
-/// the sum. The ends of the distributions lie before the earliest sample, by about its distance to the second (Robson, Whitlock
-/// 1964, "Estimation of a truncation point"). If the density does not vanish at the end, both gaps are exponential: the ratio
-/// of the unseen gaps to the seen ones, each summed over both directions, is F(4, 4).
+/// The earliest packet of each direction counts, because one echo is rarely early in both; the clocks' offset cancels in the
+/// sum. The distributions end before the earliest sample, by about its distance to the second one (Robson, Whitlock 1964,
+/// "Estimation of a truncation point"). If the density does not vanish at the end, both gaps are exponential. The ratio of the
+/// unseen gaps to the seen ones, each summed over both directions, is then distributed as F(4, 4).
 fn base(record: &EchoRecord) -> Option<[f64; 3]> {
     let whole: Sorted = record.echoes.iter().map(|echo| echo.round_trip().as_secs_f64()).collect();
     let there = ends(record.echoes.iter().map(|echo| (echo.sent, echo.reflected)));
@@ -103,13 +103,13 @@ fn base(record: &EchoRecord) -> Option<[f64; 3]> {
         }
         None => {
             let (min, low) = (whole.quantile(0.0)?, whole.quantile(0.05)?);
-            // The least of n is above the base by about as much as the 5th percentile is above the least, or less.
+            // The minimum of n samples exceeds the base by at most about as much as the 5th percentile exceeds the minimum.
             Some([2.0 * min - low, min, min])
         }
     }
 }
 
-/// The two least delays; between clocks that are apart by anything.
+/// The two smallest delays, for any clock offset.
 fn ends(delays: impl Iterator<Item = (Time, Time)>) -> Option<[f64; 2]> {
     let delay = |(from, to): (Time, Time)| to.as_nanos().wrapping_sub(from.as_nanos()) as i64;
     let mut delays: Vec<i64> = delays.map(delay).collect();
@@ -120,8 +120,8 @@ fn ends(delays: impl Iterator<Item = (Time, Time)>) -> Option<[f64; 2]> {
     }
 }
 
-/// Whether the two clocks kept time with one another: a drift adds to one direction's delay and subtracts from the other's, so
-/// their difference varies and their sum does not. With queues and jitter both vary alike.
+/// Whether the two clocks ran at the same speed. A drift adds to one direction's delay and subtracts from the other's, so their
+/// difference varies and their sum does not. Queues and jitter vary both alike.
 fn keeps_time(record: &EchoRecord) -> bool {
     let spread = |of: &dyn Fn(&Echo) -> i64| {
         let values: Vec<i64> = record.echoes.iter().map(of).collect();
@@ -137,12 +137,11 @@ fn keeps_time(record: &EchoRecord) -> bool {
     spread(&|echo| there(echo).wrapping_sub(back(echo))) <= MAX_CLOCK_SHARE * sum
 }
 
-/// Base round trips that differ by this much and by this part are of two paths.
+/// Base RTTs that differ by more than this, and by more than this share, belong to two different paths.
 const OTHER_PATH: Duration = Duration::from_millis(2);
 const OTHER_PATH_SHARE: f64 = 0.1;
 
-/// The base RTTs of the first record and of the last, if they are so far apart that the path, or a clock, changed
-/// in between.
+/// The base RTTs of the first and last record, if their difference shows that the path or a clock changed in between.
 pub fn path_change(records: &[EchoRecord]) -> Option<(Duration, Duration)> {
     let min = |record: &EchoRecord| record.echoes.iter().map(|echo| echo.round_trip()).min();
     let (first, last) = (min(records.first()?)?, min(records.last()?)?);
@@ -157,7 +156,7 @@ mod tests {
     use sweetspot_path::Random;
     use sweetspot_units::Bytes;
 
-    /// Echoes of these RTTs, in milliseconds.
+    /// Echoes with these RTTs, in milliseconds.
     fn echoes(round_trips: &[u64]) -> EchoRecord {
         let echoes = round_trips.iter().map(|ms| Echo {
             sent: Time::ZERO,
@@ -173,13 +172,13 @@ mod tests {
         let ms = Duration::from_millis;
         let changed = path_change(&[echoes(&[40, 45, 41]), echoes(&[70, 75, 71])]);
         assert_eq!(changed, Some((ms(40), ms(70))));
-        // A queue stands above most echoes of the second, but not above all.
+        // A queue delays most echoes of the second record, but not all.
         assert_eq!(path_change(&[echoes(&[40, 45]), echoes(&[90, 80, 41])]), None);
         assert_eq!(path_change(&[echoes(&[40]), echoes(&[])]), None);
     }
 
     proptest! {
-        /// 125 bytes take 1 ms at 1 Mbit/s, each way.
+        /// 125 bytes take 1 ms at 1 Mbit/s in each direction.
         #[test]
         fn the_base_is_the_least_round_trip_without_the_packets_own_time(
             waits in proptest::collection::vec(0u64..50_000, 10..60), base in 5_000u64..500_000, ahead in 0u64..u64::MAX / 4,
@@ -190,7 +189,7 @@ mod tests {
                 let sent = Time::ZERO + us(n as u64 * 1_000_000);
                 Echo {
                     sent,
-                    // The far end's clock is somewhere else.
+                    // The far end's clock has an offset.
                     reflected: Time::from_nanos(ahead),
                     held: us(300),
                     received: sent + us(2000 + 300 + base + wait),
@@ -206,7 +205,8 @@ mod tests {
         }
     }
 
-    /// Echoes over 40 ms each way and up to `jitter_ms` more, each way; the far end's clock is ahead by `ahead` of the number.
+    /// Echoes with 40 ms in each direction plus up to `jitter_ms` each. The far end's clock is ahead by `ahead` of the echo's
+    /// number.
     fn jittery(seed: u64, jitter_ms: f64, ahead: impl Fn(u64) -> u64) -> EchoRecord {
         let mut random = Random::new(seed);
         let mut way = || Duration::from_secs_f64(0.04 + jitter_ms * 1e-3 * random.unit());
@@ -231,10 +231,10 @@ mod tests {
             let found = round_trip(&[record], [None, None]).base.estimate().unwrap();
             let base = Duration::from_millis(80);
             held += u32::from((found.low..=found.high).contains(&base));
-            // An end's gap of 5 ms / 61 each way.
+            // The expected distance to each direction's minimum is 5 ms / 61.
             near += u32::from((found.value.as_secs_f64() - base.as_secs_f64()).abs() < 0.3e-3);
         }
-        // Three standard deviations of 400 x 0.95 x 0.05 below 380.
+        // Three standard deviations (400 x 0.95 x 0.05 = 19 is the variance) below 380.
         assert!(held >= 367, "{held} of 400");
         assert!(near >= 360, "{near} of 400");
     }

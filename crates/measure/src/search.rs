@@ -1,23 +1,23 @@
-//! The rates of the streams that find the available bandwidth.
+//! The rates of the streams that search for the available bandwidth.
 
 use sweetspot_units::Rate;
 
 use crate::trend::Trend;
 
-/// The search is over when the bounds are this part of the capacity apart.
+/// The search ends when the bounds differ by less than this share of the capacity.
 const RESOLUTION: f64 = 0.1;
-/// Streams that are averaged are this part of the capacity above the middle of the bounds: fast enough that the link
-/// never idles while they last.
+/// Streams for averaging exceed the middle of the bounds by this share of the capacity, so that the link is never
+/// idle during a stream.
 const AVERAGING_EXCESS: f64 = 0.3;
 
 /// A stream's verdict on its rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Above the available bandwidth.
+    /// The rate is above the available bandwidth.
     Above,
-    /// Below it.
+    /// The rate is below it.
     Below,
-    /// Neither.
+    /// The stream does not tell.
     Unclear,
 }
 
@@ -31,7 +31,7 @@ impl From<Option<Trend>> for Verdict {
     }
 }
 
-/// Halves the range of rates that may be the available bandwidth, stream by stream.
+/// Narrows the range of the available bandwidth by bisection, one stream at a time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RateSearch {
     capacity: Rate,
@@ -41,7 +41,7 @@ pub struct RateSearch {
 }
 
 impl RateSearch {
-    /// A search between nothing and `capacity`.
+    /// A search between zero and `capacity`.
     pub fn new(capacity: Rate) -> RateSearch {
         RateSearch { capacity, low: 0.0, high: capacity.as_f64(), streams: 0 }
     }
@@ -52,7 +52,7 @@ impl RateSearch {
         (!close && self.streams < max).then(|| Rate::from_f64((self.low + self.high) / 2.0))
     }
 
-    /// A stream of `rate` was judged. One that is unclear is close: the range shrinks from both sides.
+    /// Handles the verdict on a stream of `rate`. An unclear stream is close, so the range shrinks from both sides.
     pub fn handle(&mut self, rate: Rate, verdict: Verdict) {
         self.streams += 1;
         let (low, high) = (self.low, self.high);
@@ -71,7 +71,7 @@ impl RateSearch {
         (Rate::from_f64(self.low), Rate::from_f64(self.high))
     }
 
-    /// The rate of streams that are averaged.
+    /// The rate of the streams for averaging.
     pub fn averaging_rate(&self) -> Rate {
         let middle = (self.low + self.high) / 2.0;
         Rate::from_f64(middle + self.capacity.as_f64() * AVERAGING_EXCESS)

@@ -1,4 +1,4 @@
-//! The path's serialisation time of one packet: the extra delay of larger packets on its links.
+//! Serialisation time of one packet on the path: the extra delay of larger packets on its links.
 
 use sweetspot_units::Rate;
 
@@ -6,18 +6,18 @@ use crate::finding::Finding;
 use crate::observation::StreamRecord;
 use crate::undisturbed::{lower_line, points};
 
-/// The error of a rate due to clocks and schedulers, on either side.
+/// Half-width of the rate's interval, due to clocks and schedulers.
 const HALF_WIDTH: f64 = 0.02;
-/// The fewest packets of either size.
+/// Minimum number of packets of either size.
 const MIN_PACKETS: usize = 8;
 
 /// The rate from the extra delay of the earliest full packets over the earliest small ones (Jacobson 1997, "pathchar").
 ///
-/// A packet of L bytes on an idle path takes L / C_i on each link: two sizes differ by (L - l) sum(1 / C_i), so the result
-/// never exceeds the narrow link's rate. Other flows' shares do not affect it: if each flow has its own queue (FQ-CoDel),
-/// cross traffic slows a train but not a single packet. `sparse` are the small packets: the line under all of
-/// their delays is the path without queues. `heads` are streams of full packets: the first packet of each has none of its own
-/// before it.
+/// A packet of L bytes on an idle path takes L / C_i on each link. Two sizes therefore differ by (L - l) sum(1 / C_i), so the
+/// result never exceeds the narrow link's rate. Other flows' shares do not affect it: if each flow has its own queue
+/// (FQ-CoDel), cross traffic slows a train but not a single packet. `sparse` are the small packets; the lower line under
+/// their delays is the path without queues. `heads` are streams of full packets: the first packet of each has no earlier
+/// packet of the measurement in front of it.
 pub fn serialization<'a>(
     sparse: &StreamRecord,
     heads: impl IntoIterator<Item = &'a StreamRecord>,

@@ -3,20 +3,20 @@
 use sweetspot_path::Random;
 use sweetspot_units::Duration;
 
-/// How a stream's packets lie in time.
+/// The distribution of a stream's gaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spacing {
-    /// The same gap between all of them.
+    /// Equal gaps.
     Even,
-    /// Exponential gaps of the stream's mean: Poisson arrivals see time averages (Wolff 1982).
+    /// Exponential gaps with the stream's mean: Poisson arrivals see time averages (Wolff 1982).
     Poisson,
-    /// Pairs of packets so far apart; between the pairs exponential gaps, so that the stream's mean gap is kept.
+    /// Pairs of packets with this gap, and exponential gaps between the pairs; the mean is the stream's gap.
     PoissonPairs(Duration),
 }
 
 impl Spacing {
-    /// When each of the packets of a stream of mean `gap` is due, from its start; without end. The same for the same
-    /// `seed`.
+    /// The due times of a stream's packets with mean `gap`, relative to its start, without end. The same `seed`
+    /// gives the same times.
     pub fn due(self, gap: Duration, seed: u64) -> impl Iterator<Item = Duration> {
         let mut random = Random::new(seed);
         let (mut next, mut place) = (Duration::ZERO, 0u64);
@@ -54,7 +54,7 @@ mod tests {
             let due: Vec<Duration> = spacing.due(gap, 5).take(PACKETS).collect();
             assert_eq!(due[0], Duration::ZERO);
             let mean = due[PACKETS - 1].as_secs_f64() / (PACKETS - 1) as f64;
-            // Exponential gaps of 20,000 packets: 0.7 % standard deviation, of 10,000 pairs 1 %.
+            // Exponential gaps: the mean of 20,000 has a standard deviation of 0.7 %, and of 10,000 pairs 1 %.
             assert!((mean / 1e-3 - 1.0).abs() < 0.03, "{spacing:?}: {mean}");
             if let Spacing::PoissonPairs(within) = spacing {
                 assert!(due.chunks_exact(2).all(|two| two[1] - two[0] == within));

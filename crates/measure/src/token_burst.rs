@@ -1,4 +1,4 @@
-//! The part of a stream that a token bucket lets pass before its rate shows (RFC 3290 §5.1.3; Linux's tbf).
+//! The burst that a token bucket lets pass before its rate applies (RFC 3290 §5.1.3; Linux's tbf).
 
 use sweetspot_statistics::{LineSums, median};
 use sweetspot_units::{Bytes, Rate};
@@ -6,25 +6,25 @@ use sweetspot_units::{Bytes, Rate};
 use crate::dispersion::{BUSY_RATIO, MIN_PACKETS, late_s, rate_in};
 use crate::observation::StreamRecord;
 
-/// The fewest streams that show one. Without a bucket, breaks lie anywhere: two thirds of four streams, or of more, agree on
-/// a few of a hundred places once in a thousand measurements.
+/// Minimum number of streams that show a bucket. Without one, breaks are anywhere: two thirds of four or more streams agree
+/// on a few of a hundred positions once in a thousand measurements.
 const MIN_STREAMS: usize = 4;
 const AGREE: f64 = 2.0 / 3.0;
-/// Breaks this near to the median agree: packets, and the part of it that the rates' errors cause.
+/// Breaks agree if they are this close to the median: in packets, and as a share of the median due to the rates' errors.
 const PACKETS: f64 = 2.0;
 const SHARE: f64 = 0.1;
 
-/// A token bucket before the link, or in its place.
+/// A token bucket before the link, or instead of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct TokenBurst {
-    /// Its depth.
+    /// The bucket's depth.
     pub bytes: Bytes,
     rate: f64,
 }
 
 impl TokenBurst {
-    /// The bucket that `streams` agree on. A stream sent at R drains a bucket of depth b, filled at C, with the packet in
-    /// which it has brought b / (1 - C/R) bytes; from there on it arrives at C.
+    /// The bucket on which `streams` agree. A stream sent at R drains a bucket of depth b, filled at C, after b / (1 - C/R)
+    /// bytes; from then on it arrives at C.
     pub fn of<'a>(streams: impl Iterator<Item = &'a StreamRecord>) -> Option<TokenBurst> {
         let breaks: Vec<(f64, f64, f64)> = streams.filter_map(one_break).collect();
         if breaks.len() < MIN_STREAMS {
@@ -43,7 +43,7 @@ impl TokenBurst {
         Some(TokenBurst { bytes: Bytes::new(depth as u64), rate })
     }
 
-    /// How many packets of `stream` arrive before the bucket is empty; all, where it never is.
+    /// Number of packets of `stream` that arrive before the bucket is empty; all of them if it never is.
     pub fn packets(&self, stream: &StreamRecord) -> usize {
         let rate = rate_in(stream).map_or(0.0, Rate::as_f64);
         let drained = 1.0 - self.rate / rate.max(1.0);
@@ -54,8 +54,8 @@ impl TokenBurst {
     }
 }
 
-/// The break in the arrivals of a stream that two lines fit best: the depth of a bucket that would explain it (zero where the
-/// stream is no slower behind it), the rate behind it, and the size of a packet.
+/// The break in a stream's arrivals at which two lines fit best: the depth of a bucket that would explain it (zero if the
+/// stream is not slower after it), the rate after it, and the size of a packet.
 fn one_break(stream: &StreamRecord) -> Option<(f64, f64, f64)> {
     let late = late_s(stream);
     if late.len() < 4 * MIN_PACKETS {
@@ -72,7 +72,7 @@ fn one_break(stream: &StreamRecord) -> Option<(f64, f64, f64)> {
     let (at, (before, _), (after, _)) = places.min_by(|a, b| left(a).total_cmp(&left(b)))?;
     let packet = stream.size.as_f64();
     let (rate, rate_in) = (packet * 8.0 / after, rate_in(stream)?.as_f64());
-    // A stream that the link carries as it comes drains nothing.
+    // A stream that the link carries at its sending rate drains nothing.
     if rate_in < rate * BUSY_RATIO {
         return None;
     }
@@ -87,8 +87,8 @@ mod tests {
     use crate::observation::Arrival;
     use sweetspot_units::{Duration, Time};
 
-    /// A train at 1 Gbit/s over a link of 30 Mbit/s, with a bucket of `depth` packets of 1500 bytes: packet n waits until the
-    /// link has sent the n - depth that the bucket lacks.
+    /// A train at 1 Gbit/s over a link of 30 Mbit/s with a bucket of `depth` packets of 1500 bytes: packet n waits until the
+    /// link has sent the n - depth packets that exceed the bucket.
     fn train(depth: u64, noise: impl Fn(u64) -> u64) -> StreamRecord {
         let arrivals = (0..120).map(|n| {
             let sent = Time::ZERO + Duration::from_micros(12 * n);
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn a_link_of_constant_rate_has_no_bucket_whatever_delays_its_packets() {
         for shift in 0..200 {
-            // Others' packets come between ours at a place of their own in each train.
+            // Cross traffic's packets interrupt each train in a different position.
             let trains: Vec<_> = (0..6u64)
                 .map(|seed| {
                     let at = (seed * 31 + shift * 17) % 120;

@@ -1,32 +1,32 @@
-//! A measurement's observations over time, for pictures.
+//! A measurement's observations over time, for plots.
 
 use serde::Serialize;
 
 use crate::direction_observations::Observations;
 use crate::observation::{Direction, EchoRecord, StreamRecord};
 
-/// Seconds from the beginning, and a delay in seconds.
+/// Time since the beginning, seconds, and a delay, seconds.
 pub type DelayPoint = (f64, f64);
 
 /// The observations of a path.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Traces {
-    /// Round trips of echoes on the idle path.
+    /// RTTs of echoes on the idle path.
     pub idle: Vec<DelayPoint>,
-    /// Each direction, in the order in which they were measured.
+    /// Each direction, in the order of measurement.
     pub directions: Vec<DirectionTrace>,
 }
 
 /// The observations of one direction.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DirectionTrace {
-    /// Which.
+    /// The direction.
     pub direction: Direction,
-    /// How long the packets of the stream waited that filled the buffer.
+    /// Waits of the packets of the stream that filled the buffer.
     pub overload: Vec<DelayPoint>,
-    /// The same of a stream that was only a little too fast.
+    /// Waits of the packets of the slight stream.
     pub slight: Vec<DelayPoint>,
-    /// Round trips of another flow's echoes while TCP filled the path.
+    /// RTTs of another flow's echoes while TCP filled the path.
     pub load: Vec<DelayPoint>,
 }
 
@@ -45,7 +45,7 @@ impl DirectionTrace {
     }
 }
 
-/// Round trips over the times at which they were asked for.
+/// RTTs over the times of the requests.
 pub(crate) fn round_trips(record: &EchoRecord) -> Vec<DelayPoint> {
     let mut echoes = record.echoes.clone();
     echoes.sort_unstable_by_key(|echo| echo.sent);

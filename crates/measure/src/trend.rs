@@ -1,37 +1,37 @@
-//! Whether one-way delays grow over a stream (Jain, Dovrolis 2003, "End-to-end available bandwidth: measurement
-//! methodology, dynamics, and relation with TCP throughput", section IV).
+//! Detects whether one-way delays grow over a stream (Jain, Dovrolis 2003, "End-to-end available bandwidth:
+//! measurement methodology, dynamics, and relation with TCP throughput", section IV).
 
 use sweetspot_statistics::{Line, median};
 use sweetspot_units::Duration;
 
 use crate::observation::StreamRecord;
 
-/// Delays that grow by less than this are noise of clocks and schedulers.
+/// Growth of delays below this is noise of clocks and schedulers.
 pub(crate) const MIN_NOISE: Duration = Duration::from_micros(300);
 
-/// Of one stream, from the paper's section IV-B: above the first the delays grow by that metric, below the second they
-/// do not.
+/// Thresholds of the metric, from the paper's section IV-B: above the first the delays grow, below the second they do
+/// not.
 const PCT: (f64, f64) = (0.66, 0.54);
 const PDT: (f64, f64) = (0.55, 0.45);
-/// The fewest packets that show a trend.
+/// Minimum number of packets that show a trend.
 const MIN_PACKETS: usize = 16;
 
 /// Whether the delays of a stream grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trend {
-    /// They do: the stream was faster than the available bandwidth.
+    /// The delays grow: the stream was faster than the available bandwidth.
     Increasing,
-    /// They do not.
+    /// The delays do not grow.
     Steady,
     /// The two metrics disagree.
     Ambiguous,
 }
 
-/// A stream that loses more was too fast for the path, whatever the delays of the rest say (section IV-B).
+/// A stream with more losses was too fast for the path, whatever the other packets' delays (section IV-B).
 pub(crate) const OVERFLOW_SHARE: f64 = 0.05;
 
-/// The trend of a stream's delays: pairwise comparison (PCT) and pairwise difference (PDT) over the medians of sqrt(n)
-/// groups. Growth of less than `noise` over the stream counts as none. `None` where too few packets arrived.
+/// The trend of a stream's delays: pairwise comparison (PCT) and pairwise difference (PDT) of the medians of sqrt(n)
+/// groups. Growth below `noise` over the stream counts as none. `None` if too few packets arrived.
 pub fn trend(stream: &StreamRecord, noise: Duration) -> Option<Trend> {
     let delays = delays(stream);
     if delays.len() < MIN_PACKETS {
@@ -61,8 +61,8 @@ pub fn trend(stream: &StreamRecord, noise: Duration) -> Option<Trend> {
     })
 }
 
-/// How many seconds of delay are added per second of sending: (R - A) / C for a stream of rate R above the available
-/// bandwidth A of a link of capacity C.
+/// Seconds of delay added per second of sending: (R - A) / C for a stream of rate R above the available bandwidth A of
+/// a link of capacity C.
 pub(crate) fn growth(stream: &StreamRecord) -> Option<f64> {
     let delays = delays(stream);
     if delays.len() < MIN_PACKETS {
@@ -71,7 +71,7 @@ pub(crate) fn growth(stream: &StreamRecord) -> Option<f64> {
     Line::through(&delays).map(|line| line.slope)
 }
 
-/// Time of sending from the first packet's and one-way delay, in seconds, in the order of sending.
+/// Sending time after the first packet, and one-way delay, in seconds, in order of sending.
 fn delays(stream: &StreamRecord) -> Vec<(f64, f64)> {
     let mut arrivals = stream.arrivals.clone();
     arrivals.sort_unstable_by_key(|arrival| arrival.index);

@@ -1,5 +1,5 @@
-//! The available bandwidth from packets too few to disturb it: cross traffic neither loses packets by them nor waits for them,
-//! so traffic that yields to a measurement does not count as free bandwidth.
+//! Available bandwidth from packets too few to disturb cross traffic: they cause it neither losses nor delay. Traffic that
+//! yields to a measurement therefore does not count as free bandwidth.
 
 use sweetspot_statistics::{Sorted, dependent_mean_interval};
 use sweetspot_units::{Rate, Time};
@@ -7,26 +7,26 @@ use sweetspot_units::{Rate, Time};
 use crate::finding::Finding;
 use crate::observation::{Arrival, StreamRecord};
 
-/// The number of parts of the stream; their differences give the interval.
+/// Number of parts of the stream. Their differences give the interval.
 const PARTS: usize = 12;
-/// The fewest packets, or pairs, in one part.
+/// Minimum number of packets, or pairs, in one part.
 const MIN_IN_PART: usize = 16;
-/// A packet found the link idle if it waited less than this part of a full packet's time on it; the first that clocks
-/// and schedulers can tell counts.
+/// A packet found the link idle if it waited for less than this share of a full packet's time on it. The first share above the
+/// noise of clocks and schedulers is used.
 const NO_WAIT: [f64; 3] = [1.0 / 32.0, 1.0 / 16.0, 1.0 / 8.0];
-/// A link that is idle for less than this share of the time cannot be told from one that is never.
+/// A link idle for less than this share of the time cannot be distinguished from a busy one.
 const MIN_IDLE: f64 = 0.02;
-/// The least part of the capacity on either side of the value.
+/// Minimum half-width of the interval, as a share of the capacity.
 const MIN_HALF_WIDTH: f64 = 0.01;
-/// Pairs come too close together only by noise of clocks and schedulers; where that takes more than this part of a
-/// packet's time on the link, its clipping bends their mean.
+/// Pairs are closer together than they can be only through noise of clocks and schedulers. If that exceeds this share of a
+/// packet's time on the link, clipping biases their mean.
 const MAX_PAIR_NOISE: f64 = 0.75;
 
-/// The available bandwidth of a link of `capacity` by the share of time in which it is idle. `sparse` are small packets
-/// with exponential gaps, `full_packet` is the largest size on the path in bytes.
+/// The available bandwidth of a link of `capacity`, from the share of time in which it is idle. `sparse` are small packets with
+/// exponential gaps; `full_packet` is the path's largest packet size, bytes.
 ///
-/// Poisson arrivals see time averages (Wolff 1982): a link that carries X of others and R of ours is idle for the share
-/// P = 1 - (X + R)/C of our packets, so that A = C - X = C P + R.
+/// Poisson arrivals see time averages (Wolff 1982). If the link carries X of cross traffic and R of the measurement, a share P
+/// = 1 - (X + R)/C of the packets finds it idle, so A = C - X = C P + R.
 pub fn by_idle_time(capacity: Rate, sparse: &StreamRecord, full_packet: f64) -> Finding<Rate> {
     let packet_s = full_packet * 8.0 / capacity.as_f64();
     let waits = waits(sparse);
@@ -43,18 +43,18 @@ pub fn by_idle_time(capacity: Rate, sparse: &StreamRecord, full_packet: f64) -> 
     };
     let own = own_rate(sparse);
     let shares: Vec<f64> = parts.iter().map(|part| idle_share(part, bound)).collect();
-    // A packet that was dropped for want of room found the link busy; one lost at random says nothing.
+    // A packet dropped by a full buffer found the link busy; a random loss tells nothing.
     let lost = f64::from(sparse.lost()) / f64::from(sparse.sent.max(1));
     let max = capacity.as_f64();
     let how = format!("share of {} sparse packets that found the link idle (PASTA)", waits.len());
     interval(max, &shares, |share| max * share + own, max * lost, how)
 }
 
-/// The available bandwidth from the spacing of pairs of full packets, sent closer together than the link's serialisation time
+/// The available bandwidth, from the spacing of pairs of full packets sent closer together than the link's serialisation time
 /// (Strauss, Katabi, Kaashoek 2003, "A measurement study of available bandwidth estimation tools", equation 2).
 ///
-/// The first keeps the link busy until the second arrives: the gap between them is their own and cross traffic's, C t_out = L +
-/// X t_in.
+/// The first packet keeps the link busy until the second arrives, so their spacing after the link consists of one packet and
+/// the cross traffic in between: C t_out = L + X t_in.
 pub fn by_pairs(capacity: Rate, pairs: &StreamRecord) -> Finding<Rate> {
     let bits = pairs.size.as_f64() * 8.0;
     let packet_s = bits / capacity.as_f64();
@@ -93,42 +93,42 @@ fn interval(
     let (one, other) = (available(mean - half), available(mean + half));
     let min = capacity * MIN_HALF_WIDTH;
     let bound = |rate: f64| Rate::from_f64(rate.clamp(0.0, capacity).round());
-    // An estimate beyond nothing or all is one of nothing or all, with an error.
+    // An estimate below zero or above the capacity is one of these, with an error.
     let value = available(mean).clamp(0.0, capacity);
     let low = one.min(other).min(value - min) - less;
     Finding::known(bound(value), bound(low), bound(one.max(other).max(value + min)), how)
 }
 
-/// The share of packets that did not wait: those below `bound`, less those at the end of a service time; as many of those lie
-/// between `bound` and twice it.
+/// The share of packets that did not wait: those with a wait below `bound`, minus those that met the end of a service time.
+/// There are as many of the latter between `bound` and twice `bound`.
 fn idle_share(part: &[(f64, f64)], bound: f64) -> f64 {
     let below = |bound: f64| part.iter().filter(|(_, wait)| *wait < bound).count() as f64;
     ((2.0 * below(bound) - below(2.0 * bound)) / part.len() as f64).clamp(0.0, 1.0)
 }
 
-/// Whether noise stays below `bound`, so that packets that found the link idle stand out: between half of it and it lie
-/// no more waits than between it and one and a half of it, as of packets that met another in service, and of those
-/// below it most found the link idle.
+/// Whether noise stays below `bound`, so that packets that found the link idle stand out. Waits of packets that met another in
+/// service are evenly distributed, so there must be no more waits from 0.5 to 1 `bound` than from 1 to 1.5. Most packets below
+/// `bound` must have found the link idle.
 fn resolves(waits: &[f64], bound: f64) -> bool {
     let between =
         |low: f64, high: f64| waits.iter().filter(|w| (low..high).contains(*w)).count() as f64;
     let (noisy, free) = (between(0.5 * bound, bound), between(bound, 1.5 * bound));
     let (below, above) = (between(f64::NEG_INFINITY, bound), between(bound, 2.0 * bound));
-    // Three standard deviations, and one in a hundred of those below.
+    // Three standard deviations, and 1 % of the packets below `bound`.
     noisy <= free + 3.0 * (noisy + free).sqrt() + 0.01 * below
         && below > 2.0 * above
         && below - above > MIN_IDLE * waits.len() as f64
 }
 
-/// Place and wait of each packet, in the order of sending: its delay above the line under all delays, which is the path
-/// without queues and the drift between the clocks.
+/// Sending time and wait of each packet, in order of sending. The wait is the delay above the lower line under all delays,
+/// which represents the path without queues and the clocks' drift.
 fn waits(stream: &StreamRecord) -> Vec<(f64, f64)> {
     let points = points(stream, None);
     let (intercept, slope) = lower_line(&points);
     points.iter().map(|(x, y)| (*x, (y - intercept - slope * x).max(0.0))).collect()
 }
 
-/// Time of sending since `origin`, or the first packet's, and delay of each packet, in seconds, in the order of sending.
+/// Sending time since `origin` or the first packet, and delay of each packet, in seconds, in order of sending.
 pub(crate) fn points(stream: &StreamRecord, origin: Option<Time>) -> Vec<(f64, f64)> {
     let ordered = ordered(stream);
     let first = ordered.first().map_or(Time::ZERO, |arrival| arrival.sent);
@@ -137,8 +137,8 @@ pub(crate) fn points(stream: &StreamRecord, origin: Option<Time>) -> Vec<(f64, f
     ordered.iter().map(|a| (at(a), a.delay_s())).collect()
 }
 
-/// The line below all points that is closest to them: the edge of their lower hull over their mean place (Moon, Skelly,
-/// Towsley 1999, "Estimation and removal of clock skew from network delay measurements").
+/// The closest line below all points: the edge of their lower hull at their mean time (Moon, Skelly, Towsley 1999, "Estimation
+/// and removal of clock skew from network delay measurements").
 pub(crate) fn lower_line(points: &[(f64, f64)]) -> (f64, f64) {
     let mut hull: Vec<(f64, f64)> = Vec::new();
     for point in points {
@@ -160,7 +160,7 @@ pub(crate) fn lower_line(points: &[(f64, f64)]) -> (f64, f64) {
     (a.1 - slope * a.0, slope)
 }
 
-/// The times between the packets of each pair, sent and received.
+/// The gaps between the packets of each pair, when sent and when received.
 fn gaps(stream: &StreamRecord) -> Vec<(f64, f64)> {
     let ordered = ordered(stream);
     let pairs = ordered.windows(2);
@@ -180,7 +180,7 @@ fn ordered(stream: &StreamRecord) -> Vec<Arrival> {
     ordered
 }
 
-/// The rate at which the stream was sent.
+/// The stream's sending rate.
 fn own_rate(stream: &StreamRecord) -> f64 {
     crate::dispersion(stream).map_or(0.0, |found| found.rate_in.as_f64())
 }
@@ -197,8 +197,8 @@ mod tests {
     use sweetspot_path::Random;
     use sweetspot_units::{Bytes, Duration};
 
-    /// Packets of `size` over a link of 10 Mbit/s that carries Poisson packets of 1000 bytes besides, a share `load` of it;
-    /// the receiver's clock gains `skew`.
+    /// Packets of `size` over a link of 10 Mbit/s that also carries Poisson packets of 1000 bytes, a share `load` of it. The
+    /// receiver's clock gains `skew`.
     fn stream(due: &[f64], size: f64, load: f64, skew: f64) -> StreamRecord {
         const RATE: f64 = 1e7;
         let mut random = Random::new(3);
@@ -225,7 +225,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
-        /// 100 bytes each 0.8 ms are a tenth of 10 Mbit/s.
+        /// 100 bytes every 0.8 ms are a tenth of 10 Mbit/s.
         #[test]
         fn idle_time_gives_what_is_available_whatever_the_clocks_drift(
             load in 0.0..0.7f64, skew in -1e-4..1e-4f64,

@@ -7,7 +7,7 @@ use sweetspot_measure::{Direction, DirectionReport, Discipline, Plan};
 use sweetspot_path::Random;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-/// One direction without TCP, which these paths do not carry.
+/// One direction without TCP, because these paths cannot carry it.
 fn plan() -> Plan {
     Plan { directions: vec![Direction::Down], load: None, ..Plan::full() }
 }
@@ -36,7 +36,8 @@ fn a_free_path_is_found_as_it_is() {
     assert!((base.as_secs_f64() - 0.04).abs() < 1e-5, "{base}");
 }
 
-/// Linux's tbf and most providers' shapers pass a burst at line rate; it is no part of the rate, nor are its gaps others' traffic.
+/// Linux's tbf and most providers' shapers pass a burst at line rate. It is not part of the rate, and its gaps are not cross
+/// traffic.
 #[test]
 fn a_shapers_burst_is_not_taken_for_its_rate() {
     let rate = Rate::from_mbit_per_second(30);
@@ -69,7 +70,7 @@ fn what_others_send_is_not_available() {
     }
 }
 
-/// If each flow has its own queue, a train gets the share that other queues leave; the link is no slower for that.
+/// If each flow has its own queue, a train gets the share that other queues leave; the link itself is not slower.
 #[test]
 fn a_share_of_the_link_is_not_taken_for_the_link() {
     for share in [0.3, 0.5, 0.65] {
@@ -90,8 +91,8 @@ fn jitter_of_either_way_is_no_part_of_the_base_round_trip() {
         let found = measure(truth, plan(), seed).round_trip.base.estimate().unwrap();
         near += u32::from((found.value.as_secs_f64() - 0.04).abs() < 0.3e-3);
     }
-    // Each way the earliest of 60 is 5 ms / 61 late on average, and so is the second behind it: their differences are below
-    // 0.3 ms in all but exp(-3.7) x (1 + 3.7 / 2) = 7 of 100.
+    // In each direction, the earliest of 60 is 5 ms / 61 late on average, and the second is as far behind it. Their differences
+    // are below 0.3 ms in all but exp(-3.7) x (1 + 3.7 / 2) = 7 % of the cases.
     assert!(near >= 16, "{near} of 20");
 }
 
@@ -110,7 +111,7 @@ fn what_others_give_up_when_they_lose_packets_is_not_available() {
 #[test]
 fn a_buffer_that_is_full_before_an_aqm_acts_leaves_the_discipline_open() {
     for queue in ["drop-tail", "codel"] {
-        // 12 ms: CoDel's interval of 100 ms is not over when it is full.
+        // 12 ms: the buffer is full before CoDel's interval of 100 ms has passed.
         let rate = Rate::from_mbit_per_second(10);
         let down = found(Truth { rate, queue, buffer: Bytes::new(15_000), ..Truth::plain() });
         let why = down.discipline.expect_err(queue).to_string();
@@ -126,13 +127,14 @@ fn each_discipline_is_known_by_what_it_does_in_overload() {
         ("codel", Discipline::ActiveQueueManagement),
         ("fq-codel", Discipline::PerFlow),
     ] {
-        // 160 ms: four BDPs, as where disciplines matter.
+        // 160 ms: four BDPs, as in buffers for which the discipline matters.
         let down = found(Truth { queue, buffer: Bytes::new(1_000_000), ..Truth::plain() });
         assert_eq!(down.discipline, Ok(expected), "{queue}");
     }
 }
 
-/// A drop-tail buffer with a host behind it that pauses: packets that it holds up wait for longer than the buffer is deep, and by
+/// A drop-tail buffer followed by a pausing host. Packets that the host delays seem to wait for longer than the buffer is deep,
+/// but only a full buffer dropped packets.
 /// any time, but they were dropped by a full buffer and by nothing else.
 #[test]
 fn pauses_of_a_host_are_neither_queue_nor_active_queue_management() {
@@ -145,14 +147,14 @@ fn pauses_of_a_host_are_neither_queue_nor_active_queue_management() {
         let report = measure(truth, plan(), seed);
         let discipline = &report.directions[0].discipline;
         assert_ne!(*discipline, Ok(Discipline::ActiveQueueManagement), "{truth:?}");
-        // Waits are right to a part in twenty of a pause, and the capacity to 3 %.
+        // Waits are accurate to a twentieth of a pause, and the capacity to 3 %.
         let deep = (buffer / rate).as_secs_f64() * 1.03 + stall.as_secs_f64() / 20.0;
         let longest = report.intrusion.longest_queue_s;
         assert!(longest < deep, "{longest} s: {truth:?}");
     }
 }
 
-/// Buffers that nobody chose: the granularity of full packets is part of the interval, and both units say the same.
+/// Random buffers: the interval covers the granularity of full packets, and both units agree.
 #[test]
 fn the_interval_of_a_buffer_holds_its_depth_in_bytes_and_as_delay() {
     for seed in 0..20 {
@@ -166,7 +168,7 @@ fn the_interval_of_a_buffer_holds_its_depth_in_bytes_and_as_delay() {
         let capacity = down.capacity.value().unwrap();
         assert!((bytes.low..=bytes.high).contains(&buffer), "{buffer} at {rate}: {bytes:?}");
         assert_eq!(delay.value, bytes.value / capacity);
-        // No packet waited for longer than a full buffer takes to empty.
+        // No packet waited for longer than a full buffer takes to drain.
         let longest = report.intrusion.longest_queue_s;
         assert!(longest <= delay.high.as_secs_f64(), "{longest}: {delay:?}");
     }
@@ -204,14 +206,14 @@ fn a_budget_is_kept_and_what_it_left_out_is_said() {
 #[test]
 fn a_gentle_measurement_fills_no_queue() {
     let report = measure(Truth::plain(), plan().gentle(), 7);
-    // Sixteen packets of 1500 bytes at 50 Mbit/s: 3.84 ms; a stream at the last rate tried below the capacity: less.
+    // Sixteen packets of 1500 bytes at 50 Mbit/s take 3.84 ms; a stream at the last rate below the capacity causes less.
     assert!(report.intrusion.longest_queue_s < 0.005, "{:?}", report.intrusion);
     let down = &report.directions[0];
     assert!(off(down.capacity.value(), Rate::from_mbit_per_second(50)) < 0.02);
     assert!(down.buffer.bytes.value().is_none() && down.discipline.is_err());
 }
 
-/// Jitter hides idle time and pairs, so that streams measure the available bandwidth.
+/// Jitter hides idle time and pairs, so streams measure the available bandwidth.
 #[test]
 fn each_step_names_its_direction_and_none_seems_to_come_twice() {
     let truth = Truth { jitter: Duration::from_millis(3), ..Truth::plain() };
@@ -258,7 +260,7 @@ fn the_time_of_a_plan_bounds_the_time_of_its_steps() {
     }
 }
 
-/// Paths that nobody chose: 2 to 500 Mbit/s, 2 to 150 ms each way, buffers of 0.1 to 3 BDP, load up to 60 %.
+/// Random paths: 2 to 500 Mbit/s, 2 to 150 ms each way, buffers of 0.1 to 3 BDP, load up to 60 %.
 #[test]
 fn on_random_paths_most_measurements_are_close() {
     const PATHS: u64 = 24;
@@ -295,9 +297,9 @@ fn on_random_paths_most_measurements_are_close() {
             misses[2].push(case);
         }
     }
-    // An interval of 95 % beside traffic without a variance.
+    // 95 % intervals, with cross traffic of infinite variance.
     assert!(held * 10 >= intervals * 8, "{held} of {intervals} intervals hold what is available");
-    // Nine in ten, eight in ten, nine in ten.
+    // Nine in ten, eight in ten, and nine in ten must be close.
     let allowed = [PATHS as usize / 10, PATHS as usize / 5, PATHS as usize / 10];
     for (what, (misses, allowed)) in
         ["capacity", "available bandwidth", "buffer"].iter().zip(misses.iter().zip(allowed))

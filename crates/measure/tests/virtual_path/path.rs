@@ -1,4 +1,4 @@
-//! A path in virtual time on which a measurement runs: the elements of `sweetspot-path`, and other traffic.
+//! A path in virtual time for a measurement: the elements of `sweetspot-path`, with cross traffic.
 
 use sweetspot_measure::{
     Arrival, Direction, Echo, EchoRecord, LoadRecord, Measurement, PAUSE, Plan, Report, Step,
@@ -16,22 +16,23 @@ pub struct Truth {
     pub rate: Rate,
     pub delay: Duration,
     pub buffer: Bytes,
-    /// The depth of a token bucket that fills at `rate`; zero for a link of constant rate.
+    /// The depth of a token bucket filled at `rate`; zero for a link of constant rate.
     pub burst: Bytes,
     pub queue: &'static str,
     pub loss: f64,
     pub jitter: Duration,
-    /// For how long the receiving host pauses in every [`STALL_INTERVAL`]; packets that arrive meanwhile come at its end.
+    /// How long the receiving host pauses in every [`STALL_INTERVAL`]. Packets received meanwhile are delivered at the
+    /// end of the pause.
     pub stall: Duration,
     /// The mean rate of cross traffic, and whether its gaps are Pareto or exponential.
     pub cross: Rate,
     pub pareto: bool,
-    /// Whether it halves its rate where it loses a packet, and regains it within ten seconds, as TCP that is paced.
+    /// Whether cross traffic halves its rate when it loses a packet, and regains it within ten seconds, like paced TCP.
     pub yields: bool,
 }
 
 impl Truth {
-    /// 50 Mbit/s, 20 ms each way, a BDP of buffer, drop-tail, alone.
+    /// 50 Mbit/s, 20 ms each way, one BDP of buffer, drop-tail, no cross traffic.
     pub fn plain() -> Truth {
         Truth {
             rate: Rate::from_mbit_per_second(50),
@@ -53,7 +54,7 @@ impl Truth {
 struct Probe {
     size: Bytes,
     flow: u64,
-    /// Its number in the sent stream; `None` for cross traffic.
+    /// The packet's index in the stream; `None` for cross traffic.
     place: Option<usize>,
     sent: Time,
 }
@@ -68,7 +69,7 @@ impl Packet for Probe {
     }
 }
 
-/// One direction, with its other traffic.
+/// One direction with its cross traffic.
 struct Way {
     truth: Truth,
     link: Link<Probe, Discipline<Probe>>,
@@ -76,19 +77,19 @@ struct Way {
     loss: RandomLoss,
     random: Random,
     next_cross: Time,
-    /// The share of its rate at which other traffic is sent since the time.
+    /// Cross traffic's share of its full rate, and the time since which it applies.
     pace: (f64, Time),
 }
 
-/// The far end's clock is ahead by this.
+/// The far end's clock is ahead by this much.
 const CLOCK_OFFSET: Duration = Duration::from_secs(12_345);
 /// The packet size and the number of sources of cross traffic.
 const CROSS_SIZE: Bytes = Bytes::new(1000);
-/// The time in which yielding traffic regains its rate.
+/// Time in which yielding cross traffic regains its rate.
 const REGAINED: Duration = Duration::from_secs(10);
-/// The time from one pause of the receiving host to the next.
+/// Interval between pauses of the receiving host.
 const STALL_INTERVAL: Duration = Duration::from_millis(170);
-/// How fast a host sends a train.
+/// The rate at which a host sends a train, Mbit/s.
 const HOST_RATE: u64 = 2000;
 
 impl Way {
@@ -129,12 +130,12 @@ impl Way {
     fn cross_gap(&mut self) -> Duration {
         let mean = (CROSS_SIZE / self.truth.cross).as_secs_f64();
         let u = self.random.unit().max(1e-12);
-        // Pareto of shape 1.5 has the mean 3 x its least.
+        // A Pareto distribution of shape 1.5 has a mean of three times its minimum.
         let gap = if self.truth.pareto { mean / 3.0 * u.powf(-1.0 / 1.5) } else { -mean * u.ln() };
         Duration::from_secs_f64(gap)
     }
 
-    /// Sends packets in the order of time; returns when each was through.
+    /// Sends packets in order of time. Returns when each has passed.
     fn run(&mut self, packets: &[(Time, Bytes, u64)]) -> Vec<Option<Time>> {
         let mut through = vec![None; packets.len()];
         let crossing = self.truth.cross > Rate::from_f64(0.0);
@@ -162,13 +163,13 @@ impl Way {
         through
     }
 
-    /// Whether there was room.
+    /// Returns whether the buffer had space.
     fn enter(&mut self, at: Time, probe: Probe, through: &mut [Option<Time>]) -> bool {
         self.work_off(at, through);
         self.link.handle_arrival(at, probe).is_ok()
     }
 
-    /// When the receiving host sees a packet that is through at `out`.
+    /// The time at which the receiving host sees a packet that has passed at `out`.
     fn noticed(&self, out: Time) -> Time {
         let into = Duration::from_nanos(out.as_nanos() % STALL_INTERVAL.as_nanos());
         out + self.truth.stall.saturating_sub(into)
@@ -191,12 +192,12 @@ pub fn measure(truth: Truth, plan: Plan, seed: u64) -> Report {
     timed(truth, plan, seed).0
 }
 
-/// Runs a measurement; also returns the time of its steps and the pauses between them, without round trips.
+/// As [`measure`]; also returns the duration of the steps with the pauses between them, without RTTs.
 pub fn timed(truth: Truth, plan: Plan, seed: u64) -> (Report, Duration) {
     followed(truth, plan, seed, &mut |_| ())
 }
 
-/// The same, with a call of `follow` before each step.
+/// As [`timed`], with a call of `follow` before each step.
 pub fn followed(
     truth: Truth,
     plan: Plan,
@@ -216,7 +217,7 @@ pub fn followed(
             taken += duration;
         }
         measurement.handle(result);
-        // A round trip for the final message, and the time for the queue to drain.
+        // An RTT for the final message, and time for the queue to drain.
         now += Duration::from_millis(300) + truth.delay * 2;
     }
     (measurement.report(), taken)
@@ -242,7 +243,7 @@ fn carry_out(step: &Step, ways: &mut [Way; 2], now: &mut Time) -> StepResult {
                 .collect();
             let end = stream.last().unwrap().0;
             let mut asked = Vec::new();
-            // Echoes go on for a while behind the stream, as on a real host that waits for its end.
+            // Echoes continue for a while after the stream, as on a real host that waits for its end.
             let over = end + Duration::from_millis(500);
             while beside && asked.last().is_none_or(|last| *last < over) {
                 asked.push(*now + Duration::from_millis(20) * asked.len() as u64);
@@ -275,7 +276,7 @@ fn carry_out(step: &Step, ways: &mut [Way; 2], now: &mut Time) -> StepResult {
     }
 }
 
-/// Echoes sent at these times, beside a stream on one of the ways; with when the stream's packets were through.
+/// Echoes sent at these times beside a stream in one direction, and the times at which the stream's packets passed.
 fn echoes(
     asked: &[Time],
     size: Bytes,
@@ -302,7 +303,7 @@ fn echoes(
 
 type Through = Vec<Option<Time>>;
 
-/// Sends two lots of packets in the order of time.
+/// Sends two sequences of packets in order of time.
 fn merged(
     way: &mut Way,
     first: Vec<(Time, Bytes, u64)>,
