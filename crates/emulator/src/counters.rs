@@ -1,4 +1,4 @@
-//! The loop's counters; the certificate is made from them.
+//! The loop's counters, from which the certificate is made.
 
 use sweetspot_units::{Bytes, Duration};
 
@@ -7,46 +7,46 @@ use crate::Lateness;
 /// One direction's counts. Packets are IP packets, bytes are IP bytes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DirectionCounters {
-    /// Arrived at the path's entry.
+    /// Packets that arrived at the path's entry.
     pub packets_in: u64,
     pub bytes_in: Bytes,
-    /// Released at its exit.
+    /// Packets released at the path's exit.
     pub packets_out: u64,
     pub bytes_out: Bytes,
-    /// Counts of packets that crossed the narrow hop.
+    /// Bytes of packets that crossed the narrow hop.
     pub bytes_carried: Bytes,
-    /// Dropped because the bottleneck's buffer was full.
+    /// Packets dropped by the bottleneck's full buffer.
     pub buffer_drops: u64,
-    /// Lost at random, as asked.
+    /// Packets lost at random, as configured.
     pub random_losses: u64,
     pub policer_drops: u64,
-    /// Still on the path at the end.
+    /// Packets still on the path at the end.
     pub held: u64,
-    /// Longer than the MTU although every offload is off; not let through.
+    /// Packets dropped because they exceed the MTU, although all offloads are off.
     pub oversized: u64,
-    /// Found no room in the ring: this process was too slow.
+    /// Packets that did not fit into the ring, because this process was too slow.
     pub ring_losses: u64,
-    /// Lost by the kernel between a namespace and this process.
+    /// Packets that the kernel lost between a namespace and this process.
     pub cable_losses: u64,
-    /// Due, but refused by the kernel.
+    /// Packets that were due, but that the kernel rejected.
     pub send_failures: u64,
-    /// Arrivals with a stamp older than a decision already made, and the largest difference.
+    /// Arrivals with a timestamp older than a decision already made, and the maximum difference.
     pub stale_stamps: u64,
     pub stalest: Duration,
-    /// Releases: how much later than due.
+    /// How late packets were released.
     pub lateness: Lateness,
-    /// The bottleneck's backlog: its sum over `backlog_samples` regular samples, and its peak.
+    /// The bottleneck's backlog: the sum over `backlog_samples` regular samples, and the maximum.
     pub backlog_sum: Bytes,
     pub backlog_samples: u64,
     pub backlog_max: Bytes,
-    /// Busy periods of the bottleneck: their bytes, the time from their first to their last release, and the ideal time.
+    /// Busy periods of the bottleneck: their bytes, the time from the first to the last release, and the ideal time.
     pub backlogged_bytes: Bytes,
     pub backlogged_time: Duration,
     pub backlogged_due: Duration,
 }
 
 impl DirectionCounters {
-    /// Law 7: nothing appears, nothing vanishes.
+    /// Conservation: no packet appears or vanishes.
     pub fn conserved(&self) -> bool {
         let dropped = self.buffer_drops + self.random_losses + self.policer_drops;
         let gone = dropped + self.send_failures;

@@ -22,7 +22,8 @@ use crate::veth::{FAR, LinkDrops, NEAR, NamespaceLink};
 
 /// A running path between two namespaces. It must be started inside [`isolate`](crate::isolate).
 ///
-/// It carries packets from [`Emulation::start`] to [`Emulation::finish`]. Dropping it ends it without a certificate.
+/// It forwards packets from [`Emulation::start`] to [`Emulation::finish`]. Dropping it ends the emulation without a
+/// certificate.
 pub struct Emulation {
     hops: Vec<PathSpec>,
     started: Time,
@@ -37,24 +38,24 @@ pub struct Emulation {
 }
 
 impl Emulation {
-    /// Makes the namespaces and starts to carry packets between them. The calling thread must
-    /// not have [entered](Side::enter) a side of another emulation.
+    /// Creates the namespaces and starts to forward packets between them. The calling thread must not have
+    /// [entered](Side::enter) a side of another emulation.
     pub fn start(spec: &PathSpec) -> Result<Emulation> {
         Emulation::start_with(spec, &[])
     }
 
-    /// Starts an emulation with further hosts at the addresses [`Side::host_pair`].
+    /// Starts an emulation with additional hosts at the addresses [`Side::host_pair`].
     pub fn start_with(spec: &PathSpec, host_pairs: &[HostPair]) -> Result<Emulation> {
         Emulation::start_chain(std::slice::from_ref(spec), host_pairs)
     }
 
-    /// Starts an emulation of a path with a middlebox in front of `up` and one in front of `down`.
+    /// Starts an emulation with a middlebox in front of `up` and another in front of `down`.
     pub fn start_behind(spec: &PathSpec, middleboxes: [Middlebox; 2]) -> Result<Emulation> {
         Emulation::start_all(std::slice::from_ref(spec), &[], middleboxes)
     }
 
-    /// Starts an emulation of several links between routers, at least one, from the near side to the far one. Packets are
-    /// of up to the first one's MTU, and its seed counts.
+    /// Starts an emulation of one or more links between routers, listed from the near side to the far one. The first link
+    /// sets the MTU and the seed.
     pub fn start_chain(hops: &[PathSpec], host_pairs: &[HostPair]) -> Result<Emulation> {
         Emulation::start_all(hops, host_pairs, [Middlebox::default(); 2])
     }
@@ -100,7 +101,7 @@ impl Emulation {
         })
     }
 
-    /// The near side, where `up` begins.
+    /// The near side, from which `up` begins.
     pub fn near(&self) -> &Side {
         &self.near
     }
@@ -110,46 +111,45 @@ impl Emulation {
         &self.far
     }
 
-    /// The path that was asked for, hop by hop from the near side.
+    /// The configured path, hop by hop from the near side.
     pub fn hops(&self) -> &[PathSpec] {
         &self.hops
     }
 
-    /// When the emulation began to carry packets, on the clock of [`clock::now`].
+    /// The time at which the emulation began to forward packets, on the clock of [`clock::now`].
     pub fn started(&self) -> Time {
         self.started
     }
 
-    /// The samples taken since the last call, every 10 ms.
+    /// The samples since the last call, one every 10 ms.
     pub fn observe(&self) -> Vec<PathSample> {
         self.samples.try_iter().collect()
     }
 
-    /// Changes the bottleneck's rate near to far. A rate of zero is ignored.
+    /// Changes the bottleneck's rate from near to far. A rate of zero is ignored.
     pub fn set_rate_up(&self, rate: Rate) {
         self.set_rate(&self.up, rate);
     }
 
-    /// Changes the bottleneck's rate far to near. A rate of zero is ignored.
+    /// Changes the bottleneck's rate from far to near. A rate of zero is ignored.
     pub fn set_rate_down(&self, rate: Rate) {
         self.set_rate(&self.down, rate);
     }
 
-    /// Varies a path of one hop from now on: near to far, and far to near. Time 0 of the variations is `start`, on the clock
-    /// of [`clock::now`].
+    /// Varies a path of one hop from now on: from near to far, and from far to near. Time 0 of the variations is `start`, on
+    /// the clock of [`clock::now`].
     pub fn vary(&self, start: Time, up: Variation, down: Variation) {
         self.vary_chain(start, vec![up], vec![down]);
     }
 
-    /// Varies each hop, both lists from the near side.
+    /// Varies each hop; both lists begin at the near side.
     pub fn vary_chain(&self, start: Time, up: Vec<Variation>, mut down: Vec<Variation>) {
         down.reverse();
         self.alter(&self.up, Altered::Varied { start, hops: up });
         self.alter(&self.down, Altered::Varied { start, hops: down });
     }
 
-    /// Stops carrying packets and returns the certificate. Processes that still run on the two sides lose their
-    /// network.
+    /// Stops forwarding packets and returns the certificate. Processes still running on the two sides lose their network.
     pub fn finish(mut self) -> Result<Certificate> {
         let mut report = self.stop()?;
         let (near, far) = (self.near.link.losses()?, self.far.link.losses()?);
@@ -165,7 +165,7 @@ impl Emulation {
     }
 
     fn alter(&self, direction: &Sender<Alteration>, change: Altered) {
-        // The loop only stops when told to, or by an error that `finish` reports.
+        // The loop has stopped only if it was asked to, or with an error that `finish` reports.
         let _ = direction.send(Alteration { at: clock::now(), change });
         self.event_fd.signal();
     }
@@ -186,7 +186,7 @@ impl Drop for Emulation {
     }
 }
 
-/// Packets lost on the veth links in one direction, `from` one side to the other.
+/// Packets lost on the veth links in one direction, between the sides `from` and `to`.
 fn lost(from: LinkDrops, to: LinkDrops) -> u64 {
     from.inbound + to.outbound
 }

@@ -2,37 +2,37 @@ use std::io;
 
 use thiserror::Error;
 
-/// The most pairs of hosts on one path.
+/// Maximum number of host pairs on a path.
 pub const MAX_HOST_PAIRS: usize = 1000;
 
 pub(crate) type Result<T> = std::result::Result<T, EmulatorError>;
 
-/// Why an emulation did not start or did not go on.
+/// The reason why an emulation failed.
 #[derive(Debug, Error)]
 pub enum EmulatorError {
-    /// The kernel refused a part of the network.
+    /// The kernel rejected a step of the network's setup.
     #[error("emulator: cannot {what}: {source}")]
     Network {
         /// The step that failed.
         what: &'static str,
-        /// The kernel's reason.
+        /// The system's error.
         source: io::Error,
     },
-    /// There are more pairs of hosts than addresses. Holds their number.
+    /// There are more host pairs than addresses. Holds their number.
     #[error("emulator: {0} pairs of hosts exceed the {MAX_HOST_PAIRS} that a path can have")]
     TooManyHostPairs(usize),
-    /// A path without a hop.
+    /// The path has no hop.
     #[error("emulator: the path has no hop; give one or more")]
     NoHop,
     /// The real-time loop failed.
     #[error("emulator: the loop that carries the packets failed: {0}")]
     Loop(io::Error),
-    /// A command could not be started.
+    /// A command failed to start.
     #[error("emulator: cannot run \"{program}\": {source}; is it installed and in PATH?")]
     Command {
         /// The program's name.
         program: String,
-        /// The kernel's reason.
+        /// The system's error.
         source: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! Further hosts at the ends of the path, in pairs, as in a dumbbell topology.
+//! Additional hosts at the ends of the path, in pairs, as in a dumbbell topology.
 
 use sweetspot_units::Duration;
 
@@ -7,21 +7,22 @@ use crate::error::{EmulatorError, MAX_HOST_PAIRS, Result};
 /// A pair of hosts, one on each side, with flows across the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HostPair {
-    /// Propagation delay behind the path in addition to its own, each way.
+    /// Propagation delay beyond the path's own, in each direction.
     pub extra_delay: Duration,
-    /// The first and the last hop that it crosses, counted from the near side; `None`: all.
+    /// The first and last hop that the pair's packets cross, counted from the near side; `None`: all
+    /// hops.
     pub hops: Option<(usize, usize)>,
     /// TCP's initial congestion window, in packets; `None`: the kernel's.
     pub initial_window: Option<u32>,
-    /// Whether TCP acknowledges every segment at once, instead of every second.
+    /// Whether TCP acknowledges every segment at once, instead of every second one.
     pub quick_acks: bool,
 }
 
-/// The first two bytes of the addresses of host pairs on either side.
+/// The first two bytes of the host pairs' addresses on each side.
 pub(crate) const NEAR_PAIR_PREFIX: [u8; 2] = [10, 78];
 pub(crate) const FAR_PAIR_PREFIX: [u8; 2] = [10, 79];
 
-/// The last two bytes of the addresses of host pair number `host_pair`; 0 is nobody's.
+/// The last two bytes of the addresses of host pair number `host_pair`; 0 means no pair.
 pub(crate) fn tag(host_pair: usize) -> u16 {
     host_pair as u16 + 1
 }
@@ -31,10 +32,11 @@ pub(crate) fn check(host_pairs: &[HostPair]) -> Result<()> {
     if few { Ok(()) } else { Err(EmulatorError::TooManyHostPairs(host_pairs.len())) }
 }
 
-/// The extra delay of each host pair's packets, and their way through the hops.
+/// The extra delay of each host pair's packets, and the hops they cross.
 #[derive(Debug)]
 pub(crate) struct Routes {
-    /// By the tag of the host pair; the first is for packets of nobody's. Empty: all go the same way.
+    /// Indexed by tag; the first entry is for packets of no pair. Empty if all packets cross all
+    /// hops.
     by_tag: Vec<(Duration, (usize, usize))>,
     whole: (usize, usize),
 }
@@ -56,14 +58,14 @@ impl Routes {
         Routes { by_tag: nobody.chain(all).collect(), whole }
     }
 
-    /// Whether all packets take the same way.
+    /// Whether all packets take the same route.
     pub fn is_empty(&self) -> bool {
         self.by_tag.is_empty()
     }
 
-    /// The tag of the host pair that sent `frame`; 0: none did.
+    /// The tag of the host pair that sent `frame`; 0 if none did.
     pub fn pair_of(&self, frame: &[u8]) -> u16 {
-        // Ethernet's type, and the source in IPv4's header (RFC 791) behind it.
+        // Offsets of the Ethernet type, and of the source address in the IPv4 header (RFC 791).
         const TYPE_OFFSET: usize = 12;
         const SOURCE_OFFSET: usize = 14 + 12;
         const IPV4_TYPE: &[u8] = &[8, 0];
@@ -83,7 +85,7 @@ impl Routes {
         self.by_tag.get(usize::from(tag)).map_or(Duration::ZERO, |(delay, _)| *delay)
     }
 
-    /// The first and the last hop of the host pair with this tag.
+    /// The first and last hop of the host pair with this tag.
     pub fn hops(&self, tag: u16) -> (usize, usize) {
         self.by_tag.get(usize::from(tag)).map_or(self.whole, |(_, hops)| *hops)
     }
@@ -107,7 +109,7 @@ mod tests {
         let host_pair = |ms| HostPair { extra_delay: MS(ms), ..HostPair::default() };
         let routes = Routes::new(&[host_pair(0), host_pair(7)], 1, false);
         let of = |frame: &[u8]| routes.extra_delay(routes.pair_of(frame));
-        // Host pair 1 has tag 2, on both sides.
+        // Host pair 1 has tag 2 on both sides.
         assert_eq!(of(&from([10, 78, 0, 2])), MS(7));
         assert_eq!(of(&from([10, 79, 0, 2])), MS(7));
         for other in [[10, 78, 0, 1], [10, 77, 0, 2], [10, 78, 0, 9], [10, 78, 0, 0]] {

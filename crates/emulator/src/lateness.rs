@@ -1,14 +1,14 @@
 use sweetspot_statistics::Histogram;
 use sweetspot_units::Duration;
 
-/// A histogram of how late packets were released. Its buckets grow with the value, so that every quantile is exact
-/// to one part in sixteen.
+/// A histogram of the lateness of releases. Its buckets grow with the value, so that every quantile is accurate to
+/// one part in sixteen.
 #[derive(Debug, Clone)]
 pub struct Lateness(Histogram<4>);
 
 impl Default for Lateness {
     fn default() -> Self {
-        // The loop that records is a real-time one.
+        // Allocate everything now: the loop that records is a real-time one.
         Lateness(Histogram::with_room())
     }
 }
@@ -34,14 +34,13 @@ impl Lateness {
         Duration::from_nanos(self.0.largest().unwrap_or(0))
     }
 
-    /// The lateness that a share `q` of the releases did not exceed, rounded up by at most a
-    /// sixteenth.
+    /// The lateness that a share `q` of the releases did not exceed, rounded up by at most a sixteenth.
     pub fn quantile(&self, q: f64) -> Duration {
         let bin = self.0.quantile_bin(q);
         bin.map_or(Duration::ZERO, |bin| Duration::from_nanos(bin.largest).min(self.max()))
     }
 
-    /// The number of releases that were at most `late` late, to the resolution of the buckets.
+    /// Number of releases at most `late` late, to the resolution of the buckets.
     pub fn at_most(&self, late: Duration) -> u64 {
         self.0.at_most(late.as_nanos())
     }

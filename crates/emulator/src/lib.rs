@@ -32,8 +32,7 @@
 //!
 //! # Example
 //!
-//! A command at the near end of a path, in its own namespaces. It needs root or user namespaces, and a single-threaded
-//! process:
+//! Runs a command at the near end of a path. This needs root or user namespaces, and a single-threaded process:
 //!
 //! ```no_run
 //! use std::process::Command;
@@ -58,7 +57,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Emulations can follow one another in the same process.
+//! Several emulations can run one after another in the same process.
 
 mod certificate;
 mod checksum;

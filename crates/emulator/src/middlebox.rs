@@ -3,29 +3,29 @@ use sweetspot_units::Bytes;
 use crate::checksum::fold;
 use crate::veth::ETHERNET_HEADER;
 
-/// A device on the path that meddles with the TCP packets of one direction. The default passes all of them on as they are.
+/// A device on the path that modifies the TCP packets of one direction. The default passes all of them unchanged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Middlebox {
-    /// Larger packets vanish, and no ICMP message tells of it.
+    /// Maximum packet size; larger packets are dropped without an ICMP message.
     pub passes: Option<Bytes>,
     /// Added to sequence numbers.
     pub sequence: u32,
     /// Added to acknowledgement numbers, and not to SACK blocks.
     pub acknowledgement: u32,
-    /// The option that it overwrites with padding.
+    /// The TCP option to overwrite with padding.
     pub strips: Option<StrippedOption>,
 }
 
-/// A TCP option that does not get through, by its kind (RFC 9293 §3.1).
+/// A TCP option that is stripped, by its kind (RFC 9293 §3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StrippedOption {
-    /// From segments with SYN.
+    /// Stripped from segments with SYN.
     OfSyn(u8),
-    /// From all others.
+    /// Stripped from all other segments.
     OfOthers(u8),
 }
 
-/// Positions in an Ethernet frame and in the headers of IPv4 and TCP.
+/// Positions in an Ethernet frame, and in IPv4 and TCP headers.
 const ETHER_TYPE: std::ops::Range<usize> = 12..14;
 const IPV4: [u8; 2] = [0x08, 0x00];
 const PROTOCOL: usize = 9;
@@ -42,12 +42,12 @@ const END_OF_OPTIONS: u8 = 0;
 const NO_OPERATION: u8 = 1;
 
 impl Middlebox {
-    /// Whether a frame of `length` bytes vanishes.
+    /// Whether a frame of `length` bytes is dropped.
     pub(crate) fn swallows(&self, length: usize) -> bool {
         self.passes.is_some_and(|max| (length - ETHERNET_HEADER.min(length)) as u64 > max.get())
     }
 
-    /// Rewrites `frame` and keeps its checksum right, unless a network card is to fill it in.
+    /// Rewrites `frame` and updates its checksum, unless that is left to a network card.
     pub(crate) fn rewrite(&self, frame: &mut [u8], left_to_card: bool) {
         if let Some(mut header) = TcpHeader::of(frame, left_to_card) {
             let flags = header.bytes[FLAGS];
@@ -70,7 +70,7 @@ struct TcpHeader<'a> {
 }
 
 impl TcpHeader<'_> {
-    /// That of an IPv4 frame, if it is there and whole.
+    /// The TCP header of an IPv4 frame, if it is present and complete.
     fn of(frame: &mut [u8], left_to_card: bool) -> Option<TcpHeader<'_>> {
         let is_ipv4 = frame.get(ETHER_TYPE)? == IPV4;
         let is_tcp = *frame.get(ETHERNET_HEADER + PROTOCOL)? == TCP;
@@ -84,7 +84,7 @@ impl TcpHeader<'_> {
         u16::from_be_bytes([self.bytes[at], self.bytes[at + 1]])
     }
 
-    /// Writes a word, and corrects the checksum (RFC 1624: HC' = ~(~HC + ~m + m')).
+    /// Writes a word, and updates the checksum (RFC 1624: HC' = ~(~HC + ~m + m')).
     fn put(&mut self, at: usize, word: u16) {
         let before = self.word(at);
         self.bytes[at..at + 2].copy_from_slice(&word.to_be_bytes());
@@ -133,7 +133,7 @@ mod tests {
 
     const HEADER: usize = ETHERNET_HEADER + 20;
 
-    /// A frame with this sequence and acknowledgement number, these flags and options, and a right checksum.
+    /// A frame with this sequence number, acknowledgement number, flags and options, and a correct checksum.
     fn frame(seq: u32, ack: u32, flags: u8, options: &[u8]) -> Vec<u8> {
         let mut frame = vec![0; 12];
         frame.extend([8, 0, 0x45, 0, 0, 140, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
@@ -147,13 +147,13 @@ mod tests {
         frame
     }
 
-    /// The words from TCP's header on. The rest of what its checksum covers does not change.
+    /// The sum of the words from the TCP header on. The rest that the checksum covers does not change.
     fn sum(frame: &[u8]) -> u32 {
         let words = frame[HEADER..].chunks(2);
         words.map(|pair| (u32::from(pair[0]) << 8) | u32::from(pair[1])).sum()
     }
 
-    /// The options of Linux's SYN: MSS, SACK permitted, timestamps, window scale.
+    /// The options of a Linux SYN: MSS, SACK permitted, timestamps, window scale.
     const OF_SYN: [u8; 20] = [2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 1, 0, 0, 0, 2, 0, 1, 3, 3, 7];
     /// Timestamps and a SACK block.
     const OF_ACK: [u8; 24] =
@@ -169,7 +169,7 @@ mod tests {
             middlebox.rewrite(&mut rewritten, false);
             let moved = (seq.wrapping_add(sequence), ack.wrapping_add(acknowledgement));
             let mut expected = frame(moved.0, moved.1, ACK, &OF_ACK);
-            // Both are right: ones' complement has two zeros.
+            // 0 and 0xffff are both correct: ones' complement has two zeros.
             prop_assert_eq!(fold(sum(&rewritten)), 0xffff);
             expected[HEADER + CHECKSUM..][..2].copy_from_slice(&rewritten[HEADER + CHECKSUM..][..2]);
             prop_assert_eq!(rewritten, expected);
@@ -204,7 +204,7 @@ mod tests {
                 .rewrite(&mut rewritten, false);
             assert_eq!(rewritten[HEADER + MIN_HEADER..], expected, "{strips:?}");
             assert_eq!(fold(sum(&rewritten)), 0xffff, "{strips:?}");
-            // The other kind of segments keeps it.
+            // Segments of the other kind keep the option.
             let mut other = frame(1, 1, flags ^ (SYN | ACK), options);
             let before = other.clone();
             Middlebox { strips: Some(strips), ..Middlebox::default() }.rewrite(&mut other, false);

@@ -1,4 +1,4 @@
-//! The loop that carries packets: from the rings through the path's elements to the ports. [`crate::relay`] runs it.
+//! The loop that forwards packets from the rings through the path's elements to the ports. [`crate::relay`] runs it.
 
 use std::io;
 use std::sync::mpsc::{Receiver, Sender};
@@ -17,22 +17,22 @@ use crate::series::PathSample;
 use crate::sleep_monitor::SleepMonitor;
 use crate::veth::frame_size;
 
-/// The time between two samples of the series.
+/// Interval between samples of the series.
 pub(crate) const SAMPLING_INTERVAL: Duration = Duration::from_millis(10);
-/// The longest that arrivals wait in the ring while packets are on the path. They carry their
-/// time, so only the ring's room and the path's delay bound this; it saves a wake-up per packet.
+/// Maximum time that arrivals wait in the ring while packets are on the path. They carry timestamps, so only the ring's size
+/// and the path's delay limit this. It saves a wake-up per packet.
 const MAX_ARRIVAL_WAIT: Duration = Duration::from_millis(1);
-/// Below this the loop wakes for every arrival: looking at the ring on a timer would cost more.
+/// With a shorter wait the loop wakes up for every arrival: polling the ring on a timer would cost more.
 const MIN_ARRIVAL_WAIT: Duration = Duration::from_micros(100);
-/// Packets read from a ring before due packets are checked again, ...
+/// Packets read from a ring before due packets are checked again.
 const ARRIVAL_BATCH: usize = 64;
-/// ... and for super-frames: each costs a call, whatever its size.
+/// The same for super-frames: each costs a system call, whatever its size.
 const OFFLOAD_ARRIVAL_BATCH: usize = 200;
 
 pub(crate) struct Told {
-    /// Alterations of the direction near to far.
+    /// Changes of the direction from near to far.
     pub up: Receiver<Alteration>,
-    /// Alterations of the direction far to near.
+    /// Changes of the direction from far to near.
     pub down: Receiver<Alteration>,
     pub stop: Receiver<()>,
 }
@@ -50,15 +50,15 @@ pub(crate) struct PacketLoopReport {
 pub(crate) enum Wait {
     /// Sleep until then.
     Time(Time),
-    /// Be awake then: a packet is due.
+    /// Spin until this time: a packet is due.
     Release(Time),
-    /// Sleep until then or until a packet arrives.
+    /// Sleep until this time, or until a packet arrives.
     ArrivalOr(Time),
     Stopped,
 }
 
 impl Wait {
-    /// When it ends at the latest.
+    /// The latest end of the wait.
     pub fn due(self) -> Option<Time> {
         match self {
             Wait::Time(due) | Wait::Release(due) | Wait::ArrivalOr(due) => Some(due),
@@ -81,7 +81,7 @@ pub(crate) struct PacketLoop {
 }
 
 impl PacketLoop {
-    /// A loop between the two ports, which does as it is `told`.
+    /// A loop between the two ports, controlled by `told`.
     pub fn new(
         started: Time,
         hops: &[PathSpec],
@@ -98,7 +98,7 @@ impl PacketLoop {
             near,
             far,
             up: PathDirection::new(&up, mtu, routes_up, told.up, seed),
-            // The directions' losses must not fall together.
+            // The random losses of the two directions must be independent.
             down: PathDirection::new(&down, mtu, routes_down, told.down, seed ^ 0x646f_776e),
             pool: Pool::new(frame_size(mtu), pool_slots(up.iter().chain(&down), mtu)),
             rest: SleepMonitor::new(started),
@@ -116,17 +116,17 @@ impl PacketLoop {
             let now = clock::now();
             let more = self.take_arrivals();
             if !more {
-                // Every arrival up to then is in.
+                // All arrivals up to this time have been read.
                 let seen = now - self.arrival_wait();
                 self.up.alter_until(seen);
                 self.down.alter_until(seen);
             }
             let busy = self.release(now) || more;
-            // A sample fixes the queue as of its time, so every earlier arrival must be in. The kernel stamps the packets of
-            // a burst one by one and shows them together.
+            // A sample fixes the queue at its time, so all earlier arrivals must have been read. The kernel stamps the
+            // packets of a burst one by one, but delivers them together.
             if now >= self.next_sample + self.arrival_wait() && !more {
                 self.sample();
-                // After a stall the series has a gap, not a burst.
+                // After a stall the series has a gap, not a burst of samples.
                 self.next_sample = now.max(self.next_sample + SAMPLING_INTERVAL);
                 self.rest.review(now);
             }
@@ -142,7 +142,7 @@ impl PacketLoop {
         }
     }
 
-    /// Ends the counting.
+    /// Returns the final counters.
     pub fn into_report(mut self, real_time: bool) -> io::Result<PacketLoopReport> {
         self.up.counters.ring_losses += self.near.lost()?;
         self.down.counters.ring_losses += self.far.lost()?;
@@ -164,7 +164,7 @@ impl PacketLoop {
             let mut taken = 0;
             while taken < batch
                 && port.receive(|frame| {
-                    // A stamp from the future means that the wall clock was just set.
+                    // A timestamp in the future means that the wall clock was just set back.
                     let stamp = offset.to_monotonic(frame.arrived).min(clock::now());
                     taken += direction.handle_arrival(stamp, frame, pool);
                 })
@@ -185,16 +185,17 @@ impl PacketLoop {
         let at = self.next_sample;
         let (up, down) = (self.up.observe(at), self.down.observe(at));
         let sample = PathSample { at: at.since(self.started), up, down };
-        // Nobody may be listening any more.
+        // The receiver may be gone.
         let _ = self.samples.send(sample);
     }
 
-    /// How long after its stamp an arrival may be taken in. Half the delay: it is always seen before it can be due.
+    /// How long after its timestamp an arrival may be read. At most half the path's delay, so that it is always read before
+    /// it can be due.
     fn arrival_wait(&self) -> Duration {
         (self.up.min_delay().min(self.down.min_delay()) / 2).min(MAX_ARRIVAL_WAIT)
     }
 
-    /// When something is due or, if the path is empty, arrives.
+    /// Sleep until something is due or, if the path is empty, until a packet arrives.
     fn next_work(&mut self) -> Wait {
         let now = clock::now();
         let due = [self.up.poll_timeout(), self.down.poll_timeout()].into_iter().flatten().min();
@@ -204,7 +205,7 @@ impl PacketLoop {
         let until = due.unwrap_or(Time::MAX).min(decided + arrival_wait);
         let min = self.rest.began(now);
         if until < min {
-            // Arrivals during the shortest sleep need no wake-up either.
+            // Arrivals during the minimum sleep need no wake-up either.
             Wait::Time(min)
         } else if due.is_none() || arrival_wait < MIN_ARRIVAL_WAIT {
             Wait::ArrivalOr(until)
@@ -216,17 +217,17 @@ impl PacketLoop {
     }
 }
 
-/// Slots for all packets that the path can hold: its delay and its buffer, both ways, were all
-/// of them full-size, and as many small ones again.
+/// Slots for all packets that the path can hold in both directions: its delay and its buffer full of full-size packets, and
+/// as many small ones again.
 fn pool_slots<'a>(hops: impl Iterator<Item = &'a DirectionSpec>, mtu: Bytes) -> usize {
-    // The pool grows beyond this when it must; memory is not taken in advance without limit.
+    // The pool grows beyond this only if necessary, so that preallocated memory is bounded.
     const MAX_POOL_BYTES: u64 = 64 << 20;
     let hold = |s: &DirectionSpec| (s.rate * s.delay + s.buffer.in_bytes(mtu)).get();
     let bytes = hops.map(hold).sum::<u64>().min(MAX_POOL_BYTES);
     2 * (bytes / mtu.get()) as usize + 1024
 }
 
-/// The wall clock, in which the kernel stamps packets, less the monotonic one.
+/// The offset of the wall clock, used for the kernel's timestamps, from the monotonic clock.
 struct WallOffset {
     wall: Time,
     monotonic: Time,
@@ -234,13 +235,14 @@ struct WallOffset {
 
 impl WallOffset {
     fn measure() -> WallOffset {
-        // In this order: an interruption between the two makes a packet's arrival later, and the path no faster.
+        // In this order, an interruption between the two makes packets seem to arrive later, which cannot make the path
+        // faster.
         let wall = clock::wall();
         WallOffset { wall, monotonic: clock::now() }
     }
 
     fn to_monotonic(&self, stamp: Time) -> Time {
-        // Stamps are in the past, but for the few nanoseconds around the measurement.
+        // Timestamps are in the past, except for the few nanoseconds around the measurement.
         if stamp > self.wall {
             self.monotonic + stamp.since(self.wall)
         } else {

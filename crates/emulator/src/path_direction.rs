@@ -15,8 +15,8 @@ use crate::segmentation::split::Segments;
 use crate::series::DirectionSample;
 use crate::veth::frame_size;
 
-/// A change of a direction at a time on the clock of [`clock::now`]: earlier packets find the path as it was, later ones as it
-/// is then, however late the loop is.
+/// A change of a direction at a time on the clock of [`clock::now`]. Packets that arrive earlier find the path unchanged and
+/// later ones find it changed, however late the loop is.
 #[derive(Debug, Clone)]
 pub(crate) struct Alteration {
     pub at: Time,
@@ -25,59 +25,59 @@ pub(crate) struct Alteration {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Altered {
-    /// The narrow hop has this rate.
+    /// The narrow hop gets this rate.
     Rate(Rate),
-    /// The hops vary, in the order in which packets take them, each as its own says; time 0 of the variations is `start`.
+    /// Each hop gets its own variation, in the order in which packets cross the hops. Time 0 is `start`.
     Varied { start: Time, hops: Vec<Variation> },
 }
 
-/// One direction of the path, between the ring it arrives from and the port it leaves by.
+/// One direction of the path, from the ring on which packets arrive to the port through which they leave.
 pub(crate) struct PathDirection {
     chain: Chain<PacketHandle>,
-    /// The narrow hop, with the sampled queue.
+    /// Index of the narrow hop; its queue is sampled.
     narrow: usize,
     routes: Routes,
     middlebox: Middlebox,
-    /// Packets waiting for their extra delay.
+    /// Packets waiting for their host pair's extra delay.
     fan: Fan<PacketHandle>,
     told: Receiver<Alteration>,
-    /// Changes not yet carried out.
+    /// Changes that are not due yet.
     alterations: VecDeque<Alteration>,
     largest: usize,
     batch: Vec<(Time, PacketHandle)>,
-    /// The frames of the batch: the number of packets in each, and the work left to the card.
+    /// The frames of the batch: the number of packets in each, and the work left to the network card.
     frames: Vec<(usize, Offload)>,
-    /// How many super-frames arrived.
+    /// Number of super-frames received.
     super_frames: u32,
     run: Option<BusyPeriod>,
     pub counters: DirectionCounters,
 }
 
-/// A release: when it was due and when the kernel had taken it.
+/// A release: the time when it was due, and the time when the kernel had accepted it.
 #[derive(Debug, Clone, Copy)]
 struct Release {
     due: Time,
     done: Time,
 }
 
-/// A busy period of the bottleneck: packets released right behind one another.
+/// A busy period of the bottleneck: packets released back to back.
 #[derive(Debug, Clone, Copy)]
 struct BusyPeriod {
     first: Release,
     last: Release,
-    /// Released after the first.
+    /// Bytes released after the first packet.
     bytes: Bytes,
 }
 
-/// The most packets released before arrivals are read again, if they may be merged.
+/// Maximum number of packets released before arrivals are read again, if packets may be merged.
 const MAX_BATCH_PACKETS: usize = 256;
 
-/// A shorter busy period tells more about the lateness of its first and last packet than about
-/// the rate between them.
+/// Minimum length of a busy period. A shorter one depends more on the lateness of its first and last packet than on the rate
+/// between them.
 const MIN_BUSY_PERIOD: Duration = Duration::from_millis(20);
 
 impl PathDirection {
-    /// An idle direction through `hops`, in the order in which packets take them, of up to `mtu` bytes.
+    /// An empty direction through `hops`, in the order in which packets cross them, with packets of up to `mtu` bytes.
     pub fn new(
         hops: &[DirectionSpec],
         mtu: Bytes,
@@ -102,8 +102,8 @@ impl PathDirection {
         }
     }
 
-    /// A frame arrived at `stamp`. The packets of a super-frame arrive one by one, as from a card that cut it. Returns how
-    /// many there were.
+    /// Handles a frame that arrived at `stamp`. The packets of a super-frame arrive one by one, as from a network card that
+    /// split it. Returns the number of packets.
     pub fn handle_arrival(
         &mut self,
         stamp: Time,
@@ -120,7 +120,7 @@ impl PathDirection {
         } else if let Some(packets) = Segments::of(bytes, offload, self.largest).filter(|_| whole) {
             self.enter_one_by_one(stamp, packets, offload, pool)
         } else if offload.segmentation.is_some() && !whole {
-            // No slot holds it, and at the socket there was no room.
+            // No slot can hold it, and the socket had no space for it either.
             self.counters.ring_losses += 1;
             1
         } else {
@@ -129,7 +129,7 @@ impl PathDirection {
         }
     }
 
-    /// The packets of a super-frame arrived at `stamp`. Returns how many there were.
+    /// Handles the packets of a super-frame that arrived at `stamp`. Returns their number.
     fn enter_one_by_one(
         &mut self,
         stamp: Time,
@@ -151,7 +151,7 @@ impl PathDirection {
         count as usize
     }
 
-    /// A packet arrived at `stamp`: its headers, or all of it, and the payload behind them.
+    /// Handles a packet that arrived at `stamp`: its headers (or all of it), and the payload after them.
     fn enter(
         &mut self,
         stamp: Time,
@@ -164,8 +164,8 @@ impl PathDirection {
         }
         let host_pair = self.routes.pair_of(headers);
         let route = self.routes.hops(host_pair);
-        // The queue has been decided up to this time; an earlier arrival comes too late to have been in it and counts as
-        // arriving now.
+        // The queue is already decided up to this time. An earlier arrival is too late to affect that, and counts as arriving
+        // now.
         let decided = self.chain.decided(route.0);
         if stamp < decided {
             self.counters.stale_stamps += 1;
@@ -197,7 +197,7 @@ impl PathDirection {
         }
     }
 
-    /// When the next packet is due at the exit.
+    /// The time at which the next packet is due at the exit.
     pub fn poll_timeout(&self) -> Option<Time> {
         [self.chain.poll_timeout(), self.fan.poll_timeout()].into_iter().flatten().min()
     }
@@ -236,7 +236,7 @@ impl PathDirection {
         !self.batch.is_empty()
     }
 
-    /// The frames as which `batch` leaves. All of it is due: no packet waits for another.
+    /// The frames in which `batch` is sent. All packets are due, so none waits for another.
     fn merge(&mut self, batch: &[(Time, PacketHandle)], pool: &mut Pool) -> Vec<(usize, Offload)> {
         let mut frames = std::mem::take(&mut self.frames);
         frames.clear();
@@ -273,7 +273,7 @@ impl PathDirection {
                 (batch, frames) = (&batch[packets..], &frames[1..]);
                 continue;
             };
-            // After the call: the time at which the last of these had surely been handed over.
+            // After the system call: by now the last of these frames has certainly been handed over.
             let done = clock::now();
             let packets = frames[..taken].iter().map(|(packets, _)| packets).sum();
             for (due, packet) in &batch[..packets] {
@@ -283,7 +283,7 @@ impl PathDirection {
         }
     }
 
-    /// The state of the direction at `now`. Arrivals before `now` must have been handed in.
+    /// The state of the direction at `now`. Call it after handing in all earlier arrivals.
     pub fn observe(&mut self, now: Time) -> DirectionSample {
         self.chain.advance(self.narrow, now);
         let link = self.chain.hop(self.narrow).link();
@@ -302,7 +302,7 @@ impl PathDirection {
         }
     }
 
-    /// Carries out the changes up to `now`. Earlier arrivals must have been passed in.
+    /// Applies the changes up to `now`. Call it after handing in all earlier arrivals.
     pub fn alter_until(&mut self, now: Time) {
         self.alterations.extend(self.told.try_iter());
         while self.next_alteration().is_some_and(|at| at <= now) {
@@ -332,12 +332,12 @@ impl PathDirection {
         self.alterations.front().map(|alteration| alteration.at)
     }
 
-    /// The least time from the first queue to the exit.
+    /// Minimum time from the first queue to the exit.
     pub fn min_delay(&self) -> Duration {
         self.chain.min_delay()
     }
 
-    /// Ends the counting.
+    /// Returns the final counters.
     pub fn into_counters(mut self) -> DirectionCounters {
         self.close_run();
         while let Some(dropped) = self.chain.poll_dropped() {
@@ -358,8 +358,7 @@ impl PathDirection {
         }
         counters.lateness.record(release.done.since(release.due));
         if !self.routes.is_empty() || self.chain.hops() > 1 {
-            // Releases are no longer in the order in which the bottleneck sent, or have waited behind it: they tell
-            // nothing of its rate.
+            // Packets may have been reordered or delayed after the bottleneck, so their releases do not show its rate.
             return;
         }
         match &mut self.run {
@@ -385,7 +384,7 @@ impl PathDirection {
     }
 }
 
-/// The part of `frames` that one call sends; they consist of the packets of `batch`.
+/// The part of `frames` to send in one system call; the frames consist of the packets in `batch`.
 fn as_sent<'a>(
     batch: &[(Time, PacketHandle)],
     frames: &[(usize, Offload)],
@@ -407,7 +406,7 @@ fn as_sent<'a>(
     sent
 }
 
-/// The hop with the least rate that lasts.
+/// The hop with the lowest permanent rate.
 pub(crate) fn narrow(hops: &[DirectionSpec]) -> usize {
     let rates = hops.iter().map(DirectionSpec::lasting_rate).enumerate();
     rates.min_by_key(|(_, rate)| *rate).map_or(0, |(hop, _)| hop)

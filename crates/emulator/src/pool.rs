@@ -1,5 +1,5 @@
-//! Memory for the packets on the path: frames are copied in on arrival and out on release, and nothing is allocated in between
-//! once the pool has grown to the path's capacity.
+//! Memory for the packets on the path. Frames are copied in on arrival and out on release. Once the pool has grown to the
+//! path's capacity, nothing is allocated.
 
 use sweetspot_linux::packet::PartialChecksum;
 use sweetspot_linux::scheduling;
@@ -9,27 +9,27 @@ use sweetspot_units::Bytes;
 use crate::checksum::fold;
 use crate::veth::ETHERNET_HEADER;
 
-/// Slots that are added together when the pool has run out.
+/// Number of slots added at a time when the pool is exhausted.
 const SLOTS_PER_CHUNK: usize = 512;
 
-/// A packet on the path: a handle of its frame in the [`Pool`].
+/// A packet on the path: a handle to its frame in the [`Pool`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PacketHandle {
     slot: u32,
     length: u32,
-    /// Which pair of hosts it travels between; see [`Routes`](crate::host_pair::Routes).
+    /// The tag of its host pair; see [`Routes`](crate::host_pair::Routes).
     pub host_pair: u16,
-    /// Another packet was in the buffer when this one came: it leaves right behind it.
+    /// Whether another packet was in the buffer when this one arrived, so that it leaves right after that one.
     pub follows: bool,
-    /// Its flow: addresses, protocol and ports, hashed.
+    /// Hash of its flow: addresses, protocol and ports.
     flow: u32,
     ecn: Ecn,
-    /// Work left to a network card by the sender.
+    /// Work that the sender left to a network card.
     pub checksum: Option<PartialChecksum>,
     place: Option<Place>,
 }
 
-/// The place of a packet in a super-frame. The last one, which may be shorter and have other flags, has none.
+/// The position of a packet in a super-frame. The last packet has none: it may be shorter and have other flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     /// The super-frame's number in its direction.
@@ -38,7 +38,7 @@ pub(crate) struct Place {
 }
 
 impl PacketHandle {
-    /// Whether `next` is known to be the next one of the same super-frame, and marked alike.
+    /// Whether `next` is certainly the next packet of the same super-frame, with the same ECN field.
     pub fn is_before(self, next: PacketHandle) -> bool {
         let (Some(own), Some(other)) = (self.place, next.place) else { return false };
         let following = Place { number: own.number + 1, ..own };
@@ -51,17 +51,17 @@ impl PacketHandle {
     }
 }
 
-/// How a packet came.
+/// Properties of an arriving packet.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Arrival {
     pub host_pair: u16,
-    /// Another packet was in the buffer.
+    /// Whether another packet was in the buffer.
     pub follows: bool,
-    /// Work left to a network card by the sender.
+    /// Work that the sender left to a network card.
     pub checksum: Option<PartialChecksum>,
-    /// Where it was in a super-frame.
+    /// Its position in a super-frame.
     pub place: Option<Place>,
-    /// Its flow, if that is known already.
+    /// Hash of its flow, if already known.
     pub flow: Option<u32>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Arrival {
 enum Ecn {
     NotCapable,
     Capable,
-    /// "Congestion experienced" is to be written into it.
+    /// "Congestion experienced" must still be written to the frame.
     Marked,
 }
 
@@ -91,13 +91,13 @@ impl Packet for PacketHandle {
     }
 }
 
-/// Where an Ethernet frame has its type, and IPv4's number there.
+/// Position of the type in an Ethernet frame, and the type of IPv4.
 const ETHER_TYPE: std::ops::Range<usize> = 12..14;
 const IPV4: [u8; 2] = [0x08, 0x00];
-/// Where an IPv4 header has its first word, which ends in the ECN field, and its checksum.
+/// Positions of an IPv4 header's first word, which ends with the ECN field, and of its checksum.
 const FIRST_WORD: std::ops::Range<usize> = ETHERNET_HEADER..ETHERNET_HEADER + 2;
 const CHECKSUM: std::ops::Range<usize> = ETHERNET_HEADER + 10..ETHERNET_HEADER + 12;
-/// The field's bits; both are set for "congestion experienced".
+/// The bits of the ECN field; both are set for "congestion experienced".
 const ECN_BITS: u16 = 0b11;
 
 fn ecn_of(frame: &[u8]) -> Ecn {
@@ -125,16 +125,16 @@ fn write_mark(frame: &mut [u8]) {
     }
 }
 
-/// The position of the protocol and the addresses in an IPv4 header; of the transport only the ports are hashed.
+/// Positions of the protocol and the addresses in an IPv4 header. From the transport header, only the ports are hashed.
 const PROTOCOL: usize = 9;
 const ADDRESSES: std::ops::Range<usize> = 12..20;
 const PORT_BYTES: usize = 4;
-/// FNV-1a's (draft-eastlake-fnv).
+/// Parameters of FNV-1a (draft-eastlake-fnv).
 const FNV_BASIS: u32 = 0x811c_9dc5;
 const FNV_PRIME: u32 = 0x0100_0193;
 
-/// A hash of the flow identifiers of an IPv4 frame; the same for all frames of other kinds. Later fragments have no ports:
-/// their content stands in.
+/// A hash of an IPv4 frame's flow; all frames of other kinds have the same. Later fragments have no ports, so content is
+/// hashed in their place.
 pub(crate) fn flow_of(frame: &[u8]) -> u32 {
     let Some(packet) = frame.get(ETHERNET_HEADER..).filter(|p| p.len() >= ADDRESSES.end) else {
         return 0;
@@ -145,7 +145,7 @@ pub(crate) fn flow_of(frame: &[u8]) -> u32 {
     named.fold(FNV_BASIS, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(FNV_PRIME))
 }
 
-/// Equal slots for frames.
+/// Slots of equal size for frames.
 #[derive(Debug)]
 pub(crate) struct Pool {
     chunks: Vec<Box<[u8]>>,
@@ -154,9 +154,9 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// A pool for frames of up to `largest` bytes with room for at least `slots` of them.
+    /// A pool for frames of up to `largest` bytes, with at least `slots` slots.
     pub fn new(largest: usize, slots: usize) -> Pool {
-        // 64: a frame starts at a cache line.
+        // Multiples of 64, so that each frame starts at a cache line.
         let mut pool =
             Pool { chunks: Vec::new(), free: Vec::new(), slot: largest.next_multiple_of(64) };
         for _ in 0..slots.div_ceil(SLOTS_PER_CHUNK) {
@@ -165,7 +165,7 @@ impl Pool {
         pool
     }
 
-    /// Copies a frame in, at most as long as the pool's slots: its headers and the payload behind them.
+    /// Copies a frame into a slot, which must be large enough: its headers, and the payload after them.
     pub fn store(&mut self, headers: &[u8], payload: &[u8], arrival: Arrival) -> PacketHandle {
         if self.free.is_empty() {
             self.grow();
@@ -181,14 +181,14 @@ impl Pool {
         PacketHandle { slot, length: length as u32, host_pair, follows, flow, ecn, checksum, place }
     }
 
-    /// Writes the mark of `packet`, if it has one, into its frame.
+    /// Writes a pending ECN mark of `packet` into its frame.
     pub fn write_mark(&mut self, packet: PacketHandle) {
         if packet.ecn == Ecn::Marked {
             write_mark(self.frame_mut(packet));
         }
     }
 
-    /// The frame of `packet`, to be written to.
+    /// The frame of `packet`, mutable.
     pub fn frame_mut(&mut self, packet: PacketHandle) -> &mut [u8] {
         let (chunk, start) = self.place(packet.slot);
         &mut self.chunks[chunk][start..start + packet.length as usize]
@@ -200,7 +200,7 @@ impl Pool {
         &self.chunks[chunk][start..start + packet.length as usize]
     }
 
-    /// Gives the slot of `packet` back.
+    /// Frees the slot of `packet`.
     pub fn free(&mut self, packet: PacketHandle) {
         self.free.push(packet.slot);
     }
@@ -210,9 +210,9 @@ impl Pool {
     }
 
     fn grow(&mut self) {
-        // Written with something other than zeros, so that the pages exist from now on.
+        // Filled with nonzero bytes, so that the pages are allocated now.
         let chunk = vec![0xff; SLOTS_PER_CHUNK * self.slot].into_boxed_slice();
-        // Best effort: without the right to lock memory, an idle machine does not swap either.
+        // Best effort: without the privilege to lock memory, an idle machine does not swap either.
         let _ = scheduling::lock_memory(&chunk);
         let first = (self.chunks.len() * SLOTS_PER_CHUNK) as u32;
         self.chunks.push(chunk);
@@ -234,7 +234,7 @@ mod tests {
         }
     }
 
-    /// The sum of the header's words in ones' complement, which is all ones in a valid header (RFC 1071).
+    /// The ones' complement sum of the header's words: all ones in a valid header (RFC 1071).
     fn header_sum(frame: &[u8]) -> u32 {
         let words = frame[ETHERNET_HEADER..ETHERNET_HEADER + 20].chunks(2);
         let sum: u32 = words.map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();

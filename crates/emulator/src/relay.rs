@@ -1,11 +1,11 @@
-//! The threads that carry the packets and stand in for each other.
+//! The threads that forward the packets and relieve each other.
 //!
-//! A kernel without full preemption lets a program finish a long system call (a large write, say) before it runs even a
-//! real-time thread on the same processor. That thread then waits, even if another processor is idle: 5 ms and more, as
-//! long as a small buffer takes to drain. So there are two threads, each bound to its own processor. One carries
-//! packets; the other checks regularly whether the work is overdue, and takes over if so. At 400 Mbit/s, while a
-//! program wrote large blocks to a file, this left a quarter of the late releases. The first thread takes the work back
-//! as soon as it can: [`steering`] keeps its processor free of the hosts' receive work.
+//! A kernel without full preemption lets a program finish a long system call (a large write, say) before it runs even a real-time
+//! thread on the same processor. That thread then waits, even if another processor is idle: 5 ms and more, as long as a small
+//! buffer takes to drain. So there are two threads, each bound to its own processor. One forwards packets; the other checks
+//! regularly whether the work is overdue, and takes over if so. At 400 Mbit/s, while a program wrote large blocks to a file, this
+//! reduced late releases to a quarter. The first thread takes the work back as soon as it can: [`steering`] keeps its processor
+//! free of the hosts' receive work.
 
 use std::hint;
 use std::io;
@@ -22,22 +22,22 @@ use crate::packet_loop::{PacketLoop, PacketLoopReport, Wait};
 use crate::steering;
 use crate::wake_up::WakeUp;
 
-/// The standby takes over work overdue by this much: some ten wake-ups long, so that checking costs little, and a fraction of any buffer
-/// under study.
+/// The standby takes over work that is overdue by this much: about ten times a wake-up, so that checking costs little, and a
+/// fraction of any buffer under study.
 const TAKEOVER_DELAY: Duration = Duration::from_micros(250);
 /// The threads' real-time priority: above other programs, below the kernel's own threads (50).
 const REAL_TIME_PRIORITY: u8 = 40;
-/// Threads that relieve one another.
+/// Number of threads that relieve each other.
 const THREAD_COUNT: usize = 2;
-/// The one that carries whenever it can: the hosts receive on other processors than its own.
+/// The thread that forwards whenever it can. The hosts receive on other processors.
 const FIRST_THREAD: usize = 0;
 
-/// The work and its owner.
+/// The packet loop, and the thread that runs it.
 struct Relay {
-    /// Only tried, never waited for: a thread that does not get it is not needed.
+    /// Only try_lock is used: a thread that does not get the lock is not needed.
     packet_loop: Mutex<PacketLoop>,
     active_thread: AtomicUsize,
-    /// When it must have come back to work, in nanoseconds on the monotonic clock.
+    /// Time by which the active thread must be back at work, nanoseconds on the monotonic clock.
     due: AtomicU64,
     over: AtomicBool,
     event_fd: Arc<EventFd>,
@@ -50,8 +50,7 @@ pub(crate) struct RelayThreads {
 }
 
 impl RelayThreads {
-    /// Starts to carry. `rings` become readable when packets arrive, `event_fd` when there are
-    /// orders.
+    /// Starts the threads. `rings` become readable when packets arrive, `event_fd` when there are commands.
     pub fn start(
         packet_loop: PacketLoop,
         rings: [OwnedFd; 2],
@@ -75,7 +74,7 @@ impl RelayThreads {
         Ok(threads)
     }
 
-    /// Waits for the threads, which must have been told to stop, and ends the counting.
+    /// Waits for the threads, which must have been asked to stop, and returns the final counters.
     pub fn join(self) -> io::Result<PacketLoopReport> {
         let mut real_time = true;
         for thread in self.threads {
@@ -91,10 +90,10 @@ fn panicked() -> io::Error {
 }
 
 impl Relay {
-    /// The life of thread `me`; returns whether it had real-time priority.
+    /// The main function of thread `me`. Returns whether it had real-time priority.
     fn carry(&self, me: usize, processor: usize) -> io::Result<bool> {
         scheduling::drop_timer_slack()?;
-        // A processor may have been taken from us since; anywhere is the second best place.
+        // The processor may no longer be available; any other one is second best.
         let _ = scheduling::stay_on(processor);
         let real_time = scheduling::set_real_time(REAL_TIME_PRIORITY).is_ok();
         let mut wake_up = WakeUp::default();
@@ -109,7 +108,7 @@ impl Relay {
                 Ok(packet_loop) => packet_loop,
                 Err(TryLockError::Poisoned(_)) => return Err(panicked()),
                 Err(TryLockError::WouldBlock) => {
-                    // The other one is at work after all.
+                    // The other thread is working after all.
                     clock::sleep_until(clock::now() + TAKEOVER_DELAY);
                     continue;
                 }

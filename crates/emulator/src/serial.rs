@@ -1,4 +1,4 @@
-//! How quantities are serialised: seconds, bit/s, bytes.
+//! Serialises quantities as seconds, bit/s and bytes.
 
 use serde::{Serialize, Serializer};
 use sweetspot_units::{Bytes, Duration, Rate, Volume};

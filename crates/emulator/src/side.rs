@@ -7,7 +7,7 @@ use sweetspot_linux::packet::PacketPort;
 use crate::error::{EmulatorError, Result};
 use crate::veth::{FAR, NEAR, NamespaceLink, SideConfig};
 
-/// The environment variables in which commands find the two addresses.
+/// The environment variables with the two addresses, for commands.
 const ADDRESSES: [(&str, SideConfig); 2] = [("SWEETSPOT_NEAR", NEAR), ("SWEETSPOT_FAR", FAR)];
 
 /// One end of the path: a network namespace with its addresses.
@@ -31,7 +31,7 @@ impl Side {
         self.end.address
     }
 
-    /// The address of this side's host of pair `number`, counted from 0 in the order of
+    /// The address of this side's host in pair `number`, counted from 0 in the order of
     /// [`Emulation::start_with`](crate::Emulation::start_with).
     pub fn host_pair(&self, number: usize) -> Ipv4Addr {
         self.end.host_pair(number)
@@ -48,19 +48,19 @@ impl Side {
         })
     }
 
-    /// Opens a port that receives the packets of both directions on this side, like a capture: the first `snap` bytes of each
-    /// frame. Its ring holds `slots` frames.
+    /// Opens a port that captures the packets of both directions on this side: the first `snap` bytes of each frame. Its ring
+    /// holds `slots` frames.
     pub fn watch(&self, snap: usize, slots: usize) -> io::Result<PacketPort> {
         self.link.watch_inside(snap, slots)
     }
 
-    /// Runs `work` on this side on a new thread and waits for it. A socket made there stays on this side wherever it is
+    /// Runs `work` on this side in a new thread and waits for it. A socket created there stays on this side, wherever it is
     /// used later.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         self.link.namespace.run(work)
     }
 
-    /// Moves the calling thread to this side for the rest of its life.
+    /// Moves the calling thread to this side until it ends.
     pub fn enter(&self) -> io::Result<()> {
         self.link.namespace.enter()
     }

@@ -1,4 +1,4 @@
-//! The division of work among processors: one carries the packets, the others do the two ends' receive work.
+//! The division of work among processors: one forwards the packets, the others do the hosts' receive work.
 //!
 //! A veth passes a packet to the network stack of its other end within the sender's system call. Without steering, the
 //! loop would run the receiving hosts' TCP between two releases. It would be late if a sender retransmits heavily,
@@ -10,16 +10,16 @@ use std::{fs, io};
 
 use sweetspot_linux::scheduling;
 
-/// The processors that carry, the first choice first. The last ones: the first one often serves the machine's
-/// interrupts.
+/// The processors for forwarding, in order of preference. The last ones come first, because the first processor often
+/// handles the machine's interrupts.
 pub(crate) fn carriers() -> io::Result<Vec<usize>> {
     let mut processors = scheduling::allowed_processors()?;
     processors.reverse();
     Ok(processors)
 }
 
-/// Lets devices that are made from now on in the calling thread's namespace receive on other processors than the one that
-/// carries (`net.core.rps_default_mask`). On one processor, and on a kernel before 6.3, they stay as they are.
+/// Makes devices that are created from now on in the calling thread's namespace receive on processors other than the
+/// forwarding one (`net.core.rps_default_mask`). No effect with one processor, or before Linux 6.3.
 pub(crate) fn receive_elsewhere() -> io::Result<()> {
     let carriers = carriers()?;
     match fs::write("/proc/sys/net/core/rps_default_mask", mask(carriers.get(1..).unwrap_or(&[]))) {
@@ -28,7 +28,7 @@ pub(crate) fn receive_elsewhere() -> io::Result<()> {
     }
 }
 
-/// A set of processors as the kernel reads it: words of 32 bits, the highest first.
+/// A set of processors in the kernel's format: words of 32 bits, the highest first.
 fn mask(processors: &[usize]) -> String {
     let words = processors.iter().max().map_or(1, |max| max / 32 + 1);
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Decides whether an emulation was true to the requested path.
+//! Decides whether an emulation was accurate.
 
 use serde::Serialize;
 use sweetspot_path::{DirectionSpec, PathSpec};
@@ -7,34 +7,32 @@ use sweetspot_units::Duration;
 use crate::counters::DirectionCounters;
 use crate::packet_loop::PacketLoopReport;
 
-/// Half of a typical network card's interrupt moderation (some 200 us): real hosts do not see
-/// packets more exactly timed than this, so less lateness proves nothing.
+/// Half of a typical network card's interrupt moderation (about 200 us). Real hosts do not see more exact timing than this, so
+/// less lateness does not matter.
 const UNNOTICED_LATENESS: Duration = Duration::from_micros(100);
-/// One release in a hundred may be late by this share of the time in which the bottleneck
-/// drains its full buffer. Packets released L late arrive in a burst, and so do the
-/// acknowledgements; the burst of data they set off is L x rate long and must fit the buffer
-/// with room to spare.
+/// One release in a hundred may be late by this share of the time in which the bottleneck drains its full buffer. Packets
+/// released L late leave in a burst, and so do their ACKs. The burst of data that these trigger is L x rate long, and must fit
+/// into the buffer easily.
 const MAX_SHARE_OF_BUFFER: f64 = 0.1;
-/// And by this share of the round-trip propagation, so that the RTT is right to a few percent.
+/// One release in a hundred may also be late by this share of the propagation RTT, so that the RTT is accurate to a few percent.
 const MAX_SHARE_OF_RTT: f64 = 0.05;
-/// The achieved rate may be off by this share.
+/// The achieved rate may differ from the configured one by this share.
 const RATE_TOLERANCE: f64 = 0.01;
-/// The rate is judged if the bottleneck was backlogged for this long; a shorter time measures
-/// the lateness of two packets more than the rate.
+/// Minimum backlogged time for a verdict on the rate. A shorter time measures the lateness of two packets more than the rate.
 pub(crate) const MIN_BACKLOGGED_TIME: Duration = Duration::from_millis(500);
 
-/// This share of the arrivals may have been seen too late, by more than [`UNNOTICED_LATENESS`], for the queue to be judged with them.
+/// Maximum share of arrivals that were seen too late by more than [`UNNOTICED_LATENESS`], so that the queue is accurate.
 const MAX_STALE_SHARE: f64 = 1e-3;
 
-/// Whether an emulation can be trusted, and the reasons against it. Serialised, `trust` is null if there was nothing to judge.
+/// Whether an emulation is trusted, and the reasons against it. In serialised form, `trust` is null if nothing crossed the path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(into = "VerdictRecord")]
 pub struct CertificateVerdict {
     /// Whether there is no reason against the emulation.
     pub trust: bool,
-    /// Whether any packet crossed; without one there was nothing to judge.
+    /// Whether any packet crossed the path; otherwise there is nothing to judge.
     pub carried: bool,
-    /// The reasons not to trust it, one line each; empty if it can be trusted.
+    /// The reasons against the emulation, one line each; empty if it is trusted.
     pub reasons: Vec<String>,
 }
 
@@ -53,7 +51,7 @@ impl From<CertificateVerdict> for VerdictRecord {
 }
 
 impl CertificateVerdict {
-    /// Whether nothing crossed the path, and nothing went wrong either.
+    /// Whether nothing crossed the path, and nothing failed.
     pub fn is_empty(&self) -> bool {
         self.trust && !self.carried
     }
@@ -74,7 +72,7 @@ struct LatenessLimits {
     max: Limit,
 }
 
-/// A limit of the lateness, and its origin in words.
+/// A limit on the lateness, and its origin as text.
 #[derive(Clone, Copy)]
 struct Limit {
     time: Duration,
@@ -82,7 +80,7 @@ struct Limit {
 }
 
 impl Limit {
-    /// This limit, but at least `min`, the least that a real host notices.
+    /// This limit, but at least `min`.
     fn at_least(self, min: Duration) -> Limit {
         match self.time < min {
             true => Limit { time: min, origin: "the least that a real host notices" },
@@ -92,7 +90,7 @@ impl Limit {
 }
 
 impl LatenessLimits {
-    /// Of the hops' buffers the one that drains first is the most easily upset.
+    /// The limits follow from the hop with the buffer that drains fastest, which is the most sensitive one.
     fn of(hops: &[PathSpec], direction: fn(&PathSpec) -> &DirectionSpec) -> LatenessLimits {
         let drain = |hop: &PathSpec| {
             let direction = direction(hop);
@@ -107,7 +105,7 @@ impl LatenessLimits {
         let of_rtt = Limit { time: rtt.scaled(MAX_SHARE_OF_RTT), origin: "5 % of the RTT" };
         let is_rtt = rtt > Duration::ZERO && of_rtt.time < of_buffer.time;
         let p99 = if is_rtt { of_rtt } else { of_buffer };
-        // A single stall longer than this can overflow a buffer that was empty.
+        // A single stall longer than this can overflow an empty buffer.
         let max = Limit { time: drain, origin: "the time in which the full buffer drains" };
         LatenessLimits {
             p99: p99.at_least(UNNOTICED_LATENESS),
@@ -154,7 +152,7 @@ fn judge(
     object(!counters.conserved(), "packets in do not equal packets out, dropped and held".into());
 }
 
-/// Achieved over asked rate, less one, while the bottleneck was backlogged.
+/// The ratio of the achieved to the configured rate, minus one, while the bottleneck was backlogged.
 fn rate_error(counters: &DirectionCounters) -> Option<f64> {
     if counters.backlogged_due < MIN_BACKLOGGED_TIME {
         return None;

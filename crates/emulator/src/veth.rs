@@ -1,4 +1,4 @@
-//! The veth links: two namespaces, each joined by a veth pair to this process's own.
+//! The veth links: two namespaces, each connected to this process's own by a veth pair.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -15,19 +15,19 @@ use crate::error::{NetworkContext, Result};
 use crate::host_pair::{self, FAR_PAIR_PREFIX, HostPair, NEAR_PAIR_PREFIX};
 use crate::steering;
 
-/// The device's name inside the near and the far namespace.
+/// The device's name inside the near and far namespaces.
 const DEVICE_NAME: &str = "path0";
-/// Ethernet's header: two addresses and a type.
+/// Length of the Ethernet header: two addresses and a type.
 pub(crate) const ETHERNET_HEADER: usize = 14;
-/// Ring slots per side: at 1 Gbit/s of full packets the loop may stall for 0.1 s.
+/// Ring slots per side: enough for a stall of 0.1 s at 1 Gbit/s of full packets.
 const RING_SLOTS: usize = 8192;
 
-/// The end of the path.
+/// The configuration of one end of the path.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SideConfig {
     pub name: &'static str,
     pub address: Ipv4Addr,
-    /// The first two bytes of its host_pairs' addresses.
+    /// The first two bytes of its host pairs' addresses.
     host_pairs: [u8; 2],
     mac: Mac,
 }
@@ -40,7 +40,7 @@ impl SideConfig {
     }
 }
 
-/// The end at which commands run.
+/// The end at which commands usually run.
 pub(crate) const NEAR: SideConfig = SideConfig {
     name: "near",
     address: Ipv4Addr::new(10, 77, 0, 1),
@@ -54,7 +54,7 @@ pub(crate) const FAR: SideConfig = SideConfig {
     mac: [2, 0, 0, 0, 0, 2],
 };
 
-/// A namespace at the end of its veth pair; this process holds the other end.
+/// A namespace connected by a veth pair; this process holds the other end.
 pub(crate) struct NamespaceLink {
     pub namespace: NetworkNamespace,
     middle: VethDevice,
@@ -62,14 +62,14 @@ pub(crate) struct NamespaceLink {
     offload: bool,
 }
 
-/// A device, and the netlink socket of the namespace in which it has its number.
+/// A device's index, and the netlink socket of its namespace.
 struct VethDevice {
     netlink: RouteNetlink,
     index: u32,
 }
 
 impl VethDevice {
-    /// Packets it sent that its other end did not take.
+    /// Packets that it sent and its other end dropped.
     fn dropped(&mut self) -> io::Result<u64> {
         self.netlink.dropped(self.index)
     }
@@ -78,15 +78,14 @@ impl VethDevice {
 /// Packets that a veth pair lost although no queue of the path was full: the machine's fault.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LinkDrops {
-    /// On the way from the namespace to this process.
+    /// Packets from the namespace to this process.
     pub inbound: u64,
-    /// On the way from this process to the namespace.
+    /// Packets from this process to the namespace.
     pub outbound: u64,
 }
 
 impl NamespaceLink {
-    /// Makes the namespace of `end`, with its hosts of `host_pairs`, from which `peer` can be reached,
-    /// and its veth pair.
+    /// Creates the namespace of `end` with its hosts of `host_pairs`, which can reach `peer`, and its veth pair.
     pub fn lay(
         end: SideConfig,
         peer: SideConfig,
@@ -94,7 +93,7 @@ impl NamespaceLink {
         host_pairs: &[HostPair],
         offload: bool,
     ) -> Result<NamespaceLink> {
-        // Each emulation of a process has its own device names.
+        // Each emulation of a process uses its own device names.
         static LAID: AtomicU32 = AtomicU32::new(0);
         let outside = format!("{}{}", end.name, LAID.fetch_add(1, Ordering::Relaxed));
         let mtu = mtu.get() as u32;
@@ -118,24 +117,24 @@ impl NamespaceLink {
         Ok(NamespaceLink { namespace, middle: VethDevice { netlink, index }, inside, offload })
     }
 
-    /// The port through which this process receives and sends on the veth pair.
+    /// The port on which this process receives and sends over the veth pair.
     pub fn port(&self, mtu: Bytes) -> Result<PacketPort> {
         let open = if self.offload { PacketPort::open_with_offload } else { PacketPort::open };
         open(self.middle.index, frame_size(mtu), RING_SLOTS).doing("open a packet ring")
     }
 
-    /// A port on the device inside, which sees incoming packets; its ring holds `slots`.
+    /// A port on the device inside the namespace for incoming packets; its ring holds `slots` frames.
     pub fn port_inside(&self, mtu: Bytes, slots: usize) -> Result<PacketPort> {
         let open = || PacketPort::open(self.inside.index, frame_size(mtu), slots);
         self.namespace.run(open).and_then(|opened| opened).doing("open a packet ring")
     }
 
-    /// A port on the device inside that also sees outgoing packets, with frames cut to `snap` bytes.
+    /// A port on the device inside the namespace for both directions, with frames truncated to `snap` bytes.
     pub fn watch_inside(&self, snap: usize, slots: usize) -> io::Result<PacketPort> {
         self.namespace.run(|| PacketPort::watch(self.inside.index, snap, slots))?
     }
 
-    /// The veth pair's lost packets so far.
+    /// Packets that the veth pair has lost so far.
     pub fn losses(&mut self) -> Result<LinkDrops> {
         let mut read = || -> io::Result<LinkDrops> {
             Ok(LinkDrops { inbound: self.inside.dropped()?, outbound: self.middle.dropped()? })
@@ -146,13 +145,13 @@ impl NamespaceLink {
 
 impl Drop for NamespaceLink {
     fn drop(&mut self) {
-        // With one end the other goes; the namespace goes with its last user.
+        // Removing one end removes the other. The namespace ends with its last user.
         let _ = self.middle.netlink.remove(self.middle.index);
     }
 }
 
-/// The features that devices keep with offload: super-frames of TCP and UDP over IPv4, with checksums left to the card. The
-/// kernel does other offloads before: this code could not split them.
+/// The features that devices keep with offload: TCP and UDP super-frames over IPv4, with checksums left to the card. Other
+/// super-frames are split by the kernel first, because this code cannot split them.
 const OFFLOADS: [&str; 4] =
     ["tx-scatter-gather", "tx-checksum-ip-generic", "tx-tcp-segmentation", "tx-udp-segmentation"];
 
@@ -160,19 +159,19 @@ fn set_offloads(device: &str, offload: bool) -> io::Result<()> {
     if offload { ethtool::keep_only(device, &OFFLOADS) } else { ethtool::turn_offloads_off(device) }
 }
 
-/// The largest frame: the MTU and Ethernet's header.
+/// The maximum frame length: the MTU and the Ethernet header.
 pub(crate) fn frame_size(mtu: Bytes) -> usize {
     mtu.get() as usize + ETHERNET_HEADER
 }
 
-/// The middle's end of a veth pair; nobody addresses it.
+/// The MAC address of this process's end of a veth pair, to which nothing is sent.
 fn middle_mac(end: SideConfig) -> Mac {
     let mut mac = end.mac;
     mac[4] = 1;
     mac
 }
 
-/// Inside a namespace: loopback, addresses, neighbour, and the way to each host's partner.
+/// Sets up a namespace: loopback, addresses, neighbour entry, and the route to each host's partner.
 fn furnish(
     end: SideConfig,
     peer: SideConfig,
@@ -198,12 +197,12 @@ fn furnish(
     Ok(VethDevice { netlink, index })
 }
 
-/// In the calling thread's namespace. Router solicitations and the like are not the user's
-/// traffic and must not cross the path.
+/// Disables IPv6 in the calling thread's namespace: router solicitations and the like are not the user's traffic, and must
+/// not cross the path.
 fn switch_ipv6_off() -> io::Result<()> {
     for which in ["all", "default"] {
         match std::fs::write(format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6"), "1") {
-            // A kernel without IPv6 has nothing to switch off.
+            // A kernel without IPv6 has nothing to disable.
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }

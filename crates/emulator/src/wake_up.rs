@@ -1,27 +1,28 @@
-//! How early to set the alarm for a release.
+//! Decides how early to set the timer for a release.
 
 use sweetspot_units::{Duration, Time};
 
-/// The step of the estimate, far below what it estimates: 10 us and more.
+/// Step of the estimate, far below the estimated latency of 10 us and more.
 const STEP: Duration = Duration::from_nanos(250);
 
-/// The time from a timer's expiry to the thread's return, learned from each wake-up. A thread that sets its alarm earlier by
-/// this much, and then spins, is on time: on a virtual machine, a wake-up takes longer than all work for a packet.
+/// The latency from a timer's expiry to the thread's return, learned from each wake-up. A thread is on time if it sets its
+/// timer earlier by this latency, and then spins. On a virtual machine, a wake-up takes longer than all the work for a
+/// packet.
 ///
-/// It is the 3/4 quantile: a late wake-up adds three steps, an early one takes one off, and they balance there.
+/// The estimate is the 3/4 quantile: a late wake-up adds three steps, an early one subtracts one, and these balance there.
 #[derive(Debug, Default)]
 pub(crate) struct WakeUp {
     latency: Duration,
 }
 
 impl WakeUp {
-    /// When to wake up at `now` for work at `due`: early, but not before as much time is slept as may be spun. The kernel
-    /// stops a real-time thread that never sleeps (sched_rt_runtime_us).
+    /// When to wake up at `now` for work at `due`. It is early, but the sleep lasts at least as long as the spinning: the
+    /// kernel suspends a real-time thread that never sleeps (sched_rt_runtime_us).
     pub fn alarm(&self, now: Time, due: Time) -> Time {
         due - self.latency.min(due.since(now).saturating_sub(self.latency))
     }
 
-    /// The thread woke up at `now`, for an alarm at `alarm`. A thread that woke earlier had another reason.
+    /// Notes that the thread woke up at `now`, for a timer at `alarm`. An earlier wake-up had another cause.
     pub fn woke(&mut self, alarm: Time, now: Time) {
         if now < alarm {
             return;
@@ -41,7 +42,7 @@ mod tests {
     #[test]
     fn three_of_four_wake_ups_are_early_enough() {
         let mut wake_up = WakeUp::default();
-        // Latencies of 0 to 39 us, equally often: 30 us suffice for three in four.
+        // Latencies from 0 to 39 us, equally often: 30 us cover three in four.
         for round in 0..4000_u64 {
             let alarm = Time::from_nanos(1_000_000 * (round + 1));
             let latency = Duration::from_micros(round * 7 % 40);
@@ -62,7 +63,7 @@ mod tests {
             let alarm = wake_up.alarm(Time::ZERO, due);
             let (slept, spun) = (alarm.since(Time::ZERO), due.since(alarm));
             assert!(spun == Duration::ZERO || slept >= spun, "{due:?}");
-            // All that can be spared is spun: either the latency, or what is left of the sleep.
+            // It spins for the latency, or for at most half of the remaining time.
             let wanted = wake_up.latency.min(due.since(Time::ZERO).saturating_sub(wake_up.latency));
             assert_eq!(spun, wanted, "{due:?}");
         }

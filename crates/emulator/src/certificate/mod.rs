@@ -13,26 +13,25 @@ use crate::serial::{bits_per_second, bytes, maybe_bits_per_second, maybe_seconds
 use crate::verdict::MIN_BACKLOGGED_TIME;
 use crate::{CertificateVerdict, Lateness};
 
-/// How true an emulation was to the path that was asked for. Serialised, times are in seconds, rates in bit/s and
-/// sizes in bytes.
+/// The accuracy of an emulation. Serialised, times are in seconds, rates in bit/s and sizes in bytes.
 #[derive(Debug, Clone, Serialize)]
 pub struct Certificate {
     /// Whether the emulation can be trusted.
     pub verdict: CertificateVerdict,
-    /// The path, every key written out; its hops with `|` between them.
+    /// The path with every key written out; several hops are separated by `|`.
     pub path: String,
-    /// How long packets were carried.
+    /// How long packets were emulated.
     #[serde(rename = "duration_s", serialize_with = "seconds")]
     pub duration: Duration,
-    /// Whether the loop ran at real-time priority.
+    /// Whether the loop ran with real-time priority.
     pub real_time_priority: bool,
-    /// Near to far.
+    /// From near to far.
     pub up: DirectionCertificate,
-    /// Far to near.
+    /// From far to near.
     pub down: DirectionCertificate,
 }
 
-/// One direction of a [`Certificate`]. Packets are IP packets, bytes are IP bytes.
+/// One direction of a [`Certificate`]. Packets and bytes are counted as IP packets.
 #[derive(Debug, Clone, Serialize)]
 pub struct DirectionCertificate {
     /// Packets that arrived.
@@ -45,57 +44,57 @@ pub struct DirectionCertificate {
     /// Bytes released.
     #[serde(serialize_with = "bytes")]
     pub bytes_out: Bytes,
-    /// Packets on the path at the end.
+    /// Packets still on the path at the end.
     pub packets_held: u64,
-    /// Packets that the full buffer dropped.
+    /// Packets dropped by the full buffer.
     pub dropped_by_buffer: u64,
-    /// Packets lost at random, as asked.
+    /// Packets lost at random, as configured.
     pub dropped_at_random: u64,
-    /// Packets that the policer dropped.
+    /// Packets dropped by the policer.
     pub dropped_by_policer: u64,
-    /// Packets that the machine lost. An emulation with such losses is not trusted.
+    /// Packets that the machine lost. The certificate of an emulation with such losses is not trusted.
     pub lost_by_machine: MachineLosses,
-    /// The bottleneck's rate that was asked for.
+    /// The bottleneck's configured rate.
     #[serde(rename = "asked_bps", serialize_with = "bits_per_second")]
     pub asked: Rate,
-    /// The rate of releases while the bottleneck was backlogged; `None` if it was for less than half a second.
+    /// The rate of releases while the bottleneck was backlogged; `None` if that was less than half a second.
     #[serde(rename = "achieved_bps", serialize_with = "maybe_bits_per_second")]
     pub achieved: Option<Rate>,
-    /// The rate that was asked for meanwhile, on average: a trace or a change makes it another than `asked`.
+    /// The configured rate during that time, on average. A trace or a change makes it differ from `asked`.
     #[serde(rename = "due_bps", serialize_with = "maybe_bits_per_second")]
     pub due: Option<Rate>,
-    /// How long the bottleneck was backlogged.
+    /// Time in which the bottleneck was backlogged.
     #[serde(rename = "backlogged_s", serialize_with = "seconds")]
     pub backlogged: Duration,
-    /// The buffer that was asked for.
+    /// The configured buffer.
     #[serde(serialize_with = "shown")]
     pub buffer: Volume,
-    /// The mean backlog over the whole duration, sampled every 10 ms.
+    /// The mean backlog over the whole duration, from samples every 10 ms.
     #[serde(rename = "queue_mean_bytes", serialize_with = "bytes")]
     pub queue_mean: Bytes,
-    /// The largest backlog.
+    /// The maximum backlog.
     #[serde(rename = "queue_max_bytes", serialize_with = "bytes")]
     pub queue_max: Bytes,
-    /// How late packets were released.
+    /// Delay of releases after their due time.
     pub lateness: LatenessCertificate,
-    /// Arrivals that were seen after a decision in which they should have counted. They were treated as if they had
-    /// arrived at that decision.
+    /// Arrivals processed after a decision that should have included them. They were treated as if they had arrived at the time
+    /// of that decision.
     pub stale_stamps: u64,
-    /// The largest time by which such an arrival was seen too late.
+    /// The maximum time by which such an arrival was late.
     #[serde(rename = "stalest_s", serialize_with = "seconds")]
     pub stalest: Duration,
 }
 
-/// Packets lost by the machine and not by the path.
+/// Packets lost by the machine, not by the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct MachineLosses {
-    /// The receive ring was full.
+    /// Packets that found the receive ring full.
     pub ring: u64,
-    /// The kernel dropped them between a side and the path.
+    /// Packets that the kernel dropped between a side and this process.
     pub link: u64,
-    /// The kernel did not take them when they were due.
+    /// Packets that the kernel rejected when they were due.
     pub release: u64,
-    /// They were longer than the MTU.
+    /// Packets longer than the MTU.
     pub oversized: u64,
 }
 
@@ -106,7 +105,8 @@ impl MachineLosses {
     }
 }
 
-/// How late packets were released: the time from when they were due until the kernel took them. The quantiles are `None` if none
+/// Delay of releases: the time from when a packet was due until the kernel accepted it. The quantiles are `None` if nothing was
+/// released.
 /// was released.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LatenessCertificate {
@@ -119,21 +119,21 @@ pub struct LatenessCertificate {
     /// The maximum.
     #[serde(rename = "max_s", serialize_with = "maybe_seconds")]
     pub max: Option<Duration>,
-    /// The histogram.
+    /// The histogram's buckets.
     pub buckets: Vec<LatenessBucket>,
 }
 
 /// One bucket of the histogram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct LatenessBucket {
-    /// The upper end of the bucket; `None` for the last one, which has none.
+    /// The upper end of the bucket; `None` for the last one.
     #[serde(rename = "up_to_s", serialize_with = "maybe_seconds")]
     pub up_to: Option<Duration>,
     /// The number of releases in the bucket.
     pub packets: u64,
 }
 
-/// The histogram's borders in microseconds.
+/// Upper ends of the histogram's buckets, microseconds.
 const BORDERS_US: [u64; 9] = [10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000];
 
 impl Certificate {
@@ -151,7 +151,7 @@ impl Certificate {
         }
     }
 
-    /// The lateness that 99 % of the releases did not exceed, in the worse direction; zero if nothing was released.
+    /// The 99th percentile of the lateness, in the worse direction; zero if nothing was released.
     pub fn p99_lateness(&self) -> Duration {
         self.up.lateness.p99.max(self.down.lateness.p99).unwrap_or(Duration::ZERO)
     }

@@ -4,7 +4,7 @@ use sweetspot_units::{Duration, Rate};
 
 use super::{Certificate, DirectionCertificate, LatenessCertificate};
 
-/// The longest bar of the histogram, so that a line stays within 60 columns.
+/// Maximum length of a histogram bar, so that a line has at most 60 columns.
 const BAR_COLUMNS: u64 = 12;
 
 impl fmt::Display for Certificate {
@@ -58,7 +58,7 @@ impl fmt::Display for Certificate {
     }
 }
 
-/// Whether two rates differ by more than rounding to whole packets explains.
+/// Whether two rates differ by more than the rounding to whole packets.
 fn is_another(due: Rate, asked: Rate) -> bool {
     (due.as_f64() / asked.as_f64() - 1.0).abs() > 1e-3
 }

@@ -1,11 +1,11 @@
-//! The headers of a frame: their places, and the fields that follow from its length.
+//! A frame's headers: their positions, and the fields that depend on its length.
 
 use sweetspot_linux::packet::{PartialChecksum, Transport};
 
 use crate::checksum::fold;
 use crate::veth::ETHERNET_HEADER;
 
-/// Where a frame has Ethernet's type; the fields of its IPv4 header (RFC 791).
+/// Positions of the Ethernet type, and of the fields of the IPv4 header (RFC 791).
 pub(super) const ETHER_TYPE: usize = 12;
 pub(super) const IPV4: u16 = 0x0800;
 pub(super) const IP_LENGTH: usize = ETHERNET_HEADER + 2;
@@ -14,9 +14,9 @@ pub(super) const IP_FRAGMENT: usize = ETHERNET_HEADER + 6;
 pub(super) const IP_PROTOCOL: usize = ETHERNET_HEADER + 9;
 pub(super) const IP_CHECKSUM: usize = ETHERNET_HEADER + 10;
 pub(super) const IP_ADDRESSES: std::ops::Range<usize> = ETHERNET_HEADER + 12..ETHERNET_HEADER + 20;
-/// More fragments, or an offset.
+/// Mask of the "more fragments" flag and the fragment offset.
 pub(super) const FRAGMENTED: u16 = 0x3fff;
-/// Fields of TCP's header (RFC 9293) and UDP's (RFC 768), from its beginning.
+/// Fields of TCP's header (RFC 9293) and UDP's (RFC 768), relative to its beginning.
 pub(super) const TCP_SEQUENCE: usize = 4;
 pub(super) const TCP_FLAGS: usize = 13;
 pub(super) const FIN: u8 = 0x01;
@@ -25,17 +25,17 @@ pub(super) const ACK: u8 = 0x10;
 pub(super) const CWR: u8 = 0x80;
 pub(super) const UDP_LENGTH: usize = 4;
 
-/// Where the headers of a frame begin and end.
+/// Positions of a frame's headers and payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Layout {
     pub transport: Transport,
-    /// The transport's header.
+    /// Position of the transport header.
     pub begin: usize,
     pub payload: usize,
 }
 
 impl Layout {
-    /// Of TCP or UDP over IPv4 that is no fragment and has a checksum that is yet to be computed.
+    /// The layout of an unfragmented TCP or UDP packet over IPv4 with a partial checksum; `None` for other frames.
     pub fn of(frame: &[u8], checksum: Option<PartialChecksum>) -> Option<Layout> {
         let checksum = checksum?;
         let byte = |at: usize| frame.get(at).copied().map(usize::from);
@@ -61,7 +61,7 @@ impl Layout {
         (version_and_length >> 4 == 4 && fits && checksum == place).then_some(layout)
     }
 
-    /// Where the transport's header has its checksum.
+    /// Position of the checksum in the transport header.
     pub fn checksum(self) -> usize {
         match self.transport {
             Transport::Tcp => 16,
@@ -69,8 +69,8 @@ impl Layout {
         }
     }
 
-    /// The headers for `payload` bytes: the lengths, IPv4's checksum, and the pseudo-header's sum where the transport's is
-    /// to be computed.
+    /// Writes the headers for `payload` bytes: the lengths, the IPv4 checksum, and the pseudo-header's sum if the
+    /// transport checksum is left to a card.
     pub fn write_lengths(self, headers: &mut [u8], payload: usize) {
         let datagram = self.payload - self.begin + payload;
         put(headers, IP_LENGTH, self.begin - ETHERNET_HEADER + datagram);
@@ -95,7 +95,7 @@ pub(super) fn word(frame: &[u8], at: usize) -> Option<u16> {
     frame.get(at..)?.first_chunk().map(|bytes| u16::from_be_bytes(*bytes))
 }
 
-/// Numbers lose their bits above the 16th; lengths have none.
+/// Writes the low 16 bits of `number`. Only counters exceed 16 bits, not lengths.
 pub(super) fn put(frame: &mut [u8], at: usize, number: usize) {
     frame[at..at + 2].copy_from_slice(&(number as u16).to_be_bytes());
 }
@@ -105,7 +105,7 @@ pub(super) fn sequence(frame: &[u8], layout: Layout) -> u32 {
     bytes.map_or(0, |bytes| u32::from_be_bytes(*bytes))
 }
 
-/// The sum of a header's 16-bit words in ones' complement (RFC 1071).
+/// The ones' complement sum of a header's 16-bit words (RFC 1071).
 pub(super) fn sum(header: &[u8]) -> u16 {
     let words = header.chunks_exact(2);
     fold(words.map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum())

@@ -8,20 +8,20 @@ use super::headers::{
 };
 use crate::veth::ETHERNET_HEADER;
 
-/// The longest frame that a device leaves whole by default (GSO_LEGACY_MAX_SIZE, less one).
+/// Maximum frame length that a device does not split by default (GSO_LEGACY_MAX_SIZE minus one).
 const MAX_SUPER_FRAME: usize = 65_535;
 
-/// Packets that are merged into one frame, or one that stays as it is.
+/// Packets merged into one frame, or a packet that stays alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Merge {
-    /// `None`: nothing may be merged with it.
+    /// `None` if no packet can be merged with it.
     layout: Option<Layout>,
     checksum: Option<PartialChecksum>,
-    /// The payload of the first packet, and of all.
+    /// Payload bytes of the first packet, and of all packets.
     size: usize,
     payload: usize,
     pub packets: usize,
-    /// Whether the last one said PSH.
+    /// Whether the last packet has PSH set.
     pushed: bool,
 }
 
@@ -40,8 +40,8 @@ impl Merge {
         }
     }
 
-    /// Takes a packet in that is known to be the next one of the last one's super-frame, neither its last nor marked
-    /// differently: [`Merge::join`] without a look at its frame, which has `length` bytes.
+    /// Adds the next packet of the same super-frame, which is neither its last one nor marked differently. As
+    /// [`Merge::join`], but without reading the packet's frame of `length` bytes.
     pub fn join_known(&mut self, length: usize) -> bool {
         let Some(layout) = self.layout.filter(|_| self.has_room(length)) else { return false };
         self.payload += length - layout.payload;
@@ -49,14 +49,14 @@ impl Merge {
         true
     }
 
-    /// Whether a packet with a frame of `length` bytes may follow the others. None may follow a shorter one, or one that must
-    /// be delivered at once.
+    /// Whether a packet with a frame of `length` bytes may be added. No packet may follow a shorter one, or one that must be
+    /// delivered at once.
     fn has_room(&self, length: usize) -> bool {
         let full = self.payload == self.size * self.packets;
         full && !self.pushed && self.payload + length <= MAX_SUPER_FRAME
     }
 
-    /// Adds the packet in `next` if it is the next of the same super-frame, which begins with `first`.
+    /// Adds the packet in `next` if it is the next one of the same super-frame, which begins with `first`.
     pub fn join(&mut self, first: &[u8], next: &[u8], checksum: Option<PartialChecksum>) -> bool {
         let Some(layout) = self.layout else { return false };
         if next.len() > first.len()
@@ -72,7 +72,7 @@ impl Merge {
         true
     }
 
-    /// Whether the headers of `next` differ from those in `first` only as a later packet's do.
+    /// Whether the headers of `next` differ from those in `first` only as in a later packet of a super-frame.
     fn follows(&self, first: &[u8], next: &[u8], layout: Layout) -> bool {
         let same = |range: std::ops::Range<usize>| first.get(range.clone()) == next.get(range);
         let counts = || {
@@ -101,8 +101,7 @@ impl Merge {
             && transport()
     }
 
-    /// Writes the merged headers into `first`. Returns the work left to the card; the payload is all packets' payloads in
-    /// order.
+    /// Writes the merged headers into `first`. Returns the work left to the card. The payloads of all packets follow, in order.
     pub fn finish(self, first: &mut [u8]) -> Offload {
         let (Some(layout), 2..) = (self.layout, self.packets) else {
             return Offload { checksum: self.checksum, segmentation: None };
@@ -120,8 +119,8 @@ impl Merge {
     }
 }
 
-/// Where the headers of a packet are that may be merged with others: IPv4 without options, with payload, TCP with no flag
-/// but ACK and PSH; and all that is computed anew is as it would be.
+/// The layout of a packet that may be merged with others: IPv4 without options, with payload, and no TCP flags except ACK and
+/// PSH. All recomputed fields must have their usual values.
 fn mergeable(frame: &[u8], checksum: Option<PartialChecksum>) -> Option<Layout> {
     let layout = Layout::of(frame, checksum)?;
     let datagram = frame.len() - layout.begin;

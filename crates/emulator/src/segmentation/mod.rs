@@ -1,6 +1,6 @@
-//! Segmentation and receive offload, as network cards do it: a super-frame is split into its packets (TSO), and packets
-//! of a flow that leave together are merged into one (GRO). Only IPv4 packets without options are merged, and only if
-//! splitting them again would restore every bit.
+//! Segmentation and receive offload, as in network cards: a super-frame is split into its packets (TSO), and packets of a
+//! flow that leave together are merged into one (GRO). Only IPv4 packets without options are merged, and only if splitting
+//! them again would restore every bit.
 
 mod headers;
 pub(crate) mod merge;
@@ -8,10 +8,11 @@ pub(crate) mod split;
 
 use sweetspot_path::{DirectionSpec, PathSpec};
 
-/// More packets per second than this, in one direction, are not carried one by one: each takes some 1.7 us of a processor.
+/// Above this many packets per second in one direction, packets are not forwarded singly: each takes about 1.7 us of CPU
+/// time.
 const MAX_SINGLE_PACKETS: f64 = 100e3;
 
-/// Whether the path through `hops` carries more packets than the kernel can be handed one by one.
+/// Whether the path through `hops` carries more packets than can be handed to the kernel singly.
 pub(crate) fn is_needed(hops: &[PathSpec]) -> bool {
     let packets = |direction: fn(&PathSpec) -> &DirectionSpec| {
         let rates = hops.iter().map(|hop| direction(hop).lasting_rate().as_f64());
@@ -36,7 +37,7 @@ mod tests {
     const PARTIAL_TCP: Option<PartialChecksum> = Some(PartialChecksum { start: 34, offset: 16 });
     const LARGEST: usize = 1514;
 
-    /// A super-frame and the work that it leaves to the card.
+    /// A super-frame, and the work left to the card.
     #[derive(Debug, Clone)]
     struct SuperFrame {
         bytes: Vec<u8>,
@@ -56,7 +57,7 @@ mod tests {
             let mut bytes = [&noise[..layout.payload], payload].concat();
             put(&mut bytes, ETHER_TYPE, IPV4.into());
             bytes[ETHERNET_HEADER] = 0x45;
-            // Don't fragment, or not.
+            // The "don't fragment" bit is set or clear.
             put(&mut bytes, IP_FRAGMENT, usize::from(noise[0] & 1) << 14);
             bytes[IP_PROTOCOL] = if transport == Transport::Tcp { 6 } else { 17 };
             if transport == Transport::Tcp {
@@ -87,7 +88,7 @@ mod tests {
         )
     }
 
-    /// `frames` merged as far as they can be.
+    /// Merges `frames` as far as possible.
     fn merged(frames: &[Vec<u8>], checksum: Option<PartialChecksum>) -> (usize, SuperFrame) {
         let mut merge = Merge::new(&frames[0], checksum);
         let joins = |next: &&Vec<u8>| merge.join(&frames[0], next, checksum);
@@ -101,7 +102,7 @@ mod tests {
         (joined, SuperFrame { bytes, offload })
     }
 
-    /// The ones' complement sum of all words, byte by byte.
+    /// The ones' complement sum of all words, computed byte by byte.
     fn slow_sum(bytes: &[u8]) -> u64 {
         let weigh = |(at, byte): (usize, &u8)| u64::from(*byte) << (8 * ((at + 1) % 2));
         bytes.iter().enumerate().map(weigh).sum()
@@ -146,7 +147,7 @@ mod tests {
                 prop_assert!(packet.len() == headers + size || last && packet.len() < headers + size);
                 prop_assert_eq!(word(packet, IP_LENGTH), Some((packet.len() - 14) as u16));
                 prop_assert_eq!(slow_sum(&packet[14..34]) % 0xffff, 0);
-                // A card replaces the sum of the pseudo-header by the complement of that and of all behind it.
+                // A card replaces the pseudo-header's sum by the complement of the sum including all bytes after it.
                 let place = 34 + usize::from(frame.offload.checksum.unwrap().offset);
                 let mut complete = packet.clone();
                 let sum = slow_sum(&complete[34..]);
@@ -156,7 +157,7 @@ mod tests {
             }
         }
 
-        /// Packets with any change are merged only if a split restores them.
+        /// Modified packets are merged only if splitting restores them.
         #[test]
         fn nothing_is_merged_that_differs(frame in super_frame(), which: prop::sample::Index, at: prop::sample::Index, bit in 0_u8..8) {
             let mut packets = frame.cut();
@@ -171,7 +172,7 @@ mod tests {
                 if joined > 1 {
                     prop_assert_eq!(&whole.cut()[..], &packets[from..from + joined]);
                 }
-                // Bits of the payload do not matter, and only the last packet may carry PSH.
+                // Bits of the payload do not matter, and only the last packet may have PSH set.
                 let inside = (from..from + joined).contains(&changed);
                 let push = at == 34 + TCP_FLAGS && 1_u8 << bit == PSH;
                 prop_assert!(!inside || joined == 1 || at >= headers || push);
@@ -215,7 +216,7 @@ mod tests {
     fn what_no_card_merges_stays_as_it_is() {
         let packets = SuperFrame::new(Transport::Tcp, &[1; MAX_HEADERS], 3, 100, &[7; 300]).cut();
         assert_eq!(merged(&packets, PARTIAL_TCP).0, 3);
-        // A complete checksum, a VLAN tag, an acknowledgement without data.
+        // A complete checksum, a VLAN tag, an ACK without data.
         assert_eq!(merged(&packets, None).0, 1);
         let mut tagged = packets.clone();
         tagged

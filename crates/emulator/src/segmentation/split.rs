@@ -5,7 +5,7 @@ use sweetspot_linux::packet::{Offload, Segmentation, Transport};
 use super::headers::{CWR, FIN, IP_ID, Layout, PSH, TCP_FLAGS, TCP_SEQUENCE, put, sequence, word};
 use crate::veth::ETHERNET_HEADER;
 
-/// Ethernet's, and the longest of IPv4 and TCP.
+/// The Ethernet header, and the longest IPv4 and TCP headers.
 pub(super) const MAX_HEADERS: usize = ETHERNET_HEADER + 60 + 60;
 
 /// The packets of a super-frame.
@@ -14,7 +14,7 @@ pub(crate) struct Segments<'a> {
     frame: &'a [u8],
     layout: Layout,
     size: usize,
-    /// The payload that is cut off, and into how many packets.
+    /// Payload bytes to split, and the number of packets.
     cut: usize,
     count: u16,
 }
@@ -28,14 +28,15 @@ pub(crate) struct Segment<'a> {
 }
 
 impl Segment<'_> {
-    /// The headers, from Ethernet's on.
+    /// The headers, including Ethernet's.
     pub fn headers(&self) -> &[u8] {
         &self.headers[..self.length]
     }
 }
 
 impl<'a> Segments<'a> {
-    /// The packets of `frame`. `None` if it cannot be cut into frames of up to `largest` bytes.
+    /// Splits `frame` into packets. `None` if it cannot be split into frames of up to `largest`
+    /// bytes.
     pub fn of(frame: &'a [u8], offload: Offload, largest: usize) -> Option<Segments<'a>> {
         let Segmentation { transport, size, .. } = offload.segmentation?;
         let layout = Layout::of(frame, offload.checksum)?;
@@ -64,14 +65,14 @@ impl<'a> Iterator for Segments<'a> {
         let mut headers = [0; MAX_HEADERS];
         let own = &mut headers[..all.len()];
         own.copy_from_slice(all);
-        // Each has an identification of its own, as the kernel gives them (inet_gso_segment).
+        // Each packet has its own identification, as in the kernel (inet_gso_segment).
         let id = word(own, IP_ID).unwrap_or_default().wrapping_add(self.count);
         put(own, IP_ID, id.into());
         if self.layout.transport == Transport::Tcp {
             let at = sequence(own, self.layout).wrapping_add(self.cut as u32);
             own[self.layout.begin + TCP_SEQUENCE..][..4].copy_from_slice(&at.to_be_bytes());
             let flags = &mut own[self.layout.begin + TCP_FLAGS];
-            // As tcp_gso_segment does.
+            // As in tcp_gso_segment.
             if payload.len() < rest.len() {
                 *flags &= !(FIN | PSH);
             }

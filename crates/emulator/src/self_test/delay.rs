@@ -1,4 +1,4 @@
-//! The delay from the kernel's timestamps, compared with the requested delay.
+//! The delay by the kernel's timestamps, compared with the configured delay.
 
 use std::net::UdpSocket;
 
@@ -14,14 +14,14 @@ use crate::error::{NetworkContext, Result};
 use crate::serial::seconds;
 use crate::{Emulation, Side};
 
-/// Probes sent, and how far apart.
+/// Number of probes, and the gap between them.
 const PROBE_COUNT: u64 = 2000;
 const PROBE_INTERVAL: Duration = Duration::from_millis(1);
-/// Where a probe's stamp stands in its frame: behind 14 bytes of Ethernet, 20 of IPv4, 8 of UDP.
+/// Position of the timestamp in a probe's frame: after 14 bytes of Ethernet, 20 of IPv4 and 8 of UDP.
 const STAMP_OFFSET: usize = 42;
 const PROBE_SIZE: Bytes = Bytes::new(20 + 8 + 8);
 
-/// How much longer than asked packets took on an otherwise empty path. Serialised in seconds.
+/// The excess delay of packets on an otherwise empty path. Serialised in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct DelayError {
     /// The median.
@@ -30,12 +30,12 @@ pub struct DelayError {
     /// The 99th percentile.
     #[serde(rename = "p99_s", serialize_with = "seconds")]
     pub p99: Duration,
-    /// The largest.
+    /// The maximum.
     #[serde(rename = "max_s", serialize_with = "seconds")]
     pub max: Duration,
-    /// Probes that arrived, of 2000 sent.
+    /// Number of probes that arrived, of 2000 sent.
     pub probes: u64,
-    /// Probes that arrived earlier than asked. Any such probe is an error of the emulator.
+    /// Number of probes that arrived too early. Any such probe is an error of the emulator.
     pub early: u64,
 }
 
@@ -43,7 +43,7 @@ pub struct DelayError {
 pub(super) fn measure() -> Result<DelayError> {
     let path = path(Rate::from_mbit_per_second(100));
     let emulation = Emulation::start(&path)?;
-    // The far device's own ring stamps arrivals, whenever they are read.
+    // The ring of the far device stamps arrivals, whenever they are read.
     let mut arrivals = emulation.far().link.port_inside(path.mtu, PROBE_COUNT as usize)?;
     send(emulation.near(), emulation.far())?;
     clock::sleep_until(clock::now() + path.rtt());

@@ -1,4 +1,4 @@
-//! A load that keeps the bottleneck backlogged: full-size datagrams one way, small ones back.
+//! A load that keeps the bottleneck backlogged: full-size datagrams in one direction, small ones in the other.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,14 +15,14 @@ use crate::{Certificate, Emulation, Side};
 
 /// IPv4 and UDP headers.
 const UDP_IP_HEADERS: Bytes = Bytes::new(28);
-/// An IPv4 packet with a TCP acknowledgement and its timestamp option (RFC 7323).
+/// An IPv4 packet with a TCP ACK and the timestamp option (RFC 7323).
 const ACKNOWLEDGEMENT: Bytes = Bytes::new(52);
-/// The load exceeds the rate by this much, so that the bottleneck stays backlogged.
+/// Ratio of the load to the rate, so that the bottleneck stays backlogged.
 const LOAD_FACTOR: f64 = 1.05;
-/// Datagrams go out in bunches this far apart.
+/// Interval between bunches of datagrams.
 const BUNCH_INTERVAL: Duration = Duration::from_micros(500);
 
-/// Loads `path` for `span` and returns the emulation's certificate.
+/// Loads `path` for `span`, and returns the emulation's certificate.
 pub(super) fn carry(path: &PathSpec, span: Duration) -> Result<Certificate> {
     let emulation = Emulation::start(path)?;
     let (near, far) = (emulation.near(), emulation.far());
@@ -40,23 +40,23 @@ pub(super) fn carry(path: &PathSpec, span: Duration) -> Result<Certificate> {
     emulation.finish()
 }
 
-/// A socket on `side` that sends to `other`. Nobody reads: packets beyond the socket's buffer are dropped at little cost, which
-/// leaves the machine to the emulator.
+/// A socket on `side` that sends to `other`. Nobody reads from it, so packets beyond its buffer are dropped at little cost, and
+/// the CPU is left to the emulator.
 fn end(side: &Side, other: &Side) -> Result<Datagrams> {
     let open = || -> io::Result<Datagrams> {
         let socket = Datagrams::bind((side.address(), DISCARD_PORT).into())?;
         socket.connect((other.address(), DISCARD_PORT).into())?;
-        // Merged packets would be split again only to be thrown away. Before Linux 5.0 they are.
+        // Otherwise merged packets would be split again, only to be dropped. Before Linux 5.0 they are.
         let _ = socket.leave_merged();
         Ok(socket)
     };
     side.run(open).and_then(|opened| opened).doing("open a UDP socket")
 }
 
-/// Sends packets of `size` at `rate` until it is `over`.
+/// Sends packets of `size` at `rate` until `over`.
 fn send(socket: &Datagrams, rate: Rate, size: Bytes, over: &AtomicBool) {
     let payload = size.saturating_sub(UDP_IP_HEADERS);
-    // One call for many packets; otherwise the generator limits the rate.
+    // One system call for many packets; otherwise the generator would limit the rate.
     let mut at_once = if socket.cut_into(payload).is_ok() { MAX_SEGMENTS } else { 1 };
     let started = clock::now();
     let (mut sent, mut next) = (Bytes::ZERO, started);
@@ -64,9 +64,9 @@ fn send(socket: &Datagrams, rate: Rate, size: Bytes, over: &AtomicBool) {
         let due = rate * clock::now().since(started);
         while sent < due && !over.load(Ordering::Relaxed) {
             let packets = (due - sent).get().div_ceil(size.get()).min(at_once);
-            // A refused datagram is one that the certificate will miss; trying on is all.
+            // The certificate will show that a rejected datagram is missing, so just continue.
             if socket.send(payload * packets).is_err() && at_once > 1 {
-                // Before Linux 6.11 only packets with a checksum by the device are split.
+                // Before Linux 6.11, packets are split only if the device computes the checksum.
                 at_once = 1;
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Measures this machine's limits for emulation: the highest rate that its certificate trusts, and the error of the delay.
+//! Measures this machine's limits for emulation: the highest trusted rate, and the error of the delay.
 
 mod delay;
 mod load;
@@ -15,31 +15,31 @@ pub use delay::DelayError;
 
 /// The discard port (RFC 863).
 const DISCARD_PORT: u16 = 9;
-/// Where the search for the highest rate begins; it doubles from here.
+/// The first rate of the search for the highest rate; it doubles from there.
 const FIRST_RATE: Rate = Rate::from_mbit_per_second(125);
-/// Where it ends at the latest.
+/// The last rate of the search.
 const LAST_RATE: Rate = Rate::from_mbit_per_second(16_000);
-/// Halvings of the last doubling: the result is known to an eighth.
+/// Bisections of the last doubling: the result is accurate to an eighth.
 const BISECTIONS: usize = 3;
-/// How often a rate is tried before it counts as too high: another program may have disturbed.
+/// Number of failures before a rate counts as too high, because another program may have interfered.
 const TRIALS_PER_RATE: usize = 2;
-/// How long each try lasts.
+/// Duration of each trial.
 const TRIAL_TIME: Duration = Duration::from_millis(1500);
-/// The bottleneck must have been backlogged for this share of a try, or it proves nothing.
+/// Minimum share of a trial in which the bottleneck must be backlogged; otherwise the trial proves nothing.
 const MIN_BACKLOGGED_SHARE: f64 = 0.8;
-/// The paths tried: a round trip of 20 ms and one BDP of buffer.
+/// The trials' paths: an RTT of 20 ms and one BDP of buffer.
 const TRIAL_RTT: Duration = Duration::from_millis(20);
 
 /// The result of [`self_test`]. Serialised, times are in seconds and rates in bit/s.
 #[derive(Debug, Clone, Serialize)]
 pub struct SelfTest {
-    /// The highest rate that the certificate trusts, if any, on a path of 20 ms with one BDP of buffer. The load is
-    /// full-size packets near to far, and half as many of 52 bytes back, like TCP's acknowledgements.
+    /// The highest rate with a trusted certificate, if any, on a path of 20 ms with one BDP of buffer. The load is full-size
+    /// packets from near to far, and half as many packets of 52 bytes back, like TCP's ACKs.
     #[serde(rename = "highest_rate_bps", serialize_with = "maybe_bits_per_second")]
     pub highest: Option<Rate>,
     /// The rates tried, in order.
     pub trials: Vec<RateTrial>,
-    /// The delay of a packet on an otherwise empty path, measured by the kernel's stamps.
+    /// The delay of packets on an otherwise empty path, measured by the kernel's timestamps.
     pub delay_error: DelayError,
     /// The duration of the test.
     #[serde(rename = "duration_s", serialize_with = "seconds")]
@@ -47,7 +47,7 @@ pub struct SelfTest {
 }
 
 impl SelfTest {
-    /// The last trial of the least rate above the highest, which was not emulated accurately; `None` if every rate was.
+    /// The last trial of the lowest rate above the highest trusted one; `None` if every rate was trusted.
     pub fn limit(&self) -> Option<&RateTrial> {
         let too_high = |trial: &&RateTrial| self.highest.is_none_or(|highest| trial.rate > highest);
         self.trials.iter().rev().filter(too_high).min_by_key(|trial| trial.rate)
@@ -60,26 +60,26 @@ pub struct RateTrial {
     /// The rate.
     #[serde(rename = "rate_bps", serialize_with = "bits_per_second")]
     pub rate: Rate,
-    /// Whether the emulation was loaded fully and can be trusted.
+    /// Whether the emulation was fully loaded and is trusted.
     pub truthful: bool,
-    /// The reasons against it; empty if it was truthful.
+    /// The reasons against that; empty if there are none.
     pub reasons: Vec<String>,
-    /// Whether the load was too low to test the rate; one of the reasons.
+    /// Whether the load was too low to test the rate, which is one of the reasons.
     pub underloaded: bool,
-    /// The lateness that 99 % of the releases did not exceed.
+    /// The 99th percentile of the lateness of releases.
     #[serde(rename = "p99_lateness_s", serialize_with = "seconds")]
     pub p99_lateness: Duration,
 }
 
 impl RateTrial {
-    /// Whether nothing but the load failed: the emulation itself showed no fault.
+    /// Whether the load was the only failure: the emulation itself was accurate.
     pub fn is_only_underloaded(&self) -> bool {
         self.underloaded && self.reasons.len() == 1
     }
 }
 
-/// Tests the machine, which should be idle, and calls `progress` after each trial. Takes about half a minute. It must
-/// run inside [`isolate`](crate::isolate).
+/// Tests the machine, which should be idle, in about half a minute. Calls `progress` after each trial. It must run inside
+/// [`isolate`](crate::isolate).
 pub fn self_test(progress: &mut dyn FnMut(&RateTrial)) -> Result<SelfTest> {
     let started = sweetspot_linux::clock::now();
     let delay_error = delay::measure()?;
@@ -102,8 +102,8 @@ pub fn self_test(progress: &mut dyn FnMut(&RateTrial)) -> Result<SelfTest> {
     Ok(SelfTest { highest, trials, delay_error, duration })
 }
 
-/// Doubles the rate until two in a row are too high, then halves the gap. Another program can make a rate fail for a few seconds,
-/// however low it is: it fails only if its double does, and if it fails again after that.
+/// Doubles the rate until two in a row are too high, then bisects. Another program can make any rate fail for a few seconds. A
+/// rate therefore fails only if its double fails, too, and if it fails again after that.
 fn search(truthful_at: &mut dyn FnMut(Rate) -> Result<bool>) -> Result<Option<Rate>> {
     let (mut good, mut failed, mut rate) = (None, None, FIRST_RATE);
     while rate <= LAST_RATE {
@@ -135,7 +135,7 @@ fn try_rate(rate: Rate) -> Result<RateTrial> {
     rehearse(&path(rate))
 }
 
-/// Loads `path` to the limit of its rate for 1.5 s. The result says whether this machine emulated it truthfully.
+/// Loads `path` up to its rate for 1.5 s. The result shows whether this machine emulated it accurately.
 pub fn rehearse(path: &PathSpec) -> Result<RateTrial> {
     let certificate = load::carry(path, TRIAL_TIME)?;
     let mut reasons = certificate.verdict.reasons.clone();
@@ -151,7 +151,7 @@ pub fn rehearse(path: &PathSpec) -> Result<RateTrial> {
     })
 }
 
-/// Why the load was too low to prove anything, if it was.
+/// The reason why the load was too low to prove anything, if it was.
 fn underload(certificate: &Certificate) -> Option<String> {
     let backlogged = certificate.up.backlogged.as_secs_f64() / TRIAL_TIME.as_secs_f64();
     (backlogged < MIN_BACKLOGGED_SHARE).then(|| {
@@ -174,7 +174,7 @@ fn path(rate: Rate) -> PathSpec {
 mod tests {
     use super::*;
 
-    /// The result of a search on a machine that is truthful up to `limit`.
+    /// The result of a search on a machine that is accurate up to `limit`.
     fn found(limit: Rate) -> Option<Rate> {
         search(&mut |rate| Ok(rate <= limit)).unwrap()
     }
@@ -197,7 +197,7 @@ mod tests {
         };
         let mut test = SelfTest {
             highest: Some(Rate::from_mbit_per_second(1500)),
-            // At 1500 Mbit/s something else disturbed the first time.
+            // At 1500 Mbit/s, another program interfered the first time.
             trials: vec![
                 trial(1000, &[]),
                 trial(2000, &["late"]),

@@ -14,7 +14,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 /// An IPv4 and a UDP header: 20 + 8 bytes.
 const UDP_HEADERS: u64 = 28;
-/// Long enough for anything here on a busy machine.
+/// Long enough for any test here on a busy machine.
 const READ_TIMEOUT: StdDuration = StdDuration::from_secs(20);
 
 fn emulate(path: &str) -> Emulation {
@@ -31,7 +31,7 @@ fn echo_port(side: &Side) -> SocketAddr {
     (side.address(), 7).into()
 }
 
-/// Sends `count` datagrams of `size` IP bytes from near to far, as fast as it goes.
+/// Sends `count` datagrams of `size` IP bytes from near to far, as fast as possible.
 fn burst(emulation: &Emulation, count: usize, size: u64) -> Duration {
     let near = udp(emulation.near());
     let payload = vec![0; (size - UDP_HEADERS) as usize];
@@ -42,8 +42,8 @@ fn burst(emulation: &Emulation, count: usize, size: u64) -> Duration {
     clock::now().since(begun)
 }
 
-/// Asserts that 20 packets in a burst of 100 found a free buffer, and one more for each 80 ms that a busy machine needed for
-/// it.
+/// Asserts that 20 packets of a burst of 100 fitted into the buffer, and one more for each 80 ms that a busy machine needed
+/// to send it.
 fn assert_20_found_room(dropped: u64, burst: Duration, certificate: &Certificate) {
     let more = burst.as_nanos().div_ceil(Duration::from_millis(80).as_nanos());
     assert!(dropped <= 80 && dropped + more >= 80, "{dropped} in {burst}: {certificate}");
@@ -53,7 +53,7 @@ fn assert_20_found_room(dropped: u64, burst: Duration, certificate: &Certificate
 fn transfer(emulation: &Emulation, amount: usize) {
     let (near, far) = (emulation.near(), emulation.far());
     let listener = far.run(|| TcpListener::bind((far.address(), 80))).unwrap().unwrap();
-    // No two pieces alike.
+    // All pieces are different.
     let content: Vec<u8> = (0..amount as u32).map(|n| (n.wrapping_mul(n) >> 8) as u8).collect();
     std::thread::scope(|scope| {
         let receiver = scope.spawn(|| {
@@ -68,7 +68,7 @@ fn transfer(emulation: &Emulation, amount: usize) {
     });
 }
 
-/// Nothing is wrong but, on a busy machine, the timing.
+/// Asserts that nothing failed, except possibly the timing on a busy machine.
 fn assert_sane(certificate: &Certificate) {
     for direction in [&certificate.up, &certificate.down] {
         let gone = direction.dropped_by_buffer
@@ -84,7 +84,7 @@ fn assert_sane(certificate: &Certificate) {
     }
 }
 
-/// The place at which one datagram of another flow arrives that is sent behind 200 of a burst.
+/// The position at which a datagram of another flow arrives that was sent after a burst of 200.
 fn place_behind_a_burst(queue: &str) -> usize {
     const BURST: usize = 200;
     let emulation = emulate(&format!("rate=5Mbit/s rtt=20ms buffer=1MB queue={queue}"));
@@ -103,7 +103,7 @@ fn place_behind_a_burst(queue: &str) -> usize {
 
 pub fn a_flow_with_a_queue_of_its_own_does_not_wait_for_another() {
     // FQ-CoDel serves a new flow next (RFC 8290, section 4.2). The 200 datagrams take 480 ms; the burst's first few
-    // milliseconds are already on their way.
+    // milliseconds are already in flight.
     assert!(place_behind_a_burst("fq-codel") < 100);
     assert_eq!(place_behind_a_burst("drop-tail"), 200);
 }
@@ -123,14 +123,14 @@ pub fn a_round_trip_takes_the_delay_of_both_ways() {
         assert!(rtt >= Duration::from_millis(40), "{rtt} is faster than the path");
         best = best.min(rtt);
     }
-    // The best of ten, with room for a machine that builds something meanwhile.
+    // The minimum of ten, with tolerance for a busy machine.
     assert!(best < Duration::from_millis(50), "{best}");
     assert_sane(&emulation.finish().unwrap());
 }
 
 pub fn a_burst_fills_the_buffer_and_no_more() {
-    // 1000 B at 100 kbit/s take 80 ms, so that nothing leaves while the burst comes in: of 100
-    // packets the buffer takes 20, one on the link and 19 behind it, whatever the delay.
+    // 1000 B at 100 kbit/s take 80 ms, so nothing leaves during the burst. Of 100 packets the buffer accepts 20, one on the
+    // link and 19 queued, whatever the delay.
     for delay in ["0ms", "1s"] {
         let emulation = emulate(&format!("rate=100kbit/s delay={delay} buffer=20pkt"));
         let _far = udp(emulation.far());
@@ -145,23 +145,23 @@ pub fn a_burst_fills_the_buffer_and_no_more() {
 
 pub fn tcp_packets_stay_mtu_sized() {
     let paths = [(1500, "200Mbit/s"), (1400, "200Mbit/s"), (9000, "200Mbit/s")];
-    // At these rates they come as super-frames, and some leave as such.
+    // At these rates packets arrive as super-frames, and some leave as super-frames.
     let fast = [(1500, "4Gbit/s"), (1400, "10Gbit/s"), (9000, "10Gbit/s")];
     for (mtu, rate) in paths.into_iter().chain(fast) {
         let emulation = emulate(&format!("rate={rate} rtt=4ms buffer=4MB mtu={mtu}B"));
         transfer(&emulation, 1_000_000);
         let certificate = emulation.finish().unwrap();
         let up = &certificate.up;
-        // Nothing longer came (it would count as lost by the machine), and with 52 bytes of
-        // headers in each packet a megabyte takes at least this many.
+        // No packet was longer (it would count as lost by the machine). With 52 bytes of headers per packet, a megabyte
+        // takes at least this many packets.
         assert_sane(&certificate);
         assert!(up.packets_in >= 1_000_000_u64.div_ceil(mtu - 52), "{certificate}");
-        // And no shorter than need be: the mean of all, with SYN and FIN, is near the MTU.
+        // Packets are not unnecessarily short either: the mean, with SYN and FIN, is near the MTU.
         assert!(up.bytes_in.get() / up.packets_in > mtu * 3 / 4, "{certificate}");
     }
 }
 
-/// A path in which super-frames arrive, if they can, from near to far of `up`: the way back is fast enough for that.
+/// A path with super-frames, if possible, from near to far of `up`: the reverse direction is fast enough for that.
 fn emulate_with_offload(up: &str) -> Emulation {
     emulate(&format!("{up} down.rate=10Gbit/s"))
 }
@@ -176,7 +176,7 @@ pub fn only_rates_that_need_it_have_super_frames() {
     assert_eq!(knows_offload(&fast), sweetspot_linux::packet::knows_offload());
 }
 
-/// Sockets at both ends of `emulation`; datagrams of `size` IP bytes leave the near one as super-frames.
+/// Sockets at both ends of `emulation`. Datagrams of `size` IP bytes leave the near one as super-frames.
 fn super_frames(emulation: &Emulation, size: u64) -> (Datagrams, Datagrams) {
     let bind =
         |side: &Side| side.run(|| Datagrams::bind((side.address(), 7).into())).unwrap().unwrap();
@@ -186,9 +186,9 @@ fn super_frames(emulation: &Emulation, size: u64) -> (Datagrams, Datagrams) {
     (near, far)
 }
 
-/// The datagrams at `socket` once nothing arrives any more.
+/// The datagrams received at `socket` until no more arrive.
 fn arrived(socket: &Datagrams) -> Count {
-    // A busy machine may be late to carry the first.
+    // On a busy machine even the first may be late.
     event_fd::wait_readable(&[socket.as_fd()], clock::now() + Duration::from_secs(30)).unwrap();
     let mut all = Count::default();
     let mut last = clock::now();
@@ -206,7 +206,7 @@ fn arrived(socket: &Datagrams) -> Count {
 pub fn the_packets_of_a_super_frame_are_packets_of_their_own() {
     let emulation = emulate_with_offload("up.rate=4Gbit/s rtt=4ms buffer=10MB");
     let (near, far) = super_frames(&emulation, 1000);
-    // 40 in each, the last of 500 bytes.
+    // 40 datagrams in each, the last one of 500 bytes.
     for _ in 0..50 {
         near.send(Bytes::new(39 * 972 + 472)).unwrap();
     }
@@ -219,7 +219,7 @@ pub fn the_packets_of_a_super_frame_are_packets_of_their_own() {
 }
 
 pub fn packets_of_a_super_frame_are_dropped_one_by_one() {
-    // 20 find room in the bucket, and in the buffer: one is on the link, and 19 wait.
+    // 20 fit into the bucket in the first case, and into the buffer in the second: one on the link and 19 queued.
     for up in ["up.rate=1Gbit/s up.policer=100kbit/s up.policer_burst=20kB", "up.rate=100kbit/s"] {
         let emulation = emulate_with_offload(&format!("{up} rtt=2ms buffer=20pkt"));
         let (near, far) = super_frames(&emulation, 1000);
@@ -249,7 +249,7 @@ pub fn each_direction_is_its_own() {
     for _ in 0..50 {
         near.send_to(&[0; 972], echo_port(emulation.far())).unwrap();
     }
-    // 10 packets of 1 kB at 1 Gbit/s never wait when one is sent after the other is through.
+    // 10 packets of 1 kB at 1 Gbit/s never queue if each is sent after the previous one has passed.
     for _ in 0..10 {
         far.send_to(&[0; 972], echo_port(emulation.near())).unwrap();
         near.recv_from(&mut [0; 1000]).unwrap();
@@ -296,7 +296,7 @@ pub fn a_path_varies_as_it_is_told() {
         }
         clock::now().since(since)
     };
-    // At 10 kbit/s these take 40 s, from 20 ms on at 100 Mbit/s next to nothing but the first, which is 0.8 s long.
+    // At 10 kbit/s these take 40 s. From 20 ms on, at 100 Mbit/s, only the first takes long: 0.8 s.
     let change = Change {
         at: Duration::from_millis(20),
         rate: Some(Rate::from_mbit_per_second(100)),
@@ -306,13 +306,13 @@ pub fn a_path_varies_as_it_is_told() {
     emulation.vary(clock::now(), faster, Variation::default());
     burst(&emulation, 50, 1000);
     assert!(receive(50, clock::now()) < Duration::from_secs(20));
-    // One packet each 30 ms, whatever the rate.
+    // One packet every 30 ms, whatever the rate.
     let trace = DeliveryTrace::parse("30\n").unwrap();
     let traced = Variation { trace: Some(trace.into()), changes: Vec::new() };
     emulation.vary(clock::now(), traced, Variation::default());
     let begun = clock::now();
     burst(&emulation, 11, 1400);
-    // The ten behind the first take 300 ms.
+    // The ten packets after the first take 300 ms.
     assert!(receive(11, begun) >= Duration::from_millis(300));
     assert_sane(&emulation.finish().unwrap());
 }
@@ -330,8 +330,8 @@ fn an_aqm_marks(emulation: Emulation, setting: &str, marks: bool) {
         let set = || std::fs::write("/proc/sys/net/ipv4/tcp_ecn", setting);
         side.run(set).unwrap().unwrap();
     }
-    // HyStart may leave slow start before a queue stands. Half a packet per 10 ms then fills CoDel's
-    // 5 ms within its 100 ms well before 2.4 s, the time of 6 MB at 20 Mbit/s.
+    // HyStart may leave slow start before a queue builds up. Half a packet per 10 ms then fills CoDel's 5 ms within its 100
+    // ms well before 2.4 s, the time of 6 MB at 20 Mbit/s.
     transfer(&emulation, 6_000_000);
     let certificate = emulation.finish().unwrap();
     assert_eq!(certificate.up.dropped_by_buffer == 0, marks, "{certificate}");
@@ -346,13 +346,13 @@ pub fn emulations_follow_one_another() {
         assert_sane(&certificate);
         assert!(certificate.up.bytes_out > Bytes::new(100_000), "round {round}: {certificate}");
     }
-    // One that is dropped leaves as little as one that is finished.
+    // An emulation that is dropped leaves nothing behind, like one that is finished.
     drop(emulate("rate=100Mbit/s rtt=2ms buffer=1MB"));
     // Two header lines and the loopback device.
     assert_eq!(std::fs::read_to_string("/proc/thread-self/net/dev").unwrap().lines().count(), 3);
 }
 
-/// The least of five round trips of datagrams between the hosts of a pair.
+/// The minimum of five RTTs of datagrams between the hosts of a pair.
 fn min_round_trip(emulation: &Emulation, number: usize) -> Duration {
     let (near, far) = (emulation.near(), emulation.far());
     let bind = |side: &Side| {
@@ -385,7 +385,7 @@ pub fn host_pairs_share_the_bottleneck_and_have_round_trips_of_their_own() {
     let emulation = Emulation::start_with(&path, &[host_pair(ms(0)), host_pair(ms(40))]).unwrap();
     for (number, min) in [(0, ms(10)), (1, ms(90))] {
         let best = min_round_trip(&emulation, number);
-        // 5 ms each way, and the extra delay each way; with room for a busy machine.
+        // 5 ms each way plus the extra delay each way, with tolerance for a busy machine.
         assert!(best >= min && best < min + ms(10), "host pair {number}: {best}");
     }
     let certificate = emulation.finish().unwrap();
@@ -411,10 +411,10 @@ pub fn hops_follow_one_another_and_each_has_its_own_queue() {
     assert!(rtt >= Duration::from_micros(18_560), "{rtt} is faster than the path");
     drop(near);
     let took = burst(&emulation, 100, 1000);
-    // They are at the second hop 5 ms later.
+    // They reach the second hop 5 ms later.
     clock::sleep_until(clock::now() + Duration::from_millis(60));
     let certificate = emulation.finish().unwrap();
-    // 80 ms for each: the second hop's buffer takes 20.
+    // 80 ms for each: the second hop's buffer accepts 20.
     assert_20_found_room(certificate.up.dropped_by_buffer, took, &certificate);
     assert_eq!(certificate.up.queue_max, Bytes::new(20_000));
     assert_eq!(certificate.down.packets_out, 1);
@@ -464,13 +464,13 @@ pub fn hosts_receive_on_other_processors_than_the_one_that_carries() {
     let processors = scheduling::allowed_processors().unwrap();
     let [others @ .., carrier] = &processors[..] else { return };
     if *carrier >= 32 {
-        // The kernel's words would need to be told apart.
+        // The kernel's different errors would have to be distinguished.
         return;
     }
     let emulation = emulate("rate=100Mbit/s rtt=2ms buffer=1MB");
     for side in [emulation.near(), emulation.far()] {
         let read = || std::fs::read_to_string("/proc/sys/net/core/rps_default_mask");
-        // Kernels before 6.3 have no such thing.
+        // Kernels before 6.3 do not have it.
         let Ok(text) = side.run(read).unwrap() else { return };
         let last_word = text.trim().rsplit(',').next().unwrap();
         let mask = u32::from_str_radix(last_word, 16).unwrap();

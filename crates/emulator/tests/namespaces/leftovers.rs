@@ -1,4 +1,4 @@
-//! Invariants outside, once the inside has ended.
+//! Invariants outside the namespaces, after the process inside has ended.
 
 use std::fs;
 use std::process::Command;
@@ -19,7 +19,7 @@ pub fn a_panic_inside_ends_inside() {
 
 pub fn processes_and_namespaces_are_gone() {
     let note = std::env::temp_dir().join(format!("sweetspot-leftovers-{}", std::process::id()));
-    // A name that no other process has in its command line.
+    // An argument that no other process has in its command line.
     let nap = format!("1234.{}", std::process::id());
     let code = isolate(|| {
         let path = "rate=10Mbit/s rtt=10ms buffer=100kB".parse().unwrap();

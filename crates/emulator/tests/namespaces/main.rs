@@ -1,6 +1,6 @@
-//! Laws of the emulator on the real kernel, each in namespaces of its own.
+//! Invariants of the emulator on the real kernel, each in its own namespaces.
 //!
-//! They need root or user namespaces; where there are none they are skipped, and say so.
+//! They need root or user namespaces. Without these they are skipped with a message.
 
 mod laws;
 mod leftovers;
@@ -68,7 +68,7 @@ const OUTSIDE: &[Law] = &[
 ];
 
 fn main() -> ExitCode {
-    // As libtest: a name to look for; flags are for it and not for us.
+    // As in libtest: a filter for names; flags are for libtest and ignored here.
     let wanted = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
     match isolate(|| 0) {
         Err(error @ IsolationError::NoPermission { .. }) => {
