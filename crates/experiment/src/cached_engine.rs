@@ -3,7 +3,7 @@
 use serde_json::Value;
 use sweetspot_scenario::{Engine, EngineResult, Outcome, Recorder, Scenario};
 
-/// The key of a run. With the program's version it determines the outcome.
+/// The key of a run. Together with the program's version it determines the outcome.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunKey {
     /// The engine.
@@ -15,7 +15,7 @@ pub struct RunKey {
 }
 
 impl RunKey {
-    /// The key of `scenario` run by the engine of this name.
+    /// The key of a run of `scenario` by the engine with this name.
     pub fn of(engine: &str, scenario: &Scenario) -> RunKey {
         let nameless = Scenario { seed: 0, title: String::new(), ..scenario.clone() };
         let digits = format!("{:032x}", fingerprint(nameless.to_string().as_bytes()));
@@ -23,8 +23,8 @@ impl RunKey {
     }
 }
 
-/// FNV-1a, 128 bits: Fowler, Noll, Vo; RFC 9923 section 5. It need not withstand an adversary,
-/// which could as well write a wrong outcome.
+/// FNV-1a, 128 bits: Fowler, Noll, Vo; RFC 9923 section 5. It need not resist attacks: an attacker could
+/// write a wrong outcome directly.
 pub fn fingerprint(bytes: &[u8]) -> u128 {
     const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
@@ -33,18 +33,19 @@ pub fn fingerprint(bytes: &[u8]) -> u128 {
 
 /// A store of outcomes.
 pub trait ResultStore: Sync {
-    /// The stored outcome of this run, if there is one.
+    /// The stored outcome of this run, if any.
     fn get(&self, key: &RunKey) -> Option<Outcome>;
 
-    /// Stores the outcome of this run. A run with an outcome that cannot be stored is simulated again.
+    /// Stores the outcome of this run. If that fails, the run will be simulated again.
     fn put(&self, key: &RunKey, outcome: &Outcome);
 
-    /// A study's summary of this run, if stored: a run with individual flows to count has no complete outcome.
+    /// A study's stored summary of this run, if any. A run with individual flows to count has no complete
+    /// outcome.
     fn summary(&self, _key: &RunKey) -> Option<Value> {
         None
     }
 
-    /// Keeps a study's summary of this run.
+    /// Stores a study's summary of this run.
     fn keep_summary(&self, _key: &RunKey, _summary: &Value) {}
 }
 
@@ -60,10 +61,10 @@ impl ResultStore for NoStore {
     fn put(&self, _key: &RunKey, _outcome: &Outcome) {}
 }
 
-/// An engine that runs only scenarios that are not in its store.
+/// An engine that runs only scenarios missing from its store.
 #[derive(Debug, Clone, Copy)]
 pub struct CachedEngine<'a, E: ?Sized, M> {
-    /// The engine that runs scenarios not in the store.
+    /// The engine for scenarios missing from the store.
     pub engine: &'a E,
     /// The store of outcomes.
     pub store: &'a M,
@@ -75,8 +76,8 @@ impl<E: Engine + ?Sized, M: ResultStore> Engine for CachedEngine<'_, E, M> {
     }
 
     fn run(&self, scenario: &Scenario, recorder: &mut dyn Recorder) -> EngineResult {
-        // The store has neither time series nor single connections: a run that must give them is
-        // run.
+        // The store has neither time series nor individual connections, so a run that must supply them is not
+        // taken from it.
         if recorder.interval().is_some() || recorder.wants_flows() {
             return self.engine.run(scenario, recorder);
         }
@@ -97,7 +98,7 @@ mod tests {
 
     #[test]
     fn fingerprints_are_fnv_1a() {
-        // The published vectors of the empty text and of "a".
+        // The published test vectors for the empty text and "a".
         assert_eq!(fingerprint(b""), 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
         assert_eq!(fingerprint(b"a"), 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
     }

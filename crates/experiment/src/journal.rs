@@ -1,5 +1,5 @@
 //! The journal format, which preserves outcomes if the program is killed: a line with the version,
-//! then one JSON object per finished run and line.
+//! then one JSON object per finished run, each on one line.
 
 use std::collections::BTreeMap;
 
@@ -15,34 +15,34 @@ use crate::RunKey;
 pub struct Journal {
     /// Outcomes by run.
     pub runs: BTreeMap<RunKey, Outcome>,
-    /// Summaries that studies made of runs, by run.
+    /// Summaries that studies made, by run.
     pub summaries: BTreeMap<RunKey, Value>,
-    /// Bytes of the text that are complete lines. A kill while writing leaves a partial line after
-    /// them.
+    /// Bytes of the text that are complete lines. If the program is killed while writing, a partial
+    /// line follows them.
     pub whole: usize,
 }
 
-/// Why a text is not a journal that can be continued.
+/// The reason why a journal cannot be continued.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum JournalError {
     /// The text is not a journal.
     #[error("it is not a journal of sweetspot runs; name another file, or remove it")]
     Alien,
-    /// The journal of another version, which may have other outcomes.
+    /// The journal is from another version, which may have other outcomes.
     #[error(
         "its runs are from sweetspot {theirs}, and this is {ours}; finish it with that version, \
          name another file, or remove it to start over"
     )]
     OtherVersion {
-        /// The version that wrote it.
+        /// The version that wrote the journal.
         theirs: String,
         /// This version.
         ours: String,
     },
-    /// A line in the middle that cannot be read.
+    /// A line before the last one cannot be read.
     #[error("line {line} cannot be read ({reason}); remove that line to repeat its run")]
     Damaged {
-        /// Counted from 1.
+        /// Line number, counted from 1.
         line: usize,
         /// The fault.
         reason: String,
@@ -93,7 +93,7 @@ impl Journal {
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         let mut lines = text[..whole].lines().enumerate();
         let Some((_, first)) = lines.next() else {
-            // Killed while it wrote its first line, or somebody else's file.
+            // The program was killed while it wrote the first line, or the file is not a journal.
             let torn = Journal::head(version).starts_with(text);
             return if torn { Ok(Journal::default()) } else { Err(JournalError::Alien) };
         };
@@ -122,7 +122,7 @@ impl Journal {
     }
 }
 
-/// JSON in one line; these types always have one.
+/// The JSON of `value` on one line; these types can always be serialised.
 fn line<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).map_or(String::new(), |json| json + "\n")
 }

@@ -1,11 +1,11 @@
 use sweetspot_units::{Duration, Rate, Volume};
 
-/// The numbers in the values of a swept key, in one unit.
+/// The numbers in the values of a swept key, all in one unit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeyNumbers {
     /// Their unit.
     pub unit: KeyUnit,
-    /// A number for each value; `None` for words such as `sobas`.
+    /// One number per value; `None` for words such as `sobas`.
     pub numbers: Vec<Option<f64>>,
 }
 
@@ -26,12 +26,12 @@ pub enum KeyUnit {
 }
 
 impl KeyNumbers {
-    /// The numbers of `values`, as a scenario writes them: 450 packets of `fixed:450pkt`. `None` if no value has one, or if their
-    /// units have no common measure (packets beside bytes).
+    /// The numbers of `values` in a scenario's notation: 450 packets for `fixed:450pkt`. `None` if no value has a number, or if
+    /// units have no common measure (packets and bytes).
     pub fn of<'a>(values: impl IntoIterator<Item = &'a str>) -> Option<KeyNumbers> {
         let read: Vec<Option<(KeyUnit, f64)>> = values.into_iter().map(quantity).collect();
         let known = || read.iter().flatten();
-        // Nothing is nothing in any unit.
+        // Zero needs no unit.
         let mut units =
             known().filter(|found| **found != (KeyUnit::Plain, 0.0)).map(|found| found.0);
         let unit = units.next().or(known().next().map(|found| found.0))?;
@@ -45,7 +45,7 @@ impl KeyNumbers {
 fn quantity(value: &str) -> Option<(KeyUnit, f64)> {
     let (words, text) = value.rsplit_once(':').unwrap_or(("", value));
     if let Ok(number) = text.trim().parse::<f64>() {
-        // Behind words it is a version, as in `linux:6.15`.
+        // After words the number is a version, as in `linux:6.15`.
         let is_plain = words.is_empty() && number.is_finite();
         return is_plain.then_some((KeyUnit::Plain, number));
     }

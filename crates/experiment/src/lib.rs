@@ -1,5 +1,5 @@
-//! Experiments with many runs: sweeps and their journal, the search for the Maximum Feasible Throughput, advice checked
-//! in the simulator.
+//! Experiments with many runs: sweeps and their journal, the search for the Maximum Feasible Throughput, and advice
+//! checked in the simulator.
 //!
 //! Every experiment is a function from scenarios to numbers. The result does not depend on the number of
 //! [`Workers`].
@@ -25,7 +25,7 @@
 //! )?;
 //! let bounds = SearchBounds { min: 100, max: 1200, tolerance: 0.01 };
 //! let mft = find_mft(&Theory, &scenario, bounds, 1, Workers::ONE)?;
-//! // From C x T_m = 625 packets on the path is full: the MFT is C.
+//! With windows from C x T_m = 625 packets the path is full: the MFT is C.
 //! assert_eq!(mft.rate_bps, 50e6);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

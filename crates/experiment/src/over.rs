@@ -3,21 +3,21 @@ use thiserror::Error;
 
 /// A key of a scenario and its values, as written: `KEY=VALUES`.
 ///
-/// VALUES is a list with commas. An entry is a value as the scenario has it, or a range
-/// `FIRST..LAST:log:COUNT` or `FIRST..LAST:lin:COUNT`, both ends included, with one unit
-/// (`50pkt..2000pkt:log:12`) and possibly words before it (`fixed:50pkt..fixed:2000pkt:log:12`).
+/// VALUES is a list with commas. An entry is a value in the scenario's notation, or a range
+/// `FIRST..LAST:log:COUNT` or `FIRST..LAST:lin:COUNT`. A range includes both ends, has one unit
+/// (`50pkt..2000pkt:log:12`), and may have words before the numbers (`fixed:50pkt..fixed:2000pkt:log:12`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Over {
-    /// The key, as [`Scenario::parse_with`](sweetspot_scenario::Scenario::parse_with) takes it.
+    /// The key, in the form that [`Scenario::parse_with`](sweetspot_scenario::Scenario::parse_with) accepts.
     pub key: String,
-    /// Its values, each once, in the order written.
+    /// The distinct values, in the order written.
     pub values: Vec<String>,
 }
 
-/// Why the keys to sweep, or several of them together, are invalid.
+/// The reason why the keys to sweep are invalid, separately or together.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SweepError {
-    /// Not `KEY=VALUES`.
+    /// The text is not of the form `KEY=VALUES`.
     #[error("{0}: write it like path.buffer=313pkt,625pkt or path.buffer=50pkt..2000pkt:log:12")]
     Shape(String),
     /// An invalid range.
@@ -30,7 +30,7 @@ pub enum SweepError {
         /// The fault.
         reason: String,
     },
-    /// A value twice.
+    /// A value occurs twice.
     #[error("{key}: {value} is given twice; keep one")]
     Twice {
         /// The key.
@@ -38,18 +38,18 @@ pub enum SweepError {
         /// The value.
         value: String,
     },
-    /// A key that is swept twice.
+    /// A key is swept twice.
     #[error("{0} is swept twice; leave one of the two out")]
     SweptTwice(String),
-    /// A key that is swept and set.
+    /// A key is both swept and set.
     #[error("{0} is both swept and set to one value; leave one of the two out")]
     SweptAndSet(String),
-    /// The seed, which is no key to sweep.
+    /// The seed cannot be swept.
     #[error("seed: give the number of seeds instead, so that every variant meets the same seeds")]
     Seed,
 }
 
-/// Largest number of values of one key.
+/// Maximum number of values of one key.
 const MAX_VALUES: usize = 1_000_000;
 
 impl Over {
@@ -79,7 +79,7 @@ impl Over {
     }
 }
 
-/// Parts between commas, except those within brackets: `[80ms, 120ms]` is one value.
+/// Splits at commas, except within brackets: `[80ms, 120ms]` is one value.
 fn split(list: &str) -> Vec<&str> {
     let (mut depth, mut start) = (0_i32, 0);
     let mut parts = Vec::new();
@@ -98,7 +98,7 @@ fn split(list: &str) -> Vec<&str> {
     parts
 }
 
-/// The values of a range; whole numbers of things that come in whole numbers.
+/// The values of a range, rounded if the quantity is a whole number.
 fn range(key: &str, text: &str) -> Result<Vec<String>, SweepError> {
     let wrong = |reason: &str| SweepError::Range {
         key: key.to_owned(),
@@ -118,7 +118,7 @@ fn range(key: &str, text: &str) -> Result<Vec<String>, SweepError> {
     let (Some(first), Some(last)) = (first, last) else {
         return Err(wrong("both ends must be numbers with a unit"));
     };
-    // The last end may leave out the words that stand before the first one's number.
+    // The last end may omit the words before the number.
     if !(last.words.is_empty() || last.words == first.words) {
         return Err(wrong("its ends differ in the words before the number"));
     }
@@ -145,13 +145,13 @@ fn range(key: &str, text: &str) -> Result<Vec<String>, SweepError> {
         let number = if whole && first.number.fract() == 0.0 {
             Significant::<6>(number.round()).to_string()
         } else if scale == "log" && is_inside {
-            // Steps of a logarithmic range need no more digits to be even.
+            // A logarithmic range needs no more digits to be even.
             Significant::<3>(number).to_string()
         } else {
             Significant::<6>(number).to_string()
         };
         let value = format!("{}{number}{}", first.words, first.unit);
-        // Whole numbers that lie close may fall together.
+        // After rounding, close values may be equal.
         if values.last() != Some(&value) {
             values.push(value);
         }
@@ -176,7 +176,8 @@ impl NumberWithUnit<'_> {
         number.is_finite().then_some(NumberWithUnit { words, number, unit: &quantity[end..] })
     }
 
-    /// The same quantity in another unit of bytes, rate or time; `None` if the unit measures something else.
+    /// The same quantity in another unit of bytes, rate or time; `None` if that unit measures something
+    /// else.
     fn in_unit<'a>(&self, unit: &'a str) -> Option<NumberWithUnit<'a>> {
         let number = match self.unit == unit {
             true => self.number,
@@ -186,9 +187,9 @@ impl NumberWithUnit<'_> {
     }
 }
 
-/// How many of unit `to` one of unit `from` is.
+/// Number of `to` units in one `from` unit.
 fn ratio(from: &str, to: &str) -> Option<f64> {
-    // The units' own parsers know them. A thousand of either, because the smallest quantity is whole.
+    // The units' own parsers know them. Uses 1000 of each, because the smallest quantity is a whole number.
     let [from, to] = [from, to].map(|unit| format!("1000{unit}"));
     let bytes = |text: &str| text.parse::<Bytes>().ok().map(Bytes::as_f64);
     let rate = |text: &str| text.parse::<Rate>().ok().map(Rate::as_f64);
@@ -216,7 +217,7 @@ mod tests {
 
     #[test]
     fn ranges_include_both_ends_and_keep_their_unit() {
-        // Ratios of 10.
+        // The ratio between steps is 10.
         assert_eq!(
             values("path.rate=1Mbit/s..1000Mbit/s:log:4"),
             ["1Mbit/s", "10Mbit/s", "100Mbit/s", "1000Mbit/s"]
@@ -234,7 +235,7 @@ mod tests {
         );
     }
 
-    /// 50 kB x 40^(i/2) with 2 MB = 2000 kB: 316.2 kB in the middle.
+    /// 50 kB x 40^(i/2) up to 2 MB = 2000 kB: 316.2 kB in the middle.
     #[test]
     fn the_ends_of_a_range_may_have_different_units_of_one_quantity() {
         let windows = "transfer.sizing=fixed:50kB..2MB:log:3";

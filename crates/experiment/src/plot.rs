@@ -1,23 +1,23 @@
-//! Pictures and tables as data: curves, axes, and the origin of each number. Exporters draw them.
+//! Plots and tables as data: curves, axes, and the origin of each number. Exporters draw them.
 
 use serde::Serialize;
 use sweetspot_statistics::Sorted;
 
-/// Where a number comes from.
+/// The origin of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
-    /// Printed in a paper.
+    /// Published in a paper.
     Published,
-    /// A closed form.
+    /// Computed by a closed form.
     Theory,
-    /// This project's simulator.
+    /// Simulated by this project's simulator.
     Sim,
-    /// This machine's kernel across the emulator.
+    /// Measured with this machine's kernel on an emulated path.
     Lab,
-    /// ns-2.35 on the same work.
+    /// Simulated by ns-2.35 with the same workload.
     Ns2,
-    /// Recorded while a transfer or a run went on; the curve's label says which.
+    /// Recorded during a transfer or a run; the curve's label says which.
     Recorded,
 }
 
@@ -42,10 +42,9 @@ pub struct Axis {
     pub label: String,
     /// Whether the axis is logarithmic.
     pub logarithmic: bool,
-    /// The smallest and the largest value shown; `None`: the range of the data, on a linear axis
-    /// with zero.
+    /// The minimum and maximum shown; `None`: the range of the data, on a linear axis with zero included.
     pub domain: Option<(f64, f64)>,
-    /// Labels at 1, 2, 3 and so on, instead of numbers.
+    /// Labels at 1, 2, 3 and so on, in place of numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
 }
@@ -56,18 +55,18 @@ impl Axis {
         Axis { label: label.into(), logarithmic: false, domain: None, names: Vec::new() }
     }
 
-    /// The unit of its label, with the space before it: " kB" of "window, kB"; empty if the label has none.
+    /// The unit in its label, with a leading space: " kB" for "window, kB"; empty if the label has none.
     pub fn unit(&self) -> &str {
         let unit = self.label.rsplit_once(',').map_or("", |(_, unit)| unit);
         if unit.trim_start().contains(' ') { "" } else { unit }
     }
 
-    /// This axis with a domain between two values.
+    /// This axis limited to a domain.
     pub fn between(self, min: f64, max: f64) -> Axis {
         Axis { domain: Some((min, max)), ..self }
     }
 
-    /// An axis of cases with a name each: the first stands at 1.
+    /// An axis of named cases: the first is at 1.
     pub fn named(label: impl Into<String>, names: Vec<String>) -> Axis {
         let domain = Some((0.5, names.len() as f64 + 0.5));
         Axis { domain, names, ..Axis::new(label) }
@@ -79,27 +78,27 @@ impl Axis {
     }
 }
 
-/// Points that a line joins.
+/// Points joined by a line.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Curve {
-    /// Its label, e.g. `B_t = 313`.
+    /// The label, e.g. `B_t = 313`.
     pub label: String,
-    /// Where the numbers come from; it decides the line's style.
+    /// The origin of the numbers, which determines the line style.
     pub origin: Origin,
-    /// Curves of one group have one colour.
+    /// Index of the colour; curves of one group share a colour.
     pub group: usize,
-    /// In the order of x.
+    /// The points, ordered by x.
     pub points: Vec<(f64, f64)>,
-    /// Half the width of each point's confidence interval; empty where there are none.
+    /// Half-width of each point's confidence interval; empty if there is none.
     pub half_widths: Vec<f64>,
 }
 
-/// Published numbers, drawn as marks.
+/// A published number, drawn as a mark.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PublishedMark {
     /// The quantity.
     pub label: String,
-    /// The colour: the same as its curves'.
+    /// Index of the colour, the same as its curves'.
     pub group: usize,
     /// Its position.
     pub place: MarkPosition,
@@ -113,33 +112,33 @@ pub enum MarkPosition {
     Point(f64, f64),
     /// The y value only: a horizontal line.
     Level(f64),
-    /// The x value only, or a span of x.
+    /// The x value only, or a range of x.
     Span(f64, f64),
     /// The time of an event.
     Moment(f64),
 }
 
-/// How values are distributed: a box from the first to the third quartile with the median in it, and
+/// The distribution of values: a box from the first to the third quartile with the median marked, and
 /// whiskers from the 5th to the 95th percentile.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct QuantileBox {
-    /// The sizing with these values.
+    /// The sizing that the values belong to.
     pub label: String,
-    /// The colour: boxes and curves of one group have one.
+    /// Index of the colour, shared with the group's curves.
     pub group: usize,
-    /// Where it stands on the x axis.
+    /// Position on the x axis.
     pub x: f64,
     /// The 5th, 25th, 50th, 75th and 95th percentile.
     pub quantiles: [f64; 5],
-    /// How many values there are.
+    /// Number of values.
     pub count: usize,
 }
 
-/// The shares of values below a [`QuantileBox`]'s quantiles.
+/// The shares of values that define a [`QuantileBox`]'s quantiles.
 const BOX_SHARES: [f64; 5] = [0.05, 0.25, 0.5, 0.75, 0.95];
 
 impl QuantileBox {
-    /// The box of the finite ones among `values`, at `x`; `None` if there are none.
+    /// The box of the finite values in `values`, at `x`; `None` if there are none.
     pub fn of(
         label: impl Into<String>,
         (group, x): (usize, f64),
@@ -154,19 +153,19 @@ impl QuantileBox {
 /// A picture.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plot {
-    /// The difference from neighbouring plots, e.g. `Q = 500`.
+    /// The difference from neighbouring plots in the same figure, e.g. `Q = 500`.
     pub title: String,
     /// The x axis.
     pub x: Axis,
     /// The y axis.
     pub y: Axis,
-    /// A target span of x, with its name.
+    /// A target range of x, with its name.
     pub band: Option<(String, f64, f64)>,
-    /// Lines.
+    /// The curves.
     pub curves: Vec<Curve>,
-    /// Marks.
+    /// The published marks.
     pub marks: Vec<PublishedMark>,
-    /// Distributions side by side.
+    /// The distributions, side by side.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub boxes: Vec<QuantileBox>,
 }
@@ -198,7 +197,7 @@ impl Plot {
     }
 }
 
-/// A table of texts.
+/// A table of text cells.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Table {
     /// Its title.
@@ -221,7 +220,7 @@ impl Table {
 mod tests {
     use super::QuantileBox;
 
-    /// Of 0, 1, ... 100 each percentile is the value of that number, whatever their order.
+    /// The values 0, 1, ... 100 are their own percentiles, in any order.
     #[test]
     fn quantiles_of_a_hundred_and_one_equal_steps_are_their_numbers() {
         let values = (0..=100).map(|i| f64::from((i * 37) % 101));

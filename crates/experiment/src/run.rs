@@ -1,4 +1,4 @@
-//! Runs of scenarios by an engine, and the changes to scenarios that experiments make.
+//! Runs scenarios by an engine, and applies the changes that experiments make to scenarios.
 
 use sweetspot_scenario::{Engine, EngineError, NoRecorder, Outcome, Scenario, ScenarioError};
 use sweetspot_sizing::Sizing;
@@ -8,10 +8,10 @@ use thiserror::Error;
 
 use crate::{SweepError, Workers};
 
-/// Why a study failed.
+/// The reason why a study failed.
 #[derive(Debug, Error)]
 pub enum StudyError {
-    /// A text is not a scenario.
+    /// A text is not a valid scenario.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
     /// The engine cannot run one of the scenarios.
@@ -20,7 +20,7 @@ pub enum StudyError {
     /// No closed form covers one of a sweep's combinations.
     #[error("{point}: {source}")]
     PointNotCovered {
-        /// Its values, by key.
+        /// The combination's values, by key.
         point: String,
         /// The engine's reason.
         source: EngineError,
@@ -31,10 +31,10 @@ pub enum StudyError {
     /// A closed form does not hold.
     #[error(transparent)]
     Theory(#[from] TheoryError),
-    /// A sweep that is not possible.
+    /// The sweep is impossible.
     #[error(transparent)]
     Sweep(#[from] SweepError),
-    /// No figure or table of that name.
+    /// No figure or table has this name.
     #[error(
         "unknown figure {name}{nearest}; known are all, bdp, drs, heffner, blog, router, {known}"
     )]
@@ -43,25 +43,25 @@ pub enum StudyError {
         name: String,
         /// The most similar valid name, as a question; empty if none is similar.
         nearest: String,
-        /// All of them.
+        /// All valid names.
         known: String,
     },
-    /// Too little of a link can be run for an average.
+    /// The part of a link that can be simulated is too small for an average.
     #[error("{0}")]
     TooSmall(String),
-    /// A table of reference numbers that cannot be read.
+    /// A table of reference numbers cannot be read.
     #[error("{table}, line {line}: {reason}")]
     Reference {
         /// Name of the table.
         table: &'static str,
-        /// Counted from 1.
+        /// Line number, counted from 1.
         line: usize,
         /// The fault.
         reason: String,
     },
 }
 
-/// The outcomes of `scenarios`, in their order, or the first one's error.
+/// The outcomes of `scenarios` in their order, or the first error.
 pub fn run_all<E: Engine + Sync + ?Sized>(
     engine: &E,
     scenarios: &[Scenario],
@@ -76,7 +76,7 @@ pub fn goodput(outcome: &Outcome) -> f64 {
     outcome.transfers.first().map_or(0.0, |transfer| transfer.goodput_bps)
 }
 
-/// `scenario` with this sizing for all transfers.
+/// `scenario` with this sizing in all transfers.
 pub fn with_sizing(scenario: &Scenario, sizing: Sizing) -> Scenario {
     let mut scenario = scenario.clone();
     for transfer in &mut scenario.transfers {
@@ -85,7 +85,7 @@ pub fn with_sizing(scenario: &Scenario, sizing: Sizing) -> Scenario {
     scenario
 }
 
-/// `scenario` with a fixed window of `packets` for its first transfer.
+/// `scenario` with a fixed window of `packets` in its first transfer.
 pub fn with_window(scenario: &Scenario, packets: u64) -> Scenario {
     let mut scenario = scenario.clone();
     if let Some(transfer) = scenario.transfers.first_mut() {

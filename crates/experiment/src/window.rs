@@ -1,5 +1,5 @@
-//! Tries windows in the simulator for paths on which no closed form gives the best one: the rate of a transfer with
-//! each window, in competition with cross traffic of a known kind and load.
+//! Tries windows in the simulator, for paths on which no closed form gives the best one: the rate of a transfer with each window,
+//! in competition with a known kind and load of cross traffic.
 
 use std::ops::RangeInclusive;
 
@@ -14,32 +14,34 @@ use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 use crate::run::{goodput, run_all, with_sizing};
 use crate::{Fastest, StudyError, Workers};
 
-/// The seeds of advice, where its work allows.
+/// Number of seeds for advice, if the work allows it.
 const SEEDS: u64 = 8;
-/// The fewest that tell chance from a difference.
+/// Minimum number of seeds that distinguish a difference from chance.
 const FEWEST_SEEDS: u64 = 3;
-/// The packets for which there are more than the fewest: about half a minute on two cores.
+/// Up to this number of packets there are more seeds than the minimum: about half a minute on two cores.
 const USUAL_PACKETS: f64 = 150e6;
-/// A transfer is measured for this many round trips,
+/// Number of round trips that a run measures.
 const MEASURED_ROUND_TRIPS: u64 = 200;
-/// but within these times.
+/// Minimum and maximum measured time.
 const MIN_MEASURED: Duration = Duration::from_secs(10);
 const MAX_MEASURED: Duration = Duration::from_secs(40);
-/// Where losses decide, a run measures this many of them,
+/// Number of losses that a run measures, if losses are the limit.
 const MEASURED_LOSSES: f64 = 10.0;
-/// but no longer than this: rarer losses decide less.
+/// Maximum measured time for that: rarer losses matter less.
 const MAX_FOR_LOSSES: Duration = Duration::from_secs(120);
-/// The shortest time for cross traffic and slow start to settle.
+/// Minimum time for cross traffic and slow start to settle.
 const SETTLING_TIME: Duration = Duration::from_secs(10);
-/// Slow start leaves a window that is too large or too small. The first recovery of a lost window starts from that, the second does not.
+/// Recoveries to wait before measuring. Slow start leaves a window that is too large or too small; the first recovery still
+/// depends on that, the second does not.
 const SETTLING_RECOVERIES: f64 = 2.0;
-/// A run measures this many, so that a window that loses now and then has its share of losses and of recoveries.
+/// Number of recoveries that a run measures, so that a window with occasional losses has its share of losses and recoveries.
 const MEASURED_RECOVERIES: f64 = 4.0;
-/// The access links' rate over the path's: bursts reach the bottleneck as bursts. At least a scenario's usual one.
+/// The access links' rate relative to the path's, so that bursts reach the bottleneck as bursts. It is at least a scenario's
+/// default.
 const ACCESS_RATIO: f64 = 10.0;
 const MIN_ACCESS: Rate = Rate::from_mbit_per_second(1000);
 
-/// The seeds for `count` windows: fewer if they take long.
+/// The seeds for `count` windows: fewer if the runs take long.
 pub fn seeds(question: &WindowQuestion, count: usize) -> RangeInclusive<u64> {
     let affordable = USUAL_PACKETS / (packets_of_a_run(question) * count as f64);
     1..=(affordable as u64).clamp(FEWEST_SEEDS, SEEDS)
@@ -50,7 +52,7 @@ pub fn runs(question: &WindowQuestion, count: usize) -> usize {
     count * seeds(question, count).count()
 }
 
-/// The data packets of these simulations, of cross traffic too: a measure of their work that is the same on every machine.
+/// Number of data packets in these simulations, including cross traffic: a measure of work that is the same on every machine.
 pub fn packets(question: &WindowQuestion, count: usize) -> f64 {
     packets_of_a_run(question) * runs(question, count) as f64
 }
@@ -60,7 +62,7 @@ fn packets_of_a_run(question: &WindowQuestion) -> f64 {
     packets_per_second(question) * seconds
 }
 
-/// The time in which the window that fills the path comes back `count` times after a loss.
+/// The time in which a window that fills the path recovers `count` times from a loss.
 fn recoveries(question: &WindowQuestion, count: f64) -> Duration {
     let window = packets_per_second(question) * question.rtt.as_secs_f64();
     let once = question.congestion.recovery(window, question.rtt);
@@ -75,7 +77,7 @@ fn access_rate(question: &WindowQuestion) -> Rate {
     question.rate.scaled(ACCESS_RATIO).max(MIN_ACCESS)
 }
 
-/// The packets that the link carries: with cross traffic it may be full, and without it, loss may limit the transfer.
+/// Packets per second on the link. With cross traffic it may be full; without it, loss may limit the transfer.
 fn packets_per_second(question: &WindowQuestion) -> f64 {
     let alone = || advise(question).ok()?.recommended.rate;
     let rate = question.cross.map_or_else(alone, |_| None).unwrap_or(question.rate);
@@ -95,7 +97,7 @@ fn duration(question: &WindowQuestion) -> Duration {
     }
 }
 
-/// Hosts as Linux has them, with its 52 bytes of headers, and a drop-tail buffer in bytes.
+/// The scenario: hosts with Linux's 52 bytes of headers, and a drop-tail buffer in bytes.
 fn scenario(question: &WindowQuestion) -> Result<Scenario, StudyError> {
     let path = format!(
         "title = \"windows tried\"\nwarmup = \"{}ms\"\nduration = \"{}ms\"\n\n[path]\nrate = \"{}bit/s\"\n\
@@ -117,7 +119,7 @@ fn scenario(question: &WindowQuestion) -> Result<Scenario, StudyError> {
     Ok(Scenario::parse(&text)?)
 }
 
-/// The section of a scenario for this cross traffic, and the traffic in words.
+/// The section of a scenario for this cross traffic, and its description.
 fn cross_traffic(
     question: &WindowQuestion,
     CrossShare { kind, share }: CrossShare,
@@ -137,7 +139,7 @@ fn cross_traffic(
             )
         }
         CrossKind::Elephants => {
-            // Each fills its share of the path; two packets are the least that keeps an ACK clock.
+            // Each flow fills its share of the path; two packets are the minimum for an ACK clock.
             let packets = bits / 8.0 * question.rtt.as_secs_f64() / packet;
             let count = (packets / MIN_ELEPHANT).clamp(1.0, ELEPHANT_COUNT).round();
             let window = (packets / count).round().max(1.0);
@@ -151,7 +153,7 @@ fn cross_traffic(
         CrossKind::Mice => {
             let (from, to) = MOUSE;
             let mean = (from + to) as f64 / 2.0;
-            // A second of sleep, and a slow start from two packets.
+            // A sleep of one second, and a slow start from two packets.
             let cycle = 1.0 + libm::log2(mean / 2.0 + 1.0) * question.rtt.as_secs_f64();
             let count = (bits * cycle / (mean * packet * 8.0)).round().max(1.0);
             (
@@ -176,11 +178,11 @@ const RTTS_IN_WORDS: &str = "at 0.8 to 1.2 times the RTT";
 const UDP_SOURCES: u64 = 10;
 const ELEPHANT_COUNT: f64 = 20.0;
 const MIN_ELEPHANT: f64 = 2.0;
-/// Packets of a mouse, from and to: the first paper's.
+/// Minimum and maximum size of a mouse, packets, as in the first paper.
 const MOUSE: (u64, u64) = (10, 15);
 
-/// Tries `windows` on the path of `question`, all under the same `seeds`, and marks those that are as fast as the fastest, by the rule
-/// of a sweep.
+/// Tries `windows` on the path of `question`, all with the same `seeds`, and marks those that are as fast as the fastest, by a
+/// sweep's rule.
 pub fn try_windows<E: Engine + Sync + ?Sized>(
     engine: &E,
     question: &WindowQuestion,

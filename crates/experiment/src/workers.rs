@@ -25,7 +25,7 @@ impl Workers {
         self.0.get()
     }
 
-    /// The results of `job` for each item, in the order of the items.
+    /// Calls `job` for each item. The results are in the order of the items.
     pub fn map<T, R>(self, items: &[T], job: impl Fn(&T) -> R + Sync) -> Vec<R>
     where
         T: Sync,
@@ -40,8 +40,8 @@ impl Workers {
             for _ in 0..self.count().min(items.len()) {
                 let (next, job, sender) = (&next, &job, sender.clone());
                 scope.spawn(move || {
-                    // Each takes the next item when it is free: long jobs do not hold up short
-                    // ones.
+                    // Each thread takes the next item when it is free, so that long jobs do not
+                    // delay short ones.
                     while let index = next.fetch_add(1, Ordering::Relaxed)
                         && let Some(item) = items.get(index)
                     {

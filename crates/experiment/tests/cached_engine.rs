@@ -1,4 +1,4 @@
-//! Finished runs are not repeated, and a killed program's stored runs are reused.
+//! Finished runs are not repeated, and the stored runs of a killed program are reused.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -20,7 +20,7 @@ const SCENARIO: &str = r#"
     sizing = "max"
 "#;
 
-/// Counts its runs.
+/// An engine that counts its runs.
 #[derive(Default)]
 struct Counting(AtomicUsize);
 
@@ -42,7 +42,7 @@ impl Pages {
         Pages(Mutex::new((Journal::head("1"), BTreeMap::new())))
     }
 
-    /// The state that another program would read.
+    /// The state that another program would read from `text`.
     fn found(text: &str) -> Pages {
         let journal = Journal::parse(text, "1").expect("it is a journal");
         Pages(Mutex::new((text[..journal.whole].to_owned(), journal.runs)))
@@ -88,7 +88,7 @@ fn a_sweep_killed_anywhere_goes_on_where_it_was_and_ends_with_the_same_bytes() {
     let (whole, finished) = run(&pages);
     assert_eq!(finished, 12);
     let text = pages.text();
-    // Cut in the head, in the middle of lines, and right after one.
+    // Cut within the first line, within other lines, and right after a line.
     let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).collect();
     for cut in [0, 10, ends[0], ends[3] - 1, ends[3], ends[7] + 25, text.len()] {
         let survived = ends.iter().filter(|end| **end <= cut).count().saturating_sub(1);

@@ -4,7 +4,7 @@ use sweetspot_experiment::{Over, SearchBounds, Sweep, Workers, find_mft};
 use sweetspot_scenario::{Engine, NoRecorder, Scenario};
 use sweetspot_sim::Simulator;
 
-/// C T_m = 125 packets, B_t = 60, elephants both ways on half of it.
+/// C T_m = 125 packets, B_t = 60, and elephants in both directions on half of the path.
 const SMALL: &str = r#"
     warmup = "5s"
     duration = "10s"
@@ -91,8 +91,9 @@ fn the_maximum_is_no_worse_than_any_window_tried_and_below_the_capacity() {
 
 #[test]
 fn on_a_path_twice_as_fast_and_half_as_long_the_best_window_is_the_same() {
-    // Every rate doubled, every time halved: C T_m, B_t and all windows stay. The last packets
-    // of two runs may differ by a nanosecond's rounding, so a window next to the best may win.
+    // With every rate doubled and every time halved, C T_m, B_t and all windows stay. The last
+    // packets of two runs may differ by a nanosecond's rounding, so a neighbour of the best window
+    // may win.
     let scaled = r#"
         warmup = "2500ms"
         duration = "5s"

@@ -1,4 +1,4 @@
-//! Advice about a router's buffer, tried as it is given.
+//! Advice about a router's buffer, tested in the simulator.
 
 use sweetspot_advise::router::{Basis, Favour, Mix, Parameters, RouterQuestion, advise};
 use sweetspot_experiment::router::{BufferTrial, Effort, Runner};
@@ -30,7 +30,7 @@ fn runner() -> Runner<'static> {
 
 #[test]
 fn the_advised_buffer_is_among_those_tried_and_counts_in_the_links_own_packets() {
-    // 10 Gbit/s is simulated as a slower link; its buffers are reported for the link itself.
+    // 10 Gbit/s is simulated as a slower link; its buffers are reported for the real link.
     for (rate, input) in [("20Mbit/s", "200Mbit/s"), ("10Gbit/s", "40Gbit/s")] {
         let advice = advise(&question(rate, input)).unwrap();
         let trial = BufferTrial::new(&advice, Effort::Quick).unwrap();
@@ -38,7 +38,7 @@ fn the_advised_buffer_is_among_those_tried_and_counts_in_the_links_own_packets()
         assert_eq!(trial.runs() as u64, tried.buffers.len() as u64 * tried.seeds);
         let advised = tried.buffers[tried.advised].buffer.get();
         let packets = advice.recommended.buffer.get();
-        // To a whole packet of the simulated link.
+        // Accurate to a packet of the simulated link.
         assert!((advised - packets).abs() <= 0.5 / tried.scale + 1e-9, "{advised} {packets}");
         assert!(tried.buffers.windows(2).all(|pair| pair[0].buffer < pair[1].buffer));
         assert!(tried.buffers.windows(2).all(|pair| pair[0].used <= pair[1].used + 0.02));
@@ -48,7 +48,7 @@ fn the_advised_buffer_is_among_those_tried_and_counts_in_the_links_own_packets()
 
 #[test]
 fn a_devices_buffer_is_tried_however_large() {
-    // C T are 100 packets: almost as many, and ten times as many.
+    // C T is 100 packets: almost as many, and ten times as many.
     for packets in [96, 1000] {
         let available = Some(Bytes::new(1500 * packets));
         let advice =
@@ -63,8 +63,8 @@ fn a_devices_buffer_is_tried_however_large() {
     }
 }
 
-/// The sizes from which flows count as persistent: 50 times the larger of 200 packets and M / log2(M) = 2 C T / n, with C T of 250
-/// packets. For 8 flows M is 574.
+/// The sizes above which flows count as persistent: 50 times the larger of 200 packets and M / log2(M) = 2 C T / n, with C T of
+/// 250 packets. For 8 flows M is 574.
 #[test]
 fn law_flows_that_just_persist_use_95_percent_of_a_link_with_the_square_roots_buffer() {
     for (flows, packets) in [(8, 574), (20, 200), (50, 200)] {
@@ -80,7 +80,7 @@ fn law_flows_that_just_persist_use_95_percent_of_a_link_with_the_square_roots_bu
         let tried = BufferTrial::new(&advice, Effort::Quick).unwrap().run(&runner()).unwrap();
         let used = tried.buffers[tried.advised].used;
         assert!(used >= 0.95, "{flows} flows use {used}");
-        // The advice keeps 98 % of the use with C T.
+        // The advice keeps 98 % of the utilisation with C T.
         let full = tried.buffers[tried.rule].used;
         let decided = advice.decided_by(tried);
         assert!(decided.recommended.used.unwrap() >= 0.98 * full - 1e-9, "{decided:?}");
@@ -97,7 +97,7 @@ fn a_link_in_the_simulator_has_the_load_asked_for() {
     ] {
         let q = RouterQuestion { load: Some(load), ..question(rate, input) };
         let trial = BufferTrial::new(&advise(&q).unwrap(), Effort::Quick).unwrap();
-        // The largest buffer is ample. The last users of the search were not tried themselves.
+        // The largest buffer is ample. The search's last number of users was not tried itself.
         let used = trial.run(&runner()).unwrap().buffers.last().unwrap().used;
         assert!((used - load).abs() < 0.025, "{rate}, {load}: {used}");
     }
@@ -117,21 +117,21 @@ fn a_link_in_the_simulator_has_as_many_flows_as_were_asked_for() {
         let tried = trial.run(&runner()).unwrap();
         let buffer = if favour == Favour::Short { tried.advised } else { tried.rule };
         let active = tried.buffers[buffer].flows;
-        // To a user, and the last users of the search were not tried themselves.
+        // Accurate to one user; the search's last number of users was not tried itself.
         assert!((active - flows as f64).abs() < 1.0 + 0.025 * flows as f64, "{flows}: {active}");
     }
 }
 
 #[test]
 fn what_cannot_be_run_in_small_is_said_and_not_tried() {
-    // 40e6 packets of 12 kbit in 8 x 4 x 15 s are 1 Gbit/s, 1 % of the link; and one of 100 flows.
+    // 40e6 packets of 12 kbit in 8 x 4 x 15 s are 1 Gbit/s, 1 % of the link; and 1 % of 100 flows is a single flow.
     let refusal = |rate: &str, flows| {
         let few = RouterQuestion { flows: Some(flows), ..question(rate, "400Gbit/s") };
         BufferTrial::new(&advise(&few).unwrap(), Effort::Quick).unwrap_err().to_string()
     };
     let fast = refusal("100Gbit/s", 100);
     assert!(fast.contains("1.00 % of so fast a link") && fast.contains("1.0 flows"), "{fast}");
-    // A slow link is run as a whole.
+    // A slow link is simulated as a whole.
     let slow = refusal("50Mbit/s", 5);
     assert_eq!(slow, "5 flows are too few for an average; it takes 8 or more");
     let alone = RouterQuestion { inputs: Some(1), ..question("1Gbit/s", "1Gbit/s") };

@@ -1,4 +1,4 @@
-//! Windows tried in the simulator where closed forms are not sure of the best one.
+//! Windows tried in the simulator when no closed form certainly gives the best one.
 
 use sweetspot_advise::window::{
     CrossKind, CrossShare, LossResponse, TriedWindow, TriedWindows, WindowQuestion, advise,
@@ -9,7 +9,7 @@ use sweetspot_sim::Simulator;
 use sweetspot_statistics::student_t;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
-/// The path of the first paper's Figures 2 to 5 with windows from 100 to 1000 packets of 1000 B.
+/// The path of Figures 2 to 5 in the first paper, with windows from 100 to 1000 packets of 1000 B.
 fn tried(cross: Option<(CrossKind, f64)>, buffer: u64, workers: Workers) -> TriedWindows {
     let windows: Vec<Bytes> = (1..=10).map(|i| Bytes::new(i * 100_000)).collect();
     let question = question(cross, buffer);
@@ -43,7 +43,8 @@ fn rate(tried: &TriedWindows, window: u64) -> f64 {
 
 #[test]
 fn alone_the_window_to_hold_is_the_smallest_that_fills_the_path() {
-    // C T_m = 625 kB in packets, 592.5 kB of payload in 948 of 1000 B: 500 kB are too few. 300 kB are 316.5 packets, 25.3 Mbit/s.
+    // C T_m = 625 kB of packets, which hold 592.5 kB of payload, 948 B in each of 1000 B; 500 kB are too few. 300 kB are 316.5
+    // packets, 25.3 Mbit/s.
     let tried = tried(None, 625_000, Workers::new(2));
     assert_eq!(hold(&tried).window, Bytes::new(600_000));
     assert!((rate(&tried, 300_000) - 25.3).abs() < 0.5, "{}", rate(&tried, 300_000));
@@ -51,7 +52,7 @@ fn alone_the_window_to_hold_is_the_smallest_that_fills_the_path() {
 
 #[test]
 fn beside_elephants_the_edge_of_equation_8_is_too_far() {
-    // Equation 8 allows 812.5 kB of packets, 770 kB of payload, and promises 32.5 Mbit/s; the paper says that both are too high.
+    // Equation 8 allows 812.5 kB of packets, 770 kB of payload, and predicts 32.5 Mbit/s; the paper says that both are too high.
     let tried = tried(Some((CrossKind::Elephants, 0.7)), 625_000, Workers::new(2));
     let hold = hold(&tried);
     assert!(hold.window < Bytes::new(770_250), "{hold:?}");
@@ -65,19 +66,20 @@ fn the_number_of_workers_changes_no_result() {
     let cross = Some((CrossKind::Udp, 0.7));
     let alone = tried(cross, 313_000, Workers::ONE);
     assert_eq!(alone, tried(cross, 313_000, Workers::new(3)));
-    // 15 Mbit/s are left; no window gets more.
+    // 15 Mbit/s are available; no window gets more.
     assert!(alone.windows.iter().all(|w| w.rate.as_f64() < 15.5e6), "{alone:?}");
 }
 
 #[test]
 fn mice_give_way_to_the_transfer() {
     let tried = tried(Some((CrossKind::Mice, 0.5)), 625_000, Workers::new(2));
-    // They leave 25 Mbit/s, and a transfer that holds more than that gets more (Figure 5).
+    // 25 Mbit/s are available, and a transfer with more in flight than that gets more (Figure 5).
     let best = tried.windows.iter().map(|w| w.rate.as_f64()).fold(0.0, f64::max);
     assert!(best > 25e6, "{tried:?}");
 }
 
-/// Welch's t for the means of eight runs with these standard errors: the probability that chance makes them differ as much.
+/// Welch's t-test for the means of eight runs with these standard errors: the probability that chance alone makes them differ
+/// this much.
 fn by_chance(one: &TriedWindow, other: &TriedWindow) -> f64 {
     let [a, b] = [one, other].map(|tried| tried.rate_error.as_f64().powi(2));
     let degrees = 7.0 * (a + b).powi(2) / (a * a + b * b);
@@ -89,7 +91,7 @@ fn the_recommended_window_is_not_significantly_slower_than_any_in_its_own_table(
     for (kind, share) in
         [(CrossKind::Udp, 0.5), (CrossKind::Elephants, 0.5), (CrossKind::Mice, 0.7)]
     {
-        // A fifth and twice the 125 kB of C T_m.
+        // A fifth of C T_m (125 kB), and twice that.
         for buffer in [25_000, 250_000] {
             let fast = question(Some((kind, share)), buffer);
             let question = WindowQuestion { rate: Rate::from_mbit_per_second(10), ..fast };
@@ -99,7 +101,7 @@ fn the_recommended_window_is_not_significantly_slower_than_any_in_its_own_table(
             let hold = hold(&tried);
             for other in &tried.windows {
                 let excess = other.rate.as_f64() / hold.rate.as_f64() - 1.0;
-                // A sweep's rule: half a percent does not count, and more than two are too slow.
+                // A sweep's rule: up to half a percent does not count, and above two percent is too slow.
                 assert!(excess <= 0.02 / 0.98, "{kind:?} {buffer} {hold:?} {other:?}");
                 assert!(
                     excess <= 0.005 / 0.995 || by_chance(&hold, other) > 0.05,
@@ -112,20 +114,20 @@ fn the_recommended_window_is_not_significantly_slower_than_any_in_its_own_table(
 
 #[test]
 fn the_work_of_advice_is_the_packets_that_the_path_carries_in_all_runs() {
-    // 50 Mbit/s are 6250 packets of 1000 B a second, and 625 in a round trip of 100 ms. CUBIC is back after a loss in cbrt(0.3 / 0.4 x 625) =
-    // 7.768 s: two such times to settle and four measured, more than 200 round trips; 3 windows, 8 seeds.
+    // 50 Mbit/s are 6250 packets of 1000 B per second, and 625 in an RTT of 100 ms. CUBIC recovers from a loss in cbrt(0.3 / 0.4
+    // x 625) = 7.768 s. Two recoveries to settle and four measured are more than 200 RTTs; 3 windows, 8 seeds.
     let question = question(None, 625_000);
     let near = |packets: f64, expected: f64| (packets / expected - 1.0).abs() < 1e-3;
     assert!(near(packets(&question, 3), 6250.0 * 6.0 * 7.768 * 24.0));
-    // With 1 ms, 6.25 packets are back in 6.25 x 0.3 / 0.53 round trips: 10 s to settle, and 10 s measured.
+    // With 1 ms, 6.25 packets recover in 6.25 x 0.3 / 0.53 RTTs: 10 s to settle, and 10 s measured.
     let short = WindowQuestion { rtt: Duration::from_millis(1), ..question };
     assert!(near(packets(&short, 1), 6250.0 * 20.0 * 8.0));
 }
 
 #[test]
 fn longer_runs_have_fewer_seeds_but_three_or_more() {
-    // At 1 Gbit/s, 12,500 packets are back in cbrt(0.75 x 12,500) = 21.09 s: a run has 126.5 s of 125,000 packets, and 12 of them 190
-    // million, more than the usual 150 million. With 2 windows, 4 seeds have 126 million.
+    // At 1 Gbit/s, 12,500 packets recover in cbrt(0.75 x 12,500) = 21.09 s. A run has 126.5 s of 125,000 packets, and 12 runs
+    // have 190 million, more than the usual 150 million. With 2 windows, 4 seeds have 126 million.
     let fast = WindowQuestion { rate: Rate::from_mbit_per_second(1000), ..question(None, 625_000) };
     assert_eq!((seeds(&fast, 12), runs(&fast, 12)), (1..=3, 36));
     assert_eq!((seeds(&fast, 2), runs(&fast, 2)), (1..=4, 8));
@@ -136,12 +138,14 @@ fn where_loss_limits_the_rate_a_run_measures_ten_losses() {
     let loss = Some(Probability::new(1e-3).expect("a share"));
     let question = WindowQuestion { loss, ..question(None, 625_000) };
     let rate = advise(&question).expect("a path").recommended.rate.expect("a rate");
-    // After 10 s to settle, 10 losses at one packet of 1000 B in a thousand: 10,000 packets.
+    // After 10 s to settle, 10 losses at a loss rate of 1/1000 take 10,000 packets of 1000 B.
     let expected = (rate.as_f64() / 8000.0 * 10.0 + 10_000.0) * 8.0;
     assert!((packets(&question, 1) / expected - 1.0).abs() < 1e-6, "{expected}");
 }
 
-/// 100 Mbit/s x 40 ms are 500 kB. After a loss, segments in flight fill a window of that size. The sender then waits for the recovery and
+/// 100 Mbit/s x 40 ms are 500 kB. After a loss, the segments in flight fill a window of that size. The sender then waits for the
+/// recovery and sends 0.7 windows at once, 350 kB, more than the buffer of 250 kB holds. With a window of twice what path and
+/// buffer hold, it never waits.
 /// sends 0.7 windows at once, 350 kB, more than the buffer of 250 kB holds. Twice what path and buffer hold never makes it wait.
 #[test]
 fn a_window_that_just_fills_a_lossy_path_bursts_into_its_buffer() {

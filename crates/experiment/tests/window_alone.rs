@@ -1,4 +1,4 @@
-//! The window that `advise window` recommends for a path that nothing else uses, in the simulator.
+//! The window that `advise window` recommends for a path without cross traffic, in the simulator.
 
 use sweetspot_advise::window::{LossResponse, WindowQuestion, advise};
 use sweetspot_path::Random;
@@ -8,7 +8,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 const MTU: Bytes = Bytes::new(1500);
 
-/// 10 to 60 Mbit/s, 20 to 100 ms, five packets to 2 BDP of buffer, each log-uniform.
+/// A random path: 10 to 60 Mbit/s, 20 to 100 ms, five packets to 2 BDP of buffer, each log-uniform.
 fn drawn(random: &mut Random) -> WindowQuestion {
     let mut between = |low: f64, high: f64| low * (high / low).powf(random.unit());
     let rate = Rate::from_f64(between(10e6, 60e6));
@@ -42,7 +42,8 @@ fn simulated(question: &WindowQuestion, window: Bytes) -> (f64, f64) {
     (outcome.transfers[0].goodput_bps, outcome.transfers[0].loss_rate)
 }
 
-/// The best of a sweep from half of the window to twice as much is at most 3 % faster, and nothing is lost.
+/// The best window of a sweep from half to twice the recommended one is at most 3 % faster, and no packet
+/// is lost.
 #[test]
 fn the_recommended_window_fills_the_path_and_overflows_no_buffer() {
     let mut random = Random::new(1);

@@ -1,12 +1,12 @@
-//! The rate that `advise window` expects under random loss, beside the simulator's.
+//! The rate that `advise window` predicts under random loss, compared with the simulator's.
 
 use sweetspot_advise::window::{LossResponse, WindowQuestion, advise};
 use sweetspot_scenario::{Engine, NoRecorder, Scenario};
 use sweetspot_sim::Simulator;
 use sweetspot_units::Bytes;
 
-/// Paths on which loss alone allows 0.7 to 3 times the capacity. Their buffers take the burst that follows a recovery: it refills
-/// the window that lost packets held.
+/// Paths on which loss alone allows 0.7 to 3 times the capacity. Their buffers absorb the burst after a recovery, which refills
+/// the window that lost packets occupied.
 const PATHS: [(&str, &str, &str, u64); 8] = [
     ("35Mbit/s", "40ms", "1e-4", 175_000),
     ("100Mbit/s", "10ms", "2e-4", 125_000),

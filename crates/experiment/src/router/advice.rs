@@ -1,4 +1,4 @@
-//! Tries advice about a router's buffer in the simulator.
+//! Tests advice about a router's buffer in the simulator.
 
 use sweetspot_advise::router::{Favour, RouterAdvice, Simulated, SimulatedBuffer, SimulatedRate};
 use sweetspot_theory::Packets;
@@ -9,26 +9,27 @@ use super::measure::{BufferMeasured, MedianThroughput, Runner};
 use super::verify::{Aim, Effort, Verification, plan};
 use crate::StudyError;
 
-/// The paper's tail (section III-A).
+/// The paper's Pareto tail index (section III-A).
 const TAIL: f64 = 1.5;
-/// Half as many users again as just fill the link: it shall be busy even when they lose packets.
+/// Ratio of the users to those that would just fill the link, so that it is busy even when they lose
+/// packets.
 const CROWD: f64 = 1.5;
-/// The paper's servers.
+/// The paper's number of servers.
 const INPUTS: u64 = 20;
 
 /// The simulation of a link with the advised buffer and with others.
 #[derive(Debug)]
 pub struct BufferTrial {
     plan: Verification,
-    /// The aim of the number of users, unless they fill the link.
+    /// The target that determines the number of users, unless they fill the link.
     aim: Option<Aim>,
 }
 
 impl BufferTrial {
-    /// The simulation of the link of `advice`.
+    /// The simulation of the link in `advice`.
     ///
     /// # Errors
-    /// If nothing can queue at the link, or the part of it that can be simulated is too small.
+    /// If nothing can queue at the link, or the part that can be simulated is too small.
     pub fn new(advice: &RouterAdvice, effort: Effort) -> Result<BufferTrial, StudyError> {
         let link = link(advice)?;
         let advised = advice.recommended.buffer.get();
@@ -37,14 +38,14 @@ impl BufferTrial {
         let expected = flows.or(load.map(|load| (link.users as f64 * load) as u64));
         let device = advice.available.as_ref().map(|device| device.buffer.get());
         let plan = plan(&link, expected, advised, device, effort)?;
-        // Bulk transfers that come and go get C T if no other buffer is better.
+        // Bulk transfers that come and go get a buffer of C T unless another one is better.
         let is_rule = advice.question.favour == Favour::Throughput && advice.two_rules.is_none();
         let buffer = if is_rule { plan.rule } else { plan.advised };
         let flows = flows.map(|flows| Aim::Flows(flows as f64 * plan.scale, buffer));
         Ok(BufferTrial { aim: flows.or(load.map(Aim::Load)), plan })
     }
 
-    /// How many simulations it takes.
+    /// Number of simulations.
     pub fn runs(&self) -> usize {
         self.plan.runs() + self.aim.map_or(0, |_| self.plan.pilots())
     }
@@ -75,7 +76,7 @@ impl BufferTrial {
     }
 }
 
-/// The link in question, with users that keep as many flows active, or fill it.
+/// The link with users that keep the given number of flows active, or fill the link.
 fn link(advice: &RouterAdvice) -> Result<SimulatedLink, StudyError> {
     let q = &advice.question;
     let link = SimulatedLink {
@@ -88,7 +89,7 @@ fn link(advice: &RouterAdvice) -> Result<SimulatedLink, StudyError> {
         tail_index: q.parameters.tail_index.unwrap_or(TAIL),
         users: 1,
     };
-    // Flows too short to fill the link end no more transfers than they can.
+    // Flows too short to fill the link cannot offer more than this.
     let load = q.load.unwrap_or(1.0).min(advice.offered);
     let users = match q.flows {
         None => link.users_for(CROWD)?,
@@ -98,7 +99,7 @@ fn link(advice: &RouterAdvice) -> Result<SimulatedLink, StudyError> {
     Ok(SimulatedLink { users, inputs: q.inputs.unwrap_or(needed.max(INPUTS)), ..link })
 }
 
-/// The number of thinking users: as many transfers end in a think time.
+/// The number of thinking users: the number of transfers that end within one think time.
 fn thinking(link: &SimulatedLink, load: f64) -> u64 {
     let per_second = link.rate.as_f64() * load / (link.size_mean.as_f64() * 8.0);
     (per_second * THINK.as_secs_f64()) as u64

@@ -1,4 +1,4 @@
-/// Buffers from two packets to `max`, each larger than the one before by about the same factor.
+/// Buffers from two packets to `max`, in nearly geometric steps.
 pub fn ladder(max: u64, count: usize) -> Vec<u64> {
     let steps = count.max(2) - 1;
     let doublings = libm::log2(max.max(4) as f64 / 2.0);

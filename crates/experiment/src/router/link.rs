@@ -1,4 +1,4 @@
-//! A user's router link as a scenario: the paper's closed loop (Figure 12) with other numbers.
+//! A user's router link as a scenario: the paper's closed loop (Figure 12) with other parameters.
 
 use sweetspot_scenario::Scenario;
 use sweetspot_theory::reno::s_model::ShortFlow;
@@ -12,29 +12,29 @@ use crate::StudyError;
 pub struct SimulatedLink {
     /// The output link's rate.
     pub rate: Rate,
-    /// The flows' RTT without its queue, harmonic mean.
+    /// The harmonic mean of the flows' RTTs without the link's queueing delay.
     pub rtt: Duration,
     /// The rate of each input link.
     pub input_rate: Rate,
-    /// How many.
+    /// Number of input links.
     pub inputs: u64,
-    /// A packet.
+    /// Packet size.
     pub packet: Bytes,
     /// Mean size of a transfer.
     pub size_mean: Bytes,
     /// Pareto tail index of the sizes.
     pub tail_index: f64,
-    /// Users of the closed loop.
+    /// Number of users in the closed loop.
     pub users: u64,
 }
 
-/// As in the scenarios of Table I.
+/// Mean think time, as in the scenarios of Table I.
 pub const THINK: Duration = Duration::from_millis(500);
-/// The paper's harmonic mean of 60 ms comes from round trips between 30 and 110 ms.
+/// RTTs relative to their mean: the paper's harmonic mean of 60 ms comes from RTTs between 30 and 110 ms.
 const SPREAD: (f64, f64) = (0.5, 110.0 / 60.0);
 
 impl SimulatedLink {
-    /// C T_o in packets.
+    /// C T_o, in packets.
     pub fn bdp(&self) -> f64 {
         self.rate.as_f64() * self.rtt.as_secs_f64() / (self.packet.as_f64() * 8.0)
     }
@@ -44,13 +44,14 @@ impl SimulatedLink {
         self.rate.as_f64() / self.input_rate.as_f64()
     }
 
-    /// The time of a mean transfer on a full link, by Little's law: each user has it once in a transfer and a think time.
+    /// Time of a mean transfer on a full link, by Little's law: each user completes one transfer per transfer time and think
+    /// time.
     pub(super) fn transfer_time(&self) -> Duration {
         (self.size_mean.scaled(self.users as f64) / self.rate).saturating_sub(THINK)
     }
 
-    /// The number of users that offer `load` of the link if their transfers take no longer than slow start and the input link
-    /// do.
+    /// The number of users that offer `load` of the link if their transfers are limited only by slow start and the input
+    /// link.
     ///
     /// # Errors
     /// If the sizes are zero.
@@ -62,7 +63,7 @@ impl SimulatedLink {
         Ok((fill as f64 * load) as u64 + 1)
     }
 
-    /// The same link `scale` times as fast, with everything that is counted in proportion.
+    /// A link `scale` times as fast, with the same RTT and all numbers in proportion.
     #[must_use]
     pub fn scaled(&self, scale: f64) -> SimulatedLink {
         let users = libm::round(self.users as f64 * scale).max(1.0) as u64;
@@ -70,10 +71,10 @@ impl SimulatedLink {
         SimulatedLink { rate, input_rate, users, ..*self }
     }
 
-    /// Its scenario, measured for `seconds` after `warmup`.
+    /// The link's scenario, measured for `seconds` after `warmup`.
     ///
     /// # Errors
-    /// If the quantities make none.
+    /// If the quantities do not form a valid scenario.
     pub fn scenario(&self, warmup: u64, seconds: u64) -> Result<Scenario, StudyError> {
         let nanos = |share: f64| format!("{}ns", self.rtt.scaled(share).as_nanos());
         let bits = |rate: Rate| format!("{}bit/s", rate.bits_per_second().max(1000));
@@ -87,7 +88,7 @@ impl SimulatedLink {
              think_mean = \"{think}ms\"\nrtt = [\"{min}\", \"{max}\"]\ncongestion = \"sack\"\n",
             rate = bits(self.rate),
             rtt = nanos(1.0),
-            // Both ways a third of the shortest round trip.
+            // In both directions, a third of the shortest RTT.
             delay = nanos(SPREAD.0 / 3.0),
             packet = self.packet.get(),
             access = bits(self.input_rate.scaled(20.0)),
@@ -121,8 +122,8 @@ mod tests {
 
     #[test]
     fn the_papers_link_gets_about_the_papers_users() {
-        // 54 packets take D = 1 + ceil(log2 27) = 6 round trips, 0.36 s, and 1.3 ms at 500 Mbit/s:
-        // 50e6 x 0.86 / 640,000 = 67.3, half as many again 102. The paper has 100.
+        // 54 packets take D = 1 + ceil(log2 27) = 6 RTTs, 0.36 s, and 1.3 ms at 500 Mbit/s: 50e6 x 0.86 / 640,000 = 67.3, and
+        // half as many again are 102. The paper has 100.
         assert_eq!(LINK.users_for(1.5).unwrap(), 103);
     }
 

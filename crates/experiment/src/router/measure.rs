@@ -1,4 +1,4 @@
-//! The performance of short and long transfers over a link with a given buffer.
+//! The performance of short and long transfers on a link with a given buffer.
 
 use serde::{Deserialize, Serialize};
 use sweetspot_scenario::{Engine, Scenario};
@@ -13,24 +13,24 @@ use crate::{StudyError, Workers};
 pub struct Runner<'a> {
     /// The engine.
     pub engine: &'a (dyn Engine + Sync),
-    /// Where finished runs are kept.
+    /// The store of finished runs.
     pub store: &'a dyn ResultStore,
     /// The workers that share the runs.
     pub workers: Workers,
-    /// Hears of every run that is over, out of how many.
+    /// Called after each run with the number of finished runs and the total.
     pub watch: &'a (dyn Fn(usize, usize) + Sync),
 }
 
-/// The performance of the link and of the finished flows with one buffer: means over the seeds.
+/// The performance of the link and of the finished flows with one buffer, as means over the seeds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BufferMeasured {
     /// The buffer, packets.
     pub buffer: u64,
-    /// Packets dropped over packets that arrived.
+    /// Loss: packets dropped, divided by packets that arrived.
     pub loss: f64,
     /// Mean queueing delay, seconds.
     pub delay_s: f64,
-    /// Share of the capacity that was used.
+    /// Used share of the capacity.
     pub utilisation: f64,
     /// Flows of about thirty packets (section VII-C).
     pub short: MedianThroughput,
@@ -38,9 +38,9 @@ pub struct BufferMeasured {
     pub long: MedianThroughput,
     /// Flows of 45 to 50 kB (section III-B).
     pub small: MedianThroughput,
-    /// Flows of more than 1000 kB, whatever they met (section III-B).
+    /// Flows of more than 1000 kB, with any number of losses (section III-B).
     pub large: MedianThroughput,
-    /// Flows of the median size, a tenth more or less.
+    /// Flows within a tenth of the median size.
     pub median_size: MedianThroughput,
     /// Flows of more than eight times the mean size.
     pub bulk: MedianThroughput,
@@ -51,15 +51,16 @@ pub struct BufferMeasured {
 /// Median per-flow throughput.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct MedianThroughput {
-    /// Mean of the seeds' medians, each with the weight of its flows, bit/s; 0 where there is none.
+    /// Mean of the seeds' medians, weighted by the number of flows, bit/s; 0 if there are no flows.
     pub median_bps: f64,
-    /// Its standard error, bit/s; 0 where one seed tells nothing of the spread.
+    /// Standard error of the mean, bit/s; 0 with a single seed.
     pub error_bps: f64,
-    /// How many flows.
+    /// Number of flows.
     pub flows: u64,
 }
 
-/// Runs `scenario` with each of `buffers` and as many `seeds`, counted from the scenario's.
+/// Runs `scenario` with each of `buffers` and with `seeds` seeds, beginning with the scenario's
+/// own.
 ///
 /// # Errors
 /// If the engine cannot run it.
@@ -80,7 +81,7 @@ pub fn measure(
     Ok(per_buffer.map(|(buffer, runs)| BufferMeasured::of(*buffer, runs.to_vec())).collect())
 }
 
-/// The runs of `scenarios`, in their order.
+/// Runs `scenarios`, and returns the results in their order.
 pub fn run_all(runner: &Runner<'_>, scenarios: &[Scenario]) -> Result<Vec<Run>, StudyError> {
     let done = std::sync::atomic::AtomicUsize::new(0);
     let finished = runner.workers.map(scenarios, |scenario| {
@@ -136,7 +137,7 @@ impl BufferMeasured {
         }
     }
 
-    /// Mean number of flows that are active at a time: Little's law over the flows that finished.
+    /// Mean number of simultaneously active flows, by Little's law from the finished flows.
     pub fn active_flows(&self) -> f64 {
         self.runs.iter().map(|run| run.active_flows).sum::<f64>() / self.runs.len() as f64
     }
@@ -158,7 +159,8 @@ impl MedianThroughput {
                 off * off
             })
             .sum();
-        // The ratio estimator's error (Cochran, "Sampling Techniques", 1977, section 6.4).
+        // The standard error of a ratio estimator (Cochran, "Sampling Techniques", 1977, section
+        // 6.4).
         let seeds = some.len() as f64;
         let error_bps =
             if some.len() < 2 { 0.0 } else { libm::sqrt(squares * seeds / (seeds - 1.0)) };
@@ -176,7 +178,7 @@ mod tests {
 
     #[test]
     fn equally_many_flows_make_the_mean_and_its_standard_error() {
-        // 1, 2, 3: squares about the mean 2: 1 + 0 + 1; 2 / 2 / 3 = 1/3.
+        // Values 1, 2, 3 with mean 2 have squared deviations 1 + 0 + 1; 2 / 2 / 3 = 1/3.
         let classes = [class(5, 1.0), class(5, 2.0), class(5, 3.0)];
         let found = MedianThroughput::of(classes.iter());
         assert!((found.median_bps - 2.0).abs() < 1e-12);

@@ -1,4 +1,4 @@
-//! The summary of one run, in a form that can be stored.
+//! The summary of one run, in a form that a store can keep.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ use crate::StudyError;
 pub struct Run {
     /// Its seed.
     pub seed: u64,
-    /// Packets dropped over packets that arrived.
+    /// Loss: packets dropped, divided by packets that arrived.
     pub loss: f64,
     /// Mean queueing delay, seconds.
     pub delay_s: f64,
-    /// The longest that a packet waited for those before it, seconds.
+    /// Maximum time that a packet waited for the packets before it, seconds.
     pub delay_max_s: f64,
-    /// Share of the capacity that was used.
+    /// Used share of the capacity.
     pub utilisation: f64,
-    /// Flows that are active at a time: Little's law over those that finished.
+    /// Mean number of simultaneously active flows, by Little's law from the finished flows.
     pub active_flows: f64,
     /// Flows of about thirty packets (section VII-C).
     pub short: Class,
@@ -31,55 +31,55 @@ pub struct Run {
     pub long: Class,
     /// Flows of 45 to 50 kB (section III-B).
     pub small: Class,
-    /// Flows of more than 1000 kB, whatever they met (section III-B).
+    /// Flows of more than 1000 kB, with any number of losses (section III-B).
     pub large: Class,
-    /// Flows of the median size, a tenth more or less.
+    /// Flows within a tenth of the median size.
     pub median_size: Class,
     /// Flows of more than eight times the mean size.
     pub bulk: Class,
-    /// Figures 9 and 10: by the logarithm of the size.
+    /// Flows binned by the logarithm of their size, for Figures 9 and 10.
     pub by_size: BTreeMap<u32, SizeBin>,
-    /// Share of the capacity used in each interval, where a transfer is there to be sampled with.
+    /// Used share of the capacity in each interval, if a transfer exists to sample with.
     pub loads: Vec<f64>,
 }
 
 /// The throughputs of a class of flows in one run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Class {
-    /// How many flows.
+    /// Number of flows.
     pub flows: u64,
-    /// Median, bit/s; 0 where there is none.
+    /// Median throughput, bit/s; 0 if there are no flows.
     pub median_bps: f64,
-    /// Mean, bit/s.
+    /// Mean throughput, bit/s.
     pub mean_bps: f64,
-    /// Standard deviation over the mean.
+    /// Coefficient of variation: standard deviation divided by the mean.
     pub variation: f64,
-    /// The values that 5, 10, ... 95 % of the flows stay below, bit/s; empty where there is none.
+    /// The 5th, 10th, ... 95th percentiles of the throughput, bit/s; empty if there are no flows.
     pub quantiles_bps: Vec<f64>,
 }
 
 /// Flows of about the same size.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct SizeBin {
-    /// How many.
+    /// Number of flows.
     pub flows: u64,
-    /// Their mean size, packets.
+    /// Mean size, packets.
     pub packets: f64,
-    /// Their mean throughput, bit/s.
+    /// Mean throughput, bit/s.
     pub mean_bps: f64,
 }
 
-/// Section VII-C: s = 30 packets; a few sizes around it, so that there are enough of them.
+/// Section VII-C: s = 30 packets. Includes neighbouring sizes, so that there are enough flows.
 const SHORT: core::ops::RangeInclusive<u64> = 28..=32;
 
-/// Section VII-C, "more than five congestion events"; section IV draws the line at five.
+/// Section VII-C, "more than five congestion events"; section IV uses five as the threshold.
 const LONG_EVENTS: usize = 6;
 
 /// Section III-B: "small flows ... send about 45-50KB", "large flows ... more than 1000KB".
 const SMALL_BYTES: core::ops::RangeInclusive<f64> = 45e3..=50e3;
 const LARGE_BYTES: f64 = 1e6;
 
-/// Mean sizes that make a transfer bulk: 640 kB of the paper's 80 kB.
+/// Minimum size of a bulk transfer, in mean sizes: 640 kB with the paper's mean of 80 kB.
 const BULK: f64 = 8.0;
 
 /// Bins per factor of ten in Figures 9 and 10; their width grows exponentially with the size.
@@ -91,7 +91,7 @@ pub const INTERVAL: Duration = Duration::from_millis(100);
 #[derive(Debug, Default)]
 struct Flows {
     finished: Vec<FinishedFlow>,
-    /// Time and load of every interval, where somebody wants them.
+    /// Time and load of every interval; `None` if not requested.
     loads: Option<Vec<(f64, f64)>>,
 }
 
@@ -161,8 +161,8 @@ pub fn run(engine: &(dyn Engine + Sync), scenario: &Scenario) -> Result<Run, Stu
     })
 }
 
-/// Median and mean of the transfers' sizes, bytes: a Pareto distribution's median is its least value
-/// times 2^(1/alpha), that value the mean times (alpha - 1) / alpha.
+/// Median and mean size of the transfers, bytes. A Pareto distribution's median is its minimum times
+/// 2^(1/alpha), and its minimum is the mean times (alpha - 1) / alpha.
 fn sizes(scenario: &Scenario) -> (f64, f64) {
     let (mean, alpha) = match scenario.cross[0].kind {
         TrafficKind::ClosedLoop { size_mean, size_shape, .. }
@@ -172,10 +172,10 @@ fn sizes(scenario: &Scenario) -> (f64, f64) {
     (mean * (alpha - 1.0) / alpha * libm::exp2(1.0 / alpha), mean)
 }
 
-/// Congestion events of a flow with packets that waited `delay` seconds on average.
+/// Number of congestion events of a flow with a mean queueing delay of `delay` seconds.
 fn events(flow: &FinishedFlow, delay: f64) -> Result<usize, StudyError> {
     if flow.losses_s.len() < LONG_EVENTS {
-        // So few losses are no more events.
+        // There are at most as many events as losses.
         return Ok(flow.losses_s.len());
     }
     let time = |s: &f64| Time::ZERO + Duration::from_secs_f64(*s);
@@ -223,7 +223,7 @@ impl SizeBin {
         self.flows = flows;
     }
 
-    /// Several runs' bins as one, in rising order of the size.
+    /// Merges several runs' bins, ordered by size.
     pub fn merged<'a>(runs: impl Iterator<Item = &'a BTreeMap<u32, SizeBin>>) -> Vec<SizeBin> {
         let mut all: BTreeMap<u32, SizeBin> = BTreeMap::new();
         for (bin, flows) in runs.flatten() {
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_class_by_hand() {
-        // 1, 2, 3, 6: mean 3, squares 4 + 1 + 0 + 9 = 14, deviation sqrt(3.5).
+        // Mean 3, squared deviations 4 + 1 + 0 + 9 = 14, standard deviation sqrt(3.5).
         let class = Class::of(&[6.0, 1.0, 2.0, 3.0]);
         assert_eq!((class.flows, class.median_bps, class.mean_bps), (4, 2.5, 3.0));
         assert!((class.variation - libm::sqrt(3.5) / 3.0).abs() < 1e-12);
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn losses_two_round_trips_apart_are_events() {
-        // 60 ms + 40 ms: 200 ms apart.
+        // 60 ms + 40 ms: losses within 200 ms are one event.
         let losses_s = vec![1.0, 1.199, 1.4, 2.0, 3.0, 4.0, 5.0];
         let flow = FinishedFlow {
             entry: 0,

@@ -1,4 +1,4 @@
-//! The paper's closed-loop simulation for a user's link, with a bounded amount of work.
+//! The paper's closed-loop simulation for a user's link, with a bound on the work.
 
 use sweetspot_theory::TheoryError;
 use sweetspot_theory::router::capacity_ratio::CapacityRatio;
@@ -9,46 +9,46 @@ use super::link::{SimulatedLink, THINK};
 use super::measure::{BufferMeasured, Runner, measure};
 use crate::StudyError;
 
-/// How much work a verification may be.
+/// The allowed work of a verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
-    /// Ten seconds of CPU time or less.
+    /// At most ten seconds of CPU time.
     Quick,
-    /// Half a minute of CPU time or so.
+    /// About half a minute of CPU time.
     Thorough,
 }
 
 /// The simulation of a [`SimulatedLink`].
 #[derive(Debug, Clone)]
 pub(super) struct Verification {
-    /// The simulated link: the real one, or one slow enough for the work allowed, with users in proportion.
+    /// The simulated link: the real one, or one slow enough for the allowed work, with users in proportion.
     pub link: SimulatedLink,
-    /// Its rate divided by the real link's.
+    /// The simulated link's rate divided by the real link's.
     pub scale: f64,
-    /// Seconds that each run warms up.
+    /// Warm-up of each run, seconds.
     pub warmup: u64,
     /// Seconds measured per buffer and seed.
     pub seconds: u64,
     /// Runs per buffer.
     pub seeds: u64,
-    /// Index of the buffer to try.
+    /// Index of the advised buffer.
     pub advised: usize,
-    /// Index of the rule's buffer, C T.
+    /// Index of the buffer by the rule of thumb, C T.
     pub rule: usize,
-    /// The buffers in rising order, packets.
+    /// The buffers in ascending order, packets.
     pub buffers: Vec<u64>,
 }
 
 struct Plan {
-    /// Packets that all runs together may send.
+    /// Maximum number of packets in all runs together.
     packets: f64,
     buffers: usize,
-    /// Seconds measured if the work allows; more for long transfers.
+    /// Measured time if the work allows it, seconds; more for long transfers.
     seconds: u64,
     seeds: u64,
 }
 
-/// A link's share that is simulated, and for how long.
+/// The simulated share of a link, and the duration of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Extent {
     scale: f64,
@@ -56,31 +56,32 @@ struct Extent {
     seconds: u64,
 }
 
-/// Packets, with their ACKs, that the simulator moves in a second on a core in a closed loop.
+/// Packets, including their ACKs, that the simulator forwards per second on one core in a closed loop.
 const PACKETS_PER_SECOND: f64 = 2e6;
-/// The usual warm-up; a run of less than twice as long warms up for half of its time.
+/// The usual warm-up, seconds. A run of less than twice this length uses half of its time to warm up.
 const WARMUP: u64 = 10;
-/// All users start at once. By then 96 % of their first transfers, of Pareto sizes with tail index 1.5, have ended: 1 - 9^-1.5.
+/// Warm-up in transfer times, because all users start at once. By then 96 % of their first transfers (Pareto sizes with tail
+/// index 1.5) have ended: 1 - 9^-1.5.
 const WARMUP_TRANSFERS: f64 = 3.0;
-/// The shortest run measures this long, and this many round trips, if the plan's runs do.
+/// Minimum measured time, in seconds and in RTTs, unless the plan's runs are shorter.
 const SHORTEST: u64 = 10;
 const SHORTEST_ROUND_TRIPS: f64 = 100.0;
-/// In doublings.
+/// Buffers closer than this, in doublings, are nearly the same.
 const NEAR: f64 = 0.3;
-/// Least room for a choice of buffers, in packets per round trip, and least crowd for an average.
+/// Minimum BDP for a choice of buffers, packets, and minimum number of flows for an average.
 const SMALLEST_BDP: f64 = 8.0;
 const FEWEST: f64 = 8.0;
-/// Numbers of users to try for an aim: the last one's result is within a percent or two of it.
+/// Numbers of users to try for a target; the last one's result is within a percent or two of it.
 const PILOTS: usize = 4;
-/// A step between numbers of users after which their results hardly differ.
+/// A relative change of the number of users below this hardly changes the result.
 const SMALL_STEP: f64 = 0.01;
 
-/// The quantity that the number of users is to reach.
+/// The target that determines the number of users.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Aim {
-    /// The share of the link that is used with an ample buffer.
+    /// The used share of the link with a large buffer.
     Load(f64),
-    /// The flows that are active at a time with the buffer of this index, on the simulated link.
+    /// The number of simultaneously active flows on the simulated link, with the buffer of this index.
     Flows(f64, usize),
 }
 
@@ -98,14 +99,14 @@ impl Effort {
 }
 
 impl Plan {
-    /// The whole of `link` for as long as the work allows, or else the share of it that runs of the shortest time can have: many
-    /// flows make up for a short time, but nothing for missing flows.
+    /// The whole of `link` for as long as the work allows, or else the share of it that the shortest runs allow. Many flows
+    /// compensate for a short time, but nothing compensates for missing flows.
     fn extent(&self, link: &SimulatedLink) -> Extent {
         let round_trips = libm::ceil(SHORTEST_ROUND_TRIPS * link.rtt.as_secs_f64()) as u64;
         let shortest = SHORTEST.max(round_trips).min(self.seconds);
         let transfers = WARMUP_TRANSFERS * link.transfer_time().as_secs_f64();
         let warmup = WARMUP.max(libm::ceil(transfers).min(u64::MAX as f64 / 4.0) as u64);
-        // Of the whole link.
+        // Simulated time that the work allows for the whole link, seconds.
         let affordable = self.packets / (self.buffers as u64 * self.seeds) as f64
             * (link.packet / link.rate).as_secs_f64();
         let longest = self.seconds.max(2 * warmup).min(affordable as u64);
@@ -119,11 +120,11 @@ impl Plan {
     }
 }
 
-/// Plans to simulate `link` with buffers from two packets to four times C T_o, including `advised` packets and those that the `device`
-/// has. `flows` are active at a time, if that is known: thinking users are no flows.
+/// Plans a simulation of `link` with buffers from two packets to four times C T_o, including `advised` packets and the buffer of
+/// the `device`. `flows` is the number of active flows, if known; thinking users are not active.
 ///
 /// # Errors
-/// If nothing can queue at the link, or the part of it that can be simulated is too small.
+/// If nothing can queue at the link, or the part that can be simulated is too small.
 pub(super) fn plan(
     link: &SimulatedLink,
     flows: Option<u64>,
@@ -146,7 +147,7 @@ pub(super) fn plan(
     let device = device.map(|buffer| in_small(buffer, scale));
     let mut buffers = ladder(((4.0 * finished.bdp()) as u64).max(40), plan.buffers - 1);
     let rule = in_small(finished.bdp(), 1.0);
-    // A buffer of the ladder that is nearly one of these would say the same twice.
+    // A buffer of the ladder close to one of these would add nothing.
     let near = |a: u64, b: u64| libm::log2(a as f64 / b as f64).abs() <= NEAR;
     let wanted: Vec<u64> = [own, rule].into_iter().chain(device).collect();
     buffers.retain(|buffer| !wanted.iter().any(|other| near(*buffer, *other)));
@@ -159,23 +160,23 @@ pub(super) fn plan(
     Ok(Verification { link: finished, scale, warmup, seconds, seeds, advised, rule, buffers })
 }
 
-/// `buffer` packets at a link `scale` times as fast.
+/// `buffer` packets, converted to a link `scale` times as fast.
 fn in_small(buffer: f64, scale: f64) -> u64 {
     libm::round(buffer * scale).max(2.0) as u64
 }
 
 impl Verification {
-    /// How many simulations it takes.
+    /// Number of simulations.
     pub(super) fn runs(&self) -> usize {
         self.buffers.len() * self.seeds as usize
     }
 
-    /// How many simulations it takes at most to find the users for an aim.
+    /// Maximum number of simulations to find the number of users for a target.
     pub(super) fn pilots(&self) -> usize {
         PILOTS * self.seeds as usize
     }
 
-    /// The same link with as many users as reach `aim`.
+    /// The same link with the number of users that reaches `aim`.
     pub(super) fn with_users_for(
         &self,
         aim: Aim,
@@ -201,7 +202,7 @@ impl Verification {
         }))
     }
 
-    /// The flows that are active at a time on the simulated link.
+    /// The number of simultaneously active flows on the simulated link.
     pub(super) fn active_flows(&self, measured: &BufferMeasured) -> f64 {
         let bins = measured.runs.iter().flat_map(|run| run.by_size.values());
         let finished = bins.map(|bin| bin.flows).sum::<u64>() as f64;
@@ -209,23 +210,23 @@ impl Verification {
         active(self.link.users, per_second, measured.active_flows())
     }
 
-    /// The link with each buffer.
+    /// Runs the link with each buffer.
     pub(super) fn run(&self, runner: &Runner<'_>) -> Result<Vec<BufferMeasured>, StudyError> {
         let scenario = self.link.scenario(self.warmup, self.seconds)?;
         measure(runner, &scenario, &self.buffers, self.seeds)
     }
 }
 
-/// Flows that are active at a time. By Little's law, the users that think follow from the transfers that finish; the others are
-/// active, at least as many as the transfers that finished account for.
+/// The number of simultaneously active flows. By Little's law, the rate of finished transfers gives the number of thinking users.
+/// All other users are active, at least as many as the finished transfers account for.
 fn active(users: u64, finished_per_second: f64, accounted: f64) -> f64 {
     let thinking = finished_per_second * THINK.as_secs_f64();
     (users as f64 - thinking).max(accounted).max(1.0)
 }
 
-/// The number of users that reach `wanted`, by the rule of false position, beginning with `first`: `reached` measures what a number of
-/// users does. No users reach nothing. `end` has a number that suffices, and its result; without it, results grow at least in
-/// proportion to the users.
+/// The number of users that reaches `wanted`, by the method of false position, beginning with `first`. `reached` measures the
+/// result of a number of users; zero users reach zero. `end` is a sufficient number and its result; without it, results are
+/// assumed to grow at least in proportion to the users.
 fn users_at(
     wanted: f64,
     first: u64,
@@ -257,9 +258,9 @@ fn users_at(
     Ok(users)
 }
 
-/// Whether `flows` on a link of `bdp` packets, `scale` of the real one, are enough for an average.
+/// Whether `flows` on a link of `bdp` packets, which is `scale` of the real one, are enough for an average.
 fn suffices(bdp: f64, flows: f64, scale: f64) -> Result<(), StudyError> {
-    // A part of a link has 1.0 flows.
+    // A share of a link may have 1.0 flows, in the plural.
     let is_one = flows == 1.0 && scale >= 1.0;
     let (given, what, needed) = if flows < FEWEST {
         (flows, if is_one { "flow" } else { "flows" }, FEWEST)
@@ -288,7 +289,8 @@ mod tests {
 
     #[test]
     fn the_users_found_use_the_load_asked_for() {
-        // 150 users fill the link; fewer use U / (U + 50) of 4/3 of it, as their transfers take longer the more there are. Or 80 fill it.
+        // 150 users fill the link. Fewer use U / (U + 50) of 4/3 of it, because transfers take longer with more users. In the
+        // second case 80 users fill it.
         let slower = |users: u64| (users as f64 / (users as f64 + 50.0) * 4.0 / 3.0).min(1.0);
         let full = |users: u64| (users as f64 / 80.0).min(1.0);
         for used in [slower, full] {
@@ -296,11 +298,11 @@ mod tests {
                 let first = (100.0 * load) as u64;
                 let end = Some((150.0, 1.0));
                 let users = users_at(load, first, end, |users| Ok(used(users))).unwrap();
-                // A user more or less is up to 2.6 %.
+                // One user changes the result by up to 2.6 %.
                 assert!((used(users) - load).abs() < 0.026, "{load}: {users}");
             }
         }
-        // Whatever is measured, there are 1 to 150.
+        // Whatever the measurements, the result is between 1 and 150.
         for measured in [0.0, 0.5, 1.0] {
             let users = users_at(0.5, 50, Some((150.0, 1.0)), |_| Ok(measured)).unwrap();
             assert!((1..=150).contains(&users), "{measured}: {users}");
@@ -309,8 +311,8 @@ mod tests {
 
     #[test]
     fn the_users_found_keep_as_many_flows_active_as_asked_for() {
-        // Half of the users of an idle link are active. 100 users end as many transfers as the link carries, and each further one is
-        // active for all of its time.
+        // On an idle link, half of the users are active. 100 users finish as many transfers as the link can carry, and each
+        // further user is always active.
         let active = |users: u64| (users as f64 / 2.0).max(users as f64 - 50.0);
         for flows in [8, 20, 50, 120, 1000] {
             for first in [flows, 2 * flows, 3 * flows, flows + 50] {
@@ -323,9 +325,9 @@ mod tests {
 
     #[test]
     fn flows_are_the_users_that_do_not_think() {
-        // 156 transfers a second end in half a second of thinking each.
+        // 156 transfers per second with a think time of half a second each.
         assert_eq!((active(178, 156.0, 60.0), active(178, 78.0, 60.0)), (100.0, 139.0));
-        // The finished transfers account for 60 at a time; flows that persist do not finish.
+        // The finished transfers account for 60 active flows; persistent flows never finish.
         assert_eq!((active(100, 156.0, 60.0), active(100, 0.0, 0.0)), (60.0, 100.0));
     }
 
@@ -342,7 +344,7 @@ mod tests {
             users: 2 * mbit,
         };
         let quick = |mbit| Effort::Quick.plan().extent(&link(mbit));
-        // 40e6 packets of 12 kbit in 8 x 4 x 30 s: 500 Mbit/s; in 8 x 4 x 15 s: 1 Gbit/s.
+        // 40e6 packets of 12 kbit in 8 x 4 x 30 s are 500 Mbit/s; in 8 x 4 x 15 s, 1 Gbit/s.
         assert_eq!(quick(500), Extent { scale: 1.0, warmup: 10, seconds: 20 });
         assert_eq!(quick(1000), Extent { scale: 1.0, warmup: 5, seconds: 10 });
         let part = quick(10_000);
@@ -355,7 +357,7 @@ mod tests {
 
     #[test]
     fn long_transfers_have_time_to_end() {
-        // 20 flows of 10 MB share 50 Mbit/s, 32 s for each, thinking included.
+        // 20 flows of 10 MB share 50 Mbit/s: 32 s for each, including think time.
         let link = |size_mean, users| SimulatedLink {
             rate: Rate::from_mbit_per_second(50),
             rtt: Duration::from_millis(60),
@@ -369,7 +371,7 @@ mod tests {
         // Three times 31.5 s.
         let quick = Effort::Quick.plan().extent(&link(Bytes::new(10_000_000), 20));
         assert_eq!(quick, Extent { scale: 1.0, warmup: 95, seconds: 190 });
-        // 40e6 packets of 12 kbit in 8 x 4 runs at 50 Mbit/s: 300 s in all, a third to warm up.
+        // 40e6 packets of 12 kbit in 8 x 4 runs at 50 Mbit/s: 300 s in total, a third of it to warm up.
         let bounded = Effort::Quick.plan().extent(&link(Bytes::new(10_000_000), 200));
         assert_eq!(bounded, Extent { scale: 1.0, warmup: 100, seconds: 200 });
     }

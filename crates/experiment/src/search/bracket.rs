@@ -1,16 +1,16 @@
 use super::trial::WindowTrial;
 
-/// An interval in which the best window may lie, and how it is narrowed.
+/// An interval that may contain the best window, and how to narrow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bracket {
-    /// `middle` did at least as well as `low` and `high`: golden section.
+    /// `middle` did at least as well as `low` and `high`: narrowed by golden section.
     Peak { low: u64, middle: u64, high: u64 },
-    /// `low` lost nothing, `high` overflows: bisection.
+    /// `low` had no loss, `high` overflows: narrowed by bisection.
     Edge { low: u64, high: u64 },
 }
 
 impl Bracket {
-    /// The next window to try, unless the bracket is no wider than `tolerance` allows.
+    /// The next window to try; `None` once the bracket is as narrow as `tolerance`.
     pub(super) fn next(&self, tolerance: f64) -> Option<u64> {
         match *self {
             Bracket::Peak { low, middle, high } => {
@@ -19,8 +19,8 @@ impl Bracket {
                 if below.max(above) <= step {
                     return None;
                 }
-                // The larger part is cut where the smaller one's share stays golden:
-                // (3 - sqrt 5) / 2 of it, at least a packet from either end.
+                // Cut the larger part so that the smaller part keeps its golden share, (3 - sqrt 5) / 2, but at
+                // least a packet away from either end.
                 let share = |part: u64| ((part as f64 * GOLDEN) as u64).clamp(1, part - 1);
                 Some(if above >= below { middle + share(above) } else { middle - share(below) })
             }
@@ -30,7 +30,8 @@ impl Bracket {
         }
     }
 
-    /// The bracket after `trial` of the window from [`Bracket::next`]; `known` is the trial of [`Bracket::known`].
+    /// The bracket after the `trial` of the window from [`Bracket::next`]; `known` is the trial of the window
+    /// [`Bracket::known`].
     pub(super) fn narrowed(
         self,
         trial: &WindowTrial,
@@ -39,7 +40,7 @@ impl Bracket {
     ) -> Bracket {
         let (window, middle_rate) = (trial.window, known.rate_bps);
         match self {
-            // Between equals the smaller window is the better one: it queues less.
+            // Of two equal windows the smaller is better: it queues less.
             Bracket::Peak { low, middle, high } if window < middle => {
                 if trial.rate_bps >= middle_rate {
                     Bracket::Peak { low, middle: window, high: middle }
@@ -64,7 +65,7 @@ impl Bracket {
         }
     }
 
-    /// The window to compare the next trial with: the middle of a peak, the foot of an edge.
+    /// The window to compare the next trial with: the middle of a peak, or the lower end of an edge.
     pub(super) fn known(&self) -> u64 {
         match *self {
             Bracket::Peak { middle, .. } => middle,
@@ -75,7 +76,7 @@ impl Bracket {
 
 const GOLDEN: f64 = 0.381_966_011_250_105_1;
 
-/// The width that `tolerance` allows at `window`, a packet at least.
+/// The width of a bracket that `tolerance` allows at `window`, at least one packet.
 pub(super) fn step(window: u64, tolerance: f64) -> u64 {
     ((window as f64 * tolerance) as u64).max(1)
 }

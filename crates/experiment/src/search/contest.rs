@@ -1,4 +1,4 @@
-//! Races between the windows that searches found best, and the seeds on which winners are measured.
+//! Races between the best windows of a search, and fresh seeds to measure the winners.
 
 use sweetspot_scenario::{Engine, Scenario};
 
@@ -6,12 +6,13 @@ use super::{Mft, Race};
 use crate::run::{goodput, run_all, with_window};
 use crate::{StudyError, Workers};
 
-/// Windows that race.
+/// Number of windows in a race.
 pub const CANDIDATES: usize = 8;
-/// The max number of seeds that decide a race, including the search's.
+/// Maximum number of seeds in a race, including the search's.
 pub const RACE_SEEDS: usize = 16;
 
-/// For each scenario the race between the best windows of its search, which began at the scenario's own seed.
+/// For each scenario, runs a race between the best windows of its search, which began with the scenario's own
+/// seed.
 pub fn choose<E: Engine + Sync + ?Sized>(
     engine: &E,
     found: &[(&Scenario, &Mft)],
@@ -40,7 +41,7 @@ pub fn choose<E: Engine + Sync + ?Sized>(
     }
 }
 
-/// `scenario` from the first seed on that neither its search nor its race has seen.
+/// `scenario` with the first seed that neither its search nor its race has used.
 pub fn fresh(scenario: &Scenario) -> Scenario {
     Scenario { seed: scenario.seed + RACE_SEEDS as u64, ..scenario.clone() }
 }

@@ -1,4 +1,4 @@
-//! The smallest window that is as fast as the best one. Larger ones only queue.
+//! The smallest window that is as fast as the best one; larger windows only queue.
 
 use sweetspot_scenario::{Engine, Scenario};
 
@@ -9,9 +9,9 @@ use crate::sweep::is_as_fast;
 use crate::{StudyError, Workers};
 
 impl Mft {
-    /// The index of the smallest window tried that is as fast as the best one: slower by 0.5 % at most, or by 2 % at most
-    /// and by no more than chance explains. Beside a best one without loss it has none either: among windows that overflow
-    /// the buffer, single ones are fast by luck.
+    /// The index of the smallest window tried that is as fast as the best one: slower by at most 0.5 %, or by at most 2 %
+    /// if chance explains the difference. If the best window has no loss, this one must have none either: among windows
+    /// that overflow the buffer, single ones are fast by luck.
     pub fn smallest_as_fast(&self) -> Option<usize> {
         let best = self.trials.iter().position(|trial| trial.window == self.window)?;
         let is_clean = |place: usize| self.trials[place].lossless || !self.trials[best].lossless;
@@ -31,8 +31,8 @@ impl Mft {
     }
 }
 
-/// Tries windows below [`Mft::smallest_as_fast`] by bisection, until the next smaller one is within `tolerance` of it.
-/// The search had as many `seeds`.
+/// Tries windows below [`Mft::smallest_as_fast`] by bisection, until the next smaller window is within `tolerance` of it.
+/// `seeds` must be the search's number of seeds.
 pub fn narrow_lower_edge<E: Engine + Sync + ?Sized>(
     engine: &E,
     scenario: &Scenario,
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
     use crate::WindowTrial;
 
-    /// Windows 1, 2, ... with these rates by seed.
+    /// Windows 1, 2, ... with these rates, by seed.
     fn found(rates: &[&[f64]]) -> Mft {
         let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
         let trial = |(i, rates): (usize, &&[f64])| WindowTrial {
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_window_within_half_a_percent_is_as_fast_under_one_seed() {
-        // 0.51 % slower, 0.5 % slower, the best, and one beyond it.
+        // 0.51 % slower, 0.5 % slower, the best, and one above the best.
         let rates: [&[f64]; 4] = [&[99.49], &[99.5], &[100.0], &[99.9]];
         assert_eq!(found(&rates).smallest_as_fast(), Some(1));
     }
@@ -92,12 +92,12 @@ mod tests {
 
     #[test]
     fn a_window_that_chance_made_slower_is_as_fast_up_to_two_percent() {
-        // Differences to the best of 0, 2 and 1 per cent: 1 +- 4.303 x 1 / sqrt 3 = 2.48.
+        // Differences of 0, 2 and 1 percent from the best: 1 +- 4.303 x 1 / sqrt 3 = 2.48.
         let best: &[f64] = &[100.0, 100.0, 100.0];
         assert_eq!(found(&[&[100.0, 98.0, 99.0], best]).smallest_as_fast(), Some(0));
-        // All of 1 per cent, but for 0.1: 1 +- 0.25.
+        // All differ by 1 percent, within 0.1: 1 +- 0.25.
         assert_eq!(found(&[&[99.1, 99.0, 98.9], best]).smallest_as_fast(), Some(1));
-        // 1, 5 and 3 per cent: 3 +- 4.97, and too much to call it as fast.
+        // 1, 5 and 3 percent: 3 +- 4.97, but 3 percent is too slow in any case.
         assert_eq!(found(&[&[99.0, 95.0, 97.0], best]).smallest_as_fast(), Some(1));
     }
 }

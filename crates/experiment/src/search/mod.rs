@@ -1,5 +1,4 @@
-//! The search for the Maximum Feasible Throughput (section II of the SOBAS paper): the window S
-//! at which R(S) is largest.
+//! The search for the Maximum Feasible Throughput (section II of the SOBAS paper): the window S that maximises R(S).
 //!
 //! R(S) rises while the window is the limit, and falls steeply where the transfer begins to overflow the bottleneck.
 //! Just beyond it dips, then rises again to the rate of congestion control alone (docs/results/ns2.md). It therefore
@@ -46,7 +45,7 @@ pub struct Mft {
     pub window: u64,
     /// The Maximum Feasible Throughput, bit/s, mean over the seeds.
     pub rate_bps: f64,
-    /// Everything that was tried, by window.
+    /// All windows tried, in ascending order.
     pub trials: Vec<WindowTrial>,
     /// The goodput of each trial by seed, bit/s.
     pub rates: Vec<Vec<f64>>,
@@ -55,7 +54,8 @@ pub struct Mft {
 }
 
 impl Mft {
-    /// The best `count` windows tried, of equal ones the smaller first, as entrants of a race over more seeds.
+    /// The best `count` windows tried, as entrants of a race over more seeds. Of equal windows, the smaller comes
+    /// first.
     pub fn entrants(&self, count: usize) -> Vec<Entrant> {
         let mut places: Vec<usize> = (0..self.trials.len()).collect();
         places.sort_by(|a, b| self.trials[*b].rate_bps.total_cmp(&self.trials[*a].rate_bps));
@@ -67,8 +67,8 @@ impl Mft {
     }
 }
 
-/// The Maximum Feasible Throughput of the first transfer of `scenario`, over `seeds` seeds from
-/// the scenario's own on.
+/// The Maximum Feasible Throughput of the first transfer of `scenario`, over `seeds` seeds beginning with the
+/// scenario's own.
 pub fn find_mft<E: Engine + Sync + ?Sized>(
     engine: &E,
     scenario: &Scenario,
@@ -80,8 +80,7 @@ pub fn find_mft<E: Engine + Sync + ?Sized>(
     Ok(found.remove(0))
 }
 
-/// [`find_mft`] for several scenarios at once, so that the few runs of each step keep all workers
-/// busy.
+/// [`find_mft`] for several scenarios at once. Each step has only a few runs, and this keeps all workers busy.
 pub fn find_mfts<E: Engine + Sync + ?Sized>(
     engine: &E,
     jobs: &[(Scenario, SearchBounds)],

@@ -5,20 +5,20 @@ use sweetspot_scenario::Scenario;
 use super::bracket::{Bracket, step};
 use super::trial::WindowTrial;
 
-/// Where a search looks, and how closely.
+/// The range and accuracy of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SearchBounds {
     /// The minimum window, packets.
     pub min: u64,
-    /// The largest.
+    /// The maximum window, packets.
     pub max: u64,
-    /// How far from the peak the result may lie, as a share of the window.
+    /// Allowed distance of the result from the peak, as a share of the window.
     pub tolerance: f64,
 }
 
 impl SearchBounds {
-    /// From a thirty-second of C T_m, which no available bandwidth worth a bulk transfer falls
-    /// below, to well above C T_m + B_t, where congestion alone is the limit (eqs 4 and 5).
+    /// From C T_m / 32, below any available bandwidth worth a bulk transfer, to well above C T_m +
+    /// B_t, where only congestion control is the limit (eqs 4 and 5).
     pub fn around(scenario: &Scenario) -> SearchBounds {
         let packet = scenario.path.packet;
         let bdp = scenario.path.bdp().get().div_ceil(packet.get());
@@ -27,11 +27,11 @@ impl SearchBounds {
     }
 }
 
-/// The search as a state machine without runs: it names windows, takes their results, and names the
-/// next.
+/// The search as a state machine that does not run anything. It names windows, takes their results,
+/// and names the next ones.
 ///
-/// **Contract.** After [`Search::poll_windows`] every window that it named is reported with
-/// [`Search::handle_trial`] before it is called again.
+/// **Contract.** After [`Search::poll_windows`], report every window it returned with
+/// [`Search::handle_trial`] before calling it again.
 #[derive(Debug, Clone)]
 pub struct Search {
     bounds: SearchBounds,
@@ -43,7 +43,7 @@ pub struct Search {
 enum SearchStage {
     Ladder,
     Narrowing(Vec<Bracket>),
-    /// Trying neighbours of the best window, this many times more.
+    /// Trying neighbours of the best window, for this many more steps.
     Around {
         steps: u32,
     },
@@ -51,18 +51,18 @@ enum SearchStage {
 
 /// Rungs per doubling of the window.
 const RUNGS_PER_DOUBLING: f64 = 2.0;
-/// Largest number of peaks of the ladder that are narrowed.
+/// Maximum number of the ladder's peaks that are narrowed.
 const MAX_PEAKS: usize = 2;
-/// How often the search may move to a better neighbour.
+/// Maximum number of moves to a better neighbour.
 const MAX_NEIGHBOUR_STEPS: u32 = 2;
 
 impl Search {
-    /// Before the first trial.
+    /// A search before its first trial.
     pub fn new(bounds: SearchBounds) -> Search {
         Search { bounds, trials: BTreeMap::new(), stage: SearchStage::Ladder }
     }
 
-    /// The windows to try next, none of them tried before; `None`: the search is over.
+    /// The next windows to try, none of them tried before; `None`: the search is over.
     pub fn poll_windows(&mut self) -> Option<Vec<u64>> {
         loop {
             let mut wanted = match &mut self.stage {
@@ -90,29 +90,29 @@ impl Search {
         }
     }
 
-    /// Takes the result of a window.
+    /// Handles the result of a window.
     pub fn handle_trial(&mut self, trial: WindowTrial) {
         self.trials.insert(trial.window, trial);
     }
 
-    /// The best window so far; of equal ones the smallest.
+    /// The best window so far; of equal windows, the smallest.
     pub fn best(&self) -> Option<WindowTrial> {
         self.trials.values().copied().reduce(|a, b| if b.rate_bps > a.rate_bps { b } else { a })
     }
 
-    /// Everything tried so far, by window.
+    /// All trials so far, by window.
     pub fn trials(&self) -> impl Iterator<Item = &WindowTrial> {
         self.trials.values()
     }
 
-    /// The intervals of the ladder in which the best window can lie.
+    /// The intervals of the ladder that may contain the best window.
     fn brackets(&self) -> Vec<Bracket> {
         let rungs: Vec<WindowTrial> = self.trials.values().copied().collect();
         let last = rungs.len() - 1;
         let mut peaks: Vec<(f64, Bracket)> = Vec::new();
         for (i, rung) in rungs.iter().enumerate() {
             let (below, above) = (rungs[i.saturating_sub(1)], rungs[(i + 1).min(last)]);
-            // Of equal neighbours the first is the peak.
+            // Of two equal neighbours, the first is the peak.
             if (i == 0 || rung.rate_bps > below.rate_bps) && rung.rate_bps >= above.rate_bps {
                 let (low, middle, high) = (below.window, rung.window, above.window);
                 peaks.push((rung.rate_bps, Bracket::Peak { low, middle, high }));
@@ -121,7 +121,7 @@ impl Search {
         peaks.sort_by(|a, b| b.0.total_cmp(&a.0));
         peaks.truncate(MAX_PEAKS);
         let mut brackets: Vec<Bracket> = peaks.into_iter().map(|(_, bracket)| bracket).collect();
-        // More than one: far above the cliff a run can be without loss by chance.
+        // There may be several edges: far above the cliff a run can be without loss by chance.
         let tolerance = self.bounds.tolerance;
         let edges = rungs
             .windows(2)
@@ -142,7 +142,7 @@ impl Search {
     }
 }
 
-/// Geometric rungs from the minimum window to the largest, both included.
+/// Geometric rungs from the minimum to the maximum window, both included.
 fn ladder(bounds: SearchBounds) -> Vec<u64> {
     let (min, max) = (bounds.min.max(1), bounds.max.max(bounds.min.max(1)));
     let doublings = libm::log2(max as f64 / min as f64);
@@ -151,7 +151,7 @@ fn ladder(bounds: SearchBounds) -> Vec<u64> {
     (0..=steps as u64).map(|i| (libm::round(rung(i)) as u64).clamp(min, max)).collect()
 }
 
-/// Narrows every bracket as far as the trials tell, and names the windows that tell more.
+/// Narrows every bracket as far as the trials allow, and returns the windows to try next.
 fn narrow(
     brackets: &mut [Bracket],
     trials: &BTreeMap<u64, WindowTrial>,
@@ -195,9 +195,8 @@ mod tests {
             let (best, trials) = search(BOUNDS, rate, 0);
             let error = best.window.abs_diff(peak);
             assert!(error <= step(peak, BOUNDS.tolerance), "{peak}: {}", best.window);
-            // 17 rungs, some 11 cuts of the golden section from a ratio of 2 down to 1 %
-            // (ln 100 / ln 1.62 = 9.6) for the peak and as many for another, 4 neighbours for
-            // each of two looks.
+            // 17 rungs; about 11 golden-section cuts from a ratio of 2 down to 1 % (ln 100 / ln
+            // 1.62 = 9.6) for the peak, and as many for another; 4 neighbours in each of two steps.
             assert!(trials < 50, "{trials}");
         }
     }
@@ -205,7 +204,7 @@ mod tests {
     #[test]
     fn a_peak_at_a_cliff_is_found_although_what_lies_far_above_is_almost_as_good() {
         for cliff in (100..2000).step_by(13) {
-            // Rising slowly to the cliff, a dip past it, then 97 % of the peak.
+            // Rising slowly up to the cliff, a dip after it, then 97 % of the peak.
             let rate = |s: u64| match s {
                 s if s <= cliff => 30.0 + s as f64 / cliff as f64,
                 s if s < 2 * cliff => 25.0,
@@ -242,8 +241,8 @@ mod tests {
 
     #[test]
     fn a_loss_before_what_is_measured_does_not_hide_the_cliff() {
-        // Past the cliff slow start overflows and congestion avoidance climbs back, slowly; every
-        // window counts as without loss up to 2260. Two higher peaks lie above.
+        // Above the cliff slow start overflows the buffer, and congestion avoidance recovers
+        // slowly. Every window up to 2260 counts as without loss. Two higher peaks are above.
         let (cliff, rate) = (1310, |s: u64| match s {
             s if s <= 1310 => 37.0 - 0.008 * (1310 - s) as f64,
             s => 33.0 + s as f64 / 2000.0 + if (1900..2000).contains(&s) { 1.0 } else { 0.0 },
@@ -263,7 +262,7 @@ mod tests {
     #[test]
     fn a_plateau_gives_its_highest_point_and_a_constant_the_least_window() {
         let (best, _) = search(BOUNDS, |s| s.min(625) as f64, 3750);
-        // Every window from 625 on is as good; one rung lies within a factor of sqrt 2 of it.
+        // All windows from 625 on are equally good; one rung is within a factor of sqrt 2 of that.
         assert_eq!(best.rate_bps, 625.0);
         let (best, _) = search(BOUNDS, |_| 1.0, 3750);
         assert_eq!(best.window, BOUNDS.min);

@@ -13,19 +13,19 @@ use sweetspot_statistics::mean;
 
 use crate::Spread;
 
-/// Rates of windows that differ by less than this share are the same: they are within the search's tolerance.
+/// Rates that differ by less than this share count as equal: they are within the search's tolerance.
 const INDIFFERENCE: f64 = 0.005;
 
-/// A race as a state machine without runs.
+/// A race as a state machine that does not run anything.
 ///
-/// **Contract.** After [`Race::poll_runs`] every run that it named is reported with [`Race::handle_rate`] before it is
-/// called again.
+/// **Contract.** After [`Race::poll_runs`], report every run it returned with [`Race::handle_rate`] before calling it
+/// again.
 #[derive(Debug, Clone)]
 pub struct Race {
     entrants: Vec<Entrant>,
-    /// How many of them are still in it; they stand first, the best one at the front once it is over.
+    /// Number of entrants still in the race. They come first; after the race, the best one is at the front.
     running: usize,
-    /// Seeds of everyone in the race.
+    /// Number of seeds that each of them has run with.
     seeds: usize,
     max_seeds: usize,
     round: usize,
@@ -41,13 +41,14 @@ pub struct Entrant {
 }
 
 impl Race {
-    /// A race of `entrants`, all with rates of the same seeds, one at least. It ends at `max_seeds` for each.
+    /// A race between at least one of `entrants`, all with rates for the same seeds. It ends after `max_seeds` seeds
+    /// each.
     pub fn new(entrants: Vec<Entrant>, max_seeds: usize) -> Race {
         let (running, seeds) = (entrants.len(), entrants.first().map_or(0, |e| e.rates.len()));
         Race { entrants, running, seeds, max_seeds, round: 0 }
     }
 
-    /// The runs to be made next, each a window and the number of its seed, from 0; none: the race is over.
+    /// The next runs, each a window and the index of its seed, from 0. Empty: the race is over.
     pub fn poll_runs(&mut self) -> Vec<(u64, usize)> {
         self.rank();
         if self.round > 0 {
@@ -64,7 +65,7 @@ impl Race {
         running.iter().flat_map(|e| seeds.clone().map(|seed| (e.window, seed))).collect()
     }
 
-    /// Takes the rate of a window under its next seed.
+    /// Handles the rate of a window with its next seed.
     pub fn handle_rate(&mut self, window: u64, rate_bps: f64) {
         let mut running = self.entrants[..self.running].iter_mut();
         if let Some(entrant) = running.find(|entrant| entrant.window == window) {
@@ -77,18 +78,18 @@ impl Race {
         self.entrants.first()
     }
 
-    /// All windows with the seeds that each had.
+    /// All windows, with the rates of their seeds.
     pub fn entrants(&self) -> &[Entrant] {
         &self.entrants
     }
 
-    /// Puts those in the race into the order of their means.
+    /// Sorts the entrants still in the race by their mean rates.
     fn rank(&mut self) {
         let of = |entrant: &Entrant| mean(&entrant.rates).unwrap_or_default();
         self.entrants[..self.running].sort_by(|a, b| of(b).total_cmp(&of(a)));
     }
 
-    /// Whether no window in the race can beat the first by a relevant amount, with 95 % confidence.
+    /// Whether no window in the race can be better than the first by a relevant amount, with 95 % confidence.
     fn are_alike(&self) -> bool {
         let [first, others @ ..] = &self.entrants[..self.running] else { return true };
         let scale = mean(&first.rates).unwrap_or_default() * INDIFFERENCE;
@@ -107,8 +108,8 @@ mod tests {
 
     use super::*;
 
-    /// The race of windows 0, 1, ... with these means, under noise of `noise` either way that all windows have in
-    /// common and `own` that each has for itself.
+    /// The race of windows 0, 1, ... with these means, with noise `common` to all windows, and noise of each window's
+    /// `own`.
     fn race(means: &[f64], (common, own): (f64, f64), seed: u64) -> Race {
         let mut random = Random::new(seed);
         let mut shared = vec![];
@@ -140,7 +141,7 @@ mod tests {
 
     #[test]
     fn the_better_half_goes_on_under_as_many_seeds_again() {
-        // Equals: no round can tell them apart. Six windows to 4 seeds, three to 8, two to 16.
+        // All are equal, so no round can distinguish them. Six windows run with 4 seeds, three with 8, two with 16.
         for seed in 0..50 {
             let race = race(&[100.0; 6], (0.0, 20.0), seed);
             let mut seeds: Vec<usize> = race.entrants().iter().map(|e| e.rates.len()).collect();
@@ -151,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_race_whose_winner_is_certain_ends_early() {
-        // Differences of 10 % and noise of 1 / sqrt 3 = 0.6 %: four seeds tell.
+        // Differences of 10 % with noise of 1 / sqrt 3 = 0.6 %: four seeds suffice.
         let race = race(&[60.0, 110.0, 70.0, 100.0, 80.0, 90.0], (0.0, 1.0), 1);
         assert_eq!(race.best().map(|best| best.window), Some(1));
         assert!(runs(&race) <= 6 * 4, "{}", runs(&race));
@@ -159,16 +160,17 @@ mod tests {
 
     #[test]
     fn what_all_windows_have_in_common_decides_nothing() {
-        // Noise of a half that is the same for all of them: differences are known exactly.
+        // Noise of one half, common to all: differences are known exactly.
         let race = race(&[100.0, 101.0, 99.0, 98.0], (50.0, 0.0), 2);
         assert_eq!(race.best().map(|best| best.window), Some(1));
-        // A difference of 1 % matters and is certain after the first seeds: nobody else can be better.
+        // A difference of 1 % matters, and is certain after the first seeds: no other window can be better.
         assert_eq!(runs(&race), 4 * 2);
     }
 
     #[test]
     fn the_winner_is_nearly_always_as_good_as_the_best_where_the_race_can_tell() {
-        // Differences of 4 %, noise of 10 / sqrt 3 = 5.8 % a run and 1.4 % over 16 seeds: 2 deviations of a difference.
+        // Differences of 4 %; noise of 10 / sqrt 3 = 5.8 % per run and 1.4 % over 16 seeds: a difference is 2 standard
+        // deviations.
         let means = [100.0, 96.0, 92.0, 88.0, 84.0, 80.0];
         let won = |seed: &u64| race(&means, (0.0, 10.0), *seed).best().unwrap().window;
         let worth: Vec<f64> = (0..400).map(|seed| means[won(&seed) as usize]).collect();

@@ -5,15 +5,15 @@ use sweetspot_units::{Duration, Rate};
 use super::SweepPoint;
 use crate::KeyNumbers;
 
-/// Means closer than this share differ by rounding alone.
+/// Means closer than this share differ only by rounding.
 const ROUNDING: f64 = 1e-9;
-/// Rates that differ by less than this share are the same, whatever the seeds.
+/// Rates that differ by less than this share count as equal, whatever the seeds.
 const INDIFFERENCE: f64 = 0.005;
-/// A rate that is lower by more than this share is not as fast, even if few seeds cannot tell.
+/// A rate lower by more than this share is not as fast, even if a few seeds cannot exclude chance.
 const MAX_SHORTFALL: f64 = 0.02;
 
-/// Whether `rates` are as fast as `best`, seed by seed: slower by 0.5 % at most, or by 2 % at most and by no more than
-/// chance explains with 95 % confidence.
+/// Whether `rates` are as fast as `best`, compared seed by seed: slower by at most 0.5 %, or by at most 2 % if chance explains
+/// the difference with 95 % confidence.
 pub(crate) fn is_as_fast(rates: &[f64], best: &[f64]) -> bool {
     let (Some(rate), Some(highest)) = (mean(rates), mean(best)) else { return false };
     let shortfall = highest - rate;
@@ -25,29 +25,29 @@ pub(crate) fn is_as_fast(rates: &[f64], best: &[f64]) -> bool {
         && mean_interval(&slower).is_some_and(|(_, half)| shortfall <= half)
 }
 
-/// Why a point is the best.
+/// The reason why a point is the best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Advantage {
-    /// The smallest window that is as fast as the fastest.
+    /// It has the smallest window of those as fast as the fastest.
     SmallestWindow,
-    /// The shortest RTT of those that are as fast as the fastest.
+    /// It has the shortest RTT of those as fast as the fastest.
     ShortestRtt,
-    /// Its rate.
+    /// It has the highest rate.
     Rate,
 }
 
 /// The fastest of several points, by the goodput of the first transfer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fastest {
-    /// Its index: the highest mean. Of several with the same mean, the first counts: the smallest of several windows.
+    /// The index of the point with the highest mean; of equal means the first, which has the smallest window.
     pub place: usize,
-    /// Its mean over seeds, bit/s.
+    /// The point's mean over the seeds, bit/s.
     pub goodput_bps: f64,
-    /// The indices of the others within 0.5 %.
+    /// The indices of the other points within 0.5 %.
     pub alike: Vec<usize>,
-    /// The others beyond that, which chance may have made slower, with their means in bit/s.
+    /// Further points that may be slower only by chance, with their means, bit/s.
     pub unsure: Vec<(usize, f64)>,
-    /// All that are as fast as it, itself included, with their means in bit/s: within 0.5 %, or within 2 % and chance.
+    /// All points as fast as the fastest, including itself, with their means, bit/s: within 0.5 %, or within 2 % and chance.
     pub level: Vec<(usize, f64)>,
     /// Number of seeds.
     pub seeds: usize,
@@ -64,8 +64,8 @@ impl Fastest {
         Fastest::by_rates(&rates)
     }
 
-    /// By the rates of each point, one per seed. A point is unsure unless it is surely slower, by the 95 % interval of the
-    /// differences seed by seed: all points have the same seeds. One seed shows no chance; then none is unsure.
+    /// The fastest, from the rates of each point, one per seed. A point is unsure unless it is certainly slower, by the 95 %
+    /// interval of the differences seed by seed; all points have the same seeds. With one seed no point is unsure.
     pub(crate) fn by_rates(rates: &[Vec<f64>]) -> Option<Fastest> {
         let means = || rates.iter().enumerate().filter_map(|(i, rates)| Some((i, mean(rates)?)));
         let highest = means().map(|(_, mean)| mean).max_by(f64::total_cmp)?;
@@ -89,8 +89,8 @@ impl Fastest {
         Some(Fastest { place, goodput_bps, alike, unsure, level, seeds: rates[place].len() })
     }
 
-    /// The best point with its mean, bit/s, and the reason: of those that are as fast as the fastest, the smallest window or the
-    /// shortest RTT. `values` has a list for each point, `rtts` an RTT.
+    /// The best point with its mean, bit/s, and the reason: of the points as fast as the fastest, the one with the smallest
+    /// window or the shortest RTT. `values` has a list for each point, and `rtts` an RTT.
     pub fn best(&self, values: &[&[String]], rtts: &[Option<Duration>]) -> (usize, f64, Advantage) {
         let as_fast = |best: Option<(usize, f64)>, advantage| {
             best.map(|(place, goodput_bps)| (place, goodput_bps, advantage))
@@ -100,7 +100,7 @@ impl Fastest {
             .unwrap_or((self.place, self.goodput_bps, Advantage::Rate))
     }
 
-    /// The point with the smallest fixed window among those that are as fast and differ from the fastest in that window alone;
+    /// The point with the smallest fixed window among those that are as fast and differ from the fastest only in that window;
     /// `None` if the fastest has it. `values` has a list for each point.
     fn smallest_window(&self, values: &[&[String]]) -> Option<(usize, f64)> {
         let fastest = *values.get(self.place)?;
@@ -121,8 +121,8 @@ impl Fastest {
         })
     }
 
-    /// The point with the shortest RTT among those that are as fast; `None` if it is the fastest, or shorter by 0.5 % at most.
-    /// `rtts` has an RTT for each point.
+    /// The point with the shortest RTT among those that are as fast; `None` if it is the fastest, or if it is shorter by at most
+    /// 0.5 %. `rtts` has an RTT for each point.
     fn shortest_rtt(&self, rtts: &[Option<Duration>]) -> Option<(usize, f64)> {
         let rtt = |place: usize| rtts.get(place).copied().flatten();
         let level = self.level.iter().filter(|(place, _)| rtt(*place).is_some());
@@ -131,9 +131,9 @@ impl Fastest {
         (rtt(shortest.0)?.as_secs_f64() < at_least).then_some(shortest)
     }
 
-    /// Up to two clauses that name the others that may be as fast, with the name of each point.
+    /// Up to two clauses that name the other points that may be as fast; `name` returns a point's name.
     pub fn others_in_words(&self, name: impl Fn(usize) -> String) -> Vec<String> {
-        /// More names than this make no sentence.
+        /// Maximum number of names in a sentence.
         const MAX_NAMES: usize = 5;
         let mut clauses = match self.alike.len() {
             0 => Vec::new(),
@@ -168,7 +168,7 @@ impl Fastest {
 mod tests {
     use super::*;
 
-    /// The place of the fastest, those within 0.5 %, and those that chance may have made slower.
+    /// The index of the fastest, those within 0.5 %, and those that may be slower only by chance.
     fn places(rates: &[&[f64]]) -> Option<(usize, Vec<usize>, Vec<usize>)> {
         let rates: Vec<Vec<f64>> = rates.iter().map(|rates| rates.to_vec()).collect();
         Fastest::by_rates(&rates).map(|fastest| {
@@ -181,7 +181,7 @@ mod tests {
     fn rates_within_half_a_percent_tie_and_the_first_of_equal_ones_is_named() {
         assert_eq!(places(&[&[10.0], &[100.0], &[100.0]]), Some((1, vec![2], vec![])));
         assert_eq!(places(&[&[99.4], &[99.6], &[100.0]]), Some((2, vec![1], vec![])));
-        // However sure: the difference is 0.1 under every seed.
+        // Even though it is certain: the difference is 0.1 under every seed.
         let rates: [&[f64]; 2] = [&[99.9, 99.9], &[100.0, 100.0]];
         assert_eq!(places(&rates), Some((1, vec![0], vec![])));
         assert_eq!(places(&[&[], &[]]), None);
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn seeds_are_compared_one_by_one() {
-        // The seeds differ by 10 and more, the points by 1.0 +- 0.25 under each: error 0.1/sqrt(3), times 4.303.
+        // The seeds differ by 10 and more, but the points by 1.0 +- 0.25 under each: standard error 0.1/sqrt(3), times 4.303.
         let (slower, faster) = ([89.1, 99.0, 108.9], [90.0, 100.0, 110.0]);
         assert_eq!(places(&[&slower, &faster]), Some((1, vec![], vec![])));
     }
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn the_shortest_rtt_is_sought_among_the_points_that_are_as_fast() {
-        // 90 is slower by 10 %, the others by 0.5 % at most.
+        // 90 is slower by 10 %, the others by at most 0.5 %.
         let rates: Vec<Vec<f64>> =
             [90.0, 99.6, 99.8, 100.0].iter().map(|rate| vec![*rate]).collect();
         let fastest = Fastest::by_rates(&rates).unwrap();
@@ -240,7 +240,7 @@ mod tests {
         };
         assert_eq!(shortest([10, 30, 40, 280]), Some(1));
         assert_eq!(shortest([10, 300, 40, 280]), Some(2));
-        // The fastest has the shortest one, or one that is longer by 0.4 % only.
+        // The fastest has the shortest RTT, or one longer by only 0.4 %.
         assert_eq!(shortest([10, 300, 290, 280]), None);
         assert_eq!(shortest([10, 300, 279, 280]), None);
         assert_eq!(fastest.shortest_rtt(&[None; 4]), None);
@@ -258,10 +258,10 @@ mod tests {
         };
         let buffers = ["1", "1", "1", "1", "2"];
         let with = |windows: [&'static str; 5]| std::array::from_fn(|i| [buffers[i], windows[i]]);
-        // 20 packets are slower by 10 %, 40 by 0.4 %; 30 have another buffer.
+        // 20 packets are slower by 10 %, 40 by 0.4 %; the case with 30 has another buffer.
         let windows = ["fixed:20pkt", "fixed:40pkt", "fixed:60pkt", "fixed:100pkt", "fixed:30pkt"];
         assert_eq!(smallest(with(windows)), Some(1));
-        // The fastest has the smallest of the windows that are as fast.
+        // The fastest has the smallest window of those that are as fast.
         let windows = ["fixed:20pkt", "fixed:90pkt", "fixed:60pkt", "fixed:50pkt", "fixed:30pkt"];
         assert_eq!(smallest(with(windows)), None);
         // No window is swept.

@@ -1,5 +1,4 @@
-//! One scenario, many variants: every combination of the values of some keys, each under the
-//! same seeds.
+//! One scenario with many variants: every combination of the values of some keys, each with the same seeds.
 
 mod fastest;
 mod spread;
@@ -14,17 +13,17 @@ use sweetspot_units::Duration;
 
 use crate::{Over, StudyError, SweepError, Workers};
 
-/// Keys of a scenario take several values each, everything else stays. All variants meet the same seeds (common random
-/// numbers), so two variants differ only in their values.
+/// A scenario in which some keys take several values each. All variants have the same seeds (common random numbers),
+/// so they differ only in these values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sweep {
     /// The scenario as written.
     pub text: String,
-    /// Further overrides, as `key=value`.
+    /// Further overrides, as `KEY=VALUE`.
     pub overrides: Vec<String>,
     /// The keys and their values.
     pub over: Vec<Over>,
-    /// Number of seeds, from the scenario's own on; zero counts as one.
+    /// Number of seeds, beginning with the scenario's own; zero counts as one.
     pub seeds: u64,
 }
 
@@ -33,7 +32,7 @@ pub struct Sweep {
 pub struct SweepVariant {
     /// The values as written, in the order of [`Sweep::over`].
     pub values: Vec<String>,
-    /// The scenario with them, under its own seed.
+    /// The scenario with these values, with its own seed.
     pub scenario: Scenario,
 }
 
@@ -42,16 +41,16 @@ pub struct SweepVariant {
 pub struct SweepPoint {
     /// The values as written, in the order of [`Sweep::over`].
     pub values: Vec<String>,
-    /// The outcomes, one per seed, in the order of the seeds.
+    /// The outcomes, one per seed, in order of the seeds.
     pub outcomes: Vec<Outcome>,
 }
 
 /// A quantity of an outcome that is averaged over seeds.
 #[derive(Debug, Clone, Copy)]
 pub struct Metric {
-    /// Its name with its unit, as in the outcome's JSON.
+    /// The quantity's name with its unit, as in the outcome's JSON.
     pub name: &'static str,
-    /// Its value for the transfer of that number.
+    /// The quantity of the transfer with this index.
     pub of: fn(&Outcome, usize) -> Option<f64>,
 }
 
@@ -67,14 +66,14 @@ impl Metric {
 }
 
 impl SweepPoint {
-    /// The mean RTT of the first transfer over the seeds.
+    /// The mean RTT of the first transfer, over the seeds.
     pub fn rtt(&self) -> Option<Duration> {
         let first = |outcome: &Outcome| Some(outcome.transfers.first()?.rtt_mean_s);
         let rtts: Option<Vec<f64>> = self.outcomes.iter().map(first).collect();
         mean(&rtts?).map(Duration::from_secs_f64)
     }
 
-    /// The spread of a quantity of the transfer of that number over the seeds.
+    /// The spread over the seeds of a quantity of the transfer with this index.
     pub fn spread(&self, metric: Metric, transfer: usize) -> Option<Spread> {
         let values: Option<Vec<f64>> =
             self.outcomes.iter().map(|outcome| (metric.of)(outcome, transfer)).collect();
@@ -83,7 +82,7 @@ impl SweepPoint {
 }
 
 impl Sweep {
-    /// Every combination; the last key's values change fastest. Faults in any value are reported here, before a run.
+    /// All combinations; the last key's values change fastest. Invalid values are reported here, before any run.
     pub fn variants(&self) -> Result<Vec<SweepVariant>, StudyError> {
         self.check()?;
         let mut combinations: Vec<Vec<String>> = vec![Vec::new()];
@@ -110,7 +109,7 @@ impl Sweep {
         Ok(SweepVariant { values, scenario })
     }
 
-    /// The values of a variant, by key.
+    /// The variant's values, by key.
     fn name(&self, variant: &SweepVariant) -> String {
         let values = self.over.iter().zip(&variant.values);
         values.map(|(over, value)| format!("{}={value}", over.key)).collect::<Vec<_>>().join(" ")
@@ -132,12 +131,12 @@ impl Sweep {
         Ok(())
     }
 
-    /// Number of runs of a sweep with this many variants.
+    /// Number of runs for this many variants.
     pub fn runs(&self, variants: usize) -> usize {
         variants * self.seeds.max(1) as usize
     }
 
-    /// Runs `variants` (see [`Sweep::variants`]) under every seed.
+    /// Runs `variants` (see [`Sweep::variants`]) with every seed.
     pub fn run<E: Engine + Sync + ?Sized>(
         &self,
         variants: &[SweepVariant],

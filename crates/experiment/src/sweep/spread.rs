@@ -6,14 +6,14 @@ use sweetspot_statistics::{mean, mean_interval};
 pub struct Spread {
     /// The mean.
     pub mean: f64,
-    /// Half the width of the 95 % confidence interval, by Student's t; `None` with one seed.
+    /// Half-width of the 95 % confidence interval, by Student's t; `None` with one seed.
     pub half_width: Option<f64>,
-    /// How many seeds.
+    /// Number of seeds.
     pub seeds: usize,
 }
 
 impl Spread {
-    /// The spread of independent `values`; `None` where there are none.
+    /// The spread of independent `values`; `None` if there are none.
     pub fn of(values: &[f64]) -> Option<Spread> {
         let half_width = mean_interval(values).map(|(_, half)| half);
         Some(Spread { mean: mean(values)?, half_width, seeds: values.len() })
