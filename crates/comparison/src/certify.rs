@@ -2,7 +2,7 @@ use sweetspot_emulator as emulator;
 use sweetspot_report as report;
 use sweetspot_units::Duration;
 
-/// The emulator's certificate as reports carry it; of two directions the worse counts.
+/// The emulator's certificate in the form used in reports; the worse direction counts.
 pub fn certificate(of: &emulator::Certificate) -> report::Certificate {
     let worse = |pick: fn(&emulator::LatenessCertificate) -> Option<Duration>| {
         pick(&of.up.lateness).max(pick(&of.down.lateness)).unwrap_or(Duration::ZERO)
@@ -22,7 +22,7 @@ pub fn certificate(of: &emulator::Certificate) -> report::Certificate {
         lateness_max: worse(|l| l.max),
         drops: drops.filter(|(_, packets)| *packets > 0).collect(),
         text: of.to_string(),
-        // A structure of numbers and texts always serialises.
+        // A structure of numbers and text can always be serialised.
         emulator: serde_json::to_value(of).unwrap_or_default(),
     }
 }

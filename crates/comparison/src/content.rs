@@ -8,25 +8,25 @@ use sweetspot_units::Bytes;
 
 use crate::ComparisonError;
 
-/// The file that every variant moves.
+/// The file that every variant transfers.
 pub struct Content {
     /// Its path.
     pub path: PathBuf,
     /// Its size.
     pub size: Bytes,
-    /// Its BLAKE3.
+    /// Its BLAKE3 hash.
     pub hash: blake3::Hash,
 }
 
 impl Content {
-    /// A file that exists.
+    /// Uses an existing file.
     pub fn of(path: &Path) -> Result<Content, ComparisonError> {
         let wrong = |source| ComparisonError::Read { path: path.to_owned(), source };
         let size = Bytes::new(fs::metadata(path).map_err(wrong)?.len());
         Ok(Content { path: path.to_owned(), size, hash: hash(path).map_err(wrong)? })
     }
 
-    /// A new file in `dir`, made from `seed`.
+    /// Creates a file in `dir` from `seed`.
     pub fn random(dir: &Path, size: Bytes, seed: u64) -> Result<Content, ComparisonError> {
         let path = dir.join("content");
         write_random(&path, size, seed).map_err(|source| ComparisonError::Write {
@@ -38,11 +38,11 @@ impl Content {
     }
 }
 
-/// Writes `size` bytes that no compression shortens; the same seed gives the same bytes.
+/// Writes `size` incompressible bytes; the same seed gives the same bytes.
 fn write_random(path: &Path, size: Bytes, seed: u64) -> io::Result<()> {
     let mut random = Random::new(seed);
     let file = File::create_new(path)?;
-    // A disk without room for it fails now, not after it is full.
+    // If the disk lacks space for it, fail now, before it is full.
     file::reserve(&file, Bytes::ZERO, size)?;
     let mut file = BufWriter::with_capacity(1 << 20, file);
     let mut left = size.get();
@@ -55,7 +55,7 @@ fn write_random(path: &Path, size: Bytes, seed: u64) -> io::Result<()> {
     file.into_inner()?.sync_all()
 }
 
-/// The BLAKE3 hash of what is on the disk.
+/// The BLAKE3 hash of the file on disk.
 pub fn hash(path: &Path) -> io::Result<blake3::Hash> {
     let mut file = File::open(path)?;
     let mut hasher = blake3::Hasher::new();
@@ -76,7 +76,7 @@ mod tests {
     fn the_same_seed_gives_the_same_bytes_and_exactly_as_many() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
         let file = |name: &str| dir.path().join(name);
-        // 1003 is no multiple of the generator's 8 bytes.
+        // 1003 is not a multiple of the generator's 8 bytes.
         write_random(&file("a"), Bytes::new(1003), 7)?;
         write_random(&file("b"), Bytes::new(1003), 7)?;
         write_random(&file("c"), Bytes::new(1003), 8)?;

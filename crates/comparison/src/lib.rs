@@ -1,6 +1,6 @@
-//! Compares ways of sizing the window on this machine's kernel. The real programs move one file in
-//! several variants, each in turn over a fresh emulated path. The demo and `bench lab` use this
-//! crate.
+//! Compares ways of sizing the window with this machine's kernel. The real programs transfer one
+//! file in several variants, one after another, each over a fresh emulated path. The demo and
+//! `bench lab` use this crate.
 //!
 //! ```
 //! use sweetspot_comparison::Variant;
@@ -29,6 +29,6 @@ pub use run::{TransferStatus, VariantRunner};
 pub use ticker::Ticker;
 pub use variant::{Variant, VariantError, usual};
 
-/// The path that the demonstration crosses and the benchmark begins with, as `emulate --path` takes
-/// it.
+/// The path of the demonstration and of the benchmark's first part, in the notation of `emulate
+/// --path`.
 pub const DEMO_PATH: &str = "rate=100Mbit/s rtt=100ms buffer=125kB";

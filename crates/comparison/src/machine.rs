@@ -1,4 +1,4 @@
-//! Where and when a measurement was made.
+//! The machine and time of a measurement.
 
 use std::fs;
 
@@ -23,12 +23,12 @@ pub fn kernel() -> String {
     format!("Linux {}", release.trim())
 }
 
-/// The machine, its kernel and the day, for a document that says where it was made.
+/// The machine, its kernel and the day, for documents.
 pub fn here() -> String {
     format!("{}, {}, {}", machine(), kernel(), &date()[..10])
 }
 
-/// Now, in UTC, as RFC 3339 writes it.
+/// The present time in UTC, in RFC 3339 format.
 pub fn date() -> String {
     rfc3339(clock::wall())
 }
@@ -41,8 +41,8 @@ fn rfc3339(since_1970: Time) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// The Gregorian date of a day counted from 1970-01-01 (H. Hinnant, "chrono-compatible low-level
-/// date algorithms", civil_from_days), for dates since then.
+/// The Gregorian date of a day counted from 1970-01-01, for later dates (H. Hinnant,
+/// "chrono-compatible low-level date algorithms", civil_from_days).
 fn civil(days: u64) -> (u64, u64, u64) {
     // Count from 0000-03-01, so that a leap day is the last of its year.
     let z = days + 719_468;
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn dates_are_gregorian() {
-        // From `date -u -d @N`.
+        // Expected values from `date -u -d @N`.
         for (seconds, text) in [
             (0, "1970-01-01T00:00:00Z"),
             (951_782_400, "2000-02-29T00:00:00Z"),

@@ -1,4 +1,4 @@
-//! A program on one side of the path, with output that is read while it runs.
+//! A program on one side of the path. Its output is read while it runs.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -12,12 +12,12 @@ use sweetspot_units::Duration;
 
 use crate::ComparisonError;
 
-/// The time that a program has to end what it started before it is killed.
+/// Time for a program to stop its own children before it is killed.
 const END_PATIENCE: Duration = Duration::from_secs(1);
-/// The time between two looks whether it has.
+/// Interval between checks whether it has ended.
 const END_POLL: Duration = Duration::from_millis(5);
 
-/// A running program. Dropped, it is ended.
+/// A running program, ended when this value is dropped.
 pub struct Program {
     child: Child,
     lines: Receiver<String>,
@@ -34,7 +34,7 @@ impl Program {
         if let Some(output) = child.stdout.take() {
             thread::spawn(move || {
                 let lines = BufReader::new(output).lines().map_while(Result::ok);
-                // The receiving end is gone: the program is being killed.
+                // The receiver is gone: the program is being killed.
                 lines.take_while(|line| send.send(line.clone()).is_ok()).for_each(drop);
             });
         }
@@ -53,19 +53,20 @@ impl Program {
         self.child.id()
     }
 
-    /// Whether it has ended, and how.
+    /// Its exit status, if it has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
-        // An error here means that there is no such child any more.
+        // An error here means that the child no longer exists.
         self.child.try_wait().unwrap_or_else(|_| Some(ExitStatus::default()))
     }
 
-    /// The lines it has printed up to now.
+    /// The lines printed so far.
     pub fn printed(&mut self) -> &[String] {
         self.printed.extend(self.lines.try_iter());
         &self.printed
     }
 
-    /// Waits for its end and returns its lines, or its last line of standard error if it failed.
+    /// Waits for the end of the program. Returns its lines or, if it failed, its last line of
+    /// standard error.
     pub fn finish(mut self) -> Result<Vec<String>, ComparisonError> {
         let status = self.child.wait()?;
         self.printed.extend(self.lines.iter());
@@ -75,13 +76,13 @@ impl Program {
         Err(self.last_error().map_or(ComparisonError::Ended(status), ComparisonError::Program))
     }
 
-    /// Ends it, if it still runs, and returns its last line of standard error.
+    /// Ends the program if it is still running. Returns its last line of standard error.
     pub fn stop(mut self) -> Option<String> {
         self.end();
         self.last_error()
     }
 
-    /// Asks it to end, so that it ends what it started too, and kills it if it does not.
+    /// Asks the program to end, so that it can stop its own children, and kills it if it does not.
     fn end(&mut self) {
         let patience = clock::now() + END_PATIENCE;
         if self.ended().is_none() {

@@ -1,4 +1,4 @@
-//! One transfer: a fresh path, a receiver on its far side, a sender on its near side.
+//! One transfer: a fresh path, a receiver on the far side, and a sender on the near side.
 
 use std::fs;
 use std::path::Path;
@@ -33,26 +33,26 @@ pub struct TransferStatus {
 pub struct VariantRunner<'a> {
     /// The path; each transfer gets a fresh one.
     pub path: &'a PathSpec,
-    /// The file.
+    /// The file to transfer.
     pub content: &'a Content,
-    /// A directory for files that come and go.
+    /// A directory for temporary files.
     pub scratch: &'a Path,
     /// The `sweetspot` program.
     pub program: &'a Path,
 }
 
-/// Interval between two samples of a running transfer.
+/// Interval between samples of a running transfer.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
-/// Time within which a receiver must print its ticket.
+/// Time limit for a receiver to print its ticket.
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(15);
 
 impl VariantRunner<'_> {
-    /// Why this machine cannot run `variant`, with the next step; `None` if it can.
+    /// The reason why this machine cannot run `variant`, with the next step; `None` if it can.
     pub fn obstacle(variant: &Variant) -> Option<ComparisonError> {
         refuse_missing_congestion_control(&variant.congestion).err()
     }
 
-    /// Moves the file as `variant` says; returns its result. A failure is a result, too.
+    /// Transfers the file with `variant`, and returns the result. A failure is a result, too.
     pub fn run(
         &self,
         variant: &Variant,
@@ -154,8 +154,8 @@ impl VariantRunner<'_> {
         command
     }
 
-    /// Watches the path until the sender has ended, for no longer than a transfer at a
-    /// fiftieth of the path's rate would take.
+    /// Watches the path until the sender ends, at most for the time of a transfer at a fiftieth of
+    /// the path's rate.
     fn watch(
         &self,
         emulation: &Emulation,
@@ -197,14 +197,14 @@ fn wait_for_ticket(serve: &mut Program) -> Option<String> {
     None
 }
 
-/// The object that `--json` printed last.
+/// The last object printed by `--json`.
 fn outcome(end: &'static str, lines: &[String]) -> Result<TransferSummary, ComparisonError> {
     let last = lines.iter().rfind(|line| line.starts_with('{')).map_or("", String::as_str);
     serde_json::from_str(last).map_err(|source| ComparisonError::NoReport { end, source })
 }
 
 fn refuse_missing_congestion_control(name: &str) -> Result<(), ComparisonError> {
-    // An unreadable list is no reason to refuse.
+    // If the list cannot be read, assume that it is available.
     if sysctl::offers_congestion_control(name).unwrap_or(true) {
         return Ok(());
     }

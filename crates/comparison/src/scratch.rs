@@ -1,4 +1,4 @@
-//! A temporary directory for the files that are moved.
+//! A temporary directory for the transferred files.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,11 +12,11 @@ use crate::ComparisonError;
 
 const PREFIX: &str = "sweetspot-demo-";
 
-/// A directory for the files that are moved. It vanishes with this handle; where the process is
-/// killed, the next one made beside it sweeps it away.
+/// A directory for the transferred files. It is removed when this handle is dropped. If the process
+/// is killed, the next one with a directory beside it removes it.
 pub struct Scratch {
     directory: TempDir,
-    /// Held for as long as somebody uses the directory.
+    /// Held as long as the directory is in use.
     _lock: File,
 }
 
@@ -27,8 +27,8 @@ impl Scratch {
     }
 }
 
-/// Makes one, on a disk where there is one: `/tmp` often is memory, and hundreds of megabytes
-/// there would press on what is measured.
+/// Creates a directory, on disk if possible: `/tmp` is often in memory, where hundreds of megabytes
+/// would affect the measurement.
 pub fn make() -> Result<Scratch, ComparisonError> {
     let place = std::env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/var/tmp"), PathBuf::from);
     let place = if place.is_dir() { place } else { std::env::temp_dir() };
@@ -39,7 +39,7 @@ fn make_in(place: &Path) -> io::Result<Scratch> {
     loop {
         let directory = tempfile::Builder::new().prefix(PREFIX).tempdir_in(place)?;
         let lock = File::open(directory.path())?;
-        // Between creation and lock another process's sweep may have taken it for a leftover.
+        // Between creation and locking, another process may have removed it as a leftover.
         if file::try_lock(&lock)? && directory.path().is_dir() {
             sweep(place, lock.metadata()?.uid());
             return Ok(Scratch { directory, _lock: lock });
@@ -47,8 +47,8 @@ fn make_in(place: &Path) -> io::Result<Scratch> {
     }
 }
 
-/// Removes what processes of `user` left in `place` when they were killed: directories with our
-/// kind of name on which nobody holds the lock. What cannot be removed stays.
+/// Removes what killed processes of `user` left in `place`: directories with this kind of name that
+/// are not locked. Anything that cannot be removed stays.
 fn sweep(place: &Path, user: u32) {
     let Ok(entries) = fs::read_dir(place) else { return };
     for entry in entries.flatten() {

@@ -1,6 +1,6 @@
 //! Computes a variant's row and curves from the reports of the programs and the emulator.
 //!
-//! Time is zero when the sender began to connect: the whole transfer counts, handshakes too.
+//! Time zero is when the sender began to connect: the whole transfer counts, including handshakes.
 
 use sweetspot_control::TransferSummary;
 use sweetspot_control::series::{SeriesEvent, SeriesRecord};
@@ -39,8 +39,8 @@ pub fn fill(row: &mut report::VariantOutcome, traces: &TransferTraces, path: &Pa
     row.time_to_90_percent = row.series.time_to(capacity.scaled(0.9));
 }
 
-/// The receiver's series. Its zero is its accept, which on a path that still is idle comes one
-/// and a half round trips after the sender's SYN.
+/// The receiver's series. Its time zero is its accept, which on an idle path is one and a half RTTs
+/// after the sender's SYN.
 fn series(text: &str, path: &PathSpec) -> report::Series {
     let handshake = path.up.delay + path.rtt();
     let at = |t: f64| Duration::from_secs_f64(t) + handshake;
@@ -56,7 +56,7 @@ fn series(text: &str, path: &PathSpec) -> report::Series {
             Ok(SeriesRecord::Event(mark)) => {
                 series.events.push(report::SeriesEvent { t: at(mark.t_s), what: in_words(&mark) });
             }
-            // The last line of a transfer that was cut off.
+            // The incomplete last line of an interrupted transfer.
             Err(_) => {}
         }
     }
@@ -64,8 +64,8 @@ fn series(text: &str, path: &PathSpec) -> report::Series {
     series
 }
 
-/// The bottleneck's queue. The SYN is the first packet through, and leaves the path one
-/// propagation after it was sent.
+/// The bottleneck's queue. The SYN is the first packet on the path, and leaves it one propagation
+/// delay after it was sent.
 fn queue(samples: &[sweetspot_emulator::PathSample], path: &PathSpec) -> report::QueueSeries {
     let arrived = samples.iter().find(|s| s.up.delivered > Bytes::ZERO);
     let zero = arrived.map_or(Duration::ZERO, |s| s.at.saturating_sub(path.up.delay));

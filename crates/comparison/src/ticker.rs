@@ -6,8 +6,8 @@ use sweetspot_report as report;
 
 use super::{TransferStatus, VariantRunner};
 
-/// Shows a transfer's progress on standard error: a line that changes on a terminal, else a line at its start and
-/// one at its end.
+/// Shows a transfer's progress on standard error: on a terminal an updated line, otherwise a line at the start
+/// and one at the end.
 pub struct Ticker {
     name: String,
     bar: ProgressBar,
@@ -19,7 +19,7 @@ impl Ticker {
         if !stderr().is_terminal() {
             status(format_args!("{name}: running"));
         }
-        // The path delivers headers as well.
+        // The path also delivers headers.
         let on_the_wire = runner.content.size.as_f64() / runner.path.payload_share();
         let bar = ProgressBar::with_draw_target(
             Some(on_the_wire as u64),
@@ -35,7 +35,7 @@ impl Ticker {
         self.bar.set_message(facts(now));
     }
 
-    /// The transfer has ended.
+    /// Shows that the transfer has ended.
     pub fn finish(self, row: &report::VariantOutcome) {
         self.bar.finish_and_clear();
         match (&row.failure, row.duration, row.goodput) {
@@ -49,11 +49,11 @@ impl Ticker {
     }
 }
 
-/// The message has the columns that the other parts leave. A line with one column too many would be two.
+/// The message gets the columns that the other parts leave. A line that is one column too wide would wrap.
 const LINE: &str = "{prefix:21!} {percent:>3} % {elapsed:>3} {wide_msg}";
 
 fn style(bar: &ProgressBar, name: &str) {
-    // The template is a constant that parses; without it the bar only looks plainer.
+    // The template is a valid constant; if it failed, the bar would only look plainer.
     if let Ok(style) = ProgressStyle::with_template(LINE) {
         bar.set_style(style);
     }
@@ -64,7 +64,7 @@ fn facts(now: &TransferStatus) -> String {
     format!("{}, queue {}", now.delivered / now.elapsed, now.queue)
 }
 
-/// A line on standard error; lost if that cannot be written.
+/// Prints a line on standard error; failures are ignored.
 fn status(words: fmt::Arguments<'_>) {
     let _ = writeln!(stderr().lock(), "{words}");
 }
@@ -83,7 +83,7 @@ mod tests {
             let bar = ProgressBar::with_draw_target(Some(100), terminal.target());
             style(&bar, "5/5 sobas:paper+cubic");
             bar.set_position(50);
-            // 12.5 MB a second are 100 Mbit/s.
+            // 12.5 MB per second are 100 Mbit/s.
             let status = TransferStatus {
                 delivered: Bytes::new(12_500_000),
                 elapsed: Duration::from_secs(1),

@@ -3,10 +3,10 @@ use core::str::FromStr;
 
 use sweetspot_sizing::{Sizing, SizingError};
 
-/// One way of moving the file, written `SIZING` or `SIZING+CONGESTION`.
+/// One way to transfer the file, written `SIZING` or `SIZING+CONGESTION`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variant {
-    /// How the receiver sizes the window.
+    /// The receiver's sizing.
     pub sizing: Sizing,
     /// The sender's congestion control.
     pub congestion: String,
@@ -14,11 +14,11 @@ pub struct Variant {
     pub may_switch: bool,
 }
 
-/// Every Linux has it, built in or as a module, and most distributions use it by default.
+/// Every Linux kernel has it, built in or as a module, and most distributions use it by default.
 const DEFAULT_CONGESTION: &str = "cubic";
 
 /// The default variants: the kernel's autotuning with CUBIC and with BBR, the textbook's BDP, and
-/// SOBAS as published and as built here.
+/// SOBAS as published and as implemented here.
 pub fn usual() -> Vec<Variant> {
     let one = |sizing, congestion: &str| Variant {
         sizing,
@@ -40,7 +40,8 @@ impl FromStr for Variant {
     fn from_str(text: &str) -> Result<Variant, VariantError> {
         let named = text.split_once('+');
         let (sizing, congestion) = named.unwrap_or((text, DEFAULT_CONGESTION));
-        // The name reaches the kernel as it is; TCP_CA_NAME_MAX is 16 with its closing zero.
+        // The name is passed to the kernel unchanged; TCP_CA_NAME_MAX is 16 with the terminating
+        // zero.
         let plausible = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if congestion.is_empty() || congestion.len() > 15 || !congestion.chars().all(plausible) {
             return Err(VariantError::Congestion(congestion.to_owned()));
@@ -56,7 +57,7 @@ impl fmt::Display for Variant {
     }
 }
 
-/// Why a text is not a variant.
+/// The reason why a text is not a variant.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum VariantError {
     /// The part before the plus.
