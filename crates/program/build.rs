@@ -1,4 +1,4 @@
-//! Bundles the scenarios of the repository: a table of their names and texts.
+//! Bundles the repository's scenarios into a table of their names and texts.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

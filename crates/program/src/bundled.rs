@@ -1,21 +1,21 @@
-//! The scenarios that come with the program, by the names of their files below `scenarios`.
+//! The bundled scenarios, by the names of their files below `scenarios`.
 
 use sweetspot_path::named_path;
 use sweetspot_scenario::{Scenario, nearest};
 
 include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
 
-/// The text of the scenario `name`: its path without `.toml`, or the last part of that.
+/// The text of the bundled scenario `name`: its path without `.toml`, or the last component of that.
 pub fn scenario(name: &str) -> Result<String, String> {
     find(name).map(str::to_owned).ok_or_else(|| unknown(name))
 }
 
-/// Whether a scenario has this name.
+/// Whether a bundled scenario has this name.
 pub fn is_scenario(name: &str) -> bool {
     find(name).is_some()
 }
 
-/// The name of a scenario that is most similar to `name`.
+/// The scenario name most similar to `name`.
 pub fn nearest_to(name: &str) -> Option<&'static str> {
     let paths = SCENARIOS.iter().map(|(path, _)| *path);
     let last = paths.clone().filter_map(|path| path.rsplit_once('/')).map(|(_, last)| last);
@@ -35,7 +35,8 @@ fn find(name: &str) -> Option<&'static str> {
     found.map(|(_, text)| *text)
 }
 
-/// The answer to a `name` that no scenario has: all names if it is empty, what it is if a path has it, else the most similar one.
+/// The error for a `name` without a scenario: all names if it is empty, an explanation if it is a path's name, otherwise the most
+/// similar name.
 fn unknown(name: &str) -> String {
     let first = name.split_whitespace().next().unwrap_or_default();
     if named_path(first).is_some() {
@@ -92,7 +93,7 @@ mod tests {
         let error = scenario("nosuch").unwrap_err();
         assert!(error.contains("`sweetspot run @` lists them"), "{error}");
         assert!(error.len() < 160, "{error}");
-        // A line for each, as that command prints them.
+        // One line per scenario, as the command prints them.
         let all = scenario("").unwrap_err();
         assert_eq!(all.lines().count(), 1 + SCENARIOS.len());
         assert!(all.contains("\n  @elephants\n"), "{all}");

@@ -28,11 +28,11 @@ pub enum EngineName {
     Lab,
 }
 
-/// An engine's result. Serialised it is the outcome, with the certificate as a further member if
-/// there is one.
+/// An engine's result. In serialised form it is the outcome, with the certificate as an additional
+/// member if there is one.
 #[derive(Debug, Clone, Serialize)]
 pub struct EngineAnswer {
-    /// The outcome, with the time it took.
+    /// The outcome, with the time that the run took.
     #[serde(flatten)]
     pub outcome: Outcome,
     /// The emulator's certificate.
@@ -51,7 +51,7 @@ impl fmt::Display for EngineName {
 }
 
 impl EngineName {
-    /// The engine of this name.
+    /// The engine with this name.
     pub fn engine(self) -> &'static (dyn Engine + Sync) {
         match self {
             EngineName::Sim => &Simulator,
@@ -60,7 +60,7 @@ impl EngineName {
         }
     }
 
-    /// Runs `scenario` and hands its time series to `recorder`.
+    /// Runs `scenario` and passes its time series to `recorder`.
     pub fn run(
         self,
         scenario: &Scenario,

@@ -1,11 +1,12 @@
-//! A command that could not be started.
+//! Errors for commands that could not be started.
 
 use std::io;
 use std::path::Path;
 
 use crate::print::{Shown, system};
 
-/// The exit code that a shell gives for it (POSIX, Shell Command Language, 2.8.2), and the message: the name, the reason and the
+/// A shell's exit code for this error (POSIX, Shell Command Language, 2.8.2), and the message: the name, the reason and the next
+/// step.
 /// next step.
 pub fn failed_command(program: &str, error: &io::Error) -> (u8, String) {
     let (code, next) = match error.kind() {

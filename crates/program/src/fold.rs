@@ -1,4 +1,4 @@
-//! Lines that are wider than the terminal, folded between words so that their continuations stay readable.
+//! Folds lines that are wider than the terminal between words, with readable continuations.
 
 use std::borrow::Cow;
 
@@ -6,14 +6,15 @@ use sweetspot_units::parts_unit;
 
 use crate::fold_table::{cells, fold_table, is_table};
 
-/// Programs that Sweetspot tells its user to call. A line that begins with one is to be pasted, so it stays whole.
+/// Commands that Sweetspot tells its user to run. A line that begins with one is meant for pasting, so it is never folded.
 const PROGRAMS: [&str; 8] =
     ["sweetspot", "sweetspot-research", "sudo", "sysctl", "ethtool", "tc", "ip", "apt-get"];
 
-/// Continuations are indented by this much more than the line that they continue.
+/// Additional indentation of continuations.
 const HANG: usize = 2;
 
-/// `text` with each line that is longer than `width` folded, and each table that has one; commands, JSON and single words stay
+/// Folds each line of `text` longer than `width`, and each table with such a line. Commands, JSON and single words are not
+/// folded.
 /// whole.
 pub fn fold(text: &str, width: usize) -> Cow<'_, str> {
     let fits = |line: &&str| line.chars().count() <= width;
@@ -41,7 +42,7 @@ fn fold_line(line: &str, width: usize) -> Cow<'_, str> {
     let indent = line.chars().count() - words.chars().count();
     let cells: Vec<&str> = words.split("  ").filter(|cell| !cell.trim().is_empty()).collect();
     match cells[..] {
-        // A name and its explanation: the explanation has a column of its own.
+        // The explanation after a name continues in its own column.
         [name, _] => {
             let explanation = words[name.len()..].trim_start();
             let column = line.chars().count() - explanation.chars().count();
@@ -53,13 +54,13 @@ fn fold_line(line: &str, width: usize) -> Cow<'_, str> {
     }
 }
 
-/// Whether a line is to be pasted or to be parsed.
+/// Whether a line is meant for pasting or parsing.
 pub(crate) fn is_whole(line: &str) -> bool {
     let word = line.split_whitespace().next().unwrap_or_default();
     PROGRAMS.contains(&word) || word.starts_with(['{', '}', '"'])
 }
 
-/// Folds prose; the gaps between the words of the first line stay.
+/// Folds prose. Gaps between the words of the first line are kept.
 pub(crate) fn fold_words(line: &str, hang: usize, width: usize) -> String {
     let mut out = String::new();
     let mut rest = line.trim_end();
@@ -68,7 +69,7 @@ pub(crate) fn fold_words(line: &str, hang: usize, width: usize) -> String {
         let Some((head, tail)) = broken(rest, width.saturating_sub(indent)) else { break };
         out += &format!("{:indent$}{head}\n", "");
         rest = tail;
-        // A word that would not fit behind the indentation may begin further left.
+        // A word that would not fit after the indentation may begin further left.
         let word = rest.split(' ').next().unwrap_or_default().chars().count();
         indent = hang.min(width.saturating_sub(word));
     }
@@ -80,8 +81,8 @@ pub(crate) fn fold_words(line: &str, hang: usize, width: usize) -> String {
     out + &format!("{:indent$}{rest}", "")
 }
 
-/// The words of `text` that fit into `width`, or the first one if that does not, and those after them; `None` if it is one word.
-/// A number stays beside its unit if it can.
+/// The words of `text` that fit into `width`, or the first one if it does not fit, and the words after them; `None` for a single
+/// word. A number stays next to its unit if possible.
 fn broken(text: &str, width: usize) -> Option<(&str, &str)> {
     let lead = text.len() - text.trim_start().len();
     let gaps = text.char_indices().enumerate().filter(|(_, (at, c))| *at >= lead && *c == ' ');
@@ -98,8 +99,8 @@ fn broken(text: &str, width: usize) -> Option<(&str, &str)> {
     Some((text[..at].trim_end(), text[at..].trim_start()))
 }
 
-/// Folds a row of a table between cells. The cells of a right-aligned column end at the same place in every row, so each row of a
-/// table folds there, and the continuations stay aligned, too.
+/// Folds a row of a table between cells. The cells of a right-aligned column end at the same position, so all rows of a table
+/// fold there, and their continuations stay aligned.
 fn fold_row(line: &str, indent: usize, width: usize) -> String {
     let chars: Vec<char> = line.trim_end().chars().collect();
     let mut out = String::new();

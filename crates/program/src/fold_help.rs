@@ -1,13 +1,13 @@
-//! The text below the options of a help, at the terminal's width. Clap would break its commands, which then cannot be pasted, and
-//! break lines again that the source broke.
+//! Folds the text below the options of a help to the terminal's width. Clap would fold commands, which then cannot be pasted, and
+//! fold lines that the source has already folded.
 
 use clap::Command;
 
 use crate::fold::{fold, fold_words, is_whole};
 use crate::print::width;
 
-/// Folds this text of the command and of every command below it. The width is set for clap, too: if another program reads the
-/// help, clap would take the width of the terminal on standard error.
+/// Folds this text in the command and all its subcommands. Also sets clap's width: if the help is piped to another program, clap
+/// would use the width of the terminal on standard error.
 #[must_use]
 pub fn with_folded_help(command: Command) -> Command {
     let width = width();
@@ -29,13 +29,13 @@ fn folded(mut command: Command, width: usize) -> Command {
         .fold(command, |command, name| command.mut_subcommand(name, |inner| folded(inner, width)))
 }
 
-/// The text for -h: without the reference of JSON members and of their names, which --help and the man page have.
+/// The text for -h. Omits the reference of JSON members and of their names, which is in --help and the man page.
 fn summary(help: &str) -> String {
     let is_kept = |part: &&str| !part.starts_with("Members of ") && !part.starts_with("Names in ");
     help.split("\n\n").filter(is_kept).collect::<Vec<_>>().join("\n\n")
 }
 
-/// Paragraphs become one line before they are folded; an indented line is an example, and stays one.
+/// Joins each paragraph into one line and folds it. An indented line is an example, and stays as it is.
 fn fold_help(help: &str, width: usize) -> String {
     let is_prose = |line: &str| line.starts_with(|c: char| !c.is_whitespace());
     let lines: Vec<&str> = help.lines().collect();
@@ -48,7 +48,7 @@ fn fold_help(help: &str, width: usize) -> String {
     folded.collect::<Vec<_>>().join("\n")
 }
 
-/// A command on several lines, as a shell takes it.
+/// Folds a command into several lines that a shell accepts.
 fn fold_command(command: &str, width: usize) -> String {
     const MORE: &str = " \\";
     let indent = command.len() - command.trim_start().len();
@@ -71,7 +71,7 @@ fn fold_command(command: &str, width: usize) -> String {
     out
 }
 
-/// The words of a command; spaces within quotes part none.
+/// Splits a command at spaces outside quotes.
 fn words(command: &str) -> Vec<&str> {
     let mut quote = None;
     let is_gap = move |c: char| {

@@ -1,22 +1,22 @@
-//! Tables that are wider than the terminal. First their gaps shrink; then columns that do not fit follow below, with
-//! the row names repeated. Each heading thus stays above its column.
+//! Folds tables that are wider than the terminal. First their gaps shrink. Columns that still do not fit follow
+//! below, with the row names repeated, so that each heading stays above its column.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Between two columns of a table that is too wide, and the smallest gap that separates columns.
+/// The gap between columns of a folded table, and the minimum gap that separates columns.
 const GAP: usize = 2;
 
 pub(crate) fn cells(line: &str) -> impl Iterator<Item = &str> {
     line.split("  ").map(str::trim).filter(|cell| !cell.is_empty())
 }
 
-/// Whether these lines are a table: two rows of three cells.
+/// Whether these lines form a table: two rows with at least three cells.
 pub(crate) fn is_table(lines: &[&str]) -> bool {
     lines.iter().filter(|line| cells(line).count() > 2).count() > 1
 }
 
-/// The table in `lines`, at most `width` columns wide; `None` if a name and a column do not fit.
+/// The table in `lines`, folded to at most `width` columns; `None` if a name and a column do not fit.
 pub(crate) fn fold_table(lines: &[&str], width: usize) -> Option<String> {
     let rows: Vec<Vec<char>> = lines.iter().map(|line| line.chars().collect()).collect();
     let columns = columns(&rows);
@@ -38,7 +38,7 @@ pub(crate) fn fold_table(lines: &[&str], width: usize) -> Option<String> {
     Some(parts.iter().map(text).collect::<Vec<_>>().join("\n\n"))
 }
 
-/// The places of the columns; the first one includes the indentation.
+/// The positions of the columns; the first one includes the indentation.
 fn columns(rows: &[Vec<char>]) -> Vec<Range<usize>> {
     let end = rows.iter().map(Vec::len).max().unwrap_or(0);
     let is_text = |at: &usize| rows.iter().any(|row| row.get(*at).is_some_and(|c| *c != ' '));
@@ -53,7 +53,8 @@ fn columns(rows: &[Vec<char>]) -> Vec<Range<usize>> {
     columns
 }
 
-/// The number of first columns that tell the rows apart; 1 if all do not. Lines of headings may be without a name.
+/// The number of leading columns that distinguish the rows; 1 if even all columns do not. Heading lines may have no
+/// name.
 fn names(rows: &[Vec<char>], columns: &[Range<usize>]) -> usize {
     let differ = |count: &usize| {
         let names = rows.iter().map(|row| line(row, &columns[..*count]));

@@ -1,21 +1,21 @@
-//! The engine `lab` outside Linux. It runs nothing and gives the reason.
+//! The engine `lab` on systems other than Linux: every run fails with the reason.
 
 use serde::Serialize;
 use sweetspot_scenario::{Engine, EngineError, EngineResult, Outcome, Recorder, Scenario};
 use sweetspot_units::Duration;
 
-/// The engine.
+/// The engine, which cannot run anything here.
 #[derive(Debug)]
 pub struct Lab;
 
-/// The emulator's certificate of a run; never made outside Linux.
+/// The emulator's certificate of a run, which never exists here.
 #[derive(Debug, Clone, Serialize)]
 pub struct Certificate {
-    /// As text.
+    /// The certificate as text.
     pub text: String,
 }
 
-/// A run; never made outside Linux.
+/// A run, which never exists here.
 pub struct LabRun {
     /// The result.
     pub outcome: Outcome,
@@ -24,12 +24,12 @@ pub struct LabRun {
 }
 
 impl LabRun {
-    /// Hands the time series to `recorder`.
+    /// Does nothing.
     pub fn record(&self, _: &Scenario, _: &mut dyn Recorder) {}
 }
 
 impl Lab {
-    /// Fails.
+    /// Always fails.
     pub fn run_watched(
         &self,
         _: &Scenario,

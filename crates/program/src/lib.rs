@@ -1,5 +1,5 @@
-//! Parts that Sweetspot's command-line programs share: output that escapes a peer's text, progress that a signal may
-//! interrupt, atomic replacement of files, the journal of finished runs, the choice of an engine.
+//! Code shared by Sweetspot's command-line programs: output that escapes a peer's text, progress that a signal may
+//! interrupt, atomic replacement of files, the journal of finished runs, and the choice of an engine.
 
 use std::process::ExitCode;
 
@@ -25,8 +25,8 @@ pub mod usage_error;
 pub mod values;
 pub mod whole_file;
 
-/// The result of a step of a verb: its error is one line that names the thing, the reason and the next step.
+/// The result of a verb's step. Its error is one line: the thing that failed, the reason and the next step.
 pub type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// How a verb ends.
+/// The result of a verb.
 pub type Ending = Fallible<ExitCode>;

@@ -1,17 +1,17 @@
-//! The value of `--path`: a path as it is written, a path by its name, or the path of a scenario.
+//! The value of `--path`: a path's keys, a path's name, or a scenario that has a path.
 
 use sweetspot_path::{NAMED_PATHS, PathError, named_path, nearest};
 
 use crate::bundled;
 
-/// Whether `text` stands for a scenario: a file, or the name of one that comes with the program. Names of paths come first.
+/// Whether `text` means a scenario: a file, or the name of a bundled one. Names of paths take precedence.
 pub fn is_scenario(text: &str) -> bool {
     let name = text.strip_prefix('@');
     text.ends_with(".toml")
         || name.is_some_and(|name| named_path(name).is_none() && bundled::is_scenario(name))
 }
 
-/// `error` with its way out: a name that no path has may be a scenario's, with or without its `@`.
+/// `error` with a suggestion: an unknown path name may be a scenario's, with or without its `@`.
 pub fn wrong_path(error: &PathError) -> String {
     let told = wrong_path_without_scenarios(error);
     match error {
@@ -20,7 +20,7 @@ pub fn wrong_path(error: &PathError) -> String {
     }
 }
 
-/// `told` with the way to the scenarios, and the name that is meant.
+/// Adds to `told` how to list the scenarios, and the name that was probably meant.
 fn scenarios_too(told: &str, name: &str) -> String {
     let known = format!("{told}; for named scenarios, `sweetspot run @` lists them");
     let is_near_path = NAMED_PATHS.iter().any(|path| nearest(name, [path.name]).is_some());
@@ -30,7 +30,7 @@ fn scenarios_too(told: &str, name: &str) -> String {
     }
 }
 
-/// The same for a verb that takes no scenario.
+/// As [`wrong_path`], for a verb that does not accept scenarios.
 pub fn wrong_path_without_scenarios(error: &PathError) -> String {
     let name = match error {
         PathError::UnknownName(name) => name,
@@ -74,14 +74,14 @@ mod tests {
         {
             assert!(!is_scenario(path), "{path}");
         }
-        // No name is both.
+        // No path and scenario have the same name.
         assert!(NAMED_PATHS.iter().all(|path| !bundled::is_scenario(path.name)));
     }
 
     #[test]
     fn a_file_with_another_ending_is_no_misspelt_path() {
         let wrong = |text: &str| wrong_path(&text.parse::<PathSpec>().unwrap_err());
-        // Tests run in their crate's directory.
+        // Tests run in the crate's directory.
         assert!(wrong("src/lib.rs").ends_with("ends in .toml"), "{}", wrong("src/lib.rs"));
         assert!(!wrong("src/no-such-file").contains("ends in .toml"));
         let scenario = wrong("Cargo.toml");
@@ -104,7 +104,7 @@ mod tests {
         );
         assert!(wrong("@elephnats").ends_with("lists them; did you mean @elephants?"));
         assert!(wrong("elephants").ends_with("; @elephants is a scenario"));
-        // The nearest path comes before a scenario.
+        // A similar path takes precedence over a scenario.
         assert!(wrong("@lt").contains("\"@lt\" (did you mean @lte?)"));
         assert!(wrong("@lt").ends_with("lists them"));
         assert_eq!(wrong("rtt=1ms,rtt=2ms"), "path: rtt is given twice; keep one");

@@ -1,5 +1,5 @@
-//! Writes lines to standard output and standard error. The standard library's macros panic if that
-//! fails, because a pipe is closed or a disk is full.
+//! Writes lines to standard output and standard error. The standard library's macros panic on failure, as when a pipe
+//! is closed or a disk is full.
 
 use std::fmt::{self, Write as _};
 use std::io::{self, Write};
@@ -12,8 +12,8 @@ use terminal_size::{Height, Width, terminal_size_of};
 
 use crate::fold::fold;
 
-/// Writes a line to standard output. If that fails the program ends with an error. A closed pipe
-/// (`| head`) is no error: its reader has seen enough.
+/// Writes a line to standard output. On failure the program ends with an error. A closed pipe (`| head`) is not an
+/// error: its reader has seen enough.
 #[macro_export]
 macro_rules! out {
     ($($words:tt)*) => { $crate::print::out(format_args!($($words)*)) };
@@ -25,8 +25,7 @@ macro_rules! err {
     ($($words:tt)*) => { $crate::print::err(format_args!($($words)*)) };
 }
 
-/// Writes a line to standard error about progress or another fact worth knowing;
-/// `--quiet` leaves it out.
+/// Writes a line about progress or another useful fact to standard error, unless `--quiet` is set.
 #[macro_export]
 macro_rules! note {
     ($($words:tt)*) => { if !$crate::print::is_quiet() { $crate::err!($($words)*) } };
@@ -34,25 +33,25 @@ macro_rules! note {
 
 static QUIET: AtomicBool = AtomicBool::new(false);
 
-/// Leaves out notes and progress from here on.
+/// Suppresses notes and progress from now on.
 pub fn be_quiet() {
     QUIET.store(true, Ordering::Relaxed);
 }
 
-/// The title of a scenario, or a word for none.
+/// The title of a scenario, or a placeholder if it is empty.
 pub fn title(title: &str) -> &str {
     if title.is_empty() { "Untitled scenario" } else { title }
 }
 
-/// Whether notes and progress are left out.
+/// Whether notes and progress are suppressed.
 pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// Between two parts of a line that [`whole_parts`] makes.
+/// Separates two parts of a line built by [`whole_parts`].
 pub const GAP: &str = "  ";
 
-/// The first of `parts`, as many as fit whole into `columns`.
+/// As many of the first `parts` as fit completely into `columns`.
 pub fn whole_parts(parts: &[impl AsRef<str>], columns: usize) -> String {
     let mut line = String::new();
     for part in parts.iter().map(AsRef::as_ref) {
@@ -72,7 +71,7 @@ pub fn system(error: &io::Error) -> String {
     number.and_then(|number| text.strip_suffix(&number)).unwrap_or(&text).to_owned()
 }
 
-/// The function behind the macro `out!`.
+/// Implements the macro `out!`.
 pub fn out(words: fmt::Arguments<'_>) {
     if let Err(error) = try_out(words) {
         err!("sweetspot: {error}");
@@ -80,17 +79,17 @@ pub fn out(words: fmt::Arguments<'_>) {
     }
 }
 
-/// Writes a line to standard output; an error for callers that must clean up first.
+/// Writes a line to standard output. Returns the error, for callers that must clean up first.
 pub fn try_out(words: fmt::Arguments<'_>) -> Result<(), String> {
     out_while_read(words).map(drop)
 }
 
-/// Writes a line to standard output, for endless output; `false` if the reader has closed the pipe.
+/// Writes a line to standard output, for unlimited output. Returns `false` if the reader has closed the pipe.
 pub fn out_while_read(words: fmt::Arguments<'_>) -> Result<bool, String> {
     write_out(&folded(words, columns(terminal_size_of(io::stdout()))))
 }
 
-/// Writes a line to standard output that is not folded, because programs or a shell read it.
+/// Writes a line to standard output without folding, because a program or a shell will read it.
 pub fn out_whole(text: &str) -> Result<(), String> {
     write_out(&Harmless(format_args!("{text}")).to_string()).map(drop)
 }
@@ -104,18 +103,18 @@ fn write_out(line: &str) -> Result<bool, String> {
     }
 }
 
-/// The function behind the macro `err!`.
+/// Implements the macro `err!`.
 pub fn err(words: fmt::Arguments<'_>) {
     let line = folded(words, columns(terminal_size_of(io::stderr())));
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
-/// Columns of a terminal of this size; `None` if there is none, or it does not report its size.
+/// The columns of a terminal of this size; `None` if there is no terminal, or its size is unknown.
 fn columns(size: Option<(Width, Height)>) -> Option<usize> {
     size.map(|(Width(columns), _)| columns.into()).filter(|columns| *columns > 0)
 }
 
-/// An escaped line, folded to the terminal's width if there is one.
+/// An escaped line, folded to the terminal's width if there is a terminal.
 fn folded(words: fmt::Arguments<'_>, columns: Option<usize>) -> String {
     let line = Harmless(words).to_string();
     match columns {
@@ -124,18 +123,18 @@ fn folded(words: fmt::Arguments<'_>, columns: Option<usize>) -> String {
     }
 }
 
-/// The width of prose on standard output: at most 80, or the terminal's if that is narrower.
+/// The width of prose on standard output: 80, or the terminal's width if that is smaller.
 pub fn width() -> usize {
     columns(terminal_size_of(io::stdout())).map_or(WIDTH, |columns| columns.min(WIDTH))
 }
 
-/// Clears the terminal that standard output is, for what is printed next.
+/// Clears the terminal on standard output before new output.
 pub fn clear_screen() {
     let _ = io::stdout().lock().write_all(b"\x1b[H\x1b[J");
 }
 
-/// Text without what could control a terminal, whoever chose a part of it: all but line ends and tabs is escaped as in
-/// [`sweetspot_protocol::Printable`]. The escapes are JSON's, so that a JSON document keeps its meaning.
+/// Text without terminal control sequences, even if a peer chose part of it. Everything except line ends and tabs is
+/// escaped as in [`sweetspot_protocol::Printable`]. The escapes are JSON's, so that a JSON document keeps its meaning.
 pub struct Harmless<'a>(pub fmt::Arguments<'a>);
 
 impl fmt::Display for Harmless<'_> {
@@ -158,9 +157,9 @@ impl fmt::Write for Escaping<'_, '_> {
     }
 }
 
-/// A path as it is printed.
+/// A path in printable form.
 pub trait Shown {
-    /// With everything escaped that could control a terminal or look like another line.
+    /// The path with everything escaped that could control a terminal or look like another line.
     fn shown(&self) -> Printable<'_, Path>;
 }
 
@@ -170,16 +169,16 @@ impl Shown for Path {
     }
 }
 
-/// The width of prose where no terminal is narrower.
+/// The width of prose unless a terminal is narrower.
 const WIDTH: usize = 80;
 
-/// Prints words on lines of at most [`width`] columns, those after the first indented further.
+/// Prints words on lines of at most [`width`] columns, with `indent` on all lines after the first.
 pub fn wrapped(words: &str, indent: &str) {
     let words: Vec<&str> = words.split_whitespace().collect();
     out!("{}", fold(&format!("{indent}{}", words.join(" ")), width()));
 }
 
-/// Prints a line with its own spaces, folded as by [`wrapped`].
+/// Prints a line and keeps its spaces, folded as by [`wrapped`].
 pub fn spaced(line: &str) {
     out!("{}", fold(line, width()));
 }

@@ -1,4 +1,4 @@
-//! Long work with a progress display, which a signal may interrupt.
+//! Runs long work with a progress display and handling of signals.
 
 use std::io::{self, IsTerminal};
 use std::process;
@@ -17,12 +17,12 @@ pub struct CountingEngine<'a> {
 }
 
 impl<'a> CountingEngine<'a> {
-    /// Counts what `engine` finishes from now on.
+    /// Counts the runs that `engine` finishes from now on.
     pub fn new(engine: &'a (dyn Engine + Sync)) -> CountingEngine<'a> {
         CountingEngine { engine, done: AtomicUsize::new(0) }
     }
 
-    /// How many runs are finished.
+    /// Number of finished runs.
     pub fn done(&self) -> usize {
         self.done.load(Ordering::Relaxed)
     }
@@ -40,7 +40,7 @@ impl Engine for CountingEngine<'_> {
     }
 }
 
-/// An engine that says after each run how many are finished. It needs no thread beside it.
+/// An engine that announces the number of finished runs after each run. It needs no additional thread.
 pub struct AnnouncingEngine<'a> {
     counting: CountingEngine<'a>,
     total: usize,
@@ -65,18 +65,17 @@ impl Engine for AnnouncingEngine<'_> {
     }
 }
 
-/// Interval between two updates of the progress.
+/// Interval between updates of the progress.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// Interval between two plain lines without a terminal.
+/// Interval between plain lines without a terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
 /// Work that is done within this time shows no spinner.
 const SHORT: Duration = Duration::from_secs(1);
-/// Interval between two lines about work that takes many minutes.
+/// Interval between lines about work that takes many minutes.
 const WORD_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Does `work` on a thread of its own and shows how much of `total` is `done`, until it ends. On a
-/// signal it calls `interrupted` and ends the program with the shell's code, 128 + the signal's
-/// number.
+/// Runs `work` on its own thread and shows how much of `total` is `done`. On a signal it calls `interrupted` and ends the program
+/// with the shell's exit code, 128 + the signal's number.
 pub fn while_it_runs<T: Send>(
     work: impl FnOnce() -> T + Send,
     done: impl Fn() -> usize,
@@ -86,7 +85,7 @@ pub fn while_it_runs<T: Send>(
     with_display(ProgressDisplay::new(Some(total), "runs"), work, done, interrupted)
 }
 
-/// Does `work` of unknown length and shows how many runs are `done`; otherwise as [`while_it_runs`].
+/// Runs `work` of unknown length and shows how many runs are `done`; otherwise as [`while_it_runs`].
 pub fn while_it_counts<T: Send>(
     work: impl FnOnce() -> T + Send,
     done: impl Fn() -> usize,
@@ -111,7 +110,7 @@ fn with_display<T: Send>(
     )
 }
 
-/// Does `work` and says a `line` now and then; signals are handled as in [`while_it_runs`].
+/// Runs `work` and prints a `line` from time to time; signals are handled as in [`while_it_runs`].
 pub fn while_it_says<T: Send>(
     work: impl FnOnce() -> T + Send,
     line: impl Fn() -> String,
@@ -127,8 +126,8 @@ pub fn while_it_says<T: Send>(
     supervise(work, watch, interrupted)
 }
 
-/// Does one long piece of `work` and shows for how long it has been `doing` that: on a terminal from the first second on, else in
-/// a line now and then. Signals are handled as in [`while_it_runs`].
+/// Runs one long piece of `work` and shows for how long it has been `doing` that: continuously on a terminal after the first
+/// second, otherwise in a line from time to time. Signals are handled as in [`while_it_runs`].
 pub fn while_it_works<T: Send>(
     work: impl FnOnce() -> T + Send,
     doing: &str,
@@ -157,7 +156,7 @@ pub fn while_it_works<T: Send>(
     supervise(work, watch, interrupted)
 }
 
-/// Does `work` that shows its progress itself; signals are handled as in [`while_it_runs`].
+/// Runs `work` that shows its own progress; signals are handled as in [`while_it_runs`].
 pub fn until_interrupted<T: Send>(
     work: impl FnOnce() -> T + Send,
     interrupted: impl FnOnce(),
@@ -165,8 +164,9 @@ pub fn until_interrupted<T: Send>(
     supervise(work, |_| {}, interrupted)
 }
 
-/// Does `work`, which ends early once its argument is true: the first signal sets that and calls `stopping`. The second ends
-/// the program with the shell's code, as in [`while_it_runs`]. After a stop, the program must end with [`stop_code`].
+/// Runs `work`, which ends early when its argument becomes true. The first signal sets that and calls `stopping`. The second
+/// signal ends the program with the shell's exit code, as in [`while_it_runs`]. After a stop, the program must end with
+/// [`stop_code`].
 pub fn until_stopped<T: Send>(
     work: impl FnOnce(&AtomicBool) -> T + Send,
     stopping: impl FnOnce(),
@@ -194,10 +194,10 @@ pub fn until_stopped<T: Send>(
     })
 }
 
-/// The shell's code of the signal that stopped work early; zero if none did.
+/// The shell's exit code for the signal that stopped the work early; zero if there was none.
 static STOP_CODE: AtomicU8 = AtomicU8::new(0);
 
-/// The exit code of work that a signal stopped early, 128 + the signal's number; `None` if none did.
+/// The exit code after a signal stopped the work early, 128 + the signal's number; `None` if there was none.
 pub fn stop_code() -> Option<u8> {
     Some(STOP_CODE.load(Ordering::Relaxed)).filter(|code| *code != 0)
 }
@@ -213,7 +213,7 @@ fn supervise<T: Send>(
     mut watch: impl FnMut(Message),
     interrupted: impl FnOnce(),
 ) -> T {
-    // From here on signals wait to be asked for, on this thread and those it starts.
+    // From now on signals are blocked on this thread and the threads it starts, and must be polled.
     let Ok(mut interruption) = Interruption::hold() else { return work() };
     std::thread::scope(|scope| {
         let worker = scope.spawn(work);
@@ -237,16 +237,16 @@ fn supervise<T: Send>(
     })
 }
 
-/// The seconds until `total` runs are done; `None` before the first one is.
+/// Estimated seconds until `total` runs are done; `None` before the first one.
 fn time_left(passed: Duration, done: usize, total: usize) -> Option<f64> {
     let each = passed.as_secs_f64() / done as f64;
     (done > 0).then(|| each * total.saturating_sub(done) as f64)
 }
 
-/// A bar on a terminal, else a plain line every few seconds.
+/// A bar on a terminal, otherwise a plain line every few seconds.
 enum ProgressDisplay {
     Bar(ProgressBar),
-    /// The total is unknown for some work.
+    /// `total` is `None` for work of unknown length.
     Lines {
         total: Option<usize>,
         unit: &'static str,
@@ -255,20 +255,20 @@ enum ProgressDisplay {
     },
 }
 
-/// The progress of work that takes a known time.
+/// The progress of work with a known duration.
 pub struct RealTimeProgress {
     display: ProgressDisplay,
     total: Duration,
 }
 
 impl RealTimeProgress {
-    /// Work that takes `total`.
+    /// Progress of work that takes `total`.
     pub fn new(total: Duration) -> RealTimeProgress {
         let seconds = total.as_secs_f64().ceil() as usize;
         RealTimeProgress { display: ProgressDisplay::new(Some(seconds), "s"), total }
     }
 
-    /// Shows that it has run for `passed`, and removes the display at its end.
+    /// Shows that the work has run for `passed`, and removes the display at its end.
     pub fn show(&mut self, passed: Duration) {
         if passed >= self.total {
             return self.display.clear();
@@ -295,7 +295,7 @@ impl ProgressDisplay {
             return ProgressDisplay::Bar(bar);
         };
         let bar = ProgressBar::new(total as u64);
-        // The time to go is the message: none until a run is done.
+        // The message shows the remaining time, once a run is done.
         let style =
             ProgressStyle::with_template(&format!("[{{bar:24}}] {{pos}}/{{len}} {unit}{{msg}}"));
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
@@ -312,7 +312,7 @@ impl ProgressDisplay {
         self.show_with(done, left);
     }
 
-    /// Shows what is done, and the seconds that are left, if known.
+    /// Shows the number done, and the remaining seconds if known.
     fn show_with(&mut self, done: usize, left: Option<f64>) {
         let left = left.map_or(String::new(), |left| format!(", {left:.0} s to go"));
         match self {
@@ -345,7 +345,7 @@ mod tests {
     #[test]
     fn the_time_left_is_not_known_before_a_run_is_done() {
         assert_eq!(time_left(Duration::from_secs(10), 0, 4), None);
-        // 10 s for one: 30 s for three.
+        // 10 s for one run: 30 s for three.
         assert_eq!(time_left(Duration::from_secs(10), 1, 4), Some(30.0));
     }
 }

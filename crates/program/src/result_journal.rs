@@ -24,11 +24,11 @@ struct JournalState {
     file: File,
     runs: BTreeMap<RunKey, Outcome>,
     summaries: BTreeMap<RunKey, Value>,
-    /// Why a run could not be written, the first time.
+    /// The first error while writing a run.
     failure: Option<String>,
 }
 
-/// How to treat the journal of another version or build.
+/// How to handle a journal of another version or build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnVersionMismatch {
     /// Fail: its runs may be the only copy.
@@ -46,7 +46,7 @@ impl ResultJournal {
     ) -> Result<ResultJournal, String> {
         let blame = |error: &dyn std::fmt::Display| format!("{}: {error}", path.shown());
         let hint = |error: io::Error| blame(&format!("{error}; choose another place with --out"));
-        // Appending keeps lines whole even where two programs have one journal.
+        // Appending keeps lines complete even if two programs use the same journal.
         let mut file =
             OpenOptions::new().read(true).append(true).create(true).open(path).map_err(hint)?;
         if !file.metadata().map_err(hint)?.is_file() {
@@ -61,7 +61,7 @@ impl ResultJournal {
             }
             other => other.map_err(|error| blame(&error))?,
         };
-        // Removes a killed program's incomplete last line.
+        // Removes the incomplete last line of a killed program.
         file.set_len(journal.whole as u64).map_err(hint)?;
         if journal.whole == 0 {
             file.write_all(Journal::head(version).as_bytes()).map_err(hint)?;
@@ -75,7 +75,7 @@ impl ResultJournal {
         })
     }
 
-    /// Removes the runs that are to be repeated.
+    /// Removes the selected runs, so that they are repeated.
     pub fn forget(&self, which: impl Fn(&RunKey, &Outcome) -> bool) -> Result<(), String> {
         let blame = |error: io::Error| format!("{}: {error}", self.path.shown());
         let mut kept = self.kept();
@@ -89,19 +89,19 @@ impl ResultJournal {
         Ok(())
     }
 
-    /// The number of runs in it.
+    /// Number of runs in the journal.
     pub fn runs(&self) -> usize {
         let kept = self.kept();
         kept.runs.len() + kept.summaries.len()
     }
 
-    /// Why a finished run could not be written, where one could not.
+    /// The reason why a finished run could not be written, if that failed.
     pub fn failure(&self) -> Option<String> {
         let failure = self.kept().failure.clone()?;
         Some(format!("{}: {failure}; free some space and start again", self.path.shown()))
     }
 
-    /// A panic in another run leaves nothing half done here.
+    /// A panic in another run leaves no inconsistent state here.
     fn kept(&self) -> MutexGuard<'_, JournalState> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -136,7 +136,8 @@ impl JournalState {
         }
         let before = self.file.metadata().map(|metadata| metadata.len());
         if let Err(error) = self.file.write_all(line.as_bytes()) {
-            // A full disk takes part of a line: cut it off, so that a later one starts well.
+            // A full disk may have written part of the line. Remove it, so that the next line is
+            // valid.
             if let Ok(before) = before {
                 let _ = self.file.set_len(before);
             }

@@ -23,7 +23,7 @@ pub struct ScenarioFile {
 }
 
 impl ScenarioFile {
-    /// The text; an error names the file.
+    /// The scenario's text; an error names the file.
     pub fn text(&self) -> Result<String, Box<dyn std::error::Error>> {
         text(&self.path)
     }
@@ -33,12 +33,12 @@ impl ScenarioFile {
         read(&self.path, &self.overrides, None)
     }
 
-    /// Whether it is `@`, which asks for the names of the scenarios that come with the program.
+    /// Whether it is `@`, which asks for the names of the bundled scenarios.
     pub fn is_list(&self) -> bool {
         self.path == Path::new("@")
     }
 
-    /// The files that it is read from.
+    /// The files that the scenario is read from.
     pub fn files(&self) -> Vec<PathBuf> {
         text_file::scenario_files(&self.path)
     }
@@ -49,7 +49,7 @@ impl ScenarioFile {
         format!("{}{set}", self.path.shown())
     }
 
-    /// `error` with the name of the file.
+    /// `error`, with the name of the file.
     pub fn blame(&self, error: &dyn std::fmt::Display) -> String {
         format!("{}: {error}", named(&self.path))
     }
@@ -63,8 +63,8 @@ fn named(path: &Path) -> String {
     }
 }
 
-/// Reads a scenario file, with `overrides` of its keys and a `seed` in place of its own; an error names the file. A file that
-/// is valid without the overrides makes them wrong usage.
+/// Reads a scenario file, with `overrides` of its keys and an optional `seed` in place of its own. An error names the file. If
+/// the file is valid without the overrides, the error is a usage error.
 pub fn read(
     path: &Path,
     overrides: &[String],
@@ -84,7 +84,8 @@ pub fn read(
     Ok(scenario)
 }
 
-/// Reads a scenario's text, with the traces that it names in their place. An unknown @NAME is wrong usage, as any wrong value is; a file that cannot be read is not.
+/// Reads a scenario's text with its traces inlined. An unknown @NAME is a usage error, like any wrong value; an unreadable file
+/// is not.
 pub fn text(path: &Path) -> Result<String, Box<dyn std::error::Error>> {
     text_file::scenario(path).map_err(|words| {
         if path.to_str().is_some_and(|name| name.starts_with('@')) {
@@ -94,7 +95,7 @@ pub fn text(path: &Path) -> Result<String, Box<dyn std::error::Error>> {
     })
 }
 
-/// Reads a seed, exactly as a scenario's.
+/// Parses a seed by the same rules as in a scenario.
 pub fn seed() -> RangedU64ValueParser {
     clap::value_parser!(u64).range(..1 << 53)
 }
@@ -108,7 +109,7 @@ pub struct Parallel {
 }
 
 impl Parallel {
-    /// As many as asked for, or one per core.
+    /// The requested number, or one per core.
     pub fn workers(&self) -> Workers {
         self.workers.map_or_else(Workers::per_core, |count| Workers::new(count.get()))
     }

@@ -11,10 +11,10 @@ use crate::bundled;
 use crate::print::{Shown, system};
 use sweetspot_scenario::with_files;
 
-/// Largest file read, bytes: hand-written files are smaller, and a device may never end.
+/// Maximum size of a file, bytes: hand-written files are smaller, and a device may never end.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
-/// The text of a file that is to be `what`; an error names the file, the reason and what to do.
+/// The text of a file that should contain `what`. An error has the file, the reason and the next step.
 pub fn read(path: &Path, what: &str) -> Result<String, String> {
     let bytes =
         bytes(path).map_err(|e| format!("{}: {}; name {what}", path.shown(), system(&e)))?;
@@ -25,7 +25,7 @@ pub fn read(path: &Path, what: &str) -> Result<String, String> {
     })
 }
 
-/// The text of a scenario file, with the traces that it names, which lie where it does, in their place.
+/// The text of a scenario file, with its traces inlined. Their names are relative to the file.
 pub fn scenario(path: &Path) -> Result<String, String> {
     if let Some(name) = path.to_str().and_then(|path| path.strip_prefix('@')) {
         return bundled::scenario(name);
@@ -41,12 +41,12 @@ pub fn scenario(path: &Path) -> Result<String, String> {
     with_files(&text, trace).map_err(|error| format!("{}: {error}", path.shown()))
 }
 
-/// Whether `path` is `-`, which stands for standard input.
+/// Whether `path` is `-`, which means standard input.
 pub(crate) fn is_standard_input(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// The scenario on standard input, read once. Traces that it names are relative to the working directory.
+/// The scenario on standard input, which is read once. Names of traces are relative to the working directory.
 fn standard_input() -> Result<String, String> {
     static TEXT: OnceLock<Result<String, String>> = OnceLock::new();
     let text = TEXT.get_or_init(|| read(Path::new("/dev/stdin"), "a scenario on standard input"));
@@ -56,14 +56,14 @@ fn standard_input() -> Result<String, String> {
         .map_err(|error| format!("standard input: {error}"))
 }
 
-/// The name of the scenario that comes with the program and was probably meant by the file `path`, as a question.
+/// The bundled scenario probably meant by the file name `path`, as a question.
 fn bundled_name(path: &Path) -> String {
     let name = path.with_extension("");
     let meant = name.to_str().filter(|name| !path.exists() && bundled::is_scenario(name));
     meant.map_or(String::new(), |name| format!("; did you mean @{name}?"))
 }
 
-/// The files that a scenario is read from: its own and the traces that it names; none for @NAME.
+/// The files that a scenario is read from: its own and its traces; none for @NAME.
 pub fn scenario_files(path: &Path) -> Vec<PathBuf> {
     if path.to_str().is_some_and(|path| path.starts_with('@')) || is_standard_input(path) {
         return Vec::new();
@@ -71,7 +71,7 @@ pub fn scenario_files(path: &Path) -> Vec<PathBuf> {
     let files = RefCell::new(vec![path.to_owned()]);
     if let Ok(text) = read(path, "a scenario file") {
         let beside = path.parent().unwrap_or(Path::new(""));
-        // A text that is no scenario names no traces.
+        // An invalid scenario names no traces.
         let _ = with_files(&text, |name| {
             files.borrow_mut().push(beside.join(name));
             Ok::<_, Infallible>(String::new())

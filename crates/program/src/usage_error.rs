@@ -9,12 +9,12 @@ use clap::error::ErrorKind;
 /// The exit code for wrong usage, the same as clap's.
 const USAGE_EXIT_CODE: u8 = 2;
 
-/// Wrong usage that a verb finds after the command line was parsed. Its exit code is 2, as clap's.
+/// A usage error that a verb finds after the command line was parsed. Its exit code is 2, as in clap.
 #[derive(Debug)]
 pub struct UsageError(String);
 
 impl UsageError {
-    /// Wrong usage, for this reason; the message gives the next step.
+    /// A usage error for this reason; the message gives the next step.
     pub fn new(reason: impl fmt::Display) -> UsageError {
         UsageError(reason.to_string())
     }
@@ -28,13 +28,13 @@ impl fmt::Display for UsageError {
 
 impl Error for UsageError {}
 
-/// Prints the error with which a verb of `program` failed, in these words, and returns the exit code.
+/// Prints the error with which a verb of `program` failed, as `words`, and returns the exit code.
 pub fn failed(program: &str, error: &(dyn Error + 'static), words: &str) -> ExitCode {
     err!("{program}: {words}");
     if error.is::<UsageError>() { ExitCode::from(USAGE_EXIT_CODE) } else { ExitCode::FAILURE }
 }
 
-/// Prints a usage error in one line, or the help or version that was asked for.
+/// Prints a usage error on one line, or the requested help or version.
 pub fn answer(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -49,12 +49,12 @@ pub fn answer(error: &clap::Error) -> ExitCode {
     ExitCode::from(USAGE_EXIT_CODE)
 }
 
-/// Prints wrong usage and returns its exit code.
+/// Prints a usage error and returns its exit code.
 pub fn said(error: &str) -> ExitCode {
     failed("sweetspot", &UsageError::new(error), error)
 }
 
-/// The standard library's words for a text that is not the number wanted, and words for people.
+/// The standard library's messages for invalid numbers, and clearer ones.
 const NUMBERS: [(&str, &str); 4] = [
     ("invalid digit found in string", "expected a whole number"),
     ("cannot parse integer from empty string", "expected a whole number"),
@@ -62,7 +62,7 @@ const NUMBERS: [(&str, &str); 4] = [
     ("number would be zero for non-zero type", "expected 1 or more"),
 ];
 
-/// Clap's paragraphs (what is wrong, tips, usage, where to find help) in one line.
+/// Joins clap's paragraphs (the error, tips, usage, a reference to the help) into one line.
 pub fn in_one_line(rendered: &str) -> String {
     let paragraphs = rendered.trim().split("\n\n").map(|paragraph| {
         let words: Vec<&str> = paragraph.split_whitespace().collect();
@@ -83,13 +83,14 @@ pub fn in_one_line(rendered: &str) -> String {
     NUMBERS.iter().fold(line, |line, (library, ours)| line.replace(library, ours))
 }
 
-/// Without clap's tip to put `--` before a misspelt option, which no verb would understand then either.
+/// Removes clap's tip to put `--` before a misspelt option: no verb would understand that option then
+/// either.
 fn without_dashes_tip(words: &str) -> String {
     let before = words.split_once("tip: to pass '").map_or(words, |(before, _)| before);
     before.trim_end_matches("; ").to_owned()
 }
 
-/// Clap's "0 is not in 1..=100" as "expected a number from 1 to 100".
+/// Rewrites clap's "0 is not in 1..=100" as "expected a number from 1 to 100".
 fn with_range_in_words(line: &str) -> String {
     let parts = || {
         let (before, after) = line.split_once(" is not in ")?;
@@ -106,7 +107,7 @@ fn with_range_in_words(line: &str) -> String {
     parts().unwrap_or_else(|| line.to_owned())
 }
 
-/// Whether a verb that takes a command after `--` has got none, or its first word without the dashes.
+/// Whether a verb that needs a command after `--` got none, or got its first word without `--`.
 fn lacks_dashes(rendered: &str) -> bool {
     let is_missing = rendered.contains("not provided:\n  <COMMAND>");
     let is_before = rendered

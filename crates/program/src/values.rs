@@ -1,4 +1,4 @@
-//! Values that completions offer for options that also accept other values.
+//! Option values that completions suggest, for options that also accept other values.
 
 use std::ffi::OsStr;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command};
 use sweetspot_report::Theme;
 
-/// Reads any `T`, and offers `words`.
+/// Parses a `T`, and suggests `words`.
 #[derive(Debug, Clone)]
 pub struct Offering<T> {
     words: &'static [&'static str],
@@ -15,18 +15,18 @@ pub struct Offering<T> {
 }
 
 impl<T> Offering<T> {
-    /// Offers `words`; `read` may take others.
+    /// Suggests `words`; `read` may accept others.
     pub fn new(words: &'static [&'static str], read: fn(&str) -> Result<T, String>) -> Offering<T> {
         Offering { words, read }
     }
 }
 
-/// Offers `words` of those that can be parsed.
+/// Suggests those `words` that can be parsed.
 pub fn words<T: FromStr<Err: ToString>>(words: &'static [&'static str]) -> Offering<T> {
     Offering::new(words, |word| word.parse().map_err(|error: T::Err| error.to_string()))
 }
 
-/// A congestion control of some kernel.
+/// A congestion control that some kernel has.
 pub fn congestion() -> Offering<String> {
     Offering { words: &["cubic", "bbr", "reno"], read: |word| Ok(word.to_owned()) }
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 use crate::print::{Shown, system};
 use crate::usage_error::UsageError;
 
-/// Writes `content` to a temporary file beside `path` and renames it when it is on the disk. A pipe
-/// or a device is written directly. The error names the file and the next step.
+/// Writes `content` to a temporary file beside `path`, syncs it to disk and renames it. A pipe or a device is written directly.
+/// An error has the file and the next step.
 pub fn write(path: &Path, content: &[u8]) -> Result<(), String> {
     try_write(path, content).map_err(|error| {
         let step = match error.kind() {
@@ -23,8 +23,8 @@ pub fn write(path: &Path, content: &[u8]) -> Result<(), String> {
     })
 }
 
-/// Whether `path` is no directory and lies in one: asked before long work, so that its result is not lost. `option` names the
-/// file.
+/// Checks that `path` can be created as a file in an existing directory. Called before long work, so that its result is not lost.
+/// `option` is the option with the file.
 pub fn has_place(option: &str, path: Option<&Path>) -> Result<(), String> {
     let Some(path) = path else { return Ok(()) };
     if path.is_dir() {
@@ -44,8 +44,8 @@ pub fn has_place(option: &str, path: Option<&Path>) -> Result<(), String> {
     }
 }
 
-/// Whether the name of `path`, the file of `option`, has none of another format's suffixes: none at all, or one of
-/// `suffixes`. `expected` says what to give.
+/// Checks that the file name `path` of `option` does not have the suffix of another format: it must have none, or one of
+/// `suffixes`. `expected` is the text for the error.
 pub fn has_format(
     option: &str,
     path: Option<&Path>,
@@ -61,7 +61,7 @@ pub fn has_format(
     }
 }
 
-/// Makes the directory `path` and those above it, if they are missing. `option` names it in the error.
+/// Creates the directory `path` and its parents if they are missing. An error names `option`.
 pub fn make_directory(option: &str, path: &Path) -> Result<(), String> {
     fs::create_dir_all(path).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
@@ -74,8 +74,8 @@ pub fn make_directory(option: &str, path: &Path) -> Result<(), String> {
     })
 }
 
-/// Fails if `output`, the file of `option`, is one of `inputs`, be it by another name or a link: the result would replace
-/// its own source. Asked before anything is written.
+/// Fails if `output`, the file of `option`, is one of `inputs`, even by another name or a link: the result would replace its own
+/// source. Called before anything is written.
 pub fn spares_inputs(
     option: &str,
     output: Option<&Path>,
@@ -93,8 +93,8 @@ pub fn spares_inputs(
     }
 }
 
-/// Fails if `output`, the file of `option`, exists and may have been edited since it was written, unless `force` is given. A pipe or
-/// a device loses nothing.
+/// Fails if `output`, the file of `option`, exists and may have been edited since it was written, unless `force` is set. A pipe
+/// or a device has nothing to lose.
 pub fn spares_existing(option: &str, output: Option<&Path>, force: bool) -> Result<(), String> {
     match output {
         Some(output) if !force && output.is_file() => Err(format!(
@@ -105,7 +105,7 @@ pub fn spares_existing(option: &str, output: Option<&Path>, force: bool) -> Resu
     }
 }
 
-/// Whether both paths lead to the same regular file. A pipe or a device loses nothing.
+/// Whether both paths lead to the same regular file. A pipe or a device has nothing to lose.
 #[cfg(unix)]
 fn are_one_file(one: &Path, other: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(place("."), Err("--out .: that is a directory; name a file in it".to_owned()));
         assert!(place("/nowhere/x").unwrap_err().ends_with("create the directory first"));
         assert!(place("/dev/null/x").unwrap_err().starts_with("--out /dev/null/x: "));
-        // A device and a new file take a result.
+        // A device and a new file are valid destinations.
         assert_eq!((place("/dev/null"), place("new.json")), (Ok(()), Ok(())));
         assert_eq!(has_place("--out", None), Ok(()));
     }
@@ -188,7 +188,7 @@ mod tests {
             assert_eq!(words, expected);
         }
         assert!(refused(&copy).is_none() && refused(&directory.join("new")).is_none());
-        // A device is no file with content to lose.
+        // A device is not a file with content to lose.
         let device = Path::new("/dev/null");
         assert!(spares_inputs("--out", Some(device), &[device]).is_ok());
         assert!(spares_inputs("--out", None, &[&input]).is_ok());
