@@ -1,18 +1,18 @@
-/// Counts of whole numbers by size, in memory that does not grow with their number. Numbers below 2^`BITS` have a bin
-/// each; above, each power of two is divided into 2^`BITS` bins, so a number is known to one part in 2^`BITS`.
+/// Counts of whole numbers by size, in bounded memory. Numbers below 2^`BITS` have their own bins. Above, each power of two is
+/// divided into 2^`BITS` bins, so a number is known to one part in 2^`BITS`.
 #[derive(Debug, Clone, Default)]
 pub struct Histogram<const BITS: u32> {
-    /// The bins that hold something, in order.
+    /// The bins that are not empty, in order.
     bins: Vec<(u16, u64)>,
-    /// Where the last number was counted: the next one is most often there or close by.
+    /// Index of the bin counted last: the next number is usually in the same bin or near it.
     latest: usize,
     total: u64,
     sum: u128,
-    /// The least number and the largest.
+    /// The minimum and the maximum.
     range: Option<(u64, u64)>,
 }
 
-/// Equal if the same was counted, in whatever order.
+/// Equal if the same numbers were counted, in any order.
 impl<const BITS: u32> PartialEq for Histogram<BITS> {
     fn eq(&self, other: &Histogram<BITS>) -> bool {
         self.bins == other.bins && self.sum == other.sum && self.range == other.range
@@ -22,7 +22,7 @@ impl<const BITS: u32> PartialEq for Histogram<BITS> {
 impl<const BITS: u32> Eq for Histogram<BITS> {}
 
 impl<const BITS: u32> Histogram<BITS> {
-    /// An empty histogram with room for every bin: counting never allocates.
+    /// An empty histogram with capacity for all bins, so that counting never allocates.
     pub fn with_room() -> Histogram<BITS> {
         let bins = Vec::with_capacity(usize::from(bin(u64::MAX, BITS)) + 1);
         Histogram { bins, ..Histogram::default() }
@@ -43,7 +43,7 @@ impl<const BITS: u32> Histogram<BITS> {
     }
 
     fn add_elsewhere(&mut self, bin: u16, weight: u64) {
-        // Where no bin between the two is empty, their distance tells the place.
+        // If no bin between the two is empty, their difference gives the index.
         let latest = self.bins.get(self.latest).map_or(0, |(latest, _)| usize::from(*latest));
         let near = (self.latest + usize::from(bin)).wrapping_sub(latest);
         self.latest = match self.bins.get(near) {
@@ -61,29 +61,29 @@ impl<const BITS: u32> Histogram<BITS> {
         self.total
     }
 
-    /// Their mean, exactly, rounded down; `None` if there are none.
+    /// The exact mean, rounded down; `None` if nothing was counted.
     pub fn mean(&self) -> Option<u64> {
         self.sum.checked_div(u128::from(self.total)).map(|mean| mean as u64)
     }
 
-    /// The smallest number counted, exactly.
+    /// The exact minimum.
     pub fn min(&self) -> Option<u64> {
         self.range.map(|(min, _)| min)
     }
 
-    /// The largest number counted, exactly.
+    /// The exact maximum.
     pub fn largest(&self) -> Option<u64> {
         self.range.map(|(_, largest)| largest)
     }
 
-    /// The smallest number that `share` of all do not exceed (0.5: the median), if there are any: the middle of its bin, but no
-    /// number outside of what was counted.
+    /// The smallest number that a `share` of all values does not exceed (0.5: the median); `None` if nothing was counted. It is
+    /// the middle of the number's bin, but never outside the minimum and maximum.
     pub fn quantile(&self, share: f64) -> Option<u64> {
         let (min, largest) = self.range?;
         Some(self.quantile_bin(share)?.middle().clamp(min, largest))
     }
 
-    /// The bin in which that number lies.
+    /// The bin that contains [`Histogram::quantile`].
     pub fn quantile_bin(&self, share: f64) -> Option<HistogramBin> {
         let rank = (share * self.total as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
@@ -99,7 +99,7 @@ impl<const BITS: u32> Histogram<BITS> {
         self.bins.iter().take_while(|(bin, _)| *bin <= last).map(|(_, count)| count).sum()
     }
 
-    /// Adds all that `other` counted.
+    /// Adds the counts of `other`.
     pub fn extend(&mut self, other: &Histogram<BITS>) {
         other.bins.iter().for_each(|(bin, count)| self.add_elsewhere(*bin, *count));
         self.total += other.total;
@@ -108,28 +108,28 @@ impl<const BITS: u32> Histogram<BITS> {
         self.range = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
     }
 
-    /// The middles and counts of the bins that hold something, from the smallest on.
+    /// The middles and counts of the nonempty bins, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.bins.iter().map(|(bin, count)| (HistogramBin::numbered(*bin, BITS).middle(), *count))
     }
 }
 
-/// The numbers that are counted together.
+/// The numbers of one bin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HistogramBin {
-    /// The smallest of them.
+    /// The smallest number.
     pub min: u64,
-    /// The largest.
+    /// The largest number.
     pub largest: u64,
 }
 
 impl HistogramBin {
-    /// The bin of `value` in a [`Histogram`] of as many `BITS`.
+    /// The bin of `value` in a [`Histogram`] with this many `BITS`.
     pub fn of<const BITS: u32>(value: u64) -> HistogramBin {
         HistogramBin::numbered(bin(value, BITS), BITS)
     }
 
-    /// The number in the middle, of two the upper one.
+    /// The middle number; of two, the upper one.
     pub fn middle(self) -> u64 {
         self.min + (self.largest - self.min).div_ceil(2)
     }
@@ -142,7 +142,7 @@ impl HistogramBin {
     }
 }
 
-/// A bin's number: the leading bits of `value`, and how many follow.
+/// A bin's index: the leading bits of `value`, and the number of bits after them.
 fn bin(value: u64, bits: u32) -> u16 {
     let shift = value.checked_ilog2().unwrap_or(0).saturating_sub(bits);
     (shift << bits) as u16 + (value >> shift) as u16
@@ -161,13 +161,13 @@ mod tests {
     fn the_median_of_one_to_hundred_is_fifty() {
         let mut h = Histogram::<5>::default();
         (1..=100).for_each(|n| h.add(n, 1));
-        // The bin of 50 holds 50 alone (32 to 63 have a bin each).
+        // The bin of 50 contains only 50 (32 to 63 have one bin each).
         assert_eq!(h.quantile(0.5), Some(50));
         assert_eq!(h.quantile(0.0), Some(1));
         assert_eq!(Histogram::<5>::default().quantile(0.5), None);
     }
 
-    /// 80,000 lies between 79,872 and 81,920; the middle is another number.
+    /// 80,000 is between 79,872 and 81,920; the middle of that bin is another number.
     #[test]
     fn no_quantile_lies_outside_of_what_was_counted() {
         let mut histogram = Histogram::<5>::default();
@@ -181,7 +181,7 @@ mod tests {
     fn quantiles_of_a_uniform_spread_are_where_they_should_be() {
         let mut histogram = Histogram::<7>::default();
         (1..=1000).for_each(|ms| histogram.add(ms * 1_000_000, 1));
-        // The 990th of 1 ... 1000 ms is 990 ms; the mean is 500.5 ms.
+        // The 990th of 1 ... 1000 ms is 990 ms.
         let p99 = histogram.quantile_bin(0.99).unwrap().middle();
         assert!(p99.abs_diff(990_000_000) < 9_900_000, "{p99}");
         assert_eq!(histogram.mean(), Some(500_500_000));
@@ -199,7 +199,7 @@ mod tests {
     }
 
     proptest! {
-        /// The middle of a bin is off by at most half of a bin: one part in 2^6 with five bits, in 2^8 with seven.
+        /// The middle of a bin differs by at most half a bin: one part in 2^6 with five bits, in 2^8 with seven.
         #[test]
         fn every_value_lies_in_its_bin_and_near_its_middle(value: u64, shift in 0..64) {
             let value = value >> shift;
@@ -213,7 +213,7 @@ mod tests {
             prop_assert!(before.is_none_or(|last| HistogramBin::of::<4>(last).largest == last));
         }
 
-        /// Against the obvious way: sort, and pick.
+        /// Compares with sorting and picking.
         #[test]
         fn quantiles_are_those_of_the_sorted_numbers(
             values in proptest::collection::vec(10_000u64..10_000_000_000, 1..200),

@@ -1,5 +1,5 @@
 //! Statistics of measured numbers: [`Sorted`] samples and their quantiles, means with their errors and intervals,
-//! Student's t, the least-squares [`Line`], the logarithmic [`Histogram`], root finding by bisection.
+//! Student's t, the least-squares [`Line`], the logarithmic [`Histogram`], and root finding by bisection.
 //!
 //! Every function gives the same bits on every platform, because logarithms and gamma functions come from `libm`. The
 //! crate reads no clock and touches no operating system.
@@ -11,7 +11,7 @@
 //!
 //! let rates = [94.0, 96.0, 95.0];
 //! assert_eq!(rates.into_iter().collect::<Sorted>().quantile(0.25), Some(94.5));
-//! // The standard error is 1 / sqrt(3), and t of two degrees of freedom 4.30.
+//! The standard error is 1 / sqrt(3); t with two degrees of freedom is 4.30.
 //! let (mean, half) = mean_interval(&rates).unwrap();
 //! assert_eq!(format!("{mean} ± {half:.2}"), "95 ± 2.48");
 //! ```

@@ -1,18 +1,18 @@
 /// A straight line, fitted to points by least squares.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Line {
-    /// Its value at 0.
+    /// The line's value at x = 0.
     pub intercept: f64,
-    /// How much it rises per unit.
+    /// The slope: increase per unit of x.
     pub slope: f64,
     /// The mean x of the points.
     pub mean_x: f64,
-    /// The sum of the squares of the points' distances from that mean, by weight.
+    /// The weighted sum of squared distances of the points' x from that mean.
     pub squares_x: f64,
 }
 
 impl Line {
-    /// The line through points (x, y, weight); `None` unless they have at least two different x.
+    /// The line through weighted points (x, y, weight); `None` unless they have at least two different x.
     pub fn weighted(points: &[(f64, f64, f64)]) -> Option<Line> {
         let total: f64 = points.iter().map(|(.., w)| w).sum();
         if total <= 0.0 || points.iter().all(|(x, ..)| *x == points[0].0) {
@@ -35,8 +35,8 @@ impl Line {
     }
 }
 
-/// Sums over points that give their line. Subtract two to get the sums of the points between, so the lines of all parts of a series
-/// cost one pass over it.
+/// Sums over points, from which their line follows. The difference of two sums describes the points in between, so the lines of
+/// all parts of a series need only one pass.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LineSums {
     n: f64,
@@ -71,7 +71,7 @@ impl LineSums {
         }
     }
 
-    /// The slope of the line of least squares, and the sum of its squared residuals; NaN if all points have one x.
+    /// The slope of the least-squares line, and the sum of squared residuals; NaN if all points have the same x.
     pub fn fit(&self) -> (f64, f64) {
         let (xx, xy) = (self.xx - self.x * self.x / self.n, self.xy - self.x * self.y / self.n);
         let slope = xy / xx;
@@ -83,7 +83,7 @@ impl LineSums {
 mod tests {
     use super::*;
 
-    /// y = x^2 at 2 to 5: slope 7, distances 1, -1, -1, 1.
+    /// y = x^2 at x = 2 to 5: slope 7, residuals 1, -1, -1, 1.
     #[test]
     fn sums_of_a_part_give_its_line() {
         let upto = |end: i32| {
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(Line::weighted(&[(1.0, 2.0, 1.0), (1.0, 3.0, 1.0)]), None);
     }
 
-    /// The mean of three equal numbers may differ from them in the last bit, as 0.1's does.
+    /// The mean of three equal numbers may differ from them in the last bit, as for 0.1.
     #[test]
     fn points_above_each_other_have_no_line() {
         assert_eq!(Line::through(&[(0.1, 1.0), (0.1, 2.0), (0.1, 3.0)]), None);

@@ -1,7 +1,7 @@
 //! Roots of a function on intervals where it changes sign once.
 
-/// The point in `low..high` at which `side` changes its value, to the last bit, by bisection.
-/// `side` must differ between `low` and `high`.
+/// The point in `low..high` at which `side` changes, to the last bit, by bisection. `side` must
+/// differ between `low` and `high`.
 pub fn between(mut low: f64, mut high: f64, side: impl Fn(f64) -> bool) -> f64 {
     let at_low = side(low);
     loop {
@@ -17,7 +17,7 @@ pub fn between(mut low: f64, mut high: f64, side: impl Fn(f64) -> bool) -> f64 {
     }
 }
 
-/// The point above `low` at which `side` changes its value; `None` if there is none below `limit`.
+/// The point above `low` at which `side` changes; `None` if there is none below `limit`.
 pub fn beyond(low: f64, limit: f64, side: impl Fn(f64) -> bool) -> Option<f64> {
     let at_low = side(low);
     let mut step = low.abs().max(1e-6);
@@ -41,7 +41,7 @@ mod tests {
     fn the_root_of_two() {
         let root = between(1.0, 2.0, |x| x * x < 2.0);
         assert!((root - core::f64::consts::SQRT_2).abs() < 1e-15);
-        // Falling functions too.
+        // Falling functions work, too.
         let root = between(1.0, 2.0, |x| 2.0 - x * x > 0.0);
         assert!((root - core::f64::consts::SQRT_2).abs() < 1e-15);
     }

@@ -1,6 +1,6 @@
 use core::ops::Deref;
 
-/// Samples in order.
+/// Samples in ascending order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sorted(Vec<f64>);
 
@@ -22,7 +22,7 @@ impl Deref for Sorted {
 
 impl Sorted {
     /// The quantile `share` (0 to 1), interpolated between neighbours (Hyndman and Fan 1996, type 7,
-    /// which R and NumPy default to); `None` if there are no samples.
+    /// the default of R and NumPy); `None` if there are no samples.
     pub fn quantile(&self, share: f64) -> Option<f64> {
         self.quantiles([share]).map(|[quantile]| quantile)
     }
@@ -38,7 +38,8 @@ impl Sorted {
         }))
     }
 
-    /// The share of the samples up to each of them: points of a cumulative distribution.
+    /// Each sample with the share of samples up to it: the points of the empirical distribution
+    /// function.
     pub fn distribution(&self) -> Vec<(f64, f64)> {
         let count = self.len() as f64;
         self.iter().enumerate().map(|(i, sample)| (*sample, (i + 1) as f64 / count)).collect()
@@ -50,7 +51,7 @@ pub fn quantile(samples: &[f64], share: f64) -> Option<f64> {
     samples.iter().copied().collect::<Sorted>().quantile(share)
 }
 
-/// The median of samples in any order, of an even number the mean of the two in the middle; `None`
+/// The median of samples in any order; for an even number, the mean of the two middle ones. `None`
 /// if there are none.
 pub fn median(samples: impl IntoIterator<Item = f64>) -> Option<f64> {
     samples.into_iter().collect::<Sorted>().quantile(0.5)
@@ -65,7 +66,7 @@ mod tests {
         let values = [4.0, 1.0, 3.0, 2.0];
         assert_eq!(quantile(&values, 0.0), Some(1.0));
         assert_eq!(quantile(&values, 0.5), Some(2.5));
-        // Place 0.25 x 3 = 0.75: three quarters of the way from 1 to 2.
+        // Position 0.25 x 3 = 0.75: three quarters of the way from 1 to 2.
         assert_eq!(quantile(&values, 0.25), Some(1.75));
         assert_eq!(quantile(&values, 1.0), Some(4.0));
         assert_eq!(quantile(&[], 0.5), None);

@@ -2,19 +2,19 @@
 
 use crate::roots;
 
-/// P(|T| > t) for `degrees` of freedom (both above zero).
+/// P(|T| > t) with `degrees` of freedom; t and `degrees` must be above zero.
 pub fn two_sided_tail(t: f64, degrees: f64) -> f64 {
     incomplete_beta(degrees / (degrees + t * t), degrees / 2.0, 0.5)
 }
 
-/// The t that |T| exceeds with probability `tail` (above 0, below 1).
+/// The t that |T| exceeds with probability `tail` (between 0 and 1).
 pub fn two_sided_quantile(tail: f64, degrees: f64) -> f64 {
-    // The tail falls from 1 to 0; with one degree of freedom t = 1e18 leaves 1e-18.
+    // The tail falls from 1 to 0; with one degree of freedom, 1e-18 remains at t = 1e18.
     roots::beyond(0.0, 1e18, |t| two_sided_tail(t, degrees) > tail).unwrap_or(1e18)
 }
 
-// Abramowitz and Stegun 26.5.8: a continued fraction that converges fast for
-// x < (a + 1)/(a + b + 2); elsewhere I_x(a, b) = 1 - I_{1-x}(b, a).
+// Abramowitz and Stegun 26.5.8: a continued fraction that converges fast for x < (a + 1)/(a + b +
+// 2); otherwise I_x(a, b) = 1 - I_{1-x}(b, a).
 /// The regularised incomplete beta function I_x(a, b).
 fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 {
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn quantiles_of_the_printed_tables() {
-        // Any table of t at 95 %, two-sided: 12.706, 4.303, 2.776, 2.228, 2.042.
+        // From any table of the two-sided t at 95 %: 12.706, 4.303, 2.776, 2.228, 2.042.
         let table = [(1.0, 12.7062), (2.0, 4.3027), (4.0, 2.7764), (10.0, 2.2281), (30.0, 2.0423)];
         for (degrees, t) in table {
             let got = two_sided_quantile(0.05, degrees);
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn one_degree_of_freedom_is_the_cauchy_distribution() {
-        // P(|T| > t) = 1 - 2/pi atan(t); at t = 1 it is a half.
+        // P(|T| > t) = 1 - 2/pi atan(t), which is 1/2 at t = 1.
         assert!((two_sided_tail(1.0, 1.0) - 0.5).abs() < 1e-12);
         let t = 3.0;
         let expected = 1.0 - core::f64::consts::FRAC_2_PI * libm::atan(t);
