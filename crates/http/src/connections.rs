@@ -1,12 +1,12 @@
 //! The open connections of a server. Other users of this machine can connect, too, and must not block the server for
-//! its owner: a newer client replaces one that was not admitted.
+//! its owner. A new client replaces the oldest one that has not been admitted.
 
 use std::collections::VecDeque;
 use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Largest number of simultaneous connections; a browser opens six.
+/// Maximum number of simultaneous connections; a browser opens six.
 const MAX_CONNECTIONS: usize = 64;
 
 /// The open connections.
@@ -20,12 +20,12 @@ pub struct Connections {
 struct Open {
     count: usize,
     next: u64,
-    /// The connections not admitted yet, the oldest first.
+    /// The connections that have not been admitted, oldest first.
     strangers: VecDeque<(u64, TcpStream)>,
 }
 
 impl Connections {
-    /// A place for `stream`, at once as long as strangers can make room. The oldest stranger is disconnected for it.
+    /// Takes a place for `stream`, by disconnecting the oldest connection that was not admitted if necessary.
     ///
     /// # Errors
     /// If no descriptor is left.
@@ -34,7 +34,7 @@ impl Connections {
         let mut open = self.lock();
         while open.count >= MAX_CONNECTIONS {
             if let Some((_, oldest)) = open.strangers.pop_front() {
-                // Its thread reads the end and frees the place; it may also have ended by itself.
+                // Its thread then reads EOF and frees the place, or has already ended.
                 let _ = oldest.shutdown(Shutdown::Both);
             }
             open = self.freed.wait(open).unwrap_or_else(PoisonError::into_inner);
@@ -63,7 +63,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Keeps the place until its connection ends: the client was admitted.
+    /// Keeps the place until its connection ends, because the client was admitted.
     pub fn keep(&self) {
         Connections::forget(&mut self.connections.lock(), self.number);
     }

@@ -1,5 +1,5 @@
-//! The part of HTTP/1.1 (RFC 9112) that the local page and the metrics need: one request per connection, with a length,
-//! within limits.
+//! The part of HTTP/1.1 (RFC 9112) that the local page and the metrics need: one request per connection, with a content
+//! length, within limits.
 //!
 //! ```
 //! use std::net::TcpListener;

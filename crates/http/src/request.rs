@@ -1,21 +1,21 @@
 use thiserror::Error;
 
-/// The largest head of a request: line and header fields.
+/// Maximum length of a request's head: request line and header fields.
 pub const MAX_HEAD_BYTES: usize = 8 << 10;
-/// The largest body.
+/// Maximum length of a request's body.
 pub const MAX_BODY_BYTES: usize = 256 << 10;
 const MAX_HEADER_FIELDS: usize = 64;
 
-/// A request.
+/// A complete request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// `GET`, `POST`, ...
     pub method: String,
     /// The path, without the query.
     pub path: String,
-    /// The query: the part behind `?`.
+    /// The query: the part after `?`.
     pub query: String,
-    /// The field `Host`.
+    /// The `Host` field.
     pub host: String,
     /// The body.
     pub body: Vec<u8>,
@@ -30,19 +30,19 @@ pub enum ParsedRequest {
     Whole(Request),
 }
 
-/// Why bytes are not a request.
+/// The reason why bytes are not a valid request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum BadRequest {
-    /// Not HTTP, or without a host.
+    /// Not HTTP, or without a `Host` field.
     #[error("expected an HTTP/1.1 request")]
     Garbage,
-    /// The request exceeds a bound.
+    /// The request exceeds a limit.
     #[error("the request is too long")]
     TooLong,
-    /// A body without its length.
+    /// A body without a `Content-Length`.
     #[error("the request needs a Content-Length")]
     NoLength,
-    /// It did not arrive in time.
+    /// The request did not arrive in time.
     #[error("the request took too long")]
     TooSlow,
 }
@@ -77,7 +77,7 @@ pub fn parse(bytes: &[u8]) -> Result<ParsedRequest, BadRequest> {
     let field = |name: &str| {
         let mut all = head.headers.iter().filter(|field| field.name.eq_ignore_ascii_case(name));
         let value = all.next().map(|field| std::str::from_utf8(field.value).map(str::trim));
-        // Two different values could be read differently by a proxy.
+        // A proxy could use the other one of two different values.
         if all.next().is_some() { Err(BadRequest::Garbage) } else { Ok(value) }
     };
     if field("transfer-encoding")?.is_some() {

@@ -3,7 +3,7 @@ use std::io::{self, Write};
 /// A response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
-    /// RFC 9110 section 15.
+    /// The status code: RFC 9110 section 15.
     pub code: u16,
     /// Media type of the body.
     pub media_type: &'static str,
@@ -25,7 +25,7 @@ impl Response {
         Response { code, ..Response::ok("text/plain; charset=utf-8", body) }
     }
 
-    /// Writes it; `with_body` is false for HEAD.
+    /// Writes the response; `with_body` is false for HEAD.
     pub(crate) fn write(&self, to: &mut impl Write, with_body: bool) -> io::Result<()> {
         let mut head = format!(
             "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n\

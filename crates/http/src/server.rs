@@ -12,20 +12,20 @@ use crate::response::Response;
 
 /// The content of a server.
 pub trait Site: Send + Sync + 'static {
-    /// The response to a request, or to one that could not be read.
+    /// The response to a request, or to an invalid one.
     fn answer(&self, request: Result<&Request, BadRequest>) -> Response;
 
-    /// Whether the client of `request` keeps its place however many others connect.
+    /// Whether the client of `request` keeps its place, however many others connect.
     fn admits(&self, request: &Request) -> bool;
 }
 
-/// Time within which a client must send its request, and read the response.
+/// Time limit for a client to send its request and to read the response.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Serves `site` in threads called `name` until the program ends.
 ///
 /// # Errors
-/// If no thread can be had.
+/// If no thread can be created.
 pub fn serve(name: &'static str, listener: TcpListener, site: Arc<impl Site>) -> io::Result<()> {
     let accept = move || accept(name, &listener, &site);
     thread::Builder::new().name(name.to_owned()).spawn(accept).map(drop)
@@ -36,14 +36,14 @@ fn accept(name: &str, listener: &TcpListener, site: &Arc<impl Site>) {
     for stream in listener.incoming() {
         let entered = stream.and_then(|stream| Ok((connections.enter(&stream)?, stream)));
         let Ok((place, stream)) = entered else {
-            // No descriptors left: wait until some connection ends.
+            // No descriptors are left: wait for some connection to end.
             clock::sleep_until(clock::now() + Duration::from_millis(50));
             continue;
         };
         let site = Arc::clone(site);
-        // A thread that cannot be had drops the connection, and its place.
+        // If no thread can be created, this drops the connection and its place.
         let _ = thread::Builder::new().name(name.to_owned()).spawn(move || {
-            // A client may close its connection before it has read the response.
+            // A client may disconnect before it has read the response.
             let _ = respond(stream, &*site, &place);
         });
     }
@@ -59,7 +59,8 @@ fn respond(mut stream: TcpStream, site: &impl Site, place: &Place) -> io::Result
     let is_head = request.is_ok_and(|request| request.method == "HEAD");
     stream.set_write_timeout(Some(CLIENT_TIMEOUT.into()))?;
     response.write(&mut stream, !is_head)?;
-    // Closing with something unread would reset the connection before the answer is read.
+    // Closing the socket with unread data would reset the connection before the client reads the
+    // answer.
     stream.shutdown(Shutdown::Write)?;
     let due = clock::now() + CLIENT_TIMEOUT;
     let mut rest = [0; 4096];
@@ -74,7 +75,7 @@ fn respond(mut stream: TcpStream, site: &impl Site, place: &Place) -> io::Result
     Ok(())
 }
 
-/// A request, or the reason why it cannot be read. An error means that the client is gone.
+/// The request, or the reason why it is invalid. An error means that the client has disconnected.
 fn receive(stream: &mut TcpStream, due: Time) -> io::Result<Result<Request, BadRequest>> {
     let mut bytes = Vec::new();
     let mut some = [0; 4096];
@@ -95,7 +96,7 @@ fn receive(stream: &mut TcpStream, due: Time) -> io::Result<Result<Request, BadR
     }
 }
 
-/// Reads until `due` at the latest, however slowly bytes drip in.
+/// Reads until `due`, even if the client sends single bytes slowly.
 fn read_by(stream: &mut TcpStream, into: &mut [u8], due: Time) -> io::Result<usize> {
     let left = due.since(clock::now());
     if left == Duration::ZERO {

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use sweetspot_units::{Duration, Time};
 
-/// The time since this process first asked for it.
+/// The time since this process first called it.
 #[allow(clippy::disallowed_methods, reason = "the one clock of programs outside Linux")]
 pub fn now() -> Time {
     static START: OnceLock<Instant> = OnceLock::new();
@@ -22,7 +22,8 @@ pub fn sleep_until(due: Time) {
     thread::sleep(due.since(now()).into());
 }
 
-/// Replaces the file at `path`, or makes it: a program that ends early leaves the old content or the new.
+/// Replaces or creates the file at `path`. If the program ends early, the file has either the old or the new
+/// content.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_string_lossy();
     static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -37,26 +38,26 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     placed
 }
 
-/// The longest sleep in one piece.
+/// Maximum length of a single sleep.
 const LONG: Duration = Duration::from_secs(3600);
 
-/// Holds nothing back: outside Linux Ctrl-C ends the program at once, and what it was writing is incomplete.
+/// Does not block signals: outside Linux Ctrl-C ends the program at once, and leaves its output incomplete.
 #[derive(Debug)]
 pub struct Interruption(());
 
 impl Interruption {
-    /// Changes nothing.
+    /// Has no effect.
     pub fn hold() -> io::Result<Interruption> {
         Ok(Interruption(()))
     }
 
-    /// Waits until `due`, or an hour; there is never a signal.
+    /// Waits until `due`, or for an hour. Never returns a signal.
     pub fn wait_until(&mut self, due: Time) -> io::Result<Option<u8>> {
         sleep_until(due.min(now() + LONG));
         Ok(None)
     }
 
-    /// The same.
+    /// As [`Interruption::wait_until`].
     pub fn wait_patiently_until(&mut self, due: Time) -> io::Result<Option<u8>> {
         self.wait_until(due)
     }

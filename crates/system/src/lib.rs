@@ -1,5 +1,5 @@
-//! A clock, atomic replacement of files, and signals, for verbs that also run on other systems than Linux. On
-//! Linux, `sweetspot_linux` provides them, elsewhere the standard library.
+//! A clock, atomic replacement of files, and signals, for verbs that also run on systems other than Linux. On
+//! Linux, `sweetspot_linux` implements them, elsewhere the standard library.
 //!
 //! ```
 //! use sweetspot_system::clock;
@@ -18,7 +18,7 @@ mod elsewhere;
 #[cfg(target_os = "linux")]
 mod on_linux;
 
-/// The clock. Portable crates read no other and sleep nowhere else.
+/// The clock. Portable crates read only this clock, and sleep only here.
 pub mod clock {
     #[cfg(not(target_os = "linux"))]
     pub use crate::elsewhere::{now, sleep_until};

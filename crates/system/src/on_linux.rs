@@ -5,26 +5,26 @@ use sweetspot_linux::file;
 use sweetspot_linux::signals::{self, ProcessEvent, Supervisor};
 use sweetspot_units::Time;
 
-/// The mode of a new file, less the umask, as the standard library has it.
+/// The mode of a new file before the umask, as in the standard library.
 const USUAL_MODE: u32 = 0o666;
 
-/// Replaces the file at `path`, or makes it: whatever happens, the old content is there or the new.
+/// Replaces or creates the file at `path`. Whatever happens, it has either the old or the new content.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     file::replace(path, content, USUAL_MODE)
 }
 
-/// Holds back the signals that end this program, for work that cleans up: on this thread, and on those started since.
+/// Blocks the signals that end this program, for work that must clean up: on this thread, and on threads started afterwards.
 #[derive(Debug)]
 pub struct Interruption(Supervisor);
 
 impl Interruption {
-    /// Holds them back from now on.
+    /// Blocks the signals from now on.
     pub fn hold() -> io::Result<Interruption> {
         Supervisor::new().map(Interruption)
     }
 
-    /// Waits for a signal until `due`, or a shorter time. `Some` is the shell's exit code for the signal; from then on the
-    /// program has [`signals::CLEANING_TIME`] to clean up and end.
+    /// Waits for a signal until `due` or shorter. `Some` is the shell's exit code for the signal; from then on the program has
+    /// [`signals::CLEANING_TIME`] to clean up and end.
     pub fn wait_until(&mut self, due: Time) -> io::Result<Option<u8>> {
         let code = self.code_by(due)?;
         if let Some(code) = code {
@@ -33,8 +33,8 @@ impl Interruption {
         Ok(code)
     }
 
-    /// Like [`Interruption::wait_until`], for work that may take its time to end after the interrupt key (SIGINT): then the caller
-    /// ends the program.
+    /// As [`Interruption::wait_until`], but after the interrupt key (SIGINT) the work may take as long as it needs, and the
+    /// caller ends the program.
     pub fn wait_patiently_until(&mut self, due: Time) -> io::Result<Option<u8>> {
         let code = self.code_by(due)?;
         match code {
