@@ -7,8 +7,8 @@ use sweetspot_protocol::{Message, Secret};
 use crate::raw::{Heard, Raw};
 
 impl Raw {
-    /// Exchanges keys for a code, right or wrong, such as `7-crisp-lemon-orbit`, under any number. What it returns is what
-    /// the server said instead of its own key. Whether the code was right shows when the hello is answered.
+    /// Exchanges keys for a code under any number. The code, such as `7-crisp-lemon-orbit`, may be wrong. The error is the
+    /// server's message if it does not send its own key. The answer to the hello shows whether the code was right.
     pub fn try_code(&mut self, number: u32, code: &str) -> Result<(), Box<Heard>> {
         let (exchange, element) = Spake2::<Ed25519Group>::start_a(
             &Password::new(code),

@@ -7,7 +7,7 @@ use sweetspot_units::Time;
 use crate::raw::{self, Heard, Raw};
 use crate::tls::Identity;
 
-/// A hostile server on loopback, for whoever uses its ticket.
+/// A hostile server on loopback, for any client that uses its ticket.
 pub struct Listener {
     listener: TcpListener,
     identity: Identity,
@@ -21,7 +21,7 @@ impl Listener {
         Listener { listener, identity: Identity::fresh(), secret: Secret(raw::random()) }
     }
 
-    /// The ticket that leads here.
+    /// The ticket for this listener.
     pub fn ticket(&self) -> Ticket {
         let address = self.listener.local_addr().unwrap();
         // 2100-01-01.
@@ -34,13 +34,13 @@ impl Listener {
         }
     }
 
-    /// The next connection, with TLS up.
+    /// The next connection, after the TLS handshake.
     pub fn accept(&self) -> io::Result<Raw> {
         let (socket, _) = self.listener.accept()?;
         raw::accept(socket, &self.identity.listening(), &self.secret)
     }
 
-    /// The next connection and its hello, which is welcomed. Play the role that the hello leaves.
+    /// The next connection and its hello, which is welcomed. The caller plays the opposite role.
     pub fn welcome(&self) -> (Raw, Hello) {
         let mut raw = self.accept().unwrap();
         let hello = match raw.next() {

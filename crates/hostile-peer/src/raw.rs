@@ -16,59 +16,59 @@ use sweetspot_protocol::{
 use crate::tls::{self, Identity};
 use crate::wire::{MESSAGE, RECORD, frame};
 
-/// How long a read or write may block before it counts as [`Heard::Silent`].
+/// How long a read or write may block before the result is [`Heard::Silent`].
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// One TLS connection that sends what it likes.
+/// A TLS connection that can send anything.
 pub struct Raw {
     /// The proofs and keys of this connection.
     pub session: Session,
-    /// The transfer that its hello names, 16 bytes in hexadecimal; random at first.
+    /// The name of the transfer in its hello, 16 bytes in hexadecimal; random at first.
     pub transfer: String,
     tls: Connection,
     socket: TcpStream,
     exporter: [u8; 32],
-    /// Plain text that was read and not yet taken.
+    /// Decrypted data that has not been consumed.
     buffer: Vec<u8>,
 }
 
-/// How to connect, where a ticket is not all.
+/// How to connect, if not only with a ticket.
 #[derive(Default)]
 pub struct Dial<'a> {
     /// The secret of a line in a clients file, instead of the ticket's.
     pub secret: Option<Secret>,
-    /// The client's certificate, shown if the server asks for one.
+    /// The client's certificate, presented if the server asks for one.
     pub identity: Option<&'a Identity>,
-    /// The port, where it is not the ticket's.
+    /// The port, if it is not the ticket's.
     pub port: Option<u16>,
 }
 
-/// The other end's next message.
+/// The result of reading from the other end.
 #[derive(Debug, PartialEq)]
 pub enum Heard {
     /// A message.
     Message(Message),
     /// A record.
     Record(Record),
-    /// A whole piece.
+    /// A complete piece.
     Piece {
         /// The entry's number.
         entry: u32,
         /// The piece's number.
         piece: u32,
-        /// The hash that it claims.
+        /// The hash in the piece's header.
         hash: PieceHash,
         /// The content.
         content: Vec<u8>,
     },
-    /// Nothing for 20 seconds.
+    /// Nothing arrived for 20 seconds.
     Silent,
-    /// The connection is over: the error, or nothing at an orderly end.
+    /// The connection has ended. Holds the error, or is empty after an orderly end.
     Closed(String),
 }
 
 impl Heard {
-    /// The reason of a message that refuses or fails.
+    /// The reason in a message of refusal or failure.
     pub fn reason(&self) -> Option<String> {
         match self {
             Heard::Message(Message::Refuse { reason } | Message::Failed { reason }) => {
@@ -78,19 +78,19 @@ impl Heard {
         }
     }
 
-    /// Whether the connection is over.
+    /// Whether the connection has ended.
     pub fn is_closed(&self) -> bool {
         matches!(self, Heard::Closed(_))
     }
 }
 
 impl Raw {
-    /// Connects and brings TLS up, with the ticket's secret.
+    /// Connects with the ticket's secret, including the TLS handshake.
     pub fn connect(ticket: &Ticket) -> Raw {
         Raw::dial(ticket, &Dial::default()).unwrap()
     }
 
-    /// Connects and brings TLS up.
+    /// Connects, including the TLS handshake.
     pub fn dial(ticket: &Ticket, dial: &Dial<'_>) -> io::Result<Raw> {
         let host = match &ticket.host {
             TicketHost::Address(address) if !address.is_unspecified() => *address,
@@ -114,7 +114,7 @@ impl Raw {
         while tls.is_handshaking() {
             tls.complete_io(&mut socket)?;
         }
-        // The end of the handshake.
+        // Sends the end of the handshake.
         while tls.wants_write() {
             tls.write_tls(&mut socket)?;
         }
@@ -125,7 +125,7 @@ impl Raw {
         Ok(Raw { session, transfer, tls, socket, exporter, buffer: Vec::new() })
     }
 
-    /// Proves another secret from now on.
+    /// Uses another secret for proofs from now on.
     pub fn use_secret(&mut self, secret: &Secret) {
         self.session = Session::new(Some(secret), &self.exporter);
     }
@@ -166,7 +166,7 @@ impl Raw {
         }
     }
 
-    /// Connects a further time for the same transfer, in the same role, and says so.
+    /// Opens a further connection for the same transfer, in the same role.
     pub fn join(&self, ticket: &Ticket, dial: &Dial<'_>, role: Role) -> io::Result<Raw> {
         let mut further = Raw::dial(ticket, dial)?;
         further.transfer.clone_from(&self.transfer);
@@ -185,17 +185,17 @@ impl Raw {
         self.send(&record.to_frame());
     }
 
-    /// Sends a message with any JSON, such as one with an unknown field or a huge number.
+    /// Sends a message with arbitrary JSON, such as an unknown field or a huge number.
     pub fn say_json(&mut self, value: &serde_json::Value) {
         self.send(&frame(MESSAGE, value.to_string().as_bytes()));
     }
 
-    /// Sends any bytes.
+    /// Sends arbitrary bytes.
     pub fn send(&mut self, bytes: &[u8]) {
         self.try_send(bytes).unwrap();
     }
 
-    /// Sends any bytes; an error where the other end is gone.
+    /// Sends arbitrary bytes. Returns an error if the other end has disconnected.
     pub fn try_send(&mut self, bytes: &[u8]) -> io::Result<()> {
         for part in bytes.chunks(16 << 10) {
             self.tls.writer().write_all(part)?;
@@ -206,13 +206,13 @@ impl Raw {
         Ok(())
     }
 
-    /// Closes the direction to the other end, as an honest program does at its end.
+    /// Closes the sending direction, as an honest program does at its end.
     pub fn close(&mut self) {
         self.tls.send_close_notify();
         while self.tls.wants_write() && self.tls.write_tls(&mut self.socket).is_ok() {}
     }
 
-    /// Reads more plain text; false at the end.
+    /// Reads and decrypts more data; false at the end.
     fn fill(&mut self) -> io::Result<bool> {
         let mut bytes = [0; 16 << 10];
         loop {
@@ -231,7 +231,7 @@ impl Raw {
         }
     }
 
-    /// The kind and body of the next frame.
+    /// The kind and body of the next frame; `None` at the end.
     pub fn next_frame(&mut self) -> io::Result<Option<(u8, Vec<u8>)>> {
         loop {
             if let Some((&[kind, a, b, c, d], rest)) =
@@ -250,7 +250,7 @@ impl Raw {
         }
     }
 
-    /// The other end's next message, read as a frame.
+    /// The other end's next frame, parsed.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Heard {
         match self.next_frame() {
@@ -274,7 +274,8 @@ impl Raw {
         }
     }
 
-    /// The next of `wanted`'s liking; what comes before it is dropped. Panics if the connection ends first.
+    /// The first result for which `wanted` returns a value; earlier ones are dropped. Panics if the
+    /// connection ends first.
     pub fn wait_for<T>(&mut self, wanted: impl Fn(&Heard) -> Option<T>) -> T {
         let mut passed = Vec::new();
         loop {
@@ -288,7 +289,7 @@ impl Raw {
         }
     }
 
-    /// Everything up to the end of the connection or to 20 silent seconds.
+    /// Everything until the connection ends, or until 20 seconds without data.
     pub fn drain(&mut self) -> Vec<Heard> {
         let mut all = Vec::new();
         loop {
@@ -310,7 +311,7 @@ impl Raw {
         }
     }
 
-    /// The next text; empty at the end.
+    /// The next data as text; empty at the end.
     pub fn hear(&mut self) -> String {
         if self.buffer.is_empty() {
             let _ = self.fill();
@@ -318,7 +319,7 @@ impl Raw {
         String::from_utf8_lossy(&std::mem::take(&mut self.buffer)).into_owned()
     }
 
-    /// Everything up to the end, as text.
+    /// Everything until the end, as text.
     pub fn hear_all(&mut self) -> String {
         let mut all = String::new();
         loop {
@@ -337,7 +338,7 @@ pub(crate) fn random<const N: usize>() -> [u8; N] {
     bytes
 }
 
-/// The listening side of a connection, with TLS up.
+/// The listening side of a connection, after the TLS handshake.
 pub(crate) fn accept(
     socket: TcpStream,
     config: &Arc<rustls::ServerConfig>,

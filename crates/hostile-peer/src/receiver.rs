@@ -1,4 +1,4 @@
-//! The receiver's side, once TLS is up.
+//! The receiver's side, after the TLS handshake.
 
 use sweetspot_protocol::hash_tree::PieceHash;
 use sweetspot_protocol::record::{Answer, Entry, FileResult, Record};
@@ -27,13 +27,13 @@ impl Raw {
         }
     }
 
-    /// A plain acceptance.
+    /// A default acceptance.
     pub fn accept() -> Message {
         let sizing = "kernel".into();
         Message::Accept(Accept { sizing, congestion: None, probes: false })
     }
 
-    /// Reads the sender's list up to its end.
+    /// Reads the sender's list of entries completely.
     pub fn list_of_entries(&mut self) -> Vec<Entry> {
         let mut list = Vec::new();
         loop {
@@ -56,7 +56,7 @@ impl Raw {
         self.tell(&Record::Hashes { entry, first, hashes });
     }
 
-    /// Says what became of entries.
+    /// Reports the results of entries.
     pub fn results(&mut self, results: Vec<FileResult>) {
         self.tell(&Record::Results(results));
     }

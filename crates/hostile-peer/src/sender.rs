@@ -1,4 +1,4 @@
-//! The sender's side, once TLS is up.
+//! The sender's side, after the TLS handshake.
 
 use std::io;
 
@@ -20,12 +20,12 @@ pub fn offer() -> Message {
 }
 
 impl Raw {
-    /// Connects, sends a hello with a valid proof and an offer of one file, and reads that the server accepts both.
+    /// Connects, sends a hello with a valid proof and an offer of one file, and waits until the server accepts both.
     pub fn accepted(ticket: &Ticket) -> Raw {
         Raw::accepted_as(ticket, &Dial::default())
     }
 
-    /// The same with a client's credentials.
+    /// As [`Raw::accepted`], with a client's credentials.
     pub fn accepted_as(ticket: &Ticket, dial: &Dial<'_>) -> Raw {
         let mut raw = Raw::dial(ticket, dial).unwrap();
         raw.say(&raw.hello());
@@ -33,7 +33,7 @@ impl Raw {
         raw
     }
 
-    /// Reads the welcome, sends an offer, and reads that the receiver accepts it.
+    /// Reads the welcome, sends an offer, and waits until the receiver accepts it.
     pub fn offer(&mut self, offer: &Message) {
         self.hear_welcome();
         self.propose(offer);
@@ -45,14 +45,14 @@ impl Raw {
         assert!(matches!(welcome, Heard::Message(Message::Welcome { .. })), "{welcome:?}");
     }
 
-    /// Sends an offer, and reads that the receiver accepts it.
+    /// Sends an offer, and waits until the receiver accepts it.
     pub fn propose(&mut self, offer: &Message) {
         self.say(offer);
         let answer = self.next();
         assert!(matches!(answer, Heard::Message(Message::Accept(_))), "{answer:?}");
     }
 
-    /// An offer of several things at the top.
+    /// An offer of several top-level entries.
     pub fn offer_many() -> Message {
         let (name, sizing) = ("x".into(), Some("kernel".into()));
         Message::Offer(Offer { name, many: true, sizing, ..Offer::default() })
@@ -73,12 +73,12 @@ impl Raw {
         self.tell(&Record::Listed { entries, files, bytes, left_out: 0 });
     }
 
-    /// Sends a piece that is all of the first file.
+    /// Sends a piece of the first file, which is its entire content.
     pub fn piece(&mut self, piece: u32, content: &[u8]) {
         self.send(&wire::piece(0, piece, piece_hash(piece, true, content), content));
     }
 
-    /// Sends all pieces of a file, under their right hashes.
+    /// Sends all pieces of a file with correct hashes.
     pub fn content(&mut self, entry: u32, content: &[u8]) -> io::Result<()> {
         let only = content.len() as u64 <= PIECE_BYTES;
         for (number, bytes) in content.chunks(PIECE_BYTES as usize).enumerate() {
@@ -88,12 +88,12 @@ impl Raw {
         Ok(())
     }
 
-    /// Says that pieces are holes.
+    /// Reports pieces as holes.
     pub fn holes(&mut self, entry: u32, first: u32, pieces: u32) {
         self.tell(&Record::Holes { entry, first, pieces });
     }
 
-    /// Ends a file without any piece, under a wrong hash.
+    /// Ends a file without any piece, with a wrong hash.
     pub fn end(&mut self, entry: u32, size: u64) {
         self.ends(vec![FileEnd { entry, size, pieces_sent: 0, hash: [0; 32] }]);
     }
@@ -116,7 +116,8 @@ impl Raw {
     }
 
     /// After the offer: lists the entries, sends the content of those that have some, whatever the receiver answers, ends
-    /// in order, and returns all that was heard. Errors of sending are left for what is heard to explain.
+    /// in order, and returns everything received. Errors while sending are ignored, because the received messages explain
+    /// them.
     pub fn bring(&mut self, list: &[(RawEntry, Option<&[u8]>)]) -> Vec<Heard> {
         let entries: Vec<_> = list.iter().map(|(entry, _)| entry.clone()).collect();
         let contents = list.iter().filter_map(|(_, content)| *content);
@@ -130,7 +131,7 @@ impl Raw {
         let mut heard = Vec::new();
         let _ = self.try_send(&wire::entries(&entries));
         let _ = self.try_send(&listed.to_frame());
-        // Pieces of entries that were not answered yet would be refused.
+        // Pieces of unanswered entries would be rejected.
         let mut answers = 0;
         while answers < list.len() {
             let next = self.next();

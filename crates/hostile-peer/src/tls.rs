@@ -13,14 +13,14 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// One that nobody has seen before.
+    /// Generates a new identity.
     pub fn fresh() -> Identity {
         let made = rcgen::generate_simple_self_signed(["sweetspot".to_owned()]).unwrap();
         let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
         Identity { certificate: made.cert.der().clone(), key }
     }
 
-    /// The key that a clients file names.
+    /// The public key, as in a clients file.
     pub fn public_key(&self) -> PublicKey {
         PublicKey(*blake3::hash(&self.certificate).as_bytes())
     }
@@ -36,7 +36,8 @@ impl Identity {
     }
 }
 
-/// A client that takes any certificate, and shows `own` if the server asks.
+/// The TLS configuration of a client that accepts any certificate, and presents `own` if the server
+/// asks.
 pub(crate) fn connecting(own: Option<&Identity>) -> Arc<ClientConfig> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -52,7 +53,7 @@ pub(crate) fn connecting(own: Option<&Identity>) -> Arc<ClientConfig> {
     })
 }
 
-/// Takes any certificate.
+/// Accepts any certificate.
 #[derive(Debug)]
 struct Anyone(Arc<CryptoProvider>);
 

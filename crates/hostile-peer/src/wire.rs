@@ -8,14 +8,14 @@ pub(crate) const RECORD: u8 = 2;
 /// The kind byte of a message's frame.
 pub(crate) const MESSAGE: u8 = 1;
 
-/// An entry with arbitrary bytes as its path: absolute, `..`, empty, with escape sequences.
+/// An entry with arbitrary bytes as its path: absolute, `..`, empty, or with escape sequences.
 #[derive(Debug, Clone, Serialize)]
 pub struct RawEntry {
     /// The path, unchecked.
     pub path: Vec<u8>,
-    /// Its claimed kind.
+    /// The claimed kind.
     pub kind: EntryKind,
-    /// The mode, with whatever bits.
+    /// The mode, with arbitrary bits.
     pub mode: u32,
     /// Time of the last change: seconds since 1970, and nanoseconds.
     pub modified: (i64, u32),
@@ -52,13 +52,13 @@ impl RawEntry {
         RawEntry::new(path, EntryKind::Symlink { target: target.as_ref().to_vec() })
     }
 
-    /// A second name of entry number `to`.
+    /// A hard link to entry number `to`.
     pub fn hard_link(path: impl AsRef<[u8]>, to: u32) -> RawEntry {
         RawEntry::new(path, EntryKind::HardLink { to })
     }
 }
 
-/// A frame of any kind and body, of any length.
+/// A frame of arbitrary kind, body and length.
 pub fn frame(kind: u8, body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(body.len()).expect("a frame's length has four bytes");
     [&[kind][..], &length.to_be_bytes(), body].concat()
@@ -66,7 +66,7 @@ pub fn frame(kind: u8, body: &[u8]) -> Vec<u8> {
 
 /// The frame of a record with these entries.
 pub fn entries(list: &[RawEntry]) -> Vec<u8> {
-    // The first variant of `Record`, with paths that nobody checked.
+    // The first variant of `Record`, with unchecked paths.
     #[derive(Serialize)]
     enum RawRecord<'a> {
         Entries(&'a [RawEntry]),
@@ -74,7 +74,7 @@ pub fn entries(list: &[RawEntry]) -> Vec<u8> {
     frame(RECORD, &postcard::to_stdvec(&RawRecord::Entries(list)).expect("entries can be written"))
 }
 
-/// The frame of a piece, under any hash.
+/// The frame of a piece, with an arbitrary hash.
 pub fn piece(entry: u32, piece: u32, hash: PieceHash, content: &[u8]) -> Vec<u8> {
     let header = PieceHeader { entry, piece, hash, length: content.len() as u32 };
     [&header.to_bytes()[..], content].concat()
