@@ -1,6 +1,7 @@
-//! The parts of a page that matter to links. mdBook writes attributes as ` name="value"` and escapes quotes in text.
+//! The parts of a page that are relevant to links. mdBook writes attributes as ` name="value"`, and escapes quotes
+//! in text.
 
-/// The values of all attributes of this name, outside of scripts.
+/// The values of all attributes with this name, except in scripts.
 pub fn attributes<'a>(page: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
     let start = format!(" {name}=\"");
     let outside = page.split("<script").enumerate().map(|(i, part)| match i {

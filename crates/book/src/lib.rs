@@ -1,5 +1,4 @@
 //! Builds the documents in `docs/` as a site with mdBook's library, and checks its links.
-//!
 //! This crate is not shipped. `make book` writes the site to `target/book`; the tests build it in a temporary
 //! directory.
 //!
@@ -22,11 +21,11 @@ use std::path::Path;
 
 use mdbook_driver::MDBook;
 
-/// Where the site has the page that diagnoses captures; `docs/diagnose-in-browser.md` shows it.
+/// The site's path to the page that diagnoses captures, which `docs/diagnose-in-browser.md` shows.
 const DIAGNOSIS: &str = "diagnose/page.html";
 
-/// Builds the book with its `book.toml` in `docs` into the directory `site`, and the page that diagnoses captures. The error is
-/// mdBook's, with all its causes: a chapter without a file, a file that cannot be written.
+/// Builds the book in `docs` (with its `book.toml`) and the page that diagnoses captures into the directory `site`. An error is
+/// mdBook's, with all its causes: a chapter without a file, or a file that cannot be written.
 pub fn build(docs: &Path, site: &Path) -> Result<(), Box<dyn Error + Send + Sync>> {
     let mut book = MDBook::load(docs)?;
     book.config.build.build_dir = std::path::absolute(site)?;

@@ -4,7 +4,7 @@ use std::{fs, io};
 
 use crate::html::attributes;
 
-/// A page: where it leads to, and its anchors.
+/// A page's links and anchors.
 struct Page {
     links: BTreeSet<String>,
     anchors: BTreeSet<String>,
@@ -17,8 +17,8 @@ impl Page {
     }
 }
 
-/// The links within a site that lead to no file of it, or to no anchor of a page, one line each. External links are not
-/// followed. Errors come from reading the files.
+/// The links within a site without a target file or anchor, one line each. External links are not checked. Errors come
+/// from reading the files.
 pub fn broken_links(site: &Path) -> io::Result<Vec<String>> {
     let mut files = BTreeSet::new();
     collect(site, Path::new(""), &mut files)?;
@@ -50,7 +50,7 @@ fn collect(site: &Path, below: &Path, files: &mut BTreeSet<PathBuf>) -> io::Resu
     Ok(())
 }
 
-/// A link to elsewhere begins with a scheme (RFC 3986, section 3.1).
+/// An external link begins with a scheme (RFC 3986, section 3.1).
 fn is_within(link: &str) -> bool {
     let scheme = link.split(['/', '?', '#']).next().unwrap_or_default();
     !scheme.contains(':')

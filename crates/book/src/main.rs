@@ -1,4 +1,4 @@
-//! Builds the book: `cargo run -p sweetspot-book -- DOCS SITE`. A broken link is an error.
+//! Builds the book: `cargo run -p sweetspot-book -- DOCS SITE`. Broken links are errors.
 
 use std::error::Error;
 use std::path::PathBuf;

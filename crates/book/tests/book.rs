@@ -1,4 +1,4 @@
-//! The book can be built, has every document, and its links lead somewhere.
+//! The book can be built, contains every document, and has no broken links.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ fn every_link_of_the_book_leads_somewhere() -> Tested {
     let site = tempfile::tempdir()?;
     sweetspot_book::build(&docs(), site.path())?;
     assert!(site.path().join("tutorial.html").exists());
-    // Its link leads to the page beside it, which is checked below.
+    // It links to the page beside it, which is checked below.
     let diagnosis = fs::read_to_string(site.path().join("diagnose-in-browser.html"))?;
     assert!(diagnosis.contains("<iframe src=\"diagnose/page.html\""));
     assert_eq!(sweetspot_book::broken_links(site.path())?, Vec::<String>::new());
     Ok(())
 }
 
-/// The Markdown files below a directory, named from `root`.
+/// The Markdown files in a directory, as paths relative to `root`.
 fn documents(root: &Path, below: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(root.join(below))? {

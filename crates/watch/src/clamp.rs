@@ -5,11 +5,10 @@ use sweetspot_linux::tcp::{Info, options};
 use sweetspot_socket::window;
 use sweetspot_tune::held_window;
 
-/// The clamp on the window that a connection advertises, if its kernel did not set it itself. Process `pid` has the connection
-/// open.
+/// The clamp on a connection's advertised window, unless the kernel set it itself. Process `pid` has the connection open.
 ///
-/// `None` also where nothing can be seen: without the right to duplicate the process's descriptors, or if the clamp might be the
-/// kernel's.
+/// Also `None` if the clamp cannot be read, for lack of permission to duplicate the process's descriptors, or if the kernel may
+/// have set it.
 pub fn window_clamp(connection: &DiagConnection, pid: Option<u32>) -> Option<WindowClamp> {
     let (inode, cookie) = (connection.inode, connection.cookie);
     let held = held_window(inode, cookie);
@@ -25,7 +24,7 @@ pub fn window_clamp(connection: &DiagConnection, pid: Option<u32>) -> Option<Win
     let Some((size, own, buffer)) = read else {
         return held.map(|size| WindowClamp { size, is_of_tuner: true });
     };
-    // A tuner may have moved it between the two.
+    // A tuner may have changed it between the two readings.
     if held == Some(size) || held_window(inode, cookie) == Some(size) {
         return Some(WindowClamp { size, is_of_tuner: true });
     }
@@ -44,7 +43,7 @@ mod tests {
 
     use super::*;
 
-    /// 16,001 is below a quarter of the first buffer, 131,072, and no 256th part of it.
+    /// 16,001 is below a quarter of the first buffer, 131,072, and not a multiple of its 256th part.
     #[test]
     fn a_program_s_own_clamp_is_seen_and_the_kernel_s_is_not() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

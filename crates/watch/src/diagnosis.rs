@@ -5,11 +5,11 @@ use sweetspot_linux::diag::DiagConnection;
 use super::clamp::window_clamp;
 use super::locked::{host_buffer, locked_buffer};
 
-/// The diagnosis of the data of `connection` in `period`, the greater part of them. Names clamps, buffers and settings of the
-/// ends that are on this host, as far as permissions allow.
+/// The diagnosis of `connection` in `period`, for the direction with most of the data. Names clamps, buffers and settings of
+/// the ends on this host, as far as permissions allow.
 ///
-/// `other` is the socket of the other end, if that is on this host, and `pid` tells the process that has a socket open. If
-/// `is_own_namespace`, the ends have this process's settings; otherwise they are left out.
+/// `other` is the socket of the other end, if it is on this host, and `pid` returns the process that has a socket open. If
+/// `is_own_namespace`, the ends have this process's settings; otherwise settings are left out.
 pub fn diagnosis(
     connection: &DiagConnection,
     other: Option<&DiagConnection>,

@@ -2,7 +2,7 @@ use std::io;
 
 use thiserror::Error;
 
-/// Why the connections of a network namespace cannot be listed.
+/// The reason why the connections of a network namespace cannot be listed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum HostError {
@@ -11,9 +11,9 @@ pub enum HostError {
         "cannot open the network namespace {namespace}: {source}; ip netns list has their names"
     )]
     Open {
-        /// Its name.
+        /// The namespace's name.
         namespace: String,
-        /// The kernel's reason.
+        /// The system's error.
         source: io::Error,
     },
     /// The namespace cannot be entered.
@@ -21,27 +21,27 @@ pub enum HostError {
         "cannot enter the network namespace {namespace}: {source}; that needs CAP_SYS_ADMIN (run as root)"
     )]
     Enter {
-        /// Its name, or the process that it belongs to.
+        /// The namespace's name, or the process that it belongs to.
         namespace: String,
-        /// The kernel's reason.
+        /// The system's error.
         source: io::Error,
     },
     /// The namespace of this process cannot be opened.
     #[error("{0}")]
     Own(#[source] io::Error),
-    /// The kernel has no list of connections.
+    /// The kernel has no interface to list connections.
     #[error("this kernel cannot list TCP connections: it lacks inet_diag (modprobe tcp_diag)")]
     NoDiag,
     /// The list of connections cannot be read.
     #[error("cannot list TCP connections (sock_diag): {source}")]
     List {
-        /// The kernel's reason.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl HostError {
-    /// Why the list cannot be read, for the kernel's reason `source`.
+    /// The reason why the list cannot be read, from the system's error `source`.
     pub(crate) fn listing(source: io::Error) -> HostError {
         match source.kind() {
             io::ErrorKind::NotFound => HostError::NoDiag,

@@ -23,7 +23,7 @@ impl NamespaceConnections {
         NamespaceConnections { diag, is_own: false }
     }
 
-    /// Whether it is known to be this process's namespace, with the same settings.
+    /// Whether it is certainly this process's namespace, with the same settings.
     pub fn is_own(&self) -> bool {
         self.is_own
     }
@@ -41,7 +41,7 @@ impl NamespaceConnections {
         let same = |a: &NetworkNamespace, b: &NetworkNamespace| {
             Some(sweetspot_linux::live::inode(a).ok()? == sweetspot_linux::live::inode(b).ok()?)
         };
-        // Without permission to look it is most likely our own.
+        // If permission is missing, it is most likely our own namespace.
         let Ok(theirs) = NetworkNamespace::of_process(pid) else { return Ok(here) };
         let ours = NetworkNamespace::current().map_err(HostError::Own)?;
         if same(&theirs, &ours) == Some(true) {
@@ -57,7 +57,7 @@ impl NamespaceConnections {
         opened.map(NamespaceConnections::of).map_err(HostError::listing)
     }
 
-    /// All connections in which data may flow, with `detail`.
+    /// All connections that may carry data, with `detail`.
     pub fn read(&mut self, detail: Detail) -> Result<Vec<DiagConnection>, HostError> {
         let mut all = Vec::new();
         let read = self.diag.connections(&TcpState::WITH_DATA, detail, |c| all.push(c));

@@ -1,5 +1,5 @@
 //! Watches the live TCP connections of a host from outside: the processes that own them, and the
-//! limit of each. Also reads the settings of that host.
+//! limit of each. Also reads the host's settings.
 //!
 //! ```
 //! use sweetspot_linux::diag::Detail;

@@ -6,10 +6,10 @@ use sweetspot_linux::sysctl;
 use sweetspot_linux::tcp::options;
 use sweetspot_units::{Bytes, grouped};
 
-/// A remark on the buffer that bounds a connection, if its program set the buffer itself, so that the kernel does not
+/// A note on the buffer that limits a connection, if its program set the buffer size, so that the kernel does not
 /// autotune it. Process `pid` has the connection open.
 ///
-/// `None` also where nothing can be seen: before Linux 5.16, or without the right to duplicate the process's descriptors.
+/// Also `None` if this cannot be read: before Linux 5.16, or without permission to duplicate the process's descriptors.
 pub fn locked_buffer(connection: &DiagConnection, side: Side, pid: u32) -> Option<String> {
     let option = match side {
         Side::Receiver => "SO_RCVBUF",
@@ -18,7 +18,7 @@ pub fn locked_buffer(connection: &DiagConnection, side: Side, pid: u32) -> Optio
     Some(words(option, set_buffer(connection, side, pid)??))
 }
 
-/// The buffer at the end `side` of a connection, which is in this process's namespace; process `pid` has it open.
+/// The buffer at the end `side` of a connection in this process's namespace; process `pid` has it open.
 pub fn host_buffer(
     connection: &DiagConnection,
     side: Side,
@@ -32,7 +32,7 @@ pub fn host_buffer(
     Some(HostBuffer { is_set: set.map(|set| set.is_some()), max: limits.ok()?.max })
 }
 
-/// The size of the buffer, if the program set it; `None` if that cannot be seen.
+/// The buffer size, if the program set it; the outer `None` if that cannot be read.
 fn set_buffer(connection: &DiagConnection, side: Side, pid: u32) -> Option<Option<Bytes>> {
     let socket = LiveSocket::find(pid, connection.inode, connection.cookie)?;
     let read = socket.with(|fd| {
@@ -64,7 +64,7 @@ mod tests {
 
     use super::*;
 
-    /// A program that sets 212,992 bytes finds 425,984.
+    /// A program that sets 212,992 bytes reads back 425,984.
     #[test]
     fn a_remark_names_the_size_that_the_program_set() {
         let said = words("SO_RCVBUF", Bytes::new(425_984));

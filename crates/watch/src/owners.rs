@@ -3,8 +3,8 @@ use std::collections::HashMap;
 use sweetspot_linux::processes::{self, Process};
 use sweetspot_units::{Duration, Time};
 
-/// Shortest interval between two scans of all processes' descriptors, which cost more than
-/// everything else.
+/// Minimum interval between scans of all processes' descriptors, which cost more than everything
+/// else.
 const RESCAN_INTERVAL: Duration = Duration::from_secs(3);
 
 /// A process that has a socket open.
@@ -24,7 +24,7 @@ pub struct Owners {
 }
 
 impl Owners {
-    /// Scans again if one of `inodes` is unknown, unless the last scan was recent.
+    /// Scans again if an inode in `inodes` is unknown, unless the last scan was recent.
     pub fn learn(&mut self, mut inodes: impl Iterator<Item = u64>, now: Time) {
         let lately = self.read.is_some_and(|read| now.since(read) < RESCAN_INTERVAL);
         if lately || inodes.all(|inode| inode == 0 || self.by_inode.contains_key(&inode)) {
@@ -33,7 +33,7 @@ impl Owners {
         self.read = Some(now);
         self.by_inode.clear();
         for pid in processes::all().unwrap_or_default() {
-            // A process that has ended, or that we must not inspect, has no sockets for us.
+            // The process has ended, or may not be inspected.
             let Ok(sockets) = processes::sockets(pid) else { continue };
             if sockets.is_empty() {
                 continue;
@@ -46,7 +46,8 @@ impl Owners {
         }
     }
 
-    /// The owner of the socket with this inode; the lowest process id if there are several.
+    /// The owner of the socket with this inode. If there are several, the one with the lowest
+    /// process id.
     pub fn of(&self, inode: u64) -> Option<&Owner> {
         self.by_inode.get(&inode)
     }

@@ -1,4 +1,4 @@
-//! This host's settings, in the form that `advise` needs.
+//! This host's settings, in the form needed by `advise`.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use sweetspot_advise::host::{Device, Listener, Snapshot, Sysctls};
 use sweetspot_linux::diag::{Detail, Diag, TcpState};
 use sweetspot_linux::host;
 
-/// The settings that are checked.
+/// The sysctls that are checked.
 const SYSCTL_NAMES: [&str; 15] = [
     "net.core.rmem_max",
     "net.core.wmem_max",
@@ -25,8 +25,8 @@ const SYSCTL_NAMES: [&str; 15] = [
     "net.ipv4.tcp_window_scaling",
 ];
 
-/// The settings, memory, device to `peer` or of the default route, and listening sockets of this host and network namespace; nothing is changed, and what
-/// cannot be read is left out.
+/// The sysctls, memory, listening sockets, and the device towards `peer` (or of the default route) of this host and network
+/// namespace. Nothing is changed, and anything that cannot be read is left out.
 pub fn settings(peer: Option<IpAddr>) -> Snapshot {
     let mut sysctls = Sysctls::default();
     for name in SYSCTL_NAMES {
@@ -47,7 +47,7 @@ pub fn settings(peer: Option<IpAddr>) -> Snapshot {
     }
 }
 
-/// Listening sockets of this network namespace; none if the kernel does not list them.
+/// Listening sockets of this network namespace; empty if the kernel does not list them.
 fn listeners() -> Vec<Listener> {
     let mut all = Vec::new();
     let detail = Detail { memory: true, ..Detail::NONE };

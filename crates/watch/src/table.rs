@@ -10,13 +10,13 @@ use super::diagnosis::diagnosis;
 use super::owners::{Owner, Owners};
 use super::sample::sample;
 
-/// Number of past readings kept per connection.
+/// Number of past readings kept for each connection.
 const HISTORY_POINTS: usize = 120;
 
-/// Longer than anybody reads connections.
+/// Longer than any observation of connections.
 const ALWAYS: Duration = Duration::from_secs(u32::MAX as u64);
 
-/// The connections seen last, each followed from when it was first seen.
+/// The connections seen last, with their history since they were first seen.
 #[derive(Debug, Default)]
 pub struct ConnectionList {
     rows: HashMap<u64, ConnectionRow>,
@@ -26,35 +26,35 @@ pub struct ConnectionList {
     is_one_interval: bool,
 }
 
-/// A connection.
+/// A connection in the list.
 #[derive(Debug)]
 pub struct ConnectionRow {
     /// The connection as of the last reading.
     pub connection: DiagConnection,
     /// The process that has it open.
     pub owner: Option<Owner>,
-    /// Rates, bit/s, and RTTs, microseconds, the newest last.
+    /// Past rates, bit/s, and RTTs, microseconds, newest last.
     pub past: VecDeque<(u64, u64)>,
     live: SlidingLive,
-    /// Payload in each direction, sent and received, at the beginning of the interval that ended with the last reading.
+    /// Payload sent and received at the beginning of the interval that ended with the last reading.
     before: Option<(Time, [Bytes; 2])>,
-    /// How long that interval was, the payload per second in it, and which way most of it went.
+    /// The length of that interval, its payload rate, and the direction of most of its data.
     interval: Duration,
     rate: Rate,
     side: Side,
-    /// The same time as the other end has it, where that is on this host, sends, and so knows more.
+    /// The period as measured by the other end, if that is on this host and is the sender, which knows more.
     by_sender: Option<Box<Period>>,
     round: u64,
     is_one_interval: bool,
 }
 
 impl ConnectionList {
-    /// A list with rows that treat all the time since the first reading as one interval.
+    /// A list that treats all the time since the first reading as one interval.
     pub fn of_one_interval() -> ConnectionList {
         ConnectionList { is_one_interval: true, ..ConnectionList::default() }
     }
 
-    /// Takes a reading of all connections at `now`.
+    /// Handles a reading of all connections at `now`.
     pub fn handle(&mut self, now: Time, connections: Vec<DiagConnection>) {
         self.round += 1;
         self.owners.learn(connections.iter().map(|c| c.inode), now);
@@ -81,8 +81,8 @@ impl ConnectionList {
         self.share_verdicts();
     }
 
-    /// The `n` connections that received the most payload per second in the interval before the last reading; none on which nothing
-    /// moved, and none that sends: its kernel keeps chronographs.
+    /// The `n` connections with the highest receive rate in the interval before the last reading. Leaves out idle connections,
+    /// and senders, because their kernel keeps its own time counters (busy, rwnd-limited, sndbuf-limited).
     pub fn busiest_receivers(&self, n: usize) -> Vec<DiagConnection> {
         let is_busy = |row: &&ConnectionRow| row.rate > Rate::ZERO && row.side == Side::Receiver;
         let mut busy: Vec<_> = self.rows.values().filter(is_busy).collect();
@@ -90,7 +90,8 @@ impl ConnectionList {
         busy.into_iter().take(n).map(|row| row.connection.clone()).collect()
     }
 
-    /// Takes a sample of one connection of the list between two readings. It makes the limit more exact and changes nothing else.
+    /// Handles a sample of one connection between two readings of the list. It makes the limit more exact, and changes nothing
+    /// else.
     pub fn handle_sample(&mut self, now: Time, connection: &DiagConnection) {
         if let Some((row, sample)) =
             self.rows.get_mut(&connection.cookie).zip(sample(connection, now))
@@ -99,7 +100,7 @@ impl ConnectionList {
         }
     }
 
-    /// Gives each receiver the period of its sender, if that is on this host.
+    /// Gives each receiver the period measured by its sender, if that is on this host.
     fn share_verdicts(&mut self) {
         let receives = |[sent, received]: [Bytes; 2]| received > sent;
         let receivers = self.rows.values().filter(|row| receives(row.live.payload()));
@@ -119,7 +120,7 @@ impl ConnectionList {
         }
     }
 
-    /// The connections, in no order.
+    /// The connections, in no particular order.
     pub fn rows(&self) -> impl Iterator<Item = &ConnectionRow> {
         self.rows.values()
     }
@@ -129,8 +130,8 @@ impl ConnectionList {
         self.rows.get(&cookie)
     }
 
-    /// The diagnosis of the connection of `row`, of the time that its limit is of, and beside the other connections between the same
-    /// hosts. `is_own_namespace` as for [`diagnosis`].
+    /// The diagnosis of the connection in `row`, for the same period as its limit, beside the other connections between the same
+    /// hosts. `is_own_namespace` is as for [`diagnosis`].
     pub fn diagnosis(&self, row: &ConnectionRow, is_own_namespace: bool) -> Flow {
         let hosts =
             |row: &ConnectionRow| [row.connection.local, row.connection.remote].map(|end| end.ip());
@@ -160,7 +161,7 @@ impl ConnectionList {
             .with_deliveries(teller.live().deliveries())
     }
 
-    /// The other end of the connection of `row`, if it is in this list, too.
+    /// The other end of the connection in `row`, if it is in this list.
     fn other_end(&self, row: &ConnectionRow) -> Option<&ConnectionRow> {
         self.row(*self.by_ends.get(&[row.connection.remote, row.connection.local])?)
     }
@@ -185,7 +186,7 @@ impl ConnectionRow {
         }
     }
 
-    /// Ends the interval since the reading before, or since the first one if all is one interval.
+    /// Ends the interval since the previous reading, or since the first one if all is one interval.
     fn end_interval(&mut self, now: Time) {
         let Some(sample) = self.live().last() else { return };
         let moved = [sample.acked, sample.received];
@@ -212,38 +213,38 @@ impl ConnectionRow {
         self.past.push_back((rate, rtt));
     }
 
-    /// All that is known of it since it was first read.
+    /// All statistics since the connection was first read.
     pub fn live(&self) -> &Live {
         self.live.live()
     }
 
-    /// The time that its limit is of: the last [`OBSERVATION`], or all of one interval. If both ends are on this host, as the
-    /// sender has it.
+    /// The period of its limit: the last [`OBSERVATION`], or the whole interval if there is only one. If both ends are on this
+    /// host, as measured by the sender.
     pub fn period(&self) -> Period {
         self.by_sender.as_deref().map_or_else(|| self.live.period(), |period| *period)
     }
 
-    /// Whether an interval has passed since it was first read.
+    /// Whether an interval has passed since the connection was first read.
     pub fn is_measured(&self) -> bool {
         self.interval > Duration::ZERO
     }
 
-    /// Payload per second in the interval before the last reading.
+    /// Payload rate in the interval before the last reading.
     pub fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// Which way most of that payload went; as before if none did.
+    /// The direction of most of that payload, or the previous direction if there was none.
     pub fn side(&self) -> Side {
         self.side
     }
 
-    /// The RTT by this end's kernel, without a sender's pauses.
+    /// The RTT measured by this end's kernel, without a sender's pauses.
     pub fn rtt(&self) -> Option<Duration> {
         self.live().path_rtt()
     }
 
-    /// The advertised window that bounds it: the peer's, or our own where we receive.
+    /// The advertised window that limits it: the peer's for sent data, our own for received data.
     pub fn window(&self) -> Option<Bytes> {
         let sample = self.live().last()?;
         match self.side {
@@ -258,41 +259,41 @@ impl ConnectionRow {
         Some(sample.mss * u64::from(sample.congestion_window))
     }
 
-    /// The window that would be as fast without a queue, once the path's capacity was seen.
+    /// The window that would be as fast without a queue, once the path's capacity is known.
     pub fn sweet_spot(&self) -> Option<Bytes> {
         self.period().evidence.sweet_spot()
     }
 
-    /// Payload in both directions since it began.
+    /// Payload in both directions since the connection began.
     pub fn bytes(&self) -> Bytes {
         self.live().last().map_or(Bytes::ZERO, |s| s.acked + s.received)
     }
 
-    /// Segments retransmitted since it began.
+    /// Segments retransmitted since the connection began.
     pub fn retransmitted(&self) -> u64 {
         self.live().last().map_or(0, |s| s.retransmitted)
     }
 
-    /// Its limit, in words: the share first, so that it is not cut off.
+    /// The limit as text. The share comes first, so that it is never cut off.
     pub fn limited_by(&self) -> String {
         limited_by(&self.period())
     }
 
-    /// The same in 20 characters at most, for a table.
+    /// The limit as text of at most 20 characters, for a table.
     pub fn limited_by_briefly(&self) -> String {
         limited_by_briefly(&self.period())
     }
 }
 
-/// In place of a limit until an interval has passed.
+/// The text shown until an interval has passed.
 pub const MEASURING: &str = "measuring";
 
-/// The limit of a period, in words as of [`ConnectionRow::limited_by`].
+/// The limit of a period, in the form of [`ConnectionRow::limited_by`].
 pub fn limited_by(period: &Period) -> String {
     limited_by_in(period, Class::words)
 }
 
-/// The same in 20 characters at most, as of [`ConnectionRow::limited_by_briefly`].
+/// The limit of a period in at most 20 characters, in the form of [`ConnectionRow::limited_by_briefly`].
 pub fn limited_by_briefly(period: &Period) -> String {
     limited_by_in(period, Class::brief)
 }
@@ -301,7 +302,7 @@ fn limited_by_in(period: &Period, words: fn(Class) -> &'static str) -> String {
     if period.evidence.lasted == Duration::ZERO {
         return MEASURING.to_owned();
     }
-    // A connection that another cause stops is not idle.
+    // A connection stopped by another cause is not idle.
     if period.is_idle() {
         return "idle".to_owned();
     }
