@@ -31,7 +31,7 @@ pub(crate) const NAMES: [&str; 19] = [
 #[non_exhaustive]
 pub enum SizingError {
     /// No such controller.
-    #[error("unknown sizing {0:?}; known are {known}", known = NAMES.join(", "))]
+    #[error("unknown sizing {0:?}; expected one of {known}", known = NAMES.join(", "))]
     Unknown(String),
     /// `linux:` without a valid kernel version.
     #[error("sizing linux: {0:?} is not a kernel version; write it like linux:6.15, or linux")]
@@ -48,7 +48,7 @@ pub enum SizingError {
     )]
     PathUnknown,
     /// A static scheme that lacks a quantity.
-    #[error("sizing {sizing} needs {quantity}; {origin}; sobas needs to be told nothing")]
+    #[error("sizing {sizing} needs {quantity}; {origin}; sobas needs no input")]
     Missing {
         /// The scheme.
         sizing: &'static str,

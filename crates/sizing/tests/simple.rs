@@ -132,7 +132,7 @@ fn a_missing_quantity_is_named_with_its_origin() {
     assert_eq!(
         error("bdp3", Some(structure)),
         "sizing bdp3 needs the available bandwidth A; it is measured on the path before the \
-         transfer starts; sobas needs to be told nothing"
+         transfer starts; sobas needs no input"
     );
     for (text, quantity) in [
         ("bdp1", "the capacity C"),
