@@ -44,12 +44,12 @@ pub enum PathError {
     NotAPair(String),
     /// A key is unknown.
     #[error(
-        "path: unknown key \"{0}\"{near}; known are rtt, mtu, seed, and {keys} (each of these also as up.KEY and down.KEY)",
+        "path: unknown key \"{0}\"{near}; expected rtt, mtu, seed or one of {keys} (each of these also as up.KEY and down.KEY)",
         near = near_key(.0), keys = DirectionSpec::KEYS.join(", ")
     )]
     UnknownKey(String),
     /// A name is unknown.
-    #[error("path: no path is named \"@{0}\"{near}; known are {names}", near = near_name(.0), names = names().join(", "))]
+    #[error("path: unknown name \"@{0}\"{near}; expected one of {names}", near = near_name(.0), names = names().join(", "))]
     UnknownName(String),
     /// A key is given twice.
     #[error("path: {0} is given twice; keep one")]

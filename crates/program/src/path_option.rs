@@ -99,7 +99,7 @@ mod tests {
         );
         let neither = wrong("@nosuch");
         assert!(
-            neither.contains("known are @fibre")
+            neither.contains("expected one of @fibre")
                 && neither.ends_with("`sweetspot run @` lists them")
         );
         assert!(wrong("@elephnats").ends_with("lists them; did you mean @elephants?"));
