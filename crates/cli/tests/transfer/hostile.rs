@@ -105,7 +105,7 @@ fn an_admitted_peer_that_breaks_the_protocol_leaves_nothing() {
     still_serves(serve);
 }
 
-/// A server takes no more before its answers than it said, once of each entry, and a beginning is no whole piece.
+/// Before its answers a server accepts only the announced amount of early content, once per entry and never a whole piece.
 #[test]
 fn early_content_beyond_what_was_asked_for_leaves_nothing() {
     let serve = Serve::start(&[]);
@@ -113,10 +113,10 @@ fn early_content_beyond_what_was_asked_for_leaves_nothing() {
     let early = |entry, length| Record::Early { entry, content: vec![7; length] }.to_frame();
     let again = [early(0, 10), early(0, 10)].concat();
     for (bytes, words) in [
-        (early(0, (64 << 10) + 1), "early content beyond what was asked for"),
-        (early(1, 10), "early content of an entry that takes none"),
-        (early(0, 0), "early content of an entry that takes none"),
-        (again, "early content of an entry that takes none"),
+        (early(0, (64 << 10) + 1), "early content beyond the allowed amount"),
+        (early(1, 10), "early content for an entry that accepts none"),
+        (early(0, 0), "early content for an entry that accepts none"),
+        (again, "early content for an entry that accepts none"),
     ] {
         let mut raw = Raw::accepted(&ticket);
         raw.list("f", 1000);

@@ -175,10 +175,10 @@ impl ReceiverOrder {
         let what = "early content";
         let is_listed = (self.next_early..self.entries).contains(&entry);
         if !is_listed || entry as usize >= MAX_BATCH || content.is_empty() {
-            return Err(ProtocolError::OutOfOrder { what, when: "of an entry that takes none" });
+            return Err(ProtocolError::OutOfOrder { what, when: "for an entry that accepts none" });
         }
         let Some(left) = self.early.checked_sub(content.len() as u64) else {
-            return Err(ProtocolError::OutOfOrder { what, when: "beyond what was asked for" });
+            return Err(ProtocolError::OutOfOrder { what, when: "beyond the allowed amount" });
         };
         (self.early, self.next_early) = (left, entry + 1);
         Ok(SenderItem::Early(entry, content))
@@ -193,8 +193,8 @@ impl ReceiverOrder {
             ReceiverStage::Waiting => "before an offer",
             ReceiverStage::Judging => "before its offer was answered",
             ReceiverStage::Moving { .. } => "in the middle of content",
-            ReceiverStage::Ended => "after the end",
-            ReceiverStage::Closed => "after closing",
+            ReceiverStage::Ended => "after the end of its content",
+            ReceiverStage::Closed => "after its last message",
         };
         ProtocolError::OutOfOrder { what, when }
     }

@@ -115,7 +115,7 @@ impl SenderOrder {
         let when = match self.stage {
             SenderStage::Offered => "before answering the offer",
             SenderStage::Sending => "in the middle of content",
-            SenderStage::Ended => "after the end",
+            SenderStage::Ended => "after the end of the content",
             SenderStage::Summarised => "after its summary",
         };
         ProtocolError::OutOfOrder { what, when }
