@@ -72,15 +72,15 @@ impl FileProgress {
         let wrong = |what| Err(ProtocolError::Piece { piece, what });
         match self.size {
             Some(size) if hash_tree::piece_length(size, piece) != length || length == 0 => {
-                return wrong("of a wrong length");
+                return wrong("with a wrong length");
             }
-            None if length == 0 || length > PIECE_BYTES => return wrong("of a wrong length"),
+            None if length == 0 || length > PIECE_BYTES => return wrong("with a wrong length"),
             // Pieces of a stream may overtake each other a little, because they use several connections.
             None if piece > self.length.saturating_add(MAX_OVERTAKING) => {
-                return wrong("out of order");
+                return wrong("too far ahead of the pieces before it");
             }
             None if length < PIECE_BYTES && self.short.is_some_and(|(short, _)| short != piece) => {
-                return wrong("of a wrong length");
+                return wrong("with a wrong length: a stream has only one short piece");
             }
             None if length < PIECE_BYTES => self.short = Some((piece, length)),
             _ => {}
@@ -93,10 +93,10 @@ impl FileProgress {
     /// Records `pieces` pieces, from number `first` on, that arrived as holes.
     pub fn handle_holes(&mut self, first: u32, pieces: u32) -> Result<()> {
         let wrong = |what| Err(ProtocolError::Piece { piece: first, what });
-        let Some(size) = self.size else { return wrong("as a hole of a stream") };
+        let Some(size) = self.size else { return wrong("as a hole, but a stream has no holes") };
         let end = u64::from(first) + u64::from(pieces);
         let Some(end) = u32::try_from(end).ok().filter(|_| end <= hash_tree::pieces(size)) else {
-            return wrong("beyond the end");
+            return wrong("beyond the end of its file");
         };
         self.count(first, pieces)?;
         if pieces > 0 {
@@ -106,7 +106,7 @@ impl FileProgress {
     }
 
     fn count(&mut self, piece: u32, pieces: u32) -> Result<()> {
-        let what = "too often";
+        let what = "after more pieces than a file can have";
         let sum = self.pieces_came.checked_add(pieces);
         self.pieces_came = sum.ok_or(ProtocolError::Piece { piece, what })?;
         Ok(())

@@ -82,8 +82,8 @@ fn an_admitted_peer_that_breaks_the_protocol_leaves_nothing() {
     let ticket = serve.ticket();
     type Step = fn(&mut Raw);
     let cases: [(Step, &str); 8] = [
-        (|raw| raw.piece(0, &[7; 999]), "piece 0 of a wrong length"),
-        (|raw| raw.piece(1, &[7; 1000]), "piece 1 of a wrong length"),
+        (|raw| raw.piece(0, &[7; 999]), "piece 0 with a wrong length"),
+        (|raw| raw.piece(1, &[7; 1000]), "piece 1 with a wrong length"),
         (|raw| raw.send(&[0, 0xff, 0xff, 0xff, 0xff]), "above the limit of 262184"),
         (|raw| raw.say(&Message::End), "sent end in the middle of content"),
         (|raw| raw.say(&offer()), "sent offer in the middle of content"),
