@@ -50,7 +50,7 @@ pub(crate) struct PacketLoopReport {
 pub(crate) enum Wait {
     /// Sleep until then.
     Time(Time),
-    /// Spin until this time: a packet is due.
+    /// Be awake at this time, because a packet is due.
     Release(Time),
     /// Sleep until this time, or until a packet arrives.
     ArrivalOr(Time),
@@ -164,7 +164,7 @@ impl PacketLoop {
             let mut taken = 0;
             while taken < batch
                 && port.receive(|frame| {
-                    // A timestamp in the future means that the wall clock was just set back.
+                    // A timestamp in the future means that the wall clock was just set.
                     let stamp = offset.to_monotonic(frame.arrived).min(clock::now());
                     taken += direction.handle_arrival(stamp, frame, pool);
                 })

@@ -40,7 +40,7 @@ impl SideConfig {
     }
 }
 
-/// The end at which commands usually run.
+/// The end at which commands run.
 pub(crate) const NEAR: SideConfig = SideConfig {
     name: "near",
     address: Ipv4Addr::new(10, 77, 0, 1),

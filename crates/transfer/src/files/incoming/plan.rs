@@ -185,7 +185,7 @@ impl IncomingFiles {
                 is_same.then_some(())?;
                 self.remember(number, entry).ok()?;
                 self.unchanged.fetch_add(*size, Ordering::Relaxed);
-                // Not added to the complete files: a hard link would give the peer another name for a file that it may not
+                // Not added to the complete files: a hard link would give another name to a file that the peer may not
                 // write.
                 lock(&self.state).count(Fate::Unchanged);
             }
