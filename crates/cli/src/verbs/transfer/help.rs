@@ -78,7 +78,7 @@ macro_rules! members_pointer {
 pub(crate) use {members_help, members_pointer, progress_help, ticket_help};
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::collections::BTreeSet;
 
     use sweetspot_control::series::{SeriesEvent, SeriesRow};
@@ -129,7 +129,7 @@ mod tests {
     }
 
     /// The names in the first columns of a list: each line begins with two spaces and a name.
-    fn listed(list: &str) -> BTreeSet<String> {
+    pub fn listed(list: &str) -> BTreeSet<String> {
         let lines = list.lines().filter_map(|line| line.strip_prefix("  "));
         let lines = lines.filter(|line| !line.starts_with(' '));
         let heads = lines.flat_map(|line| {

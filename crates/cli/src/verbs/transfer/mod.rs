@@ -1,7 +1,7 @@
 //! Shared by the verbs that move files: arguments, tickets, and progress.
 
 mod failures;
-mod help;
+pub(crate) mod help;
 mod progress;
 pub mod values;
 mod watching;

@@ -4,14 +4,25 @@ use sweetspot_kernel::probe::{self, Finding};
 
 use crate::verbs::Ending;
 
-/// Check the requirements of --via bpf on this host
-///
-/// Exit codes: 0 all requirements are met; 1 one is missing.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
+const EXAMPLES: &str = "\
 Examples:
   sweetspot tune doctor
-  sweetspot tune doctor --json")]
+  sweetspot tune doctor --json | jq '.findings[] | select(.there == false)'
+
+Exit codes: 0 all requirements are met; 1 one is missing, and tune uses pidfd.
+
+Members of --json:
+  bpf                true if tune runs via bpf here
+  findings           the requirements, each with name, there (true or false, or
+                     null if it was not tested), says (the value, or the missing
+                     part) and next (the next step, or null if it needs none)";
+
+/// Check the requirements of --via bpf on this host
+///
+/// Each line is a requirement: ok, missing (with the next step), or - if it was not tested. Loading the
+/// programs needs root. --via pidfd needs none of these.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct TuneDoctorArguments {
     /// Print JSON
     #[arg(long)]
@@ -58,8 +69,36 @@ fn json(findings: &[Finding], complete: bool) -> serde_json::Value {
         serde_json::json!({ "name": name, "there": there, "says": says, "next": next })
     });
     let untested = untested(findings).map(
-        |name| serde_json::json!({ "name": name, "there": null, "says": NOT_TESTED, "next": [] }),
+        |name| serde_json::json!({ "name": name, "there": null, "says": NOT_TESTED, "next": null }),
     );
     let list: Vec<serde_json::Value> = tested.chain(untested).collect();
     serde_json::json!({ "bpf": complete, "findings": list })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verbs::transfer::help::tests::listed;
+
+    /// A check of each kind: met, missing, and not tested.
+    #[test]
+    fn every_finding_has_the_same_members_and_its_next_step_is_text_or_null() {
+        let finding = |name, there, next| Finding { name, there, says: "x".to_owned(), next };
+        let next = Some("use --via pidfd");
+        let json = json(&[finding("kernel", true, None), finding("BTF", false, next)], false);
+        let findings = json["findings"].as_array().unwrap();
+        assert_eq!(findings.len(), 2 + probe::LAST_CHECKS.len());
+        let page = include_str!("../../../../../docs/formats.md");
+        for finding in findings {
+            let step = &finding["next"];
+            assert!(if finding["there"] == false { step.is_string() } else { step.is_null() });
+            for name in finding.as_object().unwrap().keys() {
+                assert!(EXAMPLES.contains(&format!(" {name} (")) || name == "name", "{name}");
+                assert!(page.contains(&format!("`{name}`")), "{name}");
+            }
+        }
+        let (_, help) = EXAMPLES.split_once("Members of --json").unwrap();
+        let members = json.as_object().unwrap().keys().cloned().collect();
+        assert_eq!(listed(help), members);
+    }
 }
