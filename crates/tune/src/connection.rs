@@ -244,7 +244,8 @@ impl TunedConnection {
             return Some(self.upload_event(TuneEventKind::Refused, &why.to_string(), unchanged));
         }
         let change = change(step.pace, self.handle.kernel_pace().ok().flatten());
-        Some(self.upload_event(step.kind?, &step.why, change))
+        let kind = step.kind.unwrap_or(TuneEventKind::Adjusted);
+        Some(self.upload_event(kind, &step.why, change))
     }
 
     fn upload_event(&self, kind: TuneEventKind, why: &str, change: AppliedChange) -> TuneEvent {

@@ -65,6 +65,14 @@ fn an_upload_is_paced_from_outside_and_its_queue_goes() {
     wait_for("the end of the pace", || pace(&socket).is_none().then_some(()));
     let lifted = wait_for("lifted", || event(&scratch.path().join("events.jsonl"), "lifted"));
     assert!(lifted["pace_from_bps"].is_u64() && lifted["pace_to_bps"].is_null(), "{lifted}");
+    // The log has each change of the pace, also the beginnings and ends of trials.
+    let text = std::fs::read_to_string(scratch.path().join("events.jsonl")).unwrap();
+    let events: Vec<serde_json::Value> =
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let paced: Vec<_> = events.iter().filter(|event| event.get("pace_to_bps").is_some()).collect();
+    for pair in paced.windows(2) {
+        assert_eq!(pair[0]["pace_to_bps"], pair[1]["pace_from_bps"], "{pair:?}");
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::event::TuneEventKind;
 /// A change of an upload's pace, and why.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PaceStep {
-    /// The event; `None` for changes that are not reported, such as a trial and its end.
+    /// The event; `None` for a change between two of them.
     pub kind: Option<TuneEventKind>,
     /// The pace before; `None`: no limit.
     pub before: Option<Rate>,
@@ -123,7 +123,13 @@ impl PacedUpload {
             }
         }
         let (kind, why) = told.unzip();
-        let step = PaceStep { kind, before, pace: self.pace, why: why.unwrap_or_default() };
+        let follows = || match self.driver.phase() {
+            SizingPhase::Trying => "the queue is draining",
+            SizingPhase::Holding => "a trial of a faster rate begins or ends",
+            _ => "newer measurements of the path",
+        };
+        let why = why.unwrap_or_else(|| follows().to_owned());
+        let step = PaceStep { kind, before, pace: self.pace, why };
         (step.kind.is_some() || step.pace != before).then_some(step)
     }
 }
