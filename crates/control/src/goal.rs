@@ -17,7 +17,10 @@ impl FromStr for Goal {
         match text {
             "throughput" => Ok(Goal::Throughput),
             "less-than-best-effort" => Ok(Goal::LessThanBestEffort),
-            _ => Err("expected throughput or less-than-best-effort, or in a policy also leave"),
+            _ => Err(
+                "expected throughput (the path's full rate without a standing queue) or less-than-best-effort (only the \
+                 capacity that other traffic leaves)",
+            ),
         }
     }
 }
