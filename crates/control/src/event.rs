@@ -265,6 +265,8 @@ impl fmt::Display for TuneEvent {
                     let effect = if to > Some(advertised) { ", below the limit" } else { "" };
                     write!(f, " (advertised {advertised}{effect})")?;
                 }
+                } else if let (TuneEventKind::Held, Some(to)) = (self.kind, to) {
+                    write!(f, ", window {to}")?;
             }
             AppliedChange::Pace { from, to, .. } if from != to => {
                 write!(f, ", pacing rate {} -> {}", limit(from), limit(to))?;
@@ -274,6 +276,9 @@ impl fmt::Display for TuneEvent {
         }
         write!(f, ": {}", self.why)
     }
+            AppliedChange::Pace { to: Some(to), .. } if self.kind == TuneEventKind::Held => {
+                write!(f, ", pacing rate {to}")?;
+            }
 }
 
 fn limit(limit: Option<impl fmt::Display>) -> String {
@@ -391,3 +396,7 @@ mod tests {
         assert_eq!(json["advertised_bytes"], 500_224);
     }
 }
+        // A hold at the limit that is in force names it.
+        let change = AppliedChange::Window { from: to, to, clamp: to, advertised };
+        let held = TuneEvent { change, ..event.clone() }.to_string();
+        assert!(held.contains(": held, window 500 kB (advertised 500.2 kB): "), "{held}");
