@@ -94,13 +94,15 @@ pub enum TuneEventKind {
     Advised,
     /// It has another congestion control.
     Switched,
-    /// Its limit followed the controller's window, for no other reason.
+    /// Its limit followed the controller's window or pace, for no other reason.
     Adjusted,
+    /// A bulk transfer is over, or tuning ends, and it was never limited.
+    NotLimited,
 }
 
 impl TuneEventKind {
     /// All of them.
-    pub const ALL: [TuneEventKind; 11] = [
+    pub const ALL: [TuneEventKind; 12] = [
         TuneEventKind::Taken,
         TuneEventKind::Held,
         TuneEventKind::Reopened,
@@ -112,6 +114,7 @@ impl TuneEventKind {
         TuneEventKind::Advised,
         TuneEventKind::Switched,
         TuneEventKind::Adjusted,
+        TuneEventKind::NotLimited,
     ];
 
     /// The name of the kind in JSON.
@@ -128,6 +131,7 @@ impl TuneEventKind {
             TuneEventKind::Advised => "advised",
             TuneEventKind::Switched => "switched",
             TuneEventKind::Adjusted => "adjusted",
+            TuneEventKind::NotLimited => "not_limited",
         }
     }
 
@@ -145,6 +149,7 @@ impl TuneEventKind {
             TuneEventKind::Advised => "advice",
             TuneEventKind::Switched => "switched",
             TuneEventKind::Adjusted => "adjusted",
+            TuneEventKind::NotLimited => "not limited",
         }
     }
 }
@@ -260,25 +265,25 @@ impl fmt::Display for TuneEvent {
             AppliedChange::Window { from, to, advertised, .. } => {
                 if from != to && self.kind != TuneEventKind::Gone {
                     write!(f, ", window {} -> {}", limit(from), limit(to))?;
+                } else if let (TuneEventKind::Held, Some(to)) = (self.kind, to) {
+                    write!(f, ", window {to}")?;
                 }
                 if let Some(advertised) = advertised {
                     let effect = if to > Some(advertised) { ", below the limit" } else { "" };
                     write!(f, " (advertised {advertised}{effect})")?;
                 }
-                } else if let (TuneEventKind::Held, Some(to)) = (self.kind, to) {
-                    write!(f, ", window {to}")?;
             }
             AppliedChange::Pace { from, to, .. } if from != to => {
                 write!(f, ", pacing rate {} -> {}", limit(from), limit(to))?;
+            }
+            AppliedChange::Pace { to: Some(to), .. } if self.kind == TuneEventKind::Held => {
+                write!(f, ", pacing rate {to}")?;
             }
             AppliedChange::Pace { .. } => {}
             AppliedChange::Congestion { to } => write!(f, ", congestion control {to}")?,
         }
         write!(f, ": {}", self.why)
     }
-            AppliedChange::Pace { to: Some(to), .. } if self.kind == TuneEventKind::Held => {
-                write!(f, ", pacing rate {to}")?;
-            }
 }
 
 fn limit(limit: Option<impl fmt::Display>) -> String {
@@ -392,11 +397,11 @@ mod tests {
         let event = event(AppliedChange::Window { from, to, clamp: to, advertised });
         let said = event.to_string();
         assert!(said.contains("window 900 kB -> 500 kB (advertised 500.2 kB)"), "{said}");
-        let json: serde_json::Value = serde_json::from_str(&event.json(false)).unwrap();
-        assert_eq!(json["advertised_bytes"], 500_224);
-    }
-}
         // A hold at the limit that is in force names it.
         let change = AppliedChange::Window { from: to, to, clamp: to, advertised };
         let held = TuneEvent { change, ..event.clone() }.to_string();
         assert!(held.contains(": held, window 500 kB (advertised 500.2 kB): "), "{held}");
+        let json: serde_json::Value = serde_json::from_str(&event.json(false)).unwrap();
+        assert_eq!(json["advertised_bytes"], 500_224);
+    }
+}

@@ -70,6 +70,7 @@ pub mod series;
 mod stream_count;
 mod transfer_summary;
 mod tune_summary;
+mod unlimited;
 mod upload;
 
 pub use clamp_check::ClampCheck;
@@ -86,7 +87,8 @@ pub use path_group::{
 pub use peer_labels::{MAX_PEER_LABELS, OTHER_PEERS, PeerLabels, network};
 pub use peer_link::{PeerLink, Received, Transmit};
 pub use sender_help::SenderRequest;
-pub use tune_summary::TuneSummary;
+pub use tune_summary::{TuneSummary, ended_line};
+pub use unlimited::{NotLimited, UnlimitedConnections};
 
 pub use stream_count::{HeldDown, LossWatch, SenderSample, StreamCount, loss_limited_rate};
 pub use transfer_summary::{DryRunCounts, DryRunEntry, DryRunKind, OwnAccount, TransferSummary};

@@ -1,8 +1,10 @@
 //! The closing summary of tuning: the connections, and for how long each was limited and held.
 
+use serde::Serialize;
 use sweetspot_units::Significant;
 
 use crate::event::{AppliedChange, TuneEvent, TuneEventKind};
+use crate::unlimited::{UnlimitedConnections, UnlimitedRecord};
 
 /// More connections than this are counted rather than listed.
 const MAX_LISTED: usize = 8;
@@ -11,6 +13,8 @@ const MAX_LISTED: usize = 8;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TuneSummary {
     connections: Vec<TunedConnection>,
+    /// The number of ended connections beyond those to be listed.
+    dropped: usize,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -52,6 +56,9 @@ impl Span {
 impl TuneSummary {
     /// Takes the next event of any connection; times must not decrease.
     pub fn add(&mut self, event: &TuneEvent) {
+        if event.kind == TuneEventKind::NotLimited {
+            return;
+        }
         let who = &event.who;
         let known = self.connections.iter_mut().position(|known| known.cookie == who.cookie);
         let at = known.unwrap_or_else(|| {
@@ -94,13 +101,18 @@ impl TuneSummary {
                 connection.held.set(false, event.wall_s);
             }
             TuneEventKind::Adjusted => connection.limited.set(has_limit, event.wall_s),
-            TuneEventKind::Advised | TuneEventKind::Switched => {}
+            TuneEventKind::Advised | TuneEventKind::Switched | TuneEventKind::NotLimited => {}
+        }
+        // A daemon sees connections without end.
+        if event.kind == TuneEventKind::Gone && at >= MAX_LISTED {
+            self.connections.remove(at);
+            self.dropped += 1;
         }
     }
 
     /// The number of connections that were tuned.
     pub fn connections(&self) -> usize {
-        self.connections.len()
+        self.connections.len() + self.dropped
     }
 
     /// The summary in lines: the time since `begun_s` and the number of connections, then a line per connection; none without one. Times are
@@ -108,7 +120,7 @@ impl TuneSummary {
     pub fn lines(&self, begun_s: f64, end_s: f64) -> Vec<String> {
         let seconds = |length: f64| format!("{} s", Significant::<3>(length));
         let took = seconds((end_s - begun_s).max(0.0));
-        let count = self.connections.len();
+        let count = self.connections();
         let first = match count {
             0 => return Vec::new(),
             1 => format!("tuned 1 connection in {took}:"),
@@ -137,12 +149,40 @@ impl TuneSummary {
     }
 }
 
+/// The last line of `--events`.
+#[derive(Serialize)]
+struct EndedLine<'a> {
+    t_s: f64,
+    event: &'static str,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    dry_run: bool,
+    why: Option<&'a str>,
+    tuned: usize,
+    not_limited: Vec<UnlimitedRecord>,
+}
+
+/// The line of JSON with which tuning ends at `wall_s`, on the clock of [`TuneEvent::wall_s`]: the number of `tuned` connections, those
+/// that were never limited, and `why`, in words.
+pub fn ended_line(
+    wall_s: f64,
+    dry_run: bool,
+    why: Option<&str>,
+    tuned: usize,
+    unlimited: &UnlimitedConnections,
+) -> String {
+    let (event, not_limited) = ("ended", unlimited.records());
+    let line = EndedLine { t_s: wall_s, event, dry_run, why, tuned, not_limited };
+    // Numbers and strings only: this cannot fail.
+    serde_json::to_string(&line).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use sweetspot_units::{Bytes, Duration, Rate};
 
     use super::*;
     use crate::event::ConnectionOwner;
+    use crate::unlimited::NotLimited;
 
     fn event(cookie: u64, wall_s: f64, kind: TuneEventKind, to: Option<u64>) -> TuneEvent {
         TuneEvent {
@@ -189,6 +229,22 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_that_was_never_limited_is_counted_with_its_reason_alone() {
+        let mut summary = TuneSummary::default();
+        summary.add(&event(1, 1.0, TuneEventKind::NotLimited, None));
+        assert_eq!(summary.connections(), 0);
+        let mut unlimited = UnlimitedConnections::default();
+        unlimited.add(NotLimited::NoStandingQueue, "192.0.2.2:443".parse().unwrap());
+        let line = ended_line(2.0, false, Some("why"), 0, &unlimited);
+        let expected = serde_json::json!({
+            "t_s": 2.0, "event": "ended", "why": "why", "tuned": 0, "not_limited": [
+                { "reason": "no_standing_queue", "connections": 1, "peer": "192.0.2.2:443" }
+            ]
+        });
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&line).unwrap(), expected);
+    }
+
+    #[test]
     fn without_a_connection_there_is_no_line_and_many_are_counted() {
         assert!(TuneSummary::default().lines(0.0, 3.0).is_empty());
         let mut many = TuneSummary::default();
@@ -196,6 +252,10 @@ mod tests {
         let lines = many.lines(0.0, 2.0);
         assert_eq!(lines.len(), 1 + MAX_LISTED + 1);
         assert_eq!(lines.last().unwrap(), "  and 2 more");
+        // Of those beyond the listed ones, a connection that has ended leaves its number alone.
+        (0..10).for_each(|cookie| many.add(&event(cookie, 2.0, TuneEventKind::Gone, None)));
+        assert_eq!((many.connections.len(), many.connections()), (MAX_LISTED, 10));
+        assert_eq!(many.lines(0.0, 2.0).last().unwrap(), "  and 2 more");
         assert!(lines[1].ends_with(": limited for 1 s, never held, last window 9 kB"), "{lines:?}");
     }
 }

@@ -17,8 +17,11 @@ struct settings {
 	__u64 bulk_bytes;      /* a transfer is bulk once it has moved this many bytes ... */
 	__u64 bulk_within;     /* ... within this time, ns */
 	__u64 first_interval;  /* between two samples, unless a command changes it, ns */
-	__u64 uploads;         /* whether to sample uploads, too */
+	__u64 flags;           /* those below */
 };
+
+/* Uploads are of interest. Another flag, DRY_RUN, is for other tuners. */
+#define UPLOADS 1
 
 /* User space's decision about a connection, by its cookie. */
 struct command {
@@ -679,10 +682,10 @@ INLINE void attend(struct bpf_sock_ops *ctx)
 		if (!is_bulk(c, s, received + acked))
 			return;
 		if (sends)
-			ask_for_callbacks(ctx, c, s->uploads);
+			ask_for_callbacks(ctx, c, s->flags & UPLOADS);
 		else if (ctx->op == BPF_SOCK_OPS_RTT_CB)
 			ask_for_callbacks(ctx, c, 1);
-		if (sends && !s->uploads)
+		if (sends && !(s->flags & UPLOADS))
 			return;
 	}
 	now = bpf_ktime_get_ns();
@@ -733,7 +736,7 @@ INLINE void begin(struct bpf_sock_ops *ctx)
 		ask_for_callbacks(ctx, c, 1);
 		return;
 	}
-	if (s->uploads)
+	if (s->flags & UPLOADS)
 		resume_upload(ctx, tp, c);
 	ask_for_callbacks(ctx, c, 1);
 	/* The handshake has measured the RTT. The kernel overwrites a clamp set now at the first full segments, so it is set

@@ -13,6 +13,8 @@ pub struct Watch {
     pub interval: Duration,
     /// Whether to sample transfers that mainly send, too.
     pub uploads: bool,
+    /// Whether the tuner only reports: it gives no commands.
+    pub dry_run: bool,
 }
 
 /// A decision about one connection.
@@ -50,6 +52,9 @@ pub struct RememberedPath {
 
 /// `struct settings` of bpf/tune.bpf.c.
 pub type SettingsWords = [u64; 6];
+/// The flag `UPLOADS`, and one by which another tuner knows a dry run.
+const UPLOADS: u64 = 1;
+const DRY_RUN: u64 = 2;
 /// `struct command`.
 pub type CommandWords = [u64; 6];
 /// `struct path`.
@@ -63,8 +68,14 @@ pub fn settings(watch: &Watch, lease_ends: Time, generation: u64) -> SettingsWor
         watch.bulk.get(),
         watch.within.as_nanos(),
         watch.interval.as_nanos(),
-        u64::from(watch.uploads),
+        u64::from(watch.uploads) * UPLOADS + u64::from(watch.dry_run) * DRY_RUN,
     ]
+}
+
+/// The end of the lease in these settings, and whether their tuner only reports.
+pub fn lease(settings: SettingsWords) -> (Time, bool) {
+    let [ends, .., flags] = settings;
+    (Time::from_nanos(ends), flags & DRY_RUN != 0)
 }
 
 impl RememberedPath {

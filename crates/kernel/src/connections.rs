@@ -69,6 +69,11 @@ impl Connections {
         self.publish()
     }
 
+    /// Sets whether this tuner only reports. Other tuners see it at the next [`Connections::renew`].
+    pub fn rehearse(&mut self, dry_run: bool) {
+        self.watch.dry_run = dry_run;
+    }
+
     /// The next report; `None` if there is none at the moment.
     pub fn poll_record(&mut self) -> Option<Record> {
         self.records

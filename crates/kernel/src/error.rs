@@ -52,6 +52,8 @@ pub enum KernelError {
         path: PathBuf,
         /// The ID of the other tuner's program.
         program: u32,
+        /// Whether the other tuner only reports.
+        dry_run: bool,
     },
     /// The command map is full.
     #[error("65,536 connections are tuned already; this one is left alone")]

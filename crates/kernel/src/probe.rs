@@ -42,6 +42,7 @@ fn loads() -> Finding {
         within: Duration::from_secs(1),
         interval: Duration::from_secs(1),
         uploads: false,
+        dry_run: false,
     };
     let loaded = SocketPrograms::load(watch);
     let there = loaded.is_ok();

@@ -13,9 +13,9 @@ use sweetspot_linux::cgroup::Cgroup;
 use sweetspot_linux::clock;
 use sweetspot_linux::namespace::NetworkNamespace;
 use sweetspot_linux::processes;
-use sweetspot_units::{Bytes, Time};
+use sweetspot_units::Bytes;
 
-use crate::command::{CommandWords, SettingsWords, Watch, settings};
+use crate::command::{CommandWords, SettingsWords, Watch, lease, settings};
 use crate::connections::{Connections, LEASE, Paths};
 use crate::error::{KernelError, chain};
 use crate::host;
@@ -183,12 +183,14 @@ fn clear(cgroup: &Cgroup) -> Result<(), KernelError> {
         let here = |inherited| {
             bpf::attached(cgroup, at, inherited).is_ok_and(|ids| ids.contains(&program.id()))
         };
-        let held = lease_of(&program).is_some_and(|ends| clock::now() < ends);
-        if held && here(true) {
+        let held = lease_of(&program);
+        if let Some(Lease { dry_run }) = held
+            && here(true)
+        {
             let path = cgroup.path().to_owned();
-            return Err(KernelError::Busy { path, program: program.id() });
+            return Err(KernelError::Busy { path, program: program.id(), dry_run });
         }
-        if !held && here(false) {
+        if held.is_none() && here(false) {
             let left = bpf::program(program.id()).map_err(KernelError::at("opening a program"))?;
             bpf::detach(cgroup, left, at).map_err(KernelError::at("detaching what was left"))?;
         }
@@ -196,12 +198,20 @@ fn clear(cgroup: &Cgroup) -> Result<(), KernelError> {
     Ok(())
 }
 
-/// When the lease of this program's tuner ends; `None` if it cannot be read.
-fn lease_of(program: &aya::programs::ProgramInfo) -> Option<Time> {
-    maps_of(program).find_map(|map| {
+/// The lease of a running tuner.
+#[derive(Debug, Clone, Copy)]
+struct Lease {
+    dry_run: bool,
+}
+
+/// The lease of this program's tuner; `None` if it has ended or cannot be read.
+fn lease_of(program: &aya::programs::ProgramInfo) -> Option<Lease> {
+    let words = maps_of(program).find_map(|map| {
         let settings: Array<_, SettingsWords> = map.try_into().ok()?;
-        settings.get(&0, 0).ok().map(|words| Time::from_nanos(words[0]))
-    })
+        settings.get(&0, 0).ok()
+    })?;
+    let (ends, dry_run) = lease(words);
+    (clock::now() < ends).then_some(Lease { dry_run })
 }
 
 fn maps_of(program: &aya::programs::ProgramInfo) -> impl Iterator<Item = Map> {
@@ -213,10 +223,8 @@ fn maps_of(program: &aya::programs::ProgramInfo) -> impl Iterator<Item = Map> {
 /// BPF programs.
 pub fn held_window(cookie: u64) -> Option<Bytes> {
     let programs = aya::programs::loaded_programs().flatten();
-    let mut tuners = programs.filter(|program| {
-        program.name_as_str() == Some(OPS)
-            && lease_of(program).is_some_and(|ends| clock::now() < ends)
-    });
+    let mut tuners = programs
+        .filter(|program| program.name_as_str() == Some(OPS) && lease_of(program).is_some());
     tuners.find_map(|program| {
         let commands: HashMap<_, u64, CommandWords> =
             maps_of(&program).find_map(|map| map.try_into().ok())?;

@@ -404,7 +404,12 @@ fn two_tuners_do_not_share_a_cgroup_but_the_second_takes_it_over_from_a_dead_one
     let (mut second, _records) = SocketPrograms::load(WATCH).unwrap();
     connections.renew(clock::now()).unwrap();
     let refused = second.attach(&cgroup);
-    assert!(matches!(refused, Err(KernelError::Busy { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(KernelError::Busy { dry_run: false, .. })), "{refused:?}");
+    // Two sets of programs would overwrite each other's callback flags, even if one only reports.
+    connections.rehearse(true);
+    connections.renew(clock::now()).unwrap();
+    let refused = second.attach(&cgroup);
+    assert!(matches!(refused, Err(KernelError::Busy { dry_run: true, .. })), "{refused:?}");
     // In a child cgroup, its connections would be tuned twice.
     let below = cgroup.create("below").unwrap();
     connections.renew(clock::now()).unwrap();

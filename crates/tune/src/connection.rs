@@ -1,6 +1,6 @@
 use sweetspot_control::{
-    AppliedChange, BULK_BYTES, BufferAdvice, CongestionName, ConnectionOwner, OwnClamp, PaceStep,
-    PacedUpload, TuneEvent, TuneEventKind, buffer_for,
+    AppliedChange, BULK_BYTES, BufferAdvice, CongestionName, ConnectionOwner, NotLimited, OwnClamp,
+    PaceStep, PacedUpload, TuneEvent, TuneEventKind, buffer_for,
 };
 use sweetspot_kernel::Congestion;
 use sweetspot_linux::clock;
@@ -38,6 +38,8 @@ pub struct TunedConnection {
     leave_upload: bool,
     /// The latest sample of the upload: the peer's receive rate, the RTT and the min RTT.
     upload_seen: (Rate, Option<Duration>, Option<Duration>),
+    /// The payload received and delivered so far.
+    moved: (Bytes, Bytes),
 }
 
 impl TunedConnection {
@@ -59,6 +61,7 @@ impl TunedConnection {
             congestion: None,
             leave_upload: false,
             upload_seen: (seen.delivery_rate, seen.rtt, seen.sample.minimum_rtt),
+            moved: (seen.sample.received, seen.delivered),
         }
     }
 
@@ -70,6 +73,41 @@ impl TunedConnection {
     /// Whether there is something to undo.
     pub fn touched(&self) -> bool {
         self.limited || self.paced_before.is_some() || self.congestion.is_some()
+    }
+
+    /// Notes a sample.
+    pub fn note(&mut self, seen: &Seen) {
+        self.advertised = seen.sample.advertised;
+        self.moved = (seen.sample.received, seen.delivered);
+    }
+
+    /// Why it was never limited; `None` if it was, or if another event gave the reason.
+    pub fn not_limited(&self, uploads: bool) -> Option<NotLimited> {
+        if self.claimed || self.leave_upload || self.touched() {
+            return None;
+        }
+        let (received, delivered) = self.moved;
+        Some(match (received.max(delivered) < BULK_BYTES, delivered > received, uploads) {
+            (true, ..) => NotLimited::Small,
+            (false, false, _) => NotLimited::EndedEarly,
+            (false, true, false) => NotLimited::UploadWithoutSend,
+            (false, true, true) => NotLimited::NoStandingQueue,
+        })
+    }
+
+    /// The event of a connection that was never limited, for this reason; `None` for one that was no bulk transfer.
+    pub fn not_limited_event(&self, why: NotLimited) -> Option<TuneEvent> {
+        let change = match why {
+            NotLimited::NoStandingQueue | NotLimited::UploadWithoutSend => {
+                AppliedChange::Pace { from: None, to: None, kernel: None }
+            }
+            _ => {
+                let advertised = self.advertised;
+                AppliedChange::Window { from: None, to: None, clamp: None, advertised }
+            }
+        };
+        let kind = TuneEventKind::NotLimited;
+        why.is_bulk().then(|| self.upload_event(kind, &why.words(1), change))
     }
 
     /// Limits its window; `None` lifts the limit. The error says why the kernel refused. A connection that is gone is no

@@ -1,6 +1,5 @@
 use std::collections::BTreeSet;
 
-use sweetspot_control::Goal;
 use sweetspot_control::policy::{PROGRAM_NAME_BYTES, Policy, Subject};
 use sweetspot_linux::diag::{Detail, Diag, TcpState};
 use sweetspot_linux::live::BorrowError;
@@ -8,18 +7,20 @@ use sweetspot_linux::processes;
 use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::error::{TuneError, Untunable};
-use crate::scope::{Found, Scope, sockets_of};
+use crate::scope::{Found, Scope, Selection, sockets_of};
 
 /// The time between two readings of the table of connections, which cost about a millisecond each.
 const TABLE_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The search for a connection's process begins once it has received this much: TCP's initial window (RFC 6928).
-const MIN_RECEIVED: Bytes = Bytes::new(14_600);
+/// The search for a connection's process begins once it has moved this much: TCP's initial window (RFC 6928).
+const MIN_MOVED: Bytes = Bytes::new(14_600);
 
 /// The connections of a whole host that a policy covers.
 #[derive(Debug)]
 pub struct HostScope {
     policy: Policy,
+    /// Whether connections that mainly send are of interest, too.
+    uploads: bool,
     diag: Diag,
     next_read: Time,
     /// The inodes of sockets with a process already searched for.
@@ -29,11 +30,12 @@ pub struct HostScope {
 }
 
 impl HostScope {
-    /// A scope of the connections of the calling thread's network namespace.
-    pub fn new(policy: Policy) -> Result<HostScope, TuneError> {
+    /// A scope of the downloads of the calling thread's network namespace, and of its `uploads`.
+    pub fn new(policy: Policy, uploads: bool) -> Result<HostScope, TuneError> {
         let diag = Diag::open().map_err(|source| TuneError::Connections { source })?;
         Ok(HostScope {
             policy,
+            uploads,
             diag,
             next_read: Time::ZERO,
             known: BTreeSet::new(),
@@ -47,14 +49,17 @@ impl HostScope {
         self.known.clear();
     }
 
-    /// The inodes of connections that received enough and are not known yet.
+    /// The inodes of connections that moved enough and are not known yet.
     fn candidates(&mut self) -> Result<BTreeSet<u64>, TuneError> {
         let mut present = BTreeSet::new();
-        let info = Detail { info: true, ..Detail::NONE };
+        let (info, uploads) = (Detail { info: true, ..Detail::NONE }, self.uploads);
         self.diag
             .connections(&[TcpState::Established, TcpState::FinWait2], info, |connection| {
-                let received = connection.info.map_or(Bytes::ZERO, |info| info.bytes_received);
-                if connection.inode != 0 && received >= MIN_RECEIVED {
+                let moved = connection.info.map_or(Bytes::ZERO, |info| match uploads {
+                    true => info.bytes_received.max(info.bytes_acked),
+                    false => info.bytes_received,
+                });
+                if connection.inode != 0 && moved >= MIN_MOVED {
                     present.insert(connection.inode);
                 }
             })
@@ -100,8 +105,8 @@ impl Scope for HostScope {
         self.known.remove(&inode);
     }
 
-    fn goal(&self, subject: &Subject<'_>) -> Option<Goal> {
-        self.policy.goal(subject)
+    fn select(&self, subject: &Subject<'_>) -> Selection {
+        Selection::by_policy(self.policy.goal(subject))
     }
 }
 

@@ -16,7 +16,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 /// A transfer counts as bulk if it moves [`BULK_BYTES`] within this time: 240 kbit/s. Requests and their answers on a
 /// connection that is kept open are left alone.
-const BULK_WITHIN: Duration = Duration::from_secs(2);
+pub const BULK_WITHIN: Duration = Duration::from_secs(2);
 
 /// The time between two samples until the path group says how often it is to be looked at.
 const FIRST_INTERVAL: Duration = Duration::from_millis(3);
@@ -28,8 +28,8 @@ const MIN_INTERVAL_CHANGE: f64 = 2.0;
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// The connections that the programs should report.
-pub fn watch(uploads: bool) -> Watch {
-    Watch { bulk: BULK_BYTES, within: BULK_WITHIN, interval: FIRST_INTERVAL, uploads }
+pub fn watch(uploads: bool, dry_run: bool) -> Watch {
+    Watch { bulk: BULK_BYTES, within: BULK_WITHIN, interval: FIRST_INTERVAL, uploads, dry_run }
 }
 
 /// A network, or a host, and the bits that count.
@@ -93,6 +93,11 @@ impl KernelTable {
     /// Renews the lease, without which the programs lift all limits.
     pub fn renew(&self, now: Time) -> Result<(), KernelError> {
         self.0.borrow_mut().connections.renew(now)
+    }
+
+    /// Sets whether the tuner only reports, which other tuners see.
+    pub fn rehearse(&self, dry_run: bool) {
+        self.0.borrow_mut().connections.rehearse(dry_run);
     }
 
     /// Reads what has been reported since the last call.

@@ -15,7 +15,7 @@ use sweetspot_units::{Duration, Time};
 
 use crate::error::{TuneError, Untunable};
 use crate::kernel::{KernelTable, Network};
-use crate::scope::{Found, FoundConnection, Scope};
+use crate::scope::{Found, FoundConnection, Scope, Selection};
 
 /// The time between two renewals of the lease, a third of it: one that is late by as much again harms nothing.
 const RENEWAL_INTERVAL: Duration = Duration::from_millis(500);
@@ -61,6 +61,11 @@ impl KernelScope {
         let table = KernelTable::new(connections);
         let (next_renewal, remembered) = (Time::ZERO, BTreeMap::new());
         KernelScope { cgroup, table, programs, chosen, next_renewal, remembered }
+    }
+
+    /// Sets whether the tuner only reports, which other tuners see.
+    pub fn rehearse(&mut self, dry_run: bool) {
+        self.table.rehearse(dry_run);
     }
 
     /// Switches to other connections; all are searched for again, as [`KernelScope::find_present`] does.
@@ -188,14 +193,15 @@ impl Scope for KernelScope {
         self.next_renewal = Time::MAX;
     }
 
-    fn goal(&self, subject: &Subject<'_>) -> Option<Goal> {
+    fn select(&self, subject: &Subject<'_>) -> Selection {
         match &self.chosen {
-            Chosen::All(goal) => Some(*goal),
-            Chosen::ByPolicy(policy) => policy.goal(subject),
+            Chosen::All(goal) => Selection::Tuned(*goal),
+            Chosen::ByPolicy(policy) => Selection::by_policy(policy.goal(subject)),
             Chosen::OfProcess { root, goal, peers } => {
-                let meant = peers.is_empty() || peers.contains(&subject.remote);
-                let family = || processes::family(*root).contains(&subject.pid);
-                (meant && family()).then_some(*goal)
+                match processes::family(*root).contains(&subject.pid) {
+                    true => Selection::by_peer(*goal, peers, subject.remote),
+                    false => Selection::OfOther,
+                }
             }
         }
     }

@@ -1,8 +1,9 @@
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 
 use sweetspot_control::{
-    AppliedChange, Goal, IgnoredLimit, PacedUpload, PathGroup, TuneEvent, TuneEventKind,
-    receiver_config,
+    AppliedChange, Goal, IgnoredLimit, NotLimited, PacedUpload, PathGroup, TuneEvent,
+    TuneEventKind, receiver_config,
 };
 use sweetspot_linux::clock;
 use sweetspot_sizing::SavedWindow;
@@ -39,6 +40,8 @@ pub struct TunedPath {
     upload_memory: Option<Option<SavedWindow>>,
     /// Events that are reported once the change has taken effect, with that time.
     pending: Vec<(Time, TuneEvent)>,
+    /// The connections that were never limited, with their peers, until [`TunedPath::take_unlimited`].
+    unlimited: Vec<(NotLimited, SocketAddr)>,
 }
 
 impl TunedPath {
@@ -57,6 +60,7 @@ impl TunedPath {
             heard: now,
             upload_memory: None,
             pending: Vec::new(),
+            unlimited: Vec::new(),
         }
     }
 
@@ -77,6 +81,22 @@ impl TunedPath {
     /// The new parameters to save for the next upload on the path, if they changed.
     pub fn poll_upload_memory(&mut self) -> Option<Option<SavedWindow>> {
         self.upload_memory.take()
+    }
+
+    /// The connections that were never limited and are over since the last call, with their peers.
+    pub fn take_unlimited(&mut self) -> Vec<(NotLimited, SocketAddr)> {
+        std::mem::take(&mut self.unlimited)
+    }
+
+    /// Tuning ends: notes the connections that were never limited, and returns the events to report.
+    pub fn end(&mut self, uploads: bool) -> Vec<TuneEvent> {
+        let mut told = Vec::new();
+        for connection in self.connections.values() {
+            let Some(why) = connection.not_limited(uploads) else { continue };
+            self.unlimited.push((why, connection.who.remote));
+            told.extend(connection.not_limited_event(why));
+        }
+        told
     }
 
     /// Looks at every connection and applies what was decided. Returns the events to report.
@@ -168,7 +188,7 @@ impl TunedPath {
                         told.extend(connection.handle_upload(seen, leases, options.dry_run));
                     }
                     if let Some(seen) = all.last() {
-                        connection.advertised = seen.sample.advertised;
+                        connection.note(seen);
                         shown.push((*cookie, all));
                     }
                 }
@@ -183,19 +203,23 @@ impl TunedPath {
             }
         }
         for cookie in gone {
-            told.extend(self.forget(cookie, leases));
+            told.extend(self.forget(cookie, options.uploads, leases));
         }
         (told, shown)
     }
 
     /// Removes a connection that is over. Returns the events to report.
-    fn forget(&mut self, cookie: u64, leases: &mut Leases) -> Vec<TuneEvent> {
+    fn forget(&mut self, cookie: u64, uploads: bool, leases: &mut Leases) -> Vec<TuneEvent> {
         let mut told = self.ripe(|(_, event)| event.who.cookie == cookie);
         let from = self.group.limit(cookie);
         self.group.remove(clock::now(), cookie);
         let Some(mut connection) = self.connections.remove(&cookie) else { return told };
         self.upload_memory = connection.upload.end(clock::now()).or(self.upload_memory);
         connection.handle.forget();
+        if let Some(why) = connection.not_limited(uploads) {
+            self.unlimited.push((why, connection.who.remote));
+            told.extend(connection.not_limited_event(why));
+        }
         if connection.touched() {
             let _ = leases.release(cookie);
         }

@@ -3,7 +3,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 
 use sweetspot_control::policy::Subject;
-use sweetspot_control::{CongestionName, Goal};
+use sweetspot_control::{CongestionName, Goal, NotLimited};
 use sweetspot_kernel::{Record, Transfers};
 use sweetspot_linux::live::{BorrowError, ProcessHandle};
 use sweetspot_linux::processes::{self, Descriptor, Process};
@@ -59,8 +59,8 @@ pub trait Scope {
         false
     }
 
-    /// The goal of a connection; `None`: it is left alone.
-    fn goal(&self, subject: &Subject<'_>) -> Option<Goal>;
+    /// Whether a connection is tuned.
+    fn select(&self, subject: &Subject<'_>) -> Selection;
 
     /// The congestion control that a connection is to send by; `None`: the one that it has.
     fn congestion(&self, _subject: &Subject<'_>) -> Option<CongestionName> {
@@ -69,6 +69,32 @@ pub trait Scope {
 
     /// Reports the socket with this inode again later, because it is not connected yet.
     fn forget(&mut self, inode: u64);
+}
+
+/// Whether a connection is tuned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Selection {
+    /// It is tuned, for this goal.
+    Tuned(Goal),
+    /// It is left alone, for this reason.
+    LeftAlone(NotLimited),
+    /// It belongs to a program that is not tuned.
+    OfOther,
+}
+
+impl Selection {
+    /// The selection by a policy that has this goal for a connection.
+    pub fn by_policy(goal: Option<Goal>) -> Selection {
+        goal.map_or(Selection::LeftAlone(NotLimited::ByPolicy), Selection::Tuned)
+    }
+
+    /// For `goal`, if `remote` is one of `peers`, or if there are none.
+    pub fn by_peer(goal: Goal, peers: &[SocketAddr], remote: SocketAddr) -> Selection {
+        match peers.is_empty() || peers.contains(&remote) {
+            true => Selection::Tuned(goal),
+            false => Selection::LeftAlone(NotLimited::OtherPeer),
+        }
+    }
 }
 
 /// A connection or socket that the scope found.
@@ -153,9 +179,8 @@ impl Scope for ProcessFamily {
         self.known.remove(&inode);
     }
 
-    fn goal(&self, subject: &Subject<'_>) -> Option<Goal> {
-        let meant = self.peers.is_empty() || self.peers.contains(&subject.remote);
-        meant.then_some(self.goal)
+    fn select(&self, subject: &Subject<'_>) -> Selection {
+        Selection::by_peer(self.goal, &self.peers, subject.remote)
     }
 }
 

@@ -5,8 +5,8 @@ use std::os::fd::BorrowedFd;
 
 use sweetspot_control::policy::Subject;
 use sweetspot_control::{
-    ConnectionOwner, Goal, OwnClamp, PathCache, PathGroup, PeerLabels, TuneEvent, TuneEventKind,
-    network,
+    ConnectionOwner, Goal, NotLimited, OwnClamp, PathCache, PathGroup, PeerLabels, TuneEvent,
+    TuneEventKind, UnlimitedConnections, network,
 };
 use sweetspot_kernel::Transfers;
 use sweetspot_linux::cgroup::Cgroup;
@@ -25,7 +25,7 @@ use crate::metrics::{PeerSnapshot, TunerSnapshot};
 use crate::options::TunerOptions;
 use crate::path::TunedPath;
 use crate::sample::{Seen, sample};
-use crate::scope::{Found, FoundConnection, FoundSocket, Scope};
+use crate::scope::{Found, FoundConnection, FoundSocket, Scope, Selection};
 
 /// The time between two searches for new connections. A handshake and a request take two round trips, and slow start
 /// takes three more until a buffer can overflow.
@@ -61,6 +61,8 @@ pub struct Tuner<S> {
     events: Vec<TuneEvent>,
     counts: BTreeMap<TuneEventKind, u64>,
     labels: PeerLabels,
+    /// The connections that were never limited and are over.
+    unlimited: UnlimitedConnections,
 }
 
 /// The key of a path group: the local and the remote address, and the goal.
@@ -82,6 +84,7 @@ impl<S: Scope> Tuner<S> {
             events: Vec::new(),
             counts: BTreeMap::new(),
             labels: PeerLabels::default(),
+            unlimited: UnlimitedConnections::default(),
         }
     }
 
@@ -178,9 +181,16 @@ impl<S: Scope> Tuner<S> {
         self.leases.are_worthless()
     }
 
+    /// The connections that were seen and never limited: those that are over, and after [`Tuner::lift`] all of them.
+    pub fn unlimited(&self) -> &UnlimitedConnections {
+        &self.unlimited
+    }
+
     /// Lifts all limits, for the reason `why`.
     pub fn lift(&mut self, why: &str) {
         for path in self.groups.values_mut() {
+            self.events.extend(path.end(self.options.uploads));
+            path.take_unlimited().into_iter().for_each(|(why, peer)| self.unlimited.add(why, peer));
             self.events.extend(path.lift(why, &mut self.leases));
         }
         self.groups.clear();
@@ -199,6 +209,8 @@ impl<S: Scope> Tuner<S> {
             self.events.extend(path.lift(why, &mut self.leases));
         }
         self.groups.clear();
+        // The search below finds them again.
+        self.unlimited = self.unlimited.only(|why| why != NotLimited::ByPolicy);
         change(&mut self.scope, &mut self.options);
         self.next_search = Time::ZERO;
     }
@@ -233,7 +245,11 @@ impl<S: Scope> Tuner<S> {
         let (uid, program) = (found.uid, found.program.as_str());
         let cgroup = Cgroup::path_of(pid).unwrap_or_default();
         let subject = Subject { pid, uid, program, cgroup: &cgroup, local, remote };
-        let Some(goal) = self.scope.goal(&subject) else { return };
+        let goal = match self.scope.select(&subject) {
+            Selection::Tuned(goal) => goal,
+            Selection::LeftAlone(why) => return self.unlimited.add(why, remote),
+            Selection::OfOther => return,
+        };
         let who = ConnectionOwner { pid, program: program.to_owned(), local, remote, cookie };
         let handle = Handle::Borrowed(socket, found.started);
         self.add(now, goal, TunedConnection::new(handle, who, &seen), &seen);
@@ -249,7 +265,11 @@ impl<S: Scope> Tuner<S> {
         let pid = owner.map_or(0, |owner| owner.pid);
         let cgroup = Cgroup::path_of(pid).unwrap_or_default();
         let subject = Subject { pid, uid, program: &program, cgroup: &cgroup, local, remote };
-        let Some(goal) = self.scope.goal(&subject) else {
+        let selection = self.scope.select(&subject);
+        if let Selection::LeftAlone(why) = selection {
+            self.unlimited.add(why, remote);
+        }
+        let Selection::Tuned(goal) = selection else {
             // If no map entry is free, it is only sampled.
             let _ = connection.leave();
             return;
@@ -293,6 +313,7 @@ impl<S: Scope> Tuner<S> {
         let Some(path) = self.groups.get_mut(&ends) else { return };
         let (now, began) = (clock::now(), clock::used());
         self.events.extend(path.round(&self.options, &mut self.leases));
+        path.take_unlimited().into_iter().for_each(|(why, peer)| self.unlimited.add(why, peer));
         if !self.has_told_of_other
             && let Some(shared) = path.connections.values().find(|each| each.has_other_tuner)
         {

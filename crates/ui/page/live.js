@@ -73,7 +73,7 @@ class Followed {
     this.cards.innerHTML = "";
     this.events.innerHTML = "";
     if ("sweetspot_journal" in row) return new Sweep(this);
-    if ("cookie" in row) return new Tune(this);
+    if ("cookie" in row || row.event === "ended") return new Tune(this);
     if ("t_s" in row) return new Transfers(this);
     this.state.textContent = "This file is not a series, event log or journal of Sweetspot.";
     return null;
@@ -199,7 +199,7 @@ class Transfers {
 /** The actions of a tuner, in the words of the terminal output. */
 const ACTIONS = {
   taken: "limited", held: "held", reopened: "growing again", tightened: "reduced", let_go: "released", lifted: "lifted",
-  refused: "cannot be limited", gone: "closed", advised: "advice", switched: "switched",
+  refused: "cannot be limited", gone: "closed", advised: "advice", switched: "switched", not_limited: "not limited",
 };
 
 /** An event in words; for a dry run, in the conditional. */
@@ -231,12 +231,17 @@ class Tune {
   take(row) {
     this.start ??= row.t_s;
     const at = row.t_s - this.start;
+    const dry = row.dry_run ? "dry run: " : "";
+    const say = (words) => this.file.event(`${at.toFixed(1)} s`, dry + words);
+    // The last event belongs to no connection.
+    if (row.event === "ended") return say(`tuning has ended: ${row.why ?? `connections tuned: ${row.tuned}`}`);
+    const words = `${row.program}[${row.pid}] ${row.remote}: ${action(row)}: ${row.why}`;
+    if (row.event === "not_limited") return say(words);
     // A dry run's proposals are kept apart from actual limits, even for the same connection.
     keep(this.connections, `${row.cookie} ${row.dry_run ?? false}`, { ...row, at });
     if (row.dry_run || row.event === "gone" || row.event === "lifted") this.open.delete(row.cookie);
     else if (row.event !== "advised") this.open.add(row.cookie);
-    const dry = row.dry_run ? "dry run: " : "";
-    this.file.event(`${at.toFixed(1)} s`, `${dry}${row.program}[${row.pid}] ${row.remote}: ${action(row)}: ${row.why}`);
+    return say(words);
   }
 
   draw() {

@@ -106,7 +106,8 @@ fn a_daemon_tunes_what_its_policy_names_within_its_memory_and_leaves_nothing() {
     // The last event of each says that it has no limit: on a busy machine one may have been released before.
     wait_for("lifted", || {
         let mut last = HashMap::new();
-        for event in all_events(scratch.path()) {
+        let all = all_events(scratch.path());
+        for event in all.iter().filter(|event| event["cookie"].is_u64()) {
             last.insert(event["local"].to_string(), event["to_bytes"].is_null());
         }
         (last.len() == 2 && last.values().all(|unlimited| *unlimited)).then_some(())
@@ -167,7 +168,6 @@ fn a_policy_that_ends_the_dry_run_ends_its_marks() {
     let news: Vec<_> = messages[2..end].iter().filter(|line| !is_marked(line)).collect();
     let [changed] = news[..] else { panic!("{messages:#?}") };
     assert!(changed.contains("the changed policy is in force, with 1 rule"), "{messages:#?}");
-    assert!(before.iter().all(is_marked), "{messages:#?}");
     assert!(!messages[end..].iter().any(is_marked), "{messages:#?}");
     let events = all_events(scratch.path());
     assert!(events.iter().map(is_applied).is_sorted(), "{events:#?}");

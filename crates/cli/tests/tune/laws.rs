@@ -47,9 +47,12 @@ fn a_download_is_limited_from_outside_and_arrives_whole() {
     assert_eq!(code, Some(0));
     assert!(stderr.parse::<u64>().unwrap() > 60_000, "{stderr}");
     let log = std::fs::read_to_string(events).unwrap();
-    for line in log.lines() {
-        let event: serde_json::Value = serde_json::from_str(line).unwrap();
-        assert!(event["why"].is_string() && event["remote"].is_string(), "{line}");
+    let mut events: Vec<serde_json::Value> =
+        log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let last = events.pop().unwrap();
+    assert_eq!((&last["event"], &last["tuned"]), (&"ended".into(), &1.into()), "{log}");
+    for event in events {
+        assert!(event["why"].is_string() && event["remote"].is_string(), "{event}");
     }
 }
 
@@ -222,7 +225,17 @@ fn what_cannot_be_done_is_said_in_one_line() {
             &["tune", "run", "--metrics", "0.0.0.0:1", "--", "true"],
             "metrics are for this host only",
         ),
-        (&["tune", "run", "--goal", "speed", "--", "true"], "less-than-best-effort"),
+        (&["tune", "attach", &own, "--until", "first"], "expected a process number such as 4711"),
+        (
+            &["tune", "run", "--events", "/", "--", "true"],
+            "cannot write events to /: Is a directory; name a file",
+        ),
+        // The goals of a command line: to leave a connection alone is a policy's.
+        (
+            &["tune", "run", "--goal", "leave", "--", "true"],
+            "expected throughput (the path's full rate without a standing queue) or less-than-best-effort (only the capacity \
+             that other traffic leaves);",
+        ),
     ] {
         let (code, stderr) = sweetspot(arguments);
         assert!(code != Some(0) && stderr.contains(expected), "{stderr}");

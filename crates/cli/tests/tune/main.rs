@@ -11,5 +11,6 @@ mod inside;
 mod killed;
 mod laws;
 mod requirements;
+mod unlimited;
 mod unprivileged;
 mod upload;

@@ -11,6 +11,7 @@ pub const WATCH: Watch = Watch {
     within: Duration::from_secs(2),
     interval: Duration::from_millis(3),
     uploads: false,
+    dry_run: false,
 };
 
 /// A process in a cgroup with attached programs.

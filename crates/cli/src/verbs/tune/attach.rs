@@ -1,9 +1,11 @@
 use sweetspot_linux::live::{BorrowError, ProcessHandle};
+use sweetspot_linux::processes::Process;
 use sweetspot_linux::signals::Supervisor;
 use sweetspot_tune::{Chosen, Leases, ProcessFamily, TuneError, Tuner};
 
 use super::inside::Inside;
-use super::options::{Common, GoalOption, Via};
+use super::journal::Watched;
+use super::options::{Common, GoalOption, Via, via_help};
 use super::steer::{Until, steer};
 use super::under_guard;
 use crate::ends::Ends;
@@ -11,9 +13,8 @@ use crate::verbs::{Ending, Fallible};
 
 /// Tune the connections of a running process and of its children
 ///
-/// Runs until the process ends or a signal arrives. The process must be yours; if
-/// kernel.yama.ptrace_scope is not 0, run this as root. It acts via pidfd unless you give --via bpf, which
-/// tunes the process's whole cgroup.
+/// Runs until the process ends or a signal arrives; then prints what it did, or why it limited nothing.
+/// The process must be yours; if kernel.yama.ptrace_scope is not 0, run this as root.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -22,7 +23,10 @@ Examples:
   sweetspot tune attach 4711 --send --events events.jsonl
 
 Exit codes: 0 the process has ended, or a signal ended tuning; 1 tuning could
-not start; 2 the command line is wrong.")]
+not start; 2 the command line is wrong.
+
+`sweetspot tune --help` explains the actions and the members of --events.")]
+#[command(mut_arg("via", |via| via.help(via_help!("pidfd, because bpf attaches to the process's whole cgroup"))))]
 pub struct TuneAttachArguments {
     #[command(flatten)]
     common: Common,
@@ -34,7 +38,7 @@ pub struct TuneAttachArguments {
     peer: Option<Ends>,
 
     /// Also end when this process ends
-    #[arg(long, value_name = "PID")]
+    #[arg(long, value_name = "PID", value_parser = process)]
     until: Option<u32>,
 
     /// Process number
@@ -53,8 +57,9 @@ pub fn run(arguments: TuneAttachArguments) -> Ending {
     find(arguments.pid)?;
     arguments.until.map(find).transpose()?;
     let pid = arguments.pid;
-    let inside = arguments.common.inside(Via::Pidfd, |uploads| Inside::around(pid, uploads))?;
-    arguments.common.tell_mechanism(Via::Pidfd, inside.as_ref());
+    let inside = arguments
+        .common
+        .inside(Via::Pidfd, arguments.common.is_dry_run(), |watch| Inside::around(pid, watch))?;
     under_guard(inside, |inside, leases, supervisor| {
         guarded(&arguments, inside, leases, supervisor)
     })
@@ -77,7 +82,13 @@ fn guarded(
     if inside.is_none() {
         may_borrow(&process).map_err(TuneError::Process)?;
     }
-    let mut journal = arguments.common.journal()?;
+    let name = Process::read(arguments.pid).map_or(String::new(), |it| format!(" ({})", it.name));
+    let mut journal = arguments.common.journal(Watched {
+        owner: format!("process {}{name}", arguments.pid),
+        is_inside: inside.is_some(),
+        is_host: false,
+        is_asked_for: true,
+    })?;
     let options = arguments.common.options()?;
     let peers = arguments.peer.as_ref().map_or(Vec::new(), |ends| ends.addresses().to_vec());
     let mut any = vec![(process, "the process has ended")];
@@ -85,6 +96,7 @@ fn guarded(
         any.push((find(other)?, "the process of --until has ended"));
     }
     let until = Until::AnyEnds(any);
+    journal.begin("; Ctrl-C ends tuning");
     let (root, goal) = (arguments.pid, arguments.goal.goal);
     let code = match inside {
         Some(inside) => {
@@ -98,9 +110,7 @@ fn guarded(
             steer(&mut tuner, &mut supervisor, &mut journal, &until)
         }
     };
-    let code = code?;
-    journal.summarise();
-    Ok(code)
+    Ok(code?)
 }
 
 /// `Ok` if the sockets of `process` can be duplicated; otherwise there is nothing to tune.

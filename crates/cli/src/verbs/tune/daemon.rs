@@ -9,7 +9,8 @@ use sweetspot_linux::sysctl;
 use sweetspot_tune::{Chosen, HostScope, KernelScope, Leases, Tuner, TunerOptions, uid_of};
 
 use super::inside::{Inside, report_unfollowed};
-use super::options::{Common, Via};
+use super::journal::Watched;
+use super::options::{Common, Via, via_help};
 use super::steer::{Until, steer_with};
 use super::under_guard;
 use crate::verbs::{Ending, Fallible};
@@ -43,15 +44,19 @@ A policy:
   goal = \"throughput\"           # or \"leave\"
 
 Exit codes: 0 a signal ended it; 1 tuning could not start; 2 the command line is
-wrong.";
+wrong.
+
+`sweetspot tune --help` explains the actions and the members of --events.";
 
 /// Tune a host's connections by a policy
 ///
-/// Runs until a signal ends it, and applies a changed policy within a second. Via pidfd, it needs CAP_SYS_PTRACE for other users'
+/// Runs until a signal ends it, and applies a changed policy within a second. At the end it lists the tuned connections, and why
+/// other bulk transfers were not limited. Via pidfd, it needs CAP_SYS_PTRACE for other users'
 /// connections; the Debian package's unit sweetspot-tune.service has this capability and few others. Via bpf, it sees the connections
 /// of all containers.
 #[derive(Debug, clap::Args)]
 #[command(after_help = POLICY)]
+#[command(mut_arg("via", |via| via.help(via_help!("auto"))))]
 pub struct TuneDaemonArguments {
     #[command(flatten)]
     common: Common,
@@ -70,7 +75,11 @@ pub fn run(arguments: TuneDaemonArguments) -> Ending {
     let cgroup = arguments.cgroup.as_deref();
     // Only BPF programs can be attached to one cgroup: without them the error names the missing parts.
     let usual = if cgroup.is_some() { Via::Bpf } else { Via::Auto };
-    let inside = arguments.common.inside(usual, |uploads| Inside::on(cgroup, uploads))?;
+    let inside = arguments.common.inside(
+        usual,
+        arguments.common.is_dry_run() || policy.dry_run,
+        |watch| Inside::on(cgroup, watch),
+    )?;
     if inside.is_none() && cgroup.is_some() {
         return Err(UsageError::new("--cgroup needs --via bpf").into());
     }
@@ -201,7 +210,10 @@ fn guarded(
     };
     follow(&mut options, &policy);
     let mut file = PolicyFile::new(&arguments.policy);
-    let mut journal = arguments.common.journal_with(policy.metrics)?;
+    let place = arguments.cgroup.iter().map(|name| format!(" in {name}")).collect::<String>();
+    let (owner, is_inside) = (format!("any process{place}"), inside.is_some());
+    let watched = Watched { owner, is_inside, is_host: true, is_asked_for: false };
+    let mut journal = arguments.common.journal_with(policy.metrics, watched)?;
     let until = Until::Signal;
     let code = match inside {
         Some(inside) => {
@@ -212,13 +224,15 @@ fn guarded(
                 say_what_is_not_chosen(arguments, &policy, true);
                 tuner.begin_anew(CHANGED, |scope, options| {
                     follow(options, &policy);
+                    scope.rehearse(options.dry_run);
                     report_unfollowed(&scope.choose(Chosen::ByPolicy(policy)));
                 });
             };
             steer_with(&mut tuner, &mut supervisor, &mut journal, &until, &mut revise)
         }
         None => {
-            let mut tuner = Tuner::new(HostScope::new(policy)?, options, leases);
+            let mut tuner =
+                Tuner::new(HostScope::new(policy, arguments.common.sends())?, options, leases);
             let mut revise = |tuner: &mut Tuner<HostScope>| {
                 let Some(policy) = file.poll() else { return };
                 say_what_is_not_chosen(arguments, &policy, false);

@@ -3,9 +3,9 @@
 use std::iter;
 use std::sync::{Arc, Mutex};
 
-use sweetspot_kernel::{Connections, KernelError, SocketPrograms};
+use sweetspot_kernel::{Connections, KernelError, SocketPrograms, Watch};
 use sweetspot_linux::cgroup::{Cgroup, CgroupError};
-use sweetspot_tune::{Chosen, KernelScope, undo, watch};
+use sweetspot_tune::{Chosen, KernelScope, undo};
 use sweetspot_units::Duration;
 
 /// The beginning of the names of cgroups that `tune run` makes.
@@ -25,6 +25,11 @@ fn create_own(here: &Cgroup) -> Result<Cgroup, CgroupError> {
     created.expect("names without an end")
 }
 
+/// For the connections of a command, which are few: its uploads are reported if they are not tuned, too.
+fn with_uploads(watch: Watch) -> Watch {
+    Watch { uploads: true, ..watch }
+}
+
 /// Programs on a cgroup.
 pub struct Inside {
     programs: Arc<Mutex<SocketPrograms>>,
@@ -35,9 +40,10 @@ pub struct Inside {
 
 impl Inside {
     /// In a new cgroup below this process's own.
-    pub fn own_cgroup(uploads: bool) -> Result<Inside, KernelError> {
+    pub fn own_cgroup(watch: Watch) -> Result<Inside, KernelError> {
+        let watch = with_uploads(watch);
         // First the programs: where they cannot be had, nothing is made.
-        let (programs, connections) = SocketPrograms::load(watch(uploads))?;
+        let (programs, connections) = SocketPrograms::load(watch)?;
         let here = Cgroup::of(std::process::id())?;
         here.remove_empty(OWN_CGROUP, ABANDONED);
         let cgroup = create_own(&here)?;
@@ -45,14 +51,15 @@ impl Inside {
     }
 
     /// On the cgroup that process `pid` is in.
-    pub fn around(pid: u32, uploads: bool) -> Result<Inside, KernelError> {
-        let (programs, connections) = SocketPrograms::load(watch(uploads))?;
+    pub fn around(pid: u32, watch: Watch) -> Result<Inside, KernelError> {
+        let watch = with_uploads(watch);
+        let (programs, connections) = SocketPrograms::load(watch)?;
         Inside::attached(programs, connections, Cgroup::of(pid)?, false)
     }
 
     /// On the cgroup called `name`, or on the one above all. Connections that are there already are seen, too.
-    pub fn on(name: Option<&str>, uploads: bool) -> Result<Inside, KernelError> {
-        let (programs, connections) = SocketPrograms::load(watch(uploads))?;
+    pub fn on(name: Option<&str>, watch: Watch) -> Result<Inside, KernelError> {
+        let (programs, connections) = SocketPrograms::load(watch)?;
         let cgroup = name.map_or_else(Cgroup::root, Cgroup::named)?;
         Inside::attached(programs, connections, cgroup, false)
     }

@@ -4,6 +4,7 @@ mod attach;
 mod daemon;
 mod doctor;
 mod inside;
+mod journal;
 mod options;
 mod run;
 mod steer;
@@ -37,18 +38,39 @@ Examples:
 
 Actions in messages, with their names in --events where those differ:
   limited (taken)             the window of a bulk transfer has a limit
-  held                        its window or pace is held at the path's capacity
-  reduced (tightened)         a smaller window or pace is tried
-  growing again (reopened)    an upload's pace grows again
+  held                        its window or pacing rate is held at capacity
+  reduced (tightened)         a smaller window or pacing rate is tried
+  growing again (reopened)    an upload's pacing rate grows again
   released (let_go)           its limit does not help
   lifted                      tuning ends
   cannot be limited (refused) the kernel refuses or ignores the limit
   closed (gone)               the connection has ended
   advice (advised)            a change that would help an upload
   switched                    another congestion control
-  adjusted                    the limit follows the window (-v, --events)
+  adjusted                    the limit follows the window or the rate (-v)
+  not limited (not_limited)   a bulk transfer needed no limit (-v)
 \"advertised\" is the window that this kernel announces to the sender; a larger
-limit has no effect yet.";
+limit has no effect yet.
+
+Members of --events, a line of JSON for each action:
+  t_s                seconds since 1970 (UTC)
+  event, why         the action; its reason, in words
+  pid, program, local, remote, cookie
+                     the connection and its process
+  from_bytes, to_bytes
+                     window limit before and after; null for no limit
+  clamp_bytes, advertised_bytes
+                     the kernel's clamp and advertised window after the change
+  pace_from_bps, pace_to_bps, pace_kernel_bps
+                     for uploads, instead of these four: pacing rate before,
+                     after, and in the kernel
+  congestion_to      for a switch, instead: the congestion control
+  goodput_bps, rtt_s, rtt_min_s
+                     null before the first measurement
+  dry_run            true in a dry run, otherwise absent
+  tuned, not_limited in the last line, whose event is ended and which has no
+                     connection: the number of tuned connections; the others,
+                     by reason, each with reason, connections, peer";
 
 /// Size the windows of live connections of any program
 ///
@@ -106,9 +128,75 @@ fn under_guard(
 
 #[cfg(test)]
 mod tests {
-    use sweetspot_control::TuneEventKind;
+    use std::collections::BTreeSet;
+
+    use sweetspot_control::{
+        AppliedChange, ConnectionOwner, NotLimited, TuneEvent, TuneEventKind, UnlimitedConnections,
+        ended_line,
+    };
+    use sweetspot_units::{Duration, Rate};
 
     use super::EXAMPLES;
+    use crate::verbs::transfer::help::tests::listed;
+
+    fn event(change: AppliedChange) -> TuneEvent {
+        TuneEvent {
+            wall_s: 1.0,
+            who: ConnectionOwner {
+                pid: 1,
+                program: "curl".to_owned(),
+                local: "192.0.2.1:50000".parse().unwrap(),
+                remote: "192.0.2.2:443".parse().unwrap(),
+                cookie: 7,
+            },
+            kind: TuneEventKind::Taken,
+            why: "why".to_owned(),
+            change,
+            rate: Rate::ZERO,
+            rtt: (Duration::ZERO, None),
+        }
+    }
+
+    /// The lines of --events, one of each form, with all their members.
+    fn lines() -> Vec<serde_json::Value> {
+        let to = "bbr".parse().unwrap();
+        let changes = [
+            AppliedChange::Window { from: None, to: None, clamp: None, advertised: None },
+            AppliedChange::Pace { from: None, to: None, kernel: None },
+            AppliedChange::Congestion { to },
+        ];
+        let mut unlimited = UnlimitedConnections::default();
+        unlimited.add(NotLimited::Small, "192.0.2.2:443".parse().unwrap());
+        let ended = ended_line(1.0, true, Some("why"), 0, &unlimited);
+        let lines = changes.map(|change| event(change).json(true)).into_iter().chain([ended]);
+        lines.map(|line| serde_json::from_str(&line).unwrap()).collect()
+    }
+
+    /// The code is the source: the help and docs/formats.md name each member that it writes, and the help no other.
+    #[test]
+    fn the_help_lists_the_members_of_events() {
+        let written = lines();
+        let keys = |line: &serde_json::Value| {
+            line.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>()
+        };
+        let members: BTreeSet<String> = written.iter().flat_map(keys).collect();
+        let (_, help) = EXAMPLES.split_once("Members of --events").unwrap();
+        assert_eq!(listed(help), members);
+        let page = include_str!("../../../../../docs/formats.md");
+        let (begin, end) =
+            (page.find("## Events of `tune`").unwrap(), page.find("## A diagnosis").unwrap());
+        let page = &page[begin..end];
+        let inner = keys(&written.last().unwrap()["not_limited"][0]);
+        for name in members.iter().chain(&inner) {
+            assert!(page.contains(&format!("`{name}`")), "docs/formats.md lacks {name}");
+        }
+        assert!(inner.iter().all(|name| help.contains(name.as_str())), "{inner:?}");
+        for reason in NotLimited::ALL {
+            let name = serde_json::to_value(reason).unwrap();
+            let name = format!("`{}`", name.as_str().unwrap());
+            assert!(page.contains(&name), "docs/formats.md lacks {name}");
+        }
+    }
 
     #[test]
     fn the_help_has_each_action_with_its_name_in_events() {

@@ -1,3 +1,4 @@
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use sweetspot_kernel::KernelError;
@@ -5,7 +6,8 @@ use sweetspot_linux::signals::{self, Supervisor};
 use sweetspot_tune::{Chosen, Leases, ProcessFamily, Scope, Tuner};
 
 use super::inside::Inside;
-use super::options::{Common, EventLog, GoalOption, Via};
+use super::journal::{EventLog, Watched};
+use super::options::{Common, GoalOption, Via, via_help};
 use super::steer::{Until, steer};
 use super::under_guard;
 use crate::verbs::{Ending, Fallible};
@@ -14,7 +16,8 @@ use sweetspot_program::failed_command;
 /// Run a command, and tune its connections and its children's
 ///
 /// Via bpf (root) the command runs in a cgroup of its own. Via pidfd this needs no privileges,
-/// because a process may access its children's sockets. The exit code is COMMAND's, or 128 + n after signal n.
+/// because a process may access its children's sockets. At the end it lists the tuned connections, and why other bulk
+/// transfers were not limited. The exit code is COMMAND's, or 128 + n after signal n.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -23,7 +26,10 @@ Examples:
 
 Exit codes: 0 COMMAND succeeded; 1 tuning could not start; 2 the command line is
 wrong; 126 COMMAND cannot be executed; 127 COMMAND was not found. Any other code
-is COMMAND's own.")]
+is COMMAND's own.
+
+`sweetspot tune --help` explains the actions and the members of --events.")]
+#[command(mut_arg("via", |via| via.help(via_help!("auto"))))]
 pub struct TuneRunArguments {
     #[command(flatten)]
     common: Common,
@@ -36,19 +42,22 @@ pub struct TuneRunArguments {
 }
 
 pub fn run(arguments: TuneRunArguments) -> Ending {
-    let inside = match arguments.common.inside(Via::Auto, Inside::own_cgroup) {
+    let inside = match arguments.common.inside(
+        Via::Auto,
+        arguments.common.is_dry_run(),
+        Inside::own_cgroup,
+    ) {
         // Its programs see this command, too.
         Err(KernelError::Busy { program, .. }) if !arguments.common.names_a_way() => {
             let other = format!("another tuner is attached here (BPF program {program})");
             err!(
                 "sweetspot: {other} and decides about this command, so this one leaves it alone and its options have no effect; \
-                 if the other's policy does not match the command or it is a dry run, add --via pidfd"
+                 if the other's policy does not match the command, add --via pidfd"
             );
             return run_alone(&arguments.command).map(ExitCode::from);
         }
         inside => inside?,
     };
-    arguments.common.tell_mechanism(Via::Auto, inside.as_ref());
     under_guard(inside, |inside, leases, supervisor| {
         guarded(&arguments, inside, leases, supervisor)
     })
@@ -87,12 +96,19 @@ fn guarded(
     leases: Leases,
     mut supervisor: Supervisor,
 ) -> Fallible<u8> {
-    let mut journal = arguments.common.journal()?;
+    let name = arguments.command.first().map(Path::new).and_then(Path::file_name);
+    let mut journal = arguments.common.journal(Watched {
+        owner: name.unwrap_or_default().display().to_string(),
+        is_inside: inside.is_some(),
+        is_host: false,
+        is_asked_for: false,
+    })?;
     let options = arguments.common.options()?;
     let command = match start(&arguments.command, inside.as_ref())? {
         Ok(command) => command,
         Err(code) => return Ok(code),
     };
+    journal.begin("");
     let goal = arguments.goal.goal;
     match inside {
         Some(inside) => {
@@ -114,10 +130,7 @@ fn tune<S: Scope>(
     command: u32,
 ) -> Fallible<u8> {
     match steer(&mut tuner, supervisor, journal, &Until::CommandEnds(command)) {
-        Ok(code) => {
-            journal.summarise();
-            Ok(code)
-        }
+        Ok(code) => Ok(code),
         Err(error) => {
             // Tuning fails; the command must not.
             tuner.lift("tuning failed");

@@ -5,7 +5,7 @@ use sweetspot_linux::signals::{self, ProcessEvent, Supervisor};
 use sweetspot_tune::{Scope, TuneError, Tuner};
 use sweetspot_units::{Duration, Time};
 
-use super::options::EventLog;
+use super::journal::EventLog;
 
 /// When tuning ends.
 pub enum Until {
@@ -49,6 +49,7 @@ pub fn steer_with<S: Scope>(
             signals::end_within(signals::CLEANING_TIME, code);
             tuner.lift(why);
             report_events(tuner, journal);
+            journal.summarise(tuner.unlimited());
             return Ok(code);
         }
         let now = clock::now();

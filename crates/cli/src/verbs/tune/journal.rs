@@ -1,0 +1,212 @@
+//! The log of a tuner: its lines for users, the file of events, and the metrics.
+
+use std::fs::File;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+
+use sweetspot_control::{
+    BULK_BYTES, NotLimited, TuneEvent, TuneEventKind, TuneSummary, UnlimitedConnections, ended_line,
+};
+use sweetspot_diagnose::counted;
+use sweetspot_linux::clock;
+use sweetspot_program::print::{Shown, system};
+use sweetspot_tune::{BULK_WITHIN, Exporter, TunerSnapshot};
+use sweetspot_units::Time;
+
+/// The connections that a tuner watches.
+#[derive(Debug)]
+pub struct Watched {
+    /// Their owner, such as "process 4711 (curl)".
+    pub owner: String,
+    /// Whether BPF programs report them, which they do only for bulk transfers.
+    pub is_inside: bool,
+    /// Whether these are a host's or a cgroup's, whose uploads are reported only if they are tuned.
+    pub is_host: bool,
+    /// Whether the tuner was started for its own sake. A wrapper of another program is silent in scripts if it has nothing to report.
+    pub is_asked_for: bool,
+}
+
+/// The log of events.
+pub struct EventLog {
+    pub(super) file: Option<(PathBuf, File)>,
+    pub(super) exporter: Option<Exporter>,
+    pub(super) quiet: bool,
+    pub(super) verbose: bool,
+    /// Whether uploads are tuned, too.
+    pub(super) sends: bool,
+    pub(super) watched: Watched,
+    dry_run: bool,
+    /// Whether an adjustment was not shown.
+    hides_changes: bool,
+    summary: TuneSummary,
+    begun: Time,
+}
+
+impl EventLog {
+    pub(super) fn new(
+        file: Option<(PathBuf, File)>,
+        exporter: Option<Exporter>,
+        [quiet, verbose, sends]: [bool; 3],
+        watched: Watched,
+    ) -> EventLog {
+        let (dry_run, hides_changes) = (false, false);
+        let (summary, begun) = (TuneSummary::default(), clock::wall());
+        EventLog {
+            file,
+            exporter,
+            quiet,
+            verbose,
+            sends,
+            watched,
+            dry_run,
+            hides_changes,
+            summary,
+            begun,
+        }
+    }
+
+    /// Whether there is a reader for lines that report no action.
+    fn has_reader(&self) -> bool {
+        self.watched.is_asked_for || self.verbose || std::io::stderr().is_terminal()
+    }
+
+    /// Names the watched process and the mechanism; `end` says how tuning ends.
+    pub fn begin(&self, end: &str) {
+        if !self.quiet && self.has_reader() {
+            let via = if self.watched.is_inside { "bpf" } else { "pidfd" };
+            err!("sweetspot: watching {} via {via}{end}", self.watched.owner);
+        }
+    }
+
+    /// Sets whether the events that follow belong to a dry run, and reports a change.
+    pub fn rehearse(&mut self, dry_run: bool) {
+        let words = match (self.dry_run, dry_run) {
+            (false, true) => {
+                "this is a dry run: no connection is changed; each line names an action that a real run would take. The \
+                 lines of a transfer stop at the first hold or reduction: what follows depends on its effect"
+            }
+            (true, false) => "the dry run has ended: connections are changed from here on",
+            _ => return,
+        };
+        self.dry_run = dry_run;
+        if !self.quiet {
+            err!("sweetspot: {words}");
+        }
+    }
+
+    /// Reports the effect of tuning on each connection, and why the `unlimited` ones were never limited.
+    pub fn summarise(&mut self, unlimited: &UnlimitedConnections) {
+        let now = clock::wall().as_secs_f64();
+        let tuned = self.summary.connections();
+        let mut reasons = unlimited.lines();
+        if tuned == 0 && reasons.is_empty() {
+            reasons.push(self.nothing());
+        }
+        if !self.quiet {
+            let shown = match self.has_reader() {
+                true => reasons.clone(),
+                false => unlimited.only(NotLimited::is_bulk).lines(),
+            };
+            let mark = if self.dry_run { "dry run: " } else { "" };
+            for line in self.effects(now).iter().chain(&shown) {
+                err!("sweetspot: {mark}{line}");
+            }
+        }
+        let why = Some(reasons.join("; ")).filter(|why| !why.is_empty());
+        self.write(&ended_line(now, self.dry_run, why.as_deref(), tuned, unlimited));
+    }
+
+    /// The effect on each tuned connection, in lines.
+    fn effects(&self, now: f64) -> Vec<String> {
+        let count = self.summary.connections();
+        if self.dry_run && count > 0 {
+            let connections = counted(count as u64, "connection", "connections");
+            return vec![format!("{connections} would be tuned; none was changed")];
+        }
+        self.summary.lines(self.begun.as_secs_f64(), now)
+    }
+
+    /// Says that no connection was seen. Idle ones are seen only of a process, via pidfd.
+    fn nothing(&self) -> String {
+        let Watched { owner, is_inside, is_host, .. } = &self.watched;
+        if !is_inside && !is_host {
+            return format!("no TCP connection of {owner} was seen");
+        }
+        let (noun, uploads) = match self.sends || !is_host {
+            true => ("transfer", ""),
+            false => ("download", "; uploads need --send"),
+        };
+        let bulk = match is_inside {
+            true => format!(" ({BULK_BYTES} within {BULK_WITHIN})"),
+            false => String::new(),
+        };
+        format!("no bulk {noun} of {owner} was seen{bulk}{uploads}")
+    }
+
+    pub fn publish(&self, snapshot: impl FnOnce() -> TunerSnapshot) {
+        if let Some(exporter) = &self.exporter {
+            exporter.publish(snapshot().prometheus());
+        }
+    }
+
+    pub fn record(&mut self, event: &TuneEvent) {
+        self.summary.add(event);
+        let is_detail = matches!(event.kind, TuneEventKind::Adjusted | TuneEventKind::NotLimited);
+        let is_shown = !self.quiet && (!is_detail || self.verbose);
+        let hides_change = event.kind == TuneEventKind::Adjusted && !self.quiet && !self.verbose;
+        let mark = if self.dry_run { "dry run: " } else { "" };
+        if hides_change && !std::mem::replace(&mut self.hides_changes, true) {
+            err!("sweetspot: {mark}adjustments between these lines are not shown; -v shows them");
+        }
+        if is_shown {
+            match self.dry_run {
+                true => err!("sweetspot: dry run: {}", event.conditional()),
+                false => err!("sweetspot: {event}"),
+            }
+        }
+        self.write(&event.json(self.dry_run));
+    }
+
+    /// Appends a line to the file of events.
+    fn write(&mut self, line: &str) {
+        let Some((path, file)) = &mut self.file else { return };
+        if let Err(error) = writeln!(file, "{line}") {
+            let (path, error) = (path.shown(), system(&error));
+            err!("sweetspot: cannot write more events to {path}: {error}");
+            self.file = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tuner_that_saw_nothing_says_what_it_would_have_seen() {
+        let nothing = |owner: &str, is_inside, is_host, sends| {
+            let owner = owner.to_owned();
+            let watched = Watched { owner, is_inside, is_host, is_asked_for: true };
+            EventLog::new(None, None, [false, false, sends], watched).nothing()
+        };
+        let process = "process 4711 (curl)";
+        for (words, expected) in [
+            (
+                nothing(process, false, false, false),
+                "no TCP connection of process 4711 (curl) was seen",
+            ),
+            (
+                nothing(process, true, false, false),
+                "no bulk transfer of process 4711 (curl) was seen (60 kB within 2 s)",
+            ),
+            // A daemon's programs report no upload unless it is to be tuned.
+            (
+                nothing("any process", true, true, false),
+                "no bulk download of any process was seen (60 kB within 2 s); uploads need --send",
+            ),
+            (nothing("any process", false, true, true), "no bulk transfer of any process was seen"),
+        ] {
+            assert_eq!(words, expected);
+        }
+    }
+}

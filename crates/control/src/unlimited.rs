@@ -1,0 +1,159 @@
+//! Connections that a tuner saw and never limited, with the reasons.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use serde::Serialize;
+
+use crate::path_group::BULK_BYTES;
+
+/// Why a connection was never limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotLimited {
+    /// Its upload never kept a queue at a rate that no longer rose.
+    NoStandingQueue,
+    /// It is an upload, and uploads are not tuned.
+    UploadWithoutSend,
+    /// Its download, or tuning, ended before the first limit.
+    EndedEarly,
+    /// It had moved less than [`BULK_BYTES`] at its last sample.
+    Small,
+    /// Its peer is not one of those to be tuned.
+    OtherPeer,
+    /// No rule of the policy tunes it.
+    ByPolicy,
+}
+
+impl NotLimited {
+    /// All of them.
+    pub const ALL: [NotLimited; 6] = [
+        NotLimited::NoStandingQueue,
+        NotLimited::UploadWithoutSend,
+        NotLimited::EndedEarly,
+        NotLimited::Small,
+        NotLimited::OtherPeer,
+        NotLimited::ByPolicy,
+    ];
+
+    /// Whether the connection was a bulk transfer that was to be tuned.
+    pub fn is_bulk(self) -> bool {
+        match self {
+            NotLimited::NoStandingQueue
+            | NotLimited::UploadWithoutSend
+            | NotLimited::EndedEarly => true,
+            NotLimited::Small | NotLimited::OtherPeer | NotLimited::ByPolicy => false,
+        }
+    }
+
+    /// The reason for one connection or several, in words.
+    pub fn words(self, connections: u64) -> String {
+        let one = connections == 1;
+        let it = if one { "it" } else { "they" };
+        match self {
+            NotLimited::NoStandingQueue => format!("{it} built no standing queue"),
+            NotLimited::UploadWithoutSend => "uploads need --send".to_owned(),
+            NotLimited::EndedEarly => format!("{it} ended before the first limit"),
+            NotLimited::Small if one => {
+                format!("it had moved less than {BULK_BYTES} when last sampled")
+            }
+            NotLimited::Small => format!("each had moved less than {BULK_BYTES} when last sampled"),
+            NotLimited::OtherPeer => "--peer names another peer".to_owned(),
+            NotLimited::ByPolicy if one => "no rule of the policy tunes it".to_owned(),
+            NotLimited::ByPolicy => "no rule of the policy tunes them".to_owned(),
+        }
+    }
+
+    /// The noun for a connection, and the word before its peer.
+    fn noun(self) -> (&'static str, &'static str) {
+        match self {
+            NotLimited::NoStandingQueue | NotLimited::UploadWithoutSend => ("upload", "to"),
+            NotLimited::EndedEarly => ("download", "from"),
+            NotLimited::Small | NotLimited::OtherPeer | NotLimited::ByPolicy => {
+                ("connection", "to")
+            }
+        }
+    }
+}
+
+/// The number of connections that were never limited, by reason.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct UnlimitedConnections {
+    by_reason: BTreeMap<NotLimited, Tally>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Tally {
+    connections: u64,
+    /// The peer of all of them; `None`: there are several.
+    peer: Option<SocketAddr>,
+}
+
+/// The connections that were never limited for one reason, in JSON.
+#[derive(Debug, Serialize)]
+pub(crate) struct UnlimitedRecord {
+    reason: NotLimited,
+    connections: u64,
+    peer: Option<SocketAddr>,
+}
+
+impl UnlimitedConnections {
+    /// Counts a connection to `peer`.
+    pub fn add(&mut self, why: NotLimited, peer: SocketAddr) {
+        let new = Tally { connections: 0, peer: Some(peer) };
+        let tally = self.by_reason.entry(why).or_insert(new);
+        tally.connections += 1;
+        tally.peer = tally.peer.filter(|known| *known == peer);
+    }
+
+    /// The connections with a reason that `is_kept`.
+    pub fn only(&self, is_kept: impl Fn(NotLimited) -> bool) -> UnlimitedConnections {
+        let kept = self.by_reason.iter().filter(|(why, _)| is_kept(**why));
+        UnlimitedConnections { by_reason: kept.map(|(why, tally)| (*why, *tally)).collect() }
+    }
+
+    /// A line for each reason.
+    pub fn lines(&self) -> Vec<String> {
+        let line = |(why, tally): (&NotLimited, &Tally)| {
+            let (noun, to) = why.noun();
+            let count = tally.connections;
+            let plural = if count == 1 { "" } else { "s" };
+            let peer = tally.peer.map_or(String::new(), |peer| format!(" {to} {peer}"));
+            format!("{count} {noun}{plural}{peer} seen, not limited: {}", why.words(count))
+        };
+        self.by_reason.iter().map(line).collect()
+    }
+
+    pub(crate) fn records(&self) -> Vec<UnlimitedRecord> {
+        let record = |(why, tally): (&NotLimited, &Tally)| UnlimitedRecord {
+            reason: *why,
+            connections: tally.connections,
+            peer: tally.peer,
+        };
+        self.by_reason.iter().map(record).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_has_a_line_with_the_number_and_a_peer_that_is_the_only_one() {
+        let mut seen = UnlimitedConnections::default();
+        assert!(seen.lines().is_empty());
+        let [one, other] = ["10.0.0.2:443", "10.0.0.3:443"].map(|peer| peer.parse().unwrap());
+        seen.add(NotLimited::NoStandingQueue, one);
+        for peer in [one, other] {
+            seen.add(NotLimited::Small, peer);
+            seen.add(NotLimited::ByPolicy, one);
+        }
+        let expected = [
+            "1 upload to 10.0.0.2:443 seen, not limited: it built no standing queue",
+            "2 connections seen, not limited: each had moved less than 60 kB when last sampled",
+            "2 connections to 10.0.0.2:443 seen, not limited: no rule of the policy tunes them",
+        ];
+        assert_eq!(seen.lines(), expected);
+        assert_eq!(seen.only(NotLimited::is_bulk).lines(), expected[..1]);
+    }
+}
