@@ -73,7 +73,7 @@ class Followed {
     this.cards.innerHTML = "";
     this.events.innerHTML = "";
     if ("sweetspot_journal" in row) return new Sweep(this);
-    if ("cookie" in row || row.event === "ended") return new Tune(this);
+    if ("cookie" in row || "not_limited" in row) return new Tune(this);
     if ("t_s" in row) return new Transfers(this);
     this.state.textContent = "This file is not a series, event log or journal of Sweetspot.";
     return null;

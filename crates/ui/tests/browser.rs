@@ -324,6 +324,31 @@ fn foot(browser: &mut Browser) -> Result<f64, Box<dyn std::error::Error>> {
     Ok(frame.as_f64().ok_or("no frame")?)
 }
 
+/// Neither line is of a tuned connection, and the last one of none at all.
+#[test]
+fn the_page_says_why_a_tuner_limited_nothing() -> Tested {
+    let Some(mut browser) = browser()? else { return Ok(()) };
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("tune.jsonl");
+    let server = PageServer::start(0, vec![WatchedFile::new(&path)])?;
+    let ended =
+        json!({ "t_s": 110.0, "event": "ended", "why": "none", "tuned": 0, "not_limited": [] });
+    let lines = [tuned(100.0, "not_limited", (None, None), false), format!("{ended}\n")];
+    std::fs::write(&path, lines.concat())?;
+    browser.open(server.address())?;
+    browser.until("document.querySelectorAll('#watched li').length === 2")?;
+    let shown = text(&mut browser, "watched")?;
+    for words in [
+        "curl[1] 192.0.2.7:443: not limited: w",
+        "tuning has ended: none",
+        "Connections tuned so far: 0; now: 0.",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    assert_eq!(browser.errors, Vec::<String>::new());
+    Ok(())
+}
+
 #[test]
 fn the_limits_of_a_dry_run_are_drawn_as_proposed() -> Tested {
     let lines = [
