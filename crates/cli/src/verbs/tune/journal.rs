@@ -20,7 +20,7 @@ pub struct Watched {
     pub owner: String,
     /// Whether BPF programs report them, which they do only for bulk transfers.
     pub is_inside: bool,
-    /// Whether these are a host's or a cgroup's, whose uploads are reported only if they are tuned.
+    /// Whether the owner is a host or a cgroup: its uploads are reported only if they are tuned.
     pub is_host: bool,
     /// Whether the tuner was started for its own sake. A wrapper of another program is silent in scripts if it has nothing to report.
     pub is_asked_for: bool,
@@ -199,7 +199,7 @@ mod tests {
                 nothing(process, true, false, false),
                 "no bulk transfer of process 4711 (curl) was seen (60 kB within 2 s)",
             ),
-            // A daemon's programs report no upload unless it is to be tuned.
+            // A daemon gets no report of an upload that it does not tune.
             (
                 nothing("any process", true, true, false),
                 "no bulk download of any process was seen (60 kB within 2 s); uploads need --send",

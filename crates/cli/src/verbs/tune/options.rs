@@ -126,7 +126,7 @@ impl Common {
             return Ok(None);
         }
         match begin(watch(self.send, dry_run)) {
-            // Two sets of programs cannot be attached, but only the other way of the two would limit anything.
+            // Two sets of programs would overwrite each other's callback flags; sockets can be borrowed beside a dry run.
             Err(KernelError::Busy { program, dry_run: true, .. }) if via == Via::Auto => {
                 if !self.quiet {
                     err!(
