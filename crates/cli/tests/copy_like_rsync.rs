@@ -255,3 +255,77 @@ fn checksums_replace_a_file_of_any_other_length() {
         assert_eq!(read("ours"), read("new"), "{name}");
     }
 }
+
+/// Like rsync, `copy` goes on and exits with 23. rsync deletes all the same; `copy` cannot know what the source would hold.
+#[test]
+fn a_missing_source_costs_no_other_and_deletes_nothing() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path();
+    write(dir, &["src/a", "b", "there/old", "there/src/old"]);
+    let kept = ["b", "old", "src/", "src/a", "src/old"];
+    for (options, target) in [(&[][..], "there"), (&["--delete"], "there"), (&["-n"], "empty")] {
+        let copied = copy(dir, &[options, &["missing", "src", "b", target]].concat());
+        assert_eq!(copied.status.code(), Some(23), "{copied:?}");
+        let stderr = said(&copied);
+        assert!(stderr.contains("missing: No such file or directory"), "{stderr}");
+        let undeleted = stderr.contains("nothing was deleted, because the sender left out");
+        assert_eq!(undeleted, options == ["--delete"], "{stderr}");
+    }
+    assert_eq!(below(&dir.join("there")), kept);
+    if let Some(synced) = rsync(dir, &["--delete", "missing", "src", "b", "there"]) {
+        assert_eq!(synced.status.code(), Some(23), "{synced:?}");
+    }
+}
+
+#[test]
+fn sources_that_are_all_missing_are_an_error_that_names_each() {
+    let scratch = tempfile::tempdir().unwrap();
+    for options in [&[][..], &["--delete"], &["-n"]] {
+        let arguments = [options, &["--json", "gone", "lost", "there"]].concat();
+        let copied = copy(scratch.path(), &arguments);
+        assert_eq!(copied.status.code(), Some(1), "{copied:?}");
+        let told: serde_json::Value = serde_json::from_slice(&copied.stdout).unwrap();
+        assert_eq!((&told["failed"], told["failures"].as_array().unwrap().len()), (&2.into(), 2));
+        for name in ["gone", "lost"] {
+            assert!(said(&copied).contains(&format!("{name}: No such file")), "{copied:?}");
+        }
+        assert!(!scratch.path().join("there").exists());
+    }
+}
+
+/// The second name of a file that is left alone has nothing to become a name of.
+#[test]
+fn a_dry_run_gives_a_hard_link_the_reason_of_the_real_run() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path();
+    write(dir, &["src/a", "there/src/a"]);
+    fs::write(dir.join("there/src/a"), "another").unwrap();
+    fs::hard_link(dir.join("src/a"), dir.join("src/b")).unwrap();
+    for options in [&["-n", "--keep-existing"][..], &["--keep-existing"]] {
+        let copied = copy(dir, &[options, &["src", "there"]].concat());
+        assert_eq!(copied.status.code(), Some(23), "{copied:?}");
+        let why = "src/b: a hard link to a file that did not arrive; send it by itself";
+        assert!(said(&copied).contains(why), "{copied:?}");
+    }
+}
+
+#[test]
+fn a_verbose_copy_names_each_file_that_it_writes() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path();
+    // Each file holds its name: 8 and 7 bytes.
+    write(dir, &["src/a/bc", "src/d/e"]);
+    let named = |options: &[&str]| {
+        let copied = copy(dir, &[options, &["src", "there"]].concat());
+        assert!(copied.status.success(), "{copied:?}");
+        let stderr = said(&copied);
+        ["src/a/bc (8 B)", "src/d/e (7 B)"].map(|line| stderr.contains(line))
+    };
+    assert_eq!(named(&["-v", "-n"]), [false; 2]);
+    assert_eq!(named(&["-v"]), [true; 2]);
+    fs::write(dir.join("src/d/e"), "changed").unwrap();
+    fs::remove_file(dir.join("there/src/d/e")).unwrap();
+    assert_eq!(named(&["-v"]), [false, true], "unchanged files are not named");
+    fs::remove_dir_all(dir.join("there")).unwrap();
+    assert_eq!(named(&[]), [false; 2]);
+}

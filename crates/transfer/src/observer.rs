@@ -36,6 +36,10 @@ pub trait TransferObserver: Send {
     fn interrupted(&mut self, error: &TransferError, pause: Duration) {
         let _ = (error, pause);
     }
+    /// Returns a log of the files, beside one that a server keeps.
+    fn file_log(&self) -> Option<Arc<dyn FileLog>> {
+        None
+    }
     /// A remark for users that asked for detail.
     fn note(&mut self, note: &str) {
         let _ = note;
@@ -93,6 +97,23 @@ pub trait ServerObserver: Sync {
 pub trait FileLog: Send + Sync {
     /// A file was moved, was there already, or failed.
     fn file(&self, record: &FileRecord<'_>);
+}
+
+/// One log, of those that there are.
+pub(crate) fn joined(logs: [Option<Arc<dyn FileLog>>; 2]) -> Option<Arc<dyn FileLog>> {
+    match logs {
+        [Some(first), Some(second)] => Some(Arc::new(BothLogs(first, second))),
+        [first, second] => first.or(second),
+    }
+}
+
+struct BothLogs(Arc<dyn FileLog>, Arc<dyn FileLog>);
+
+impl FileLog for BothLogs {
+    fn file(&self, record: &FileRecord<'_>) {
+        self.0.file(record);
+        self.1.file(record);
+    }
 }
 
 /// The result for one file.

@@ -45,9 +45,9 @@ directories that the transfer creates, unless it allows others (--dotfiles).\n\n
     "\n\n\
 Environment: SWEETSPOT_TICKET holds the ticket, out of other users' sight.
 
-Exit codes: 0 everything arrived; 23 some files did not, and each is named; 1
-the transfer failed, or nobody came for an offer; 2 the command line is wrong;
-128+N signal N ended it.\n\n",
+Exit codes: 0 everything arrived; 23 some files did not, or a source was
+missing, and each is named; 1 the transfer failed, all sources were missing, or
+nobody came for an offer; 2 the command line is wrong; 128+N signal N ended it.\n\n",
     members_help!(),
 ))]
 pub struct SendArguments {
@@ -203,8 +203,8 @@ pub fn run(mut arguments: SendArguments) -> Ending {
     if contact.is_none() && arguments.dry_run {
         return Ok(usage_error::said("--dry-run compares with a receiver: give its ticket"));
     }
-    // A word that is neither a file nor a ticket was meant as a ticket.
-    if let (None, [_, .., last]) = (&contact, &arguments.paths[..])
+    // A word that is neither a file nor a ticket was meant as a ticket, except where none is wanted.
+    if let (None, false, [_, .., last]) = (&contact, arguments.offer, &arguments.paths[..])
         && !PathBuf::from(last).exists()
     {
         let last = last.to_string_lossy();

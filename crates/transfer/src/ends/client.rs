@@ -17,7 +17,7 @@ use crate::ends::receive_config::ReceiveConfig;
 use crate::ends::send::{self, SendConfig};
 use crate::files::target::Target;
 use crate::lock::lock;
-use crate::observer::{Agreed, Progress, TransferObserver};
+use crate::observer::{Agreed, FileLog, Progress, TransferObserver};
 use crate::options::{ReceiveOptions, SendOptions};
 use crate::wire::identity::random_bytes;
 use crate::wire::link::{self, Contact, FurtherLinks, Link, Reached};
@@ -162,7 +162,6 @@ impl<'a> Client<'a> {
         let mut latest = None;
         while clock::now() + pause < give_up {
             let cause = latest.as_ref().unwrap_or(&error);
-            observer.note(&format!("{}; trying again in {pause}", cause.without_restart()));
             observer.interrupted(cause, pause);
             clock::sleep_until(clock::now() + pause);
             match self.dial(false, 0) {
@@ -257,6 +256,10 @@ impl TransferObserver for Counting<'_> {
 
     fn interrupted(&mut self, error: &TransferError, pause: Duration) {
         self.observer.interrupted(error, pause);
+    }
+
+    fn file_log(&self) -> Option<Arc<dyn FileLog>> {
+        self.observer.file_log()
     }
 
     fn note(&mut self, note: &str) {

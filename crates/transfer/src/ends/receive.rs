@@ -20,11 +20,11 @@ use crate::ends::claim::Claim;
 use crate::ends::link_reader::{Inbox, LinkReader};
 use crate::ends::receive_config::ReceiveConfig;
 use crate::ends::work::Ended;
-use crate::files::incoming::{Deletion, EntryQueue, IncomingFiles, Job};
+use crate::files::incoming::{Bounds, Deletion, EntryQueue, IncomingFiles, Job};
 use crate::files::target::Target;
 use crate::limits::{MAX_FAILURE_LINES, PARTING_TIMEOUT};
 use crate::lock::lock;
-use crate::observer::{Agreed, TransferObserver};
+use crate::observer::{Agreed, TransferObserver, joined};
 use crate::wire::channel::Channel;
 use crate::wire::frame_reader::FrameReader;
 use crate::wire::link::{FurtherLinks, Link};
@@ -78,7 +78,8 @@ pub(crate) fn receive(
         let headers = channel.udp_headers();
         let now = clock::now();
         let control_loop = ControlLoop::new(plan.controller, start, now, authenticator, headers);
-        let bounds = config.bounds.clone();
+        let log = joined([config.bounds.log.clone(), observer.file_log()]);
+        let bounds = Bounds { log, ..config.bounds.clone() };
         let deletion = config.options.delete.as_ref().map(Deletion::new).transpose()?;
         let files = IncomingFiles::new(plan.destination, plan.policy, bounds, expected);
         // Of a directory that is served, the sender sets nothing.
@@ -402,10 +403,10 @@ impl<'a> Receiving<'a> {
 
 /// The line about entries that the sender could not send; their paths are the sender's own.
 fn left_out_there(count: u64) -> Option<String> {
-    let entries = if count == 1 { "entry" } else { "entries" };
+    let (entries, them) = if count == 1 { ("entry", "it") } else { ("entries", "them") };
     (count > 0).then(|| {
         format!(
-            "the sender left out {count} {entries} that it could not send; its messages name them"
+            "the sender left out {count} {entries} that it could not send; its messages name {them}"
         )
     })
 }

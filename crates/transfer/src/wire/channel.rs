@@ -9,10 +9,11 @@ use sweetspot_linux::event_fd::is_hung_up;
 use sweetspot_linux::{clock, tcp};
 use sweetspot_protocol::record::Record;
 use sweetspot_protocol::{EXPORTER_LABEL, EXPORTER_LENGTH, Message, PublicKey, Secret, Session};
-use sweetspot_units::{Bytes, Duration, Time};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::limits::{PARTING_TIMEOUT, PEER_TIMEOUT};
 use crate::lock::lock;
+use crate::wire::first_segments::FirstSegments;
 use crate::wire::handshake::{handshake, tls_error};
 use crate::wire::identity::{self, Identity};
 use crate::wire::pace::{self, ApplicationPace};
@@ -190,6 +191,18 @@ impl Channel {
         tcp::options::set_notsent_low_water(&self.socket, LOW_WATER)
             .map_err(TransferError::system("TCP_NOTSENT_LOWAT"))?;
         let _ = self.writer.set(pace);
+        Ok(())
+    }
+
+    /// From now on writes at most at `rate`, the first segments included. Further calls change only the rate of the others.
+    pub fn limit_rate(&self, rate: Rate) -> Result<()> {
+        tcp::options::set_max_pacing_rate(&self.socket, Some(rate))
+            .map_err(TransferError::system("SO_MAX_PACING_RATE"))?;
+        if self.writer.get().is_none() {
+            let socket = self.socket.try_clone();
+            let socket = socket.map_err(TransferError::system("duplicating a socket"))?;
+            let _ = self.writer.set(Arc::new(FirstSegments::new(socket, rate)));
+        }
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 //! reads and writes. This module knows nothing about files.
 
 pub mod channel;
+mod first_segments;
 pub mod frame_reader;
 mod handshake;
 pub mod identity;

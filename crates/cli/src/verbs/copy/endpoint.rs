@@ -48,6 +48,10 @@ pub fn run(_arguments: EndpointArguments) -> Ending {
             return Ok(ExitCode::FAILURE);
         }
     };
+    // Only their number reaches the receiver; ssh carries the names to the user.
+    for why in missing(&request) {
+        err!("sweetspot: {why}");
+    }
     let (client, own) = ssh_addresses();
     let mut addresses: Vec<IpAddr> = own.into_iter().collect();
     addresses.extend(interfaces::addresses().unwrap_or_default());
@@ -161,6 +165,14 @@ fn listen(request: &Request) -> Fallible<Server> {
         lifetime: Duration::from_secs(3600),
         ..ServeOptions::new(purpose(request)?)
     })?)
+}
+
+/// Why sources at this end cannot be sent, although others can.
+fn missing(request: &Request) -> Vec<String> {
+    match purpose(request) {
+        Ok(Purpose::Send(options)) => options.sources.missing().unwrap_or_default(),
+        _ => Vec::new(),
+    }
 }
 
 fn purpose(request: &Request) -> Fallible<Purpose> {

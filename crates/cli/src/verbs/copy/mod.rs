@@ -59,8 +59,9 @@ by TLS 1.3 and authenticated over ssh: from this host or, if a firewall blocks
 those, from the far end. If neither end can connect, data goes through ssh.\n\n",
     progress_help!(),
     "\n\n\
-Exit codes: 0 everything arrived; 23 some files did not, and each is named; 1
-the copy failed; 2 the command line is wrong; 128+N signal N ended it.\n\n",
+Exit codes: 0 everything arrived; 23 some files did not, or a source was
+missing, and each is named; 1 the copy failed, or all sources were missing; 2
+the command line is wrong; 128+N signal N ended it.\n\n",
     members_pointer!(),
 ))]
 pub struct CopyArguments {
@@ -76,7 +77,7 @@ pub struct CopyArguments {
     #[arg(short = 'r', long = "recursive", hide = true)]
     _recursive: bool,
     /// Delete files in the copied directories that are not in the sources, once everything has arrived; names of --exclude
-    /// are kept
+    /// are kept. If a file failed or a source is missing, nothing is deleted
     #[arg(long, conflicts_with_all = ["files_from", "keep_existing"])]
     delete: bool,
     /// Keep owners and groups, by name where the receiving host knows it; the receiving end must run as root
@@ -184,7 +185,10 @@ pub fn run(arguments: CopyArguments) -> Ending {
         streams: arguments.connections.streams,
     };
     if let (Some(delete), None | Some((_, Role::Receiver))) = (&mut job.delete, &far) {
-        delete.contents = job.sources.are_contents()?;
+        match job.sources.are_contents() {
+            Ok(contents) => delete.contents = contents,
+            Err(error) => return reporter.finish(Err(error.into())),
+        }
     }
     if far.is_none()
         && let Some(why) = overlap::hazard(&job.sources, &job.target, arguments.delete)

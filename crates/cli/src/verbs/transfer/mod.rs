@@ -88,7 +88,8 @@ pub struct ConnectionArguments {
     /// Connections to use [default: one; more if one cannot fill the path]
     #[arg(long, value_name = "N", value_parser = streams)]
     pub streams: Option<u32>,
-    /// How long to keep trying to reconnect and resume after data stops
+    /// How long to keep trying to reconnect and resume, counted from the last data: after the connection broke, or the peer was
+    /// silent for 30 s. A peer that answers and moves nothing does not count
     #[arg(long, value_name = "DURATION", default_value = "15min", value_parser = waiting_time)]
     pub retry_for: Duration,
 }
@@ -117,7 +118,7 @@ pub struct OutputArguments {
     /// Write this end's time series to this file, as JSON lines
     #[arg(long, value_name = "FILE")]
     series: Option<PathBuf>,
-    /// Print more detail
+    /// Print more detail, such as each file's name and size once its content has arrived
     #[arg(long, short)]
     verbose: bool,
 }

@@ -5,7 +5,8 @@ use std::io::{LineWriter, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sweetspot_control::series::SeriesRecord;
-use sweetspot_transfer::{Agreed, Progress, TransferError, TransferObserver};
+use sweetspot_program::print::Shown;
+use sweetspot_transfer::{Agreed, FileLog, FileRecord, Progress, TransferError, TransferObserver};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::ProgressScreen;
@@ -61,6 +62,24 @@ impl Watching {
             Some(client) => self.screen.print(&format!("{client}: {line}")),
             None => self.screen.print(line),
         }
+    }
+}
+
+/// Names each file once its content has arrived.
+struct FileNames {
+    screen: ProgressScreen,
+    client: Option<String>,
+}
+
+impl FileLog for FileNames {
+    fn file(&self, record: &FileRecord<'_>) {
+        // Failures are named at the end, and files without new content not at all.
+        if !matches!(record.outcome, Ok((_, true))) {
+            return;
+        }
+        let label = self.client.as_ref().map(|client| format!("{client}: ")).unwrap_or_default();
+        let size = record.size.map(|size| format!(" ({size})")).unwrap_or_default();
+        self.screen.print(&format!("{label}{}{size}", record.path.shown()));
     }
 }
 
@@ -123,6 +142,11 @@ impl TransferObserver for Watching {
             let why = error.without_restart();
             self.screen.print(&format!("{why}; trying again in {pause}"));
         }
+    }
+
+    fn file_log(&self) -> Option<Arc<dyn FileLog>> {
+        let names = || FileNames { screen: self.screen.clone(), client: self.client.clone() };
+        self.verbose.then(|| Arc::new(names()) as Arc<dyn FileLog>)
     }
 
     fn note(&mut self, note: &str) {

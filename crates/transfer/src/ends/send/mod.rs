@@ -29,7 +29,7 @@ use crate::files::outgoing::OutgoingFiles;
 use crate::files::packing::Packer;
 use crate::files::source::SourceList;
 use crate::lock::lock;
-use crate::observer::{Agreed, FileLog, TransferObserver};
+use crate::observer::{Agreed, FileLog, TransferObserver, joined};
 use crate::options::SendOptions;
 use crate::wire::channel::Channel;
 use crate::wire::frame_reader::FrameReader;
@@ -78,10 +78,13 @@ pub(crate) fn send(
         if let Some(writer) = &options.writer {
             channel.write_slowly(Arc::clone(writer))?;
         }
+        if let Some(rate) = options.rate_limit {
+            channel.limit_rate(rate)?;
+        }
         let sending = Sending {
             options,
             channel: &channel,
-            files: OutgoingFiles::new(options.dry_run, log.clone()),
+            files: OutgoingFiles::new(options.dry_run, joined([log.clone(), observer.file_log()])),
             order: Mutex::default(),
             probe_responder: offer(options, list, &link, further, observer)?,
             // After a broken path, the receiver's existing data are compared.

@@ -149,8 +149,12 @@ impl Sending<'_> {
             if wanted.is_some() || before.pacing.is_some() || max.is_some() {
                 let pace = wanted.into_iter().chain(max).min();
                 let pace = pace.map_or(UNLIMITED_PACE, |pace| pace.scaled(1.0 / n as f64));
-                options::set_max_pacing_rate(socket, Some(pace.max(MIN_PACE)))
-                    .map_err(TransferError::system("SO_MAX_PACING_RATE"))?;
+                let pace = pace.max(MIN_PACE);
+                match max {
+                    Some(_) => link.channel.limit_rate(pace)?,
+                    None => options::set_max_pacing_rate(socket, Some(pace))
+                        .map_err(TransferError::system("SO_MAX_PACING_RATE"))?,
+                }
             }
             if let Some(window) = control.window {
                 link.send_buffer.make(Bytes::new(window.get() / n))?;

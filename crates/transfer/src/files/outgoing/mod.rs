@@ -120,7 +120,7 @@ impl OutgoingFiles {
 
     fn log(&self, sent: Sent, outcome: Result<(), &str>) {
         if let (Some(log), Some((path, size))) = (&self.log, sent.named) {
-            let outcome = outcome.map(|()| (blake3::Hash::from_bytes(sent.hash), true));
+            let outcome = outcome.map(|()| (blake3::Hash::from_bytes(sent.hash), !self.dry_run));
             log.file(&FileRecord::new(&path, Some(size), outcome));
         }
     }

@@ -1,5 +1,6 @@
 //! A sender's files: their list, made during the walk, and their content.
 
+mod named;
 mod patterns;
 mod root;
 mod snapshot;
@@ -9,18 +10,18 @@ use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
+use sweetspot_protocol::DirectoryStatus;
 use sweetspot_protocol::record::Entry;
-use sweetspot_protocol::{DirectoryStatus, PeerText, RelativePath};
 use sweetspot_units::Bytes;
 
 use crate::files::accounts::Accounts;
 use crate::{Result, TransferError};
+use named::{SourcePath, distinct, found, none_left};
 pub(crate) use patterns::Patterns;
 pub(crate) use root::{SourceFile, Undelivered};
 pub(crate) use snapshot::{Growth, Snapshot};
@@ -51,6 +52,11 @@ impl Sources {
         SourceList::new(self).map(|_| ())
     }
 
+    /// Why some of them cannot be sent, one line each; the others can.
+    pub fn missing(&self) -> Result<Vec<String>> {
+        found(self).map(|(_, missing)| missing)
+    }
+
     /// Whether a pattern of names to leave out can be used; an error is its fault.
     pub fn check_pattern(pattern: &str) -> Result<(), &'static str> {
         patterns::check(pattern)
@@ -65,6 +71,8 @@ impl Sources {
 /// Sources that have been checked, so that they can be listed.
 pub(crate) struct SourceList {
     tops: Vec<SourcePath>,
+    /// Why each of the other sources cannot be sent.
+    missing: Vec<String>,
     only: Option<Vec<PathBuf>>,
     exclude: Patterns,
     attributes: bool,
@@ -80,14 +88,6 @@ pub(crate) struct SourceList {
     pub many: bool,
     /// The first directory that comes as its contents.
     pub contents_of: Option<DirectoryStatus>,
-}
-
-struct SourcePath {
-    path: PathBuf,
-    /// Its name at the receiver; `None`: its contents go to the top.
-    name: Option<Vec<u8>>,
-    standard_input: bool,
-    is_directory: bool,
 }
 
 /// An entry, or the reason why there is none.
@@ -108,17 +108,16 @@ impl SourceList {
                 .to_owned();
             return Err(TransferError::NothingToSend(why));
         }
-        let tops = sources.paths.iter().map(|path| SourcePath::new(path, sources.name.as_deref()));
-        let mut tops: Vec<SourcePath> = tops.collect::<Result<_, _>>()?;
-        let metadata = (!tops[0].standard_input)
+        let (mut tops, missing) = found(sources)?;
+        let metadata = (rest.is_empty() && !tops[0].standard_input)
             .then(|| std::fs::metadata(first).map_err(|e| unreadable(first, e)))
             .transpose()?;
-        let only_file = rest.is_empty() && metadata.as_ref().is_some_and(Metadata::is_file);
+        let only_file = metadata.as_ref().is_some_and(Metadata::is_file);
         let one_file = only_file || rest.is_empty() && tops[0].standard_input;
         let exclude = Patterns::new(&sources.exclude)?;
         tops.retain(|top| !top.is_excluded(&exclude));
         if tops.is_empty() {
-            return Err(TransferError::NothingToSend("every source is excluded".into()));
+            return Err(none_left(missing));
         }
         distinct(&tops)?;
         let contents = tops.iter().any(|top| top.name.is_none());
@@ -143,6 +142,7 @@ impl SourceList {
             dense: sources.dense,
             offered: offered(&tops, &name),
             tops,
+            missing,
             name,
             size: metadata.filter(|_| only_file).map(|metadata| Bytes::new(metadata.len())),
             one_file,
@@ -157,64 +157,9 @@ impl SourceList {
 
     /// Lists everything, in order; ends early when `take` refuses.
     pub fn list(&self, mut take: impl FnMut(Listed) -> Result<()>) -> Result<()> {
+        self.missing.iter().try_for_each(|why| take(Listed::LeftOut(why.clone())))?;
         let mut walk = Walk::new(self, &mut take);
         self.tops.iter().try_for_each(|top| walk.top(top))
-    }
-}
-
-/// Of two files with one name the second would replace the first, at each run anew.
-fn distinct(tops: &[SourcePath]) -> Result<()> {
-    let names: Vec<&[u8]> = tops.iter().filter_map(|top| top.name.as_deref()).collect();
-    let repeated = (1..names.len()).find(|n| names[..*n].contains(&names[*n]));
-    match repeated {
-        Some(n) => Err(TransferError::SameName(OsStr::from_bytes(names[n]).into())),
-        None => Ok(()),
-    }
-}
-
-impl SourcePath {
-    /// Whether a pattern leaves it out as a whole. Standard input is not a name.
-    fn is_excluded(&self, exclude: &Patterns) -> bool {
-        let name = self.name.as_deref().filter(|_| !self.standard_input);
-        name.is_some_and(|name| exclude.is_match(name, self.is_directory))
-    }
-
-    fn new(path: &Path, name: Option<&str>) -> Result<SourcePath> {
-        if path == Path::new("-") {
-            let name = name.unwrap_or("stdin").as_bytes().to_vec();
-            return Ok(SourcePath {
-                path: path.into(),
-                name: Some(name),
-                standard_input: true,
-                is_directory: false,
-            });
-        }
-        let is_directory = std::fs::metadata(path).map_err(|e| unreadable(path, e))?.is_dir();
-        let bytes = path.as_os_str().as_bytes();
-        let contents = is_directory && (bytes.ends_with(b"/") || bytes.ends_with(b"/."));
-        let own = match name {
-            Some(name) => Some(name.as_bytes().to_vec()),
-            None if contents || bytes == b"." => None,
-            None => match path.file_name() {
-                Some(name) => Some(name.as_bytes().to_vec()),
-                // A path such as `..`: named by its target.
-                None => {
-                    let full = path.canonicalize().map_err(|e| unreadable(path, e))?;
-                    full.file_name().map(|name| name.as_bytes().to_vec())
-                }
-            },
-        };
-        if let Some(name) = &own {
-            RelativePath::new(name.clone())?;
-            if name.contains(&b'/') {
-                let name = PeerText::from(&*String::from_utf8_lossy(name));
-                let reason = "it contains a slash; send it under another name";
-                return Err(TransferError::NothingToSend(format!(
-                    "the name \"{name}\" is refused: {reason}"
-                )));
-            }
-        }
-        Ok(SourcePath { path: path.to_owned(), name: own, standard_input: false, is_directory })
     }
 }
 
@@ -380,6 +325,32 @@ mod tests {
         let only = Some(vec!["a/b/deep.txt".into(), "missing".into()]);
         let path = PathBuf::from(format!("{}/", dir.path().join("top").display()));
         assert_eq!(names(Sources { only, ..sources(path) }), ["a", "a/b", "a/b/deep.txt"]);
+    }
+
+    #[test]
+    fn sources_that_are_there_are_listed_beside_one_that_is_missing() {
+        let dir = tree();
+        let missing = dir.path().join("missing");
+        let paths = vec![missing.clone(), dir.path().join("top/one.txt")];
+        let (mut files, mut left_out) = (Vec::new(), Vec::new());
+        let take = |item| {
+            match item {
+                Listed::Entry(entry, _) => files.push(entry.path.to_string()),
+                Listed::LeftOut(why) => left_out.push(why),
+            }
+            Ok(())
+        };
+        let list = SourceList::new(&Sources { paths, ..Sources::default() }).unwrap();
+        // The target of two sources is a directory, whether or not both are there.
+        assert!(list.many && !list.one_file);
+        list.list(take).unwrap();
+        assert_eq!(files, ["one.txt"]);
+        let [why] = &left_out[..] else { panic!("{left_out:?}") };
+        assert!(why.starts_with(&format!("{}: No such file", missing.display())), "{why}");
+        let exclude = vec!["one.txt".to_owned()];
+        let paths = vec![missing, dir.path().join("top/one.txt")];
+        let none = SourceList::new(&Sources { paths, exclude, ..Sources::default() }).err();
+        assert!(matches!(none, Some(TransferError::NothingMoved { count: 1, .. })));
     }
 
     #[test]

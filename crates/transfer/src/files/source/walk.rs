@@ -79,8 +79,18 @@ impl<'a> Walk<'a> {
         let kept = self.roots < MAX_OPEN_ROOTS;
         self.roots += 1;
         // A named link is followed, as scp does; links further down are sent as links.
-        let (root, stat) = SourceRoot::open(&top.path, top.name.as_deref(), kept)
-            .map_err(|source| super::unreadable(&top.path, source))?;
+        let (root, stat) = match SourceRoot::open(&top.path, top.name.as_deref(), kept) {
+            Ok(opened) => opened,
+            Err(source) => {
+                let error = super::unreadable(&top.path, source);
+                let alone = self.list.tops.len() + self.list.missing.len() == 1;
+                return if alone {
+                    Err(error)
+                } else {
+                    (self.take)(Listed::LeftOut(error.to_string()))
+                };
+            }
+        };
         let root = Arc::new(root);
         match (&top.name, &self.list.only) {
             (_, Some(only)) => only.iter().try_for_each(|below| self.only(&root, top, below)),
