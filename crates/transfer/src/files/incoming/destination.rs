@@ -40,7 +40,8 @@ impl Destination {
             None => return into(path, view),
             Some(name) if takes_name => Top::Named(name),
             Some(name) if parent.join(OsStr::from_bytes(&name)).symlink_metadata().is_ok() => {
-                return Err(TransferError::Target { path: path.clone(), reason: NOT_A_DIRECTORY });
+                let reason = if offer.one_file { ENDS_WITH_SLASH } else { NOT_A_DIRECTORY };
+                return Err(TransferError::Target { path: path.clone(), reason });
             }
             // Nothing is made: its contents would all be new.
             Some(name) if offer.dry_run => Top::Below(name),
@@ -56,6 +57,8 @@ impl Destination {
     }
 }
 
+const ENDS_WITH_SLASH: &str = "it exists and is not a directory, as the slash at its end says; it was left unchanged; leave out \
+                               the slash, or name another target";
 const NOT_A_DIRECTORY: &str = "the target exists and is not a directory, which more than a single file needs; it was left \
                                unchanged; remove it, or name another target";
 
@@ -134,11 +137,14 @@ mod tests {
     fn a_file_is_no_directory_for_several_things() {
         let scratch = tempfile::tempdir().unwrap();
         fs::write(scratch.path().join("file"), "x").unwrap();
-        for (target, one_file, many) in
-            [("file", false, false), ("file", false, true), ("file/", true, false)]
-        {
+        for (target, one_file, many, why) in [
+            ("file", false, false, "more than a single file needs"),
+            ("file", false, true, "more than a single file needs"),
+            ("file/", true, false, "the slash at its end"),
+        ] {
             let refused = place(scratch.path(), target, one_file, many).unwrap_err();
             assert!(refused.contains("exists and is not a directory"), "{refused}");
+            assert!(refused.contains(why), "{refused}");
         }
     }
 

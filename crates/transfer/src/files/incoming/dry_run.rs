@@ -40,18 +40,7 @@ impl IncomingFiles {
                 self.dry_run_link(target, &entry.path, same, there.as_ref(), DryRunKind::Symlink)
             }
             EntryKind::HardLink { to } => {
-                let first = {
-                    let state = lock(&self.state);
-                    // One that is still compared counts as whole: its answer cannot wait for the result.
-                    let is_kept = state.whole.contains(*to) || state.open.contains_key(to);
-                    state.names.get(*to).filter(|_| is_kept)
-                };
-                let inode = |stat: &Stat| (stat.st_dev, stat.st_ino);
-                let first = first.and_then(|(path, _)| target.status(&path).ok().flatten());
-                let same = there.as_ref().is_some_and(|stat| {
-                    target.may_tell(stat) && first.as_ref().map(inode) == Some(inode(stat))
-                });
-                self.dry_run_link(target, &entry.path, same, there.as_ref(), DryRunKind::HardLink)
+                self.dry_run_hard_link(target, &entry.path, *to, there.as_ref())
             }
             EntryKind::Special => Ok((Answer::Nothing, None)),
         }
@@ -98,6 +87,7 @@ impl IncomingFiles {
         if there.is_some() && !self.policy.replace {
             return Err(TransferError::Exists(entry.path.to_string().into()));
         }
+        lock(&self.state).would_arrive.insert(number);
         Ok(self.would_write(&entry.path, DryRunKind::File, size))
     }
 
@@ -121,6 +111,33 @@ impl IncomingFiles {
             }
             Some(_) => Ok((Answer::Nothing, None)),
         }
+    }
+
+    /// A further name of entry `to`.
+    fn dry_run_hard_link(
+        &self,
+        target: &TargetDirectory,
+        path: &RelativePath,
+        to: u32,
+        there: Option<&Stat>,
+    ) -> Planned {
+        let (first, arrives) = {
+            let state = lock(&self.state);
+            // One that is still compared counts as whole: its answer cannot wait for the result.
+            let is_kept = state.whole.contains(to) || state.open.contains_key(&to);
+            let first = state.names.get(to).filter(|_| is_kept);
+            (first, is_kept || state.would_arrive.contains(to))
+        };
+        let stays = there.is_some() && self.policy.leave;
+        if !arrives && !stays {
+            return Err(TransferError::ForeignLink(path.to_string().into()));
+        }
+        let inode = |stat: &Stat| (stat.st_dev, stat.st_ino);
+        let first = first.and_then(|(path, _)| target.status(&path).ok().flatten());
+        let same = there.is_some_and(|stat| {
+            target.may_tell(stat) && first.as_ref().map(inode) == Some(inode(stat))
+        });
+        self.dry_run_link(target, path, same, there, DryRunKind::HardLink)
     }
 
     /// A link; `same`: it is there.

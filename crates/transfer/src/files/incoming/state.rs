@@ -52,6 +52,8 @@ pub(super) struct IncomingState {
     /// Entries that later ones may refer to, and which of them are there as they were announced.
     pub names: NameList,
     pub whole: NumberSet,
+    /// Files that a dry run would write, which later entries may refer to, too.
+    pub would_arrive: NumberSet,
     pub made: MadeDirectories,
     pub compared: ComparedFiles,
     pub directories: Vec<LateDirectory>,
