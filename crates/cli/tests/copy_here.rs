@@ -210,7 +210,9 @@ fn a_dry_run_that_compares_contents_lists_those_that_differ() {
     }
     assert_eq!(changes.len(), 2, "{told}");
     // f has 3 B and longer 4 B.
-    let would = serde_json::json!({ "write": 2, "update": 0, "delete": 0, "bytes": 7 });
+    let would = serde_json::json!({
+        "write": 2, "files": 2, "directories": 0, "links": 0, "update": 0, "delete": 0, "bytes": 7
+    });
     assert_eq!(told["would"], would, "{told}");
     assert_eq!(read(there.join("f")), "AAA");
 }
@@ -541,6 +543,9 @@ fn a_dry_run_lists_links_and_new_directories() {
     };
     let all = ["empty (directory)", "hard (hard link)", "soft (symbolic link)"];
     assert_eq!(dry(&[]), lines(&all));
+    let told: serde_json::Value = serde_json::from_str(&dry(&["--json"])).unwrap();
+    let counted = ["write", "files", "directories", "links"].map(|member| &told["would"][member]);
+    assert_eq!(counted, [3, 0, 1, 2], "{told}");
     assert_eq!(names(&dir.join("there")), ["f"]);
     copy(dir, &arguments).ends(0, &[]);
     assert_eq!(dry(&[]), "", "all of it is there");

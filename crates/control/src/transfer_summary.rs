@@ -107,8 +107,17 @@ pub struct TransferSummary {
 /// The changes that a transfer would make, counted by a dry run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DryRunCounts {
-    /// Files, directories and links that would be written.
+    /// Files, directories and links that would be written: the sum of the next three.
     pub write: u64,
+    /// Files that would be written.
+    #[serde(default)]
+    pub files: u64,
+    /// Directories that would be made.
+    #[serde(default)]
+    pub directories: u64,
+    /// Symbolic and hard links that would be made or changed.
+    #[serde(default)]
+    pub links: u64,
     /// Entries that would only get another mode, owner or other extended attributes.
     pub update: u64,
     /// Names that would be deleted at the receiver.
@@ -119,8 +128,14 @@ pub struct DryRunCounts {
 
 impl DryRunCounts {
     /// Counts something that would be written, with this much content, which a peer may claim at will.
-    pub fn note_write(&mut self, bytes: u64) {
+    pub fn note_write(&mut self, kind: DryRunKind, bytes: u64) {
         self.write += 1;
+        *match kind {
+            DryRunKind::File => &mut self.files,
+            DryRunKind::Directory => &mut self.directories,
+            DryRunKind::Symlink | DryRunKind::HardLink => &mut self.links,
+            DryRunKind::Attributes => &mut self.update,
+        } += 1;
         self.bytes = self.bytes.saturating_add(bytes);
     }
 }
@@ -257,7 +272,7 @@ mod tests {
     #[test]
     fn sizes_that_a_peer_claims_cannot_overflow_the_sum() {
         let mut counts = DryRunCounts::default();
-        [u64::MAX, 1].into_iter().for_each(|bytes| counts.note_write(bytes));
+        [u64::MAX, 1].into_iter().for_each(|bytes| counts.note_write(DryRunKind::File, bytes));
         assert_eq!((counts.write, counts.bytes), (2, u64::MAX));
     }
 }

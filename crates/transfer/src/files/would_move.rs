@@ -17,7 +17,7 @@ pub(crate) struct DryRunList {
 impl DryRunList {
     /// Something would be written; `bytes`: the content of a file, if its length is known.
     pub fn write(&mut self, path: &RelativePath, kind: DryRunKind, bytes: Option<u64>) {
-        self.counts.note_write(bytes.unwrap_or(0));
+        self.counts.note_write(kind, bytes.unwrap_or(0));
         self.add(path, kind, bytes);
     }
 

@@ -1,6 +1,6 @@
 //! The outcome of a transfer in words.
 
-use sweetspot_control::{DryRunCounts, DryRunEntry, DryRunKind, TransferSummary};
+use sweetspot_control::{DryRunCounts, TransferSummary};
 use sweetspot_protocol::RttSource;
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration, Rate};
@@ -23,16 +23,14 @@ pub fn chosen(sizing: &str) -> Option<&str> {
 
 /// The changes that a dry run found.
 fn dry_in_words(outcome: &TransferSummary) -> String {
-    let DryRunCounts { write, update, delete, bytes } = outcome.would.unwrap_or_default();
+    let DryRunCounts { files, directories, links, update, delete, bytes, .. } =
+        outcome.would.unwrap_or_default();
     let some =
         |verb: &str, n: u64, thing: &str| (n > 0).then(|| format!("{verb} {}", counted(n, thing)));
-    // As a real run counts: files and links. A list that was cut short does not tell how many those are.
-    let is_directory = |entry: &&DryRunEntry| entry.kind == DryRunKind::Directory;
-    let directories = outcome.would_change.iter().filter(is_directory).count() as u64;
-    let is_whole = outcome.would_change.len() as u64 == write + update;
-    let (files, thing) = if is_whole { (write - directories, "file") } else { (write, "entry") };
-    let make = some("make", directories, "directory").filter(|_| is_whole);
-    let write = some("write", files, thing).map(|words| format!("{words} ({})", Bytes::new(bytes)));
+    // As a real run counts: links are files.
+    let write = some("write", files + links, "file");
+    let write = write.map(|words| format!("{words} ({})", Bytes::new(bytes)));
+    let make = some("make", directories, "directory");
     let attributes = some("update the attributes of", update, "entry");
     let changes: Vec<String> =
         [write, make, attributes, some("delete", delete, "entry")].into_iter().flatten().collect();
@@ -196,18 +194,17 @@ pub(super) mod tests {
     /// A directory of two files and a link, which a real run counts as three files.
     #[test]
     fn a_dry_run_counts_files_as_a_real_run_does() {
-        let entry = |kind| DryRunEntry { path: "x".into(), kind, bytes: None };
-        use DryRunKind as Kind;
-        let mut of_tree = outcome(FileCounts::default());
-        of_tree.dry_run = true;
-        of_tree.would = Some(DryRunCounts { write: 4, bytes: 2000, ..Default::default() });
-        of_tree.would_change =
-            [Kind::Directory, Kind::File, Kind::File, Kind::Symlink].map(entry).into();
-        let words = |of_tree: &TransferSummary| in_words(of_tree, false, None);
-        assert_eq!(words(&of_tree), "d: dry run, would write 3 files (2 kB), make 1 directory");
-        // The list was cut short.
-        of_tree.would_change.pop();
-        assert_eq!(words(&of_tree), "d: dry run, would write 4 entries (2 kB)");
+        use sweetspot_control::DryRunKind as Kind;
+        let mut would = DryRunCounts::default();
+        for (kind, bytes) in
+            [(Kind::Directory, 0), (Kind::File, 1500), (Kind::File, 500), (Kind::Symlink, 0)]
+        {
+            would.note_write(kind, bytes);
+        }
+        let of_tree = outcome(FileCounts::default());
+        let of_tree = TransferSummary { dry_run: true, would: Some(would), ..of_tree };
+        let words = in_words(&of_tree, false, None);
+        assert_eq!(words, "d: dry run, would write 3 files (2 kB), make 1 directory");
     }
 
     /// 20M means 20 Mbit/s here and 20 MiB/s to rsync.
