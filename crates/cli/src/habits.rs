@@ -73,6 +73,58 @@ const HABITS: [(&[&str], &str); 15] = [
 /// The verbs that people use in place of scp and rsync.
 const VERBS: &[&str] = &["copy", "send"];
 
+/// Their other ends.
+const RECEIVERS: &[&str] = &["receive", "serve"];
+
+/// An option of another program, and the next step in `receive` and `serve`.
+const RECEIVER_HABITS: [(&[&str], &str); 8] = [
+    (&["-r", "-R", "--recursive"], "directories always arrive whole; leave it out"),
+    (
+        &[
+            "-a",
+            "-t",
+            "-l",
+            "-H",
+            "-S",
+            "--archive",
+            "--perms",
+            "--times",
+            "--links",
+            "--hard-links",
+            "--sparse",
+        ],
+        "modes, times, links and holes are always kept; leave it out",
+    ),
+    (&["-X"], "--xattrs accepts extended attributes"),
+    (&["-z", "-C", "--compress"], "only `copy` compresses; leave it out"),
+    (
+        &[
+            "-P",
+            "--human-readable",
+            "--partial",
+            "--progress",
+            "--info",
+            "--stats",
+            "--append",
+            "--append-verify",
+            "--inplace",
+        ],
+        "progress is shown and transfers resume without it; leave it out",
+    ),
+    (
+        &["-c", "--checksum", "--include", "--filter", "--max-size", "--min-size", "--name"],
+        "the sender decides that: see `send`",
+    ),
+    (
+        &["-u", "--update", "--ignore-existing", "--keep-existing"],
+        "existing files are left unchanged without --force",
+    ),
+    (
+        &["-e", "-i", "-J", "--rsh", "--ssh", "--delete", "--bwlimit", "--owners"],
+        "only `copy` has it, which needs ssh",
+    ),
+];
+
 /// Verbs, an option that they lack, and the next step.
 const OTHERS: [(&[&str], &[&str], &str); 9] = [
     (&["serve", "send"], &["-p", "--port"], "--listen ADDR:PORT sets the port"),
@@ -117,8 +169,11 @@ pub fn line(error: &clap::Error, typed: impl Iterator<Item = OsString>) -> Optio
         ErrorKind::UnknownArgument => {
             let option = text(ContextKind::InvalidArg)?;
             let habits = HABITS.iter().map(|(options, hint)| (VERBS, *options, *hint));
+            let receivers =
+                RECEIVER_HABITS.iter().map(|(options, hint)| (RECEIVERS, *options, *hint));
             let (.., hint) = habits
                 .chain(OTHERS)
+                .chain(receivers)
                 .find(|(verbs, options, _)| verbs.contains(verb) && options.contains(&option))?;
             Some(format!("{verb} has no {option}: {hint}"))
         }
@@ -157,6 +212,12 @@ mod tests {
             ("sweetspot receive --dir in x", "sweetspot receive TICKET TARGET"),
             ("sweetspot send x --force", "the receiver decides that"),
             ("sweetspot send x --bwlimit 1M", "only `copy` has it"),
+            ("sweetspot receive -a sweetspot1:x", "receive has no -a: modes, times, links"),
+            ("sweetspot receive --checksum sweetspot1:x", "the sender decides that: see `send`"),
+            ("sweetspot receive -P sweetspot1:x", "resume without it"),
+            ("sweetspot serve --dir in --bwlimit 1M", "only `copy` has it"),
+            ("sweetspot serve --dir in -rz", "directories always arrive whole"),
+            ("sweetspot serve --dir in --ignore-existing", "unchanged without --force"),
         ] {
             let line = typed(wrong).unwrap_or_else(|| panic!("{wrong}: no hint"));
             assert!(line.contains(words), "{wrong}: {line}");
@@ -185,6 +246,8 @@ mod tests {
             })
         };
         let habits = HABITS.iter().map(|(options, _)| (VERBS, *options));
+        let receivers = RECEIVER_HABITS.iter().map(|(options, _)| (RECEIVERS, *options));
+        let habits = habits.chain(receivers);
         for (verbs, options) in habits.chain(OTHERS.map(|(verbs, options, _)| (verbs, options))) {
             for option in options {
                 assert!(!verbs.iter().all(|verb| has(verb, option)), "{verbs:?} {option}");
