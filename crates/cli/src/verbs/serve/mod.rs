@@ -202,8 +202,10 @@ pub fn serve(options: ServeOptions, reporter: TransferReporter, log: &LogOptions
     let to_output =
         matches!(&options.purpose, Purpose::Receive(receive) if receive.target == Target::Output);
     let once = options.ends != EndsAfter::Never;
-    let server = Server::bind(options).map_err(|error| reporter.classed(error.into()))?;
-    let server = Arc::new(server);
+    let server = match Server::bind(options) {
+        Ok(server) => Arc::new(server),
+        Err(error) => return reporter.finish(Err(error.into())),
+    };
     // The ticket is the first line, flushed at once, because a caller may wait for it.
     let invitation = greeting.invitation(server.ticket());
     if to_output {

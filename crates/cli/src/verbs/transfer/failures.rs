@@ -59,7 +59,7 @@ impl TransferReporter {
     }
 
     /// `error`, as wrong usage if an argument is at fault.
-    pub fn classed(&self, error: Box<dyn Error>) -> Box<dyn Error> {
+    fn classed(&self, error: Box<dyn Error>) -> Box<dyn Error> {
         match error.downcast_ref::<TransferError>() {
             Some(wrong) if wrong.is_wrong_usage() => UsageError::new(self.hinted(wrong)).into(),
             _ => error,
