@@ -19,8 +19,8 @@ pub enum TheoryError {
         /// The allowed values, and the reason.
         wanted: &'static str,
     },
-    /// A fit has too few points.
-    #[error("cannot fit {fitted}: it needs {needed} usable points or more, and there {}", counted(*given))]
+    /// A fit from too few points.
+    #[error("a fit of {fitted} needs at least {needed} usable measurements, and there {}", counted(*given))]
     TooFewPoints {
         /// The fitted quantity.
         fitted: &'static str,

@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn too_few_points_and_wrong_lines_are_named() {
         let few = read("10,0.1\n20,0.07\n").unwrap_err().to_string();
-        assert!(few.contains("needs 4 usable points or more, and there are 2"), "{few}");
+        assert!(few.contains("needs at least 4 usable measurements, and there are 2"), "{few}");
         for (text, why) in [
             ("10,0.1\n20,2\n", "line 2"),
             ("10\n", "line 1"),

@@ -63,8 +63,8 @@ fn predicted(model: &LinkModel, bdp: Packets) -> Formula {
     let gamma = model.ratio.gamma();
     Formula {
         what: "loss and delay",
-        rule: "regression of a, b and f over simulated links; mean delay f B / C. If flows with this loss and delay could not use as \
-               much of the link as in the simulations, the table reduces both in proportion",
+        rule: "regression of a, b and f over simulated links; mean delay f B / C. With this loss and delay, flows may use less of \
+               the link than in the simulations. The table then reduces loss and delay in proportion",
         numbers: format!(
             "Gamma {gamma:.3}, tail index {}, load {}, {:.4} flows per packet of C T_o, C T_o {bdp}, {:.1} \
              packets per transfer: a = {:.4}, b = {:.4}, f = {:.3}",

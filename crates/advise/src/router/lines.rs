@@ -3,7 +3,8 @@
 use sweetspot_units::{Duration, Rate, Significant};
 
 use super::simulated::OVERLOAD_LOSS;
-use super::{Basis, BufferChoice, Mix, RouterAdvice};
+use super::size::none_is_short;
+use super::{Basis, BufferChoice, Favour, Mix, RouterAdvice, Rule};
 use crate::text::{labelled, percent, three_digits, two_digits, with_error};
 
 /// With less, one transfer of 80 kB in 200 loses a packet, or fewer do.
@@ -128,6 +129,20 @@ impl RouterAdvice {
     }
 
     fn queue(&self) -> String {
+        self.queue_of_link() + self.shorter_queue()
+    }
+
+    /// The option for a smaller buffer, beside a full C x T.
+    fn shorter_queue(&self) -> &'static str {
+        let q = &self.question;
+        let is_full = |rule: &BufferChoice| self.recommended.buffer >= rule.buffer;
+        let has_short = |rule: &BufferChoice| !none_is_short(q, self.size_mean, rule.buffer);
+        let rule = self.of_rule(Rule::BandwidthDelay).filter(|rule| is_full(rule));
+        let can = rule.is_some_and(has_short) && q.favour == Favour::Throughput;
+        if can { "; for less: --favour latency" } else { "" }
+    }
+
+    fn queue_of_link(&self) -> String {
         let r = &self.recommended;
         let full = r.full_delay();
         match r.mean_delay.map(|delay| self.known(delay)) {

@@ -294,8 +294,10 @@ impl Simulated {
         let larger = self.nearest(recommended).and_then(|chosen| self.larger(chosen, favour));
         if let Some(found) = larger {
             let SimulatedRate { rate, error, .. } = found.of(favour);
+            let is_last = self.buffers.last().is_some_and(|last| last.buffer == found.buffer);
+            let largest = if is_last { ", the largest buffer tried," } else { "" };
             words.push(format!(
-                "{:.0} packets would give {}, but delay all traffic by {} when full.",
+                "{:.0} packets{largest} would give {}, but delay all traffic by {} when full.",
                 found.buffer.get(),
                 with_error(rate, error),
                 delay(found.buffer)

@@ -208,6 +208,9 @@ impl RouterAdvice {
                 "too small: below C T / sqrt(n) the link idles at times"
             }
             (Some(false), Some(Ordering::Less)) => least,
+            (_, Some(Ordering::Greater)) if r.buffer.get() >= SHARE * a.buffer.get() => {
+                return format!("enough; {:.0} would do", r.buffer.get());
+            }
             (_, Some(Ordering::Greater)) => {
                 return format!("more than recommended: {}", self.trade(a));
             }

@@ -7,7 +7,7 @@ use super::lossy::{ENOUGH, FILLED};
 use super::show::{rate, size};
 use super::{CrossKind, TriedWindows, WindowAdvice};
 use crate::limit::LARGEST_WINDOW;
-use crate::text::{labelled, percent};
+use crate::text::{labelled, percent, with_error};
 
 /// Columns of a line's name.
 const LABEL: usize = 10;
@@ -150,12 +150,15 @@ impl WindowAdvice {
         let whose = format!(" on the wire, simulated{}", self.by_whom());
         match &self.simulated {
             // Not half: the nearest window that was tried.
-            Some(simulated) => match simulated.near_half() {
-                None => format!("{full}{whose}, {queue}; no smaller window was simulated"),
-                Some(tried) => {
-                    format!("{full}{whose}, {queue}; {} gives {}", tried.window, tried.rate)
+            Some(simulated) => {
+                let full = simulated.uncertain().unwrap_or(full);
+                match simulated.near_half() {
+                    None => format!("{full}{whose}, {queue}; no smaller window was simulated"),
+                    Some(tried) => {
+                        format!("{full}{whose}, {queue}; {} gives {}", tried.window, tried.rate)
+                    }
                 }
-            },
+            }
             None => format!(
                 "{full}{} on the wire{}, {queue}; half the window: {}",
                 self.each(),
@@ -332,10 +335,24 @@ impl WindowAdvice {
     }
 }
 
+impl TriedWindows {
+    /// The rate of the recommended window with its 95 % interval, if that is wider than what counts as enough.
+    fn uncertain(&self) -> Option<String> {
+        let hold = self.hold()?;
+        let half = self.interval(hold)?;
+        let is_wide = half > hold.rate.saturating_sub(hold.rate.scaled(ENOUGH));
+        is_wide.then(|| format!("{} (95 %)", with_error(hold.rate, half)))
+    }
+}
+
 fn simulated_why(simulated: &TriedWindows) -> String {
     let as_fast = simulated.windows.iter().filter(|tried| tried.as_fast).count();
     let (tried, seeds) = (simulated.windows.len(), simulated.seeds);
+    let is_largest = simulated.hold() == simulated.windows.last();
     match as_fast {
+        0 | 1 if is_largest && tried > 1 => format!(
+            "the largest of {tried} windows simulated is the fastest, {seeds} runs each; the search ends there"
+        ),
         0 | 1 => format!("the fastest of {tried} windows simulated, {seeds} runs each"),
         _ => format!(
             "{as_fast} of {tried} simulated windows tie for fastest, {seeds} runs each; this is the smallest"

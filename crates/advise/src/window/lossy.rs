@@ -104,8 +104,9 @@ impl Situation {
         let [at_high, at_above] = [high, above].map(|window| self.under_loss(window));
         let largest = if at_high > at_above { high } else { above };
         let enough = at_high.max(at_above).scaled(ENOUGH);
-        // Whatever the window, no more than one is in flight per round trip.
-        let (mut small, mut large) = ((enough * self.left.minimum_rtt()).min(largest), largest);
+        // Whatever the window, no more than one is in flight per round trip, and no less than a packet.
+        let least = (enough * self.left.minimum_rtt()).max(self.question.mtu);
+        let (mut small, mut large) = (least.min(largest), largest);
         while large > small.scaled(PRECISION).max(small + self.question.mtu) {
             let middle = Bytes::from_f64(libm::sqrt(small.as_f64() * large.as_f64()));
             if self.under_loss(middle) < enough { small = middle } else { large = middle }

@@ -23,8 +23,10 @@ impl WindowAdvice {
                 out.push_str(&self.simulated_text(simulated, width));
             }
             out.push_str(&self.table());
-            out.push('\n');
-            out.push_str(&products_in_words(width));
+            if !self.products().is_empty() {
+                out.push('\n');
+                out.push_str(&products_in_words(width));
+            }
             out.push('\n');
             out.push_str(&self.settings_text(width));
             out.push_str(&list("Assumed", &self.assumptions, width));
@@ -60,7 +62,7 @@ impl WindowAdvice {
             }
             Some(_) => "By closed form alone, not simulated:",
         };
-        self.ends.iter().chain(&self.bdps).filter(|c| !c.is_simulated).for_each(&mut add);
+        self.ends.iter().chain(self.products()).filter(|c| !c.is_simulated).for_each(&mut add);
         match rows.len() {
             1 => String::new(),
             _ => format!("\n{by}\n{}", table(2, &rows)),
@@ -71,11 +73,12 @@ impl WindowAdvice {
         let head = ["payload, bytes", "rate", "+- %", "queueing", "loss", "", "windows"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
         for tried in &simulated.windows {
-            let error = tried.rate_error.as_f64() / tried.rate.as_f64().max(1.0);
+            let half = simulated.interval(tried);
+            let half = half.map(|half| half.as_f64() / tried.rate.as_f64().max(1.0) * 100.0);
             rows.push(row([
                 &tried.window.get(),
                 &tried.rate,
-                &format!("{:.2}", error * 100.0),
+                &half.map_or("-".to_owned(), |half| format!("{half:.2}")),
                 &tried.delay,
                 &loss(tried.loss),
                 &match tried.as_fast {
@@ -88,7 +91,7 @@ impl WindowAdvice {
             ]));
         }
         let head = format!(
-            "Simulated, means of {} runs each, +- the standard error. hold: recommended. As fast as the best: slower by at \
+            "Simulated, means of {} runs each, +- the half of their 95 % interval (Student's t). hold: recommended. As fast as the best: slower by at \
              most 0.5 %, or by at most 2 % and not significantly (paired t, 95 %). maybe: slower by more, but not \
              significantly. low, high: the ends of the sweet spot. Each run: {} after {} to settle, access links of {}.{}",
             simulated.seeds,
@@ -100,12 +103,17 @@ impl WindowAdvice {
         format!("{}{}", wrap(&head, width, 0), table(0, &rows))
     }
 
+    /// The six products, which differ only beside cross traffic.
+    fn products(&self) -> &[WindowChoice] {
+        if self.question.cross.is_some() { &self.bdps } else { &[] }
+    }
+
     /// The names of `window`; three products in a row and more as their first and last.
     fn names_at(&self, window: Bytes) -> String {
         let is_it = |choice: &&WindowChoice| choice.window == Some(window);
         let ends = self.ends.iter().filter(is_it);
         let ends = ends.map(|choice| choice.name.trim_start_matches("sweet_spot_").to_owned());
-        let in_a_row = self.bdps.chunk_by(|one, next| one.window == next.window);
+        let in_a_row = self.products().chunk_by(|one, next| one.window == next.window);
         let products = in_a_row.filter(|run| run.iter().any(|choice| is_it(&choice)));
         let products = products.map(|run| match run {
             [first, _, .., last] => format!("{}-{}", first.name, last.name),
@@ -218,6 +226,7 @@ fn simulated_json(simulated: &TriedWindows) -> Value {
             "window_bytes": tried.window.get(),
             "rate_bps": tried.rate.bits_per_second(),
             "rate_error_bps": tried.rate_error.bits_per_second(),
+            "rate_interval_bps": simulated.interval(tried).map(Rate::bits_per_second),
             "as_fast": tried.as_fast,
             "unsure": tried.is_unsure,
             "delay_s": tried.delay.as_secs_f64(),

@@ -1,3 +1,4 @@
+use sweetspot_statistics::student_t;
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::situation::Situation;
@@ -58,6 +59,13 @@ impl TriedWindows {
     /// The result for the window nearest to `window`.
     pub fn nearest(&self, window: Bytes) -> Option<&TriedWindow> {
         self.windows.iter().min_by_key(|tried| tried.window.get().abs_diff(window.get()))
+    }
+
+    /// The half width of the 95 % interval of the rate of `tried`, by Student's t over the seeds; `None` with fewer than two.
+    pub fn interval(&self, tried: &TriedWindow) -> Option<Rate> {
+        let degrees = self.seeds.checked_sub(1).filter(|degrees| *degrees > 0)?;
+        let t = student_t::two_sided_quantile(0.05, degrees as f64);
+        Some(tried.rate_error.scaled(t))
     }
 
     /// The window nearest to half of the recommended one, if a smaller one was tried.

@@ -140,3 +140,18 @@ fn rules_print_the_bytes_of_whole_packets() {
         assert!(text.contains(cells), "{cells}: {text}");
     }
 }
+
+/// A full queue within a tenth of the recommended one's is no reason to configure less.
+#[test]
+fn a_slightly_larger_buffer_is_enough() {
+    let advice = |available| {
+        let available = Some(Bytes::new(available));
+        let q = RouterQuestion { available, parameters: poisson(), ..question("10Gbit/s") };
+        advise(&q).unwrap()
+    };
+    let own = advice(1500).recommended.buffer.get();
+    let words = |share: f64| advice((own * share * 1500.0) as u64).answer(200);
+    let enough = format!(": enough; {own:.0} would do");
+    assert!(words(1.1).contains(&enough), "{}", words(1.1));
+    assert!(words(1.2).contains("more than recommended"), "{}", words(1.2));
+}

@@ -338,7 +338,7 @@ fn a_larger_buffer_is_named_once_beside_the_claim_about_smaller_ones() {
     assert_eq!(text.matches("up to C x T").count(), 1, "{text}");
     assert!(
         text.contains(
-            "20000 packets would give 8.0 +- 0.1 Mbit/s, but delay all traffic by 240 ms"
+            "20000 packets, the largest buffer tried, would give 8.0 +- 0.1 Mbit/s, but delay all traffic by 240 ms"
         ),
         "{text}"
     );
@@ -455,4 +455,15 @@ fn no_line_is_longer_than_80_columns() {
             }
         }
     }
+}
+
+/// The rule's buffer is 5000 packets, the last that was tried.
+#[test]
+fn a_full_bandwidth_delay_product_comes_with_the_option_for_less() {
+    let hint = "; for less: --favour latency\n";
+    let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
+    let full = advice.clone().decided_by(simulated([2, 4, 4]));
+    assert!(full.answer(200).contains(hint), "{}", full.answer(200));
+    let smaller = advice.decided_by(simulated([2, 6, 4]));
+    assert!(!smaller.answer(200).contains(hint), "{}", smaller.answer(200));
 }

@@ -167,3 +167,15 @@ fn half_a_window_costs_rate_only_if_the_losses_leave_more() {
         assert!(held >= mean.min(40.0) && held <= (4.0 * mean).max(10.0), "{held} {mean}");
     }
 }
+
+/// At 30 % the rate times 20 us is less than a packet, below which no window was ever tried to suffice.
+#[test]
+fn a_loss_that_leaves_less_than_a_packet_in_flight_has_an_answer() {
+    let loss = Some("30%".parse().unwrap());
+    for buffer in [None, Some(Bytes::new(100_000))] {
+        let q = WindowQuestion { loss, buffer, ..question("10Gbit/s", "20us") };
+        let advice = advise(&q).unwrap();
+        assert!(advice.recommended.rate.unwrap() * q.rtt < q.mtu);
+        assert!(advice.recommended.window.unwrap() >= q.payload(q.mtu), "{advice:?}");
+    }
+}

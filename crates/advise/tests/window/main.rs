@@ -221,10 +221,12 @@ fn every_path_is_answered_in_five_lines_of_eighty_columns() {
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         }
     }
-    // The six products, each with a sentence, are there where they are asked for.
-    let explained = advise(&plain).unwrap().text(true, 80);
+    // The six products, each with a sentence, are there beside cross traffic: without it they hardly differ.
+    let beside = WindowQuestion { cross: Some("udp:30%".parse().unwrap()), ..plain };
+    let [explained, alone] = [beside, plain].map(|q| advise(&q).unwrap().text(true, 80));
     for name in ["bdp1", "bdp2", "bdp3", "bdp4", "bdp5", "bdp6"] {
         assert!(explained.contains(&format!("  {name}: ")), "{explained}");
+        assert!(!alone.contains(&format!("  {name}")), "{alone}");
     }
 }
 

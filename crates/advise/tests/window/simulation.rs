@@ -330,3 +330,35 @@ fn of_windows_that_are_as_fast_the_smallest_is_recommended_and_the_first_slower_
         "{last}"
     );
 }
+
+/// Student's t for 95 % is 2.365 with seven degrees of freedom and 4.303 with two; a standard error of 1 Mbit/s.
+#[test]
+fn an_uncertain_rate_has_its_interval() {
+    for (seeds, words) in [(8, "571 +- 2 Mbit/s (95 %)"), (3, "571 +- 4 Mbit/s (95 %)")] {
+        let rate_error = Rate::from_mbit_per_second(1);
+        let windows = vec![TriedWindow { rate_error, ..tried(600, 571_000, true) }];
+        let all = TriedWindows { windows, seeds, ..TriedWindows::default() };
+        let advice = advise(&shared()).unwrap().decided_by(all.clone()).unwrap();
+        // That is less than 1 %.
+        assert!(!advice.text(false, 80).contains("95 %"), "{}", advice.text(false, 80));
+        let half = advice.json()["simulated"]["windows"][0]["rate_interval_bps"].clone();
+        let t = if seeds == 8 { 2.365 } else { 4.303 };
+        assert!((half.as_f64().unwrap() / 1e6 - t).abs() < 0.001, "{half}");
+        let mut wide = all;
+        wide.windows[0].rate = Rate::from_mbit_per_second(57);
+        let advice = advice.decided_by(wide).unwrap();
+        let words = words.replace("571", "57");
+        assert!(advice.text(false, 80).contains(&words), "{}", advice.text(false, 80));
+    }
+}
+
+#[test]
+fn a_search_that_ends_at_its_largest_window_says_so() {
+    let why = |fastest: u64| {
+        let windows = [300, 600].map(|kb| tried(kb, 20_000 + kb, kb == fastest)).to_vec();
+        let all = TriedWindows { windows, seeds: 8, ..TriedWindows::default() };
+        let text = advise(&shared()).unwrap().decided_by(all).unwrap().text(false, 200);
+        text.contains("the largest of 2 windows simulated is the fastest")
+    };
+    assert!(why(600) && !why(300));
+}

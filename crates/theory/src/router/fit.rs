@@ -157,7 +157,7 @@ mod tests {
         let e = loss(&none, Form::PowerLaw, 0.95).unwrap_err();
         assert_eq!(
             e.to_string(),
-            "cannot fit a loss form: it needs 3 usable points or more, and there are none"
+            "a fit of a loss form needs at least 3 usable measurements, and there are none"
         );
     }
 
