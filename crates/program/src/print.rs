@@ -99,7 +99,9 @@ fn write_out(line: &str) -> Result<bool, String> {
     match writeln!(stdout, "{line}").and_then(|()| stdout.flush()) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(format!("cannot write to standard output: {error}; send it elsewhere")),
+        Err(error) => {
+            Err(format!("cannot write to standard output: {}; send it elsewhere", system(&error)))
+        }
     }
 }
 
