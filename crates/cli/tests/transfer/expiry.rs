@@ -38,7 +38,7 @@ fn an_idle_server_ends_with_its_ticket() {
 
 #[test]
 fn a_transfer_outlives_the_ticket_which_admits_nobody_else() {
-    let (mut serve, raw) = expiring_in_use(&[]);
+    let (mut serve, raw) = expiring_in_use(&["--retry-for", "1s"]);
     serve.read_until("the ticket has expired: running transfers go on");
     let (file, _) = file(10);
     send(file.path(), &serve.ticket, &[]).failed_saying(&["ticket has expired", "new one"]);
@@ -51,10 +51,38 @@ fn a_transfer_outlives_the_ticket_which_admits_nobody_else() {
     assert!(ended.stderr.contains("the ticket has expired; start again"), "{ended:?}");
 }
 
-/// The server would turn it away: it does not wait for it, as it would for 15 minutes before.
+/// Its number is random, and known to nobody but its two ends.
 #[test]
-fn a_transfer_that_breaks_after_the_expiry_is_not_waited_for() {
-    let (mut serve, raw) = expiring_in_use(&["--once"]);
+fn a_transfer_that_breaks_after_the_expiry_may_come_back_and_no_other_may_come() {
+    for arguments in [&["--once"][..], &[]] {
+        let (mut serve, raw) = expiring_in_use(arguments);
+        serve.read_until("the ticket has expired: running transfers go on");
+        let transfer = raw.transfer.clone();
+        drop(raw);
+        let mut again = Raw::dial(&serve.ticket(), &Dial::default()).unwrap();
+        again.transfer = transfer;
+        let hello = again.hello();
+        again.say(&hello);
+        let heard = again.next();
+        assert!(matches!(heard, Heard::Message(Message::Welcome { .. })), "{heard:?}");
+        // Measuring is no transfer, whatever its number.
+        let mut other = Raw::dial(&serve.ticket(), &Dial::default()).unwrap();
+        for (transfer, measures) in
+            [(other.transfer.clone(), false), (again.transfer.clone(), true)]
+        {
+            other.transfer = transfer;
+            let hello = other.hello_with(Role::Sender, false, measures);
+            other.say(&hello);
+            let heard = other.next();
+            assert!(matches!(heard, Heard::Message(Message::Refuse { .. })), "{heard:?}");
+            other = Raw::dial(&serve.ticket(), &Dial::default()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_server_whose_ticket_expired_waits_for_a_broken_transfer_no_longer_than_told() {
+    let (mut serve, raw) = expiring_in_use(&["--once", "--retry-for", "1s"]);
     serve.read_until("the ticket has expired: running transfers go on");
     drop(raw);
     let ended = serve.wait();

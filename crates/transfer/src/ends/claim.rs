@@ -6,6 +6,7 @@ use sweetspot_protocol::clients::Client;
 
 use crate::Result;
 use crate::ends::uses::Uses;
+use crate::ends::work::Ended;
 use crate::lock::lock;
 
 /// One session's claim on a credential. It ends with the session. The file of uses then records that the transfer broke,
@@ -81,4 +82,19 @@ impl Drop for Claim<'_> {
             }
         }
     }
+}
+
+/// Notes on disk how far the transfer used its client's credential.
+pub(crate) fn settle(claim: Option<&Claim<'_>>, ended: Ended) -> Ended {
+    let Some(claim) = claim else { return ended };
+    let Ended { result, wrote } = ended;
+    let result = match result {
+        Ok(summary) if !summary.dry_run => claim.complete().map(|()| summary),
+        result => {
+            // If that cannot be written, the disk names a transfer that broke: the credential is as good.
+            let _ = if wrote && result.is_err() { Ok(()) } else { claim.release() };
+            result
+        }
+    };
+    Ended { result, wrote }
 }

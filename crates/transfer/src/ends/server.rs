@@ -17,7 +17,7 @@ use sweetspot_units::{Duration, Time};
 
 use crate::control::udp_demux::UdpDemux;
 use crate::ends::admission::{Admission, Admitted};
-use crate::ends::claim::Claim;
+use crate::ends::claim::settle;
 use crate::ends::client_table::{ClientTable, at, name_of};
 use crate::ends::connection_table::ConnectionTable;
 use crate::ends::expiry::Expiry;
@@ -160,7 +160,8 @@ impl Server {
             }
             while !self.connection_table.is_closing() {
                 let expiry_due = self.expiry.as_ref().map_or(Time::MAX, Expiry::due);
-                let due = lock(&once).due().min(expiry_due);
+                let awaited = self.sessions.awaited_until().unwrap_or(Time::MAX);
+                let due = lock(&once).due().min(expiry_due).min(awaited);
                 let _ = wait_readable(&[self.listener.as_fd(), self.wake.as_fd()], due);
                 self.wake.clear();
                 if let Some((number, result)) = lock(&once).give_up(clock::now()) {
@@ -313,6 +314,11 @@ impl Server {
         let moved = settle(claim, moved);
         drop(stay);
         drop(observer);
+        let is_broken = moved.result.as_ref().is_err_and(TransferError::is_of_the_path);
+        if is_broken && self.resumes(&moved) {
+            let until = clock::now() + self.retry_for;
+            self.sessions.broke(hello.transfer.raw(), &client, until);
+        }
         self.sessions.leave(hello.transfer.raw(), &client, number);
         // A transfer that ends because the server is closing did not fail by itself.
         let interrupted = moved.result.is_err() && self.connection_table.is_closing();
@@ -383,11 +389,12 @@ impl Server {
         let Some(expiry) = self.expiry.as_ref().filter(|expiry| expiry.has_passed()) else {
             return;
         };
-        if self.sessions.has_sessions() || self.connection_table.has_authenticated() {
+        let awaits = self.sessions.awaited_until().is_some();
+        if awaits || self.sessions.has_sessions() || self.connection_table.has_authenticated() {
             return expiry.announce(|words| reception.warned(&words));
         }
         let mut state = lock(once);
-        // A broken transfer could not resume: its new connection would be rejected.
+        // A transfer that broke did not come back in time.
         if let Some((number, result)) = state.give_up(Time::MAX) {
             reception.ended(number, result);
         }
@@ -412,8 +419,7 @@ impl Server {
         reception: &dyn ServerObserver,
     ) {
         let outlives = self.outlives(&ended);
-        let resumes =
-            self.retry_for > Duration::ZERO && !(ended.wrote && self.work.writes_to_output());
+        let resumes = self.resumes(&ended);
         let mut state = lock(once);
         match ended.result {
             Err(error) if state.has_left(connection) => reception.interrupted(number, &error),
@@ -443,7 +449,12 @@ impl Server {
         }
     }
 
-    /// Whether the server's only ticket remains valid after this attempt.
+    /// Whether a transfer that ended so may go on if its path broke.
+    fn resumes(&self, ended: &Ended) -> bool {
+        self.retry_for > Duration::ZERO && !(ended.wrote && self.work.writes_to_output())
+    }
+
+    /// Whether the server's one ticket can be used again after a try that ended so.
     fn outlives(&self, ended: &Ended) -> bool {
         let sends = self.admission.role == Some(Role::Sender);
         self.ends == EndsAfter::FirstNotRefused
@@ -464,22 +475,7 @@ impl Server {
     }
 }
 
-/// Records on disk how far the transfer used its client's credential.
-fn settle(claim: Option<&Claim<'_>>, ended: Ended) -> Ended {
-    let Some(claim) = claim else { return ended };
-    let Ended { result, wrote } = ended;
-    let result = match result {
-        Ok(summary) if !summary.dry_run => claim.complete().map(|()| summary),
-        result => {
-            // If this fails, the file still says that a transfer broke, which leaves the credential usable, too.
-            let _ = if wrote && result.is_err() { Ok(()) } else { claim.release() };
-            result
-        }
-    };
-    Ended { result, wrote }
-}
-
-/// Rejects a further connection of a transfer.
+/// Refuses a further connection of a transfer.
 fn refuse(link: &Link, refusal: Refusal, reception: &dyn ServerObserver) {
     link.channel.hang_up(&Message::Refuse { reason: refusal.in_words().into() });
     let peer = link.channel.peer();

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use crossbeam_channel::Sender;
 use sweetspot_linux::clock;
 use sweetspot_protocol::clients::Client;
-use sweetspot_units::Duration;
+use sweetspot_units::{Duration, Time};
 
 use crate::TransferError;
 use crate::ends::client_table::{has_expired, name_of};
@@ -30,6 +30,8 @@ struct Sessions {
     /// Keyed by credential and name, so that no client can take over another client's transfers or discover their
     /// names.
     transfers: HashMap<TransferKey, Transfer>,
+    /// Transfers whose path broke, and until when each may go on.
+    broken: HashMap<TransferKey, Time>,
     measurements: HashMap<u64, Ongoing>,
     next_measurement: u64,
     /// Occupied places per credential.
@@ -191,11 +193,34 @@ impl SessionTable {
         }
         let number = next();
         let session = Ongoing { client: Arc::clone(client), channel: Arc::clone(channel) };
+        sessions.broken.remove(&key);
         sessions.transfers.insert(key, Transfer { number, session, links, connections: 1 });
         number
     }
 
-    /// Registers a measurement, so that it ends when its client is removed.
+    /// The path of a transfer broke; it may go on over a new connection until this time, even if its credential expires.
+    pub fn broke(&self, transfer: &str, client: &Client, until: Time) {
+        let (mut sessions, now) = (lock(&self.sessions), clock::now());
+        sessions.broken.retain(|_, until| *until > now);
+        if sessions.broken.len() < self.capacity.sessions {
+            sessions.broken.insert(key(client, transfer), until);
+        }
+    }
+
+    /// Whether a transfer of this name was admitted before and goes on: it runs, or its path broke.
+    pub fn goes_on(&self, transfer: &str, client: &Client) -> bool {
+        let (sessions, key) = (lock(&self.sessions), key(client, transfer));
+        let is_awaited = |until: &Time| *until > clock::now();
+        sessions.transfers.contains_key(&key) || sessions.broken.get(&key).is_some_and(is_awaited)
+    }
+
+    /// Until when a transfer whose path broke may come back; `None` if there is none.
+    pub fn awaited_until(&self) -> Option<Time> {
+        let now = clock::now();
+        lock(&self.sessions).broken.values().copied().filter(|until| *until > now).max()
+    }
+
+    /// Notes a measurement, so that it ends with its client's admission.
     pub fn measure(&self, client: &Arc<Client>, channel: &Arc<Channel>) -> RunningMeasurement<'_> {
         let mut sessions = lock(&self.sessions);
         let number = sessions.next_measurement;
