@@ -414,3 +414,18 @@ fn a_name_in_a_directory_that_is_missing_names_the_directory() {
     let served = serve.wait_for_try();
     assert!(served.stderr.contains("create its directory first"), "{served:?}");
 }
+
+/// An offer makes its own ticket: the last word is a source.
+#[test]
+fn an_offer_whose_sources_are_missing_names_them_and_asks_for_no_ticket() {
+    let mut command = Command::new(SWEETSPOT);
+    command.args(["send", "/nowhere/a", "/nowhere/b", "--offer", "--json"]);
+    let ended = run(command);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    for words in ["/nowhere/a: No such file", "/nowhere/b: No such file", "2 failed"] {
+        ended.failed_saying(&[words]);
+    }
+    let told: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(told["failed"], 2, "{told}");
+    assert!(!ended.stderr.contains("ticket"), "{ended:?}");
+}

@@ -30,7 +30,7 @@ struct Sessions {
     /// Keyed by credential and name, so that no client can take over another client's transfers or discover their
     /// names.
     transfers: HashMap<TransferKey, Transfer>,
-    /// Transfers whose path broke, and until when each may go on.
+    /// Broken transfers, and the time until each may resume.
     broken: HashMap<TransferKey, Time>,
     measurements: HashMap<u64, Ongoing>,
     next_measurement: u64,
@@ -214,7 +214,7 @@ impl SessionTable {
         sessions.transfers.contains_key(&key) || sessions.broken.get(&key).is_some_and(is_awaited)
     }
 
-    /// Until when a transfer whose path broke may come back; `None` if there is none.
+    /// The time until a broken transfer may resume; `None` without any.
     pub fn awaited_until(&self) -> Option<Time> {
         let now = clock::now();
         lock(&self.sessions).broken.values().copied().filter(|until| *until > now).max()

@@ -108,8 +108,8 @@ pub struct ServeArguments {
     /// Exit after one transfer; dry runs, and refusals before anything was written, do not count
     #[arg(long)]
     once: bool,
-    /// How long the ticket is valid; then the server admits nobody else, and exits when the running transfers have ended. One
-    /// whose connection breaks may still resume, within --retry-for
+    /// How long the ticket is valid; then the server admits nobody else, and exits when the running transfers have ended. After a
+    /// broken connection, those may still resume, within --retry-for
     #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = lifetime)]
     lifetime: Duration,
     /// Overwrite existing files

@@ -73,7 +73,7 @@ struct FileNames {
 
 impl FileLog for FileNames {
     fn file(&self, record: &FileRecord<'_>) {
-        // Failures are named at the end, and files without new content not at all.
+        // The end names failures; unchanged files need no line.
         if !matches!(record.outcome, Ok((_, true))) {
             return;
         }
