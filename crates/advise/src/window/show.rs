@@ -91,7 +91,7 @@ impl WindowAdvice {
             ]));
         }
         let head = format!(
-            "Simulated, means of {} runs each, +- the half of their 95 % interval (Student's t). hold: recommended. As fast as the best: slower by at \
+            "Simulated, means of {} runs each, +- the 95 % interval of their mean (Student's t). hold: recommended. As fast as the best: slower by at \
              most 0.5 %, or by at most 2 % and not significantly (paired t, 95 %). maybe: slower by more, but not \
              significantly. low, high: the ends of the sweet spot. Each run: {} after {} to settle, access links of {}.{}",
             simulated.seeds,
