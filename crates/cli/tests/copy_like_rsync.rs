@@ -313,19 +313,20 @@ fn a_dry_run_gives_a_hard_link_the_reason_of_the_real_run() {
 fn a_verbose_copy_names_each_file_that_it_writes() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path();
-    // Each file holds its name: 8 and 7 bytes.
+    // Each file but one holds its name: 8 and 7 bytes.
     write(dir, &["src/a/bc", "src/d/e"]);
+    fs::write(dir.join("src/empty"), "").unwrap();
     let named = |options: &[&str]| {
         let copied = copy(dir, &[options, &["src", "there"]].concat());
         assert!(copied.status.success(), "{copied:?}");
         let stderr = said(&copied);
-        ["src/a/bc (8 B)", "src/d/e (7 B)"].map(|line| stderr.contains(line))
+        ["src/a/bc (8 B)", "src/d/e (7 B)", "src/empty (0 B)"].map(|line| stderr.contains(line))
     };
-    assert_eq!(named(&["-v", "-n"]), [false; 2]);
-    assert_eq!(named(&["-v"]), [true; 2]);
+    assert_eq!(named(&["-v", "-n"]), [false; 3]);
+    assert_eq!(named(&["-v"]), [true; 3]);
     fs::write(dir.join("src/d/e"), "changed").unwrap();
     fs::remove_file(dir.join("there/src/d/e")).unwrap();
-    assert_eq!(named(&["-v"]), [false, true], "unchanged files are not named");
+    assert_eq!(named(&["-v"]), [false, true, false], "unchanged files are not named");
     fs::remove_dir_all(dir.join("there")).unwrap();
-    assert_eq!(named(&[]), [false; 2]);
+    assert_eq!(named(&[]), [false; 3]);
 }

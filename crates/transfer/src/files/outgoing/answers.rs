@@ -7,7 +7,7 @@ use sweetspot_protocol::record::{Answer, FileResult};
 use sweetspot_protocol::{PeerText, ProtocolError};
 use sweetspot_units::Bytes;
 
-use super::{OutgoingFiles, OutgoingState, Stage, Unanswered, Want};
+use super::{OutgoingFiles, OutgoingState, Sent, Stage, Unanswered, Want};
 use crate::files::arriving_hashes::ArrivingHashes;
 use crate::files::source::SourceFile;
 use crate::limits::MAX_UNCONFIRMED;
@@ -67,6 +67,10 @@ impl OutgoingFiles {
                 state.files += u64::from(is_file);
                 let length = file.as_ref().and_then(SourceFile::size).unwrap_or(0);
                 state.present += Bytes::new(length);
+                if let Some(file) = file.filter(|file| self.log.is_some() && file.size() == Some(0))
+                {
+                    state.empty.insert(entry, file.path().clone());
+                }
                 return Ok(None);
             }
             Answer::Refused { reason } => {
@@ -135,12 +139,14 @@ impl OutgoingFiles {
                     let (sent, received) = (hex(sent.hash), hex(received));
                     return Err(TransferError::WrongHash { sent, received });
                 }
-                (Ok(_), stage) => {
-                    // Directories and links have results, too; empty files were counted when they were
-                    // answered.
+                (Ok(hash), stage) => {
+                    // Directories and links have results, too; empty files were counted with their answer.
                     state.files += u64::from(stage.is_some());
+                    let empty = state.empty.remove(&entry);
                     if let Some(Stage::Sent(sent)) = stage {
                         self.log(sent, Ok(()));
+                    } else if let Some(path) = empty {
+                        self.log(Sent { hash, named: Some((path, 0)) }, Ok(()));
                     }
                 }
                 (Err(_), Some(Stage::Withheld)) => {}

@@ -60,6 +60,8 @@ struct OutgoingState {
     arriving: Option<ArrivingHashes>,
     /// Files that the receiver wants, until its result arrives.
     wanted: HashMap<u32, Stage>,
+    /// Empty files, for a log: their results alone tell that they were written.
+    empty: HashMap<u32, RelativePath>,
     /// Entries that are listed and not yet answered and read.
     unresolved: u64,
     /// Buffers that are on their way to a connection.
