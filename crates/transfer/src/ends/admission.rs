@@ -127,8 +127,8 @@ impl Admission {
         };
         // After the proof: only a known client may learn the rest.
         let peer = at(&client, channel.peer());
-        // A further connection belongs to a transfer that goes on, or is refused later. A transfer admitted before may come back:
-        // only its client knows its number.
+        // A further connection belongs to a running transfer, or is rejected later. A transfer admitted before the expiry may
+        // resume: only its client knows its number.
         let goes_on = hello.joins || sessions.goes_on(hello.transfer.raw(), &client);
         if has_expired(&client) && (!goes_on || hello.measures) {
             return Err(TransferError::Expired(peer));

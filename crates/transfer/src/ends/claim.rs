@@ -84,14 +84,14 @@ impl Drop for Claim<'_> {
     }
 }
 
-/// Notes on disk how far the transfer used its client's credential.
+/// Records on disk how far the transfer used its client's credential.
 pub(crate) fn settle(claim: Option<&Claim<'_>>, ended: Ended) -> Ended {
     let Some(claim) = claim else { return ended };
     let Ended { result, wrote } = ended;
     let result = match result {
         Ok(summary) if !summary.dry_run => claim.complete().map(|()| summary),
         result => {
-            // If that cannot be written, the disk names a transfer that broke: the credential is as good.
+            // If this fails, the file still says that a transfer broke, which leaves the credential usable, too.
             let _ = if wrote && result.is_err() { Ok(()) } else { claim.release() };
             result
         }

@@ -394,7 +394,7 @@ impl Server {
             return expiry.announce(|words| reception.warned(&words));
         }
         let mut state = lock(once);
-        // A transfer that broke did not come back in time.
+        // The broken transfer did not resume in time.
         if let Some((number, result)) = state.give_up(Time::MAX) {
             reception.ended(number, result);
         }
@@ -449,12 +449,12 @@ impl Server {
         }
     }
 
-    /// Whether a transfer that ended so may go on if its path broke.
+    /// Whether a transfer that ended like this may resume after its path broke.
     fn resumes(&self, ended: &Ended) -> bool {
         self.retry_for > Duration::ZERO && !(ended.wrote && self.work.writes_to_output())
     }
 
-    /// Whether the server's one ticket can be used again after a try that ended so.
+    /// Whether the server's only ticket remains valid after this attempt.
     fn outlives(&self, ended: &Ended) -> bool {
         let sends = self.admission.role == Some(Role::Sender);
         self.ends == EndsAfter::FirstNotRefused
@@ -475,7 +475,7 @@ impl Server {
     }
 }
 
-/// Refuses a further connection of a transfer.
+/// Rejects a further connection of a transfer.
 fn refuse(link: &Link, refusal: Refusal, reception: &dyn ServerObserver) {
     link.channel.hang_up(&Message::Refuse { reason: refusal.in_words().into() });
     let peer = link.channel.peer();

@@ -198,7 +198,7 @@ impl SessionTable {
         number
     }
 
-    /// The path of a transfer broke; it may go on over a new connection until this time, even if its credential expires.
+    /// The path of a transfer broke. Until this time it may resume over a new connection, even if its credential expires.
     pub fn broke(&self, transfer: &str, client: &Client, until: Time) {
         let (mut sessions, now) = (lock(&self.sessions), clock::now());
         sessions.broken.retain(|_, until| *until > now);
@@ -207,7 +207,7 @@ impl SessionTable {
         }
     }
 
-    /// Whether a transfer of this name was admitted before and goes on: it runs, or its path broke.
+    /// Whether a transfer of this name was admitted before, and is running or may resume.
     pub fn goes_on(&self, transfer: &str, client: &Client) -> bool {
         let (sessions, key) = (lock(&self.sessions), key(client, transfer));
         let is_awaited = |until: &Time| *until > clock::now();
@@ -220,7 +220,7 @@ impl SessionTable {
         lock(&self.sessions).broken.values().copied().filter(|until| *until > now).max()
     }
 
-    /// Notes a measurement, so that it ends with its client's admission.
+    /// Registers a measurement, so that it ends when its client is removed.
     pub fn measure(&self, client: &Arc<Client>, channel: &Arc<Channel>) -> RunningMeasurement<'_> {
         let mut sessions = lock(&self.sessions);
         let number = sessions.next_measurement;
