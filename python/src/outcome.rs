@@ -82,10 +82,10 @@ numbers!(CrossOutcome {
     retransmitted_packets: u64,
     /// Retransmission timeouts.
     timeouts: u64,
-    /// Number of transfers that finished.
-    completed: u64,
-    /// Mean duration of the finished transfers, seconds.
-    completion_mean_s: f64,
+    /// Transfers that finished; None if traffic of this kind never does.
+    completed: Option<u64>,
+    /// Their mean duration, seconds; None if none finished.
+    completion_mean_s: Option<f64>,
 });
 
 numbers!(BottleneckOutcome {

@@ -100,10 +100,10 @@ pub struct CrossOutcome {
     pub retransmitted_packets: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Transfers that finished; zero for unlimited transfers.
-    pub completed: u64,
-    /// Their mean duration, seconds.
-    pub completion_mean_s: f64,
+    /// Transfers that finished; `None` if traffic of this kind never does.
+    pub completed: Option<u64>,
+    /// Their mean duration, seconds; `None` if none finished.
+    pub completion_mean_s: Option<f64>,
 }
 
 /// The narrow link.

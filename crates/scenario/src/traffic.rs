@@ -236,6 +236,18 @@ impl TrafficKind {
         }
     }
 
+    /// Whether it consists of transfers that finish.
+    pub fn finishes(&self) -> bool {
+        match self {
+            TrafficKind::Pareto { .. }
+            | TrafficKind::Poisson { .. }
+            | TrafficKind::Elephants { .. } => false,
+            TrafficKind::Mice { .. }
+            | TrafficKind::ClosedLoop { .. }
+            | TrafficKind::Arrivals { .. } => true,
+        }
+    }
+
     fn read(reader: &mut Reader<'_>, word: Word) -> Result<TrafficKind> {
         let flows = |reader: &mut Reader<'_>, key, example| {
             reader.whole(key, 1, MAX_FLOWS)?.ok_or_else(|| reader.missing(key, example))

@@ -145,19 +145,18 @@ fn cross_outcome<S>(
     let payload = world.hosts.groups[i].payload;
     let elapsed = end.at.since(begin.at).as_secs_f64();
     let goodput = |packets: u64| packets as f64 * payload.as_f64() * 8.0 / elapsed;
+    let kind = scenario.cross[i - scenario.transfers.len()].kind;
     CrossOutcome {
-        kind: scenario.cross[i - scenario.transfers.len()].kind.name().into(),
+        kind: kind.name().into(),
         goodput_bps: goodput(totals.delivered),
         forward_goodput_bps: Some(goodput(totals.delivered - totals.delivered_backward)),
         reverse_goodput_bps: Some(goodput(totals.delivered_backward)),
         loss_rate: ratio(totals.dropped, totals.sent),
         retransmitted_packets: totals.retransmitted,
         timeouts: totals.timeouts,
-        completed: totals.completed,
-        completion_mean_s: match totals.completed {
-            0 => 0.0,
-            n => totals.completion as f64 / n as f64 / 1e9,
-        },
+        completed: kind.finishes().then_some(totals.completed),
+        completion_mean_s: (totals.completed > 0)
+            .then(|| totals.completion as f64 / totals.completed as f64 / 1e9),
     }
 }
 

@@ -77,7 +77,7 @@ fn a_connection_is_opened_to_every_server_in_turn_by_lot() {
     let n = flows.len() as f64;
     let spread = 3.0 * (n * 0.2 * 0.8).sqrt();
     assert!(counts.iter().all(|c| (*c as f64 - n / 5.0).abs() < spread), "{counts:?}");
-    assert_eq!(flows.len() as u64, outcome.cross[0].completed);
+    assert_eq!(Some(flows.len() as u64), outcome.cross[0].completed);
 }
 
 #[test]
@@ -106,4 +106,19 @@ fn whether_connections_are_written_down_changes_nothing() {
     let scenario = Scenario::parse(FAN).expect("the test's scenario is valid");
     let alone = Simulator.run(&scenario, &mut sweetspot_scenario::NoRecorder);
     assert_eq!(alone.as_ref(), Ok(&simulate(&[]).0));
+}
+
+/// Users that think for an hour finish at most their first transfers; the other kinds have none to finish.
+#[test]
+fn traffic_without_transfers_has_no_number_of_finished_ones() {
+    let text = "duration = '2s'\n[path]\nrate = '10Mbit/s'\nrtt = '20ms'\nbuffer = '50pkt'\n\
+                [[cross]]\nkind = 'poisson'\ncount = 2\nrate = '1Mbit/s'\n\
+                [[cross]]\nkind = 'elephants'\ncount = 1\nwindow = '2pkt'\n\
+                [[cross]]\nkind = 'closed-loop'\nusers = 1\nsize_mean = '1GB'\nthink_mean = '1h'";
+    let outcome =
+        Simulator.run(&Scenario::parse(text).unwrap(), &mut sweetspot_scenario::NoRecorder);
+    let cross = outcome.unwrap().cross;
+    let finished: Vec<_> =
+        cross.iter().map(|entry| (entry.completed, entry.completion_mean_s)).collect();
+    assert_eq!(finished, [(None, None), (None, None), (Some(0), None)]);
 }

@@ -103,8 +103,8 @@ pub(super) fn cross(load: &Load, totals: &LoadTotals, measured: Duration) -> Cro
         loss_rate: ratio(lost, totals.sent),
         retransmitted_packets: totals.retransmitted,
         timeouts: totals.timeouts,
-        completed: totals.completed,
-        completion_mean_s: completion / totals.completed.max(1) as f64,
+        completed: load.kind.finishes().then_some(totals.completed),
+        completion_mean_s: (totals.completed > 0).then(|| completion / totals.completed as f64),
     }
 }
 

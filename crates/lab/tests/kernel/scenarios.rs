@@ -88,10 +88,10 @@ size_mean = "10kB"
     }
     // Windows of 4740 B per 20, 40 and 60 ms: 1.90 + 0.95 + 0.63 Mbit/s at most.
     assert!((1.5e6..3.5e6).contains(&elephants.goodput_bps), "{elephants:?}");
-    assert_eq!(elephants.completed, 0);
+    assert_eq!((elephants.completed, elephants.completion_mean_s), (None, None));
     for users in [mice, closed_loop, arrivals] {
-        // At least one RTT for the handshake and one for the data.
-        assert!(users.completed > 0 && users.completion_mean_s > 0.040, "{users:?}");
+        // One round trip for the handshake and one for the data, at least.
+        assert!(users.completed > Some(0) && users.completion_mean_s > Some(0.040), "{users:?}");
         assert!(users.goodput_bps > 1e5, "{users:?}");
     }
     assert!(finished.outcome.transfers.is_empty());
