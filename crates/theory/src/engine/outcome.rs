@@ -35,6 +35,7 @@ pub(super) fn outcome(scenario: &Scenario, terms: &Terms<'_>, steady: Steady) ->
     let (mean, max) = steady.backlog;
     let mut assumptions = terms.assumptions.clone();
     assumptions.extend(steady.assumptions);
+    assumptions.extend(terms.transfers.first().and_then(|transfer| terms.units(transfer)));
     Outcome {
         scenario: scenario.title.clone(),
         engine: NAME.into(),
@@ -90,4 +91,32 @@ fn crosses(scenario: &Scenario, before: f64, after: f64) -> Vec<CrossOutcome> {
         }
     };
     scenario.cross.iter().map(outcome).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use sweetspot_scenario::{Engine, NoRecorder};
+
+    use super::*;
+    use crate::engine::Theory;
+
+    /// 100 packets of 1500 B in 100 ms and its serialisation are just below 12 Mbit/s on the wire; 1000 B of each are payload.
+    #[test]
+    fn formulas_in_other_units_than_the_goodput_name_both() {
+        let of = |header: &str| {
+            let text = format!(
+                "duration = '9s'\n[path]\nrate = '1Gbit/s'\nrtt = '100ms'\nbuffer = '9pkt'\npacket = '1500B'\n\
+                 [[transfer]]\nsizing = 'fixed:100pkt'\ncongestion = 'reno'\nheader = '{header}'"
+            );
+            let outcome = Theory.run(&Scenario::parse(&text).unwrap(), &mut NoRecorder).unwrap();
+            (outcome.transfers[0].goodput_bps, outcome.derivation.unwrap())
+        };
+        let (whole, same) = of("0B");
+        let (payload, other) = of("500B");
+        assert!((payload / whole - 1000.0 / 1500.0).abs() < 1e-9, "{payload} of {whole}");
+        assert_eq!(same.formulas, other.formulas);
+        assert_eq!(other.assumptions.len(), same.assumptions.len() + 1);
+        let units = other.assumptions.last().unwrap();
+        assert!(units.contains("packets of 1500 B") && units.contains("the 1000 B of payload"));
+    }
 }

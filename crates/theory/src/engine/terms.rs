@@ -82,6 +82,19 @@ impl<'a> Terms<'a> {
         self.packet.saturating_sub(transfer.tcp.header)
     }
 
+    /// The units of the formulas, where they differ from the outcome's.
+    pub(super) fn units(&self, transfer: &Transfer) -> Option<String> {
+        let (packet, payload) = (self.packet, self.payload(transfer));
+        (payload < packet).then(|| {
+            format!(
+                "The formulas' rates and windows count whole packets of {} B; the transfer's goodput and window count the {} B \
+                 of payload in each.",
+                packet.get(),
+                payload.get()
+            )
+        })
+    }
+
     fn add_cross(&mut self, scenario: &Scenario) -> Result<(), EngineError> {
         let CrossRates { udp, windows, mut acks, reciprocal } =
             CrossRates::of(scenario, self.packet)?;
