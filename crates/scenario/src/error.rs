@@ -5,6 +5,8 @@ use thiserror::Error;
 /// The place in a scenario at which a value was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SourceLocation {
+    /// The whole file, for a key that is in no line.
+    File,
     /// A line of the file, counted from 1.
     Line(usize),
     /// An override, which has no line.
@@ -16,7 +18,7 @@ impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SourceLocation::Line(n) => write!(f, "line {n}: "),
-            SourceLocation::Override => Ok(()),
+            SourceLocation::File | SourceLocation::Override => Ok(()),
         }
     }
 }
@@ -58,8 +60,8 @@ pub enum ScenarioError {
         key: String,
         /// A misspelled key that was probably meant, as a question; empty if none is similar.
         meant: String,
-        /// An example of a value.
-        example: &'static str,
+        /// An example of a value, and its place.
+        example: String,
     },
     /// An invalid value.
     #[error("{origin}{key} = {given}: {reason}")]

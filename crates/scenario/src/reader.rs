@@ -99,14 +99,24 @@ impl<'a> Reader<'a> {
         self.quantity(key)?.ok_or_else(|| self.missing(key, example))
     }
 
-    pub(crate) fn missing(&self, key: &str, example: &'static str) -> ScenarioError {
+    pub(crate) fn missing(&self, key: &str, example: &str) -> ScenarioError {
         let slip = self.pairs.iter().find(|(k, _)| is_slip_of(k, key));
         let meant = slip.map_or(String::new(), |(k, node)| match node.origin {
             SourceLocation::Line(n) => format!(" (did you mean {k} in line {n}?)"),
-            SourceLocation::Override => format!(" (did you mean {k}?)"),
+            SourceLocation::File | SourceLocation::Override => format!(" (did you mean {k}?)"),
         });
-        let (origin, key) = (self.origin.clone(), self.full(key));
-        ScenarioError::Missing { origin, key, meant, example }
+        let (key, example) = match self.name.is_empty() {
+            true => (format!("the scenario's {key}"), format!("{example}, above its first table")),
+            false => (self.full(key), example.to_owned()),
+        };
+        ScenarioError::Missing { origin: self.origin.clone(), key, meant, example }
+    }
+
+    /// The error that the scenario has no table `key`.
+    pub(crate) fn missing_table(&self, key: &str, example: &str) -> ScenarioError {
+        let (origin, example) = (self.origin.clone(), example.to_owned());
+        let key = format!("the scenario's table [{key}]");
+        ScenarioError::Missing { origin, key, meant: String::new(), example }
     }
 
     /// Parses an integer between bounds.
@@ -263,7 +273,7 @@ impl<'a> Reader<'a> {
             Value::Number(number) => number.to_string().parse().map_err(|e: T::Err| {
                 let quotes = match node.origin {
                     SourceLocation::Line(_) => ", in quotes",
-                    SourceLocation::Override => "",
+                    SourceLocation::File | SourceLocation::Override => "",
                 };
                 self.error(key, node, format!("{e}{quotes}"))
             }),

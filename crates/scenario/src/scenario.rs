@@ -69,7 +69,9 @@ impl Scenario {
         }
         let ties = [("seeded", Ties::Seeded), ("declared", Ties::Declared)];
         let ties = reader.choice("ties", &ties)?.unwrap_or(Ties::Seeded);
-        let path = reader.table("path")?.ok_or_else(|| reader.missing("path", "[path]"))?;
+        let path = reader
+            .table("path")?
+            .ok_or_else(|| reader.missing_table("path", "[path] with rate, rtt and buffer"))?;
         let path = Path::read(path)?;
         let tcp = match reader.table("tcp")? {
             None => Tcp::NS2,

@@ -39,7 +39,7 @@ impl Node {
         let lines = LineIndex::of(text);
         let document = DeTable::parse(text).map_err(|error| syntax_error(text, &lines, &error))?;
         let table = grow_table(document.get_ref(), &lines)?;
-        Ok(Node { origin: SourceLocation::Line(1), value: table })
+        Ok(Node { origin: SourceLocation::File, value: table })
     }
 
     /// Sets the value at a dotted path, in which a number is an index into a list. If a list's
@@ -198,10 +198,10 @@ fn grow(value: &DeValue<'_>, origin: SourceLocation, lines: &LineIndex) -> Resul
                 .iter()
                 .map(|entry| {
                     let line = match origin {
-                        SourceLocation::Override => SourceLocation::Override,
                         SourceLocation::Line(_) => {
                             SourceLocation::Line(lines.at(entry.span().start))
                         }
+                        ref other => other.clone(),
                     };
                     grow(entry.get_ref(), line, lines)
                 })

@@ -63,6 +63,22 @@ fn an_unknown_key_is_named_with_its_line_and_the_known_ones() {
     ));
 }
 
+/// A key of no table is in no line, and must stand above the first table.
+#[test]
+fn a_key_that_the_whole_scenario_lacks_is_named_without_a_line() {
+    let missing = |text: &str| Scenario::parse(text).unwrap_err().to_string();
+    let duration = "the scenario's duration is missing; write it like duration = \"150s\", above its first table";
+    for text in ["", "[path]\nrate = \"1Mbit/s\""] {
+        assert_eq!(missing(text), duration);
+    }
+    let slip = missing("seed = 2\ndurationn = \"1s\"");
+    assert!(slip.contains("duration is missing (did you mean durationn in line 2?)"), "{slip}");
+    assert_eq!(
+        missing("duration = \"1s\""),
+        "the scenario's table [path] is missing; write it like [path] with rate, rtt and buffer"
+    );
+}
+
 #[test]
 fn an_impossible_value_is_named_with_what_is_allowed() {
     for (from, to, expected) in [
