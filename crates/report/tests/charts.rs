@@ -37,6 +37,23 @@ fn cases_stand_side_by_side_under_their_names() {
     }
 }
 
+/// Between two cases there is nothing that a line could show: each has its mark, closed forms, too.
+#[test]
+fn no_line_joins_cases() {
+    let names = ["first", "second"].map(str::to_owned).to_vec();
+    let mut plot = Plot::new("", Axis::named("case", names), Axis::new("%").between(0.0, 100.0));
+    for (group, origin) in [Origin::Sim, Origin::Theory].into_iter().enumerate() {
+        plot.curve(format!("share {group}"), origin, group, vec![(1.0, 50.0), (2.0, 90.0)]);
+    }
+    let svg = drawn(&plot);
+    assert!(!svg.contains(r#"class="line"#) && !svg.contains(r#"class="leader"#), "{svg}");
+    for class in ["dot sim c0", "dot theory c1"] {
+        // Two cases, and the legend for the simulated ones; a legend shows colours in one style.
+        assert!(svg.matches(class).count() >= 2, "{class}: {svg}");
+    }
+    assert_eq!(svg.matches(">share 1<").count(), 1);
+}
+
 #[test]
 fn engines_differ_in_style_and_cases_in_colour() {
     let svg = drawn(&plot());

@@ -53,7 +53,7 @@ fn line(svg: &mut String, (plot, curve): (&Plot, &Curve), frame: &PlotFrame) {
     whiskers(svg, curve, frame);
     let points = thin_by(&inside, |x| frame.x.at(x));
     let classes = format!("{} {}", style(curve.origin), tone(curve));
-    if curve.origin != Origin::Ns2 {
+    if curve.origin != Origin::Ns2 && has_lines(plot) {
         let mut d = String::new();
         for (i, &(x, y)) in points.iter().enumerate() {
             let command = if i == 0 { 'M' } else { 'L' };
@@ -61,7 +61,7 @@ fn line(svg: &mut String, (plot, curve): (&Plot, &Curve), frame: &PlotFrame) {
         }
         let _ = write!(svg, r#"<path class="line {classes}"{} d="{d}"/>"#, dashes(plot, curve));
     }
-    if inside.len() <= DOTTED && is_marked(curve) {
+    if inside.len() <= DOTTED && is_marked(plot, curve) {
         for &(x, y) in &inside {
             let _ = write!(
                 svg,
@@ -81,16 +81,24 @@ fn place_name(plot: &Plot, x: f64) -> String {
     name.cloned().unwrap_or_else(|| number(x))
 }
 
+/// Whether lines join the points: between two cases there are no values for a line to show.
+pub fn has_lines(plot: &Plot) -> bool {
+    plot.x.names.is_empty()
+}
+
 /// Whether the points of `curve` get a mark each, if they are few.
-fn is_marked(curve: &Curve) -> bool {
-    curve.origin != Origin::Theory
+fn is_marked(plot: &Plot, curve: &Curve) -> bool {
+    curve.origin != Origin::Theory || !has_lines(plot)
 }
 
 /// A sample for the legend, as the line is drawn.
 pub fn sample(plot: &Plot, curve: &Curve) -> String {
     let class = tone(curve);
-    let line = format!(r#"<path class="line sim {class}"{} d="M2 0h17"/>"#, dashes(plot, curve));
-    if curve.points.len() > DOTTED || !is_marked(curve) {
+    let line = match has_lines(plot) {
+        true => format!(r#"<path class="line sim {class}"{} d="M2 0h17"/>"#, dashes(plot, curve)),
+        false => String::new(),
+    };
+    if curve.points.len() > DOTTED || !is_marked(plot, curve) {
         return line;
     }
     format!(

@@ -3,7 +3,7 @@ use std::fmt::Write;
 use sweetspot_experiment::plot::{Curve, Origin, Plot};
 
 use super::axes::PlotFrame;
-use super::curves::tone;
+use super::curves::{has_lines, tone};
 use super::legend::named_curves;
 use crate::svg::typeset;
 
@@ -23,8 +23,11 @@ const DISTINCT: f64 = 2.5;
 /// Curves that end before this share of the frame are not named at its edge.
 const NEAR_THE_EDGE: f64 = 0.85;
 
-/// The room that names at the curves' ends take beside the frame, if the curves have names that fit there.
+/// The room that names at the curves' ends take beside the frame, if the curves have ends and names that fit there.
 pub fn room(plot: &Plot) -> Option<f64> {
+    if !has_lines(plot) {
+        return None;
+    }
     let curves = named_curves(plot);
     let longest = curves.iter().map(|curve| curve.label.chars().count()).max()?;
     let fit = (2..=MAX).contains(&curves.len()) && longest <= LONGEST;

@@ -3,7 +3,7 @@ use std::fmt::Write;
 use sweetspot_experiment::plot::{Curve, Origin, Plot};
 
 use super::axes::CHAR_WIDTH;
-use super::curves::{sample, style};
+use super::curves::{has_lines, sample, style};
 use super::marks::is_named_level;
 use crate::colour;
 use crate::svg::typeset;
@@ -119,8 +119,10 @@ fn styles(plot: &Plot) -> Vec<LegendItem> {
         return Vec::new();
     }
     let of = |origin: Origin| match origin {
-        Origin::Ns2 => r#"<circle class="dot ns2 ink" cx="10" cy="0" r="3"/>"#.to_owned(),
-        _ => format!(r#"<path class="line {} ink" d="M2 0h17"/>"#, style(origin)),
+        origin if origin == Origin::Ns2 || !has_lines(plot) => {
+            format!(r#"<circle class="dot {} ink" cx="10" cy="0" r="3"/>"#, style(origin))
+        }
+        origin => format!(r#"<path class="line {} ink" d="M2 0h17"/>"#, style(origin)),
     };
     let mut items: Vec<LegendItem> = origins
         .iter()

@@ -26,7 +26,8 @@ fn rules(tones: [&str; 6], dark: bool) -> String {
          .chart .lab{{stroke-dasharray:1.5 2.5;stroke-width:2.2}}\
          .chart .dot{{stroke:none}}\
          .chart .whisker{{fill:none;stroke-width:1}}\
-         .chart .dot.ns2{{fill:none;stroke-width:1.1}}\
+         .chart .dot.ns2,.chart .dot.theory{{fill:none;stroke-width:1.1;stroke-dasharray:none}}\
+         .chart .dot.sim.ink,.chart .dot.lab.ink{{fill:{ink};stroke:none}}\
          .chart .leader{{fill:none;stroke-width:1}}\
          .chart .box{{fill:none;stroke-width:1.4}}\
          .chart .median{{fill:none;stroke-width:2.6}}\
@@ -37,7 +38,7 @@ fn rules(tones: [&str; 6], dark: bool) -> String {
     );
     for (i, tone) in colour::tones(dark).enumerate() {
         css += &format!(
-            ".chart .line.c{i},.chart .whisker.c{i},.chart .level.c{i},.chart .mark.c{i},.chart .moment.c{i},.chart .box.c{i},.chart .leader.c{i},.chart .median.c{i},.chart .dot.ns2.c{i}{{stroke:{tone}}}\
+            ".chart .line.c{i},.chart .whisker.c{i},.chart .level.c{i},.chart .mark.c{i},.chart .moment.c{i},.chart .box.c{i},.chart .leader.c{i},.chart .median.c{i},.chart .dot.ns2.c{i},.chart .dot.theory.c{i}{{stroke:{tone}}}\
              .chart .dot.sim.c{i},.chart .dot.lab.c{i}{{fill:{tone}}}"
         );
     }
