@@ -27,7 +27,6 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("copy x host: --via ssh --sizing max", "--sizing"),
     ("emulate --self-test --trace-up x", "--trace-up"),
     ("emulate --list --trace-down x", "--trace-down"),
-    ("emulate --list --json", "--json"),
     ("emulate --self-test --certificate x", "--certificate"),
     ("measure sweetspot1:abc --series x --json", "--series"),
     ("measure host:443 --gentle", "--gentle"),
@@ -258,13 +257,40 @@ fn a_scenario_that_comes_with_the_program_is_found_by_its_name() {
     assert!(list.status.success() && list.stderr.is_empty(), "{lines}");
     let is_elephants = |line: &str| {
         line.split_once(' ').is_some_and(|(name, title)| {
-            name == "@elephants" && title.trim() == "Elephants at 70 %"
+            name == "@elephants" && title.trim() == "Elephants use 70 % of the link"
         })
     };
     assert!(lines.lines().any(is_elephants), "{lines}");
     assert!(lines.lines().count() > 30 && lines.lines().all(|line| line.starts_with('@')));
     let unknown = run("@nonsense");
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("@elephants"), "{unknown:?}");
+}
+
+/// Whatever names it, and before anything else that is wrong: that there is no such file is wrong usage.
+#[test]
+fn a_file_or_scenario_that_is_not_there_is_wrong_usage() {
+    let scratch = tempfile::tempdir().unwrap();
+    std::fs::write(scratch.path().join("empty.toml"), "\n").unwrap();
+    for (line, words) in [
+        ("run nosuch.toml", "nosuch.toml: No such file or directory; name a scenario file"),
+        ("run @nosuch", "@nosuch: no scenario of that name"),
+        ("run -", "standard input: it is empty; write a scenario"),
+        ("run empty.toml", "empty.toml: it is empty; write a scenario"),
+        ("sweep nosuch.toml", "nosuch.toml: No such file"),
+        ("sweep @nosuch --over path.bufer=1pkt", "@nosuch: no scenario"),
+        ("sweep nosuch.toml --find-best --engine lab", "nosuch.toml: No such file"),
+        ("advise window --path nosuch.toml", "nosuch.toml: No such file"),
+        ("emulate --path nosuch.toml -- true", "nosuch.toml: No such file"),
+        ("emulate --path @lte --trace-up nosuch -- true", "nosuch: No such file"),
+        ("report nosuch.json", "nosuch.json: No such file or directory; name a file of results"),
+    ] {
+        let mut command = Command::new(SWEETSPOT);
+        command.args(line.split(' ')).current_dir(scratch.path()).stdin(Stdio::null());
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}: {said}");
+        assert!(said.contains(words) && said.lines().count() == 1, "{line}: {said}");
+    }
 }
 
 /// Paths and scenarios both have names. Each of the wrong kind is wrong usage, and says where it works.

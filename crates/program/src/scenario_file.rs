@@ -25,7 +25,15 @@ pub struct ScenarioFile {
 impl ScenarioFile {
     /// The scenario's text; an error names the file.
     pub fn text(&self) -> Result<String, Box<dyn std::error::Error>> {
-        text(&self.path)
+        text_file::scenario(&self.path)
+    }
+
+    /// Fails if there is no such scenario, before other options are judged. Standard input is left to its reader.
+    pub fn exists(&self) -> Result<(), Box<dyn std::error::Error>> {
+        match text_file::is_standard_input(&self.path) {
+            true => Ok(()),
+            false => self.text().map(drop),
+        }
     }
 
     /// The scenario, as [`read`] returns it.
@@ -70,7 +78,7 @@ pub fn read(
     overrides: &[String],
     seed: Option<u64>,
 ) -> Result<Scenario, Box<dyn std::error::Error>> {
-    let text = text(path)?;
+    let text = text_file::scenario(path)?;
     let mut scenario = Scenario::parse_with(&text, overrides).map_err(|error| {
         let words = format!("{}: {error}", named(path));
         if overrides.is_empty() || Scenario::parse(&text).is_err() {
@@ -84,18 +92,7 @@ pub fn read(
     Ok(scenario)
 }
 
-/// Reads a scenario's text with its traces inlined. An unknown @NAME is a usage error, like any wrong value; an unreadable file
-/// is not.
-pub fn text(path: &Path) -> Result<String, Box<dyn std::error::Error>> {
-    text_file::scenario(path).map_err(|words| {
-        if path.to_str().is_some_and(|name| name.starts_with('@')) {
-            return UsageError::new(words).into();
-        }
-        words.into()
-    })
-}
-
-/// Parses a seed by the same rules as in a scenario.
+/// Reads a seed, exactly as a scenario's.
 pub fn seed() -> RangedU64ValueParser {
     clap::value_parser!(u64).range(..1 << 53)
 }

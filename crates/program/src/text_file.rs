@@ -7,38 +7,60 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use crate::Fallible;
 use crate::bundled;
 use crate::print::{Shown, system};
+use crate::usage_error::UsageError;
 use sweetspot_scenario::with_files;
 
 /// Maximum size of a file, bytes: hand-written files are smaller, and a device may never end.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
-/// The text of a file that should contain `what`. An error has the file, the reason and the next step.
-pub fn read(path: &Path, what: &str) -> Result<String, String> {
-    let bytes =
-        bytes(path).map_err(|e| format!("{}: {}; name {what}", path.shown(), system(&e)))?;
+/// The text of a file that is to be `what`; an error names the file, the reason and what to do.
+pub fn read(path: &Path, what: &str) -> Fallible<String> {
+    text_of(path, bytes(path).map_err(|error| unreadable(path, &error, what))?)
+}
+
+/// The error that the file `path`, which is to be `what`, cannot be read: wrong usage if there is no such file.
+pub fn unreadable(path: &Path, error: &io::Error, what: &str) -> Box<dyn std::error::Error> {
+    let words = format!("{}: {}; name {what}", path.shown(), system(error));
+    match error.kind() {
+        io::ErrorKind::NotFound => UsageError::new(words).into(),
+        _ => words.into(),
+    }
+}
+
+fn text_of(path: &Path, bytes: Vec<u8>) -> Fallible<String> {
     String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
-        format!("{}: line {line}: it is not UTF-8; save the file as UTF-8", path.shown())
+        format!("{}: line {line}: it is not UTF-8; save the file as UTF-8", path.shown()).into()
     })
 }
 
-/// The text of a scenario file, with its traces inlined. Their names are relative to the file.
-pub fn scenario(path: &Path) -> Result<String, String> {
+/// The text of a scenario file, with the traces that it names, which lie where it does, in their place. That there is no such
+/// scenario is wrong usage, in whatever form it is named.
+pub fn scenario(path: &Path) -> Fallible<String> {
     if let Some(name) = path.to_str().and_then(|path| path.strip_prefix('@')) {
-        return bundled::scenario(name);
+        return bundled::scenario(name).map_err(|words| UsageError::new(words).into());
     }
-    if is_standard_input(path) {
-        return standard_input();
+    let (name, text, beside) = match is_standard_input(path) {
+        true => ("standard input".to_owned(), standard_input()?, Path::new("")),
+        false => {
+            let what = format!(
+                "a scenario file, or @NAME of one that comes with the program{}",
+                meant(path)
+            );
+            (path.shown().to_string(), read(path, &what)?, path.parent().unwrap_or(Path::new("")))
+        }
+    };
+    if text.trim().is_empty() {
+        let next = "write a scenario (man sweetspot-scenario), or try @elephants";
+        return Err(UsageError::new(format!("{name}: it is empty; {next}")).into());
     }
-    let text = read(path, "a scenario file, or @NAME of one that comes with the program")
-        .map_err(|words| words + &bundled_name(path))?;
-    let beside = path.parent().unwrap_or(Path::new(""));
     let trace =
         |name: &str| read(&beside.join(name), "a trace in Mahimahi's format or a CSV of rates");
-    with_files(&text, trace).map_err(|error| format!("{}: {error}", path.shown()))
+    with_files(&text, trace).map_err(|error| format!("{name}: {error}").into())
 }
 
 /// Whether `path` is `-`, which means standard input.
@@ -46,18 +68,18 @@ pub(crate) fn is_standard_input(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// The scenario on standard input, which is read once. Names of traces are relative to the working directory.
-fn standard_input() -> Result<String, String> {
+/// The text on standard input, read once.
+fn standard_input() -> Fallible<String> {
     static TEXT: OnceLock<Result<String, String>> = OnceLock::new();
-    let text = TEXT.get_or_init(|| read(Path::new("/dev/stdin"), "a scenario on standard input"));
-    let trace =
-        |name: &str| read(Path::new(name), "a trace in Mahimahi's format or a CSV of rates");
-    with_files(text.as_ref().map_err(Clone::clone)?, trace)
-        .map_err(|error| format!("standard input: {error}"))
+    let text = TEXT.get_or_init(|| {
+        read(Path::new("/dev/stdin"), "a scenario on standard input")
+            .map_err(|error| error.to_string())
+    });
+    Ok(text.clone()?)
 }
 
-/// The bundled scenario probably meant by the file name `path`, as a question.
-fn bundled_name(path: &Path) -> String {
+/// The name of the scenario that comes with the program and was probably meant by the file `path`, as a question.
+fn meant(path: &Path) -> String {
     let name = path.with_extension("");
     let meant = name.to_str().filter(|name| !path.exists() && bundled::is_scenario(name));
     meant.map_or(String::new(), |name| format!("; did you mean @{name}?"))
@@ -105,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_missing_file_with_the_name_of_a_scenario_is_answered_with_it() {
-        let wrong = |path: &str| scenario(Path::new(path)).unwrap_err();
+        let wrong = |path: &str| scenario(Path::new(path)).unwrap_err().to_string();
         for path in ["elephants", "elephants.toml"] {
             assert!(wrong(path).ends_with("; did you mean @elephants?"), "{}", wrong(path));
         }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use sweetspot_experiment::plot::Plot;
 use sweetspot_report::{ResultFile, Sheet, Theme, read_file, report_page, sheets, svg_file};
 
-use super::Ending;
+use super::{Ending, Fallible};
 use crate::picture::Converter;
 use sweetspot_program::print::{Shown, is_quiet};
 use sweetspot_program::text_file;
@@ -87,7 +87,7 @@ fn refuse_other_suffix(out: &Path) -> Result<(), UsageError> {
 /// The content of every file, by name, and remarks on versions.
 type Read = (Vec<(String, ResultFile)>, Vec<String>);
 
-fn read_all(paths: &[PathBuf]) -> Result<Read, String> {
+fn read_all(paths: &[PathBuf]) -> Fallible<Read> {
     let mut findings = Vec::new();
     let mut notes = Vec::new();
     for path in paths {
@@ -162,11 +162,12 @@ fn in_json(written: &[Written], sheets: &[Sheet]) -> serde_json::Value {
     })
 }
 
-fn open(path: &Path) -> Result<ResultFile, String> {
+fn open(path: &Path) -> Fallible<ResultFile> {
     let bytes = text_file::whole(path)
-        .map_err(|error| format!("{}: {error}; name a file of results", path.shown()))?;
+        .map_err(|error| text_file::unreadable(path, &error, "a file of results"))?;
     let name = path.shown().to_string();
-    quietly(|| read_file(&name, bytes, VERSION)).map_err(|error| format!("{name}: {error}"))
+    let file = quietly(|| read_file(&name, bytes, VERSION));
+    Ok(file.map_err(|error| format!("{name}: {error}"))?)
 }
 
 /// Does `work`, which catches its own panics, without the message that a panic prints.

@@ -92,9 +92,10 @@ pub fn run(arguments: TuneDaemonArguments) -> Ending {
     })
 }
 
-fn read(file: &Path) -> Result<Policy, String> {
+fn read(file: &Path) -> Fallible<Policy> {
     let text = text_file::read(file, "a policy")?;
-    Policy::parse(&text, &uid_of).map_err(|error| format!("{}: {error}", file.shown()))
+    let policy = Policy::parse(&text, &uid_of);
+    Ok(policy.map_err(|error| format!("{}: {error}", file.shown()))?)
 }
 
 /// The mechanism, the rules and the address of the metrics.
