@@ -54,7 +54,6 @@ const RULES: &[Rule] = &[
     ("copy", &["verbose"], Without(&["quiet"])),
     ("emulate", &["trace_up", "trace_down"], With(&["path"])),
     ("emulate", &["certificate"], Without(&["self_test", "list"])),
-    ("emulate", &["json"], Without(&["list"])),
     ("measure", &["series", "times"], With(&["watch"])),
     ("measure", &["gentle", "direction", "quick", "scenario"], If(knows_far_end, "with a ticket")),
     ("measure", &["budget", "ticket_file", "code", "identity"], If(knows_far_end, "with a ticket")),

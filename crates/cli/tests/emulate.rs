@@ -269,3 +269,40 @@ fn the_paths_that_have_names_are_listed_with_their_sources() {
     assert!(said.contains("@lte") && said.contains("WebPageTest") && said.contains("Pantheon"));
     assert!(said.lines().all(|line| line.chars().count() <= 100), "{said}");
 }
+
+/// It lasts as long as its command.
+#[test]
+fn a_scenario_needs_no_duration() {
+    if !may_emulate() {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("path.toml");
+    fs::write(&file, "[path]\nrate = '10Mbit/s'\nrtt = '10ms'\nbuffer = '20pkt'").unwrap();
+    let mut command = Command::new(SWEETSPOT);
+    command.args(["emulate", "--json", "--path"]).arg(&file).args(["--", "true"]);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let certificate: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+    assert_eq!(certificate["up"]["asked_bps"], 10_000_000, "{certificate}");
+}
+
+#[test]
+fn the_named_paths_are_listed_as_json_too() {
+    let list = |options: &[&str]| {
+        let mut command = Command::new(SWEETSPOT);
+        let output = command.args(["emulate", "--list"]).args(options).output().unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = list(&[]);
+    let json: serde_json::Value = serde_json::from_str(&list(&["--json"])).unwrap();
+    let paths = json["paths"].as_array().unwrap();
+    assert_eq!(paths.len(), text.lines().filter(|line| line.starts_with('@')).count());
+    for path in paths {
+        let name = format!("@{}", path["name"].as_str().unwrap());
+        let about = path["about"].as_str().unwrap();
+        let has = |line: &str| line.starts_with(&format!("{name} ")) && line.ends_with(about);
+        assert!(text.lines().any(has), "{path}");
+    }
+}

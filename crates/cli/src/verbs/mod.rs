@@ -11,6 +11,8 @@ pub mod emulate;
 pub mod generate;
 #[cfg(target_os = "linux")]
 pub mod measure;
+#[cfg(all(test, target_os = "linux"))]
+mod members;
 #[cfg(target_os = "linux")]
 pub mod receive;
 pub mod report;

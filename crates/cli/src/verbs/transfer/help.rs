@@ -84,6 +84,7 @@ pub(crate) mod tests {
     use sweetspot_control::series::{SeriesEvent, SeriesRow};
     use sweetspot_control::{DryRunCounts, DryRunEntry, DryRunKind, TransferSummary};
 
+    use crate::verbs::members::listed;
     use crate::verbs::transfer::words::tests::outcome;
 
     fn names(object: &impl serde::Serialize) -> Vec<String> {
@@ -126,24 +127,6 @@ pub(crate) mod tests {
             congestion_to: Some("x".into()),
         };
         [names(&row), names(&event), vec!["transfer".to_owned()]].concat()
-    }
-
-    /// The names in the first columns of a list: each line begins with two spaces and a name.
-    pub fn listed(list: &str) -> BTreeSet<String> {
-        let lines = list.lines().filter_map(|line| line.strip_prefix("  "));
-        let lines = lines.filter(|line| !line.starts_with(' '));
-        let heads = lines.flat_map(|line| {
-            let mut words = line.split_inclusive(' ').map(str::trim_end);
-            let mut names = Vec::new();
-            for word in words.by_ref() {
-                names.push(word.trim_end_matches(',').to_owned());
-                if !word.ends_with(',') {
-                    break;
-                }
-            }
-            names
-        });
-        heads.collect()
     }
 
     /// The code is the source: the help and docs/formats.md name each member that it writes, and the help no other.

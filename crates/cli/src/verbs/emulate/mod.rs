@@ -1,3 +1,5 @@
+mod help;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -13,47 +15,13 @@ use super::{Ending, Fallible};
 use sweetspot_program::failed_command;
 use sweetspot_program::path_option;
 use sweetspot_program::print::{Shown, wrapped};
+use sweetspot_program::scenario_file;
 use sweetspot_program::text_file;
 use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::whole_file;
 
 /// A shell's exit code for a command that does not exist.
 const COMMAND_NOT_FOUND: u8 = 127;
-
-const EXAMPLES: &str = "\
-Examples:
-  Ping across 100 ms:
-    sweetspot emulate --path \"rate=100Mbit/s rtt=100ms buffer=125kB\" -- \\
-      ping -c 3 10.77.0.2
-
-  Two programs, one on each side:
-    sweetspot emulate --path \"rate=20Mbit/s rtt=40ms buffer=100pkt loss=0.1%\" \\
-      --far 'iperf3 -s -1' -- sh -c 'sleep 0.2; iperf3 -c $SWEETSPOT_FAR'
-
-  An asymmetric path, and a shell:
-    sweetspot emulate --path \"up.rate=10Mbit/s down.rate=100Mbit/s rtt=30ms \\
-      buffer=256kB jitter=2ms\" -- bash
-
-  A path that `sweetspot measure --scenario` wrote:
-    sweetspot emulate --path path.toml -- bash
-
-  The highest rate that this machine emulates accurately:
-    sweetspot emulate --self-test
-
-The certificate says TRUST if all of this held, in each direction:
-  - p99 lateness: at most 10 % of the time in which the full buffer drains, and
-    at most 5 % of the RTT; up to 0.1 ms is always accepted
-  - latest release: within the time in which the full buffer drains; up to 1 ms
-    is always accepted
-  - rate while the bottleneck was backlogged: within 1 %
-  - this machine lost no packet, and saw at most one in 1000 too late; up to
-    0.1 ms is always accepted
-The exit code does not depend on it; for scripts, --certificate writes
-\"verdict\": {\"trust\": true, \"reasons\": []}; trust is null if nothing crossed.
-
-Exit codes: 1 the path could not be emulated; 2 the command line is wrong;
-128+N signal N ended COMMAND; 126 COMMAND cannot be executed; 127 COMMAND or the
-far command was not found. Any other code is COMMAND's own.";
 
 /// Run a command across an emulated path between two namespaces
 ///
@@ -65,7 +33,7 @@ far command was not found. Any other code is COMMAND's own.";
 /// Needs root, or a kernel that allows user namespaces. When COMMAND ends, everything started inside
 /// ends, too.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = help::AFTER)]
 pub struct EmulateArguments {
     /// The path: rate=, rtt= and buffer= are required; mtu= (1500B), seed=, delay=, queue=, loss=, jitter=, policer= with
     /// policer_burst=, and the other keys of a hop are optional (man sweetspot-scenario). up.KEY=... and down.KEY=... set one direction only (up:
@@ -84,7 +52,7 @@ pub struct EmulateArguments {
     #[arg(long, value_name = "FILE", requires = "path")]
     trace_down: Option<PathBuf>,
 
-    /// List the named paths and their sources
+    /// List the named paths and their sources; with --json, as JSON
     #[arg(long, conflicts_with_all = ["path", "far", "command", "self_test"])]
     list: bool,
 
@@ -97,7 +65,8 @@ pub struct EmulateArguments {
     #[arg(long, value_name = "FILE")]
     certificate: Option<PathBuf>,
 
-    /// Print the certificate as JSON, to standard error like the text it replaces
+    /// Print the certificate as JSON, to standard error like the text it replaces; with --self-test or --list, print the result
+    /// as JSON to standard output
     #[arg(long)]
     json: bool,
 
@@ -132,7 +101,7 @@ impl EmulateArguments {
 
 pub fn run(arguments: EmulateArguments) -> Ending {
     if arguments.list {
-        list();
+        list(arguments.json);
         return Ok(ExitCode::SUCCESS);
     }
     whole_file::has_place("--certificate", arguments.certificate.as_deref())?;
@@ -166,7 +135,7 @@ pub fn run(arguments: EmulateArguments) -> Ending {
 fn resolve(text: &str, arguments: &EmulateArguments) -> Fallible<HopChain> {
     let traces = (trace(&arguments.trace_up)?, trace(&arguments.trace_down)?);
     let mut path = if path_option::is_scenario(text) {
-        let scenario = sweetspot_program::scenario_file::read(Path::new(text), &[], None)?;
+        let scenario = scenario_file::read(Path::new(text), &[duration_of_none()], None)?;
         path_of(&scenario).map_err(|why| format!("{text}: {why}"))?
     } else {
         let mut text = text.to_owned();
@@ -201,6 +170,11 @@ fn resolve(text: &str, arguments: &EmulateArguments) -> Fallible<HopChain> {
     Ok(path)
 }
 
+/// An emulation lasts as long as its command, so its scenario needs no duration: any will do.
+fn duration_of_none() -> String {
+    "duration=1s".to_owned()
+}
+
 /// The message that the direction without a trace has no rate; `None` if both or none have a trace.
 fn untraced(traces: &(Option<Trace>, Option<Trace>)) -> Option<&'static str> {
     match traces {
@@ -220,14 +194,30 @@ fn names_rate(word: &str, side: &str) -> bool {
         || word.split_once('.').is_some_and(|(of, rest)| of == side && rest.starts_with("rate="))
 }
 
-fn trace(file: &Option<PathBuf>) -> Result<Option<Trace>, String> {
+fn trace(file: &Option<PathBuf>) -> Fallible<Option<Trace>> {
     let Some(file) = file else { return Ok(None) };
     let text = text_file::read(file, "a trace in Mahimahi's format or a CSV of rates")?;
     let trace = Trace::parse(&text);
-    trace.map(Some).map_err(|error| format!("{}: {error}", file.shown()))
+    Ok(trace.map(Some).map_err(|error| format!("{}: {error}", file.shown()))?)
 }
 
-fn list() {
+/// The named paths as JSON.
+fn named_paths() -> serde_json::Value {
+    let paths = NAMED_PATHS.map(|path| {
+        serde_json::json!({
+            "name": path.name,
+            "about": path.about,
+            "spec": path.spec,
+            "source": path.source,
+        })
+    });
+    serde_json::json!({ "paths": paths })
+}
+
+fn list(is_json: bool) {
+    if is_json {
+        return out!("{}", named_paths());
+    }
     for path in NAMED_PATHS {
         out!("@{:<19} {}", path.name, path.about);
         wrapped(path.spec, "  ");
