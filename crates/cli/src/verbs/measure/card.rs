@@ -324,6 +324,7 @@ pub fn notes(outlook: &Outlook, first: Option<&DirectionReport>) -> Vec<String> 
     if !outlook.assumed.is_empty() {
         notes.push(assumptions(outlook));
     }
+    notes.extend(outlook.contradiction.clone());
     notes
 }
 

@@ -303,6 +303,10 @@ impl SharedArguments {
             err!("simulating TCP on the measured path");
         }
         let outlook = outlook::Outlook::of(&file).unless_refuted(carried);
+        let outlook = match load {
+            Some(load) => outlook.beside(load),
+            None => outlook,
+        };
         Ok((measured, outlook))
     }
 

@@ -2,13 +2,16 @@
 
 use serde::Serialize;
 use sweetspot_experiment::Workers;
+use sweetspot_measure::DelayUnderLoad;
 use sweetspot_scenario::{Congestion, Engine, NoRecorder, Scenario, TransferOutcome};
 use sweetspot_sim::Simulator;
 use sweetspot_sizing::Sizing;
 use sweetspot_statistics::mean_interval;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
+use super::card::short;
 use super::path_file::PathFile;
+use super::verdict::{SLOWER, WORTH};
 
 /// Simulations of each transfer, with different seeds.
 const RUNS: u64 = 5;
@@ -37,6 +40,8 @@ pub struct Outlook {
     pub assumed: Vec<String>,
     /// Whether random loss is one of them: then every rate is an upper bound.
     pub is_upper_bound: bool,
+    /// How far the simulated transfer is from the measured one, if they contradict each other.
+    pub contradiction: Option<String>,
     /// Why there is nothing, if there is not.
     pub unknown: Option<String>,
 }
@@ -80,6 +85,36 @@ impl Outlook {
         ))
     }
 
+    /// With a sentence if the transfer under `load`, which had the kernel's window, was unlike its simulation.
+    pub fn beside(self, load: &DelayUnderLoad) -> Outlook {
+        let alike = self.congestion.iter().find(|each| each.congestion == load.congestion);
+        let differences: Vec<String> = alike
+            .into_iter()
+            .flat_map(|each| [self.rate_difference(each, load), rtt_difference(each, load)])
+            .flatten()
+            .collect();
+        let contradiction = (!differences.is_empty()).then(|| {
+            format!(
+                "The simulation of {} contradicts the measurement: {}. Measure again before you rely on the scenario.",
+                load.congestion,
+                differences.join("; ")
+            )
+        });
+        Outlook { contradiction, ..self }
+    }
+
+    /// Beyond its interval, a simulated rate may differ from the measured one by [`SLOWER`]; an upper bound may be above it.
+    fn rate_difference(&self, simulated: &Expected, load: &DelayUnderLoad) -> Option<String> {
+        let measured = load.goodput.value()?.as_f64();
+        let is_below = simulated.goodput_high_bps < SLOWER * measured;
+        let is_above = SLOWER * simulated.goodput_low_bps > measured && !self.is_upper_bound;
+        let mbit = |bps: f64| short(Rate::from_f64(bps));
+        let (of, now) = (measured, simulated.goodput_bps);
+        (is_below || is_above).then(|| {
+            format!("simulated goodput {}, measured {}{}", mbit(now), mbit(of), change(now, of))
+        })
+    }
+
     fn nothing(why: String) -> Outlook {
         Outlook {
             congestion: Vec::new(),
@@ -88,6 +123,7 @@ impl Outlook {
             runs: 0,
             assumed: Vec::new(),
             is_upper_bound: false,
+            contradiction: None,
             unknown: Some(why),
         }
     }
@@ -116,9 +152,26 @@ impl Outlook {
             runs: RUNS,
             assumed: file.assumed.clone(),
             is_upper_bound: file.loss.is_none(),
+            contradiction: None,
             unknown: None,
         })
     }
+}
+
+/// A mean and a median differ by themselves, so the round trips must differ by [`REFUTED_RATIO`] and by more than [`WORTH`].
+fn rtt_difference(simulated: &Expected, load: &DelayUnderLoad) -> Option<String> {
+    let measured = load.round_trip.value()?.as_secs_f64();
+    let now = simulated.rtt_s;
+    let (low, high) = (now.min(measured), now.max(measured));
+    (high > REFUTED_RATIO * low && high - low > WORTH.as_secs_f64()).then(|| {
+        let show = |seconds: f64| short(Duration::from_secs_f64(seconds));
+        format!("simulated RTT {}, measured {}{}", show(now), show(measured), change(now, measured))
+    })
+}
+
+/// The change from one value to another, in brackets.
+fn change(to: f64, from: f64) -> String {
+    format!(" ({:+.0} %)", (to / from - 1.0) * 100.0)
 }
 
 /// The mean of [`RUNS`] simulations at the measured loss. Its interval is Student's, widened by the same simulations at
@@ -190,6 +243,8 @@ fn interval(values: &[f64]) -> (f64, f64) {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use sweetspot_measure::Finding;
+
     use super::*;
 
     pub fn outlook(mbit: [f64; 3]) -> Outlook {
@@ -208,8 +263,42 @@ pub(super) mod tests {
             runs: RUNS,
             assumed: Vec::new(),
             is_upper_bound: false,
+            contradiction: None,
             unknown: None,
         }
+    }
+
+    /// A transfer with this congestion control, rate and median round trip.
+    fn load(congestion: &str, mbit: f64, rtt_ms: u64) -> DelayUnderLoad {
+        let (rate, rtt) = (Rate::from_f64(mbit * 1e6), Duration::from_millis(rtt_ms));
+        DelayUnderLoad {
+            goodput: Finding::known(rate, rate, rate, ""),
+            round_trip: Finding::known(rtt, rtt, rtt, ""),
+            responsiveness: Finding::unknown(""),
+            grade: None,
+            congestion: congestion.to_owned(),
+            retransmitted: 0,
+        }
+    }
+
+    /// Cubic at 20 Mbit/s and 20 ms, simulated: 22 is within a tenth, and 30 ms are one and a half times as long.
+    #[test]
+    fn a_measured_transfer_that_its_simulation_contradicts_is_remarked_on() {
+        let said = |outlook: Outlook, load| outlook.beside(&load).contradiction;
+        let cubic = || outlook([20.0; 3]);
+        for (mbit, rtt_ms) in [(20.0, 20), (22.0, 30), (18.5, 14)] {
+            assert_eq!(said(cubic(), load("cubic", mbit, rtt_ms)), None);
+        }
+        assert_eq!(
+            said(cubic(), load("cubic", 25.0, 80)).unwrap(),
+            "The simulation of cubic contradicts the measurement: simulated goodput 20.0 Mbit/s, measured 25.0 Mbit/s \
+             (-20 %); simulated RTT 20.0 ms, measured 80.0 ms (-75 %). Measure again before you rely on the scenario."
+        );
+        assert!(said(cubic(), load("cubic", 10.0, 20)).unwrap().contains("(+100 %)"));
+        // Random loss that was not measured may explain less, and a control that was not simulated says nothing.
+        let bound = Outlook { is_upper_bound: true, ..cubic() };
+        assert_eq!(said(bound, load("cubic", 10.0, 20)), None);
+        assert_eq!(said(cubic(), load("dctcp", 10.0, 20)), None);
     }
 
     /// A path of 20 Mbit/s and 20 ms with this random loss; `loss` has the ends of its interval.

@@ -15,9 +15,9 @@ pub struct Verdict {
 }
 
 /// A remedy pays if the round trip under load falls by more than this.
-const WORTH: Duration = Duration::from_millis(5);
+pub const WORTH: Duration = Duration::from_millis(5);
 /// A window costs rate if less than this share of the measured one is left; measured and simulated rates differ by less.
-const SLOWER: f64 = 0.9;
+pub const SLOWER: f64 = 0.9;
 
 /// The verdict: a sentence per direction, and the remedy.
 pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
@@ -57,6 +57,7 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
         lines.push(line);
     }
     lines.extend(simulated);
+    lines.extend(outlook.contradiction.clone());
     if lines.is_empty() {
         // One-sided.
         let idle = idle.map_or("RTT unknown".to_owned(), |idle| ms(idle.as_secs_f64()));
