@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use sweetspot_experiment::{
     Mft, SearchBounds, StudyError, WindowTrial, find_mft, narrow_lower_edge,
 };
+use sweetspot_program::engine::EngineName;
 use sweetspot_program::print::{self, Shown};
 use sweetspot_program::progress::{self, CountingEngine};
 use sweetspot_program::usage_error::UsageError;
@@ -145,6 +146,22 @@ fn headline(found: &Mft, seeds: u64) -> Vec<String> {
     lines
 }
 
+/// The warning that a window only a little larger than the best loses much of its rate: the first such one tried.
+fn edge_words(found: &Mft) -> Option<String> {
+    let trial = found.trials.iter().find(|trial| trial.window > found.window)?;
+    let lost = 1.0 - trial.rate_bps / found.rate_bps;
+    let more = trial.window - found.window;
+    let is_near = more as f64 <= (PLATEAU * found.window as f64).max(1.0);
+    (is_near && lost > PLATEAU).then(|| {
+        let packets = if more == 1 { "1 packet" } else { &format!("{more} packets") };
+        format!(
+            "Caution: {packets} above the fastest window, the rate is {:.1} % lower. Choose a smaller window than these if the \
+             path may change.",
+            lost * 100.0
+        )
+    })
+}
+
 /// A flow that leaves more than a tenth of its window unused is limited by something else.
 const FILLED: f64 = 0.9;
 
@@ -169,6 +186,10 @@ fn json(scenario: &Scenario, found: &Mft, seeds: u64) -> serde_json::Value {
     let smallest = found.smallest_as_fast().map(|place| found.trials[place].window);
     serde_json::json!({
         "scenario": scenario.title,
+        "engine": EngineName::Sim.to_string(),
+        "seed": scenario.seed,
+        "version": env!("CARGO_PKG_VERSION"),
+        "goodput_bps": found.rate_bps,
         "mft_bps": found.rate_bps,
         "window_packets": found.window,
         "smallest_window_packets": smallest,
@@ -192,6 +213,9 @@ fn print_for_people(scenario: &Scenario, found: &Mft, seeds: u64) {
         print::wrapped(&format!("{title}{line}"), "");
     }
     print::wrapped(&level_words(found), "");
+    if let Some(words) = edge_words(found) {
+        print::wrapped(&words, "");
+    }
     out!("Windows are in packets of {}.", scenario.path.packet);
     if seeds == 1 {
         out!("One seed: --seeds 8 separates differences from chance.");
@@ -325,6 +349,17 @@ mod tests {
         assert_eq!(words(&["path.reverse=clean"]), None);
     }
 
+    /// Near is within 2 % of the window, or the next packet; much is more than 2 % of the rate.
+    #[test]
+    fn a_best_window_near_a_much_slower_one_is_warned_about() {
+        let words = |beyond| edge_words(&found(&[(400, 90e6), (500, 100e6), beyond], 500));
+        let near = words((509, 91.5e6)).unwrap();
+        assert!(near.starts_with("Caution: 9 packets above") && near.contains("8.5 % lower"));
+        assert_eq!(words((511, 91.5e6)), None);
+        assert_eq!(words((509, 98.5e6)), None);
+        assert_eq!(edge_words(&found(&[(400, 90e6), (500, 100e6)], 500)), None);
+    }
+
     #[test]
     fn every_window_within_two_percent_is_named() {
         // 98 of 100 is level, 97 is not.
@@ -341,6 +376,10 @@ mod tests {
             "{cliff}"
         );
         assert_eq!(plateau(&several), (4, 4));
+        assert_eq!(
+            edge_words(&several).unwrap().split(". ").next(),
+            Some("Caution: 1 packet above the fastest window, the rate is 50.0 % lower")
+        );
         let alone = found(&[(1, 50.0), (2, 100.0)], 2);
         assert_eq!(level_words(&alone), "No other window tried is within 2 % of the highest rate.");
     }

@@ -37,10 +37,6 @@ that is shorter by more than 0.5 %. As fast: slower by at most 0.5 %, or by at
 most 2 % and by no more than chance explains. `sweetspot sweep @` lists the
 scenarios that come with the program.
 
-With --find-best, the JSON has the recommended window, the smallest as fast as
-any, in smallest_window_packets. window_packets is the fastest one, and mft_bps
-its rate: the maximum feasible throughput.
-
 Examples:
   sweetspot sweep @elephants --over path.buffer=100pkt,313pkt,625pkt
   sweetspot sweep @elephants --over path.buffer=50pkt..2000pkt:log:12 \\
@@ -48,9 +44,28 @@ Examples:
       --seeds 20 --out sweep.parquet
   sweetspot sweep @elephants --find-best --set path.buffer=313pkt --seeds 4
 
-Exit codes: 0 every run is complete; 1 one failed; 2 the command line is wrong;
-3 no closed form covers a combination, which is then left out (--engine theory);
-128+N signal N ended it.")]
+Exit codes: 0 every run is complete; 1 one failed; 2 the command line is wrong,
+or there is no such scenario; 3 no closed form covers a combination, which is
+then left out (--engine theory); 128+N signal N ended it.
+
+Members of --json, an object per combination:
+  values             each key of --over and its value
+  outcomes           one per seed, as `sweetspot run --help` describes
+
+Members of --find-best --json:
+  scenario, engine, seed, version
+                     as in an outcome; seed is the first one
+  seeds              number of seeds for each window
+  smallest_window_packets
+                     the recommended window: the smallest as fast as any
+  window_packets, goodput_bps
+                     the fastest window, and its rate
+  mft_bps            the same rate: the maximum feasible throughput
+  plateau_packets    first and last window around the fastest within 2 % of it
+  trials             the windows tried, each with:
+    window_packets, goodput_bps, rtt_mean_s
+    lossless           no packet dropped in the measured time
+    window_filled      false: cwnd, not the window, limited the transfer")]
 pub struct SweepArguments {
     #[command(flatten)]
     file: ScenarioFile,
@@ -109,6 +124,7 @@ pub fn run(arguments: SweepArguments) -> Ending {
         run::list();
         return Ok(ExitCode::SUCCESS);
     }
+    arguments.file.exists()?;
     if arguments.find_best {
         if arguments.engine != EngineName::Sim {
             return Ok(usage_error::said("--find-best always simulates; leave out --engine"));
