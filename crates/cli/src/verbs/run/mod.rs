@@ -1,3 +1,4 @@
+mod help;
 mod people;
 
 use std::path::{Path, PathBuf};
@@ -12,33 +13,13 @@ use sweetspot_program::bundled;
 use sweetspot_program::engine::{EngineAnswer, EngineName};
 use sweetspot_program::print::{self, Shown, out_whole};
 use sweetspot_program::progress;
-use sweetspot_program::scenario_file::{read, seed, text};
+use sweetspot_program::scenario_file::{read, seed};
 use sweetspot_program::text_file;
 use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::whole_file;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  sweetspot run @elephants
-  sweetspot run @elephants --engine theory
-  sweetspot run @elephants --seed 2 --set transfer.0.sizing=sobas --json
-  sweetspot run @elephants --series run.parquet --interval 10ms
-  sweetspot run @elephants --series run.csv
-  sweetspot run @elephants --out run.json
-  sweetspot run @elephants --engine lab --set warmup=20s --set duration=20s
-  sweetspot run @elephants --print > mine.toml
-  sweetspot run @
-
-`sweetspot run @` lists the scenarios that come with the program; `man
-sweetspot-scenario` describes the file, its sizings among them. One of those is
-sobas: it measures the path, and limits the window only where it has measured
-that this costs no rate. The lines with times below a transfer are the actions
-of its sizing, which that page explains, too.
-
-Exit codes: 0 the run is complete; 1 it failed, or no transfer moved data in the
-measured time; 2 the command line is wrong; 3 no closed form covers the scenario
-(--engine theory); 128+N signal N ended it.")]
+#[command(after_help = help::AFTER)]
 pub struct RunArguments {
     /// A TOML file (man sweetspot-scenario; `-`: standard input), or @NAME of a scenario that comes with the program, such as
     /// @elephants
@@ -205,7 +186,7 @@ fn nothing_moved(outcome: &Outcome) -> bool {
 fn print_scenario(arguments: &RunArguments) -> Ending {
     let scenario = read(&arguments.scenario, &arguments.overrides, arguments.seed)?;
     let text = if arguments.overrides.is_empty() && arguments.seed.is_none() {
-        text(&arguments.scenario)?
+        text_file::scenario(&arguments.scenario)?
     } else {
         scenario.to_string()
     };

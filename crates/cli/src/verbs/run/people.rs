@@ -2,15 +2,14 @@
 
 use sweetspot_program::print::{self, spaced, wrapped};
 use sweetspot_scenario::{
-    ControllerEvent, CrossOutcome, Derivation, Outcome, Scenario, TransferOutcome,
+    ControllerEvent, CrossOutcome, Derivation, Outcome, Scenario, Transfer, TransferOutcome,
 };
 use sweetspot_statistics::Sorted;
 use sweetspot_units::{Bytes, Duration, Rate, Significant, grouped};
 
 /// Prints the outcome.
 pub fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
-    let title = print::title(&outcome.scenario);
-    wrapped(&format!("{title} ({} engine, seed {})", outcome.engine, outcome.seed), "");
+    wrapped(&heading(scenario, outcome), "");
     let all = &outcome.transfers;
     let shown = if all.len() > MAX_DETAILED { MAX_DETAILED } else { all.len() };
     for (i, t) in all.iter().enumerate().take(shown) {
@@ -20,7 +19,7 @@ pub fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
             }
             None => print_transfer(i, t, scenario.transfers.get(i).and_then(|t| t.size)),
         }
-        print_events(&t.events);
+        print_events(&t.events, scenario.transfers.get(i).map_or(Duration::ZERO, begins));
     }
     if shown < all.len() {
         wrapped(&format!("{} more transfers: --json and --out have each", all.len() - shown), "");
@@ -30,7 +29,8 @@ pub fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
     }
     for (i, c) in outcome.cross.iter().enumerate() {
         let loss = share(c.loss_rate);
-        wrapped(&format!("cross {i} ({}): {}, loss {loss}", c.kind, by_direction(c)), "");
+        let rates = by_direction(c);
+        wrapped(&format!("cross {i} ({}): goodput {rates}, loss {loss}", c.kind), "");
     }
     let b = &outcome.bottleneck;
     // The closed forms know bytes; the other engines count data packets and ACKs alike.
@@ -69,6 +69,22 @@ pub fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
     }
 }
 
+/// The title, the engine with its seed, and the time that the numbers are of; closed forms take no time.
+fn heading(scenario: &Scenario, outcome: &Outcome) -> String {
+    let title = print::title(&outcome.scenario);
+    let (from, to) = (scenario.warmup, scenario.warmup + scenario.duration);
+    let measured = match outcome.derivation {
+        Some(_) => String::new(),
+        None => format!(", measured from {from} to {to}"),
+    };
+    format!("{title} ({} engine, seed {}{measured})", outcome.engine, outcome.seed)
+}
+
+/// The earliest start of `transfer`; one that follows another starts at an unknown time.
+fn begins(transfer: &Transfer) -> Duration {
+    if transfer.follows { Duration::ZERO } else { transfer.start }
+}
+
 /// Transfers with a line each, and lines for their events.
 const MAX_DETAILED: usize = 20;
 
@@ -82,15 +98,16 @@ fn all_together(all: &[TransferOutcome]) -> Option<String> {
     })
 }
 
-/// A line for each event.
-fn print_events(events: &[ControllerEvent]) {
-    for line in event_lines(events) {
+/// A line for each event of a transfer that starts at `start`.
+fn print_events(events: &[ControllerEvent], start: Duration) {
+    for line in event_lines(events, start) {
         spaced(&line);
     }
 }
 
-/// One line per event; several alike in a row are one line, with their windows and their number.
-fn event_lines(events: &[ControllerEvent]) -> Vec<String> {
+/// One line per event; several alike in a row are one line, with their windows and their number. A window that is set before
+/// the transfer starts limits it from its start.
+fn event_lines(events: &[ControllerEvent], start: Duration) -> Vec<String> {
     let is_alike = |a: &ControllerEvent, b: &ControllerEvent| {
         a.kind == b.kind && a.reason == b.reason && a.congestion_to == b.congestion_to
     };
@@ -101,15 +118,18 @@ fn event_lines(events: &[ControllerEvent]) -> Vec<String> {
             Some(other) => format!("  to {other}"),
             None => String::new(),
         };
-        let window = windows(same).or_else(|| measured(last));
+        let rises = rises(same);
+        let kind = if rises { "raised" } else { first.kind.as_str() };
+        let window = windows(same, rises).or_else(|| measured(last));
         let window = window.map_or(String::new(), |words| format!("  {words}"));
         let times = match same.len() {
             1 => String::new(),
+            _ if rises => rise(same, last.at_s),
             count => format!(", {count} times until {:.3} s", last.at_s),
         };
         let reason = first.reason.as_ref().map_or(String::new(), |reason| format!("  {reason}"));
-        let kind = if rises(same) { "raised" } else { first.kind.as_str() };
-        Some(format!("  {:8.3} s  {kind}{congestion}{window}{times}{reason}", first.at_s))
+        let at_s = first.at_s.max(start.as_secs_f64());
+        Some(format!("  {at_s:8.3} s  {kind}{congestion}{window}{times}{reason}"))
     };
     events.chunk_by(is_alike).filter_map(line).collect()
 }
@@ -131,18 +151,24 @@ fn measured(event: &ControllerEvent) -> Option<String> {
     (!both.is_empty()).then(|| both.join(", "))
 }
 
-/// The windows of several events: the only one, or the first and the last, or if others are beyond these, the range and the last.
-fn windows(events: &[ControllerEvent]) -> Option<String> {
+/// In how many steps the window rises in several events, the last of them at `end_s`.
+fn rise(events: &[ControllerEvent], end_s: f64) -> String {
+    let is_step = |pair: &&[ControllerEvent]| pair[0].window_bytes < pair[1].window_bytes;
+    match events.windows(2).filter(is_step).count() {
+        1 => format!(" at {end_s:.3} s"),
+        steps => format!(" in {steps} steps, until {end_s:.3} s"),
+    }
+}
+
+/// The windows of several events: the only one, or the ends between which it `rises`, or else the range and the last.
+fn windows(events: &[ControllerEvent], rises: bool) -> Option<String> {
     let set = || events.iter().filter_map(|event| event.window_bytes);
-    let (first, last) = (set().next()?, set().next_back()?);
-    let (low, high) = (set().min()?, set().max()?);
-    let words = |window| Bytes::new(window).to_string();
-    Some(match (first, last) {
-        _ if low == high => words(last),
-        ends if ends == (low, high) || ends == (high, low) => {
-            format!("{} to {}", words(first), words(last))
-        }
-        _ => format!("{} to {}, finally {}", words(low), words(high), words(last)),
+    let (last, low, high) = (set().next_back()?, set().min()?, set().max()?);
+    let [last_words, low_words, high_words] = [last, low, high].map(|window| Bytes::new(window));
+    Some(match low == high {
+        true => last_words.to_string(),
+        false if rises => format!("from {low_words} to {high_words}"),
+        false => format!("between {low_words} and {high_words}, finally {last_words}"),
     })
 }
 
@@ -168,8 +194,10 @@ fn before(scenario: &Scenario, outcome: &Outcome) -> String {
 fn moved(t: &TransferOutcome, size: Option<Bytes>) -> String {
     let rate = Rate::from_f64(t.goodput_bps);
     match size.zip(t.completion_s) {
-        Some((size, took)) => format!("{size} in {}, {rate}", Duration::from_secs_f64(took)),
-        None => rate.to_string(),
+        Some((size, took)) => {
+            format!("{size} in {}, goodput {rate}", Duration::from_secs_f64(took))
+        }
+        None => format!("goodput {rate}"),
     }
 }
 
@@ -275,6 +303,17 @@ mod tests {
     }
 
     #[test]
+    fn the_heading_has_the_measured_time_of_engines_that_take_time() {
+        let words = |engine: &dyn Engine| {
+            let (scenario, outcome) = outcome_of(&["warmup=1s"], engine);
+            heading(&scenario, &outcome)
+        };
+        let measured = "Untitled scenario (sim engine, seed 1, measured from 1 s to 3 s)";
+        assert_eq!(words(&Simulator), measured);
+        assert_eq!(words(&Theory), "Untitled scenario (theory engine, seed 1)");
+    }
+
+    #[test]
     fn a_complete_transfer_shows_its_size_and_time() {
         let words = |size: &str| {
             let (scenario, outcome) = outcome_of(&[&format!("transfer.size={size}")], &Simulator);
@@ -296,7 +335,7 @@ mod tests {
             congestion_to: None,
         };
         let expected = "     0.250 s  capacity-estimated  48 Mbit/s, RTT 40 ms";
-        assert_eq!(event_lines(&[event]), [expected]);
+        assert_eq!(event_lines(&[event], Duration::ZERO), [expected]);
     }
 
     #[test]
@@ -312,14 +351,14 @@ mod tests {
                 congestion_to: congestion.map(str::to_owned),
             }
         };
-        let lines = event_lines(&[
+        let events = [
             event(1.0, "switched", Some("bbr"), None),
             event(2.0, "switched", Some("own"), None),
             event(3.0, "open", None, Some("no packet train arrived")),
             event(4.0, "open", None, Some("the rate fell")),
             event(5.0, "limited", None, None),
             event(6.5, "limited", None, None),
-        ]);
+        ];
         let expected = [
             "     1.000 s  switched  to bbr",
             "     2.000 s  switched  to the sender's own congestion control",
@@ -327,7 +366,10 @@ mod tests {
             "     4.000 s  open  the rate fell",
             "     5.000 s  limited  9 kB, 2 times until 6.500 s",
         ];
-        assert_eq!(lines, expected);
+        assert_eq!(event_lines(&events, Duration::ZERO), expected);
+        // A window that is set before the start limits the transfer from there on, and no later event moves.
+        let late = event_lines(&events[4..], Duration::from_secs(6));
+        assert_eq!(late, ["     6.000 s  limited  9 kB, 2 times until 6.500 s"]);
     }
 
     #[test]
@@ -342,17 +384,25 @@ mod tests {
                 reason: None,
                 congestion_to: None,
             };
-            event_lines(&windows.iter().enumerate().map(limited).collect::<Vec<_>>())
+            let events: Vec<_> = windows.iter().enumerate().map(limited).collect();
+            event_lines(&events, Duration::ZERO)
         };
         for (windows, words) in [
             (vec![1000], "1 kB"),
             (vec![1000, 1000], "1 kB, 2 times until 1.000 s"),
-            (vec![9000, 1000], "9 kB to 1 kB, 2 times until 1.000 s"),
-            (vec![3000, 9000, 1000, 5000], "1 kB to 9 kB, finally 5 kB, 4 times until 3.000 s"),
+            (vec![9000, 1000], "between 1 kB and 9 kB, finally 1 kB, 2 times until 1.000 s"),
+            (
+                vec![3000, 9000, 1000, 5000],
+                "between 1 kB and 9 kB, finally 5 kB, 4 times until 3.000 s",
+            ),
         ] {
             assert_eq!(lines(&windows), [format!("     0.000 s  limited  {words}")]);
         }
-        let autotuned = lines(&[1000, 3000, 3000, 9000]);
-        assert_eq!(autotuned, ["     0.000 s  raised  1 kB to 9 kB, 4 times until 3.000 s"]);
+        for (windows, words) in [
+            (vec![1000, 3000, 3000, 9000], "from 1 kB to 9 kB in 2 steps, until 3.000 s"),
+            (vec![1000, 3000], "from 1 kB to 3 kB at 1.000 s"),
+        ] {
+            assert_eq!(lines(&windows), [format!("     0.000 s  raised  {words}")]);
+        }
     }
 }
