@@ -1,6 +1,7 @@
 //! The path's description in a sweep's pictures.
 
 use sweetspot_experiment::SweepPoint;
+use sweetspot_experiment::plot::MarkPosition;
 use sweetspot_report::{
     ResultFile, SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, csv, from_csv, read_columns,
     sheets, sweep_columns, sweep_table,
@@ -62,6 +63,24 @@ fn the_shade_holds_a_window_that_is_as_good_as_the_best_within_a_tenth() {
         // ends early: by 5 of 25 packets here, a fifteenth of the window and of the rate.
         assert!(shaded > 0.9 * best(&|_| true), "{rates:?}: {from} to {to}, {cross}");
     }
+}
+
+/// A window without a number has no place on the axis of the others: a level shows it.
+#[test]
+fn a_value_without_a_number_is_a_level_among_the_numbers() {
+    let mut sweep = sweep("");
+    sweep.points[0].values = vec!["sobas".to_owned()];
+    let rate = sweep.points[0].outcomes[0].transfers[0].goodput_bps / 1e6;
+    let sheets = sheets(&[("sweep.json".to_owned(), ResultFile::Sweep(sweep))]);
+    let plot = &sheets[0].plots[0];
+    let [curve] = plot.curves.as_slice() else { panic!("{:?}", plot.curves) };
+    assert_eq!(
+        (curve.label.as_str(), curve.points.len()),
+        ("Untitled scenario", WINDOWS.len() - 1)
+    );
+    let [level] = plot.marks.as_slice() else { panic!("{:?}", plot.marks) };
+    assert_eq!((level.label.as_str(), level.place), ("sobas", MarkPosition::Level(rate)));
+    assert_ne!(level.group, curve.group);
 }
 
 /// Alone C T = 50 packets and C T + B = 100, and a packet that is being sent. Against elephants, which

@@ -1,7 +1,7 @@
 use sweetspot_experiment::plot::{Axis, Origin, Plot, Table};
 use sweetspot_scenario::{Outcome, TransferOutcome};
 
-use super::sheet::{DISTRIBUTION, Sheet, distribution, picture_title};
+use super::sheet::{DISTRIBUTION, Sheet, distribution, picture_title, titled};
 
 /// Every run in a table, the engines side by side, and how goodput and RTT are distributed. `hint`: whether to
 /// say which files have more to draw.
@@ -31,14 +31,14 @@ pub fn sheet(runs: &[&Outcome], hint: bool) -> Sheet {
 
 /// A run's summary: its first transfer's rate, RTT and loss, and the queue.
 pub fn message(run: &Outcome) -> String {
-    let Some(first) = run.transfers.first() else { return run.scenario.clone() };
+    let Some(first) = run.transfers.first() else { return titled(&run.scenario).to_owned() };
     let others = match run.transfers.len() - 1 {
         0 => String::new(),
         some => format!(", the first of {}", some + 1),
     };
     format!(
         "{}: {:.2} Mbit/s at {:.1} ms{others}, {:.3} % lost, mean queue {:.0} packets",
-        run.scenario,
+        titled(&run.scenario),
         first.goodput_bps / 1e6,
         first.rtt_mean_s * 1e3,
         first.loss_rate * 100.0,
@@ -65,7 +65,7 @@ fn all(runs: &[&Outcome]) -> Table {
     for run in runs {
         for (i, t) in run.transfers.iter().enumerate() {
             table.rows.push(vec![
-                run.scenario.clone(),
+                titled(&run.scenario).to_owned(),
                 run.engine.clone(),
                 run.seed.to_string(),
                 i.to_string(),

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, Table};
 
-use super::sheet::{Sheet, picture_title};
+use super::sheet::{Sheet, picture_title, titled};
 
 /// The windows that a search tried. Sizes are packets, rates bit/s, times seconds.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -46,7 +46,7 @@ pub fn sheet(index: usize, file: &str, search: &SearchFile) -> Sheet {
         let across = Axis::new("window, packets").logarithmic();
         let mut plot = Plot::new(picture_title(label, " by window"), across, Axis::new(label));
         let points = search.trials.iter().map(|trial| (trial.window_packets as f64, of(trial)));
-        plot.curve(search.scenario.as_str(), Origin::Sim, 0, points.collect());
+        plot.curve(titled(&search.scenario), Origin::Sim, 0, points.collect());
         if let Some(trial) = chosen {
             let at = MarkPosition::Point(best as f64, of(trial));
             plot.mark("smallest window as fast as any", 1, at);
@@ -68,7 +68,7 @@ pub fn sheet(index: usize, file: &str, search: &SearchFile) -> Sheet {
     let seeds = if search.seeds == 1 { "one seed" } else { "the mean over seeds" };
     Sheet {
         name: format!("search-{index}"),
-        title: format!("{}: best window {best} packets{found}", search.scenario),
+        title: format!("{}: best window {best} packets{found}", titled(&search.scenario)),
         about: format!("Search for the best window: `{file}`; each rate is of {seeds}."),
         plots: vec![
             draw("goodput, Mbit/s", |trial| trial.goodput_bps / 1e6),

@@ -29,6 +29,11 @@ pub fn spread_out(mut plot: Plot) -> Plot {
     plot
 }
 
+/// The title of a scenario, or words for none.
+pub fn titled(scenario: &str) -> &str {
+    if scenario.is_empty() { "Untitled scenario" } else { scenario }
+}
+
 /// The cumulative distribution of the finite ones among `values`.
 pub fn distribution(values: impl IntoIterator<Item = f64>) -> Vec<(f64, f64)> {
     values.into_iter().filter(|value| value.is_finite()).collect::<Sorted>().distribution()

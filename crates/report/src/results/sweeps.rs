@@ -1,9 +1,9 @@
-use sweetspot_experiment::plot::{Axis, Curve, Plot, Table};
+use sweetspot_experiment::plot::{Axis, Curve, MarkPosition, Plot, PublishedMark, Table};
 use sweetspot_experiment::{Advantage, Fastest, KeyNumbers, KeyUnit, Metric, SweepPoint};
 
 use super::comparison::FEWEST_FOR_A_SPREAD;
 use super::engines::origin;
-use super::sheet::{Sheet, distribution, picture_title, spread_out};
+use super::sheet::{Sheet, distribution, picture_title, spread_out, titled};
 use crate::sweep::{SweepFile, SweepFilePoint};
 
 /// A sweep: each quantity against the key that is a number, a line per combination of the others.
@@ -234,9 +234,37 @@ fn against(
     }
     plot.x.logarithmic =
         names.is_empty() && in_equal_ratios(curves.iter().flat_map(|curve| &curve.points));
+    plot.marks = levels(sweep, points, (axis, numbers), (name, scale), curves.len());
     plot.curves = curves;
     plot.band = sweet_spot(sweep, axis, unit);
     plot
+}
+
+/// The points that the axis has no place for, such as `sobas` among windows in packets: a level each, in a colour of its own.
+fn levels(
+    sweep: &SweepFile,
+    points: &[Point],
+    (axis, numbers): (usize, &[Option<f64>]),
+    (name, scale): (&str, f64),
+    first_group: usize,
+) -> Vec<PublishedMark> {
+    let mut marks = Vec::new();
+    for (point, _) in points.iter().zip(numbers).filter(|(_, number)| number.is_none()) {
+        let transfers = point.statistics.outcomes.first().map_or(0, |o| o.transfers.len());
+        for transfer in 0..transfers {
+            let spread = metric(name).and_then(|metric| point.statistics.spread(metric, transfer));
+            let Some(spread) = spread else { continue };
+            let others = label_of(sweep, point, axis, (transfer, transfers));
+            let label = match sweep.keys.len() > 1 || transfers > 1 {
+                true => format!("{}, {others}", point.values[axis]),
+                false => point.values[axis].clone(),
+            };
+            let (group, place) =
+                (first_group + marks.len(), MarkPosition::Level(spread.mean * scale));
+            marks.push(PublishedMark { label, group, place });
+        }
+    }
+    marks
 }
 
 /// Whether four or more values on the x axis have equal ratios: then only a logarithmic axis separates them. Rounding to whole
@@ -276,8 +304,8 @@ fn label_of(
         words.push(format!("transfer {transfer}"));
     }
     if words.is_empty() {
-        let title = point.statistics.outcomes.first().map(|outcome| outcome.scenario.clone());
-        return title.unwrap_or_default();
+        let first = point.statistics.outcomes.first();
+        return first.map_or(String::new(), |outcome| titled(&outcome.scenario).to_owned());
     }
     words.join(", ")
 }
