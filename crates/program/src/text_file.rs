@@ -38,8 +38,8 @@ fn text_of(path: &Path, bytes: Vec<u8>) -> Fallible<String> {
     })
 }
 
-/// The text of a scenario file, with the traces that it names, which lie where it does, in their place. That there is no such
-/// scenario is wrong usage, in whatever form it is named.
+/// The text of a scenario file, with the traces that it names, which lie where it does, in their place. A scenario that
+/// does not exist is wrong usage, in whatever form it is named.
 pub fn scenario(path: &Path) -> Fallible<String> {
     if let Some(name) = path.to_str().and_then(|path| path.strip_prefix('@')) {
         return bundled::scenario(name).map_err(|words| UsageError::new(words).into());
@@ -63,8 +63,8 @@ pub fn scenario(path: &Path) -> Fallible<String> {
     with_files(&text, trace).map_err(|error| format!("{name}: {error}").into())
 }
 
-/// Whether `path` is `-`, which means standard input.
-pub(crate) fn is_standard_input(path: &Path) -> bool {
+/// Whether `path` is `-`, which stands for standard input.
+pub fn is_standard_input(path: &Path) -> bool {
     path == Path::new("-")
 }
 

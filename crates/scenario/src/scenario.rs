@@ -65,7 +65,9 @@ impl Scenario {
         let warmup = reader.quantity("warmup")?.unwrap_or(Duration::ZERO);
         let duration: Duration = reader.required("duration", "duration = \"150s\"")?;
         if duration == Duration::ZERO {
-            return Err(reader.impossible("duration", "nothing would be measured"));
+            return Err(
+                reader.impossible("duration", "nothing would be measured; use more than 0 s")
+            );
         }
         let ties = [("seeded", Ties::Seeded), ("declared", Ties::Declared)];
         let ties = reader.choice("ties", &ties)?.unwrap_or(Ties::Seeded);

@@ -23,7 +23,7 @@ pub fn listed(list: &str) -> BTreeSet<String> {
     names
 }
 
-/// The names of all members of `document`, those of inner objects among them.
+/// The names of all members of `document` and of the objects in it.
 pub fn written(document: &impl serde::Serialize) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     collect(&serde_json::to_value(document).unwrap(), &mut names);

@@ -7,7 +7,7 @@ use sweetspot_report::{ResultFile, Sheet, Theme, read_file, report_page, sheets,
 
 use super::{Ending, Fallible};
 use crate::picture::Converter;
-use sweetspot_program::print::{Shown, is_quiet};
+use sweetspot_program::print::{Shown, is_quiet, system};
 use sweetspot_program::text_file;
 use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::values::ThemeName;
@@ -165,7 +165,10 @@ fn in_json(written: &[Written], sheets: &[Sheet]) -> serde_json::Value {
 fn open(path: &Path) -> Fallible<ResultFile> {
     let bytes = text_file::whole(path)
         .map_err(|error| text_file::unreadable(path, &error, "a file of results"))?;
-    let name = path.shown().to_string();
+    let name = match text_file::is_standard_input(path) {
+        true => "standard input".to_owned(),
+        false => path.shown().to_string(),
+    };
     let file = quietly(|| read_file(&name, bytes, VERSION));
     Ok(file.map_err(|error| format!("{name}: {error}"))?)
 }
@@ -206,8 +209,9 @@ fn drawn(
 
 fn write(file: &Written, quiet: bool) -> Result<(), String> {
     let path = file.path.shown();
-    std::fs::write(&file.path, &file.content)
-        .map_err(|error| format!("{path}: {error}; choose another place with {}", file.option))?;
+    std::fs::write(&file.path, &file.content).map_err(|e| {
+        format!("{path}: {}; choose another place with {}", system(&e), file.option)
+    })?;
     if !quiet {
         out!("wrote {path}");
     }

@@ -60,7 +60,7 @@ pub fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
             };
             let forwarded = grouped(outcome.packets_forwarded);
             // The lab runs in real time.
-            let how = if outcome.events == 0 { "run for" } else { "computed in" };
+            let how = if outcome.engine == "lab" { "run for" } else { "computed in" };
             wrapped(
                 &format!("{events}{forwarded} packets forwarded, {how} {:.3} s", outcome.wall_s),
                 "",
