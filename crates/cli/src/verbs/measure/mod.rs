@@ -1,5 +1,6 @@
 mod card;
 mod document;
+mod help;
 mod outlook;
 mod page;
 mod path_file;
@@ -15,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
 use sweetspot_linux::{clock, signals};
-use sweetspot_measure::{Direction, Plan};
+use sweetspot_measure::{Direction, Discipline, Plan};
 use sweetspot_transfer::{Contact, Measured, TransferError, measure, measure_one_sided};
 use sweetspot_units::{Bytes, Duration};
 
@@ -33,34 +34,6 @@ const MIN_INTERVAL: Duration = Duration::from_secs(1);
 /// Why HOST:PORT gives no rate, also where `serve` listens: its ticket is the right to measure with it.
 const NO_RATE: &str = "handshakes show no rate; give the ticket that `sweetspot serve` prints at that host instead of HOST:PORT";
 
-const MEASURE_EXAMPLES: &str = "\
-Examples:
-  At the far end:
-    sweetspot serve --dir /tmp
-  Here, with the ticket that it printed:
-    sweetspot measure sweetspot1:...
-    sweetspot measure sweetspot1:... --scenario path.toml
-    sweetspot emulate --path path.toml -- ping -c 3 10.77.0.2
-    sweetspot run path.toml
-  Without ever filling a queue, or with few bytes:
-    sweetspot measure sweetspot1:... --gentle
-    sweetspot measure sweetspot1:... --budget 10MB
-  As a page with pictures:
-    sweetspot measure sweetspot1:... --html path.html
-  A day of a path, to simulate later:
-    sweetspot measure sweetspot1:... --watch 10min --times 144 \\
-      --series day.jsonl --scenario day.toml
-  From any TCP server, by its handshakes:
-    sweetspot measure example.org:443
-
-Ctrl-C ends the measurement after its present step, which can take 15 seconds,
-and prints the results so far. A second one ends it at once, without results.
-
-Environment: SWEETSPOT_TICKET holds the ticket, out of other users' sight.
-
-Exit codes: 0 the measurement is complete, or its budget is spent; 1 it failed;
-2 the command line is wrong; 128+N signal N ended it early.";
-
 /// Measure the path to a host that runs `sweetspot serve`
 ///
 /// Reports, each with its interval and method: RTT, capacity, available bandwidth, buffer and queue
@@ -69,7 +42,7 @@ Exit codes: 0 the measurement is complete, or its budget is spent; 1 it failed;
 /// It takes one to three minutes, and fills the path's queue unless --gentle. From any other TCP server,
 /// HOST:PORT, it gets the RTT and the options that both kernels agree on.
 #[derive(Debug, clap::Args)]
-#[command(after_help = MEASURE_EXAMPLES)]
+#[command(after_help = help::AFTER)]
 pub struct MeasureArguments {
     #[command(flatten)]
     common: SharedArguments,
@@ -297,14 +270,16 @@ impl SharedArguments {
             whole_file::write(path, file.clone()?.text.as_bytes())?;
             note!("wrote {}", path.shown());
         }
-        let load = measured.report.directions.first().and_then(|first| first.load.as_ref());
+        let first = measured.report.directions.first();
+        let load = first.and_then(|first| first.load.as_ref());
+        let has_own_queue = first.is_some_and(|d| d.discipline == Ok(Discipline::PerFlow));
         let carried = load.and_then(|load| load.goodput.value());
         if shown {
             err!("simulating TCP on the measured path");
         }
         let outlook = outlook::Outlook::of(&file).unless_refuted(carried);
         let outlook = match load {
-            Some(load) => outlook.beside(load),
+            Some(load) => outlook.beside(load, has_own_queue),
             None => outlook,
         };
         Ok((measured, outlook))

@@ -85,14 +85,13 @@ impl Outlook {
         ))
     }
 
-    /// With a sentence if the transfer under `load`, which had the kernel's window, was unlike its simulation.
-    pub fn beside(self, load: &DelayUnderLoad) -> Outlook {
+    /// With a sentence if the transfer under `load`, which had the kernel's window, was unlike its simulation. The measured
+    /// RTT is that of another flow, so it says nothing about the transfer's if each flow `has_own_queue`.
+    pub fn beside(self, load: &DelayUnderLoad, has_own_queue: bool) -> Outlook {
         let alike = self.congestion.iter().find(|each| each.congestion == load.congestion);
-        let differences: Vec<String> = alike
-            .into_iter()
-            .flat_map(|each| [self.rate_difference(each, load), rtt_difference(each, load)])
-            .flatten()
-            .collect();
+        let rate = alike.and_then(|each| self.rate_difference(each, load));
+        let rtt = alike.filter(|_| !has_own_queue).and_then(|each| rtt_difference(each, load));
+        let differences: Vec<String> = rate.into_iter().chain(rtt).collect();
         let contradiction = (!differences.is_empty()).then(|| {
             format!(
                 "The simulation of {} contradicts the measurement: {}. Measure again before you rely on the scenario.",
@@ -284,7 +283,7 @@ pub(super) mod tests {
     /// Cubic at 20 Mbit/s and 20 ms, simulated: 22 is within a tenth, and 30 ms are one and a half times as long.
     #[test]
     fn a_measured_transfer_that_its_simulation_contradicts_is_remarked_on() {
-        let said = |outlook: Outlook, load| outlook.beside(&load).contradiction;
+        let said = |outlook: Outlook, load| outlook.beside(&load, false).contradiction;
         let cubic = || outlook([20.0; 3]);
         for (mbit, rtt_ms) in [(20.0, 20), (22.0, 30), (18.5, 14)] {
             assert_eq!(said(cubic(), load("cubic", mbit, rtt_ms)), None);
@@ -299,6 +298,8 @@ pub(super) mod tests {
         let bound = Outlook { is_upper_bound: true, ..cubic() };
         assert_eq!(said(bound, load("cubic", 10.0, 20)), None);
         assert_eq!(said(cubic(), load("dctcp", 10.0, 20)), None);
+        // Another flow has a queue of its own, and so another round trip.
+        assert_eq!(cubic().beside(&load("cubic", 20.0, 80), true).contradiction, None);
     }
 
     /// A path of 20 Mbit/s and 20 ms with this random loss; `loss` has the ends of its interval.
