@@ -79,7 +79,7 @@ pub enum ScenarioError {
     #[error("{0}: write it like path.buffer=625pkt or transfer.0.sizing=sobas")]
     Override(String),
     /// An override of an entry that the scenario does not have.
-    #[error("{key}: there is no such entry; the scenario has {entries} there, counted from 0")]
+    #[error("{key}: there is no such entry; the scenario has {entries} of them, numbered from 0")]
     NoEntry {
         /// The key.
         key: String,

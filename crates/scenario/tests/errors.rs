@@ -110,7 +110,11 @@ fn an_impossible_value_is_named_with_what_is_allowed() {
             "\"0pkt\"",
             "line 8: path.buffer = \"0pkt\": it is below one packet, so nothing would pass; use 1 kB or more",
         ),
-        ("\"150s\"", "\"0s\"", "line 4: duration = \"0s\": nothing would be measured"),
+        (
+            "\"150s\"",
+            "\"0s\"",
+            "line 4: duration = \"0s\": nothing would be measured; use more than 0 s",
+        ),
         (
             "\"fixed:450pkt\"",
             "\"fixed:0pkt\"",
@@ -142,7 +146,7 @@ fn overrides_go_where_their_path_says() {
     let refused = |assignment: &str| set(assignment).unwrap_err().to_string();
     assert_eq!(
         refused("transfer.1.sizing=max"),
-        "transfer.1.sizing: there is no such entry; the scenario has 1 there, counted from 0"
+        "transfer.1.sizing: there is no such entry; the scenario has 1 of them, numbered from 0"
     );
     assert!(refused("nonsense").contains("write it like path.buffer=625pkt"));
 }
@@ -275,7 +279,7 @@ fn overrides_of_what_is_not_there_are_refused_however_deep() {
     };
     assert_eq!(
         refused("path.hop.0.rate=1Mbit/s"),
-        "path.hop.0.rate: there is no such entry; the scenario has 0 there, counted from 0"
+        "path.hop.0.rate: there is no such entry; the scenario has 0 of them, numbered from 0"
     );
     assert!(refused(&format!("{}a=1", "a.".repeat(1_000_000))).contains("write it like"));
 }
