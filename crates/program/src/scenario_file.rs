@@ -92,6 +92,11 @@ pub fn read(
     Ok(scenario)
 }
 
+/// Reads a scenario for its path and traffic, which nothing runs for the scenario's duration: it may have none.
+pub fn read_path(path: &Path) -> Result<Scenario, Box<dyn std::error::Error>> {
+    read(path, &["duration=1s".to_owned()], None)
+}
+
 /// Reads a seed, exactly as a scenario's.
 pub fn seed() -> RangedU64ValueParser {
     clap::value_parser!(u64).range(..1 << 53)

@@ -58,7 +58,7 @@ pub fn read_path(
 ) -> Result<PathFacts, Box<dyn std::error::Error>> {
     // As for `run`, a dash is a scenario on standard input.
     let ([up, down], rtt, mtu, cross) = if text == "-" || path_option::is_scenario(text) {
-        let scenario = sweetspot_program::scenario_file::read(Path::new(text), &[], None)?;
+        let scenario = sweetspot_program::scenario_file::read_path(Path::new(text))?;
         let cross = cross_left_out(&scenario);
         let path = scenario.path;
         let backward = path.hops_of(Way::Backward).iter().min_by_key(|hop| hop.lasting_rate());

@@ -39,7 +39,7 @@ pub struct EmulateArguments {
     /// policer_burst=, and the other keys of a hop are optional (man sweetspot-scenario). up.KEY=... and down.KEY=... set one direction only (up:
     /// near to far). Or a named path, such as @lte (--list). Or a scenario's path: FILE.toml, or a name such as
     /// @elephants (`sweetspot run @`). Its data flow up, or down if its path has forward = "down", as `measure` writes
-    /// for downloads; its cross traffic and transfers are ignored
+    /// for downloads; its duration, cross traffic and transfers are ignored
     #[arg(long, value_name = "SPEC|@NAME|FILE.toml", required_unless_present_any = ["self_test", "list"])]
     path: Option<String>,
 
@@ -135,7 +135,7 @@ pub fn run(arguments: EmulateArguments) -> Ending {
 fn resolve(text: &str, arguments: &EmulateArguments) -> Fallible<HopChain> {
     let traces = (trace(&arguments.trace_up)?, trace(&arguments.trace_down)?);
     let mut path = if path_option::is_scenario(text) {
-        let scenario = scenario_file::read(Path::new(text), &[duration_of_none()], None)?;
+        let scenario = scenario_file::read_path(Path::new(text))?;
         path_of(&scenario).map_err(|why| format!("{text}: {why}"))?
     } else {
         let mut text = text.to_owned();
@@ -168,11 +168,6 @@ fn resolve(text: &str, arguments: &EmulateArguments) -> Fallible<HopChain> {
         path.down[hop].trace = Some(trace);
     }
     Ok(path)
-}
-
-/// An emulation lasts as long as its command, so its scenario needs no duration: any will do.
-fn duration_of_none() -> String {
-    "duration=1s".to_owned()
 }
 
 /// The message that the direction without a trace has no rate; `None` if both or none have a trace.
