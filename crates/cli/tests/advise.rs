@@ -37,6 +37,23 @@ fn the_closed_form_comes_at_once_and_an_interruption_leaves_it() -> Tested {
     Ok(())
 }
 
+/// Nothing runs for it: the advice is the same without one.
+#[test]
+fn a_scenario_needs_no_duration() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let file = dir.path().join("path.toml");
+    let advice = |duration: &str| -> Result<String, Box<dyn std::error::Error>> {
+        let path = "[path]\nrate = '100Mbit/s'\nrtt = '40ms'\nbuffer = '500kB'";
+        std::fs::write(&file, format!("{duration}{path}"))?;
+        let line = format!("advise window --path {} --verify none", file.display());
+        let output = sweetspot(&line).output()?;
+        assert!(output.status.success(), "{output:?}");
+        Ok(String::from_utf8(output.stdout)?)
+    };
+    assert_eq!(advice("")?, advice("duration = '9s'\n")?);
+    Ok(())
+}
+
 /// The advice counts cross traffic by the share in `--cross`; @elephants has some of its own.
 #[test]
 fn a_scenario_with_cross_traffic_is_said_to_be_advised_on_without_it() -> Tested {
