@@ -24,7 +24,16 @@ Examples:
   sweetspot report sweep.json --theme print --svg pictures
 
 Exit codes: 0 the page is written; 1 a file could not be read or written; 2 the
-command line is wrong; 128+N signal N ended it.")]
+command line is wrong, or names a file that does not exist; 128+N signal N ended
+it.
+
+Members of --json:
+  written            the files written, the page first
+  parts              the parts of the page, each with:
+    name, title
+    pictures           their number
+    tables             each with:
+      title, heads, rows")]
 pub struct ReportArguments {
     /// Files of run --out or --series (curves only, without the path's rate, buffer and title), sweep --out (JSON, CSV or
     /// Parquet), demo (outcome.json), send or serve --series; `-` reads JSON from standard input; two files of runs or
@@ -216,4 +225,28 @@ fn write(file: &Written, quiet: bool) -> Result<(), String> {
         out!("wrote {path}");
     }
     Ok(())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use clap::Args;
+    use sweetspot_experiment::plot::Table;
+
+    use super::*;
+    use crate::verbs::members::{listed, written};
+
+    #[test]
+    fn the_help_lists_the_members_that_are_written() {
+        let sheet = Sheet {
+            name: String::new(),
+            title: String::new(),
+            about: String::new(),
+            plots: Vec::new(),
+            tables: vec![Table::new("", &["x"])],
+        };
+        let command = ReportArguments::augment_args(clap::Command::new("report"));
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let (_, list) = help.split_once("Members of --json:").unwrap();
+        assert_eq!(listed(list), written(&in_json(&[], &[sheet])));
+    }
 }
