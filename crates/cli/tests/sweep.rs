@@ -417,6 +417,10 @@ fn an_interrupted_run_says_that_there_is_no_result() -> Tested {
     for (options, words) in [
         (&[][..], "there is no result"),
         (&["--out", "run.json", "--interval", "1s"][..], "run.json is not written"),
+        (
+            &["--out", "run.json", "--series", "run.csv", "--interval", "1s"][..],
+            "run.json and run.csv are not written",
+        ),
     ] {
         let run = ["run", "small.toml", "--set", "duration=1000000s"];
         let mut command = sweetspot(directory.path(), &[&run[..], options].concat());

@@ -39,7 +39,7 @@ fn text_of(path: &Path, bytes: Vec<u8>) -> Fallible<String> {
 }
 
 /// The text of a scenario file, with the traces that it names, which lie where it does, in their place. A scenario that
-/// does not exist is wrong usage, in whatever form it is named.
+/// does not exist is wrong usage in every form.
 pub fn scenario(path: &Path) -> Fallible<String> {
     if let Some(name) = path.to_str().and_then(|path| path.strip_prefix('@')) {
         return bundled::scenario(name).map_err(|words| UsageError::new(words).into());

@@ -86,7 +86,7 @@ impl Outlook {
     }
 
     /// With a sentence if the transfer under `load`, which had the kernel's window, was unlike its simulation. The measured
-    /// RTT is that of another flow, so it says nothing about the transfer's if each flow `has_own_queue`.
+    /// RTT belongs to another flow, so it differs from the transfer's if each flow `has_own_queue`.
     pub fn beside(self, load: &DelayUnderLoad, has_own_queue: bool) -> Outlook {
         let alike = self.congestion.iter().find(|each| each.congestion == load.congestion);
         let rate = alike.and_then(|each| self.rate_difference(each, load));

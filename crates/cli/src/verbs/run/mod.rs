@@ -130,9 +130,10 @@ fn run_interruptibly(
     let interrupted = {
         let files = [&arguments.out, &arguments.series].into_iter().flatten();
         let unwritten: Vec<String> = files.map(|file| file.shown().to_string()).collect();
-        let kept = match unwritten.is_empty() {
-            true => "there is no result".to_owned(),
-            false => format!("{} is not written", unwritten.join(" and ")),
+        let kept = match unwritten.as_slice() {
+            [] => "there is no result".to_owned(),
+            [one] => format!("{one} is not written"),
+            several => format!("{} are not written", several.join(" and ")),
         };
         format!("sweetspot: interrupted before the run of {seconds} s was complete; {kept}")
     };

@@ -164,7 +164,7 @@ fn rise(events: &[ControllerEvent], end_s: f64) -> String {
 fn windows(events: &[ControllerEvent], rises: bool) -> Option<String> {
     let set = || events.iter().filter_map(|event| event.window_bytes);
     let (last, low, high) = (set().next_back()?, set().min()?, set().max()?);
-    let [last_words, low_words, high_words] = [last, low, high].map(|window| Bytes::new(window));
+    let [last_words, low_words, high_words] = [last, low, high].map(Bytes::new);
     Some(match low == high {
         true => last_words.to_string(),
         false if rises => format!("from {low_words} to {high_words}"),

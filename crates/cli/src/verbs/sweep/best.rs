@@ -35,7 +35,8 @@ pub fn run(arguments: &SweepArguments) -> Ending {
     let bounds = SearchBounds { tolerance, ..SearchBounds::around(&scenario) };
     let workers = arguments.parallel.workers();
     let engine = CountingEngine::new(&Simulator);
-    let interrupted = || err!("sweetspot: interrupted after {} runs", engine.done());
+    let interrupted =
+        || err!("sweetspot: interrupted after {} runs; there is no result", engine.done());
     let work = || {
         let mut found = find_mft(&engine, &scenario, bounds, arguments.seeds, workers)?;
         if found.rate_bps > 0.0 {
