@@ -46,8 +46,7 @@ Members of --json and --certificate:
   real_time_priority whether it ran at real-time priority
   up, down           near to far, and far to near, each with:
     packets_in, bytes_in, packets_out, bytes_out, packets_held
-                       what arrived, what left, and what was on the path at the
-                       end
+                       arrivals, departures, and the rest at the end
     dropped_by_buffer, dropped_at_random, dropped_by_policer
                        drops by the emulated path
     lost_by_machine    losses of this machine, which the path does not have:

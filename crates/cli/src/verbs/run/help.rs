@@ -30,8 +30,7 @@ Members of --json:
     rtt_mean_s, rtt_p99_s
     loss_rate, retransmitted_packets, timeouts
     window_final_bytes the last window
-    completion_s       from its start to its last ACK, if it has a size and
-                       finished; otherwise absent
+    completion_s       time to its last ACK; absent unless it finished
     sizing             as in the scenario
     events             actions of the sizing; the last five as they apply:
       at_s, kind, window_bytes, rate_bps, rtt_s, reason, congestion_to
