@@ -3,10 +3,10 @@
 use sweetspot_trace::flow::{Account, Connection, Ending, Held, Hold, Silence, Stream, Vantage};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use crate::evidence::Nagle;
+use crate::evidence::{Nagle, TimerWait};
 use crate::explained::explains;
 use crate::flow::OnFullPath;
-use crate::limits::OFTEN;
+use crate::limits::{MIN_PRINTED_SHARE, OFTEN};
 use crate::live::QUEUE;
 use crate::path::{PathEstimate, loses_elsewhere};
 use crate::remarks::{beside, remarks};
@@ -79,6 +79,7 @@ pub fn judge(connection: &Connection, side: usize) -> (Limits, Evidence, Classif
     let time = limits.total().max(Duration::from_nanos(1));
     // A connection without duration on the capture's clock gets no verdict.
     let known = evidence.unknown_because.is_none() && limits.total() > Duration::ZERO;
+    evidence.timer = timer(stream, &limits);
     if !known {
         limits = Limits::only(Class::Unknown, time);
     } else if whole.blind {
@@ -311,7 +312,7 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
         mss: Bytes::new(stream.mss()),
         segments: counts.data_segments,
         retransmitted: Some(retransmissions.segments()),
-        loss_events: retransmissions.events,
+        loss_events: retransmissions.loss_events(),
         loses_elsewhere: loses_elsewhere(stream),
         timeouts: retransmissions.timeouts,
         zero_windows: counts.zero_windows,
@@ -322,6 +323,7 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
         paced: is_paced(stream, goodput),
         nagle,
         passes,
+        is_unacknowledged: counts.acked == 0,
         unknown_because: one_sided(stream),
         ..Evidence::default()
     }
@@ -364,6 +366,14 @@ fn best(stream: &Stream) -> Option<Rate> {
         above >= tenth
     });
     rate.map(|(rate, _)| Rate::from_bits_per_second(rate)).filter(|rate| *rate > Rate::ZERO)
+}
+
+/// The waits for the sender's timer, if they had a printed share of the time that divides as `limits`.
+fn timer(stream: &Stream, limits: &Limits) -> Option<TimerWait> {
+    let waits = stream.timer_waits();
+    let leads = waits.time * 2 > limits.time(Class::Congestion);
+    let matters = waits.time >= limits.total().scaled(MIN_PRINTED_SHARE);
+    (waits.count > 0 && matters).then_some(TimerWait { waits, leads })
 }
 
 fn stall(stream: &Stream, begun: Time) -> Option<Stall> {

@@ -1,4 +1,5 @@
 use serde::Serialize;
+use sweetspot_trace::flow::TimerWaits;
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::limits::MIN_PRINTED_SHARE;
@@ -29,6 +30,15 @@ impl Stall {
         let is_long = self.lasted >= lasted.scaled(MIN_PRINTED_SHARE);
         is_long && (self.repeats > 0 || !self.ended) && !self.beyond
     }
+}
+
+/// Waits for the sender's retransmission timer, each before a retransmission that was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimerWait {
+    /// How many, how long, and how soon the path answered.
+    pub waits: TimerWaits,
+    /// Whether that is most of the time that losses cost.
+    pub leads: bool,
 }
 
 /// How a connection failed to open.
@@ -98,6 +108,10 @@ pub struct Evidence {
     pub doubts_rtt_min: bool,
     /// The median round trip.
     pub rtt: Option<Duration>,
+    /// It is the kernel's smoothed round trip at one moment instead.
+    pub rtt_is_smoothed: bool,
+    /// Nothing of its data was acknowledged in the capture: `goodput` is the rate of what was sent.
+    pub is_unacknowledged: bool,
     /// The mean of the full window.
     pub window: Option<Bytes>,
     /// How long the rounds lasted in which it was full, in the mean.
@@ -158,6 +172,8 @@ pub struct Evidence {
     pub bytes: Bytes,
     /// The longest time without an answer.
     pub stall: Option<Stall>,
+    /// The waits for the sender's retransmission timer, if they had a printed share of the time.
+    pub timer: Option<TimerWait>,
     /// Why the connection never opened, where it did not.
     pub failure: Option<Failure>,
     /// Its segments come evenly, as a link, a shaper or a sender that paces itself sets them apart.

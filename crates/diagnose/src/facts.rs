@@ -15,9 +15,9 @@ pub struct Facts {
     pub data_segments: u64,
     /// Retransmitted segments, by cause.
     pub retransmitted: RetransmissionFacts,
-    /// Separate loss events: everything lost in a round trip is one.
+    /// Loss events: fast recoveries, in which everything lost in a round trip is one, and timeouts.
     pub loss_events: u64,
-    /// Retransmission timeouts.
+    /// Those of them that were retransmission timeouts.
     pub timeouts: u64,
     /// Segments that came out of order without having been sent again.
     pub out_of_order: u64,
@@ -111,7 +111,7 @@ impl Facts {
             unseen_bytes: counts.unseen,
             data_segments: counts.data_segments,
             retransmitted: RetransmissionFacts::new(retransmissions),
-            loss_events: retransmissions.events,
+            loss_events: retransmissions.loss_events(),
             timeouts: retransmissions.timeouts,
             out_of_order: counts.out_of_order,
             captured_twice: counts.copies,

@@ -17,7 +17,11 @@ pub fn fix(class: Class, e: &Evidence) -> String {
             "Capture again from before the connection begins: if the RTT is far longer than the handshake's, the losses are a \
              queue's overflow. Otherwise find where packets are lost."
         }
-        Class::Congestion if queues_after_loss(e) => {
+        Class::Congestion if e.timer.is_some_and(|timer| timer.leads) => {
+            "On the sender: repair losses sooner than its timer does, by SACK, RACK and tail loss probes (RFC 2018, RFC 8985; on \
+         Linux by default: net.ipv4.tcp_sack, tcp_recovery, tcp_early_retrans). Then find where packets are lost."
+        }
+        Class::Congestion if overflows(e) => {
             "Find what fills the bottleneck's queue, because its overflow loses packets: other traffic, or bursts of this \
              connection. To shorten them, pace the sender (SO_MAX_PACING_RATE, bbr, or sweetspot send)."
         }
@@ -80,9 +84,12 @@ pub fn fix(class: Class, e: &Evidence) -> String {
     words.to_owned()
 }
 
-/// Whether the RTT stands far above its minimum, so that losses may be a queue's overflow.
-fn queues_after_loss(e: &Evidence) -> bool {
-    e.rtt_min.zip(e.rtt).is_some_and(|(min, rtt)| rtt > min.scaled(QUEUE_AFTER_LOSS))
+/// Whether a queue's overflow lost packets. A capture shows the RTT before each loss; the kernel, only that the RTT stands far above its
+/// minimum.
+fn overflows(e: &Evidence) -> bool {
+    let before_losses = !e.is_sampled && e.loss_events > 0 && !e.loses_elsewhere;
+    before_losses
+        || e.rtt_min.zip(e.rtt).is_some_and(|(min, rtt)| rtt > min.scaled(QUEUE_AFTER_LOSS))
 }
 
 /// The handshake takes a round trip, and slow start one for each doubling, whatever the capacity.

@@ -14,6 +14,9 @@ use crate::{Class, Evidence, Facts, LimitVerdict, Limits, SharedPath, in_rate};
 /// The limit of a connection that its receiver does not hold, in a table.
 pub const SENDER_OR_PATH: &str = "sender or path";
 
+/// The receiver's messages as a limit, where they grant a window above TCP.
+const WINDOW_ABOVE_TCP: &str = "window above TCP";
+
 /// From this share of the rate on, the mean over all of the time says the same.
 const SAME_RATE: f64 = 0.9;
 
@@ -34,6 +37,9 @@ pub struct Flow {
     pub rtt_min_s: Option<f64>,
     /// Median RTT; for a live connection, of the smoothed RTT while data were in flight.
     pub rtt_median_s: Option<f64>,
+    /// The smoothed RTT of the kernel at one moment, where no median is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rtt_smoothed_s: Option<f64>,
     /// Payload per second while it lasted, or if [one reading](Evidence::is_one_reading) shows no more, while data was in flight.
     pub goodput_bps: f64,
     /// Whether it is the latter.
@@ -146,6 +152,9 @@ impl Flow {
         let whole = (lasted > Duration::ZERO && !self.evidence.is_sampled).then(|| bytes / lasted);
         match whole.filter(|whole| *whole < goodput.scaled(SAME_RATE)) {
             _ if self.goodput_is_while_sending => format!("{rate} while it was sending"),
+            _ if self.evidence.is_unacknowledged && self.bytes > 0 => {
+                format!("{rate} sent, nothing of it acknowledged")
+            }
             Some(whole) => format!(
                 "{rate} from the first data to the last, {} over all {lasted}",
                 in_rate(whole)
@@ -158,8 +167,17 @@ impl Flow {
     pub fn time(&self) -> String {
         self.limits.words_as(|class| match class {
             Class::Unknown if self.is_by_receiver() => SENDER_OR_PATH,
+            Class::WaitingForPeer if self.evidence.granted.is_some() => WINDOW_ABOVE_TCP,
             class => class.words(),
         })
+    }
+
+    /// Its limit in 14 characters at most, for a table.
+    pub fn brief(&self) -> &'static str {
+        match self.verdict.cause {
+            Class::WaitingForPeer if self.evidence.granted.is_some() => "wnd above TCP",
+            cause => cause.brief(),
+        }
     }
 
     /// Notes how much of a live connection's data was delivered when. A receiver knows neither the sender nor the path: if the path is
@@ -222,13 +240,15 @@ impl Flow {
         evidence: &Evidence,
     ) -> Flow {
         let verdict = LimitVerdict::new(&limits, evidence);
+        let rtt = evidence.rtt.map(Duration::as_secs_f64);
         Flow {
             source,
             destination,
             limits,
             application_time: ApplicationTime::of(&limits),
             rtt_min_s: evidence.rtt_min.map(Duration::as_secs_f64),
-            rtt_median_s: evidence.rtt.map(Duration::as_secs_f64),
+            rtt_median_s: rtt.filter(|_| !evidence.rtt_is_smoothed),
+            rtt_smoothed_s: rtt.filter(|_| evidence.rtt_is_smoothed),
             goodput_bps: evidence.goodput.as_f64(),
             goodput_is_while_sending: evidence.is_one_reading,
             bytes: evidence.bytes.get(),

@@ -15,7 +15,7 @@ const COARSE: Duration = Duration::from_millis(1);
 /// The remarks on the data that `side` of `connection` sent.
 pub fn remarks(connection: &Connection, side: usize) -> Vec<String> {
     let stream = &connection.streams[side];
-    let mut remarks = options(connection);
+    let mut remarks = options(connection, stream);
     remarks.extend(vantage(connection, stream));
     remarks.extend(round_trips(connection, stream));
     remarks
@@ -50,7 +50,7 @@ fn retransmitted(segments: u64) -> String {
 }
 
 /// Options missing from the handshake.
-fn options(connection: &Connection) -> Vec<String> {
+fn options(connection: &Connection, stream: &Stream) -> Vec<String> {
     let offers = connection.handshake.offers;
     let [Some(opener), Some(opened)] = offers else {
         let unknown = "the handshake is not in the capture: whether windows are scaled is unknown";
@@ -77,7 +77,10 @@ fn options(connection: &Connection) -> Vec<String> {
         both.map(|o| o.sack),
     );
     missing("window scaling", "no window exceeds 65,535 bytes", both.map(|o| o.scale.is_some()));
-    missing("timestamps", "round trips are sampled less often", both.map(|o| o.timestamps));
+    // An option behind a broken one is lost to the reader of the handshake alone.
+    if stream.counts().with_timestamps == 0 {
+        missing("timestamps", "round trips are sampled less often", both.map(|o| o.timestamps));
+    }
     remarks
 }
 

@@ -2,6 +2,7 @@
 
 mod receiver;
 
+use sweetspot_trace::flow::{TimerWaits, stands};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use self::receiver::{receiver_application, receiver_window};
@@ -9,6 +10,7 @@ use crate::evidence::{Failure, Nagle, Stall};
 use crate::explained::allowed;
 use crate::gain::{outruns_losses, usual_rtt};
 use crate::quantities::{counted, in_bytes, in_rate, ms, times};
+use crate::recorded::ONE_INTERVAL;
 use crate::{Arrivals, Class, Evidence, Reader, SharedPath, percent};
 
 /// Whether a family's share, as printed, is larger than its leading class's.
@@ -42,7 +44,7 @@ fn is_mostly([family, own]: [f64; 2]) -> bool {
 pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Option<Rate>) -> String {
     let [percent, own] = shares.map(percent);
     let mut words = match class {
-        Class::Unknown => return unknown(e),
+        Class::Unknown => return unknown(shares[0], e),
         Class::NeverEstablished => return never_established(e),
         Class::Opportunity => format!(
             "{percent} % of the time in the handshake and slow start: {} in {} is too little to \
@@ -51,8 +53,9 @@ pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Option<Rate>)
             e.lasted
         ),
         Class::Congestion => format!(
-            "{percent} % of the time limited by the congestion window after losses: {}.{}{}",
+            "{percent} % of the time limited by the congestion window after losses: {}.{}{}{}",
             losses(e),
+            e.timer.map_or(String::new(), |timer| timer_words(&timer.waits, e)),
             e.stall.map_or(String::new(), |stall| pause(&stall)),
             if e.doubts_rtt_min { NEVER_EMPTY } else { "" }
         ),
@@ -109,7 +112,7 @@ pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Option<Rate>)
 }
 
 /// The verdict without a limit.
-fn unknown(e: &Evidence) -> String {
+fn unknown(share: f64, e: &Evidence) -> String {
     if let Some(class) = e.unexplained {
         return format!(
             "The limit is unknown. The {class} accounts for most of the time, but not for the measured rate of {}.",
@@ -119,7 +122,41 @@ fn unknown(e: &Evidence) -> String {
     if e.is_sampled && e.retransmitted.is_none() {
         return beyond_receiver(e);
     }
+    if e.is_one_reading && e.unknown_because == Some(ONE_INTERVAL) {
+        return beyond_totals(share, e);
+    }
     format!("The limit is unknown: {}.", e.unknown_because.unwrap_or("too little was seen"))
+}
+
+/// The totals of one reading exclude the limits that the kernel timed.
+fn beyond_totals(share: f64, e: &Evidence) -> String {
+    let mut words = format!(
+        "For {} % of the time with data in flight, the congestion window or the path's capacity limited it. The kernel's totals \
+         exclude the peer's window and the send buffer, but one reading does not show which of the two it was.",
+        percent(share)
+    );
+    if e.retransmitted.is_some_and(|n| n > 0) {
+        words += &format!(" In all, {}.", resent(e));
+    }
+    if let Some((min, rtt)) = e.rtt_min.zip(e.rtt) {
+        words += &match standing(e) {
+            Some(_) => format!(
+                " At that moment the RTT was {}, {:.1} times its minimum: a queue stood, as at the path's capacity.",
+                ms(rtt),
+                rtt.as_secs_f64() / min.as_secs_f64()
+            ),
+            None => format!(
+                " At that moment the RTT was {} (minimum {}): no queue stood, as with {}.",
+                ms(rtt),
+                ms(min),
+                match e.model_based {
+                    true => "bbr at any rate up to the path's capacity",
+                    false => "a congestion window below the path's capacity",
+                }
+            ),
+        };
+    }
+    words
 }
 
 /// The verdict on a live connection by its receiver if nothing there is the limit.
@@ -221,17 +258,38 @@ pub fn granted_beside(window: Bytes, share: f64) -> String {
 fn losses(e: &Evidence) -> String {
     match e.retransmitted {
         Some(0) => "none since then".to_owned(),
-        Some(retransmitted) => format!(
-            "{} {} retransmitted, in {}{}",
-            match e.segments {
-                all if all < retransmitted => counted(retransmitted, "segment", "segments"),
-                all => format!("{retransmitted} of {}", counted(all, "segment", "segments")),
-            },
-            if retransmitted == 1 { "was" } else { "were" },
+        Some(_) => format!(
+            "{}, in {}{}",
+            resent(e),
             counted(e.loss_events, "loss event", "loss events"),
-            timeouts(", with ", e)
+            of_them_timeouts(e)
         ),
         None => format!("segments went missing on the path{}", times("", e.loss_events)),
+    }
+}
+
+/// How many segments were retransmitted, as a clause.
+fn resent(e: &Evidence) -> String {
+    let retransmitted = e.retransmitted.unwrap_or_default();
+    let segments = match e.segments {
+        all if all < retransmitted => counted(retransmitted, "segment", "segments"),
+        all => format!("{retransmitted} of {}", counted(all, "segment", "segments")),
+    };
+    let verb = if retransmitted == 1 { "was" } else { "were" };
+    format!("{segments} {verb} retransmitted")
+}
+
+/// Which of the loss events were timeouts, if any.
+fn of_them_timeouts(e: &Evidence) -> String {
+    match (e.timeouts, e.loss_events) {
+        (0, _) => String::new(),
+        (1, 1) => ", a retransmission timeout".to_owned(),
+        (n, all) if n >= all => ", all of them retransmission timeouts".to_owned(),
+        (n, _) => format!(
+            ", {} of them {}",
+            n,
+            if n == 1 { "a retransmission timeout" } else { "retransmission timeouts" }
+        ),
     }
 }
 
@@ -240,6 +298,21 @@ fn timeouts(what: &str, e: &Evidence) -> String {
     match e.timeouts {
         0 => String::new(),
         n => format!("{what}{}", counted(n, "retransmission timeout", "retransmission timeouts")),
+    }
+}
+
+/// How long the sender waited for its own timer, as a sentence after others.
+fn timer_words(waits: &TimerWaits, e: &Evidence) -> String {
+    let rtt = e.rtt.map_or(String::new(), |rtt| format!(" (median RTT: {})", ms(rtt)));
+    let [all, longest, answer] = [waits.time, waits.longest, waits.answer];
+    match waits.count {
+        1 => format!(
+            " The sender waited {all} for its retransmission timer; the retransmission was answered within {answer}{rtt}."
+        ),
+        n => format!(
+            " The sender waited for its retransmission timer {n} times, {all} in all and {longest} at the longest; each retransmission \
+             was answered within {answer}{rtt}."
+        ),
     }
 }
 
@@ -402,11 +475,10 @@ pub fn drops_without_queue(e: &Evidence) -> bool {
 const NEVER_EMPTY: &str = " The capture began in mid-connection and never saw the path empty. If a queue stood all the time, the limit \
                            is the path's capacity.";
 
-/// The minimum round trip and the usual one, where a queue stands between them. BBR's probes of the bandwidth, at 1.25 times the rate for
-/// an RTT (bbr_pacing_gain), queue a quarter of an RTT that does not stand.
+/// The minimum round trip and the usual one, where a queue stands between them. BBR's probes of the bandwidth last one RTT in eight
+/// (bbr_pacing_gain), so that their queue does not raise the median.
 pub fn standing(e: &Evidence) -> Option<(Duration, Duration)> {
-    let moves = if e.model_based { 1.25 } else { 1.1 };
-    e.rtt_min.zip(e.rtt).filter(|(min, rtt)| *rtt > min.scaled(moves))
+    e.rtt_min.zip(e.rtt).filter(|(min, rtt)| stands(*rtt, *min))
 }
 
 fn flight(e: &Evidence) -> String {

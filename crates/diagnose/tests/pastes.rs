@@ -169,10 +169,21 @@ fn a_long_life_is_never_called_slow_start() {
     ] {
         let flow = &flows(&paste)[0];
         assert_eq!(flow.verdict.class, Class::Unknown, "{}", flow.verdict.words);
-        assert!(flow.verdict.words.contains("log several"), "{}", flow.verdict.words);
+        let words = &flow.verdict.words;
+        assert!(
+            words.contains("% of the time with data in flight, the congestion window or"),
+            "{words}"
+        );
+        assert!(words.contains("exclude the peer's window and the send buffer"), "{words}");
+        assert!(words.contains("RTT was 40 ms (minimum 38 ms): no queue stood"), "{words}");
         let fix = &flow.verdict.fix;
         assert!(fix.contains("ss -tin") && !fix.contains("Capture"), "{fix}");
     }
+    // Three times the minimum is a queue. One reading has no median.
+    let queued = &flows(&bbr.replace("rtt:40/2", "rtt:114.3/2"))[0];
+    let words = &queued.verdict.words;
+    assert!(words.contains("114 ms, 3.0 times its minimum: a queue stood"), "{words}");
+    assert_eq!((queued.rtt_median_s, queued.rtt_smoothed_s), (None, Some(0.1143)));
     // 235 kB in 40 ms are the 47 Mbit/s.
     let held = bbr
         .replace("busy:68000ms", "busy:68000ms rwnd_limited:40000ms(58.8%)")
@@ -334,6 +345,19 @@ fn an_idle_connection_has_one_verdict_pasted_once_or_logged() {
     assert!(report(&reading(100), 20).is_err());
 }
 
+/// A life with data in flight for 2 s: a rest of 9 s outweighs it, and one of a second does not.
+#[test]
+fn one_reading_of_a_connection_that_rests_longer_than_it_sent_is_idle() {
+    let cause = |ago: u64| {
+        let paste = format!(
+            "ESTAB 0 0 192.0.2.1:443 192.0.2.7:44182\n\t cubic rto:240 rtt:40/2 mss:1448 cwnd:13 bytes_acked:100001 \
+             lastsnd:{ago} lastrcv:{ago} lastack:{ago} busy:2000ms app_limited minrtt:39\n"
+        );
+        flows(&paste)[0].verdict.cause
+    };
+    assert_eq!([cause(9000), cause(1000)], [Class::Idle, Class::Application]);
+}
+
 /// A program that stopped reading, pasted once and logged. ss leaves out a window of zero.
 #[test]
 fn a_receiver_that_hangs_is_the_limit() {
@@ -351,6 +375,26 @@ fn a_receiver_that_hangs_is_the_limit() {
         let words = &flow.verdict.words;
         assert!(words.contains("11.8 MB wait unread"), "{words}");
     }
+}
+
+/// A download at 20 Mbit/s, 50 kB in 20 ms: a segment that just came waits in each reading, or 100 kB do. ss before iproute2 6.4
+/// prints no window of this end.
+#[test]
+fn a_segment_that_just_came_is_not_unread_data_where_the_window_is_unknown() {
+    let log = |unread: u64| -> String {
+        let reading = |n: u64| {
+            format!(
+                "{}.{}\nESTAB {unread} 0 192.0.2.7:44182 192.0.2.1:443\n\t ts sack cubic rto:240 rtt:40/20 mss:1448 cwnd:10 \
+                 bytes_acked:79 bytes_received:{} lastsnd:{n}00 rcv_rtt:41 minrtt:40\n",
+                1_700_000_000 + n / 10,
+                n % 10,
+                250_000 * (n + 1)
+            )
+        };
+        (0..30).map(reading).collect()
+    };
+    let of = |unread| flows(&log(unread))[0].limits.share(Class::ReceiverApplication);
+    assert_eq!([of(1448), of(100_000)], [0.0, 1.0]);
 }
 
 /// A receive queue that has used up its buffer closes the window, and so does a window that ss leaves out, because it is zero, where it

@@ -160,6 +160,7 @@ fn a_policer_is_named_where_losses_come_without_a_queue() {
     let mut evidence = held_by_window();
     (evidence.retransmitted, evidence.loss_events, evidence.segments) = (Some(600), 26, 9000);
     evidence.rtt_min = Some(Duration::from_millis(40));
+    evidence.is_sampled = true;
     for (rtt, is_policer) in [(42, true), (80, false)] {
         evidence.rtt = Some(Duration::from_millis(rtt));
         evidence.capacity = Some(evidence.goodput);
@@ -171,5 +172,18 @@ fn a_policer_is_named_where_losses_come_without_a_queue() {
         );
         let fix = verdict(Class::Congestion, &evidence).fix;
         assert_eq!(fix.contains("repair the link"), is_policer, "{fix}");
+    }
+}
+
+/// In a capture the RTTs before the losses show whether a queue was full, whatever the median RTT.
+#[test]
+fn the_remedy_of_losses_in_a_capture_follows_the_round_trips_before_them() {
+    let mut evidence = held_by_window();
+    evidence.loss_events = 1;
+    for loses_elsewhere in [false, true] {
+        evidence.loses_elsewhere = loses_elsewhere;
+        let fix = verdict(Class::Congestion, &evidence).fix;
+        assert_eq!(fix.contains("its overflow loses packets"), !loses_elsewhere, "{fix}");
+        assert_eq!(fix.contains("repair the link"), loses_elsewhere, "{fix}");
     }
 }

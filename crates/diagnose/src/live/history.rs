@@ -96,7 +96,9 @@ pub struct ConnectionHistory {
     /// many of them there are.
     pub narrow: u16,
     pub windows: u32,
+    /// Timeouts, and the times at which anything else was lost: all in a round trip is one, and the latest began then.
     pub loss_events: u64,
+    pub lost_at: Option<Time>,
     /// Retransmission timeouts since the peer last acknowledged anything.
     pub unanswered: u64,
     /// When something was last retransmitted while it was watched, and whether the peer had dropped it, having taken its
@@ -333,7 +335,15 @@ impl ConnectionHistory {
         let lost = now.retransmitted > last.retransmitted || now.out_of_order > last.out_of_order;
         // The peer drops everything under way beyond its window; an acknowledgement of all of it ends that.
         let dropped = last.acked < self.withdrawn;
-        self.loss_events += u64::from(lost && !dropped);
+        let rtt = match side {
+            Side::Sender => now.rtt,
+            Side::Receiver => self.min_receiver_rtt.unwrap_or_default(),
+        };
+        let another = self.lost_at.is_none_or(|at| now.at.since(at) >= rtt);
+        if lost && !dropped && (another || timeouts > 0) {
+            self.loss_events += timeouts.max(1);
+            self.lost_at = Some(now.at);
+        }
         self.repaired = if lost { Some((now.at, dropped)) } else { self.repaired };
     }
 
@@ -405,11 +415,16 @@ fn shortest_pause(step: &Step) -> Duration {
 }
 
 /// Whether a reader that leaves `unread` is late: one that keeps up leaves next to nothing, and one that does not, more than
-/// there is room.
+/// there is room. If the window is unknown, next to nothing is what arrives at once.
 pub fn leaves_unread(unread: Bytes, step: &Step) -> bool {
-    let window = step.sample.window.unwrap_or(Bytes::ZERO);
-    step.sample.unread > window
-        || unread > (step.rate(Side::Receiver) * LATE).max(window.scaled(LITTLE))
+    let Step { sample: now, .. } = step;
+    let rate = step.rate(Side::Receiver);
+    let little = match now.window {
+        Some(window) => window.scaled(LITTLE),
+        None if rate > Rate::ZERO => now.mss * TOGETHER,
+        None => Bytes::ZERO,
+    };
+    now.window.is_some_and(|window| now.unread > window) || unread > (rate * LATE).max(little)
 }
 
 /// Whether less than a segment waits behind a single one in flight, as Nagle's algorithm holds it (RFC 1122, section 4.2.3.4).

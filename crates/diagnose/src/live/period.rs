@@ -165,6 +165,7 @@ impl Live {
         let mut evidence = Evidence {
             goodput,
             rtt: median.or(self.rtt()),
+            rtt_is_smoothed: median.is_none() || self.history.is_one_reading,
             window,
             window_round: held.map(|(_, rtt)| rtt).filter(|_| direction == Side::Sender),
             min_window: windows.shrunk_to,

@@ -32,6 +32,14 @@ const QUEUE: u64 = 8;
 /// Rates that lie so near together are one link's.
 const STEADY: f64 = 1.1;
 
+/// Why a capture does not show the capacity, and which capture would.
+struct NoCapacity(String, &'static str);
+
+const LONGER: &str = "Capture a transfer of some megabytes, from before it begins.";
+const FULLER: &str = "Capture a transfer that fills the path.";
+const AT_SENDER: &str = "Capture at the sender, which sees how long data waits.";
+const QUIETER: &str = "Other traffic shares the path, or its rate varies: capture a transfer while nothing else uses it.";
+
 /// Properties of the path that one end's data took, as a capture shows them.
 ///
 /// Rates count IP packets. Each finding is `{"value", "low", "high", "how"}` in JSON, or `{"unknown"}` with the reason.
@@ -43,6 +51,9 @@ pub struct PathEstimate {
     pub rtt_s: Finding<Duration>,
     /// The size of the bottleneck's buffer.
     pub buffer_bytes: Finding<Bytes>,
+    /// The capture that would show more.
+    #[serde(skip)]
+    pub next_step: &'static str,
     /// How long data waited in its queue.
     #[serde(skip)]
     pub waits: Waits,
@@ -92,8 +103,12 @@ impl PathEstimate {
         let clock = if stream.counts().timestamps { TIMESTAMPS } else { 0 };
         let header = HEADERS + clock + if ipv6 { IPV6_MORE } else { 0 };
         let seen = PathEvidence::new(stream, header);
-        let capacity = seen.capacity(goodput);
+        let (capacity, next_step) = match seen.capacity(goodput) {
+            Ok(capacity) => (capacity, LONGER),
+            Err(NoCapacity(why, next_step)) => (Finding::unknown(why), next_step),
+        };
         PathEstimate {
+            next_step,
             rtt_s: seen.round_trip(),
             buffer_bytes: buffer(capacity.value(), seen.waits, seen.mss + header),
             waits: seen.waits,
@@ -159,25 +174,29 @@ impl<'a> PathEvidence<'a> {
         rate.scaled((self.mss + self.header) as f64 / self.mss as f64)
     }
 
-    fn capacity(&self, goodput: Rate) -> Finding<Rate> {
+    fn capacity(&self, goodput: Rate) -> Result<Finding<Rate>, NoCapacity> {
         let rates = self.stream.train_rates();
         let Some(rate) = self.stream.train_rate() else {
-            return Finding::unknown("no full segments were acknowledged one behind the other");
+            return Err(NoCapacity(
+                "no full segments were acknowledged one behind the other".into(),
+                LONGER,
+            ));
         };
         if rates.total() < MIN_SEGMENTS * self.mss {
-            return Finding::unknown(format!(
+            let why = format!(
                 "fewer than {MIN_SEGMENTS} full segments were acknowledged one behind the other"
-            ));
+            );
+            return Err(NoCapacity(why, LONGER));
         }
         if rate < goodput.scaled(0.95) {
-            return Finding::unknown("what was acknowledged one behind the other came with pauses");
+            let why = "what was acknowledged one behind the other came with pauses".into();
+            return Err(NoCapacity(why, FULLER));
         }
         let near = |at: u64| (rate.as_f64() / AGREE..=rate.as_f64() * AGREE).contains(&(at as f64));
         let agreed: u64 = rates.iter().filter(|(at, _)| near(*at)).map(|(_, bytes)| bytes).sum();
         if (agreed as f64) < rates.total() as f64 * AGREED {
-            return Finding::unknown(
-                "acknowledgements of full segments came at rates that do not agree",
-            );
+            let why = "acknowledgements of full segments came at rates that do not agree".into();
+            return Err(NoCapacity(why, QUIETER));
         }
         // A sender that paces itself below the path's rate shows its own: where no queue of several
         // segments ever stood, only a rate that hardly varies is a link's.
@@ -187,26 +206,24 @@ impl<'a> PathEvidence<'a> {
         let queue = self.waits.longest;
         let waited = queue >= segment * 2 && (steady || queue >= segment * QUEUE);
         if !waited && self.stream.round_trips().vantage() == Vantage::Receiver {
-            return Finding::unknown(
-                "seen from the receiver data did not wait on the way, or it does not show",
-            );
+            let why = "seen from the receiver data did not wait on the way, or it does not show";
+            return Err(NoCapacity(why.into(), AT_SENDER));
         }
         if !waited {
-            return Finding::unknown(format!(
-                "data hardly waited on the way, which carries {} or more",
-                self.wire(rate)
-            ));
+            let rate = self.wire(rate);
+            let why = format!("data hardly waited on the way, which carries {rate} or more");
+            return Err(NoCapacity(why, FULLER));
         }
         let bound = |share| {
             let rate = rates.quantile(share).map_or(rate, Rate::from_bits_per_second);
             self.wire(rate)
         };
-        Finding::known(
+        Ok(Finding::known(
             self.wire(rate),
             bound(0.25).min(self.wire(rate)),
             bound(0.9).max(self.wire(rate)),
             "the rate at which full segments were acknowledged one behind the other, with their headers",
-        )
+        ))
     }
 
     fn round_trip(&self) -> Finding<Duration> {

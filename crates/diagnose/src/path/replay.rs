@@ -149,6 +149,7 @@ mod tests {
             capacity_bps: Finding::unknown("there were pauses"),
             rtt_s: Finding::unknown("nothing was acknowledged"),
             buffer_bytes: Finding::unknown("it shows only where the capacity does"),
+            next_step: "",
             waits: Waits::default(),
             loss: Finding::unknown("no full segment was sent"),
             segment_bytes: 1448,

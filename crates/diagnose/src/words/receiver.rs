@@ -12,7 +12,10 @@ pub fn receiver_window(percent: f64, e: &Evidence) -> String {
         e.window.zip(e.window_round.or(e.rtt)).zip(allowed(Class::ReceiverWindow, e))
     {
         let mean = if e.largest_window == Some(window) { "" } else { " on average" };
-        words += &format!(": {}{mean} at {} allow {}", in_bytes(window), ms(rtt), in_rate(rate));
+        let is_usual = e.rtt.is_none_or(|usual| ms(usual) == ms(rtt));
+        let trip = if is_usual { "" } else { "a mean RTT of " };
+        let window = in_bytes(window);
+        words += &format!(": {window}{mean} at {trip}{} allow {}", ms(rtt), in_rate(rate));
     }
     words += ".";
     if let Some(clamp) = WindowClamp::binding(e) {
@@ -35,6 +38,11 @@ pub fn receiver_application(percent: f64, e: &Evidence) -> String {
         let hangs =
             e.hangs_for.map_or(String::new(), |time| format!("it read nothing for {time}: "));
         return format!("{by_reader}{hangs}{} wait unread{closed}.", in_bytes(unread));
+    }
+    if let Some(time) = e.hangs_for.filter(|_| !e.is_sampled) {
+        return format!(
+            "{by_reader}it read nothing. When the capture ended, its window had been closed for {time}."
+        );
     }
     if let Some(time) = e.hangs_for {
         return format!(

@@ -155,12 +155,18 @@ fn bbr_without_a_queue_is_at_the_capacity_that_it_measures() {
     assert!(verdict.words.contains("as measured by bbr"), "{}", verdict.words);
     // A smaller window would empty no queue.
     assert_eq!(verdict.fix, "Only a faster path would help.");
-    // Its probes of the bandwidth, at 1.25 times the rate, add up to a quarter of 40 ms.
-    let probes = Sample { model_based: true, rtt: Duration::from_millis(49), ..bulk() };
-    let verdict = after_a_second(probes).period().verdict();
+    // Its probes of the bandwidth last one RTT in eight, and queue a quarter of 40 ms.
+    let mut live = Live::default();
+    for n in 0..17_u64 {
+        let rtt = Duration::from_millis(if n % 8 == 7 { 50 } else { 40 });
+        let acked = Bytes::new(1_000_000 + 1_250_000 * n);
+        let (at, busy) = (Time::ZERO + SECOND * n, SECOND * n);
+        live.handle(Sample { at, acked, busy, model_based: true, rtt, ..bulk() });
+    }
+    let verdict = live.period().verdict();
     assert!(verdict.words.contains("there is no standing queue"), "{}", verdict.words);
     // One that queues has its own words.
-    let queued = Sample { model_based: true, rtt: Duration::from_millis(60), ..bulk() };
+    let queued = Sample { model_based: true, rtt: Duration::from_millis(46), ..bulk() };
     let verdict = after_a_second(queued).period().verdict();
     assert!(verdict.words.contains("behind a standing queue"), "{}", verdict.words);
 }

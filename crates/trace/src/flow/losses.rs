@@ -38,6 +38,8 @@ pub struct Retransmissions {
     pub reported_needless: u64,
     /// Separate events: everything lost in a round trip is one.
     pub events: u64,
+    /// Those of them whose repair no timeout began.
+    pub recoveries: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
 }
@@ -46,6 +48,11 @@ impl Retransmissions {
     /// All segments sent again.
     pub fn segments(&self) -> u64 {
         self.fast + self.selective + self.probes + self.timeout + self.needless + self.taken_back
+    }
+
+    /// How often the congestion window answered to losses: in fast recoveries and at timeouts.
+    pub fn loss_events(&self) -> u64 {
+        self.recoveries + self.timeouts
     }
 
     fn of(&mut self, kind: RetransmissionKind) -> &mut u64 {
@@ -161,6 +168,7 @@ impl Losses {
         let another = self.recovery.is_none_or(|recovery| again.end > recovery.point);
         if another || timed_out {
             self.retransmissions.events += u64::from(another);
+            self.retransmissions.recoveries += u64::from(another && !timed_out);
             self.recovery = Some(Recovery { point: again.next, kind });
         }
         kind

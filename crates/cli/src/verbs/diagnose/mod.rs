@@ -95,6 +95,7 @@ Members of --json:
     limits             each class's share of the time
     application_time   parts of the application's share
     rtt_min_s, rtt_median_s, goodput_bps, bytes, retransmitted_segments
+    rtt_smoothed_s     instead of the median, if it is of one reading
     goodput_is_while_sending
                        true for one reading: no rate over time is known
     expected_gain_bps  the most that the fix can gain, if known
@@ -119,7 +120,7 @@ lost_packets and connections; the object above is the last line.";
 pub struct DiagnoseArguments {
     /// A process, with its children; an end of a connection (`ADDRESS:PORT`, `HOST:PORT`); a capture or the output
     /// of `ss -ti`; a directory of captures; or `-` for standard input
-    #[arg(value_name = "PID|HOST:PORT|FILE", required_unless_present_any = ["file", "tcpinfo", "follow"])]
+    #[arg(value_name = "PID|HOST:PORT|FILE")]
     target: Option<DiagnosisTarget>,
     /// More targets, which a pattern such as `*.pcap` gives: one is diagnosed at a time
     #[arg(hide = true, value_name = "MORE")]
@@ -161,6 +162,9 @@ pub struct DiagnoseArguments {
     #[arg(long)]
     json: bool,
 }
+
+const NO_TARGET: &str = "expected a process (PID), an end of a connection (HOST:PORT), a capture or a paste of ss (FILE), \
+                         --file or --follow";
 
 /// Flows that are shown unless --flows says otherwise.
 const FLOWS: usize = 20;
@@ -240,9 +244,7 @@ pub fn run(arguments: DiagnoseArguments) -> Ending {
                 Diagnosed { interrupted, ..report.into() }
             }
             ([], None, None) => {
-                return Err(
-                    UsageError::new("name a process, an end of a connection, or --file").into()
-                );
+                return Err(UsageError::new(NO_TARGET).into());
             }
         };
     if arguments.json {
@@ -379,8 +381,15 @@ mod tests {
         let written =
             written.iter().filter_map(|value| value.as_object()).flat_map(|all| all.keys());
         // These are left out while they have no value.
-        let rare =
-            ["goodput_is_while_sending", "shared_path", "facts", "path", "joined", "simulated"];
+        let rare = [
+            "rtt_smoothed_s",
+            "goodput_is_while_sending",
+            "shared_path",
+            "facts",
+            "path",
+            "joined",
+            "simulated",
+        ];
         let (_, members) = EXAMPLES.split_once("Members of --json:").expect("a list");
         let page = include_str!("../../../../../docs/formats.md");
         for name in written.map(String::as_str).chain(rare) {

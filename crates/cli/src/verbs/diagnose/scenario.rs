@@ -23,12 +23,9 @@ pub fn write(capture: &Input, flows: &[Flow], out: &Path) -> Result<(), String> 
                 note!("wrote {}", out.shown());
                 return Ok(());
             }
-            Err(reason) => why = why.or(Some(reason.to_string())),
+            Err(reason) => why = why.or(Some(format!("{reason}. {}", path.next_step))),
         }
     }
     let why = why.unwrap_or_else(|| "no flow in it carries data".to_owned());
-    Err(format!(
-        "--scenario: {name} does not show a path: {why}; capture a transfer of some megabytes, \
-         from before it begins"
-    ))
+    Err(format!("--scenario: {name} does not show all of a path: {why}"))
 }

@@ -71,7 +71,7 @@ fn table(flows: &[Flow]) -> Vec<String> {
         let (share, cause) = (percent(flow.verdict.cause_share), flow.verdict.cause);
         let limit = match cause {
             Class::Unknown => cause.to_string(),
-            _ => format!("{share:.0} % {}", cause.brief()),
+            _ => format!("{share:.0} % {}", flow.brief()),
         };
         line([&source, &destination, &bytes, &rate], &limit)
     });
@@ -119,12 +119,15 @@ fn flow(flow: &Flow, shared: &[&str]) {
     let print = |words: &str| spaced(&format!("  {words}"));
     print(&flow.verdict.words);
     print(&flow.fix);
-    let kind = if flow.goodput_is_while_sending { "smoothed" } else { "median" };
+    let (kind, usual) = match flow.rtt_smoothed_s {
+        Some(smoothed) => ("smoothed", Some(smoothed)),
+        None => ("median", flow.rtt_median_s),
+    };
     let pauses = match flow.may_time_pauses() {
         true => " (may include the sender's pauses)",
         false => "",
     };
-    let round_trips = match (flow.rtt_min_s, flow.rtt_median_s) {
+    let round_trips = match (flow.rtt_min_s, usual) {
         (Some(min), Some(median)) => {
             format!("; min RTT {}, {kind} {}{pauses}", in_time(min), in_time(median))
         }

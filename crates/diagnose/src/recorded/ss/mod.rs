@@ -144,7 +144,10 @@ fn recording(collected: Collected, has_time: bool, shows: [bool; 2]) -> Option<R
         // `busy` counts only while this end sends.
         let sends = only.sample.acked >= only.sample.received;
         let life = (has_busy && sends).then(|| life(ends, only.sample)).flatten();
-        return life.or_else(|| idle_since(ends, only));
+        let idle = idle_since(ends, only);
+        // Time without data since then outweighs a shorter life with data in flight.
+        let rests = only.idle_for.is_some_and(|time| time > only.sample.busy);
+        return if rests { idle.or(life) } else { life.or(idle) };
     }
     let (mut busy, mut shut, mut timeouts) = (Duration::ZERO, Duration::ZERO, 0);
     let mut samples = vec![accounts[0].sample];
@@ -205,7 +208,7 @@ fn silent_since(ends: [SocketAddr; 2], only: &Account) -> Recording {
     Recording { ends, samples: vec![begun, ended], is_one_reading: false }
 }
 
-/// The time since the last data of a connection on which nothing waits to be sent. Data may wait to be read.
+/// The time since the last data, if that is longer than the retransmission timeout, of a connection on which nothing waits to be sent. Data may wait to be read.
 fn idle_since(ends: [SocketAddr; 2], only: &Account) -> Option<Recording> {
     let waits = only.sample.under_way > 0 || only.sample.queued > Bytes::ZERO;
     let idle_for = only.idle_for.filter(|_| !waits)?;

@@ -8,6 +8,7 @@ use self::view::has_shrunk;
 pub use self::view::{Sending, View};
 use super::accounts::{Account, Accounts, Hold};
 use super::elapsed::Elapsed;
+use super::silence::is_silent;
 use crate::Histogram;
 
 /// Rounds over which a window that stands still is distinguished from one that creeps.
@@ -21,11 +22,6 @@ const AFTER_LOSS: Duration = Duration::from_secs(30);
 const RESTART: Duration = Duration::from_millis(200);
 /// Messages of the receiver from which on data begin behind them by a rule, and not by chance.
 const RULE: u64 = 5;
-/// Unanswered repetitions from which on the peer counts as silent: one is any loss's.
-const SILENT: u64 = 2;
-/// The first timeout lasts a second at least where nothing is known better, and the second twice as long (RFC 6298
-/// §2.1, §5.5).
-const TWO_TIMEOUTS: Duration = Duration::from_secs(3);
 
 /// A round after which nothing was in flight, or in which all of a burst had left: the next event shows whether there was more
 /// to send.
@@ -135,7 +131,8 @@ impl Rounds {
                 spent.add(since, now, recorded);
             }
             _ if shut => {
-                let hold = if view.repeats >= SILENT { Hold::Silent } else { Hold::WindowShut };
+                let silent = is_silent(view.repeats, Duration::ZERO, view.at_sender);
+                let hold = if silent { Hold::Silent } else { Hold::WindowShut };
                 self.accounts.book(quiet(hold), &Elapsed::between(since, now, recorded));
             }
             _ => self.idle.add(since, now, recorded),
@@ -259,7 +256,7 @@ impl Rounds {
 
     /// The peer made progress, after `view.repeats` unanswered retransmissions.
     pub fn answered(&mut self, view: &View) {
-        self.divide_silence(view, SILENT);
+        self.divide_silence(view, false);
     }
 
     /// An acknowledgement arrived.
@@ -276,7 +273,7 @@ impl Rounds {
     /// The stream is over; repetitions now will never be answered, and time without data in flight was `rest`.
     pub fn end(&mut self, view: &View, rest: Hold) {
         self.pass(view);
-        self.divide_silence(view, 1);
+        self.divide_silence(view, true);
         self.settle(rest, Duration::ZERO);
         self.accounts.book(quiet(Hold::Unseen), &std::mem::take(&mut self.missing));
         if let Some(round) = self.round.take() {
@@ -322,12 +319,13 @@ impl Rounds {
         }
     }
 
-    /// The time since the peer last acknowledged data counts as silence if `min` retransmissions got no answer. A capture
-    /// behind a path that was down shows only the last of them, and not before two timeouts have passed.
-    fn divide_silence(&mut self, view: &View, min: u64) {
+    /// The time since the peer last acknowledged data counts as silence if the retransmissions show that. After the `last` of
+    /// them no answer came.
+    fn divide_silence(&mut self, view: &View, last: bool) {
         let Some(round) = &mut self.round else { return };
         let unanswered = std::mem::take(&mut round.unanswered);
-        if view.repeats >= min || (view.repeats > 0 && unanswered.time() >= TWO_TIMEOUTS) {
+        let unheard = last && view.repeats > 0;
+        if unheard || is_silent(view.repeats, unanswered.time(), view.at_sender) {
             self.accounts.book(quiet(Hold::Silent), &unanswered);
         } else {
             round.busy.extend(unanswered);
@@ -475,6 +473,6 @@ fn quiet(hold: Hold) -> Account {
 
 /// Whether a round trip of `rtt` shows a standing queue: a tenth and a millisecond above the
 /// shortest, more than hosts add.
-fn stands(rtt: Duration, base: Duration) -> bool {
+pub fn stands(rtt: Duration, base: Duration) -> bool {
     rtt > base.scaled(1.1) + Duration::from_millis(1)
 }

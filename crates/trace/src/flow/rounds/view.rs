@@ -20,6 +20,8 @@ pub struct View {
     pub base: Option<Duration>,
     /// How often something was sent again since the peer last moved on.
     pub repeats: u64,
+    /// The capture is at the sender, so that it shows every repetition.
+    pub at_sender: bool,
 }
 
 impl View {

@@ -66,9 +66,10 @@ impl Stream {
             self.before_losses.add(latest.as_nanos(), 1);
         }
         match kind {
-            RetransmissionKind::Timeout | RetransmissionKind::TakenBack if again.is_timed_out() => {
-                self.silences.repeated(now)
+            RetransmissionKind::Timeout if again.is_timed_out() => {
+                self.silences.timed_out(now, again.pause)
             }
+            RetransmissionKind::TakenBack if again.is_timed_out() => self.silences.repeated(now),
             RetransmissionKind::Needless if again.is_timed_out() => {
                 // The sender's timer ran out all the same.
                 self.silences.beyond(self.passed_at.unwrap_or(active), now);

@@ -10,7 +10,7 @@ use crate::flow::deliveries::Deliveries;
 use crate::flow::losses::Retransmissions;
 use crate::flow::round_trips::RoundTrips;
 use crate::flow::rounds::Held;
-use crate::flow::silence::Silence;
+use crate::flow::silence::{Silence, TimerWaits};
 
 /// The usual segment, until larger or smaller ones are known (Ethernet, timestamps).
 const USUAL_MSS: u64 = 1448;
@@ -58,6 +58,11 @@ impl Stream {
     /// The longest time in which the receiver left repeated retransmissions unanswered, if any.
     pub fn silence(&self) -> Option<Silence> {
         self.silences.longest()
+    }
+
+    /// The waits for the sender's retransmission timer before retransmissions that were answered.
+    pub fn timer_waits(&self) -> TimerWaits {
+        self.silences.timer_waits()
     }
 
     /// How long the receiver's window was shut.

@@ -109,7 +109,7 @@ impl Stream {
         }
         // An answer to a probe keeps the window shut, but it is an answer.
         if advanced || self.is_shut() {
-            self.silences.answered(now, self.next > self.una);
+            self.silences.answered(now, self.next > self.una, self.is_at_sender());
         }
         // A proxy that answers a SYN with a window of zero has not closed it.
         if ack.window == 0 && self.window != Some(0) && !ack.opens {

@@ -240,6 +240,11 @@ impl Stream {
         self.window == Some(0)
     }
 
+    /// Whether the capture is known to show all that the sender sent.
+    fn is_at_sender(&self) -> bool {
+        self.round_trips.vantage() == Vantage::Sender
+    }
+
     /// The capture or the connection is over.
     pub(super) fn end(&mut self, now: Time) {
         while let Some(underway) = self.acks.pop_front() {
@@ -263,6 +268,7 @@ impl Stream {
             last_repair: self.losses.last_repair(),
             base: self.round_trips.min(),
             repeats: self.silences.repeats(),
+            at_sender: self.is_at_sender(),
         }
     }
 }
