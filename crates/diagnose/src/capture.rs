@@ -1,6 +1,8 @@
 //! From a captured connection to verdicts: one per direction that carried data.
 
-use sweetspot_trace::flow::{Account, Connection, Ending, Held, Hold, Silence, Stream, Vantage};
+use sweetspot_trace::flow::{
+    Account, Connection, Ending, HISTORY, Held, Hold, Silence, Stream, Vantage,
+};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::evidence::{Nagle, TimerWait};
@@ -33,7 +35,9 @@ pub struct Classifier {
 impl Classifier {
     /// The class that the time of `account` counts for.
     pub(crate) fn class(&self, account: &Account) -> Class {
-        if self.known { class(account, &self.whole) } else { Class::Unknown }
+        let class = class(account, &self.whole);
+        let is_told = self.known && (shows_at_once(class) || !self.whole.is_brief);
+        if is_told { class } else { Class::Unknown }
     }
 
     /// The same on a path that the stream and others fill together.
@@ -60,7 +64,8 @@ pub fn judge(connection: &Connection, side: usize) -> (Limits, Evidence, Classif
         evidence.stall.map(|stall| Stall { reset: reset(connection, side, &stall), ..stall });
     let begins_midway = connection.handshake.offers[0].is_none();
     evidence.doubts_rtt_min = begins_midway && is_never_empty(stream);
-    let whole = Whole { begins_midway, ..Whole::new(stream, &evidence) };
+    let is_brief = begins_midway && !spans_rounds(connection, side);
+    let whole = Whole { begins_midway, is_brief, ..Whole::new(stream, &evidence) };
     if let Some(window) = whole.filled {
         (evidence.window, evidence.window_round) = (Some(window), evidence.flight_round);
     }
@@ -95,6 +100,13 @@ pub fn judge(connection: &Connection, side: usize) -> (Limits, Evidence, Classif
         let because = if paused { UNSCALED_PAUSES } else { UNSCALED };
         evidence.unknown_because = evidence.unknown_because.or(because);
     }
+    let flat = class(&Account { hold: Hold::Flat, queue: false, rate: 0 }, &whole);
+    if flat == Class::Unknown && !whole.may_fill && held(Hold::Flat) > held(Hold::Unseen) {
+        evidence.unknown_because = evidence.unknown_because.or(SWINGS);
+    }
+    if whole.is_brief {
+        evidence.unknown_because = evidence.unknown_because.or(BRIEF);
+    }
     if held(Hold::Unseen) > Duration::ZERO && stream.counts().unseen > 0 {
         evidence.unknown_because = evidence.unknown_because.or(MISSING);
     }
@@ -114,6 +126,31 @@ fn reader(stream: &Stream, limits: &Limits) -> Reader {
         Reader::Unknown
     }
 }
+
+/// Whether the limit shows as soon as it holds: a closed window or silence, and a pause. Others show in how the flights and round trips of
+/// several rounds differ.
+pub fn shows_at_once(limit: Class) -> bool {
+    matches!(
+        limit.family(),
+        Class::Application | Class::ReceiverApplication | Class::Stalled | Class::NeverEstablished
+    )
+}
+
+/// Whether `connection` was seen for enough rounds of the data that `side` sent to compare them.
+pub fn spans_rounds(connection: &Connection, side: usize) -> bool {
+    let rtt = connection.streams[side].round_trips().median();
+    rtt.is_some_and(|rtt| connection.lasted() >= rtt * HISTORY as u64)
+}
+
+/// Why so few rounds say nothing.
+const BRIEF: Option<&str> = Some(
+    "the capture has fewer than twelve round trips of it, and not its beginning: too few to compare their flights",
+);
+
+/// Why a flight that does not grow says nothing although the windows are known.
+const SWINGS: Option<&str> = Some(
+    "the flight did not grow while the RTT varied: the send buffer bounds it, or losses before the capture began",
+);
 
 /// Why a pause says nothing.
 const MISSING: Option<&str> = Some(
@@ -146,6 +183,8 @@ struct Whole {
     capacity: Option<Rate>,
     /// Whether the shortest round trip was not known from the beginning, so that single rounds may hide a queue.
     begins_midway: bool,
+    /// Whether there are too few rounds to compare, and none from the beginning.
+    is_brief: bool,
     /// Whether a tenth of the round trips or more stood above the shortest, so that a queue grew and drained.
     swings: bool,
     /// Whether a queue may have stood all the time, so that none can be seen.
@@ -181,6 +220,7 @@ impl Whole {
         Whole {
             capacity: evidence.capacity,
             begins_midway: false,
+            is_brief: false,
             swings: evidence.rtt_min.zip(stream.round_trips().quantile(0.9)).is_some_and(swings),
             never_empty: evidence.doubts_rtt_min,
             blind: stream.is_blind(),

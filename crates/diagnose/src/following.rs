@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
 use serde::Serialize;
-use sweetspot_trace::flow::{Connection, Deliveries, HISTORY, Table, Vantage};
+use sweetspot_trace::flow::{Connection, Deliveries, Table, Vantage};
 use sweetspot_units::{Bytes, Duration, Time};
 
+use crate::capture::{shows_at_once, spans_rounds};
 use crate::{Class, Evidence, LimitVerdict, Limits, capture, shared};
 
 /// A connection since the last sample.
@@ -127,17 +128,11 @@ impl Following {
     }
 }
 
-/// Whether a limit of the data that `side` sent can be known yet. A closed window or silence shows at once, and so does a pause.
-/// Other limits show in how the flights and round trips of several rounds differ, if the capture does not have the connection's
-/// beginning.
+/// Whether a limit of the data that `side` sent can be known yet, if the capture does not have the connection's beginning.
 fn is_known_from(limit: Class, connection: &Connection, side: usize) -> bool {
-    let shows_at_once = matches!(
-        limit.family(),
-        Class::Application | Class::ReceiverApplication | Class::Stalled | Class::NeverEstablished
-    );
-    let rtt = connection.streams[side].round_trips().median();
-    let compared = rtt.is_some_and(|rtt| connection.lasted() >= rtt * HISTORY as u64);
-    shows_at_once || connection.handshake.offers[0].is_some() || compared
+    shows_at_once(limit)
+        || connection.handshake.offers[0].is_some()
+        || spans_rounds(connection, side)
 }
 
 /// The stream of a connection that delivered more.
@@ -165,6 +160,7 @@ fn together(table: &Table) -> HashMap<[IpAddr; 2], Deliveries> {
 
 #[cfg(test)]
 mod tests {
+    use sweetspot_trace::flow::HISTORY;
     use sweetspot_trace::packet::{Flags, Options, Segment};
 
     use super::*;

@@ -67,6 +67,9 @@ pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Option<Rate>)
         ),
         Class::ReceiverWindow => receiver_window(percent, e),
         Class::ReceiverApplication => receiver_application(percent, e),
+        Class::SenderWindow if e.is_one_reading => {
+            format!("{percent} % of the time limited by the sender's buffer.")
+        }
         Class::SenderWindow => format!(
             "{percent} % of the time limited by the sender's buffer{}; the flight did not grow.",
             flight(e)

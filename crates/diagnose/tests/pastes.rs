@@ -397,6 +397,26 @@ fn a_segment_that_just_came_is_not_unread_data_where_the_window_is_unknown() {
     assert_eq!([of(1448), of(100_000)], [0.0, 1.0]);
 }
 
+/// A download behind a queue of 30 ms: ss names timestamps with -o alone, and otherwise segments of 1500 - 52 bytes show them.
+#[test]
+fn a_receiver_without_the_word_ts_has_timestamps_if_its_segments_leave_room_for_them() {
+    let log = |mss: u64| -> String {
+        let reading = |n: u64| {
+            format!(
+                "{}.{}\nESTAB 0 0 192.0.2.7:44182 192.0.2.1:443\n\t cubic rto:240 rtt:40/20 mss:{mss} pmtu:1500 cwnd:10 \
+                 bytes_acked:79 bytes_received:{} lastsnd:{n}00 rcv_rtt:{} minrtt:40 rcv_wnd:3000000\n",
+                1_700_000_000 + n / 10,
+                n % 10,
+                250_000 * (n + 1),
+                if n == 0 { 40 } else { 70 }
+            )
+        };
+        (0..30).map(reading).collect()
+    };
+    let of = |mss| flows(&log(mss))[0].verdict.class;
+    assert_eq!([of(1448), of(1460)], [Class::Bandwidth, Class::Unknown]);
+}
+
 /// A receive queue that has used up its buffer closes the window, and so does a window that ss leaves out, because it is zero, where it
 /// shows another connection's.
 #[test]

@@ -13,9 +13,9 @@ pub fn receiver_window(percent: f64, e: &Evidence) -> String {
     {
         let mean = if e.largest_window == Some(window) { "" } else { " on average" };
         let is_usual = e.rtt.is_none_or(|usual| ms(usual) == ms(rtt));
-        let trip = if is_usual { "" } else { "a mean RTT of " };
+        let at = if is_usual { "at" } else { "in rounds of a mean" };
         let window = in_bytes(window);
-        words += &format!(": {window}{mean} at {trip}{} allow {}", ms(rtt), in_rate(rate));
+        words += &format!(": {window}{mean} {at} {} allow {}", ms(rtt), in_rate(rate));
     }
     words += ".";
     if let Some(clamp) = WindowClamp::binding(e) {

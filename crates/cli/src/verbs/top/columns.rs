@@ -32,7 +32,7 @@ const COLUMNS: [TableColumn; 15] = [
     column("program", PROGRAM_WIDTH, LEFT, 0, |r| who(r, PROGRAM_WIDTH)),
     column(PEER_HEADING, PEER_WIDTH, LEFT, 3, |r| peer(r.connection.remote, PEER_WIDTH)),
     column("state", 6, LEFT, 12, |r| state(r.connection.state)),
-    column("Mbit/s", 9, RIGHT, 1, rate),
+    column(RATE_HEADING, RATE_WIDTH, RIGHT, 1, rate),
     past("past rate", 13, |r| sparkline(r.past.iter().map(|(rate, _)| *rate))),
     column("RTT ms", 8, RIGHT, RTT_RANK, |r| ms(r.rtt())),
     past("past RTT", 14, |r| sparkline(r.past.iter().map(|(_, rtt)| *rtt))),
@@ -53,10 +53,11 @@ const LOCAL: TableColumn =
 const BESIDE_PORTS: TableColumn =
     column("program", SHORT_PROGRAM, LEFT, 0, |r| who(r, SHORT_PROGRAM));
 
-/// In place of program and direction, where the peer has no room otherwise: 60 columns show it with the rate.
-const NARROW: [TableColumn; 2] = [
+/// In place of program, direction and rate, where the peer has no room otherwise: 60 columns show all of them.
+const NARROW: [TableColumn; 3] = [
     column("program", NARROW_PROGRAM, LEFT, 0, |r| who(r, NARROW_PROGRAM)),
     column(PEER_HEADING, NARROW_PEER, LEFT, 3, |r| peer(r.connection.remote, NARROW_PEER)),
+    column(RATE_HEADING, RATE_WIDTH, RIGHT, 1, |r| beside_arrow(&direction(r), &rate(r))),
 ];
 
 const RTT_RANK: u8 = 4;
@@ -68,6 +69,10 @@ const NARROW_PEER: u16 = 18;
 const PEER_WIDTH: u16 = 21;
 const LEFT: bool = false;
 const RIGHT: bool = true;
+
+const RATE_HEADING: &str = "Mbit/s";
+/// Enough for 99,999.99 and an arrow.
+const RATE_WIDTH: u16 = 9;
 
 /// Heading of the column that may show names.
 pub const PEER_HEADING: &str = "peer";
@@ -156,11 +161,13 @@ pub fn fitting(
         shown.retain(|c| rank(c) != last);
     }
     const NARROW_ALL: &[TableColumn] = &NARROW;
-    let others = shown.iter().copied().filter(|c| !["", "program"].contains(&c.heading));
+    let replaced = ["", "program", RATE_HEADING];
+    let others = shown.iter().copied().filter(|c| !replaced.contains(&c.heading));
     // Connections to one peer mostly have one program, and differ in the port.
     let first: &TableColumn = if are_parallel { const { &LOCAL } } else { &NARROW_ALL[0] };
     let others = others.filter(|c| c.heading != LOCAL.heading);
-    let narrow: Vec<&TableColumn> = [first, &NARROW_ALL[1]].into_iter().chain(others).collect();
+    let narrow = [first, &NARROW_ALL[1], &NARROW_ALL[2]].into_iter().chain(others);
+    let narrow: Vec<&TableColumn> = narrow.collect();
     let lacks_peer = !shown.iter().any(|c| c.heading == PEER_HEADING);
     if lacks_peer && needed(&narrow) <= width { narrow } else { shown }
 }
@@ -230,6 +237,12 @@ fn direction(row: &ConnectionRow) -> String {
         Side::Receiver => "↓",
     }
     .to_owned()
+}
+
+/// A rate with the direction before it, in the width of its column.
+fn beside_arrow(arrow: &str, rate: &str) -> String {
+    let width = usize::from(RATE_WIDTH) - 1;
+    format!("{arrow}{rate:>width$}")
 }
 
 fn who(row: &ConnectionRow, width: u16) -> String {
@@ -385,6 +398,15 @@ mod tests {
         assert_eq!(headings(46), ["program", "Mbit/s"]);
         assert_eq!(headings(45), ["program"]);
         assert_eq!(headings(0), ["program"]);
+    }
+
+    #[test]
+    fn a_narrow_table_has_the_direction_beside_the_rate() {
+        assert_eq!(
+            [beside_arrow("↑", "19.13"), beside_arrow("↓", "-")],
+            ["↑   19.13", "↓       -"]
+        );
+        assert!(beside_arrow("↑", "99999.99").chars().count() <= RATE_WIDTH.into());
     }
 
     #[test]

@@ -47,7 +47,8 @@ Members of --json:
     rtt_s, rtt_min_s   round trips
     window_bytes       the receiver's window
     cwnd_bytes         the congestion window
-    sweet_spot_bytes   the smallest window at full rate
+    sweet_spot_bytes   the smallest window at full rate; null until a
+                       standing queue has shown the path's capacity
     bytes, retransmitted_segments
     limited_by, limited_by_words
                        the class as diagnose names it, and words
@@ -88,8 +89,8 @@ pub struct TopArguments {
     /// Connections of the network namespace NAME (ip-netns(8))
     #[arg(long, value_name = "NAME")]
     netns: Option<String>,
-    /// Print the table once and end; --interval 5s makes its limits steadier. Without a terminal, in COLUMNS columns [default: 80];
-    /// 160 show all of them
+    /// Print the table once and end; --interval 5s makes its limits steadier. Without a terminal, it is COLUMNS characters wide
+    /// [default: 80]; 160 hold every column
     #[arg(long)]
     once: bool,
     /// Print one JSON object per reading
@@ -105,7 +106,8 @@ pub struct TopArguments {
     #[arg(long, value_name = "TEXT", default_value = "")]
     filter: String,
     /// Write the kernel's account of every connection to the new FILE at each reading; `diagnose --tcpinfo FILE`
-    /// reads it. Without a terminal, top records until it is interrupted
+    /// reads it. Without a terminal, top records until Ctrl-C or SIGTERM; a script's background job ignores Ctrl-C, so
+    /// end that with kill
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// Print the first N of the table at most

@@ -69,11 +69,11 @@ window      the peer's, or our own if we receive
 cwnd        congestion window; retrans: retransmissions
 past        the last ten readings, on wide screens
 local       local port, if a peer has several connections
-sweet spot  smallest window at full rate; - while unknown
+sweet spot  least window at full rate, once a queue shows it
 limited by  over the last 10 s, or with --once the interval;
+            sender or path: run diagnose at the other end;
             red: losses, or an end that stalls; green: at
-            capacity; yellow: a window or an application
-            sender or path: run diagnose at the other end";
+            capacity; yellow: a window or an application";
 
 /// Whether the connection's limit is of a kind that tuning sets.
 fn has_tuners_limit(period: &Period) -> bool {

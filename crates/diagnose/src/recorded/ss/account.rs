@@ -90,6 +90,15 @@ impl<'a> Words<'a> {
         self.time("lastack") <= self.millis("rto")
     }
 
+    /// Whether segments carry timestamps. ss names them with -o alone; otherwise the option's 12 bytes are missing from the segment (RFC
+    /// 7323, appendix A), beside the headers of IPv4 or IPv6 and TCP.
+    fn has_timestamps(&self) -> bool {
+        const HEADERS: [u64; 2] = [40, 60];
+        const OPTION: u64 = 12;
+        let missing = self.count("pmtu").checked_sub(self.count("mss"));
+        self.0.contains(&"ts") || missing.is_some_and(|n| HEADERS.map(|h| h + OPTION).contains(&n))
+    }
+
     fn probes_window(&self) -> bool {
         self.count("backoff") > 0 && self.count("unacked") == 0 && self.count("notsent") > 0
     }
@@ -184,7 +193,7 @@ impl<'a> Words<'a> {
             retransmitted: self.retransmitted(1).unwrap_or(0),
             timeouts: self.count("total_rto"),
             receiver_rtt: self.millis("rcv_rtt"),
-            timestamps: self.0.contains(&"ts"),
+            timestamps: self.has_timestamps(),
             // ss leaves out a time of 0 ms.
             last_arrival: Some(Duration::from_millis(self.count("lastrcv"))),
             // ss does not print it.
