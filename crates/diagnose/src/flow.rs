@@ -166,7 +166,9 @@ impl Flow {
     /// The shares of its time in words. What a live receiver does not know is the sender's or the path's.
     pub fn time(&self) -> String {
         self.limits.words_as(|class| match class {
-            Class::Unknown if self.is_by_receiver() => SENDER_OR_PATH,
+            Class::Unknown if self.is_by_receiver() && self.evidence.window.is_some() => {
+                SENDER_OR_PATH
+            }
             Class::WaitingForPeer if self.evidence.granted.is_some() => WINDOW_ABOVE_TCP,
             class => class.words(),
         })
@@ -302,8 +304,13 @@ mod tests {
 
     #[test]
     fn unknown_time_of_a_live_receiver_is_the_senders_or_the_paths() {
-        let receiver = Evidence { is_sampled: true, ..Evidence::default() };
+        let blind = Evidence { is_sampled: true, ..Evidence::default() };
+        let receiver = Evidence { window: Some(Bytes::new(3_000_000)), ..blind };
         assert_eq!(flow(Class::Unknown, &receiver).time(), "sender or path 100 %");
+        // Its window may be the limit where it is unknown.
+        let blind = flow(Class::Unknown, &blind);
+        assert_eq!(blind.time(), "unknown 100 %");
+        assert!(blind.verdict.words.contains("this receiver's window, which"), "{blind:?}");
         let sender = Evidence { retransmitted: Some(0), ..receiver };
         assert_eq!(flow(Class::Unknown, &sender).time(), "unknown 100 %");
     }

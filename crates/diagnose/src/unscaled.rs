@@ -35,15 +35,15 @@ pub fn has_room(stream: &Stream) -> bool {
 /// fits, where the handshake is missing.
 pub fn min_windows(stream: &Stream) -> Option<(u64, u64)> {
     const LARGEST_SCALE: u32 = 14;
-    // Flights seen from afar are too large by the data that is about to be acknowledged.
-    const BLUR: f64 = 1.05;
     let windows = &stream.counts().windows;
     let vantage = stream.round_trips().vantage();
     if stream.counts().window_known || stream.is_blind() || vantage == Vantage::Unknown {
         return None;
     }
     let (low, high) = (windows.quantile(0.1)?, windows.quantile(0.9)?);
-    let (most, flight) = (windows.largest()?, stream.largest_flight().get() as f64);
-    let scale = (0..=LARGEST_SCALE).find(|scale| (most << scale) as f64 * BLUR >= flight)?;
+    let most = windows.largest()?;
+    // What is surely in flight.
+    let flight = stream.largest_flight().get().saturating_sub(stream.flight_error());
+    let scale = (0..=LARGEST_SCALE).find(|scale| most << scale >= flight)?;
     Some((low << scale, high << scale))
 }

@@ -169,6 +169,11 @@ fn beyond_receiver(e: &Evidence) -> String {
             return "Either this receiving program, the sender or the path limits the rate. Check the program first: it often reads late."
                 .to_owned();
         }
+        _ if e.window.is_none() => {
+            "Its program reads in time. Either this receiver's window, which these readings lack (rcv_wnd: Linux 6.2 and a later ss), \
+             or the sender or the path limits the rate"
+                .to_owned()
+        }
         _ => "The sender or the path limits the rate, not this receiver: its program reads in time"
             .to_owned(),
     };
@@ -190,7 +195,7 @@ fn beyond_receiver(e: &Evidence) -> String {
     words
         + match e.arrivals {
             Arrivals::Steady => {
-                " Data arrives without pauses, as from a full link, a shaper or a pacing sender (bbr)."
+                " Data arrives without pauses, as from a full link, a shaper, a pacing sender (bbr) or a program that writes a little at a time."
             }
             Arrivals::Pausing => {
                 " Data arrives with pauses, in which the sender waits for its program, its send buffer or its congestion window."

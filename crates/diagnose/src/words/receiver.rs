@@ -13,7 +13,8 @@ pub fn receiver_window(percent: f64, e: &Evidence) -> String {
     {
         let mean = if e.largest_window == Some(window) { "" } else { " on average" };
         let is_usual = e.rtt.is_none_or(|usual| ms(usual) == ms(rtt));
-        let at = if is_usual { "at" } else { "in rounds of a mean" };
+        // Rounds of a capture may begin behind data in flight.
+        let at = if is_usual || e.is_sampled { "at" } else { "per round of" };
         let window = in_bytes(window);
         words += &format!(": {window}{mean} {at} {} allow {}", ms(rtt), in_rate(rate));
     }
@@ -48,6 +49,9 @@ pub fn receiver_application(percent: f64, e: &Evidence) -> String {
         return format!(
             "{by_reader}it reads nothing. Its window has been closed for {time} and still is."
         );
+    }
+    if e.is_closed && e.bytes == Bytes::ZERO {
+        return format!("{by_reader}its window is closed, because data lies unread.");
     }
     // A window of nothing is only named where one was advertised.
     let shrank = e.min_window.filter(|min| *min > Bytes::ZERO || e.zero_windows > 0);

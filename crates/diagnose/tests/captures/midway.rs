@@ -51,11 +51,11 @@ fn a_sender_that_answers_at_once_is_at_the_capture() {
 }
 
 /// 30 full segments per round trip, which takes `rtt` ms of the round. The windows have room for more at any scale.
-fn level(rtt: impl Fn(u64) -> u64) -> Flow {
+fn level(rounds: u64, rtt: impl Fn(u64) -> u64) -> Flow {
     const FLIGHT: u32 = 30;
     let mut captured = Captured::default();
     let (mut now, mut next) = (0, 0);
-    for round in 0..200 {
+    for round in 0..rounds {
         let options = clock(now);
         for _ in 0..FLIGHT {
             captured.take(now, Segment { seq: 1 + next * MSS, payload: MSS, options, ..sent() });
@@ -70,10 +70,21 @@ fn level(rtt: impl Fn(u64) -> u64) -> Flow {
 
 #[test]
 fn a_level_flight_whose_round_trip_swings_is_no_send_buffers() {
-    let constant = level(|_| 50).verdict;
+    let constant = level(200, |_| 50).verdict;
     assert_eq!(constant.class, Class::SenderWindow, "{}", constant.words);
-    let swinging = level(|round| if round / 20 % 2 == 0 { 50 } else { 80 }).verdict;
+    let swinging = level(200, |round| if round / 20 % 2 == 0 { 50 } else { 80 }).verdict;
     assert_ne!(swinging.class, Class::SenderWindow, "{}", swinging.words);
+    assert!(swinging.words.contains("the send buffer bounds it, or losses"), "{}", swinging.words);
+}
+
+/// Flights are compared over twelve rounds. The last acknowledgement of 11 rounds ends 11 RTTs.
+#[test]
+fn a_few_rounds_from_the_middle_of_a_connection_show_no_limit() {
+    let verdict = |rounds| level(rounds, |_| 50).verdict;
+    assert_eq!(verdict(13).class, Class::SenderWindow, "{}", verdict(13).words);
+    let brief = verdict(11);
+    assert_eq!(brief.class, Class::Unknown, "{}", brief.words);
+    assert!(brief.words.contains("fewer than twelve round trips"), "{}", brief.words);
 }
 
 /// Each acknowledgement releases a segment, one each millisecond, so that the data come as evenly as over a link; 30 segments are under

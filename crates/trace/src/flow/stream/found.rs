@@ -127,6 +127,17 @@ impl Stream {
         &self.before_losses
     }
 
+    /// By how much the largest flight may be too large, seen from afar: by the data that is about to be acknowledged, as well as the time
+    /// is known at which acknowledgements, each of up to two segments (RFC 1122 §4.2.3.2), reach the sender.
+    pub fn flight_error(&self) -> u64 {
+        let base = self.round_trips.min().unwrap_or_default().as_secs_f64();
+        if self.distance.up() == Duration::ZERO || base == 0.0 {
+            return 0;
+        }
+        let part = (self.blur().as_secs_f64() / base).min(1.0);
+        (self.rounds.largest_flight as f64 * part) as u64 + 2 * self.mss()
+    }
+
     /// The rates of trains of acknowledgements in bits per second, weighted with their bytes.
     pub fn train_rates(&self) -> &Histogram {
         self.trains.rates()
