@@ -15,7 +15,7 @@ pub fn filled_window(stream: &Stream) -> Option<Bytes> {
     // A full window has no room for another segment at one time at least, and for two or a sixteenth in most rounds.
     let spare = (2 * stream.mss()).max(high / 16);
     let full = high.saturating_sub(largest) < stream.mss() && flight + spare >= high;
-    full.then(|| Bytes::new(high.max(flight)))
+    full.then(|| Bytes::new(high))
 }
 
 /// Whether windows between `low` and `high` are more than one and its rounding.

@@ -417,6 +417,32 @@ fn a_receiver_without_the_word_ts_has_timestamps_if_its_segments_leave_room_for_
     assert_eq!([of(1448), of(1460)], [Class::Bandwidth, Class::Unknown]);
 }
 
+/// ss before rcv_wnd shows the window of a slow reader only while it is closed: each fifth reading here.
+#[test]
+fn a_window_that_is_mostly_unknown_did_not_stay_closed() {
+    let log = |each: u64| -> String {
+        let reading = |n: u64| {
+            let used = if n.is_multiple_of(each) { 131_072 } else { 65_536 };
+            format!(
+                "{}.{}\nESTAB 60000 0 192.0.2.7:44182 192.0.2.1:443\n\t skmem:(r{used},rb131072,t0,tb69120,f0,w0,o0,bl0,d0) cubic \
+                 rto:240 rtt:40/20 mss:1448 cwnd:10 bytes_acked:79 bytes_received:{} lastsnd:{n}00 rcv_rtt:60 minrtt:40\n",
+                1_700_000_000 + n / 10,
+                n % 10,
+                if each == 1 { 100_000 } else { 100_000 + 20_000 * n }
+            )
+        };
+        (0..36).map(reading).collect()
+    };
+    let words = |each| flows(&log(each)).remove(0).verdict.words;
+    assert!(
+        words(1).contains("60,000 bytes wait unread, and its window is closed"),
+        "{}",
+        words(1)
+    );
+    let slow = words(5);
+    assert!(slow.contains("reads more slowly") && !slow.contains("has been closed"), "{slow}");
+}
+
 /// A receive queue that has used up its buffer closes the window, and so does a window that ss leaves out, because it is zero, where it
 /// shows another connection's.
 #[test]

@@ -244,7 +244,12 @@ impl ConnectionRow {
         self.live().path_rtt()
     }
 
-    /// The advertised window that limits it: the peer's for sent data, our own for received data.
+    /// Whether that RTT is an upper bound: it may contain short pauses of the sender, and no queue explains it.
+    pub fn may_time_pauses(&self) -> bool {
+        self.live().may_time_pauses() && self.period().named().class != Class::Bandwidth
+    }
+
+    /// The advertised window that bounds it: the peer's, or our own where we receive.
     pub fn window(&self) -> Option<Bytes> {
         let sample = self.live().last()?;
         match self.side {
@@ -308,8 +313,10 @@ fn limited_by_in(period: &Period, words: fn(Class) -> &'static str) -> String {
     }
     let named = period.named();
     match (named.class, period.direction) {
-        (Class::Unknown, Side::Receiver) => SENDER_OR_PATH.to_owned(),
-        (Class::Unknown, Side::Sender) => "not known".to_owned(),
+        (Class::Unknown, Side::Receiver) if period.evidence.window.is_some() => {
+            SENDER_OR_PATH.to_owned()
+        }
+        (Class::Unknown, _) => Class::Unknown.words().to_owned(),
         (class, _) => format!("{:.0} % {}", percent(named.share_of_time), words(class)),
     }
 }

@@ -183,11 +183,9 @@ impl ConnectionHistory {
 
     /// The windows that both ends advertise in a sample, the first one, too.
     pub fn see_windows(&mut self, now: &Sample) {
-        if let Some(window) = now.window {
-            self.own_windows.add(window, now.at);
-        }
+        self.own_windows.see(now.window, now.at);
+        self.peer_windows.see(now.peer_window, now.at);
         let Some(window) = now.peer_window else { return };
-        self.peer_windows.add(window, now.at);
         if now.exceeds_window() {
             self.withdrawn = now.acked.saturating_add(now.outstanding.unwrap_or_default());
         }

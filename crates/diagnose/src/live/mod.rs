@@ -15,7 +15,7 @@ use std::cmp::Ordering;
 use std::net::IpAddr;
 
 use sweetspot_trace::Histogram;
-use sweetspot_trace::flow::Deliveries;
+use sweetspot_trace::flow::{Deliveries, stands};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use self::history::{ConnectionHistory, STEADY};
@@ -274,6 +274,12 @@ impl Live {
             }
             _ => self.rtt(),
         }
+    }
+
+    /// Whether [`path_rtt`](Live::path_rtt) is a receiver's estimate that stands above the minimum: a queue, or short pauses of the sender.
+    pub fn may_time_pauses(&self) -> bool {
+        let both = self.path_rtt().zip(self.rtt_min_of(Side::Receiver));
+        self.side == Side::Receiver && both.is_some_and(|(rtt, min)| stands(rtt, min))
     }
 
     /// The shortest round trip that this end knows.

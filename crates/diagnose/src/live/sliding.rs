@@ -153,7 +153,7 @@ impl SlidingLive {
         let mut round_trips = Histogram::default();
         for shown in &self.shown {
             for (seen, window) in windows.iter_mut().zip(shown.windows) {
-                window.into_iter().for_each(|window| seen.add(window, shown.at));
+                seen.see(window, shown.at);
             }
             if let Some(rtt) = shown.rtt.filter(|_| shown.at > first.totals.at) {
                 round_trips.add(rtt.as_micros(), 1);

@@ -85,7 +85,15 @@ pub struct WindowsSeen {
 }
 
 impl WindowsSeen {
-    pub fn add(&mut self, window: Bytes, at: Time) {
+    /// Takes the window in a sample. One that is unknown may be open.
+    pub fn see(&mut self, window: Option<Bytes>, at: Time) {
+        match window {
+            Some(window) => self.add(window, at),
+            None => self.closed_since = None,
+        }
+    }
+
+    fn add(&mut self, window: Bytes, at: Time) {
         if window < self.largest {
             self.shrunk_to = Some(self.shrunk_to.map_or(window, |min| min.min(window)));
         }

@@ -355,6 +355,9 @@ fn a_queue_of_a_tenth_of_the_round_trip_shows_the_capacity() {
     };
     assert_eq!(judged(82, true).limits().share(Class::Bandwidth), 1.0);
     assert_eq!(judged(80, true).limits().share(Class::Unknown), 1.0);
+    // A tenth and a millisecond above the minimum are 80.2 ms.
+    let bound = |rtt, timestamps| judged(rtt, timestamps).may_time_pauses();
+    assert_eq!([bound(82, true), bound(80, true), bound(82, false)], [true, false, false]);
     // Without timestamps it is the time in which a window arrived, which no round trip is.
     let untimed = judged(82, false);
     assert_eq!(untimed.limits().share(Class::Unknown), 1.0);

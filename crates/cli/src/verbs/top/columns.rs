@@ -34,7 +34,7 @@ const COLUMNS: [TableColumn; 15] = [
     column("state", 6, LEFT, 12, |r| state(r.connection.state)),
     column(RATE_HEADING, RATE_WIDTH, RIGHT, 1, rate),
     past("past rate", 13, |r| sparkline(r.past.iter().map(|(rate, _)| *rate))),
-    column("RTT ms", 8, RIGHT, RTT_RANK, |r| ms(r.rtt())),
+    column("RTT ms", 8, RIGHT, RTT_RANK, rtt),
     past("past RTT", 14, |r| sparkline(r.past.iter().map(|(_, rtt)| *rtt))),
     column("min", 7, RIGHT, 6, |r| ms(r.live().rtt_min())),
     column("cc", 6, LEFT, 11, congestion),
@@ -287,6 +287,15 @@ fn rate(row: &ConnectionRow) -> String {
     if row.is_measured() { mbit(row.rate()) } else { "-".to_owned() }
 }
 
+/// The round trip in milliseconds, marked where it is only an upper bound.
+fn rtt(row: &ConnectionRow) -> String {
+    bounded(ms(row.rtt()), row.may_time_pauses())
+}
+
+fn bounded(time: String, is_upper_bound: bool) -> String {
+    if is_upper_bound { format!("≤{time}") } else { time }
+}
+
 /// The state in a few letters, as ss(8) has it.
 fn state(state: TcpState) -> String {
     match state {
@@ -401,10 +410,14 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_table_has_the_direction_beside_the_rate() {
+    fn marks_stand_beside_their_numbers() {
         assert_eq!(
             [beside_arrow("↑", "19.13"), beside_arrow("↓", "-")],
             ["↑   19.13", "↓       -"]
+        );
+        assert_eq!(
+            [bounded("57.1".into(), true), bounded("40.0".into(), false)],
+            ["≤57.1", "40.0"]
         );
         assert!(beside_arrow("↑", "99999.99").chars().count() <= RATE_WIDTH.into());
     }
