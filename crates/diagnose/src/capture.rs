@@ -1,10 +1,12 @@
 //! From a captured connection to verdicts: one per direction that carried data.
 
-use sweetspot_trace::flow::{
-    Account, Connection, Ending, HISTORY, Held, Hold, Silence, Stream, Vantage,
-};
+mod doubts;
+
+use sweetspot_trace::flow::{Account, Connection, Ending, Held, Hold, Silence, Stream, Vantage};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
+use self::doubts::doubt;
+pub use self::doubts::{shows_at_once, spans_rounds};
 use crate::evidence::{Nagle, TimerWait};
 use crate::explained::explains;
 use crate::flow::OnFullPath;
@@ -87,29 +89,8 @@ pub fn judge(connection: &Connection, side: usize) -> (Limits, Evidence, Classif
     evidence.timer = timer(stream, &limits);
     if !known {
         limits = Limits::only(Class::Unknown, time);
-    } else if whole.blind {
-        evidence.unknown_because = Some(
-            "the capture is far from the sender, and has neither the handshake nor timestamps to \
-             say how far",
-        );
     }
-    // The reason for the larger part of the time that is unknown.
-    if whole.may_fill && stream.accounts().held(&PAUSES).max(held(Hold::Flat)) > held(Hold::Unseen)
-    {
-        let paused = stream.accounts().held(&PAUSES) > held(Hold::Flat);
-        let because = if paused { UNSCALED_PAUSES } else { UNSCALED };
-        evidence.unknown_because = evidence.unknown_because.or(because);
-    }
-    let flat = class(&Account { hold: Hold::Flat, queue: false, rate: 0 }, &whole);
-    if flat == Class::Unknown && !whole.may_fill && held(Hold::Flat) > held(Hold::Unseen) {
-        evidence.unknown_because = evidence.unknown_because.or(SWINGS);
-    }
-    if whole.is_brief {
-        evidence.unknown_because = evidence.unknown_because.or(BRIEF);
-    }
-    if held(Hold::Unseen) > Duration::ZERO && stream.counts().unseen > 0 {
-        evidence.unknown_because = evidence.unknown_because.or(MISSING);
-    }
+    evidence.unknown_because = evidence.unknown_because.or_else(|| doubt(stream, &whole));
     (limits, evidence, Classifier { whole, known })
 }
 
@@ -126,50 +107,6 @@ fn reader(stream: &Stream, limits: &Limits) -> Reader {
         Reader::Unknown
     }
 }
-
-/// Whether the limit shows as soon as it holds: a closed window or silence, and a pause. Others show in how the flights and round trips of
-/// several rounds differ.
-pub fn shows_at_once(limit: Class) -> bool {
-    matches!(
-        limit.family(),
-        Class::Application | Class::ReceiverApplication | Class::Stalled | Class::NeverEstablished
-    )
-}
-
-/// Whether `connection` was seen for enough rounds of the data that `side` sent to compare them.
-pub fn spans_rounds(connection: &Connection, side: usize) -> bool {
-    let rtt = connection.streams[side].round_trips().median();
-    rtt.is_some_and(|rtt| connection.lasted() >= rtt * HISTORY as u64)
-}
-
-/// Why so few rounds say nothing.
-const BRIEF: Option<&str> = Some(
-    "the capture has fewer than twelve round trips of it, and not its beginning: too few to compare their flights",
-);
-
-/// Why a flight that does not grow says nothing although the windows are known.
-const SWINGS: Option<&str> = Some(
-    "the flight did not grow while the RTT varied: the send buffer bounds it, or losses before the capture began",
-);
-
-/// Why a pause says nothing.
-const MISSING: Option<&str> = Some(
-    "the capture misses packets, so that its pauses prove nothing (a display filter, or drops)",
-);
-
-/// Why a flight that does not grow says nothing.
-const UNSCALED: Option<&str> = Some(
-    "the handshake is not in the capture, and without the scale of its windows they may be full or not",
-);
-
-/// Pauses of the sender.
-const PAUSES: [Hold; 3] = [Hold::Idle, Hold::IdleOrFull, Hold::Pausing];
-
-/// Why they say nothing.
-const UNSCALED_PAUSES: Option<&str> = Some(
-    "it is the sending application or the receiver's window; which of them, the scale of its windows in \
-     the handshake would tell, and that is not in the capture",
-);
 
 /// The path's capacity as trains of acknowledgements show it. A capacity below the mean delivery rate spans pauses and shows
 /// nothing.

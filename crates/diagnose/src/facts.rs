@@ -17,7 +17,7 @@ pub struct Facts {
     pub retransmitted: RetransmissionFacts,
     /// Loss events: fast recoveries, in which everything lost in a round trip is one, and timeouts.
     pub loss_events: u64,
-    /// Those of them that were retransmission timeouts.
+    /// Loss events that were retransmission timeouts.
     pub timeouts: u64,
     /// Segments that came out of order without having been sent again.
     pub out_of_order: u64,

@@ -42,7 +42,7 @@ pub fn min_windows(stream: &Stream) -> Option<(u64, u64)> {
     }
     let (low, high) = (windows.quantile(0.1)?, windows.quantile(0.9)?);
     let most = windows.largest()?;
-    // What is surely in flight.
+    // The least that can have been in flight.
     let flight = stream.largest_flight().get().saturating_sub(stream.flight_error());
     let scale = (0..=LARGEST_SCALE).find(|scale| most << scale >= flight)?;
     Some((low << scale, high << scale))

@@ -1,17 +1,19 @@
 //! Verdicts as sentences: the limit, the evidence, the gain.
 
+mod losses;
 mod receiver;
+mod unknown;
 
-use sweetspot_trace::flow::{TimerWaits, stands};
+use sweetspot_trace::flow::stands;
 use sweetspot_units::{Bytes, Duration, Rate};
 
+use self::losses::{losses, timer_words};
 use self::receiver::{receiver_application, receiver_window};
+use self::unknown::unknown;
 use crate::evidence::{Failure, Nagle, Stall};
 use crate::explained::allowed;
-use crate::gain::{outruns_losses, usual_rtt};
 use crate::quantities::{counted, in_bytes, in_rate, ms, times};
-use crate::recorded::ONE_INTERVAL;
-use crate::{Arrivals, Class, Evidence, Reader, SharedPath, percent};
+use crate::{Class, Evidence, SharedPath, percent};
 
 /// Whether a family's share, as printed, is larger than its leading class's.
 pub fn is_shared([family, own]: [f64; 2]) -> bool {
@@ -114,96 +116,6 @@ pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Option<Rate>)
     words
 }
 
-/// The verdict without a limit.
-fn unknown(share: f64, e: &Evidence) -> String {
-    if let Some(class) = e.unexplained {
-        return format!(
-            "The limit is unknown. The {class} accounts for most of the time, but not for the measured rate of {}.",
-            in_rate(e.goodput)
-        );
-    }
-    if e.is_sampled && e.retransmitted.is_none() {
-        return beyond_receiver(e);
-    }
-    if e.is_one_reading && e.unknown_because == Some(ONE_INTERVAL) {
-        return beyond_totals(share, e);
-    }
-    format!("The limit is unknown: {}.", e.unknown_because.unwrap_or("too little was seen"))
-}
-
-/// The totals of one reading exclude the limits that the kernel timed.
-fn beyond_totals(share: f64, e: &Evidence) -> String {
-    let mut words = format!(
-        "For {} % of the time with data in flight, the congestion window or the path's capacity limited it. The kernel's totals \
-         exclude the peer's window and the send buffer, but one reading does not show which of the two it was.",
-        percent(share)
-    );
-    if e.retransmitted.is_some_and(|n| n > 0) {
-        words += &format!(" In all, {}.", resent(e));
-    }
-    if let Some((min, rtt)) = e.rtt_min.zip(e.rtt) {
-        words += &match standing(e) {
-            Some(_) => format!(
-                " At that moment the RTT was {}, {:.1} times its minimum: a queue stood, as at the path's capacity.",
-                ms(rtt),
-                rtt.as_secs_f64() / min.as_secs_f64()
-            ),
-            None => format!(
-                " At that moment the RTT was {} (minimum {}): no queue stood, as with {}.",
-                ms(rtt),
-                ms(min),
-                match e.model_based {
-                    true => "bbr at any rate up to the path's capacity",
-                    false => "a congestion window below the path's capacity",
-                }
-            ),
-        };
-    }
-    words
-}
-
-/// The verdict on a live connection by its receiver if nothing there is the limit.
-fn beyond_receiver(e: &Evidence) -> String {
-    let mut words = match e.reader {
-        Reader::Late => {
-            return "Either this receiving program, the sender or the path limits the rate. Check the program first: it often reads late."
-                .to_owned();
-        }
-        _ if e.window.is_none() => {
-            "Its program reads in time. Either this receiver's window, which these readings lack (rcv_wnd: Linux 6.2 and a later ss), \
-             or the sender or the path limits the rate"
-                .to_owned()
-        }
-        _ => "The sender or the path limits the rate, not this receiver: its program reads in time"
-            .to_owned(),
-    };
-    if let Some((window, rtt)) = e.window.zip(usual_rtt(e)) {
-        let arrives = e.goodput * rtt;
-        let [arrives, window] = [arrives, window].map(in_bytes);
-        words += &format!(", and only {arrives} of its window of {window} arrive per RTT");
-    }
-    words += ".";
-    if e.loss_events > 0 {
-        words += &format!(" Segments went missing on the path{}", times("", e.loss_events));
-        words += match outruns_losses(e) {
-            true => {
-                ". At this loss rate Reno and CUBIC would be slower: the sender ignores losses (bbr)."
-            }
-            false => "; each one slows a loss-based sender (Reno, CUBIC) down.",
-        };
-    }
-    words
-        + match e.arrivals {
-            Arrivals::Steady => {
-                " Data arrives without pauses, as from a full link, a shaper, a pacing sender (bbr) or a program that writes a little at a time."
-            }
-            Arrivals::Pausing => {
-                " Data arrives with pauses, in which the sender waits for its program, its send buffer or its congestion window."
-            }
-            Arrivals::Unknown => "",
-        }
-}
-
 /// A window above TCP.
 fn granted(percent: f64, e: &Evidence) -> String {
     let window = e.granted.unwrap_or_default();
@@ -263,64 +175,11 @@ pub fn granted_beside(window: Bytes, share: f64) -> String {
     )
 }
 
-fn losses(e: &Evidence) -> String {
-    match e.retransmitted {
-        Some(0) => "none since then".to_owned(),
-        Some(_) => format!(
-            "{}, in {}{}",
-            resent(e),
-            counted(e.loss_events, "loss event", "loss events"),
-            of_them_timeouts(e)
-        ),
-        None => format!("segments went missing on the path{}", times("", e.loss_events)),
-    }
-}
-
-/// How many segments were retransmitted, as a clause.
-fn resent(e: &Evidence) -> String {
-    let retransmitted = e.retransmitted.unwrap_or_default();
-    let segments = match e.segments {
-        all if all < retransmitted => counted(retransmitted, "segment", "segments"),
-        all => format!("{retransmitted} of {}", counted(all, "segment", "segments")),
-    };
-    let verb = if retransmitted == 1 { "was" } else { "were" };
-    format!("{segments} {verb} retransmitted")
-}
-
-/// Which of the loss events were timeouts, if any.
-fn of_them_timeouts(e: &Evidence) -> String {
-    match (e.timeouts, e.loss_events) {
-        (0, _) => String::new(),
-        (1, 1) => ", a retransmission timeout".to_owned(),
-        (n, all) if n >= all => ", all of them retransmission timeouts".to_owned(),
-        (n, _) => format!(
-            ", {} of them {}",
-            n,
-            if n == 1 { "a retransmission timeout" } else { "retransmission timeouts" }
-        ),
-    }
-}
-
 /// The retransmission timeouts, after `what`; nothing if there were none.
 fn timeouts(what: &str, e: &Evidence) -> String {
     match e.timeouts {
         0 => String::new(),
         n => format!("{what}{}", counted(n, "retransmission timeout", "retransmission timeouts")),
-    }
-}
-
-/// How long the sender waited for its own timer, as a sentence after others.
-fn timer_words(waits: &TimerWaits, e: &Evidence) -> String {
-    let rtt = e.rtt.map_or(String::new(), |rtt| format!(" (median RTT: {})", ms(rtt)));
-    let [all, longest, answer] = [waits.time, waits.longest, waits.answer];
-    match waits.count {
-        1 => format!(
-            " The sender waited {all} for its retransmission timer; the retransmission was answered within {answer}{rtt}."
-        ),
-        n => format!(
-            " The sender waited for its retransmission timer {n} times, {all} in all and {longest} at the longest; each retransmission \
-             was answered within {answer}{rtt}."
-        ),
     }
 }
 
@@ -506,6 +365,7 @@ fn flight(e: &Evidence) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Reader;
 
     #[test]
     fn a_window_that_varies_is_a_mean_and_a_late_reader_is_named() {

@@ -38,7 +38,7 @@ pub struct Retransmissions {
     pub reported_needless: u64,
     /// Separate events: everything lost in a round trip is one.
     pub events: u64,
-    /// Those of them whose repair no timeout began.
+    /// Events with a repair that began before any timeout.
     pub recoveries: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,

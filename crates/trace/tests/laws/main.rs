@@ -8,3 +8,4 @@ mod joined;
 mod layers;
 mod packets;
 mod script;
+mod timers;

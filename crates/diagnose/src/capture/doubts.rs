@@ -1,0 +1,62 @@
+//! Limits that a capture does not show, with the reasons.
+
+use sweetspot_trace::flow::{Account, Connection, HISTORY, Hold, Stream};
+use sweetspot_units::Duration;
+
+use super::{Whole, class};
+use crate::Class;
+
+/// Whether the limit shows as soon as it holds: a closed window or silence, and a pause. Others show in how the flights and round trips of
+/// several rounds differ.
+pub fn shows_at_once(limit: Class) -> bool {
+    matches!(
+        limit.family(),
+        Class::Application | Class::ReceiverApplication | Class::Stalled | Class::NeverEstablished
+    )
+}
+
+/// Whether `connection` was seen for enough rounds of the data that `side` sent to compare them.
+pub fn spans_rounds(connection: &Connection, side: usize) -> bool {
+    let rtt = connection.streams[side].round_trips().median();
+    rtt.is_some_and(|rtt| connection.lasted() >= rtt * HISTORY as u64)
+}
+
+/// Why the larger part of the time that is unknown is.
+pub fn doubt(stream: &Stream, whole: &Whole) -> Option<&'static str> {
+    let held = |holds: &[Hold]| stream.accounts().held(holds);
+    let (pauses, flat, unseen) = (held(&PAUSES), held(&[Hold::Flat]), held(&[Hold::Unseen]));
+    let flat_is = class(&Account { hold: Hold::Flat, queue: false, rate: 0 }, whole);
+    match () {
+        () if whole.blind => Some(BLIND),
+        () if whole.may_fill && pauses.max(flat) > unseen => {
+            Some(if pauses > flat { UNSCALED_PAUSES } else { UNSCALED })
+        }
+        () if flat_is == Class::Unknown && !whole.may_fill && flat > unseen => Some(SWINGS),
+        () if whole.is_brief => Some(BRIEF),
+        () if unseen > Duration::ZERO && stream.counts().unseen > 0 => Some(MISSING),
+        () => None,
+    }
+}
+
+/// Why nothing shows from afar.
+const BLIND: &str = "the capture is far from the sender, and has neither the handshake nor timestamps to say how far";
+
+/// Why so few rounds say nothing.
+const BRIEF: &str = "the capture has fewer than twelve round trips of it, and not its beginning: too few to compare their flights";
+
+/// Why a flight that does not grow says nothing although the windows are known.
+const SWINGS: &str = "the flight did not grow while the RTT varied: the send buffer bounds it, or losses before the capture began";
+
+/// Why a pause says nothing.
+const MISSING: &str =
+    "the capture misses packets, so that its pauses prove nothing (a display filter, or drops)";
+
+/// Why a flight that does not grow says nothing.
+const UNSCALED: &str = "the handshake is not in the capture, and without the scale of its windows they may be full or not";
+
+/// Pauses of the sender.
+const PAUSES: [Hold; 3] = [Hold::Idle, Hold::IdleOrFull, Hold::Pausing];
+
+/// Why they say nothing.
+const UNSCALED_PAUSES: &str = "it is the sending application or the receiver's window; which of them, the scale of its windows in \
+     the handshake would tell, and that is not in the capture";

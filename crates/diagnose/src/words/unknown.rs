@@ -1,0 +1,98 @@
+//! Verdicts without a limit, as sentences.
+
+use super::losses::resent;
+use super::standing;
+use crate::gain::{outruns_losses, usual_rtt};
+use crate::quantities::{in_bytes, in_rate, ms, times};
+use crate::recorded::ONE_INTERVAL;
+use crate::{Arrivals, Evidence, Reader, percent};
+
+/// The verdict without a limit.
+pub fn unknown(share: f64, e: &Evidence) -> String {
+    if let Some(class) = e.unexplained {
+        return format!(
+            "The limit is unknown. The {class} accounts for most of the time, but not for the measured rate of {}.",
+            in_rate(e.goodput)
+        );
+    }
+    if e.is_sampled && e.retransmitted.is_none() {
+        return beyond_receiver(e);
+    }
+    if e.is_one_reading && e.unknown_because == Some(ONE_INTERVAL) {
+        return beyond_totals(share, e);
+    }
+    format!("The limit is unknown: {}.", e.unknown_because.unwrap_or("too little was seen"))
+}
+
+/// The totals of one reading exclude the limits that the kernel timed.
+fn beyond_totals(share: f64, e: &Evidence) -> String {
+    let mut words = format!(
+        "For {} % of the time with data in flight, the congestion window or the path's capacity limited it; one reading does \
+         not show which. The kernel's totals exclude the peer's window and the send buffer.",
+        percent(share)
+    );
+    if e.retransmitted.is_some_and(|n| n > 0) {
+        words += &format!(" In all, {}.", resent(e));
+    }
+    if let Some((min, rtt)) = e.rtt_min.zip(e.rtt) {
+        words += &match standing(e) {
+            Some(_) => format!(
+                " At that moment the RTT was {}, {:.1} times its minimum: a queue stood, as at the path's capacity.",
+                ms(rtt),
+                rtt.as_secs_f64() / min.as_secs_f64()
+            ),
+            None => format!(
+                " At that moment the RTT was {} (minimum {}): no queue stood, as with {}.",
+                ms(rtt),
+                ms(min),
+                match e.model_based {
+                    true => "bbr at any rate up to the path's capacity",
+                    false => "a congestion window below the path's capacity",
+                }
+            ),
+        };
+    }
+    words
+}
+
+/// The verdict on a live connection by its receiver if nothing there is the limit.
+fn beyond_receiver(e: &Evidence) -> String {
+    let mut words = match e.reader {
+        Reader::Late => {
+            return "Either this receiving program, the sender or the path limits the rate. Check the program first: it often reads late."
+                .to_owned();
+        }
+        _ if e.window.is_none() => {
+            "Its program reads in time. Either this receiver's window, which these readings lack (rcv_wnd: Linux 6.2 and a later ss), \
+             or the sender or the path limits the rate"
+                .to_owned()
+        }
+        _ => "The sender or the path limits the rate, not this receiver: its program reads in time"
+            .to_owned(),
+    };
+    if let Some((window, rtt)) = e.window.zip(usual_rtt(e)) {
+        let arrives = e.goodput * rtt;
+        let [arrives, window] = [arrives, window].map(in_bytes);
+        words += &format!(", and only {arrives} of its window of {window} arrive per RTT");
+    }
+    words += ".";
+    if e.loss_events > 0 {
+        words += &format!(" Segments went missing on the path{}", times("", e.loss_events));
+        words += match outruns_losses(e) {
+            true => {
+                ". At this loss rate Reno and CUBIC would be slower: the sender ignores losses (bbr)."
+            }
+            false => "; each one slows a loss-based sender (Reno, CUBIC) down.",
+        };
+    }
+    words
+        + match e.arrivals {
+            Arrivals::Steady => {
+                " Data arrives without pauses, as from a full link, a shaper, a pacing sender (bbr) or a program that writes a little at a time."
+            }
+            Arrivals::Pausing => {
+                " Data arrives with pauses, in which the sender waits for its program, its send buffer or its congestion window."
+            }
+            Arrivals::Unknown => "",
+        }
+}
