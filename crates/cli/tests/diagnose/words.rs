@@ -44,7 +44,7 @@ fn what_cannot_be_diagnosed_is_refused_in_one_line() -> Tested {
     }
     refused(&["192.0.2.7:99999"], 2, "expected a port from 0 to 65535, not 99999")?;
     refused(&["192.0.2.7"], 2, "nor a file or a directory; expected HOST:PORT; write it")?;
-    refused(&[], 2, "PID|HOST:PORT|FILE")?;
+    refused(&[], 2, "a capture or a paste of ss (FILE), --file or --follow")?;
     // No process has a number beyond the kernel's limit of 2^22.
     refused(&["8388608"], 1, "there is no process 8388608")?;
     // A number alone is a process; the kernel's own threads have the lowest numbers, and no connections.
