@@ -78,7 +78,7 @@ fn json(findings: &[Finding], complete: bool) -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verbs::transfer::help::tests::listed;
+    use crate::verbs::members::listed;
 
     /// A check of each kind: met, missing, and not tested.
     #[test]

@@ -137,7 +137,7 @@ mod tests {
     use sweetspot_units::{Duration, Rate};
 
     use super::EXAMPLES;
-    use crate::verbs::transfer::help::tests::listed;
+    use crate::verbs::members::listed;
 
     fn event(change: AppliedChange) -> TuneEvent {
         TuneEvent {
