@@ -13,39 +13,39 @@ use crate::handle::{Handle, Sampled};
 use crate::lease::AppliedLimit;
 use crate::sample::Seen;
 
-/// Why a connection has another congestion control.
+/// The reason given when a connection gets another congestion control.
 const NAMED: &str = "the policy names it";
 
-/// A watched connection, and what was done to it.
+/// A watched connection, and the changes made to it.
 pub struct TunedConnection {
     pub handle: Handle,
     pub who: ConnectionOwner,
-    /// Whether it was reported as taken.
+    /// Whether its first limit was reported (event `taken`).
     pub claimed: bool,
     /// Whether its window was ever limited.
     pub limited: bool,
-    /// Whether another tuner limited its window when this one began to.
+    /// Whether another tuner already limited its window when this tuner first did.
     pub has_other_tuner: bool,
     pub advertised: Option<Bytes>,
     pub upload: PacedUpload,
     pub buffer: BufferAdvice,
     own_clamp: OwnClamp,
-    /// The program's own pace limit, once ours is set.
+    /// The program's own pacing rate limit, read before ours was first set.
     paced_before: Option<Option<Rate>>,
-    /// The chosen congestion control, and the origin of the actual one.
+    /// The chosen congestion control, and the origin of the one in use.
     congestion: Option<(CongestionName, Congestion)>,
-    /// Whether its upload is left alone from now on.
+    /// Whether its upload is left alone for good.
     leave_upload: bool,
-    /// The latest sample of the upload: the peer's receive rate, the RTT and the min RTT.
+    /// The latest sample of the upload: delivery rate, RTT and min RTT.
     upload_seen: (Rate, Option<Duration>, Option<Duration>),
-    /// The payload received and delivered so far.
+    /// Payload received, and payload delivered to the peer, so far.
     moved: (Bytes, Bytes),
 }
 
 impl TunedConnection {
-    /// A connection to which nothing was done yet, with its first sample.
+    /// A connection on which nothing was changed yet, with its first sample.
     pub fn new(handle: Handle, who: ConnectionOwner, seen: &Seen) -> TunedConnection {
-        // The buffer grows with what arrives.
+        // With so few data received, the kernel has not grown the receive buffer yet.
         let is_young = seen.sample.received < BULK_BYTES;
         TunedConnection {
             own_clamp: handle.own_clamp(is_young, seen.advertised_mss),
@@ -65,7 +65,7 @@ impl TunedConnection {
         }
     }
 
-    /// Lets its upload go on as it began, over a path that the last one left as `saved`.
+    /// Resumes the upload at the rate that an earlier upload on the path saved.
     pub fn resume_upload(&mut self, now: Time, saved: SavedWindow) {
         self.upload = PacedUpload::resumed(now, saved);
     }
@@ -81,7 +81,7 @@ impl TunedConnection {
         self.moved = (seen.sample.received, seen.delivered);
     }
 
-    /// Why it was never limited; `None` if it was, or if another event gave the reason.
+    /// Why it was never limited; `None` if it was limited, or if another event gave the reason.
     pub fn not_limited(&self, uploads: bool) -> Option<NotLimited> {
         if self.claimed || self.leave_upload || self.touched() {
             return None;
@@ -95,7 +95,7 @@ impl TunedConnection {
         })
     }
 
-    /// The event of a connection that was never limited, for this reason; `None` for one that was no bulk transfer.
+    /// The event for a connection that was never limited, with the reason; `None` if it was not a bulk transfer.
     pub fn not_limited_event(&self, why: NotLimited) -> Option<TuneEvent> {
         let change = match why {
             NotLimited::NoStandingQueue | NotLimited::UploadWithoutSend => {
@@ -110,14 +110,14 @@ impl TunedConnection {
         why.is_bulk().then(|| self.upload_event(kind, &why.words(1), change))
     }
 
-    /// Limits its window; `None` lifts the limit. The error says why the kernel refused. A connection that is gone is no
-    /// error; the next sample finds that out.
+    /// Limits its window; `None` lifts the limit. Fails if the kernel refuses the option. A closed connection is not an error:
+    /// the next sample reports its end.
     pub fn limit(&mut self, leases: &mut Leases, to: Option<Bytes>) -> Result<(), TuneError> {
         self.handle.note_clamp(&mut self.own_clamp);
         let mut planned = self.own_clamp;
         planned.plan(to);
         self.has_other_tuner |= !self.limited && self.handle.is_held_by_tuner();
-        // Without a guardian nothing is done.
+        // Without a guardian, no limit is set.
         if self.handle.lease(leases, AppliedLimit::Window(planned)).is_err() {
             return Ok(());
         }
@@ -130,19 +130,19 @@ impl TunedConnection {
         limited
     }
 
-    /// Looks at it, and sets its limit again if that was overwritten.
+    /// Samples the connection, and sets its limit again if the kernel or the program overwrote it.
     pub fn sample(&mut self, leases: &mut Leases, limit: Option<Bytes>) -> Sampled {
         let (limit, touched) = (limit.filter(|_| self.limited), self.touched());
         let before = self.own_clamp;
         let sampled = self.handle.sample(limit, touched, &mut self.own_clamp);
         if self.limited && self.own_clamp != before {
-            // Without a guardian this process lifts everything.
+            // If the guardian is gone, this process lifts everything itself.
             let _ = self.handle.lease(leases, AppliedLimit::Window(self.own_clamp));
         }
         sampled
     }
 
-    /// Limits its pace, never above the program's own limit.
+    /// Limits its pacing rate, never above the program's own limit.
     pub fn pace(&mut self, leases: &mut Leases, to: Option<Rate>) -> Result<(), TuneError> {
         let before = match self.paced_before {
             Some(before) => before,
@@ -168,13 +168,13 @@ impl TunedConnection {
             self.handle.undo(AppliedLimit::Pace(before));
         }
         if self.congestion.take().is_some() {
-            // Where there is no room for the word, the programs bring it back when they are undone.
+            // If no map entry is free, the BPF programs restore the congestion control when they are undone.
             let _ = self.handle.choose_congestion(None);
         }
     }
 
-    /// Chooses the congestion control that the policy names. Returns the event to report, if it is not to be seen first what the
-    /// kernel does.
+    /// Chooses the congestion control that the policy names. Returns an event only for a dry run or a refusal; otherwise a
+    /// later sample shows whether the kernel switched.
     pub fn choose_congestion(&mut self, to: CongestionName, dry_run: bool) -> Option<TuneEvent> {
         let change = AppliedChange::Congestion { to };
         if dry_run {
@@ -187,7 +187,7 @@ impl TunedConnection {
         None
     }
 
-    /// The event for the chosen congestion control, if its state changed.
+    /// The event for the chosen congestion control, if its state in the kernel changed.
     fn handle_congestion(&mut self, now: Congestion) -> Option<TuneEvent> {
         let (to, before) = self.congestion.as_mut()?;
         if std::mem::replace(before, now) == now {
@@ -203,7 +203,7 @@ impl TunedConnection {
         Some(self.upload_event(kind, why, change))
     }
 
-    /// An event about this connection, with the present time.
+    /// An event about this connection, at the current time.
     pub fn event(
         &self,
         kind: TuneEventKind,
@@ -216,7 +216,7 @@ impl TunedConnection {
         TuneEvent { wall_s, who: self.who.clone(), kind, why: why.to_owned(), change, rate, rtt }
     }
 
-    /// Looks at what the connection sends and applies its pace. Returns the events to report.
+    /// Handles a sample of an upload and applies the resulting pacing rate. Returns the events to report.
     pub fn handle_upload(
         &mut self,
         seen: &Seen,
@@ -239,12 +239,12 @@ impl TunedConnection {
         told
     }
 
-    /// When the upload's controller is to be called, whether there is something to look at or not.
+    /// When the upload's controller must run next, with or without a new sample.
     pub fn upload_due(&self) -> Time {
         if self.leave_upload { Time::MAX } else { self.upload.poll_timeout() }
     }
 
-    /// Lets the upload's controller act by time alone, where that is due at `now`.
+    /// Runs the upload's controller without a sample, if its timer is due at `now`.
     pub fn handle_upload_timeout(
         &mut self,
         now: Time,
@@ -258,7 +258,7 @@ impl TunedConnection {
         self.apply_step(&step, leases, dry_run)
     }
 
-    /// Sets the pace. Returns the event to report, if there is one.
+    /// Sets the pacing rate. Returns the event to report, if any.
     fn apply_step(
         &mut self,
         step: &PaceStep,
@@ -292,7 +292,7 @@ impl TunedConnection {
     }
 }
 
-/// Advice about an upload that is not to be touched.
+/// Advice on an upload that keeps its own pacing rate.
 fn advice(step: &PaceStep, minimum_rtt: Option<Duration>) -> String {
     let PaceStep { why, pace, .. } = step;
     let Some((pace, rtt)) = pace.zip(minimum_rtt) else { return why.clone() };

@@ -5,13 +5,13 @@ use sweetspot_kernel::KernelError;
 use sweetspot_linux::live::BorrowError;
 use thiserror::Error;
 
-/// Why connections that a scope covers cannot be tuned.
+/// Why connections within a scope cannot be tuned.
 #[derive(Debug, Error)]
 pub enum Untunable {
     /// The sockets of a process cannot be borrowed.
     #[error("{0}")]
     Process(#[from] BorrowError),
-    /// Processes may not be inspected.
+    /// This process may not inspect some processes.
     #[error(
         "no permission for the sockets of {processes} processes: their downloads are left alone (run \
          as root, or with CAP_SYS_PTRACE like packaging/sweetspot-tune.service)"
@@ -33,7 +33,7 @@ pub enum Untunable {
     },
 }
 
-/// Why tuning cannot begin or go on, or a connection cannot be limited.
+/// Why tuning cannot begin or continue, or a connection cannot be limited.
 #[derive(Debug, Error)]
 pub enum TuneError {
     /// The sockets of the process to be tuned cannot be borrowed.
@@ -45,7 +45,7 @@ pub enum TuneError {
         /// The process ID.
         pid: u32,
     },
-    /// The table of connections cannot be read.
+    /// The kernel's connection table cannot be read.
     #[error(
         "cannot list this host's connections: {source}; the kernel needs CONFIG_INET_DIAG \
          (modprobe tcp_diag)"
@@ -54,7 +54,7 @@ pub enum TuneError {
         /// The kernel's reason.
         source: io::Error,
     },
-    /// The programs in the kernel cannot be worked with.
+    /// The BPF programs failed.
     #[error("{0}")]
     Kernel(#[from] KernelError),
     /// The kernel refuses to read or set a socket option.

@@ -12,8 +12,7 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// Listens at `address`, which must be a loopback one
-    /// ([`loopback`](sweetspot_control::policy::loopback)).
+    /// Listens at `address`, which must be a loopback address ([`loopback`](sweetspot_control::policy::loopback)).
     pub fn start(address: SocketAddr) -> io::Result<Exporter> {
         let published = Arc::<Published>::default();
         serve("metrics", TcpListener::bind(address)?, Arc::clone(&published))?;
@@ -26,7 +25,7 @@ impl Exporter {
     }
 }
 
-/// The metrics that were published last.
+/// The latest published metrics.
 #[derive(Debug, Default)]
 struct Published(Mutex<String>);
 
@@ -34,7 +33,7 @@ impl Site for Published {
     fn answer(&self, request: Result<&Request, BadRequest>) -> Response {
         match request {
             Err(bad) => Response::refusal(bad.code(), "expected an HTTP/1.1 request with a Host"),
-            // A web page's own name was made to lead here (DNS rebinding).
+            // The `Host` is a name that a web page made resolve to this host (DNS rebinding).
             Ok(request) if !is_loopback_host(&request.host) => Response::refusal(
                 421,
                 "metrics are for this host only: use 127.0.0.1 or localhost in the address",
@@ -116,13 +115,13 @@ mod tests {
         };
         let silent = connect(30);
         assert!(ask(at, &get("localhost")).ends_with("\r\n\r\nwatched 0\n"));
-        // They could still ask.
+        // Their connections are still open, so they could still send a request.
         for each in &silent {
             each.set_nonblocking(true).unwrap();
             let heard = (&mut &*each).read(&mut [0]).map_err(|error| error.kind());
             assert_eq!(heard, Err(ErrorKind::WouldBlock));
         }
-        // More than may wait: the oldest make room, and all of them stay connected at their end.
+        // More connections than the server keeps waiting. It drops the oldest, but the client ends stay connected.
         let crowd = connect(200);
         assert!(ask(at, &get("localhost")).ends_with("\r\n\r\nwatched 0\n"));
         drop((silent, crowd));

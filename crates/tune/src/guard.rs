@@ -7,10 +7,10 @@ use sweetspot_linux::signals::Supervisor;
 use crate::lease::{AppliedLimit, lift_all};
 use crate::leftovers::Record;
 
-/// The limits that are to be lifted in the end. The guardian process learns of each before it is set, so that it is
-/// lifted even after `kill -9`. The same lines stand in a record, for the last guardian and for the next tuner.
+/// The limits to be lifted at the end. The guardian process learns of each limit before it is set, so that it is lifted even
+/// after `kill -9`. The same lines go into a record, for the last guardian and for the next tuner.
 ///
-/// No descriptor is held open for that: it would keep a connection alive that its program has closed.
+/// This holds no duplicate of a socket: that would keep a connection alive after its program closed it.
 #[derive(Debug)]
 pub struct Leases {
     guardian_pipe: GuardianPipe,
@@ -32,7 +32,7 @@ impl Leases {
         self.guardian_pipe.write_all(line.as_bytes())
     }
 
-    /// Reports to the guardian that nothing is left to undo on this connection.
+    /// Tells the guardian that there is nothing left to undo on this connection.
     pub fn release(&mut self, cookie: u64) -> io::Result<()> {
         let line = format!("- {cookie}\n");
         let told = self.guardian_pipe.write_all(line.as_bytes());
@@ -40,14 +40,14 @@ impl Leases {
         told
     }
 
-    /// Whether the guardian is gone, so that nobody would undo what is done.
+    /// Whether the guardian is gone: then nobody would lift a limit if this process were killed.
     pub fn are_worthless(&self) -> bool {
         self.guardian_pipe.is_cut()
     }
 }
 
-/// Runs `work` in a child process under a guardian, which undoes what the child leaves behind. Both call `undo` in the
-/// end, as either may be killed. A last guardian does the same after both. Returns the child's exit code.
+/// Runs `work` in a child process under a guardian, which undoes what the child leaves behind. Both call `undo` at the end,
+/// because either may be killed. If both are killed, a last guardian does the same. Returns the child's exit code.
 pub fn guarded(
     work: impl FnOnce(Leases, Supervisor) -> u8,
     undo: impl Fn() + Sync,

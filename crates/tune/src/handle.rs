@@ -16,9 +16,9 @@ use crate::sample::{self, Seen};
 /// The mechanism that samples and limits a connection.
 #[derive(Debug, Clone)]
 pub enum Handle {
-    /// Borrowed from the process that holds it, which started at this time (clock ticks since boot).
+    /// A socket duplicated from its process (pidfd), and the start time of that process, in clock ticks since boot.
     Borrowed(LiveSocket, u64),
-    /// From inside the kernel.
+    /// A connection that BPF programs sample and limit.
     InKernel(KernelConnection),
 }
 
@@ -26,14 +26,14 @@ pub enum Handle {
 pub enum Sampled {
     /// The kernel's reports since the last sample, oldest first.
     Seen(Vec<Seen>),
-    /// Nothing new, or it is out of reach for a moment.
+    /// No new report, or the socket cannot be reached at the moment.
     Nothing,
     /// The connection is over.
     Over,
 }
 
 impl Handle {
-    /// Its socket's cookie.
+    /// The socket's cookie (`SO_COOKIE`).
     pub fn cookie(&self) -> u64 {
         match self {
             Handle::Borrowed(socket, _) => socket.cookie(),
@@ -41,7 +41,7 @@ impl Handle {
         }
     }
 
-    /// Whether a tuner holds its window, as far as this user can find out. Only one at a time is inside the kernel.
+    /// Whether another tuner limits its window, as far as this user can tell. Via bpf only one tuner at a time can be active.
     pub fn is_held_by_tuner(&self) -> bool {
         match self {
             Handle::Borrowed(socket, _) => held_window(socket.inode(), socket.cookie()).is_some(),
@@ -49,13 +49,13 @@ impl Handle {
         }
     }
 
-    /// Looks at it, and sets its limit again if it is set from outside. A `touched` one, on which a limit was set, is
-    /// searched for when its program moves it. A clamp that the program set itself is noted in `own`.
+    /// Samples the connection, and sets its limit again if something overwrote it. A socket that was limited (`touched`) is
+    /// followed when its program moves it. A clamp that the program itself set is noted in `own`.
     pub fn sample(&self, limit: Option<Bytes>, touched: bool, own: &mut OwnClamp) -> Sampled {
         match self {
             Handle::Borrowed(socket, _) => match sample::sample(socket, limit, touched, own) {
                 Ok(Ok(seen)) => Sampled::Seen(vec![seen]),
-                // The limits on it are yet to be undone.
+                // It still has limits to undo.
                 Err(error) if touched && !error.is_over() => Sampled::Nothing,
                 _ => Sampled::Over,
             },
@@ -69,29 +69,29 @@ impl Handle {
         }
     }
 
-    /// Sees to it that the limit is lifted whatever happens to this process. The error means that nobody would.
+    /// Ensures that the limit is lifted even if this process is killed. Fails if the guardian is gone.
     pub fn lease(&self, leases: &mut Leases, applied: AppliedLimit) -> io::Result<()> {
         match self {
             Handle::Borrowed(socket, started) => leases.take(socket, *started, applied),
-            // The programs have a lease of their own for all connections.
+            // One lease of the BPF programs covers all connections.
             Handle::InKernel(_) if leases.are_worthless() => Err(io::ErrorKind::BrokenPipe.into()),
             Handle::InKernel(_) => Ok(()),
         }
     }
 
-    /// Limits its window, as planned with the program's `own` clamp; `None` lifts the limit. The error says why the
-    /// kernel refused. A connection that is gone is no error; the next sample finds that out.
+    /// Limits its window as planned with the program's `own` clamp; `None` lifts the limit. Fails if the kernel refuses the
+    /// option. A closed connection is not an error: the next sample reports its end.
     pub fn limit(&self, to: Option<Bytes>, own: &mut OwnClamp) -> Result<(), TuneError> {
         match self {
             Handle::Borrowed(socket, _) => {
                 heard(sample::limit(socket, to, own), "TCP_WINDOW_CLAMP").map(drop)
             }
-            // The program in the kernel knows the program's own.
+            // The BPF program keeps the program's own clamp.
             Handle::InKernel(connection) => Ok(connection.limit(to)?),
         }
     }
 
-    /// Limits its pace.
+    /// Limits its pacing rate.
     pub fn pace(&self, to: Option<Rate>) -> Result<(), TuneError> {
         match self {
             Handle::Borrowed(socket, _) => {
@@ -101,7 +101,7 @@ impl Handle {
         }
     }
 
-    /// Chooses its congestion control; `None` brings the host's back.
+    /// Chooses its congestion control; `None` restores the host's.
     pub fn choose_congestion(&self, to: Option<CongestionName>) -> Result<(), TuneError> {
         match self {
             Handle::Borrowed(..) => Err(TuneError::CongestionNeedsBpf),
@@ -111,22 +111,22 @@ impl Handle {
         }
     }
 
-    /// Undoes what was done to it. Does nothing if it is gone.
+    /// Undoes this limit. Does nothing if the connection is gone.
     pub fn undo(&self, applied: AppliedLimit) {
         match (self, applied) {
             (Handle::Borrowed(socket, _), applied) => applied.undo(socket),
             (Handle::InKernel(connection), AppliedLimit::Window(_)) => drop(connection.limit(None)),
-            // The program in the kernel remembers what was before.
+            // The BPF program keeps the previous rate.
             (Handle::InKernel(connection), AppliedLimit::Pace(_)) => drop(connection.pace(None)),
         }
     }
 
-    /// Begins to watch for clamps that its program sets. The kernel has not grown the buffer of one `is_young`, which
-    /// advertised `mss`.
+    /// Starts to watch for clamps that the program itself sets. If the connection `is_young`, the kernel has not grown its
+    /// buffer yet. `mss` is the advertised MSS.
     pub fn own_clamp(&self, is_young: bool, mss: Bytes) -> OwnClamp {
         match self {
             Handle::Borrowed(socket, _) => sample::own_clamp(socket, is_young, mss),
-            // The program in the kernel keeps it.
+            // The BPF program keeps the program's own clamp.
             Handle::InKernel(_) => OwnClamp::default(),
         }
     }
@@ -146,16 +146,16 @@ impl Handle {
         }
     }
 
-    /// The pace limit of its program, before ours is set.
+    /// The program's own pacing rate limit, before ours is set.
     pub fn own_pace(&self) -> Result<Option<Rate>, TuneError> {
         match self {
             Handle::Borrowed(..) => self.kernel_pace(),
-            // The program in the kernel knows it; ours may be set already, if the path is remembered.
+            // The BPF program keeps it. On a remembered path our limit may already be set.
             Handle::InKernel(_) => Ok(None),
         }
     }
 
-    /// The kernel's pace limit: `None` for none. The error is the kernel's refusal.
+    /// The kernel's pacing rate limit; `None`: no limit. Fails if the kernel refuses the option.
     pub fn kernel_pace(&self) -> Result<Option<Rate>, TuneError> {
         match self {
             Handle::Borrowed(socket, _) => {
@@ -168,10 +168,10 @@ impl Handle {
         }
     }
 
-    /// Asks for a sample so often, where samples come by themselves.
+    /// Sets the time between two samples, if the BPF programs take them.
     pub fn set_interval(&self, interval: Duration) {
         if let Handle::InKernel(connection) = self {
-            // Where there is no room for it, samples come at the first interval.
+            // If no map entry is free, the first interval stays in force.
             let _ = connection.set_interval(interval);
         }
     }
@@ -184,7 +184,7 @@ impl Handle {
     }
 }
 
-/// The kernel's answer; `None` if the connection cannot be borrowed any more.
+/// The kernel's answer; `None` if the socket can no longer be borrowed.
 fn heard<T>(
     answer: Result<io::Result<T>, BorrowError>,
     option: &'static str,

@@ -9,28 +9,28 @@ use sweetspot_units::{Bytes, Duration, Time};
 use crate::error::{TuneError, Untunable};
 use crate::scope::{Found, Scope, Selection, sockets_of};
 
-/// The time between two readings of the table of connections, which cost about a millisecond each.
+/// The time between two reads of the kernel's connection table. A read takes about a millisecond.
 const TABLE_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The search for a connection's process begins once it has moved this much: TCP's initial window (RFC 6928).
+/// The search for a connection's process begins once it has moved this much: an initial window (RFC 6928).
 const MIN_MOVED: Bytes = Bytes::new(14_600);
 
 /// The connections of a whole host that a policy covers.
 #[derive(Debug)]
 pub struct HostScope {
     policy: Policy,
-    /// Whether connections that mainly send are of interest, too.
+    /// Whether uploads count, too.
     uploads: bool,
     diag: Diag,
     next_read: Time,
-    /// The inodes of sockets with a process already searched for.
+    /// The inodes of sockets for which a process was already searched.
     known: BTreeSet<u64>,
-    /// Whether processes out of reach were reported.
+    /// Whether inaccessible processes were reported.
     complained: bool,
 }
 
 impl HostScope {
-    /// A scope of the downloads of the calling thread's network namespace, and of its `uploads`.
+    /// A scope of the downloads in the calling thread's network namespace, and with `uploads` also of its uploads.
     pub fn new(policy: Policy, uploads: bool) -> Result<HostScope, TuneError> {
         let diag = Diag::open().map_err(|source| TuneError::Connections { source })?;
         Ok(HostScope {
@@ -49,7 +49,7 @@ impl HostScope {
         self.known.clear();
     }
 
-    /// The inodes of connections that moved enough and are not known yet.
+    /// The inodes of connections that moved enough and are new.
     fn candidates(&mut self) -> Result<BTreeSet<u64>, TuneError> {
         let mut present = BTreeSet::new();
         let (info, uploads) = (Detail { info: true, ..Detail::NONE }, self.uploads);
@@ -90,11 +90,11 @@ impl Scope for HostScope {
                     found.extend(wanted.map(Found::Socket));
                 }
                 Err(BorrowError::NotPermitted { .. }) => forbidden += 1,
-                // Gone, or not to be had on this kernel, which naming a socket tells.
+                // The process has ended, or this kernel cannot borrow sockets; naming a socket reports the latter.
                 Err(_) => {}
             }
         }
-        // A download without a process that we could see is most likely one of theirs.
+        // A download without a visible process most likely belongs to one of the forbidden processes.
         if !wanted.is_empty() && forbidden > 0 && !std::mem::replace(&mut self.complained, true) {
             refused.push(Untunable::Processes { processes: forbidden });
         }
@@ -110,5 +110,5 @@ impl Scope for HostScope {
     }
 }
 
-// A policy compares names as the kernel keeps them.
+// A policy compares process names as the kernel stores them.
 const _: () = assert!(PROGRAM_NAME_BYTES == processes::MAX_PROCESS_NAME_BYTES);

@@ -14,28 +14,28 @@ use sweetspot_linux::clock;
 use sweetspot_sizing::SavedWindow;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-/// A transfer counts as bulk if it moves [`BULK_BYTES`] within this time: 240 kbit/s. Requests and their answers on a
-/// connection that is kept open are left alone.
+/// A transfer counts as bulk if it moves [`BULK_BYTES`] within this time: 240 kbit/s. Requests and responses on a kept-open
+/// connection stay below that.
 pub const BULK_WITHIN: Duration = Duration::from_secs(2);
 
-/// The time between two samples until the path group says how often it is to be looked at.
+/// The time between two samples until the path group sets its own interval.
 const FIRST_INTERVAL: Duration = Duration::from_millis(3);
 
-/// An interval is changed if the new one differs by this factor: rounds take now longer, now shorter.
+/// An interval is changed only by at least this factor, because the time between rounds varies.
 const MIN_INTERVAL_CHANGE: f64 = 2.0;
 
 /// A connection without a record for this long is queried.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// The connections that the programs should report.
+/// Which connections the BPF programs report.
 pub fn watch(uploads: bool, dry_run: bool) -> Watch {
     Watch { bulk: BULK_BYTES, within: BULK_WITHIN, interval: FIRST_INTERVAL, uploads, dry_run }
 }
 
-/// A network, or a host, and the bits that count.
+/// A network or host, and the length of its prefix.
 pub type Network = (IpAddr, u8);
 
-/// All connections that the programs in the kernel report.
+/// All connections that the BPF programs report.
 #[derive(Debug, Clone)]
 pub struct KernelTable(Rc<RefCell<Table>>);
 
@@ -49,11 +49,11 @@ struct Table {
 /// The records of a connection.
 #[derive(Debug)]
 struct Known {
-    /// The latest record sampled, or the first.
+    /// The newest record that [`Known::take_news`] returned, or the first record.
     looked_at: Record,
-    /// Records not sampled yet, oldest first.
+    /// Records that [`Known::take_news`] has not returned yet, oldest first.
     news: Vec<Record>,
-    /// When it was heard of or asked after.
+    /// When the last record arrived, or the connection was last queried.
     heard: Time,
     over: bool,
 }
@@ -69,13 +69,13 @@ impl Known {
         self.news.last().unwrap_or(&self.looked_at)
     }
 
-    /// The records that were not looked at yet.
+    /// Takes the new records.
     fn take_news(&mut self) -> Vec<Record> {
         self.looked_at = self.latest().clone();
         std::mem::take(&mut self.news)
     }
 
-    /// Takes another record. Ends and samples come by different ways: a sample may be read after the end that it lies before.
+    /// Adds a record. Ends and samples arrive by different ways: a sample may be read after a later end.
     fn hear(&mut self, now: Time, record: Record) {
         self.heard = now;
         self.over |= record.kind == RecordKind::Over;
@@ -84,33 +84,33 @@ impl Known {
 }
 
 impl KernelTable {
-    /// The table of what `connections` reports.
+    /// The table of connections that `connections` reports.
     pub fn new(connections: Connections) -> KernelTable {
         let (known, found) = (BTreeMap::new(), VecDeque::new());
         KernelTable(Rc::new(RefCell::new(Table { connections, known, found })))
     }
 
-    /// Renews the lease, without which the programs lift all limits.
+    /// Renews the lease. When it expires, the BPF programs lift all limits.
     pub fn renew(&self, now: Time) -> Result<(), KernelError> {
         self.0.borrow_mut().connections.renew(now)
     }
 
-    /// Sets whether the tuner only reports, which other tuners see.
+    /// Sets whether this is a dry run. Other tuners can see that.
     pub fn rehearse(&self, dry_run: bool) {
         self.0.borrow_mut().connections.rehearse(dry_run);
     }
 
-    /// Reads what has been reported since the last call.
+    /// Reads the records that arrived since the last call.
     pub fn read(&self, now: Time) {
         self.0.borrow_mut().drain(now);
     }
 
-    /// Whether there are some for [`KernelTable::take_found`].
+    /// Whether [`KernelTable::take_found`] would return a connection.
     pub fn has_found(&self) -> bool {
         !self.0.borrow().found.is_empty()
     }
 
-    /// The connections that were read to have become bulk transfers since the last call, with their first records.
+    /// The connections that became bulk transfers since the last call, with their first records.
     pub fn take_found(&self) -> Vec<(KernelConnection, Record)> {
         let mut table = self.0.borrow_mut();
         let found = std::mem::take(&mut table.found);
@@ -122,8 +122,8 @@ impl KernelTable {
         found.into_iter().map(|record| (connection(&record), record)).collect()
     }
 
-    /// Lets the next connection to a network begin with what the path is remembered for; `None` forgets it. Where there is
-    /// no room it begins as any other.
+    /// Lets the next connection to a network begin with the saved parameters of its path; `None` deletes them. If no map entry
+    /// is free, the connection begins normally.
     pub fn remember(&self, transfers: Transfers, network: Network, memory: Option<SavedWindow>) {
         let path = memory
             .map(|SavedWindow { window, minimum_rtt }| RememberedPath { window, minimum_rtt });
@@ -139,12 +139,12 @@ impl KernelTable {
         table.connections.forget_all();
     }
 
-    /// Lets all that was decided since the last call act.
+    /// Puts the commands given since the last call into effect.
     pub fn flush(&self) -> Result<(), KernelError> {
         self.0.borrow_mut().connections.flush()
     }
 
-    /// For descriptors to wait for: readable when a connection begins to be bulk, or ends.
+    /// The connections, as a descriptor to wait for: readable when a connection becomes bulk or ends.
     pub fn connections(&self) -> Ref<'_, Connections> {
         Ref::map(self.0.borrow(), |table| &table.connections)
     }
@@ -158,14 +158,14 @@ impl Table {
             }
             let (kind, cookie) = (record.kind, record.cookie);
             if !hear(&mut self.known, now, record) && kind == RecordKind::Over {
-                // It was left alone, by a command that is of no use any more.
+                // The tuner left this connection alone; the command for that is no longer needed.
                 self.connections.forget(cookie);
             }
         }
     }
 }
 
-/// Adds a record to its connection. Returns whether the connection is known: only its first record makes it so, because later
+/// Adds a record to its connection. Returns whether the connection is known. Only its first record adds a connection: later
 /// ones may be read after it was left alone or forgotten.
 fn hear(known: &mut BTreeMap<u64, Known>, now: Time, record: Record) -> bool {
     match known.entry(record.cookie) {
@@ -178,7 +178,7 @@ fn hear(known: &mut BTreeMap<u64, Known>, now: Time, record: Record) -> bool {
     true
 }
 
-/// One of these connections.
+/// A connection that BPF programs sample and limit.
 #[derive(Debug, Clone)]
 pub struct KernelConnection {
     table: KernelTable,
@@ -189,28 +189,28 @@ pub struct KernelConnection {
 
 /// The latest state of a connection.
 pub enum Latest {
-    /// The records that were not looked at yet, oldest first.
+    /// The new records, oldest first.
     News(Vec<Record>),
-    /// Nothing new.
+    /// No new record.
     Nothing,
-    /// It is over.
+    /// The connection is over.
     Over,
 }
 
 impl KernelConnection {
-    /// Its socket's cookie.
+    /// The socket's cookie (`SO_COOKIE`).
     pub fn cookie(&self) -> u64 {
         self.cookie
     }
 
-    /// The records that were read since the last call.
+    /// The records since the last call.
     pub fn take_news(&self, now: Time) -> Latest {
         let mut table = self.table.0.borrow_mut();
         let Table { connections, known, .. } = &mut *table;
         let Some(known) = known.get_mut(&self.cookie) else { return Latest::Over };
         if known.news.is_empty() && now.since(known.heard) >= SILENCE {
             known.heard = now;
-            // Its end may have been announced when there was no room for it.
+            // The report of its end may have been dropped for lack of space.
             known.over = connections.is_over(self.cookie);
         }
         if known.over {
@@ -222,7 +222,7 @@ impl KernelConnection {
         }
     }
 
-    /// The latest record, read before or not.
+    /// The latest record, even one that [`KernelConnection::take_news`] has returned.
     pub fn latest(&self) -> Option<Record> {
         let mut table = self.table.0.borrow_mut();
         table.drain(clock::now());
@@ -234,17 +234,17 @@ impl KernelConnection {
         self.change(|command| Command { limit, ..command })
     }
 
-    /// Limits its pace; `None` brings the program's own limit back.
+    /// Limits its pacing rate; `None` restores the program's own limit.
     pub fn pace(&self, pace: Option<Rate>) -> Result<(), KernelError> {
         self.change(|command| Command { pace, ..command })
     }
 
-    /// Chooses its congestion control, by a name filled up with zeros; `None` brings the host's back.
+    /// Chooses its congestion control, by a zero-padded name; `None` restores the host's.
     pub fn choose_congestion(&self, congestion: Option<[u8; 16]>) -> Result<(), KernelError> {
         self.change(|command| Command { congestion, ..command })
     }
 
-    /// Asks for samples so often.
+    /// Sets the time between two samples.
     pub fn set_interval(&self, interval: Duration) -> Result<(), KernelError> {
         let ratio = interval.as_secs_f64() / self.interval.get().as_secs_f64();
         if (1.0 / MIN_INTERVAL_CHANGE..MIN_INTERVAL_CHANGE).contains(&ratio) {
@@ -254,7 +254,7 @@ impl KernelConnection {
         self.change(|command| Command { interval, ..command })
     }
 
-    /// Leaves it alone for good.
+    /// Leaves the connection alone for good.
     pub fn leave(&self) -> Result<(), KernelError> {
         self.change(|command| Command {
             limit: None,
@@ -267,7 +267,7 @@ impl KernelConnection {
         Ok(())
     }
 
-    /// Forgets it, because it is over.
+    /// Forgets the connection, because it is over.
     pub fn forget(&self) {
         let mut table = self.table.0.borrow_mut();
         table.known.remove(&self.cookie);
@@ -276,7 +276,7 @@ impl KernelConnection {
 
     fn change(&self, to: impl FnOnce(Command) -> Command) -> Result<(), KernelError> {
         let mut table = self.table.0.borrow_mut();
-        // A connection may have begun with what its path is remembered for.
+        // A connection on a remembered path may have begun with its saved limit and pacing rate.
         let latest = table.known.get(&self.cookie).map(Known::latest);
         let (limit, pace) = latest.map_or((None, None), |latest| (latest.limit, latest.saved_pace));
         let (congestion, interval) = (None, FIRST_INTERVAL);
@@ -290,7 +290,7 @@ impl KernelConnection {
 pub(crate) mod tests {
     use super::*;
 
-    /// A record as the programs in the kernel write it: its kind (1 bulk, 2 a sample, 3 the end), cookie and time.
+    /// A record as the BPF programs write it: its kind (1 bulk, 2 sample, 3 end), cookie and time.
     pub fn record(kind: u64, time: u64) -> Record {
         let mut words = [0; 38];
         (words[0], words[1], words[2]) = (kind, 7, time);

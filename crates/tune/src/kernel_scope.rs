@@ -17,10 +17,10 @@ use crate::error::{TuneError, Untunable};
 use crate::kernel::{KernelTable, Network};
 use crate::scope::{Found, FoundConnection, Scope, Selection};
 
-/// The time between two renewals of the lease, a third of it: one that is late by as much again harms nothing.
+/// The time between two renewals of the lease, a third of its length: a renewal may be late by as much again.
 const RENEWAL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Which of a cgroup's connections are tuned, and what for.
+/// Which connections of a cgroup are tuned, and for which goal.
 #[derive(Debug)]
 pub enum Chosen {
     /// All of them.
@@ -33,12 +33,12 @@ pub enum Chosen {
         root: u32,
         /// The goal for them.
         goal: Goal,
-        /// Only those to these peers; all if there are none.
+        /// Tune only connections to these peers; if empty, connections to any peer.
         peers: Vec<SocketAddr>,
     },
 }
 
-/// The bulk transfers of a cgroup, as the programs in the kernel report them.
+/// The bulk transfers of a cgroup, as the BPF programs report them.
 #[derive(Debug)]
 pub struct KernelScope {
     cgroup: Cgroup,
@@ -46,7 +46,7 @@ pub struct KernelScope {
     programs: Arc<Mutex<SocketPrograms>>,
     chosen: Chosen,
     next_renewal: Time,
-    /// The hosts and networks to which paths are remembered, and until when.
+    /// The hosts and networks with saved path parameters, and when those expire.
     remembered: BTreeMap<(Transfers, Network), Time>,
 }
 
@@ -63,25 +63,27 @@ impl KernelScope {
         KernelScope { cgroup, table, programs, chosen, next_renewal, remembered }
     }
 
-    /// Sets whether the tuner only reports, which other tuners see.
+    /// Sets whether this is a dry run. Other tuners can see that.
     pub fn rehearse(&mut self, dry_run: bool) {
         self.table.rehearse(dry_run);
     }
 
-    /// Switches to other connections; all are searched for again, as [`KernelScope::find_present`] does.
+    /// Switches to another choice of connections and finds all again, like [`KernelScope::find_present`].
     pub fn choose(&mut self, chosen: Chosen) -> Result<bool, KernelError> {
         self.chosen = chosen;
         self.table.forget_all();
         self.find_present()
     }
 
-    /// Looks at the connections that were there before, too. Returns whether the kernel lets the programs follow them all.
+    /// Finds the connections that existed before the programs were attached, too. Returns whether the kernel lets the programs
+    /// follow all of them.
     pub fn find_present(&self) -> Result<bool, KernelError> {
         self.programs.lock().unwrap_or_else(PoisonError::into_inner).find_present()
     }
 
-    /// The processes that own the sockets of these records, by inode: those seen using them. For the others, descriptors are
-    /// searched; each process is searched once, as a server may have thousands.
+    /// The processes that own the sockets of these records, by socket inode. Preferred is the process that the programs saw
+    /// using the socket. For other sockets, this searches the descriptors of each process of the cgroup once, because a server
+    /// may have thousands of connections.
     fn owners<'a>(&self, records: impl Iterator<Item = &'a Record>) -> BTreeMap<u64, Process> {
         let (mut owners, mut inodes) = (BTreeMap::new(), BTreeSet::new());
         let mut users: BTreeMap<u32, Option<Process>> = BTreeMap::new();
@@ -112,13 +114,13 @@ impl KernelScope {
     }
 }
 
-/// A host as a network of its own.
+/// A host as a network with a full-length prefix.
 fn host(peer: IpAddr) -> Network {
     let peer = peer.to_canonical();
     (peer, if peer.is_ipv4() { 32 } else { 128 })
 }
 
-/// Lifts every limit that the programs hold, and detaches them. May be called again, and by another process.
+/// Lifts every limit of the BPF programs and detaches them. May be called more than once, and by another process.
 pub fn undo(programs: &Mutex<SocketPrograms>) {
     programs.lock().unwrap_or_else(PoisonError::into_inner).undo();
 }
@@ -176,7 +178,7 @@ impl Scope for KernelScope {
         peer: IpAddr,
         memory: Option<SavedWindow>,
     ) {
-        // A network's uploads cross the links of its hosts.
+        // Uploads to a whole network are not remembered: its hosts have access links of their own.
         let network = Some(network(peer)).filter(|_| transfers == Transfers::Downloads);
         for network in iter::once(host(peer)).chain(network) {
             let path = (transfers, network);
@@ -213,6 +215,6 @@ impl Scope for KernelScope {
         }
     }
 
-    /// Connections are reported once they are bulk transfers, which no other state is.
+    /// Does nothing: the BPF programs report only bulk transfers, which are all connected.
     fn forget(&mut self, _inode: u64) {}
 }

@@ -1,4 +1,4 @@
-//! The limits in force, in lines that a guardian, or the next tuner, reads to lift them.
+//! The lines that record the limits in force. A guardian or the next tuner reads them to lift the limits.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,12 +11,12 @@ use sweetspot_units::{Bytes, Rate};
 
 use crate::sample::{lift, pace};
 
-/// A limit that was set on a connection, with what is needed to undo it.
+/// A limit set on a connection, with the state needed to undo it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AppliedLimit {
-    /// A limit of its window. Holds what is known of the clamp that its program set itself.
+    /// A window limit, with what the tuner knows about the program's own clamp.
     Window(OwnClamp),
-    /// A limit of its pace. Holds the pace limit before it.
+    /// A pacing rate limit, with the limit before it.
     Pace(Option<Rate>),
 }
 
@@ -53,7 +53,7 @@ impl AppliedLimit {
     }
 }
 
-/// The limit of the window of the socket with this inode and cookie that these lines set and did not release.
+/// The window limit that these lines set, and did not release, on the socket with this inode and cookie.
 pub fn window_in(lines: File, inode: u64, cookie: u64) -> Option<Bytes> {
     let held = HeldLeases::read(lines);
     let lease = held.0.get(&cookie).filter(|lease| lease.inode == inode)?;
@@ -74,11 +74,11 @@ pub fn lift_all(lines: File) -> usize {
     held.0.values().filter(|lease| lift(lease)).count()
 }
 
-/// The leases that were taken and not released, by cookie.
+/// The leases taken and not released, by cookie.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct HeldLeases(BTreeMap<u64, Lease>);
 
-/// A socket as the guardian knows it, and what was done to it.
+/// A socket and the limits set on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Lease {
     pid: u32,
@@ -90,7 +90,7 @@ struct Lease {
 }
 
 impl Lease {
-    /// Finds the socket, which its program may have moved since.
+    /// Finds the socket, even if its program has moved it to another process or descriptor.
     fn socket(&self) -> Option<LiveSocket> {
         let find = |pid| LiveSocket::find(pid, self.inode, self.cookie);
         let same = Process::read(self.pid).is_ok_and(|p| p.started == self.started);
@@ -110,7 +110,7 @@ impl HeldLeases {
         held
     }
 
-    /// Reads a line of the tuner's. An incomplete line is ignored.
+    /// Reads one line of the record. An incomplete line is ignored.
     fn note(&mut self, line: &str) -> Option<()> {
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {
@@ -127,9 +127,9 @@ impl HeldLeases {
                 };
                 let lease = self.0.entry(cookie).or_insert(lease);
                 match applied {
-                    // The program may have set its clamp since.
+                    // The latest line counts: the program may have set its clamp in the meantime.
                     AppliedLimit::Window(_) => lease.window = Some(applied),
-                    // The first one says what was before us.
+                    // The first line counts: it has the program's own limit.
                     AppliedLimit::Pace(_) => lease.pace = lease.pace.or(Some(applied)),
                 }
             }
@@ -197,9 +197,9 @@ mod tests {
         let taken = "+ window:9000:-:50003:-:- 10 99 1235 78\n";
         assert_eq!(held(taken), Some(Bytes::new(9000)));
         assert_eq!(held(&format!("{taken}- 78\n")), None);
-        // Another socket, and a pace.
+        // A window of another socket, and a pacing rate.
         assert_eq!(held("+ window:9000:-:-:-:- 10 99 1234 78\n+ pace:8000 10 99 1235 77\n"), None);
-        // The clamp that it would have without a tuner.
+        // The limit is no lower than the clamp without a tuner.
         assert_eq!(held("+ window:50003:-:50003:-:- 10 99 1235 78\n"), None);
     }
 

@@ -1,4 +1,4 @@
-//! The record of the limits in force. It survives its tuner, so the next tuner can lift the limits that are left.
+//! The record of the limits in force. It outlives the tuner, so the next tuner can lift the remaining limits.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File};
@@ -14,8 +14,8 @@ use crate::lease::{lift_all, window_in};
 /// The beginning of the records' names; the tuner's process ID follows.
 const PREFIX: &str = "limits-";
 
-/// The lines of one tuner's [`Leases`](crate::Leases). They are in a file next to other tuners', or in memory if no directory
-/// is available. No other process can lock the file while a process of the tuner lives.
+/// The lines of one tuner's [`Leases`](crate::Leases): in a file of their own, or in memory if no directory is available. The
+/// tuner's processes hold a lock on the file while any of them lives.
 #[derive(Debug)]
 pub struct Record {
     file: File,
@@ -35,7 +35,7 @@ impl Record {
 
     fn create_in(directory: &Path) -> io::Result<Record> {
         let name = format!("{PREFIX}{}", std::process::id());
-        // A process ID is used again, also by another namespace of PIDs.
+        // Process IDs are reused, and another PID namespace may have the same one.
         let names = std::iter::once(name.clone()).chain((1..100).map(|n| format!("{name}-{n}")));
         for path in names.map(|name| directory.join(name)) {
             let mut options = File::options();
@@ -50,31 +50,31 @@ impl Record {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// The same record, for another process.
+    /// A handle on the same record, for another process.
     pub fn try_clone(&self) -> io::Result<Record> {
         let file = self.file.try_clone()?;
         Ok(Record { file, path: self.path.clone(), held: BTreeSet::new() })
     }
 
-    /// Adds a line about a limit that is about to be set. Where there is no room for it the guardian knows of it still.
+    /// Adds a line for a limit that is about to be set. If it cannot be written, the guardian still knows the limit.
     pub fn take(&mut self, cookie: u64, line: &str) {
         self.held.insert(cookie);
         let _ = self.file.write_all(line.as_bytes());
     }
 
-    /// Adds a line about a connection on which nothing is left to undo.
+    /// Adds a line for a connection with nothing left to undo.
     pub fn release(&mut self, cookie: u64, line: &str) {
         if !self.held.remove(&cookie) {
             return;
         }
-        // It begins anew as often as it can, so that it stays small.
+        // Truncates the file whenever no limit is in force, so that it stays small.
         let _ = match self.held.is_empty() {
             true => self.file.set_len(0),
             false => self.file.write_all(line.as_bytes()),
         };
     }
 
-    /// Removes it, because nothing is left to undo.
+    /// Removes the record, because nothing is left to undo.
     pub fn remove(&mut self) {
         let _ = self.file.set_len(0);
         if let Some(path) = self.path.take() {
@@ -82,7 +82,7 @@ impl Record {
         }
     }
 
-    /// Lifts every limit in it, and removes it. Returns on how many connections.
+    /// Lifts every limit in the record and removes it. Returns the number of connections.
     pub fn lift(mut self) -> usize {
         let lines = self.file.try_clone().and_then(|mut lines| {
             lines.seek(SeekFrom::Start(0))?;
@@ -94,7 +94,7 @@ impl Record {
     }
 }
 
-/// Lifts the limits of this user's tuners that were killed together with their guardians. Returns on how many connections.
+/// Lifts the limits of this user's tuners that were killed together with their guardians. Returns the number of connections.
 pub fn lift_leftovers() -> usize {
     let entries = directory().and_then(|directory| fs::read_dir(directory).ok());
     let left = entries.into_iter().flatten().flatten().filter(names_record).filter_map(|entry| {
@@ -102,15 +102,15 @@ pub fn lift_leftovers() -> usize {
         let mut options = File::options();
         let file =
             options.read(true).append(true).custom_flags(file::NO_FOLLOW).open(&path).ok()?;
-        // The process that holds the lock lifts them.
+        // If another process holds the lock, its tuner is still alive.
         let is_left = file::try_lock(&file).unwrap_or(false);
         is_left.then(|| Record { file, path: Some(path), held: BTreeSet::new() })
     });
     left.map(Record::lift).sum()
 }
 
-/// The limit that a tuner holds the window of the socket with this inode and cookie to, as far as this user can find out: in
-/// the user's own records; as root, also in the unit's records and the BPF programs.
+/// The limit that a tuner keeps on the window of the socket with this inode and cookie, as far as this user can tell: from the
+/// user's own records; as root, also from the systemd unit's records and the BPF programs.
 pub fn held_window(inode: u64, cookie: u64) -> Option<Bytes> {
     recorded_window(inode, cookie).or_else(|| sweetspot_kernel::held_window(cookie))
 }
@@ -132,7 +132,7 @@ fn names_record(entry: &fs::DirEntry) -> bool {
     entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes())
 }
 
-/// Where the records of this `user` are: of systemd's unit, of root, or of the user's session.
+/// The directory of this `user`'s records: the systemd unit's, root's, or the user session's.
 fn own_place(user: u32) -> Option<PathBuf> {
     let of = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty());
     match (of("RUNTIME_DIRECTORY"), user) {
@@ -142,8 +142,8 @@ fn own_place(user: u32) -> Option<PathBuf> {
     }
 }
 
-/// The directory of this user's records, which is made if it is missing. It is gone after a boot, and the connections with it.
-/// `None` if there is none that belongs to this user alone.
+/// The directory of this user's records, created if missing; `None` unless this user owns it and no other user can write to it.
+/// A reboot deletes it and ends the connections.
 fn directory() -> Option<PathBuf> {
     let user = fs::metadata("/proc/self").ok()?.uid();
     let directory = own_place(user)?;

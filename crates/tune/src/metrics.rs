@@ -17,7 +17,7 @@ pub struct TunerSnapshot {
     pub rate: Rate,
     /// The number of paced uploads.
     pub paced: usize,
-    /// The sum of their paces.
+    /// The sum of their pacing rates.
     pub pace: Rate,
     /// The watched connections by the label of their peers.
     pub peers: BTreeMap<String, PeerSnapshot>,
@@ -25,10 +25,10 @@ pub struct TunerSnapshot {
     pub events: BTreeMap<TuneEventKind, u64>,
 }
 
-/// The connections to one network.
+/// The connections to one peer network.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PeerSnapshot {
-    /// Their number.
+    /// The number of watched connections.
     pub watched: usize,
     /// The sum of their window limits.
     pub window: Bytes,
@@ -105,7 +105,7 @@ mod tests {
         assert!(text.contains("\nsweetspot_events_total{event=\"refused\"} 0\n"));
     }
 
-    /// The names in `text` that begin as ours do.
+    /// The metric names in `text` that begin with our prefix.
     fn metrics_in(text: &str) -> Vec<&str> {
         let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
         let mut names: Vec<&str> = words.filter(|word| word.starts_with("sweetspot_")).collect();
@@ -114,7 +114,7 @@ mod tests {
         names
     }
 
-    /// The metrics that are not `serve`'s.
+    /// The metrics of `tune`, without those that `serve` exports.
     fn ours(text: &str) -> Vec<&str> {
         let served = |name: &str| {
             name.starts_with("sweetspot_transfer") || name.starts_with("sweetspot_refused")
@@ -136,7 +136,7 @@ mod tests {
                 assert!(known.contains(&name), "{name} is in no metric of {known:?}");
             }
         }
-        // Each metric has its place in a picture.
+        // The dashboard shows every metric.
         assert_eq!(ours(include_str!("../../../packaging/grafana-dashboard.json")), known);
     }
 }

@@ -15,18 +15,18 @@ use crate::handle::Sampled;
 use crate::options::TunerOptions;
 use crate::sample::Seen;
 
-/// The effect of a change is read after two round trips and this time.
+/// Effects of a change are read after two RTTs plus this time.
 const SETTLING_TIME: Duration = Duration::from_millis(20);
 
 /// The shortest time between two rounds.
 const MIN_ROUND: Duration = Duration::from_micros(1);
 
-/// Connections without a sample for this long count as stalled: a receiver delays an ACK, and with it a sample, by 40 ms at
-/// most (RFC 9293, section 3.8.6.3, allows 500).
+/// Connections without a sample for this long count as stalled. Linux delays an ACK, and with it a sample, by at most 40 ms
+/// (RFC 9293, section 3.8.6.3, allows 500 ms).
 const STILL_TIME: Duration = Duration::from_millis(60);
 
-/// Samples of an upload for each of its readings, where they come by themselves: the latest one is then new enough to be what
-/// the controller would see if it read for itself.
+/// Samples per controller reading of an upload, if BPF programs take the samples: then the latest sample is almost as new as a
+/// direct reading.
 const UPLOAD_SAMPLES_PER_READING: u64 = 4;
 
 /// A path group and the connections in it.
@@ -38,9 +38,9 @@ pub struct TunedPath {
     heard: Time,
     /// The saved parameters of finished uploads on this path.
     upload_memory: Option<Option<SavedWindow>>,
-    /// Events that are reported once the change has taken effect, with that time.
+    /// Events to report once their change has taken effect, each with that time.
     pending: Vec<(Time, TuneEvent)>,
-    /// The connections that were never limited, with their peers, until [`TunedPath::take_unlimited`].
+    /// The ended connections that were never limited, with their peers; [`TunedPath::take_unlimited`] empties the list.
     unlimited: Vec<(NotLimited, SocketAddr)>,
 }
 
@@ -51,7 +51,7 @@ impl TunedPath {
         TunedPath::again(now, PathGroup::new(goal.controller(&config), config.mss))
     }
 
-    /// A path without connections, with a group remembered from before.
+    /// A path without connections, with the group of an earlier path.
     pub fn again(now: Time, group: PathGroup) -> TunedPath {
         TunedPath {
             group,
@@ -78,17 +78,17 @@ impl TunedPath {
         limited.filter_map(|(cookie, _)| self.group.limit(*cookie))
     }
 
-    /// The new parameters to save for the next upload on the path, if they changed.
+    /// The changed parameters to save for the next upload on the path, if any.
     pub fn poll_upload_memory(&mut self) -> Option<Option<SavedWindow>> {
         self.upload_memory.take()
     }
 
-    /// The connections that were never limited and are over since the last call, with their peers.
+    /// The never-limited connections that ended since the last call, with their peers.
     pub fn take_unlimited(&mut self) -> Vec<(NotLimited, SocketAddr)> {
         std::mem::take(&mut self.unlimited)
     }
 
-    /// Tuning ends: notes the connections that were never limited, and returns the events to report.
+    /// Ends tuning: counts the connections that were never limited, and returns the events to report.
     pub fn end(&mut self, uploads: bool) -> Vec<TuneEvent> {
         let mut told = Vec::new();
         for connection in self.connections.values() {
@@ -99,7 +99,7 @@ impl TunedPath {
         told
     }
 
-    /// Looks at every connection and applies what was decided. Returns the events to report.
+    /// Samples every connection and applies the controller's decisions. Returns the events to report.
     pub fn round(&mut self, options: &TunerOptions, leases: &mut Leases) -> Vec<TuneEvent> {
         let (mut told, shown) = self.sample(options, leases);
         if self.connections.is_empty() {
@@ -107,7 +107,7 @@ impl TunedPath {
             return told;
         }
         let now = clock::now();
-        // Samples may come without being requested, so there may be none. Then only time shows that a connection stalls.
+        // If BPF programs take the samples, a round may have none. Then only the elapsed time shows that a connection stalls.
         if shown.is_empty() {
             if now.since(self.heard) < STILL_TIME {
                 return told;
@@ -131,7 +131,7 @@ impl TunedPath {
         told
     }
 
-    /// Schedules the next round after one that took `took` of CPU time. The pause is at least `cpu_budget` times as long.
+    /// Schedules the next round after one that took `took` of CPU time: the pause is at least `cpu_budget` times as long.
     pub fn rest(&mut self, done: Time, took: Duration, cpu_budget: u64, uploads: bool) {
         let cpu_budget = took * cpu_budget;
         let mut pause = self.group.pause(done, cpu_budget);
@@ -153,7 +153,7 @@ impl TunedPath {
                 continue;
             }
             connection.undo();
-            // A guardian that is gone needs no telling.
+            // If the guardian is gone, there is nothing to release.
             let _ = leases.release(*cookie);
             let change = match connection.upload.pace() {
                 Some(pace) => AppliedChange::Pace { from: Some(pace), to: None, kernel: None },
@@ -167,13 +167,13 @@ impl TunedPath {
         told
     }
 
-    /// Ends a round at `at`. Samples of several connections may come in any order; rounds do not.
+    /// Ends a round at `at`. Samples of several connections may arrive in any order, but rounds advance in time.
     fn handle_round(&mut self, at: Time) {
         self.heard = at.max(self.heard + MIN_ROUND);
         self.group.handle_round(self.heard);
     }
 
-    /// Looks at every connection. Returns the events to report, and what was seen of each connection, in order of time.
+    /// Samples every connection. Returns the events to report, and the samples of each connection, oldest first.
     fn sample(
         &mut self,
         options: &TunerOptions,
@@ -245,7 +245,7 @@ impl TunedPath {
         Some(event(&self.group, connection, TuneEventKind::Refused, &why, change))
     }
 
-    /// Applies the decisions of a round. Every change of a limit is part of one event.
+    /// Applies the decisions of a round. Every limit change belongs to an event.
     fn act(&mut self, leases: &mut Leases, dry_run: bool, told: &mut Vec<TuneEvent>) {
         let said: Vec<_> = std::iter::from_fn(|| self.group.poll_event()).collect();
         let is_refusal = |event: &&TuneEvent| event.kind == TuneEventKind::Refused;
@@ -291,8 +291,8 @@ impl TunedPath {
         }
     }
 
-    /// Removes the pending events that are `ripe`, and returns them with the state that the kernel reports. A limit that has changed
-    /// again is not the one that the kernel has.
+    /// Removes the pending events that are `ripe`, and returns them with the state that the kernel reports. If a
+    /// limit has changed again, its event gets no such state, because that state belongs to the newer limit.
     fn ripe(&mut self, ripe: impl Fn(&(Time, TuneEvent)) -> bool) -> Vec<TuneEvent> {
         let (ripe, pending) = self.pending.drain(..).partition(ripe);
         self.pending = pending;
@@ -311,8 +311,8 @@ impl TunedPath {
     }
 }
 
-/// The actions on a connection in a round in which its limit changed between `limits`, and the controller `said` this about its
-/// path. The last one makes the change.
+/// The actions on a connection in a round that changed its limit from the first to the second of `limits`. `said` are the
+/// controller's events on the path. The last action makes the change.
 fn actions(
     claimed: bool,
     (from, to): (Option<Bytes>, Option<Bytes>),
@@ -327,8 +327,8 @@ fn actions(
     }
 }
 
-/// The samples of connections, in rounds of one sample each: the last samples together, before them the last but one. A host
-/// that samples late still sees the arrival times, and not everything at once.
+/// Groups the connections' samples into rounds with at most one sample per connection, aligned at the latest samples. So a late
+/// host still replays the samples in order, with their own times.
 fn rounds<S>(shown: &[(u64, Vec<S>)]) -> impl Iterator<Item = Vec<(u64, &S)>> {
     let max = shown.iter().map(|(_, all)| all.len()).max().unwrap_or(0);
     (0..max).rev().map(|after| {

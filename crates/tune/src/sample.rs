@@ -10,31 +10,31 @@ use sweetspot_sizing::SenderReport;
 use sweetspot_socket::{readings, window};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-/// The kernel's report of a connection, in the parts that controllers need.
+/// The kernel's report of a connection: the fields that controllers need.
 pub struct Seen {
-    /// When that was.
+    /// The time of the report.
     pub at: Time,
-    /// The state's number (include/net/tcp_states.h).
+    /// The TCP state's number (include/net/tcp_states.h).
     pub state: u8,
     /// The MSS advertised to the peer.
     pub advertised_mss: Bytes,
     /// The smoothed RTT of this end's own segments, if it has one.
     pub rtt: Option<Duration>,
-    /// The rate at which the peer received lately.
+    /// The delivery rate: how fast the peer received lately.
     pub delivery_rate: Rate,
-    /// For the path group.
+    /// The input of the path group.
     pub sample: ConnectionSample,
-    /// For the upload: payload that reached the peer, and the sender's report.
+    /// The input of the upload's controller: payload delivered to the peer, and the sender's report.
     pub delivered: Bytes,
     pub report: SenderReport,
-    /// For advice about the send buffer.
+    /// The input of the advice about send buffers.
     pub buffer: SendBufferSample,
     /// The origin of its congestion control.
     pub congestion: Congestion,
 }
 
 impl Seen {
-    /// `TCP_INFO` and the length of the receive queue at `at`.
+    /// The report from `TCP_INFO` and the length of the receive queue, read at `at`.
     fn of_info(at: Time, info: &Info, unread: Bytes) -> Seen {
         Seen {
             at,
@@ -50,7 +50,7 @@ impl Seen {
         }
     }
 
-    /// A kernel program's report.
+    /// The report from a BPF program's record.
     pub fn of_record(record: &Record) -> Seen {
         let on_its_way = (record.packets_out + record.retransmitted_out)
             .saturating_sub(record.sacked_out + record.lost_out);
@@ -75,7 +75,7 @@ impl Seen {
                 starved: record.app_limited,
                 ..SenderReport::default()
             },
-            // How long a send buffer was the limit is not reported: nothing is advised of it.
+            // The record lacks the time in which the send buffer was the limit, so it yields no advice.
             buffer: SendBufferSample {
                 acked: record.acked,
                 delivery_rate: record.delivery_rate,
@@ -89,12 +89,12 @@ impl Seen {
     }
 }
 
-/// Looks at a connection and sets its limit again, if it has one: the kernel overwrites a clamp whenever it grows the
-/// buffer (kernel commits 05f76b2d634e, a2cbb1603943).
+/// Samples a connection and sets its limit again, if it has one: the kernel overwrites a clamp whenever it grows the buffer
+/// (kernel commits 05f76b2d634e, a2cbb1603943).
 ///
-/// A `touched` socket, on which a limit was set, is searched for when its program moves it. Others are not.
+/// A socket that was limited (`touched`) is followed if its program moves it; other sockets are not.
 ///
-/// A clamp that the program set itself is noted in `own`, and never loosened.
+/// A clamp that the program itself set is noted in `own`, and never loosened.
 pub fn sample(
     socket: &LiveSocket,
     limit: Option<Bytes>,
@@ -103,28 +103,29 @@ pub fn sample(
 ) -> Result<io::Result<Seen>, BorrowError> {
     let sample = |fd: &OwnedFd| {
         let info = Info::read(fd)?;
-        // Also without a limit: a program may set its clamp at any time, and the kernel may overwrite that before a limit comes.
+        // Even without a limit: a program may set its clamp at any time, and the kernel may overwrite it before the first
+        // limit.
         window::hold(fd, &info, limit, own)?;
         Ok(Seen::of_info(clock::now(), &info, options::unread(fd)?))
     };
     if touched { lend(socket, sample) } else { socket.with(sample) }
 }
 
-/// Begins to watch for clamps that its program sets, on a connection that is not limited yet. The kernel has not grown the
-/// buffer of one `is_young`, which advertised `mss`.
+/// Starts to watch for clamps that the program itself sets, on a connection not limited yet. If it `is_young`, the kernel has
+/// not grown its buffer yet. `mss` is the advertised MSS.
 pub fn own_clamp(socket: &LiveSocket, is_young: bool, mss: Bytes) -> OwnClamp {
     let read = |fd: &OwnedFd| window::begin(fd, &Info::read(fd)?, is_young, mss);
-    // Of a connection that is gone there is nothing to note.
+    // If the connection is gone, there is nothing to note.
     socket.with(read).ok().and_then(Result::ok).unwrap_or_default()
 }
 
-/// Notes in `own` the clamp of a connection.
+/// Notes the current clamp of a connection in `own`.
 pub fn note_clamp(socket: &LiveSocket, own: &mut OwnClamp) {
-    // As above.
+    // If the connection is gone, there is nothing to note.
     let _ = socket.with(|fd| window::note(fd, &Info::read(fd)?, own));
 }
 
-/// Borrows a socket for `act`, wherever its program has moved it.
+/// Borrows a socket for `act`, even if its program has moved it.
 fn lend<T>(socket: &LiveSocket, mut act: impl FnMut(&OwnedFd) -> T) -> Result<T, BorrowError> {
     match socket.with(&mut act) {
         Err(error) if error.is_over() => {
@@ -144,12 +145,12 @@ pub fn limit(
     lend(socket, |fd| window::set(fd, limit, own))
 }
 
-/// Lifts the limit of a connection's window: the program's own clamp is back, also one that it set a moment ago.
+/// Lifts a connection's window limit and restores the program's own clamp, even one that it has just set.
 pub fn lift(socket: &LiveSocket, mut own: OwnClamp) -> Result<io::Result<()>, BorrowError> {
     lend(socket, |fd| window::lift(fd, &mut own))
 }
 
-/// Limits a connection's pace. `None` lifts the limit; pacing stays on, at the kernel's own 1.2 cwnd/RTT.
+/// Limits a connection's pacing rate. `None` lifts the limit; pacing itself stays on, at the kernel's default of 1.2 cwnd/RTT.
 pub fn pace(socket: &LiveSocket, rate: Option<Rate>) -> Result<io::Result<()>, BorrowError> {
     lend(socket, |fd| options::set_max_pacing_rate(fd, rate))
 }

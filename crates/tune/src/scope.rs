@@ -15,11 +15,11 @@ use crate::kernel::KernelConnection;
 
 /// Finds the connections to be tuned.
 pub trait Scope {
-    /// The sockets and connections that are new since the last call. Processes that may not be inspected are added to
-    /// `refused`, once each.
+    /// The sockets and connections that are new since the last call. Each process that may not be inspected is added to
+    /// `refused` once.
     fn find(&mut self, now: Time, refused: &mut Vec<Untunable>) -> Result<Vec<Found>, TuneError>;
 
-    /// Reads what has been reported, and does what must be done in time; to be called at [`Scope::poll_timeout`].
+    /// Reads the records that arrived and does timed work. Must be called at [`Scope::poll_timeout`].
     fn handle_timeout(&mut self, _now: Time) -> Result<(), TuneError> {
         Ok(())
     }
@@ -29,13 +29,13 @@ pub trait Scope {
         Time::MAX
     }
 
-    /// Lets all that was decided since the last call act, where it has not acted already.
+    /// Puts the changes since the last call into effect, unless they already are.
     fn flush(&mut self) -> Result<(), TuneError> {
         Ok(())
     }
 
-    /// Saves the parameters of the path to a peer, for the next transfer to start with; `None`: nothing. A search finds
-    /// connections too late for that.
+    /// Saves the parameters of the path to a peer, for the next transfer to start with; `None` deletes them. The default does
+    /// nothing: a search finds connections too late for that.
     fn remember(
         &mut self,
         _now: Time,
@@ -45,16 +45,15 @@ pub trait Scope {
     ) {
     }
 
-    /// Lifts what the tuner does not know of, for good; the tuner has lifted the rest.
+    /// Lifts for good the limits that the tuner does not know of; the tuner has lifted the others.
     fn lift(&mut self) {}
 
-    /// Passes a descriptor to `wait` that is readable as soon as there is something to find; `None` if that shows only in
-    /// a search.
+    /// Passes a descriptor to `wait` that becomes readable when there is something to find; `None` if only a search can tell.
     fn announced(&self, wait: &mut dyn FnMut(Option<BorrowedFd<'_>>)) {
         wait(None);
     }
 
-    /// Whether a search finds what was announced and has been read since.
+    /// Whether a search would find a connection that was already reported.
     fn has_found(&self) -> bool {
         false
     }
@@ -62,7 +61,7 @@ pub trait Scope {
     /// Whether a connection is tuned.
     fn select(&self, subject: &Subject<'_>) -> Selection;
 
-    /// The congestion control that a connection is to send by; `None`: the one that it has.
+    /// The congestion control chosen for a connection; `None` leaves its own.
     fn congestion(&self, _subject: &Subject<'_>) -> Option<CongestionName> {
         None
     }
@@ -71,24 +70,24 @@ pub trait Scope {
     fn forget(&mut self, inode: u64);
 }
 
-/// Whether a connection is tuned.
+/// Whether a connection is tuned, and why not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Selection {
     /// It is tuned, for this goal.
     Tuned(Goal),
     /// It is left alone, for this reason.
     LeftAlone(NotLimited),
-    /// It belongs to a program that is not tuned.
+    /// It belongs to a program outside the scope.
     OfOther,
 }
 
 impl Selection {
-    /// The selection by a policy that has this goal for a connection.
+    /// Tunes a connection for the policy's goal; without one, leaves it alone.
     pub fn by_policy(goal: Option<Goal>) -> Selection {
         goal.map_or(Selection::LeftAlone(NotLimited::ByPolicy), Selection::Tuned)
     }
 
-    /// For `goal`, if `remote` is one of `peers`, or if there are none.
+    /// Tunes for `goal` if `remote` is one of `peers`, or if `peers` is empty.
     pub fn by_peer(goal: Goal, peers: &[SocketAddr], remote: SocketAddr) -> Selection {
         match peers.is_empty() || peers.contains(&remote) {
             true => Selection::Tuned(goal),
@@ -100,20 +99,20 @@ impl Selection {
 /// A connection or socket that the scope found.
 #[derive(Debug, Clone)]
 pub enum Found {
-    /// A socket of a process, which may be no connection at all.
+    /// A socket of a process; it may not be a TCP connection.
     Socket(FoundSocket),
-    /// A connection that the programs in the kernel report.
+    /// A connection that the BPF programs report.
     InKernel(Box<FoundConnection>),
 }
 
-/// A bulk transfer that the kernel programs sample.
+/// A bulk transfer that BPF programs sample.
 #[derive(Debug, Clone)]
 pub struct FoundConnection {
-    /// For samples and limits.
+    /// The handle for samples and limits.
     pub connection: KernelConnection,
     /// Its first record.
     pub record: Record,
-    /// Its process; `None` if that cannot be told.
+    /// Its process; `None` if unknown.
     pub owner: Option<Process>,
 }
 
@@ -137,7 +136,7 @@ pub struct FoundSocket {
 pub struct ProcessFamily {
     root: u32,
     goal: Goal,
-    /// Empty: all are meant.
+    /// If empty, connections to any peer are tuned.
     peers: Vec<SocketAddr>,
     known: BTreeSet<u64>,
     complained: BTreeSet<u32>,
@@ -150,7 +149,7 @@ impl ProcessFamily {
         ProcessFamily { root, goal, peers: Vec::new(), known, complained }
     }
 
-    /// Of these only the connections to `peers`; all if there are none.
+    /// Tunes only the connections to `peers`; if empty, connections to any peer.
     pub fn with_peers(self, peers: Vec<SocketAddr>) -> ProcessFamily {
         ProcessFamily { peers, ..self }
     }
@@ -193,11 +192,11 @@ pub fn sockets_of(
 ) -> Result<Vec<FoundSocket>, BorrowError> {
     let descriptors = match processes::sockets(pid) {
         Ok(descriptors) => descriptors,
-        // With CAP_SYS_PTRACE alone they can be borrowed and not listed.
+        // With CAP_SYS_PTRACE alone, sockets can be borrowed but not listed under /proc.
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
             ProcessHandle::open(pid)?.sockets()?
         }
-        // Gone.
+        // The process has ended.
         Err(_) => return Err(BorrowError::ProcessEnded { pid }),
     };
     let mut new = Vec::new();
@@ -209,7 +208,7 @@ pub fn sockets_of(
     if new.is_empty() {
         return Ok(Vec::new());
     }
-    // The handle first: what is read after it and still has the same start is the same process.
+    // Opens the handle first: if the process read afterwards has the same start time, both are the same process.
     let process = ProcessHandle::open(pid)?;
     let Ok(Process { name, uid, started, .. }) = Process::read(pid) else {
         return Err(BorrowError::ProcessEnded { pid });

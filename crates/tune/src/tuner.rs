@@ -31,17 +31,17 @@ use crate::scope::{Found, FoundConnection, FoundSocket, Scope, Selection};
 /// takes three more until a buffer can overflow.
 const SEARCH_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The CPU budget: a search for new connections, or a round of samples with the reading before it, is followed by a pause that is this many times as
-/// long as the CPU time it took. Together that is less than a hundredth of a core.
+/// The CPU budget. A search for new connections, or a round of samples with the reading before it, is followed by a pause of
+/// this many times its CPU time. Together that is less than a hundredth of a core.
 const SEARCH_CPU_BUDGET: u64 = 400;
-/// The budget of a search while no connection is watched: a hundredth of a core, so that a new connection is noticed early.
+/// The CPU budget of a search while no connection is watched: a hundredth of a core, so that new connections are noticed early.
 const EAGER_CPU_BUDGET: u64 = 100;
 const ROUND_CPU_BUDGET: u64 = 250;
 
-/// The name of a program with an unknown process, as in a container that this process cannot see into.
+/// The program name for an unknown process, such as one in a container that this process cannot see into.
 const UNKNOWN_PROGRAM: &str = "?";
 
-/// Looks at the connections of a scope and applies limits.
+/// Samples the connections of a scope and applies limits.
 ///
 /// **Contract.** The caller calls [`Tuner::handle_timeout`] no earlier than [`Tuner::poll_timeout`] says, and
 /// [`Tuner::lift`] at the end, which lifts all limits.
@@ -50,10 +50,10 @@ pub struct Tuner<S> {
     options: TunerOptions,
     leases: Leases,
     next_search: Time,
-    /// CPU time for reading what is reported, since the last rounds.
+    /// CPU time spent reading records since the last rounds.
     reading: Duration,
     groups: BTreeMap<Ends, TunedPath>,
-    /// Parameters learnt by finished path groups.
+    /// The groups of paths without a connection, with the parameters learnt.
     path_cache: PathCache<Ends, PathGroup>,
     refused: Vec<Untunable>,
     /// Whether another tuner was reported.
@@ -61,7 +61,7 @@ pub struct Tuner<S> {
     events: Vec<TuneEvent>,
     counts: BTreeMap<TuneEventKind, u64>,
     labels: PeerLabels,
-    /// The connections that were never limited and are over.
+    /// The ended connections that were never limited.
     unlimited: UnlimitedConnections,
 }
 
@@ -69,7 +69,7 @@ pub struct Tuner<S> {
 type Ends = (IpAddr, IpAddr, Goal);
 
 impl<S: Scope> Tuner<S> {
-    /// A tuner that has not looked at anything yet.
+    /// A tuner that has not searched for connections yet.
     pub fn new(scope: S, options: TunerOptions, leases: Leases) -> Tuner<S> {
         Tuner {
             scope,
@@ -94,7 +94,7 @@ impl<S: Scope> Tuner<S> {
         self.groups.values().map(|path| path.next_round).fold(scope, Time::min)
     }
 
-    /// Does the searches and rounds that are due at `now`.
+    /// Runs the searches and rounds that are due at `now`.
     pub fn handle_timeout(&mut self, now: Time) -> Result<(), TuneError> {
         let began = clock::used();
         self.scope.handle_timeout(now)?;
@@ -122,8 +122,8 @@ impl<S: Scope> Tuner<S> {
         self.scope.flush()
     }
 
-    /// Passes a descriptor to `wait` that is readable as soon as there is something to find, if there is one. Then
-    /// [`Tuner::search_at`] brings the search forward.
+    /// Passes a descriptor to `wait` that becomes readable when there is something to find, if the scope has one.
+    /// [`Tuner::search_at`] then brings the search forward.
     pub fn announced(&self, wait: &mut dyn FnMut(Option<BorrowedFd<'_>>)) {
         self.scope.announced(wait);
     }
@@ -171,22 +171,22 @@ impl<S: Scope> Tuner<S> {
         peers
     }
 
-    /// The connections that could not be tuned, since the last call.
+    /// The reasons why connections could not be tuned, since the last call.
     pub fn take_refusals(&mut self) -> Vec<Untunable> {
         std::mem::take(&mut self.refused)
     }
 
-    /// Whether the guardian is gone. Then no limit may be set any more.
+    /// Whether the guardian is gone. Then no more limits may be set.
     pub fn is_unguarded(&self) -> bool {
         self.leases.are_worthless()
     }
 
-    /// The connections that were seen and never limited: those that are over, and after [`Tuner::lift`] all of them.
+    /// The connections seen but never limited: the ended ones and, after [`Tuner::lift`], all.
     pub fn unlimited(&self) -> &UnlimitedConnections {
         &self.unlimited
     }
 
-    /// Lifts all limits, for the reason `why`.
+    /// Lifts all limits, giving `why` as the reason.
     pub fn lift(&mut self, why: &str) {
         for path in self.groups.values_mut() {
             self.events.extend(path.end(self.options.uploads));
@@ -202,14 +202,14 @@ impl<S: Scope> Tuner<S> {
         self.options.dry_run
     }
 
-    /// Begins anew, because what is to be tuned has changed as `change` says: lifts all limits, for the reason `why`, and finds
-    /// all connections again.
+    /// Starts over after `change` to the scope or the options: lifts all limits, giving `why` as the reason, and finds all
+    /// connections again.
     pub fn begin_anew(&mut self, why: &str, change: impl FnOnce(&mut S, &mut TunerOptions)) {
         for path in self.groups.values_mut() {
             self.events.extend(path.lift(why, &mut self.leases));
         }
         self.groups.clear();
-        // The search below finds them again.
+        // The search below finds the connections that the policy left alone again.
         self.unlimited = self.unlimited.only(|why| why != NotLimited::ByPolicy);
         change(&mut self.scope, &mut self.options);
         self.next_search = Time::ZERO;
@@ -230,7 +230,7 @@ impl<S: Scope> Tuner<S> {
             Err(error) if error.is_over() => return,
             Err(error) => return self.refused.push(error.into()),
         };
-        // Neither TCP nor anything else that can be looked at.
+        // The socket is not TCP, or cannot be sampled.
         let Ok(Ok(seen)) = sample(&socket, None, false, &mut OwnClamp::default()) else { return };
         match TcpState::from_number(seen.state) {
             Some(TcpState::SynSent | TcpState::SynReceived | TcpState::Close) => {
@@ -255,7 +255,7 @@ impl<S: Scope> Tuner<S> {
         self.add(now, goal, TunedConnection::new(handle, who, &seen), &seen);
     }
 
-    /// Adds a bulk transfer that the programs in the kernel report.
+    /// Adds a bulk transfer that the BPF programs report.
     fn add_from_kernel(&mut self, now: Time, found: FoundConnection) {
         let FoundConnection { connection, record, owner } = found;
         let uid = owner.as_ref().map_or(record.uid, |owner| owner.uid);
@@ -274,7 +274,7 @@ impl<S: Scope> Tuner<S> {
             let _ = connection.leave();
             return;
         };
-        // Only of what it sends.
+        // A congestion control matters only to a connection that mainly sends.
         let sends = self.options.uploads && record.acked > record.received;
         let congestion = self.scope.congestion(&subject).filter(|_| sends && !self.is_unguarded());
         let who = ConnectionOwner { pid, program, local, remote, cookie: record.cookie };
@@ -307,7 +307,8 @@ impl<S: Scope> Tuner<S> {
         path.add(now, connection, seen);
     }
 
-    /// Looks at every connection of a path group and applies what was decided. What was seen took `reading`.
+    /// Samples every connection of a path group and applies the controller's decisions. Reading its records took `reading` of
+    /// CPU time.
     fn round(&mut self, ends: Ends, reading: Duration) {
         let groups = self.groups.len() as u64;
         let Some(path) = self.groups.get_mut(&ends) else { return };
@@ -321,7 +322,7 @@ impl<S: Scope> Tuner<S> {
             let ConnectionOwner { pid, program, .. } = shared.who.clone();
             self.refused.push(Untunable::OtherTuner { pid, program });
         }
-        // How much others leave changes by the second: that is not worth keeping.
+        // The capacity left by other traffic changes within seconds, so it is not saved.
         let is_kept = ends.2 == Goal::Throughput && !self.options.dry_run;
         if let Some(memory) = path.group.poll_memory().filter(|_| is_kept) {
             self.scope.remember(now, Transfers::Downloads, ends.1, memory);
