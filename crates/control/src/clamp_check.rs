@@ -1,25 +1,25 @@
 use sweetspot_units::{Bytes, Duration, Time};
 
-/// A window counts as beyond its limit above this multiple of it, plus a step of the largest window scale (RFC
+/// A window is beyond its limit if it exceeds this multiple of the limit by more than one step of the largest window scale (RFC
 /// 7323, section 2.3).
 const WINDOW_TOLERANCE: f64 = 1.5;
 const MAX_SCALE_STEP: Bytes = Bytes::new(1 << 14);
 
-/// A window shrinks with arrivals, because its right edge never moves back (RFC 9293, section 3.8.6). After this many windows
-/// and this time an obeyed limit would have taken effect.
+/// A window shrinks only as data arrive, because its right edge never moves back (RFC 9293, section 3.8.6). A limit that the
+/// kernel obeys takes effect after this many windows of data and this time.
 const MIN_WINDOWS_BEYOND: u64 = 3;
 const MIN_TIME_BEYOND: Duration = Duration::from_secs(2);
 
-/// Checks whether the kernel keeps a connection's window to its limit (TCP_WINDOW_CLAMP).
+/// Checks whether the kernel keeps a connection's window within its limit (TCP_WINDOW_CLAMP).
 #[derive(Debug, Default)]
 pub struct ClampCheck {
-    /// The time since which the window is beyond its limit, the bytes that have arrived since, and its maximum.
+    /// When the window was first beyond its limit, the bytes that have arrived since, and the largest window since.
     beyond: Option<(Time, Bytes, Bytes)>,
 }
 
 impl ClampCheck {
-    /// Takes a sample at `now`: the `window` under its `limit`, and the bytes `arrived` since the last sample. Returns whether
-    /// the limit is certainly ignored.
+    /// Handles a sample at `now`: the `window` under its `limit`, and the bytes that `arrived` since the last sample. Returns
+    /// whether the kernel certainly ignores the limit.
     pub fn is_broken(&mut self, now: Time, limit: Bytes, window: Bytes, arrived: Bytes) -> bool {
         if window <= limit.scaled(WINDOW_TOLERANCE) + MAX_SCALE_STEP {
             self.beyond = None;
@@ -38,7 +38,7 @@ mod tests {
 
     const LIMIT: Bytes = Bytes::new(500_000);
 
-    /// Samples every 50 ms, at 10 MB/s, for ten seconds; returns the time at which it was sure.
+    /// Samples every 50 ms, at 10 MB/s, for ten seconds; returns the time of the verdict, in seconds.
     fn sure(window: impl Fn(f64) -> u64) -> Option<f64> {
         let mut clamp_check = ClampCheck::default();
         let arrived = Bytes::new(500_000);
@@ -50,13 +50,13 @@ mod tests {
 
     #[test]
     fn a_window_that_stays_beyond_its_limit_is_found_out() {
-        // 3 x 3 MB take 0.9 s at 10 MB/s: the two seconds decide.
+        // 3 x 3 MB take 0.9 s at 10 MB/s, so the minimum of two seconds decides.
         assert_eq!(sure(|_| 3_000_000), Some(2.0));
     }
 
     #[test]
     fn one_that_shrinks_with_what_arrives_keeps_to_it() {
-        // From 6 MB down to the limit in 0.55 s.
+        // The window shrinks from 6 MB to the limit within 0.55 s.
         assert_eq!(sure(|t| 6_000_000_u64.saturating_sub((t * 1e7) as u64).max(500_000)), None);
     }
 

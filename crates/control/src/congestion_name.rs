@@ -3,10 +3,10 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-/// The longest name with the zero that ends it (`TCP_CA_NAME_MAX`).
+/// The length of the longest name, including its terminating zero (`TCP_CA_NAME_MAX`).
 const MAX_BYTES: usize = 16;
 
-/// The name of a congestion control, as `TCP_CONGESTION` takes it.
+/// The name of a congestion control, as the socket option `TCP_CONGESTION` takes it.
 ///
 /// ```
 /// use sweetspot_control::CongestionName;
@@ -20,7 +20,7 @@ const MAX_BYTES: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CongestionName([u8; MAX_BYTES]);
 
-/// The text is not a name that Linux gives a congestion control.
+/// The text is not a valid name of a Linux congestion control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error(
     "write a name that sysctl net.ipv4.tcp_available_congestion_control lists, such as \"bbr\""
@@ -29,7 +29,7 @@ pub struct CongestionName([u8; MAX_BYTES]);
 pub struct CongestionNameError;
 
 impl CongestionName {
-    /// The name, filled up with zeros.
+    /// The name, padded with zeros.
     pub fn bytes(self) -> [u8; MAX_BYTES] {
         self.0
     }

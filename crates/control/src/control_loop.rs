@@ -11,7 +11,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::series::{SeriesEvent, SeriesRecord, SeriesRow};
 
-/// The time between two rows of the series: fine enough to show a ramp on a path of 20 ms.
+/// The time between two rows of the series: short enough to show slow start on a path with an RTT of 20 ms.
 pub const ROW_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The loop around a sizing controller at the receiving end of a transfer, without its I/O. It turns [`Driver`]'s requests into
@@ -26,23 +26,23 @@ pub struct ControlLoop {
     start: Time,
     effects: VecDeque<TransferEffect>,
     next_tick: Time,
-    /// Rows so far, and those while the controller wanted probes.
+    /// Rows so far, and the rows during which the controller wanted probes.
     rows: u64,
     rows_probed: u64,
     row: RowInProgress,
     content: Bytes,
     window: Option<Bytes>,
-    /// The controller's last limit, once it asked for one.
+    /// The controller's last limit; `None` until it sets or lifts one.
     limit: Option<Option<Bytes>>,
     pacing: Option<Rate>,
     congestion: CongestionChoice,
     /// The phase last sent to the sender.
     last_control: Option<SizingPhase>,
     kernel_rtt: Option<Duration>,
-    /// The least round trip that the kernel saw (`tcpi_min_rtt`), in microseconds where `tcpi_rcv_rtt` counts ticks.
+    /// The kernel's min RTT (`tcpi_min_rtt`): it has microseconds, while `tcpi_rcv_rtt` counts ticks.
     kernel_minimum: Option<Duration>,
     capacity: Option<Rate>,
-    /// Round trips, nanoseconds.
+    /// Round-trip times, nanoseconds.
     by_probes: Histogram<7>,
     by_kernel: Histogram<7>,
 }
@@ -54,16 +54,16 @@ pub struct ReceiverMeasurements {
     pub rtt: Option<[Duration; 3]>,
     /// The source of the round-trip times.
     pub rtt_source: RttSource,
-    /// How many probes were sent, answered and lost.
+    /// The number of probes sent, answered and lost.
     pub probes: ProbeSummary,
-    /// The window that was advertised last; `None` on kernels before 6.2.
+    /// The last advertised window; `None` on kernels before 6.2.
     pub window: Option<Bytes>,
 }
 
-/// How probe packets are made.
+/// How probe packets are sealed and sized.
 struct ProbeFraming {
     authenticator: PacketAuthenticator,
-    /// IP and UDP headers.
+    /// The length of the IP and UDP headers.
     headers: Bytes,
 }
 
@@ -86,13 +86,13 @@ pub enum TransferEffect {
 struct RowInProgress {
     since: Time,
     content: Bytes,
-    /// The latest round trip that a probe measured since then.
+    /// The latest RTT that a probe measured in this row.
     rtt: Option<Duration>,
 }
 
 impl ControlLoop {
-    /// The loop of one transfer that began at `start`. With an `authenticator` it probes the path if the
-    /// controller needs probes; their IP and UDP headers take `headers` bytes.
+    /// The loop of one transfer that began at `start`. With an `authenticator`, it probes the path if the controller needs
+    /// probes; their IP and UDP headers take `headers` bytes.
     pub fn new(
         controller: Box<dyn Controller + Send>,
         start: Time,
@@ -131,12 +131,12 @@ impl ControlLoop {
         self.drain();
     }
 
-    /// Of the bytes that were read, `content` belong to the file.
+    /// Counts `content`: the part of the bytes read that belongs to the file.
     pub fn handle_content(&mut self, content: Bytes) {
         self.content += content;
     }
 
-    /// The sender's UDP address is known, so that probes can be sent.
+    /// The sender's UDP address is known, so probes can be sent.
     pub fn handle_reachable(&mut self, now: Time) {
         self.driver.handle_reachable(now);
         self.drain();
@@ -156,7 +156,7 @@ impl ControlLoop {
                 let size = Bytes::new(datagram.len() as u64) + framing.headers;
                 self.driver.handle_train_packet(now, arrived, size, packet);
             }
-            // Only answers and trains are for a receiver.
+            // A receiver handles only answers and trains.
             _ => {}
         }
         self.drain();
@@ -181,8 +181,8 @@ impl ControlLoop {
         }
     }
 
-    /// When to call [`ControlLoop::handle_timeout`] next: often enough that a limit which the kernel overwrote is
-    /// soon set again, even when nothing is read.
+    /// When to call [`ControlLoop::handle_timeout`] next: often enough to restore a limit soon after the kernel overwrote it,
+    /// even when nothing is read.
     pub fn poll_timeout(&self) -> Time {
         self.driver.poll_timeout().min(self.next_tick)
     }
@@ -192,7 +192,7 @@ impl ControlLoop {
         self.effects.pop_front()
     }
 
-    /// The present round trip: by probes, else as the kernel estimates it.
+    /// The current RTT: from probes, or the kernel's estimate.
     pub fn rtt(&self) -> Option<Duration> {
         self.rtt_by_probes().or(self.kernel_rtt)
     }
@@ -201,7 +201,7 @@ impl ControlLoop {
         self.driver.prober().and_then(Prober::rtt)
     }
 
-    /// The path's capacity, IP packets, as it was estimated last; `None` while it is not known.
+    /// The path's latest capacity estimate, in IP packets; `None` while it is unknown.
     pub fn capacity(&self) -> Option<Rate> {
         self.capacity
     }
@@ -223,7 +223,7 @@ impl ControlLoop {
         ReceiverMeasurements { rtt, rtt_source, probes, window: self.window }
     }
 
-    /// The window that the controller asks for; `None` while it sets no limit.
+    /// The window limit that the controller wants; `None`: no limit.
     pub fn wanted(&self) -> Option<Bytes> {
         self.limit.flatten()
     }
@@ -271,7 +271,7 @@ impl ControlLoop {
                 Effect::ProbesBlocked => self.effects.push_back(TransferEffect::Note(
                     "probes do not return (UDP blocked?): using the kernel's RTT estimate",
                 )),
-                // `Saved`: a transfer is one connection from its beginning to its end.
+                // A transfer needs no `Saved`: it is one connection from beginning to end.
                 _ => {}
             }
         }
@@ -281,7 +281,7 @@ impl ControlLoop {
     }
 
     fn update_steering(&mut self) {
-        // A steering message that was not sent yet is replaced by the newer one.
+        // A newer steering message replaces an unsent one.
         self.effects.retain(|e| !matches!(e, TransferEffect::Tell(Message::Steer { .. })));
         let phase = self.driver.phase();
         self.last_control = Some(phase);

@@ -19,9 +19,9 @@ pub struct TuneEvent {
     pub why: String,
     /// The change, and the kernel's report after it.
     pub change: AppliedChange,
-    /// The rate at which the path group receives, or at which the connection sends.
+    /// The receive rate of the path group, or the send rate of the connection.
     pub rate: Rate,
-    /// The latest round-trip time, and the minimum one if known.
+    /// The latest RTT, and the min RTT if known.
     pub rtt: (Duration, Option<Duration>),
 }
 
@@ -30,27 +30,27 @@ pub struct TuneEvent {
 pub enum AppliedChange {
     /// The limit of a download's window.
     Window {
-        /// The limit before.
+        /// The limit before the change.
         from: Option<Bytes>,
-        /// The limit since.
+        /// The limit after the change.
         to: Option<Bytes>,
         /// The kernel's clamp after the change; `None` if it was not read.
         clamp: Option<Bytes>,
         /// The window advertised after the change; `None` on kernels before 6.2.
         advertised: Option<Bytes>,
     },
-    /// The limit of an upload's pace.
+    /// The limit of an upload's pacing rate.
     Pace {
-        /// The limit before.
+        /// The limit before the change.
         from: Option<Rate>,
-        /// The limit since.
+        /// The limit after the change.
         to: Option<Rate>,
         /// The kernel's limit after the change.
         kernel: Option<Rate>,
     },
-    /// Its congestion control.
+    /// The connection's congestion control.
     Congestion {
-        /// The one that it is to have.
+        /// The chosen congestion control.
         to: CongestionName,
     },
 }
@@ -58,13 +58,13 @@ pub enum AppliedChange {
 /// A connection and the process that holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ConnectionOwner {
-    /// The process's number.
+    /// The process ID.
     pub pid: u32,
     /// The process's name.
     pub program: String,
-    /// The address of this end.
+    /// The local address.
     pub local: SocketAddr,
-    /// The address of the other end.
+    /// The remote address.
     pub remote: SocketAddr,
     /// The socket's cookie (`SO_COOKIE`).
     pub cookie: u64,
@@ -74,34 +74,34 @@ pub struct ConnectionOwner {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TuneEventKind {
-    /// The window of a bulk transfer is now limited.
+    /// A bulk transfer's window was limited for the first time.
     Taken,
-    /// Its window or pace is held at the path's capacity.
+    /// The window or pacing rate was set to the path's capacity.
     Held,
-    /// An upload's pace grows again.
+    /// An upload's pacing rate increases again.
     Reopened,
-    /// Its window or pace was reduced.
+    /// The window or pacing rate was reduced.
     Tightened,
-    /// Its limit was lifted, because it does not help.
+    /// The limit was lifted because it does not help.
     LetGo,
-    /// Its limits were lifted, because tuning ends.
+    /// All limits were lifted because tuning ends.
     Lifted,
-    /// It could not be limited, or the kernel does not keep to the limit.
+    /// The connection could not be limited, or the kernel ignores the limit.
     Refused,
     /// The connection is over.
     Gone,
-    /// Advice: a change that would help an upload.
+    /// Advice on a change that would help an upload.
     Advised,
-    /// It has another congestion control.
+    /// The connection got another congestion control.
     Switched,
-    /// Its limit followed the controller's window or pace, for no other reason.
+    /// The limit followed the controller's window or pacing rate, without another reason.
     Adjusted,
-    /// A bulk transfer is over, or tuning ends, and it was never limited.
+    /// A bulk transfer ended, or tuning ends, and it was never limited.
     NotLimited,
 }
 
 impl TuneEventKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [TuneEventKind; 12] = [
         TuneEventKind::Taken,
         TuneEventKind::Held,
@@ -135,7 +135,7 @@ impl TuneEventKind {
         }
     }
 
-    /// The kind in a line for users.
+    /// The kind in words, for a line that users read.
     pub fn words(self) -> &'static str {
         match self {
             TuneEventKind::Taken => "limited",
@@ -215,7 +215,7 @@ impl From<AppliedChange> for ChangeRecord {
 impl TuneEvent {
     /// The event as a line of JSON, without a line break. An event of a dry run has `"dry_run": true`.
     pub fn json(&self, dry_run: bool) -> String {
-        // Before its first measurement both are zero.
+        // Both are zero until the first measurement.
         let has_rtt = self.rtt.0 > Duration::ZERO;
         let line = JsonLine {
             t_s: self.wall_s,
@@ -228,11 +228,11 @@ impl TuneEvent {
             rtt_s: has_rtt.then(|| self.rtt.0.as_secs_f64()),
             rtt_min_s: self.rtt.1.map(Duration::as_secs_f64),
         };
-        // Numbers and strings only: this cannot fail.
+        // It has only numbers and strings, so this cannot fail.
         serde_json::to_string(&line).unwrap_or_default()
     }
 
-    /// The event of a dry run in words: the action that a real run would take.
+    /// The event of a dry run in the conditional: the action that a real run would take.
     pub fn conditional(&self) -> String {
         let AppliedChange::Window { from, to, advertised, .. } = self.change else {
             return self.to_string();
@@ -397,7 +397,7 @@ mod tests {
         let event = event(AppliedChange::Window { from, to, clamp: to, advertised });
         let said = event.to_string();
         assert!(said.contains("window 900 kB -> 500 kB (advertised 500.2 kB)"), "{said}");
-        // A hold at the limit that is in force names it.
+        // A hold at the current limit states that limit.
         let change = AppliedChange::Window { from: to, to, clamp: to, advertised };
         let held = TuneEvent { change, ..event.clone() }.to_string();
         assert!(held.contains(": held, window 500 kB (advertised 500.2 kB): "), "{held}");

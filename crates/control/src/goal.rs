@@ -5,9 +5,9 @@ use sweetspot_sizing::{Controller, ControllerConfig, Rledbat, Sobas};
 /// The goal of the transfers of a path group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Goal {
-    /// The path's full rate without a standing queue.
+    /// The path's full rate, without a standing queue.
     Throughput,
-    /// Only the capacity that others leave (RFC 9840, with a target that a loss lowers).
+    /// Only the capacity that other traffic leaves (RFC 9840, with a delay target that decreases on loss).
     LessThanBestEffort,
 }
 

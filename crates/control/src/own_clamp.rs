@@ -1,4 +1,4 @@
-//! Distinguishes clamps that programs set themselves from the kernel's.
+//! Distinguishes clamps set by programs from clamps set by the kernel.
 //!
 //! The kernel does not report a clamp's origin. Without a tuner a connection has the clamp that its program or the
 //! kernel set last. The tuner therefore keeps the last clamp that it found, never sets a looser one, and restores
@@ -9,56 +9,56 @@
 
 use sweetspot_units::Bytes;
 
-/// A clamp that limits nothing: the largest value of the option.
+/// The largest value of the option: a clamp without effect.
 pub const UNCLAMPED: Bytes = Bytes::new(i32::MAX as u64);
 
-/// The kernel counts the part of a buffer that is payload in this many parts (`scaling_ratio` in net/ipv4/tcp.c, since kernel
-/// commit dfa2f0483360, Linux 6.6; before, powers of two of it).
+/// The kernel stores the payload share of a buffer in units of 1/256 (`scaling_ratio` in net/ipv4/tcp.c, since kernel commit
+/// dfa2f0483360, Linux 6.6). Older kernels use powers of two.
 const BUFFER_PARTS: u64 = 256;
 
-/// A clamp that the kernel may have set for a smaller buffer counts as the program's below this part of the buffer: half of the
-/// kernel's own initial ratio (TCP_DEFAULT_SCALING_RATIO).
+/// The kernel may have set a clamp earlier, for a smaller buffer. A clamp below 1/4 of the buffer, half of the kernel's initial
+/// ratio (TCP_DEFAULT_SCALING_RATIO), counts as the program's.
 const FAR_BELOW: u64 = 4;
 
 /// The initial receive buffer of a connection (`tcp_rmem`, since Linux 4.20). Its clamp stays in force if a program sets
 /// another buffer before the first data arrive.
 const DEFAULT_BUFFER: Bytes = Bytes::new(131_072);
 
-/// Changes whenever the kernel sets a clamp: it grows the buffer, or has measured a larger segment and finds from that how
-/// much of a buffer is payload.
+/// The state that changes whenever the kernel sets a clamp: it grows the buffer, or it has received a larger segment and
+/// recalculates the payload share of the buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BufferState {
-    /// The receive buffer.
+    /// The size of the receive buffer.
     pub size: Bytes,
     /// The largest segment that arrived (`tcpi_rcv_mss`).
     pub largest_segment: Bytes,
 }
 
-/// Notices the clamp that a program set itself (TCP_WINDOW_CLAMP): it is never loosened, and comes back.
+/// Recognizes a clamp that the program itself set (TCP_WINDOW_CLAMP), so that the tuner can restore it and never loosens it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OwnClamp {
-    /// The program's clamp, which the kernel did not set.
+    /// The program's clamp; the kernel cannot have set it.
     noticed: Option<Bytes>,
-    /// The last clamp that was not the tuner's: the program or the kernel set it.
+    /// The last clamp that the tuner did not set, but the program or the kernel.
     found: Option<Bytes>,
     set: Option<Bytes>,
-    /// The buffer before the clamp was read or set last.
+    /// The state of the buffer before the clamp was last read or set.
     seen: Option<BufferState>,
-    /// The size of the receive buffer before the kernel could grow it.
+    /// The initial size of the receive buffer, if it was seen before the kernel could grow it.
     first_size: Option<Bytes>,
     mss: Bytes,
 }
 
 impl OwnClamp {
-    /// Nothing is known yet of a connection that advertised `mss`. The kernel has not grown the receive buffer of one that is
-    /// young, which is `size` large.
+    /// The state for a connection that advertised `mss`, with no clamp known yet. If the connection is young, the kernel has
+    /// not grown its receive buffer yet; `size` is the buffer's size.
     pub fn new(is_young: bool, size: Bytes, mss: Bytes) -> OwnClamp {
         OwnClamp { first_size: is_young.then_some(size), mss, ..OwnClamp::default() }
     }
 
-    /// Takes the `clamp` that a connection has now, with its buffer before and after the clamp was read.
+    /// Handles the connection's current `clamp`, with the state of its buffer before and after the clamp was read.
     pub fn handle_clamp(&mut self, clamp: Bytes, before: BufferState, after: BufferState) {
-        // The kernel has set no clamp since the last sample.
+        // Whether the kernel has set no clamp since the last sample.
         let is_quiet = self.seen == Some(after);
         self.seen = Some(before);
         if self.set.or(self.found) == Some(clamp) {
@@ -78,8 +78,8 @@ impl OwnClamp {
         }
     }
 
-    /// Takes the buffer after the planned clamp was set. Returns whether the kernel may have set one of its own since the
-    /// clamp was read, unseen; then the clamp found before is void, and the limit needs another plan.
+    /// Handles the state of the buffer after the planned clamp was set. Returns whether the kernel may have set an unseen clamp
+    /// since the last read. If so, the clamp found earlier is void, and the limit must be planned again.
     pub fn handle_set(&mut self, now: BufferState) -> bool {
         let overwritten = self.seen.replace(now).is_some_and(|seen| seen != now);
         if overwritten {
@@ -88,13 +88,12 @@ impl OwnClamp {
         overwritten
     }
 
-    /// Whether `clamp` is the one that the tuner set last.
+    /// Whether the tuner set `clamp` last.
     pub fn is_set(&self, clamp: Bytes) -> bool {
         self.set == Some(clamp)
     }
 
-    /// The clamp to set for `limit`, never above the one that the connection has without the tuner; without a limit it is
-    /// that one.
+    /// The clamp to set for `limit`, never above the connection's clamp without the tuner; without a limit, exactly that clamp.
     pub fn plan(&mut self, limit: Option<Bytes>) -> Bytes {
         let clamp = limit.into_iter().chain(self.without_tuner()).min();
         let clamp = clamp.unwrap_or(UNCLAMPED);
@@ -102,34 +101,34 @@ impl OwnClamp {
         clamp
     }
 
-    /// The clamp that was set last; none if there was no plan.
+    /// The clamp set last; [`UNCLAMPED`] before the first plan.
     pub fn planned(&self) -> Bytes {
         self.set.unwrap_or(UNCLAMPED)
     }
 
-    /// The limit in force: the clamp that the tuner set, if the connection would have a larger one without it.
+    /// The limit in force: the tuner's clamp, if it is below the connection's clamp without the tuner.
     pub fn limit(&self) -> Option<Bytes> {
         self.set.filter(|set| *set < self.without_tuner().unwrap_or(UNCLAMPED))
     }
 
-    /// The clamp that was in force before the tuner set one.
+    /// The clamp that the connection would have without the tuner.
     fn without_tuner(&self) -> Option<Bytes> {
         self.noticed.into_iter().chain(self.found).min()
     }
 
-    /// The program's own clamp, which the kernel certainly did not set.
+    /// The program's own clamp; `None` if the kernel may have set it.
     pub fn of_program(&self) -> Option<Bytes> {
         self.noticed
     }
 
-    /// As words for the guardian, which [`OwnClamp::from_words`] reads.
+    /// The state in words for the guardian; [`OwnClamp::from_words`] reads them.
     pub fn words(&self) -> String {
         let word = |value: Option<Bytes>| value.map_or("-".to_owned(), |n| n.get().to_string());
         let (size, segment) = self.seen.map(|seen| (seen.size, seen.largest_segment)).unzip();
         [self.set, self.noticed, self.found, size, segment].map(word).join(":")
     }
 
-    /// Reads [`OwnClamp::words`].
+    /// Reads the words of [`OwnClamp::words`].
     pub fn from_words(words: &str) -> Option<OwnClamp> {
         let read = |word: &str| match word {
             "-" => Some(None),
@@ -143,14 +142,14 @@ impl OwnClamp {
     }
 }
 
-/// Whether the kernel sets this clamp where the buffer is this large: all of it that is payload, or in the beginning a
-/// segment less (tcp_init_buffer_space).
+/// Whether the kernel sets this clamp for a buffer of this size: the payload share of the buffer, at first less one segment
+/// (tcp_init_buffer_space).
 fn is_of_kernel(clamp: Bytes, buffer: Bytes, mss: Bytes) -> bool {
     let is_part = |space: u64| {
         let parts = (space * BUFFER_PARTS).div_ceil(buffer.get().max(1));
         (1..=BUFFER_PARTS).contains(&parts) && buffer.get() * parts / BUFFER_PARTS == space
     };
-    // Before Linux 6.6 what is not payload was rounded down, and so payload up.
+    // Before Linux 6.6 the kernel rounded the overhead down, and so the payload up.
     [clamp, clamp + mss]
         .into_iter()
         .any(|space| is_part(space.get()) || is_part(space.get().saturating_sub(1)))
@@ -166,7 +165,7 @@ mod tests {
     const MSS: Bytes = Bytes::new(1448);
     const LIMIT: Bytes = Bytes::new(8688);
 
-    /// A buffer of this size after full segments.
+    /// A buffer of this size that has received full-sized segments.
     fn state(size: Bytes) -> BufferState {
         BufferState { size, largest_segment: MSS }
     }
@@ -188,12 +187,12 @@ mod tests {
         assert_eq!(own.plan(Some(more)), more);
         handle(&mut own, clamp, BUFFER);
         assert_eq!((own.plan(Some(more)), own.plan(Some(MSS))), (clamp, MSS));
-        // The kernel overwrites it when it grows the buffer; it is the program's nevertheless.
+        // The kernel overwrites the clamp when it grows the buffer, but the program's clamp remains known.
         handle(&mut own, BUFFER, BUFFER * 2);
         assert_eq!(own.plan(None), clamp);
     }
 
-    /// 50,003 is the program's own clamp, and half of the buffer the kernel's.
+    /// 50,003 can only be the program's clamp; the kernel might set half of the buffer.
     #[test]
     fn a_limit_is_in_force_only_below_the_clamp_that_the_connection_would_have_without_it() {
         for without in [Bytes::new(50_003), BUFFER / 2] {
@@ -212,8 +211,8 @@ mod tests {
         assert_eq!(own.limit(), None);
     }
 
-    /// 65,536 is half of the buffer, as the kernel's own clamp is, and 32,768 a quarter. The limits are below, at and above
-    /// it: 6 * 1448 = 8,688, and 100,000.
+    /// 65,536 is half of the buffer, like the kernel's own clamp, and 32,768 a quarter. The limits are below, at and above each
+    /// clamp: 6 * 1448 = 8,688, the clamp itself, and 100,000.
     #[test]
     fn a_clamp_that_the_kernel_might_have_set_is_never_loosened_and_comes_back() {
         for clamp in [65_536, 32_768, 16_384, 50_003].map(Bytes::new) {
@@ -227,14 +226,14 @@ mod tests {
                 assert_eq!(set, limit.min(clamp));
                 assert!(!own.handle_set(state(BUFFER)));
                 handle(&mut own, set, BUFFER);
-                // A program sets the buffer (SO_RCVBUF), which leaves the clamp as it is.
+                // A program sets the buffer (SO_RCVBUF), and the clamp stays as it is.
                 handle(&mut own, set, BUFFER * 4);
                 assert_eq!(own.plan(None), clamp, "{is_young} {limit}");
             }
         }
     }
 
-    /// The kernel sets 160/256 of the buffer, and grows the buffer to three times its size.
+    /// The kernel sets 160/256 of the buffer, and then triples the buffer.
     #[test]
     fn the_kernel_s_own_clamp_is_followed_as_it_grows() {
         let natural = |size: Bytes| size * 160 / 256;
@@ -263,14 +262,14 @@ mod tests {
         handle(&mut own, BUFFER * 160 / 256, BUFFER);
         let set = own.plan(Some(LIMIT));
         handle(&mut own, set, BUFFER);
-        // Less, more, and more than the buffer holds.
+        // A quarter of the buffer, half of it, and more than it holds.
         for clamp in [BUFFER / 4, BUFFER / 2, BUFFER * 2] {
             handle(&mut own, clamp, BUFFER);
             assert_eq!((own.noticed, own.plan(Some(LIMIT))), (Some(clamp), LIMIT));
         }
         handle(&mut own, BUFFER * 4, BUFFER * 8);
         assert_eq!(own.plan(None), BUFFER * 2);
-        // A segment larger than all before may have made the kernel set the clamp, before or after it was read.
+        // A segment larger than all earlier ones may have made the kernel set the clamp, before or after the clamp was read.
         let larger = BufferState { largest_segment: MSS * 2, ..state(BUFFER) };
         for (before, after) in [(state(BUFFER), larger), (larger, larger)] {
             let mut own = OwnClamp::new(false, BUFFER, MSS);
@@ -295,7 +294,7 @@ mod tests {
         }
     }
 
-    /// The first clamp of the kernel is half of the buffer, less a segment.
+    /// The kernel's first clamp is half of the buffer, less one segment.
     #[test]
     fn a_buffer_that_a_program_sets_before_the_first_data_makes_no_clamp_of_its_own() {
         let first = BUFFER / 2 - MSS;
@@ -321,7 +320,7 @@ mod tests {
         let (small, half) = (Bytes::new(30_003), Bytes::new(65_483));
         assert_eq!(noticed(true, BUFFER, BUFFER, small), Some(small));
         assert_eq!(noticed(false, BUFFER, BUFFER, small), Some(small));
-        // Half of the first buffer, less a segment: the kernel's, for a buffer that has since grown.
+        // Half of the first buffer, less one segment: the kernel set it, and the buffer has grown since.
         assert_eq!(noticed(true, BUFFER, BUFFER + MSS, half), None);
         assert_eq!(noticed(false, BUFFER, BUFFER + MSS, half), None);
     }
@@ -360,7 +359,7 @@ mod tests {
             scale in 1_u32..=8,
             below: bool,
         ) {
-            // tcp_win_from_space before Linux 6.6, by tcp_adv_win_scale of either sign.
+            // tcp_win_from_space before Linux 6.6, for positive and negative tcp_adv_win_scale.
             let space = if below { buffer >> scale } else { buffer - (buffer >> scale) };
             let buffer = Bytes::new(buffer);
             prop_assert_eq!(noticed(true, buffer, buffer, Bytes::new(space)), None);

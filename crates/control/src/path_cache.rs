@@ -3,11 +3,11 @@ use std::collections::BTreeMap;
 use sweetspot_sizing::PATH_LIFETIME;
 use sweetspot_units::Time;
 
-/// The maximum number of paths. The oldest one goes first.
+/// The maximum number of paths; the oldest one is dropped first.
 const MAX_CACHED_PATHS: usize = 256;
 
-/// Parameters learnt of paths without a connection, by their ends `K` (RFC 9040, "temporal sharing"). An entry lasts five
-/// minutes.
+/// The parameters learnt on paths without a connection, keyed by the paths' ends `K` (RFC 9040, "temporal sharing"). An entry
+/// lasts five minutes.
 pub struct PathCache<K, V> {
     paths: BTreeMap<K, (Time, V)>,
 }
@@ -31,8 +31,8 @@ impl<K: Ord + Copy, V> PathCache<K, V> {
         }
     }
 
-    /// Takes out the parameters of a path that is used again at `now`; for an unknown path, the latest parameters of a path
-    /// that is `near` it, by its ends.
+    /// Removes and returns the parameters of a path that is used again at `now`. For an unknown path, returns the latest
+    /// parameters of a path with `near` ends.
     pub fn recall(&mut self, now: Time, ends: &K, near: impl Fn(&K) -> bool) -> Option<V> {
         let newest = || {
             let near = self.paths.iter().filter(|(ends, _)| near(ends));
@@ -59,7 +59,7 @@ mod tests {
         let mut path_cache = PathCache::default();
         path_cache.keep(at(0), 1, "fast");
         assert_eq!(path_cache.recall(at(299), &1, |_| false), Some("fast"));
-        // It is in use.
+        // The path is in use, so it has no entry.
         assert_eq!(path_cache.recall(at(299), &1, |_| false), None);
         path_cache.keep(at(300), 1, "fast");
         assert_eq!(path_cache.recall(at(600), &1, |_| false), None);
@@ -85,7 +85,7 @@ mod tests {
         for path in 0..=256 {
             path_cache.keep(at(0) + Duration::from_millis(path), path, ());
         }
-        // 257 paths: one too many.
+        // After 257 paths, the oldest is gone.
         assert_eq!(path_cache.recall(at(1), &0, |_| false), None);
         assert_eq!(
             (1..=256).filter(|path| path_cache.recall(at(1), path, |_| false).is_some()).count(),

@@ -1,24 +1,24 @@
-//! Labels of metrics by the peer's network: a bounded number, however many peers there are.
+//! Labels of metrics by the peer's network. Their number is bounded, even for many peers.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Networks with a label of their own; each is a time series per metric in a database.
+/// The number of networks with labels of their own: each label adds a time series per metric to a database.
 pub const MAX_PEER_LABELS: usize = 32;
-/// The label of all networks beyond.
+/// The label of all other networks.
 pub const OTHER_PEERS: &str = "other";
 
 /// Names peers by their [`network`]s.
 ///
-/// A network that has a label keeps it, and later ones get none once [`MAX_PEER_LABELS`] have: so a database sees no more
-/// than that from one process.
+/// A network keeps its label. Once [`MAX_PEER_LABELS`] networks have one, later networks get none. So one process never exports
+/// more labels to a database.
 #[derive(Debug, Clone, Default)]
 pub struct PeerLabels {
     labels: BTreeMap<IpAddr, String>,
 }
 
 impl PeerLabels {
-    /// Gives the network of `peer` a label if there is room for it.
+    /// Gives the network of `peer` a label, if one is left.
     pub fn learn(&mut self, peer: IpAddr) {
         let (network, length) = network(peer);
         if self.labels.len() < MAX_PEER_LABELS {
@@ -32,7 +32,7 @@ impl PeerLabels {
     }
 }
 
-/// The network of `peer` and the bits of its prefix: /24 of IPv4, /48 of IPv6, the most that is usually one site.
+/// The network of `peer`, with its prefix length: /24 for IPv4 and /48 for IPv6, usually the largest prefix of one site.
 pub fn network(peer: IpAddr) -> (IpAddr, u8) {
     match peer.to_canonical() {
         IpAddr::V4(address) => {

@@ -9,39 +9,39 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::sender_help::SenderRequest;
 
-/// Until it hears from the host, a guest sends a punch this often, ...
+/// The time between two punches of a guest that has not heard from the host yet.
 const PUNCH_INTERVAL: Duration = Duration::from_millis(100);
-/// ... and no longer than this: then datagrams are blocked, or the host does not know them. Three of the longest round trips
-/// of satellites.
+/// A guest stops punching after this time: datagrams are blocked, or the host does not know the guest. It is three of the
+/// longest satellite RTTs.
 const GIVE_UP: Duration = Duration::from_secs(2);
-/// A steering message is repeated after this time, then after twice as long each time, ...
+/// The time until a steering message is first repeated; the time doubles with each repetition.
 const FIRST_REPEAT: Duration = Duration::from_millis(50);
-/// ... and at least this often while it asks for anything.
+/// The longest time between two repetitions, which do not stop while the message asks for something.
 const LONGEST_REPEAT: Duration = Duration::from_secs(1);
-/// A sender that hears nothing for this long, four repeats, sends as it did before.
+/// A sender that receives no steering for this long, four repetitions, sends as it did before.
 const LEASE: Duration = Duration::from_secs(5);
 
-/// One end's datagrams to the other end of a TCP connection, without their I/O. An [`Invitation`] carries the key. Each end
-/// may send and receive on the connection: as a sender it answers probes, sends trains and obeys the receiver; as a receiver
-/// it asks for that.
+/// Exchanges datagrams with the other end of a TCP connection, without I/O. An [`Invitation`] carries the key. Each end may
+/// send and receive on the connection: as a sender it answers probes, sends trains and obeys the receiver's steering; as a
+/// receiver it makes these requests.
 ///
-/// No packet that arrives is answered with more bytes than it had, except for trains, which have a budget. Each probe and
-/// each request counts once, so that a repeated packet has no effect.
+/// No packet is answered with more bytes than it had, except for trains, which have a budget. Each probe and each request
+/// counts once, so a replayed packet has no effect.
 ///
-/// **Contract.** `now` never goes backwards. After every `handle_*` call the caller sends all that [`PeerLink::poll_transmit`]
-/// returns, to the host's port at the connection's peer, or to where the guest's first genuine
-/// packet came from.
+/// **Contract.** `now` never goes backwards. After every `handle_*` call, the caller sends everything that
+/// [`PeerLink::poll_transmit`] returns: a guest to the host's port at the connection's peer, a host to the source of the
+/// guest's first genuine packet.
 pub struct PeerLink {
     own: PacketAuthenticator,
     peers: PacketAuthenticator,
-    /// IP and UDP headers.
+    /// The length of the IP and UDP headers.
     headers: Bytes,
     end: Inviting,
     began: Option<Time>,
-    /// When the peer was last heard, and when it last acted as a receiver.
+    /// When the last packet from the peer arrived, and the last one in which it acted as a receiver.
     heard: Option<Time>,
     asked: Option<Time>,
-    /// Punches sent, and the number of the newest that came.
+    /// The number of punches sent, and the highest number of a punch received.
     punches: u32,
     punched: u32,
     punch_due: Time,
@@ -55,9 +55,9 @@ pub struct PeerLink {
 pub enum Received {
     /// An answer to a probe.
     Answer(ProbeAnswer),
-    /// A packet of a train, and its bytes on the wire.
+    /// A packet of a train, and its length on the wire.
     Train(TrainPacket, Bytes),
-    /// The receiver asks this end to send like this.
+    /// A steering message: the receiver asks this end to send in this way.
     Steer(Steering),
 }
 
@@ -66,7 +66,7 @@ pub enum Received {
 pub enum Transmit {
     /// One datagram.
     One(Vec<u8>),
-    /// A train, back to back.
+    /// A train, to be sent back to back.
     Train(Vec<Vec<u8>>),
 }
 
@@ -74,14 +74,14 @@ pub enum Transmit {
 struct SenderSide {
     reflector: Reflector,
     budget: TrainBudget,
-    /// One more than the number of the last train.
+    /// The lowest number that the next train may have.
     next_train: u32,
-    /// The number of the last steering message.
+    /// The highest number of a steering message received.
     steered: u32,
     steering: Steering,
 }
 
-/// The steering message of a receiver, which is repeated because it may be lost.
+/// A receiver's steering message. It is repeated because it may be lost.
 #[derive(Debug)]
 struct Repeated {
     sequence: u32,
@@ -91,7 +91,7 @@ struct Repeated {
 }
 
 impl PeerLink {
-    /// The link of the `end` that made or received an invitation. IP and UDP headers take `headers` bytes.
+    /// A link for the `end` that made or received an invitation. IP and UDP headers take `headers` bytes.
     pub fn new(invitation: &Invitation, end: Inviting, headers: Bytes) -> PeerLink {
         let peer = match end {
             Inviting::Host => Inviting::Guest,
@@ -115,27 +115,28 @@ impl PeerLink {
         }
     }
 
-    /// Whether a datagram is the peer's: the sources of those that are not must be ignored.
+    /// Whether the peer sealed this datagram. Sources of other datagrams must be ignored.
     pub fn is_genuine(&self, datagram: &[u8]) -> bool {
         self.peers.open(datagram).is_some()
     }
 
-    /// Whether the peer was heard, so that it can be reached.
+    /// Whether a packet from the peer has arrived, so that the peer can be reached.
     pub fn is_up(&self) -> bool {
         self.heard.is_some()
     }
 
-    /// Whether the peer was not heard in time.
+    /// Whether no packet from the peer arrived in time.
     pub fn has_failed(&self, now: Time) -> bool {
         self.heard.is_none() && self.began.is_some_and(|began| now.since(began) >= GIVE_UP)
     }
 
-    /// How the peer, as a receiver, asks this end to send; `None` if it has asked for nothing lately.
+    /// How the peer, as a receiver, wants this end to send; `None` if it has not asked within the lease.
     pub fn steering(&self, now: Time) -> Option<Steering> {
         self.asked.filter(|asked| now.since(*asked) < LEASE).map(|_| self.sender.steering)
     }
 
-    /// A datagram arrived at `arrived`. This end's sender delivered `acked` bytes and has this to report, at `now`.
+    /// Handles a datagram that arrived at `arrived`. At `now`, this end's sender has delivered `acked` bytes; `report` is its
+    /// state.
     pub fn handle_datagram(
         &mut self,
         now: Time,
@@ -170,7 +171,7 @@ impl PeerLink {
                 (self.sender.steered, self.sender.steering) = (sequence, steering);
                 return Some(Received::Steer(steering));
             }
-            // A repetition renews the lease.
+            // A repetition only renews the lease.
             ProbePacket::Steer { sequence, .. } if sequence == self.sender.steered => {
                 self.asked = Some(now);
             }
@@ -188,7 +189,7 @@ impl PeerLink {
         None
     }
 
-    /// Asks the peer, as a sender, for something.
+    /// Sends a request to the peer, as a sender.
     pub fn handle_request(&mut self, now: Time, request: &SenderRequest) {
         match *request {
             SenderRequest::Probe { sequence } => {
@@ -200,7 +201,7 @@ impl PeerLink {
                 let payload = u32::try_from(payload).unwrap_or(u32::MAX);
                 let packet =
                     ProbePacket::TrainRequest { train: id, packets: request.packets, payload };
-                // Twice, as one may be lost; the second counts for nothing.
+                // The request is sent twice because one may be lost; the peer ignores the second.
                 for _ in 0..2 {
                     self.transmit(&packet, Bytes::ZERO);
                 }
@@ -213,7 +214,7 @@ impl PeerLink {
         }
     }
 
-    /// The receiver asks for nothing from now on.
+    /// Releases the sender: it is no longer steered.
     pub fn release(&mut self, now: Time) {
         if self.steer.steering != Steering::default() {
             self.handle_request(now, &SenderRequest::Steer(Steering::default()));

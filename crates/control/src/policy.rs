@@ -18,30 +18,30 @@ use crate::goal::Goal;
 use crate::{CongestionName, CongestionNameError};
 use written::MIN_MEMORY;
 
-/// How many bytes of a process's name the kernel keeps (TASK_COMM_LEN without its end).
+/// The length of a process name that the kernel keeps (TASK_COMM_LEN without the terminating zero).
 pub const PROGRAM_NAME_BYTES: usize = 15;
 
-/// Why a policy is refused.
+/// Why a policy is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PolicyError {
     /// The text is not TOML, or has an unknown key.
     #[error("line {line}: {message}")]
     Syntax {
-        /// The line's number, from 1.
+        /// The line number, from 1.
         line: usize,
-        /// The fault.
+        /// The parser's message.
         message: String,
     },
     /// A value is not allowed.
     #[error("line {line}: {key} = {given}: {reason}")]
     Value {
-        /// The line's number, from 1.
+        /// The line number, from 1.
         line: usize,
         /// The key.
         key: &'static str,
         /// The value as TOML.
         given: String,
-        /// The reason, and the values allowed.
+        /// The reason, with the values allowed.
         #[source]
         reason: ValueError,
     },
@@ -50,7 +50,7 @@ pub enum PolicyError {
         "line {line}: the rule has no goal; add goal = \"throughput\", \"less-than-best-effort\" or \"leave\""
     )]
     NoGoal {
-        /// The line's number, from 1.
+        /// The line number, from 1.
         line: usize,
     },
     /// The policy has no rule.
@@ -71,16 +71,16 @@ pub enum ValueError {
     /// The string is not a size.
     #[error("{0}")]
     Size(#[source] Box<UnitError>),
-    /// The memory does not suffice for one window.
+    /// The memory is too small for one window.
     #[error(
         "it is too small for a window; the minimum is {MIN_MEMORY}, \"256MB\" is typical, and without the key there is no \
          limit"
     )]
     TooLittleMemory,
-    /// A truth value is expected.
+    /// A boolean is expected.
     #[error("write true or false")]
     Flag,
-    /// The address for metrics is not a loopback one.
+    /// The metrics address is not a loopback address.
     #[error("metrics are for this host only; write it like 127.0.0.1:PORT")]
     NotLoopback,
     /// An address and a port are expected.
@@ -89,13 +89,13 @@ pub enum ValueError {
     /// A goal is expected.
     #[error("expected \"throughput\", \"less-than-best-effort\" or \"leave\"")]
     Goal,
-    /// Connections that are left alone keep their congestion control.
+    /// A congestion control was given for connections that are left alone.
     #[error("goal = \"leave\" and congestion exclude each other; remove one of the two")]
     CongestionLeftAlone,
-    /// A congestion control is expected.
+    /// The name of a congestion control is expected.
     #[error("{0}")]
     Congestion(#[from] CongestionNameError),
-    /// A program's name is expected.
+    /// The name of a program is expected.
     #[error("write a program's name without its path, such as \"curl\"")]
     Program,
     /// A user is expected.
@@ -115,7 +115,7 @@ pub enum ValueError {
     Cgroup,
 }
 
-/// Which connections are tuned, and what for. The first rule that matches a connection decides.
+/// Which connections are tuned, and for which goal. The first rule that matches a connection applies.
 ///
 /// ```
 /// use sweetspot_control::Goal;
@@ -143,17 +143,17 @@ pub struct Policy {
 /// The input of a policy's rules: a connection and its owner.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
-    /// Its process; 0 if that cannot be told.
+    /// The process ID; 0 if unknown.
     pub pid: u32,
-    /// The user that its process runs as.
+    /// The process's user ID.
     pub uid: u32,
-    /// Its process's name, at most [`PROGRAM_NAME_BYTES`] long.
+    /// The process's name, at most [`PROGRAM_NAME_BYTES`] long.
     pub program: &'a str,
-    /// The path of its process's cgroup; empty if that cannot be told.
+    /// The path of the process's cgroup; empty if unknown.
     pub cgroup: &'a str,
-    /// The address of this end.
+    /// The local address.
     pub local: SocketAddr,
-    /// The address of the other end.
+    /// The remote address.
     pub remote: SocketAddr,
 }
 
@@ -188,12 +188,12 @@ impl Policy {
         self.rules.len()
     }
 
-    /// The goal of a connection by the first rule that matches it; `None`: it is left alone.
+    /// The goal of a connection, by the first rule that matches; `None`: leave it alone.
     pub fn goal(&self, subject: &Subject<'_>) -> Option<Goal> {
         self.rule(subject)?.goal
     }
 
-    /// The congestion control that a connection is to send by, by the same rule; `None`: the one that it has.
+    /// The congestion control that the same rule chooses for a connection; `None`: leave its own.
     pub fn congestion(&self, subject: &Subject<'_>) -> Option<CongestionName> {
         self.rule(subject)?.congestion
     }
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn a_program_is_known_by_as_much_of_its_name_as_the_kernel_keeps() {
-        // 16 bytes; the kernel keeps 15.
+        // The name has 16 bytes; the kernel keeps 15.
         let text = "[[rule]]\nprograms = [\"git-remote-https\"]\ngoal = \"throughput\"";
         let policy = parse(text).unwrap();
         let goal = |program| policy.goal(&subject(program, "192.0.2.7:443"));

@@ -4,8 +4,8 @@ use sweetspot_protocol::probe::Steering;
 use sweetspot_sizing::TrainRequest;
 use sweetspot_units::Bytes;
 
-/// A sender is probed once it has sent this much: ten segments are an initial window (RFC 6928), and requests of a program's
-/// own protocol are rarely longer.
+/// A sender is probed once it has sent this much. An initial window is ten segments (RFC 6928), and the requests of most
+/// protocols are shorter.
 pub(crate) const HELP_BYTES: Bytes = Bytes::new(10_000);
 
 /// A request to the sender of a connection that is sized from both ends.
@@ -13,7 +13,7 @@ pub(crate) const HELP_BYTES: Bytes = Bytes::new(10_000);
 pub enum SenderRequest {
     /// Answer this probe.
     Probe {
-        /// Its number.
+        /// The probe's number.
         sequence: u32,
     },
     /// Send this train.
@@ -23,14 +23,14 @@ pub enum SenderRequest {
         /// The train's length and packet size.
         request: TrainRequest,
     },
-    /// Send like this from now on.
+    /// Send in this way from now on.
     Steer(Steering),
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct SenderHelp {
     pub is_reachable: bool,
-    /// Whether the controller runs: it begins when the sender can be reached and sends more than a few messages.
+    /// Whether the controller runs. It starts when the sender can be reached and has sent [`HELP_BYTES`].
     pub has_begun: bool,
     steering: Steering,
     requests: VecDeque<SenderRequest>,
@@ -41,7 +41,7 @@ impl SenderHelp {
         self.requests.push_back(request);
     }
 
-    /// Changes how the sender is to send. Only the newest steering is sent.
+    /// Changes the steering of the sender. Only the latest steering is sent.
     pub fn steer(&mut self, change: impl FnOnce(&mut Steering)) {
         change(&mut self.steering);
         self.requests.retain(|request| !matches!(request, SenderRequest::Steer(_)));

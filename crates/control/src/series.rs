@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use sweetspot_sizing::SizingEvent;
 use sweetspot_units::Time;
 
-/// A line of the time series (`--series`): a row every 50 ms, and the controller's events when they happen.
+/// A line of the time series (`--series`): a row every 50 ms, and the controller's events as they happen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum SeriesRecord {
@@ -14,33 +14,32 @@ pub enum SeriesRecord {
     Event(SeriesEvent),
 }
 
-/// A sample of a running transfer. A value that this end does not know is null.
+/// A sample of a running transfer. Values that this end does not know are null.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct SeriesRow {
     /// Seconds since the connection began.
     pub t_s: f64,
-    /// Content so far, bytes: received, or at the sender acknowledged. The latter includes the TLS records, a
-    /// tenth of a per cent.
+    /// Content so far, bytes: received or, at the sender, acknowledged. The sender's count includes the TLS overhead of 0.1 %.
     pub bytes: u64,
-    /// Content since the last row over the time since then, bits per second.
+    /// Goodput since the last row, bits per second.
     pub goodput_bps: f64,
-    /// The window that the receiver advertises, bytes: its own, or the last one that the sender received.
+    /// The advertised receive window, bytes: this end's own or, at the sender, the last one received.
     pub window_bytes: Option<u64>,
-    /// The latest round-trip time since the last row, seconds: a probe's, `None` where none came back meanwhile; the
-    /// kernel's while nothing is probed, if probes are blocked, and at the sender.
+    /// The latest RTT since the last row, seconds. While the controller probes, it is a probe's RTT, or `None` without a new
+    /// answer. Otherwise, and at the sender, it is the kernel's.
     pub rtt_s: Option<f64>,
     /// The controller's phase.
     pub phase: Option<String>,
-    /// The rate at which the sender is asked to pace its payload, bits per second.
+    /// The pacing rate requested from the sender, for its payload, bits per second.
     pub pacing_bps: Option<f64>,
     /// The sender's congestion window, bytes.
     pub cwnd_bytes: Option<u64>,
-    /// Segments retransmitted so far.
+    /// Retransmitted segments so far.
     pub retransmitted: Option<u64>,
-    /// Segments with payload sent so far, retransmissions included; in the sender's rows only.
+    /// Segments with payload sent so far, including retransmissions; only in the sender's rows.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub segments: Option<u64>,
-    /// Retransmission timeouts so far; in the sender's rows only, on kernels that count them.
+    /// Retransmission timeouts (RTOs) so far; only in the sender's rows, on kernels that count them.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub timeouts: Option<u64>,
 }
@@ -52,19 +51,19 @@ pub struct SeriesEvent {
     pub t_s: f64,
     /// The kind of event, in one word.
     pub event: String,
-    /// The window that the event concerns, bytes.
+    /// The event's window, bytes.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub window_bytes: Option<u64>,
-    /// The rate that the event concerns, bits per second.
+    /// The event's rate, bits per second.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rate_bps: Option<f64>,
-    /// The round-trip time that the event concerns, seconds.
+    /// The event's RTT, seconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rtt_s: Option<f64>,
-    /// Why the controller changed its state, if it did.
+    /// Why the controller changed its phase, if it did.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reason: Option<String>,
-    /// The congestion control that the sender was asked for, if the event is about it; `own` is its own.
+    /// The congestion control requested from the sender, if the event is about it; `own` is the sender's own.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub congestion_to: Option<String>,
 }

@@ -1,20 +1,19 @@
 use sweetspot_protocol::MAX_STREAMS;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-/// A doubled number of connections has to bring this much more to be doubled again. Connections that are each
-/// held down by something of their own bring twice as much; a path that is full brings nothing.
+/// The number of connections is doubled again only if the last doubling raised the rate by this factor. If a limit of each
+/// connection was the cause, the rate doubles; on a full path it does not rise.
 const MIN_GAIN: f64 = 1.25;
-/// A gain that is plain already after [`CLEAR_ROUND_TRIPS`]: nearer to twice than to once as much.
+/// A gain that is clear after only [`CLEAR_ROUND_TRIPS`]: closer to double than to no gain.
 const CLEAR_GAIN: f64 = 1.5;
 const CLEAR_ROUND_TRIPS: u64 = 2;
 
-/// How many connections a transfer uses.
+/// The number of connections that a transfer uses.
 ///
-/// One connection carries a path unless something holds each connection down by itself: its window at the
-/// host's limit, or random losses under a loss-based congestion control. Then twice as many carry twice as much,
-/// until the path is full. Where it is known what one carries and what the path does, so is the number. Else it is
-/// doubled while the cause is there, and while doubling paid the last time; where it did not pay it is tried again later,
-/// ever more seldom.
+/// One connection fills a path unless something limits each connection: its window, at the host's maximum, or random losses
+/// under a loss-based congestion control. Then twice as many connections carry twice as much, until the path is full. If the
+/// rate of one connection and the path's capacity are known, so is the number. Otherwise it is doubled while the cause lasts
+/// and the last doubling paid off. After each doubling that did not, the wait before the next attempt grows.
 ///
 /// ```
 /// use sweetspot_control::{HeldDown, StreamCount};
@@ -22,7 +21,7 @@ const CLEAR_ROUND_TRIPS: u64 = 2;
 ///
 /// let mut streams = StreamCount::new(None);
 /// let rtt = Duration::from_millis(100);
-/// // 10 Mbit/s, whatever the number, and for ten seconds something seems to hold each connection down.
+/// // The path carries 10 Mbit/s with any number of connections. For ten seconds something seems to limit each of them.
 /// let mut at = |second: u64| {
 ///     let content = Bytes::new(1_250_000 * second);
 ///     let held_down = (second < 10).then_some(HeldDown { each: None });
@@ -36,27 +35,27 @@ pub struct StreamCount {
     count: u32,
     fixed: bool,
     greedy: bool,
-    /// When the present number came into use.
+    /// When the current number came into use.
     since: Option<Time>,
-    /// Two marks of time and content, one to two settling times back and less: the recent rate is measured from the
-    /// older one.
+    /// Two marks of time and content; the older one is one to two settling times old. The recent rate is measured since that
+    /// mark.
     marks: Option<[(Time, Bytes); 2]>,
     /// The rate before the last doubling.
     before: Option<Rate>,
-    /// How often doubling did not pay, and until when it is not tried again.
+    /// The number of doublings that did not pay off; no other is tried before `rests_until`.
     failures: u32,
     rests_until: Time,
 }
 
-/// Something holds each connection down by itself.
+/// Something limits each connection separately.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HeldDown {
-    /// The rate of one connection with that many, if known.
+    /// The rate of one connection under this limit, if known.
     pub each: Option<Rate>,
 }
 
 impl StreamCount {
-    /// One connection at first, or as many as were `chosen`.
+    /// Starts with one connection, or with a fixed number `chosen` by the user.
     pub fn new(chosen: Option<u32>) -> StreamCount {
         StreamCount {
             count: chosen.unwrap_or(1).clamp(1, MAX_STREAMS),
@@ -70,19 +69,19 @@ impl StreamCount {
         }
     }
 
-    /// Doubles the number while that pays, whether or not something holds each connection down: together they may then
-    /// take more than one flow's fair share.
+    /// Doubles the number while that pays off, even if nothing limits each connection. Together they may then take more than
+    /// one flow's fair share.
     pub fn greedy(self, greedy: bool) -> StreamCount {
         StreamCount { greedy, ..self }
     }
 
-    /// How many there are to be.
+    /// The number of connections to use.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// All `content` so far over all connections, whether each is held down by something of its own, and the path's
-    /// `capacity` where it is known. Returns the new number when it changes.
+    /// Handles the total `content` over all connections so far, the limit on each connection, if any, and the path's
+    /// `capacity`, if known. Returns the new number when it changes.
     pub fn update(
         &mut self,
         now: Time,
@@ -115,7 +114,7 @@ impl StreamCount {
         }
         let rate = content.saturating_sub(before) / now.since(from);
         if capacity.is_some_and(|capacity| rate.scaled(MIN_GAIN) > capacity) {
-            // So much more is not to be had.
+            // The path has too little capacity left for such a gain.
             return None;
         }
         let gain = self.before.map(|before| rate.as_f64() / before.as_f64());
@@ -129,7 +128,7 @@ impl StreamCount {
             return None;
         }
         if gain.is_some_and(|gain| gain < MIN_GAIN) {
-            // This rate, too, may be an odd moment's: it is tried again, ever more seldom.
+            // This rate may be from an unusual moment, too: doubling is tried again, after ever longer waits.
             self.failures += 1;
             self.rests_until = now + settling(rtt) * (4 << self.failures.min(6));
             (self.before, self.marks) = (None, None);
@@ -169,15 +168,15 @@ pub fn loss_limited_rate(mss: Bytes, rtt: Duration, loss: f64, is_reno: bool) ->
     mss.scaled(window) / rtt
 }
 
-/// The time in which a connection shows its rate: slow start reaches a thousand segments from ten in seven RTTs. The rate is
+/// The time in which a connection reaches its rate: slow start grows from ten segments to a thousand in seven RTTs. The rate is
 /// then measured over the same time again.
 fn settling(rtt: Duration) -> Duration {
     (rtt * 8).clamp(Duration::from_millis(250), Duration::from_secs(10))
 }
 
-/// Whether random losses limit a sender: losses occur without a queue, congestion control is the limit, and more
-/// connections do not raise the loss rate. Losses at a full queue come with a longer RTT; losses at a short queue or a
-/// policer increase with the sending rate.
+/// Detects whether random losses limit a sender: losses occur without a queue, cwnd is the limit, and more connections do not
+/// raise the loss rate. Losses at a full queue come with a longer RTT; losses at a short queue or a policer increase with the
+/// sending rate.
 ///
 /// ```
 /// use sweetspot_control::{LossWatch, SenderSample};
@@ -199,56 +198,56 @@ fn settling(rtt: Duration) -> Duration {
 #[derive(Debug, Clone, Default)]
 pub struct LossWatch {
     stage: Option<Stage>,
-    /// Losses for each segment when they were first found to be random, and the number of connections then.
+    /// The number of connections and the loss rate when random losses were first found.
     first: Option<(u32, f64)>,
-    /// The last conclusion, until there are enough losses for a new one.
+    /// The last conclusion, in force until there are enough losses for a new one.
     random: bool,
     share: Option<f64>,
 }
 
-/// The time in which there is one number of connections.
+/// A period with a constant number of connections, with the counts at its start.
 #[derive(Debug, Clone, Copy)]
 struct Stage {
     streams: u32,
     segments: u64,
     retransmitted: u64,
-    /// When a queue was seen last.
+    /// When a queue was last seen.
     queued: Option<Time>,
 }
 
-/// The sender kernel's view of all connections together.
+/// The sender kernel's totals over all connections.
 #[derive(Debug, Clone, Copy)]
 pub struct SenderSample {
-    /// The present round trip.
+    /// The current RTT.
     pub rtt: Duration,
-    /// The shortest round trip so far.
+    /// The min RTT so far.
     pub minimum_rtt: Duration,
-    /// Segments sent so far.
+    /// Segments sent so far, including retransmissions.
     pub segments: u64,
-    /// Of those, retransmissions.
+    /// Retransmitted segments so far.
     pub retransmitted: u64,
-    /// Whether the congestion window is smaller than the window that is advertised.
+    /// Whether cwnd is smaller than the advertised window.
     pub cwnd_limited: bool,
-    /// How many connections there are.
+    /// The number of connections.
     pub streams: u32,
 }
 
-/// The fewest losses from which anything is concluded, and for how long before them there was no queue.
+/// The minimum number of losses for a conclusion, and the time without a queue that must precede it.
 const MIN_LOSSES: u64 = 3;
 const QUIET_TIME: Duration = Duration::from_secs(2);
-/// A round trip this much above the shortest shows a queue; so does no less than two milliseconds.
+/// An RTT that exceeds the minimum by this fraction, and by at least [`MIN_QUEUE`], shows a queue.
 const QUEUE_SHARE: f64 = 0.15;
 const MIN_QUEUE: Duration = Duration::from_millis(2);
-/// Losses of a full path grow at least by this factor when connections are doubled.
+/// On a full path, doubling the connections raises the loss rate by at least this factor.
 const MORE_LOSSES: f64 = 2.0;
 
 impl LossWatch {
-    /// Losses for each segment, as they were last found to be random.
+    /// The fraction of segments lost at random, if random losses limit the sender.
     pub fn share(&self) -> Option<f64> {
         self.share
     }
 
-    /// Takes in a sample; returns whether random losses hold the sender down.
+    /// Handles a sample; returns whether random losses limit the sender.
     pub fn update(&mut self, now: Time, sample: &SenderSample) -> bool {
         let fresh = Stage {
             streams: sample.streams,
@@ -276,7 +275,7 @@ impl LossWatch {
                 self.first = Some((stage.streams, share));
             }
             self.random = self.first.is_some_and(|(_, first)| share <= first * MORE_LOSSES);
-            // The last loss is why the counting ends here: without it the share is not biased.
+            // Counting stopped because of the last loss; leaving it out makes the estimate unbiased.
             self.share = self.random.then_some((losses - 1) as f64 / segments as f64);
         }
         self.random
@@ -289,7 +288,7 @@ mod tests {
 
     const RTT: Duration = Duration::from_millis(100);
 
-    /// Runs connections that carry `each` up to a path of `full`; returns the final number.
+    /// Simulates connections that each carry `each` on a path of `full`; returns the final number.
     fn simulate(each: f64, full: f64, held_down: impl Fn(f64) -> bool) -> u32 {
         let mut streams = StreamCount::new(None);
         let mut content = 0.0;
@@ -305,12 +304,12 @@ mod tests {
 
     #[test]
     fn enough_connections_fill_the_path_and_hardly_more() {
-        // 4 MiB of window at 200 ms carry some 90 Mbit/s of 300: four are enough.
+        // A window of 4 MiB at 200 ms carries some 90 of 300 Mbit/s, so four connections are enough.
         assert_eq!(simulate(90e6, 300e6, |rate| rate < 300e6), 4);
         assert_eq!(simulate(20e6, 90e6, |rate| rate < 90e6), 8);
     }
 
-    /// At first 30 Mbit/s, the tail of slow start; then each connection carries 9.
+    /// Each connection carries 30 Mbit/s at first, at the end of slow start, and then 9 Mbit/s.
     #[test]
     fn the_rate_of_an_odd_moment_does_not_end_the_search() {
         let mut streams = StreamCount::new(None);
@@ -327,7 +326,7 @@ mod tests {
                 reached.get_or_insert(seconds);
             }
         }
-        // Three doublings at two settling times each, the odd one settled once more, and slow start before them.
+        // Three doublings of two settling times each, one more for the unusual rate, and slow start before them.
         let settled = settling(RTT).as_secs_f64();
         assert!(reached.unwrap() < 9.0 * settled + 1.0, "{reached:?}");
     }
@@ -346,7 +345,7 @@ mod tests {
             let content = Bytes::new(content as u64);
             numbers.extend(streams.update(now, RTT, content, held_down, known));
         }
-        // 96 / 9 = 10.7
+        // 96 / 9 = 10.7, rounded up.
         assert_eq!(numbers, [11]);
     }
 

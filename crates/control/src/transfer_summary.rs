@@ -4,29 +4,29 @@ use sweetspot_protocol::{
 };
 use sweetspot_units::{Bytes, Duration};
 
-/// The result of one transfer: the object that `--json` prints, on either end.
+/// The result of one transfer, from either end: the object that `--json` prints.
 ///
-/// Both ends exchange their counts, so their two objects differ only in `role`, `seconds`, `goodput_bps`, `cpu_seconds` and
-/// `peer`.
+/// Both ends exchange their counts. So their objects differ only in `role`, `seconds`, `goodput_bps`, `cpu_seconds`, `peer` and
+/// the fields that only one end knows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TransferSummary {
-    /// The end that this object comes from.
+    /// The end that produced this object.
     pub role: Role,
-    /// The other end's address.
+    /// The address of the other end.
     pub peer: String,
-    /// The client's name at a service; only the service knows.
+    /// The client's name at a service; only the service knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
-    /// The name at the receiver of the file or directory, or how many there are.
+    /// The name of the file or directory at the receiver, or their number if there are several.
     pub name: PeerText,
-    /// The sizing that was used, as `--sizing` spells it.
+    /// The sizing used, as `--sizing` spells it.
     pub sizing: String,
-    /// The sender's congestion control, read back from its socket. `None`, like the two counts of segments,
-    /// if the sender disconnected after the content was verified and before it sent its receiver.
+    /// The sender's congestion control, read back from its socket. `None`, like both segment counts, if the sender disconnected
+    /// after the content was verified but before it sent its summary.
     pub congestion: Option<PeerText>,
-    /// Content that was moved, bytes.
+    /// Content transferred, bytes.
     pub bytes: u64,
-    /// Of those, bytes that compression kept off the path.
+    /// The part of `bytes` that compression saved.
     #[serde(default)]
     pub saved_bytes: u64,
     /// Seconds from the start of the connection (the sender's connect, the receiver's accept) until the content
@@ -34,77 +34,77 @@ pub struct TransferSummary {
     pub seconds: f64,
     /// `bytes` over `seconds`, bits per second.
     pub goodput_bps: f64,
-    /// Segments with payload that the sender sent, retransmissions included.
+    /// Segments with payload that the sender sent, including retransmissions.
     pub segments: Option<u64>,
-    /// Of those, retransmissions (`tcpi_total_retrans`).
+    /// Retransmissions among those segments (`tcpi_total_retrans`).
     pub retransmitted_segments: Option<u64>,
-    /// Minimum round-trip time while content flowed, seconds; from the kernel, of the whole connection.
+    /// Min RTT while content was transferred, seconds. If it comes from the kernel, it covers the whole connection.
     pub rtt_min_s: Option<f64>,
-    /// Median round-trip time while content flowed, seconds.
+    /// Median RTT while content was transferred, seconds.
     pub rtt_median_s: Option<f64>,
-    /// 99th percentile of the round-trip times while content flowed, seconds.
+    /// 99th percentile of the RTT while content was transferred, seconds.
     pub rtt_p99_s: Option<f64>,
-    /// The source of the round-trip times.
+    /// The source of the RTTs.
     pub rtt_source: RttSource,
-    /// How many periodic probes were sent, answered and lost.
+    /// The number of periodic probes sent, answered and lost.
     pub probes: ProbeSummary,
-    /// The last window that the receiver advertised while content flowed, bytes.
+    /// The last window that the receiver advertised while content was transferred, bytes.
     pub window_final_bytes: Option<u64>,
-    /// BLAKE3 of the content, hexadecimal, if it was one file.
+    /// BLAKE3 hash of the content in hexadecimal, if it was one file.
     pub hash: Option<PeerText>,
-    /// True: both ends computed the same hash of each file that was written; otherwise it counts as failed.
+    /// Always true: both ends computed the same hash of each file written. A file with different hashes counts as failed.
     pub hash_ok: bool,
-    /// Limits of either host that held the transfer back. Each names its sysctl.
+    /// Limits of either host that slowed the transfer; each names its sysctl.
     pub limits: Vec<PeerText>,
-    /// How the receiver's window was limited. `None` if it was left to the kernel.
+    /// How the receiver's window was limited; `None` if the kernel sized it.
     pub clamp_method: Option<PeerText>,
-    /// User and system CPU time of this end's process during the transfer, seconds.
+    /// CPU time of this end's process during the transfer, user and system, seconds.
     pub cpu_seconds: f64,
-    /// Counts of the files by result.
+    /// The number of files by result.
     pub files: FileCounts,
-    /// The most connections that were used at once.
+    /// The maximum number of connections used at once.
     pub streams: u32,
-    /// How often the path broke and the transfer went on.
+    /// The number of times that the path broke and the transfer resumed.
     pub reconnects: u32,
-    /// Why files were not moved, one line each; the first hundred.
+    /// Why files were not transferred, one line each; at most one hundred.
     pub failures: Vec<String>,
-    /// Whether the receiver refused any of them; only the sender knows.
+    /// Whether the receiver refused any file; only the sender knows this.
     #[serde(skip)]
     pub some_refused: bool,
-    /// Whether this was a dry run, which moves nothing.
+    /// Whether this was a dry run, which transfers nothing.
     #[serde(default, skip_serializing_if = "is_false")]
     pub dry_run: bool,
-    /// In a dry run, the entries that would be written or updated, one line of text each.
+    /// The entries that a transfer would write or update, one line of text each; only in a dry run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub would_move: Vec<String>,
-    /// The same entries for programs.
+    /// The entries of `would_move`, for programs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub would_change: Vec<DryRunEntry>,
-    /// Their counts.
+    /// The counts of these entries and of the names to delete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub would: Option<DryRunCounts>,
     /// Names that were deleted at the receiver because the sender lacks them; in a dry run, names that would be.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deleted: Vec<String>,
-    /// Pipes, sockets and devices at the sender, which were not moved.
+    /// Pipes, sockets and devices at the sender, which were not transferred.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<String>,
-    /// How many files and directories lost their set-user-ID, set-group-ID or sticky bits.
+    /// The number of files and directories that lost their set-user-ID, set-group-ID or sticky bits.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub special_bits_dropped: u64,
-    /// Content that an interrupted transfer had left at the receiver, and that was used, bytes.
+    /// Content that an interrupted transfer had left at the receiver and that was reused, bytes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub resumed_bytes: u64,
     /// Content that the receiver had when the last connection began: unchanged files, and equal pieces of others, bytes. Only the
     /// sender knows.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub present_bytes: u64,
-    /// Files that grew while they were sent, and arrived with the length that they were listed with. Only the sender knows.
+    /// Files that grew while they were sent, and arrived with their listed length. Only the sender knows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grown: Vec<String>,
 }
 
-/// The changes that a transfer would make, counted by a dry run.
+/// The number of changes that a transfer would make, counted by a dry run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DryRunCounts {
     /// Files, directories and links that would be written: the sum of the next three.
@@ -143,11 +143,11 @@ impl DryRunCounts {
 /// An entry that a dry run would write or update.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DryRunEntry {
-    /// Its name in the transfer.
+    /// The entry's name in the transfer.
     pub path: String,
     /// The change.
     pub kind: DryRunKind,
-    /// Content of a file that would be written, bytes; `None` for anything else, and for standard input.
+    /// Content of a file that would be written, bytes; `None` for other entries and for standard input.
     pub bytes: Option<u64>,
 }
 
@@ -157,11 +157,11 @@ pub struct DryRunEntry {
 pub enum DryRunKind {
     /// A file would be written.
     File,
-    /// A directory would be made.
+    /// A directory would be created.
     Directory,
-    /// A symbolic link would be made or changed.
+    /// A symbolic link would be created or changed.
     Symlink,
-    /// A file would get another name.
+    /// A hard link to another file would be created.
     HardLink,
     /// Only mode, owner or extended attributes would change.
     Attributes,
@@ -176,8 +176,8 @@ fn is_false(value: &bool) -> bool {
 }
 
 impl TransferSummary {
-    /// The outcome at one end, from its own account and both ends' summaries. `sender` is `None` if the sender
-    /// disconnected before it sent its receiver.
+    /// The result at one end, from its own account and both ends' summaries. `sender` is `None` if the sender disconnected
+    /// before it sent its summary.
     pub fn new(
         end: OwnAccount<'_>,
         receiver: ReceiverSummary,
@@ -234,7 +234,8 @@ impl TransferSummary {
         }
     }
 
-    /// The same after earlier connections that moved `bytes` of content, where all together took `took`.
+    /// Adds earlier connections of the same transfer: they carried `bytes` of content, and all connections together took
+    /// `took`.
     pub fn after(self, bytes: Bytes, took: Duration) -> TransferSummary {
         let bytes = Bytes::new(self.bytes) + bytes;
         let (seconds, goodput_bps) = (took.as_secs_f64(), (bytes / took).as_f64());
@@ -242,26 +243,26 @@ impl TransferSummary {
     }
 }
 
-/// One end's knowledge of a transfer without its peer's summary.
+/// The state of a transfer at one end, without its peer's summary.
 #[derive(Debug, Clone, Copy)]
 pub struct OwnAccount<'a> {
-    /// The end.
+    /// This end.
     pub role: Role,
     /// The peer's address.
     pub peer: std::net::SocketAddr,
     /// The file's name at the receiver.
     pub name: &'a PeerText,
-    /// The sizing that was used, as `--sizing` spells it.
+    /// The sizing used, as `--sizing` spells it.
     pub sizing: &'a str,
-    /// Length of the content.
+    /// The length of the content.
     pub bytes: Bytes,
-    /// From the start of the connection until the content was verified and acknowledged.
+    /// The time from the start of the connection until the content was verified and acknowledged.
     pub took: Duration,
     /// CPU time of this end's process during the transfer.
     pub cpu: Duration,
-    /// How often the path broke and the transfer went on.
+    /// The number of times that the path broke and the transfer resumed.
     pub reconnects: u32,
-    /// Why files were not moved.
+    /// Why files were not transferred.
     pub failures: &'a [String],
 }
 

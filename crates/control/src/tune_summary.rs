@@ -1,4 +1,4 @@
-//! The closing summary of tuning: the connections, and for how long each was limited and held.
+//! The closing summary of tuning: the tuned connections, with the time for which each was limited and held.
 
 use serde::Serialize;
 use sweetspot_units::Significant;
@@ -6,14 +6,14 @@ use sweetspot_units::Significant;
 use crate::event::{AppliedChange, TuneEvent, TuneEventKind};
 use crate::unlimited::{UnlimitedConnections, UnlimitedRecord};
 
-/// More connections than this are counted rather than listed.
+/// Connections beyond this number are counted, but not listed.
 const MAX_LISTED: usize = 8;
 
-/// The effect of tuning on each connection, from its events.
+/// The effect of tuning on each connection, collected from its events.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TuneSummary {
     connections: Vec<TunedConnection>,
-    /// The number of ended connections beyond those to be listed.
+    /// The number of ended connections that are only counted.
     dropped: usize,
 }
 
@@ -23,11 +23,11 @@ struct TunedConnection {
     name: String,
     limited: Span,
     held: Span,
-    /// Its last limit, in words.
+    /// The connection's last limit, in words.
     last: Option<String>,
 }
 
-/// The total length of intervals, seconds.
+/// The total length of intervals, in seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Span {
     since: Option<f64>,
@@ -35,7 +35,7 @@ struct Span {
 }
 
 impl Span {
-    /// At `at` it is on or off.
+    /// Starts or ends an interval at time `at`.
     fn set(&mut self, is_on: bool, at: f64) {
         match (self.since, is_on) {
             (None, true) => self.since = Some(at),
@@ -47,14 +47,14 @@ impl Span {
         }
     }
 
-    /// Its length up to `end`.
+    /// The total length up to time `end`.
     fn until(self, end: f64) -> f64 {
         self.total + self.since.map_or(0.0, |since| (end - since).max(0.0))
     }
 }
 
 impl TuneSummary {
-    /// Takes the next event of any connection; times must not decrease.
+    /// Handles an event of any connection. Times must not decrease.
     pub fn add(&mut self, event: &TuneEvent) {
         if event.kind == TuneEventKind::NotLimited {
             return;
@@ -78,7 +78,7 @@ impl TuneSummary {
                 format!("window {window}{below}")
             }),
             AppliedChange::Pace { to, .. } => to.map(|rate| format!("pacing rate {rate}")),
-            // Its limit stays as it is.
+            // The limit does not change.
             AppliedChange::Congestion { .. } => return,
         };
         let connection = &mut self.connections[at];
@@ -103,7 +103,7 @@ impl TuneSummary {
             TuneEventKind::Adjusted => connection.limited.set(has_limit, event.wall_s),
             TuneEventKind::Advised | TuneEventKind::Switched | TuneEventKind::NotLimited => {}
         }
-        // A daemon sees connections without end.
+        // A daemon sees an unlimited number of connections, so ended ones are not kept.
         if event.kind == TuneEventKind::Gone && at >= MAX_LISTED {
             self.connections.remove(at);
             self.dropped += 1;
@@ -115,8 +115,8 @@ impl TuneSummary {
         self.connections.len() + self.dropped
     }
 
-    /// The summary in lines: the time since `begun_s` and the number of connections, then a line per connection; none without one. Times are
-    /// seconds on the clock of [`TuneEvent::wall_s`].
+    /// The lines of the summary: the time since `begun_s` and the number of connections, then a line per connection; none if no
+    /// connection was tuned. Times are seconds on the clock of [`TuneEvent::wall_s`].
     pub fn lines(&self, begun_s: f64, end_s: f64) -> Vec<String> {
         let seconds = |length: f64| format!("{} s", Significant::<3>(length));
         let took = seconds((end_s - begun_s).max(0.0));
@@ -161,8 +161,8 @@ struct EndedLine<'a> {
     not_limited: Vec<UnlimitedRecord>,
 }
 
-/// The line of JSON with which tuning ends at `wall_s`, on the clock of [`TuneEvent::wall_s`]: the number of `tuned` connections, those
-/// that were never limited, and `why`, in words.
+/// The line of JSON that ends the events at `wall_s`, on the clock of [`TuneEvent::wall_s`]. It has the number of `tuned`
+/// connections, those never limited, and the reason `why` in words.
 pub fn ended_line(
     wall_s: f64,
     dry_run: bool,
@@ -172,7 +172,7 @@ pub fn ended_line(
 ) -> String {
     let (event, not_limited) = ("ended", unlimited.records());
     let line = EndedLine { t_s: wall_s, event, dry_run, why, tuned, not_limited };
-    // Numbers and strings only: this cannot fail.
+    // It has only numbers and strings, so this cannot fail.
     serde_json::to_string(&line).unwrap_or_default()
 }
 
@@ -219,7 +219,7 @@ mod tests {
         ] {
             summary.add(&event);
         }
-        // Limited from 101 to 106 and from 108 on, held from 102 to 106 and from 108 on.
+        // The first is limited from 101 to 106 and from 108 on, and held from 102 to 106 and from 108 on.
         let expected = [
             "tuned 2 connections in 10 s:",
             "  curl[7] 192.0.2.2:443: limited for 7 s, held for 6 s, last window 500 kB",
@@ -252,7 +252,7 @@ mod tests {
         let lines = many.lines(0.0, 2.0);
         assert_eq!(lines.len(), 1 + MAX_LISTED + 1);
         assert_eq!(lines.last().unwrap(), "  and 2 more");
-        // Of those beyond the listed ones, a connection that has ended leaves its number alone.
+        // An ended connection beyond the listed ones is only counted.
         (0..10).for_each(|cookie| many.add(&event(cookie, 2.0, TuneEventKind::Gone, None)));
         assert_eq!((many.connections.len(), many.connections()), (MAX_LISTED, 10));
         assert_eq!(many.lines(0.0, 2.0).last().unwrap(), "  and 2 more");

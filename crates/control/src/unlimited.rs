@@ -1,4 +1,4 @@
-//! Connections that a tuner saw and never limited, with the reasons.
+//! Connections that a tuner saw but never limited, with the reasons.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -11,22 +11,22 @@ use crate::path_group::BULK_BYTES;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotLimited {
-    /// Its upload never kept a queue at a rate that no longer rose.
+    /// Its upload never kept a standing queue while its rate no longer rose.
     NoStandingQueue,
     /// It is an upload, and uploads are not tuned.
     UploadWithoutSend,
-    /// Its download, or tuning, ended before the first limit.
+    /// The download or tuning ended before the first limit.
     EndedEarly,
-    /// It had moved less than [`BULK_BYTES`] at its last sample.
+    /// It had transferred less than [`BULK_BYTES`] at its last sample.
     Small,
-    /// Its peer is not one of those to be tuned.
+    /// Its peer is not one of the tuned peers.
     OtherPeer,
     /// No rule of the policy tunes it.
     ByPolicy,
 }
 
 impl NotLimited {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [NotLimited; 6] = [
         NotLimited::NoStandingQueue,
         NotLimited::UploadWithoutSend,
@@ -36,7 +36,7 @@ impl NotLimited {
         NotLimited::ByPolicy,
     ];
 
-    /// Whether the connection was a bulk transfer that was to be tuned.
+    /// Whether the connection was a bulk transfer that should have been tuned.
     pub fn is_bulk(self) -> bool {
         match self {
             NotLimited::NoStandingQueue
@@ -46,7 +46,7 @@ impl NotLimited {
         }
     }
 
-    /// The reason for one connection or several, in words.
+    /// The reason in words, for a number of connections.
     pub fn words(self, connections: u64) -> String {
         let one = connections == 1;
         let it = if one { "it" } else { "they" };
@@ -85,7 +85,7 @@ pub struct UnlimitedConnections {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Tally {
     connections: u64,
-    /// The peer of all of them; `None`: there are several.
+    /// The peer of all of them; `None` if there are several peers.
     peer: Option<SocketAddr>,
 }
 
@@ -98,7 +98,7 @@ pub(crate) struct UnlimitedRecord {
 }
 
 impl UnlimitedConnections {
-    /// Counts a connection to `peer`.
+    /// Counts a connection to `peer`, with its reason.
     pub fn add(&mut self, why: NotLimited, peer: SocketAddr) {
         let new = Tally { connections: 0, peer: Some(peer) };
         let tally = self.by_reason.entry(why).or_insert(new);
@@ -106,13 +106,13 @@ impl UnlimitedConnections {
         tally.peer = tally.peer.filter(|known| *known == peer);
     }
 
-    /// The connections with a reason that `is_kept`.
+    /// Only the connections with a reason that `is_kept` accepts.
     pub fn only(&self, is_kept: impl Fn(NotLimited) -> bool) -> UnlimitedConnections {
         let kept = self.by_reason.iter().filter(|(why, _)| is_kept(**why));
         UnlimitedConnections { by_reason: kept.map(|(why, tally)| (*why, *tally)).collect() }
     }
 
-    /// A line for each reason.
+    /// One line per reason.
     pub fn lines(&self) -> Vec<String> {
         let line = |(why, tally): (&NotLimited, &Tally)| {
             let (noun, to) = why.noun();

@@ -1,4 +1,4 @@
-//! The division of a window among the connections of a path.
+//! Divides a window among the connections of a path.
 
 use sweetspot_sizing::SizingPhase;
 use sweetspot_sizing::share::max_min;
@@ -6,15 +6,15 @@ use sweetspot_units::{Bytes, Duration};
 
 use super::{LimitChange, PathGroup};
 
-/// The min share of a connection in a window, segments: fast retransmit needs this many (RFC 5681).
+/// The minimum share of a connection, in segments: fast retransmit needs this many (RFC 5681).
 pub const MIN_SHARE_SEGMENTS: u64 = 4;
 
-/// Limits that change by less than this share are not set again.
+/// A limit is not set again if it changes by less than this fraction.
 const MIN_LIMIT_CHANGE: f64 = 0.02;
 
 impl PathGroup {
-    /// The queue due to the minimum share of each connection. The controller cannot drain it, and must not take it
-    /// for cross traffic.
+    /// The queueing delay caused by the minimum share of each connection. The controller cannot drain it, and must not mistake
+    /// it for cross traffic.
     pub(super) fn floor_queue(&self) -> Duration {
         let Some(window) = self.window.flatten() else { return Duration::ZERO };
         let held = self.members.values().filter(|m| m.limit.is_some()).count() as u64;
@@ -38,13 +38,13 @@ impl PathGroup {
                 let demands: Vec<Bytes> =
                     bulk.iter().map(|c| self.members[c].demand(window, self.rtt)).collect();
                 let shares = max_min(window, &demands);
-                // A connection that wants less now may want more in a moment. It may have an equal part,
-                // which costs nothing while it is not used.
+                // A connection that uses little now may need more soon. It may have an equal share, which costs nothing while
+                // it is unused.
                 let equal = window / bulk.len().max(1) as u64;
                 shares.into_iter().map(|share| Some(share.max(equal).max(min))).collect()
             }
         };
-        // A receiver does not take back an advertised window (RFC 9293 section 3.8.6): while the path is open, a limit below it
+        // A receiver never takes back an advertised window (RFC 9293, section 3.8.6). While the path is open, a lower limit
         // would only stop new data once that window is used up.
         let is_open = matches!(self.phase(), SizingPhase::Measuring | SizingPhase::Open)
             && self.ceiling.is_none();

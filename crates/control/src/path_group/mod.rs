@@ -21,28 +21,28 @@ use crate::sender_help::{HELP_BYTES, SenderHelp, SenderRequest};
 use sweetspot_sizing::share::max_min;
 use words::words;
 
-/// A connection counts as a bulk transfer, and may be limited, once it has received this much: four initial
-/// windows (RFC 6928), with which no buffer overflows yet.
+/// A connection counts as a bulk transfer, and may be limited, once it has received this much: about four initial windows (RFC
+/// 6928), too few to overflow a buffer.
 pub const BULK_BYTES: Bytes = Bytes::new(60_000);
 
 /// The time over which a connection's rate is averaged to estimate its demand.
 const RATE_AVERAGING_TIME: Duration = Duration::from_millis(200);
 
-/// A connection that uses this share of its window counts as limited by it.
+/// A connection that uses at least this share of its window counts as limited by it.
 const WINDOW_BOUND_SHARE: f64 = 0.7;
 
-/// A connection that uses less may have this multiple of its use.
+/// A connection that uses less may have this multiple of its current use.
 const DEMAND_HEADROOM: f64 = 1.5;
 
-/// All connections between two hosts, sized by one controller. They share a path, and so its known properties and its capacity
-/// (RFC 9040, "ensemble sharing"). The controller's window is divided max-min fair.
+/// All connections between two hosts, sized by one controller. They share a path, and thus its known properties and its
+/// capacity (RFC 9040, "ensemble sharing"). The controller's window is divided max-min fair.
 ///
-/// **Contract.** `now` never goes backwards. In each round the caller passes the news of every connection to
+/// **Contract.** `now` never goes backwards. In each round the caller passes the new samples of every connection to
 /// [`PathGroup::handle_sample`], calls [`PathGroup::handle_round`] once, and then polls limit changes, ignored limits and
 /// events until there are none.
 pub struct PathGroup {
     driver: Driver,
-    /// Requests to the sender; `None` if it cannot help.
+    /// Requests to the sender; `None` if the sender does not cooperate.
     help: Option<SenderHelp>,
     mss: Bytes,
     members: BTreeMap<u64, Member>,
@@ -50,17 +50,17 @@ pub struct PathGroup {
     last_round: Option<Time>,
     rtt: Duration,
     minimum: Option<Duration>,
-    /// Segments that arrived ahead of a missing one, over all connections there were.
+    /// Segments that arrived ahead of a missing one, summed over all connections so far.
     out_of_order: u64,
-    /// When the first bulk transfer was seen.
+    /// When the current run of bulk transfers began.
     bulk_since: Option<Time>,
-    /// When the first connection came, after a time without any.
+    /// When the first connection was added to the empty group.
     added: Option<Time>,
     /// The controller's window for all connections together; `None` until it set or lifted one.
     window: Option<Option<Bytes>>,
     /// The memory budget of all connections together.
     ceiling: Option<Bytes>,
-    /// The parameters saved by the last bulk transfer, once.
+    /// The parameters that the last bulk transfer saved, until they are polled.
     memory: Option<Option<SavedWindow>>,
     /// Why the controller entered its phase.
     reason: Option<Reason>,
@@ -68,28 +68,28 @@ pub struct PathGroup {
     events: VecDeque<(TuneEventKind, String)>,
     ignored_limits: VecDeque<IgnoredLimit>,
     is_dry_run: bool,
-    /// The dry run has come to a decision with an effect that nobody can know.
+    /// Whether a dry run has reached a decision with an unknown effect.
     is_decided: bool,
 }
 
-/// One sample of a connection. Counters run from the connection's beginning.
+/// A sample of a connection. Counters start when the connection begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionSample {
     /// Payload received in order.
     pub received: Bytes,
-    /// The part of it that the application has not read.
+    /// The part of `received` that the application has not read yet.
     pub unread: Bytes,
-    /// The receiver's estimate of the round-trip time, if it has one.
+    /// The receiver's RTT estimate, if it has one.
     pub rtt: Option<Duration>,
     /// The min RTT of this end's own segments, if it has one.
     pub minimum_rtt: Option<Duration>,
     /// Segments that arrived out of order.
     pub out_of_order: u64,
-    /// The window advertised last; `None` on kernels before 6.2.
+    /// The last advertised window; `None` on kernels before 6.2.
     pub advertised: Option<Bytes>,
 }
 
-/// A change of a connection's window limit, to be applied by the caller.
+/// A change of a connection's window limit, which the caller must apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LimitChange {
     /// The connection's cookie.
@@ -100,14 +100,14 @@ pub struct LimitChange {
     pub limit: Option<Bytes>,
 }
 
-/// A connection with a window that the kernel does not keep to its limit. The tuner leaves it alone from then on.
+/// A connection with a window beyond its limit, which the kernel ignores. The tuner leaves it alone from then on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IgnoredLimit {
     /// The connection's cookie.
     pub cookie: u64,
-    /// The limit that is ignored.
+    /// The ignored limit.
     pub limit: Bytes,
-    /// The window beyond it.
+    /// The advertised window, above the limit.
     pub window: Bytes,
 }
 
@@ -121,12 +121,12 @@ impl fmt::Display for IgnoredLimit {
     }
 }
 
-/// The MSS that every host must be able to receive (RFC 9293, section 3.7.1).
+/// The MSS that every host must be able to receive over IPv4 (RFC 9293, section 3.7.1).
 const MIN_MSS: Bytes = Bytes::new(536);
-/// IPv4 and TCP headers with timestamps.
+/// The length of the IPv4 and TCP headers with timestamps.
 const TCP_IP_HEADERS: Bytes = Bytes::new(52);
 
-/// The configuration of a live receiver's controller, on a connection that advertised this MSS.
+/// The configuration of a controller at a live receiver, for a connection that advertised this MSS.
 pub fn receiver_config(advertised_mss: Bytes, max_window: Bytes) -> ControllerConfig {
     let mss = advertised_mss.max(MIN_MSS);
     ControllerConfig { mss, packet: mss + TCP_IP_HEADERS, max_window, size: None, path: None }
@@ -137,17 +137,17 @@ struct Member {
     last: ConnectionSample,
     rate: Rate,
     arrived: Bytes,
-    /// Whether there was a sample in this round.
+    /// Whether this round has a sample.
     is_sampled: bool,
     limit: Option<Bytes>,
-    /// The window that it advertised when it was first limited.
+    /// The window advertised when the connection was first limited.
     first: Bytes,
     clamp_check: ClampCheck,
-    /// Whether it is left alone because limits do not reach it.
+    /// Whether the connection is left alone because limits have no effect.
     refuses: bool,
 }
 
-/// The sums over the samples of the current round.
+/// The totals of the samples in the current round.
 #[derive(Debug, Default)]
 struct RoundTotals {
     taken: Bytes,
@@ -158,7 +158,7 @@ struct RoundTotals {
 impl PathGroup {
     /// A group without connections, sized by `controller`. Its segments carry at most `mss`.
     pub fn new(controller: Box<dyn Controller + Send>, mss: Bytes) -> PathGroup {
-        // Called in this group's own time.
+        // This group calls the driver, at its own times.
         PathGroup::with(Driver::new(controller, Time::ZERO, InputSource::Caller), None, mss)
     }
 
@@ -187,15 +187,15 @@ impl PathGroup {
         }
     }
 
-    /// A group of one connection. As soon as its sender can be reached it answers probes, sends trains and is steered
-    /// ([`PathGroup::poll_request`]); the controller waits for that.
+    /// A group of one connection with a sender that cooperates: it answers probes, sends trains and obeys steering
+    /// ([`PathGroup::poll_request`]). The controller waits until the sender can be reached.
     pub fn with_help(controller: Box<dyn Controller + Send>, mss: Bytes) -> PathGroup {
         let driver = Driver::new(controller, Time::ZERO, InputSource::CallerAndOutOfBand);
         PathGroup::with(driver, Some(SenderHelp::default()), mss)
     }
 
-    /// The caller applies no limits from now on, or it does again. Without them a window beyond one is no fault of the kernel's, and
-    /// the first decision to hold the window or to try a smaller one is the last: its effect is unknown.
+    /// Sets whether this is a dry run, in which the caller applies no limits. A window above its limit is then not the kernel's
+    /// fault. The first decision to hold or reduce the window is the last, because its effect is unknown.
     pub fn handle_dry_run(&mut self, is_dry_run: bool) {
         self.is_dry_run = is_dry_run;
     }
@@ -248,8 +248,8 @@ impl PathGroup {
         self.members.insert(cookie, member);
     }
 
-    /// Removes a connection that is over. After the last bulk transfer the limits are lifted; the path's parameters are kept
-    /// for the next one.
+    /// Removes a connection that is over. When the last bulk transfer ends, all limits are lifted, and the path's parameters
+    /// are kept for the next transfer.
     pub fn remove(&mut self, now: Time, cookie: u64) {
         let gone = self.members.remove(&cookie);
         if gone.is_some_and(|m| m.is_bulk()) && !self.members.values().any(Member::is_bulk) {
@@ -260,7 +260,7 @@ impl PathGroup {
         }
     }
 
-    /// Takes a sample of a connection.
+    /// Handles a sample of a connection.
     pub fn handle_sample(&mut self, now: Time, cookie: u64, sample: ConnectionSample) {
         let Some(member) = self.members.get_mut(&cookie) else { return };
         let taken = |sample: &ConnectionSample| sample.received.saturating_sub(sample.unread);
@@ -269,7 +269,7 @@ impl PathGroup {
         self.round.unread += sample.unread;
         let gaps = sample.out_of_order.saturating_sub(member.last.out_of_order);
         self.out_of_order += gaps;
-        // An estimate is only as new as the data that it was made from.
+        // Without new data, an RTT estimate is an old one.
         if arrived > Bytes::ZERO && member.is_bulk() {
             self.round.rtts.extend(sample.rtt);
         }
@@ -277,8 +277,7 @@ impl PathGroup {
         member.last = sample;
         member.arrived = arrived;
         member.is_sampled = true;
-        // A rate never exceeds window over round trip: where the kernel does not tell the window,
-        // it was at least this.
+        // The rate never exceeds window / RTT. If the kernel does not report the window, it was at least rate * RTT.
         let shown = sample.advertised.or_else(|| Some(member.rate * self.minimum?));
         if let Some((limit, window)) = member.limit.zip(shown)
             && !member.refuses
@@ -294,7 +293,7 @@ impl PathGroup {
         }
     }
 
-    /// Leaves a connection that cannot be limited alone from now on.
+    /// Stops limiting this connection for good, because limits have no effect on it.
     pub fn leave(&mut self, cookie: u64) {
         let Some(member) = self.members.get_mut(&cookie) else { return };
         member.refuses = true;
@@ -303,7 +302,7 @@ impl PathGroup {
         }
     }
 
-    /// Ends a round. Nothing has arrived for a connection without a sample.
+    /// Ends a round. A connection without a sample received nothing in it.
     pub fn handle_round(&mut self, now: Time) {
         let mut round = std::mem::take(&mut self.round);
         for member in self.members.values_mut() {
@@ -335,7 +334,7 @@ impl PathGroup {
             kernel.rtt = Some(rtt.saturating_sub(self.floor_queue()).max(min.min(*rtt)));
         }
         self.driver.handle_kernel(now, &kernel);
-        // Where nothing comes, that is the path's doing only while there is a bulk transfer.
+        // If nothing arrives, the path is the cause only while there is a bulk transfer.
         if round.taken > Bytes::ZERO || self.bulk_since.is_some() {
             self.driver.handle_data(now, round.taken, round.unread);
         }
@@ -344,7 +343,7 @@ impl PathGroup {
         self.divide();
     }
 
-    /// Whether the controller runs.
+    /// Whether the controller runs in this round.
     fn begins(&mut self, now: Time) -> bool {
         if self.is_decided {
             return false;
@@ -369,7 +368,7 @@ impl PathGroup {
         self.limit_changes.pop_front()
     }
 
-    /// The next thing that the controller has to say, until `None`.
+    /// The next event of the controller; `None` once there are no more.
     pub fn poll_event(&mut self) -> Option<(TuneEventKind, String)> {
         self.events.pop_front()
     }
@@ -379,17 +378,17 @@ impl PathGroup {
         self.ignored_limits.pop_front()
     }
 
-    /// Where the controller stands.
+    /// The controller's phase.
     pub fn phase(&self) -> SizingPhase {
         self.driver.phase()
     }
 
-    /// Why the controller entered that phase; `None` if it is still in its first.
+    /// Why the controller entered its phase; `None` in the first phase.
     pub fn reason(&self) -> Option<Reason> {
         self.reason
     }
 
-    /// The parameters to save for the path, each time its last bulk transfer has ended; `Some(None)`: delete them.
+    /// The parameters to save for the path, whenever its last bulk transfer has ended; `Some(None)`: delete them.
     pub fn poll_memory(&mut self) -> Option<Option<SavedWindow>> {
         self.memory.take()
     }
@@ -404,13 +403,13 @@ impl PathGroup {
         self.window.flatten()
     }
 
-    /// The max window of all connections together, whatever the controller says; takes effect at the next round.
+    /// Sets the max window of all connections together, whatever the controller decides. Takes effect at the next round.
     pub fn set_ceiling(&mut self, ceiling: Option<Bytes>) {
         self.ceiling = ceiling;
     }
 
-    /// Divides a budget of `memory` max-min fair among `groups`, each with the number of its connections; `None` lifts their
-    /// ceilings. A connection of a group without a window may take `max_window`.
+    /// Divides a budget of `memory` max-min fair among `groups`, each given with its number of connections; `None` lifts their
+    /// ceilings. In a group without a window, each connection may take `max_window`.
     pub fn share_memory<'a>(
         memory: Option<Bytes>,
         max_window: Bytes,
@@ -434,12 +433,12 @@ impl PathGroup {
         self.members.values().fold(Rate::ZERO, |sum, member| sum + member.rate)
     }
 
-    /// The rate at which one connection receives, averaged over a fifth of a second.
+    /// The rate at which one connection receives, averaged over 200 ms.
     pub fn connection_rate(&self, cookie: u64) -> Rate {
         self.members.get(&cookie).map_or(Rate::ZERO, |member| member.rate)
     }
 
-    /// The latest round-trip time, and the minimum one if known.
+    /// The latest RTT, and the min RTT if known.
     pub fn round_trips(&self) -> (Duration, Option<Duration>) {
         (self.rtt, self.minimum)
     }
@@ -463,7 +462,7 @@ impl PathGroup {
         }
     }
 
-    /// Passes a request on to the sender, if it helps.
+    /// Passes a request on to the sender, if it cooperates.
     fn ask(&mut self, effect: &Effect) {
         let Some(help) = &mut self.help else { return };
         match *effect {
@@ -471,7 +470,7 @@ impl PathGroup {
             Effect::Train { id, request } => help.ask(SenderRequest::Train { id, request }),
             Effect::Pacing(pacing) => help.steer(|steering| steering.pacing = pacing),
             Effect::Congestion(choice) => help.steer(|steering| steering.congestion = choice),
-            // Where probes are blocked, the kernel's estimate of the round trip stands in.
+            // If probes are blocked, the kernel's RTT estimate replaces them.
             _ => {}
         }
     }

@@ -1,7 +1,7 @@
 use std::str::FromStr;
 
-/// A cgroup as a policy names it, with all below it: `system.slice/nginx.service`. In each name `*` stands for any
-/// characters: `system.slice/docker-*.scope`.
+/// A cgroup in a policy, including all cgroups below it: `system.slice/nginx.service`. In each name, `*` matches
+/// any characters: `system.slice/docker-*.scope`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cgroups {
     names: Vec<String>,
@@ -16,7 +16,7 @@ impl FromStr for Cgroups {
 }
 
 impl Cgroups {
-    /// Whether the cgroup with this path is one of these, or below one.
+    /// Whether the cgroup at this path matches, or is below one that matches.
     pub fn contain(&self, path: &str) -> bool {
         let mut present = names(path);
         self.names.iter().all(|pattern| present.next().is_some_and(|name| matches(pattern, name)))
@@ -27,11 +27,11 @@ fn names(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|name| !name.is_empty())
 }
 
-/// Whether `name` is `pattern`, in which `*` stands for any characters.
+/// Whether `name` matches `pattern`; `*` matches any characters.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(name) = name.strip_prefix(first) else { return false };
-    // The shortest that the star can stand for, then the next: names are short.
+    // Tries every length for the star, shortest first. Names are short.
     (0..=name.len()).filter(|at| name.is_char_boundary(*at)).any(|at| matches(rest, &name[at..]))
 }
 

@@ -9,7 +9,7 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// Whether `address` lies in the block.
+    /// Whether the block contains `address`.
     pub fn contain(&self, address: IpAddr) -> bool {
         match (self.network, address.to_canonical()) {
             (IpAddr::V4(network), IpAddr::V4(address)) => {

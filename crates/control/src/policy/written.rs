@@ -14,7 +14,7 @@ use crate::goal::Goal;
 /// The smallest memory budget: the largest window without window scaling (RFC 9293).
 pub(super) const MIN_MEMORY: Bytes = Bytes::new(65_535);
 
-/// The keys of a policy. The readers below check the values, so that errors list the values allowed.
+/// The keys of a policy. Their values are checked below, so that errors can list the values allowed.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PolicyText {
@@ -37,11 +37,11 @@ struct RuleText {
     congestion: SpannedValue,
 }
 
-/// A value and its place in the text, if it was given.
+/// A value and its place in the text, if the key was given.
 type SpannedValue = Option<Spanned<Value>>;
 
 impl Policy {
-    /// Reads a policy. `uid_of` looks up the number of a user by name; `None` means that there is no such user.
+    /// Reads a policy. `uid_of` looks up the ID of a user by name; `None`: no such user.
     pub fn parse(text: &str, uid_of: &dyn Fn(&str) -> Option<u32>) -> Result<Policy, PolicyError> {
         let written: PolicyText = toml::from_str(text).map_err(|error| PolicyError::Syntax {
             line: line(text, error.span().map_or(0, |span| span.start)),
@@ -85,7 +85,7 @@ fn rule(
     })
 }
 
-/// The value of `key` as `read` reads it.
+/// The value of `key`, parsed by `read`.
 fn one<T>(
     text: &str,
     key: &'static str,
@@ -97,7 +97,7 @@ fn one<T>(
     read(value).map(Some).map_err(|reason| wrong(text, key, &written, value, reason))
 }
 
-/// The values of the list `key`, each as `read` reads it; empty without the key.
+/// The values of the list `key`, each parsed by `read`; empty without the key.
 fn list<T>(
     text: &str,
     key: &'static str,
@@ -112,7 +112,7 @@ fn list<T>(
     values.iter().map(|value| read(value).map_err(|reason| wrong(value, reason))).collect()
 }
 
-/// The error about `value`, which was `written` for `key` or an element of it.
+/// The error about `value`, which is the value `written` for `key` or an element of it.
 fn wrong(
     text: &str,
     key: &'static str,
@@ -124,9 +124,9 @@ fn wrong(
     PolicyError::Value { line, key, given: value.to_string().replace('\n', " "), reason }
 }
 
-/// The TOML parser's message in one line.
+/// The TOML parser's message as one line.
 fn in_words(message: &str) -> String {
-    // Only tables have a fixed type here; keys hold any value.
+    // Only tables have fixed types here; a key accepts any value.
     if message.starts_with("invalid type: ") {
         return "write rules as tables named [[rule]]".to_owned();
     }
@@ -138,7 +138,7 @@ fn in_words(message: &str) -> String {
     message.replace('\n', " ")
 }
 
-/// The number of the line that holds byte `at`.
+/// The number of the line that contains byte `at`.
 fn line(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
 }
@@ -160,7 +160,7 @@ fn metrics(value: &Value) -> Result<SocketAddr, ValueError> {
     loopback(value.as_str().unwrap_or_default())
 }
 
-/// Reads an address for metrics, which must be a loopback one. The error gives an example.
+/// Parses a metrics address, which must be a loopback address. The error gives an example.
 pub fn loopback(given: &str) -> Result<SocketAddr, ValueError> {
     let address: Option<SocketAddr> = given.parse().ok();
     match address {
@@ -170,10 +170,10 @@ pub fn loopback(given: &str) -> Result<SocketAddr, ValueError> {
     }
 }
 
-/// Whether a request's field `Host` names this host by a loopback address or as `localhost`, with or without a port. A web page
-/// with a name that resolves to such an address (DNS rebinding) sends its own name.
+/// Whether a request's field `Host` names this host, by a loopback address or as `localhost`, with or without a port. A web
+/// page with a name that resolves to a loopback address (DNS rebinding) sends that name.
 pub fn is_loopback_host(host: &str) -> bool {
-    // The port follows the last colon, unless that belongs to an IPv6 address: [::1].
+    // The port follows the last colon, unless the colon belongs to an IPv6 address: [::1].
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => host,
@@ -196,7 +196,7 @@ fn goal(value: &Value) -> Result<Option<Goal>, ValueError> {
     }
 }
 
-/// The name of a congestion control. Connections that are `left_alone` keep theirs.
+/// The name of a congestion control. Connections that are `left_alone` cannot have one chosen.
 fn congestion(value: &Value, left_alone: bool) -> Result<CongestionName, ValueError> {
     if left_alone {
         return Err(ValueError::CongestionLeftAlone);
@@ -204,7 +204,7 @@ fn congestion(value: &Value, left_alone: bool) -> Result<CongestionName, ValueEr
     Ok(value.as_str().unwrap_or_default().parse()?)
 }
 
-/// A program's name, cut to the length that the kernel keeps.
+/// A program's name, truncated to the length that the kernel keeps.
 fn program(value: &Value) -> Result<String, ValueError> {
     let name = value.as_str().filter(|name| !name.is_empty() && !name.contains('/'));
     let bytes = name.ok_or(ValueError::Program)?.as_bytes();

@@ -1,34 +1,34 @@
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-/// How long an upload is observed before its buffer is judged.
+/// The time for which an upload is observed before its buffer is judged.
 const OBSERVATION_TIME: Duration = Duration::from_secs(3);
 
-/// The payload that must be acknowledged in that time for the connection to count as an upload.
+/// An upload must have at least this much payload acknowledged in that time.
 const MIN_SENT: Bytes = Bytes::new(1_000_000);
 
-/// Send buffer per byte of window: the kernel counts its bookkeeping too (SKB_TRUESIZE).
+/// Send buffer per byte of window: the kernel also counts its bookkeeping (SKB_TRUESIZE).
 const BUFFER_PER_WINDOW: u64 = 2;
 
-/// One sample of a connection's send buffer (`TCP_INFO`). Counters run from the connection's beginning.
+/// A sample of a connection's send buffer (`TCP_INFO`). Counters start when the connection begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SendBufferSample {
     /// Payload acknowledged.
     pub acked: Bytes,
     /// The latest delivery rate.
     pub delivery_rate: Rate,
-    /// Whether the application limited that rate.
+    /// Whether the application limited the delivery rate.
     pub app_limited: bool,
-    /// Time in which the send buffer limited the connection.
+    /// The time in which the send buffer limited the connection.
     pub sndbuf_limited: Duration,
-    /// Time in which the connection had data to send.
+    /// The time in which the connection had data to send.
     pub busy: Duration,
     /// The min RTT, if known.
     pub minimum_rtt: Option<Duration>,
 }
 
-/// Advises once about a connection with a send buffer that is too small.
+/// Gives advice, once, if the send buffer of a connection is too small.
 ///
-/// The buffer is not changed, because SO_SNDBUF turns the kernel's autotuning off for good.
+/// The advice does not change the buffer, because SO_SNDBUF turns the kernel's autotuning off for good.
 #[derive(Debug, Default)]
 pub struct BufferAdvice {
     first: Option<(Time, Bytes)>,
@@ -37,7 +37,7 @@ pub struct BufferAdvice {
 }
 
 impl BufferAdvice {
-    /// Takes a sample of the connection. Returns the advice, once.
+    /// Handles a sample of the connection. Returns the advice once.
     pub fn handle_sample(&mut self, now: Time, sample: &SendBufferSample) -> Option<String> {
         let (since, before) = *self.first.get_or_insert((now, sample.acked));
         if !sample.app_limited {
@@ -61,7 +61,7 @@ impl BufferAdvice {
     }
 }
 
-/// The send buffer that carries `rate` over round trips of `rtt`, as SO_SNDBUF counts it.
+/// The send buffer that sustains `rate` at an RTT of `rtt`, as SO_SNDBUF counts it.
 pub fn buffer_for(rate: Rate, rtt: Duration) -> Bytes {
     rate * rtt * BUFFER_PER_WINDOW
 }
@@ -70,7 +70,7 @@ pub fn buffer_for(rate: Rate, rtt: Duration) -> Bytes {
 mod tests {
     use super::*;
 
-    /// The advice on a connection that sends 2 MB/s over 40 ms, with a buffer that limited it for a `share` of the time.
+    /// The advice for a connection that sends 2 MB/s at 40 ms, if its buffer limits it for `share` of the time.
     fn advice(share: f64) -> Option<String> {
         let mut advice = BufferAdvice::default();
         let sample = |seconds: u64| SendBufferSample {
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_buffer_that_holds_back_most_of_the_time_is_advised_about() {
-        // 2 MB/s x 40 ms = 80 kB of window, twice that with the kernel's bookkeeping.
+        // The window is 2 MB/s x 40 ms = 80 kB; the kernel's bookkeeping doubles it.
         assert!(advice(0.6).is_some_and(|said| said.contains("SO_SNDBUF of 160 kB")));
         assert_eq!(advice(0.4), None);
     }

@@ -1,5 +1,5 @@
-//! Uploads, which are limited by a pacing rate (`SO_MAX_PACING_RATE`). Since Linux 4.13 the kernel paces TCP even
-//! without the fq qdisc (kernel commit 218af599fa63).
+//! Limits uploads by a pacing rate (`SO_MAX_PACING_RATE`). Since Linux 4.13 the kernel paces TCP even without the fq qdisc
+//! (kernel commit 218af599fa63).
 
 mod buffer;
 
@@ -13,23 +13,23 @@ pub use buffer::{BufferAdvice, SendBufferSample, buffer_for};
 
 use crate::event::TuneEventKind;
 
-/// A change of an upload's pace, and why.
+/// A change of an upload's pacing rate, and the reason.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PaceStep {
-    /// The event; `None` for a change between two of them.
+    /// The kind of event; `None` for a change between two events.
     pub kind: Option<TuneEventKind>,
-    /// The pace before; `None`: no limit.
+    /// The pacing rate before; `None`: no limit.
     pub before: Option<Rate>,
-    /// The pace from now on; `None`: no limit.
+    /// The pacing rate from now on; `None`: no limit.
     pub pace: Option<Rate>,
     /// Why, in words.
     pub why: String,
 }
 
-/// Paces one connection by [`sweetspot_sizing::Upload`].
+/// Paces one connection by the controller [`sweetspot_sizing::Upload`].
 ///
-/// **Contract.** The caller looks at the connection again no later than at [`PacedUpload::poll_timeout`], or calls
-/// [`PacedUpload::handle_timeout`] then: a sample of the kernel may be older than that.
+/// **Contract.** The caller passes a new sample no later than at [`PacedUpload::poll_timeout`], or then calls
+/// [`PacedUpload::handle_timeout`]: samples by the kernel may be older.
 pub struct PacedUpload {
     driver: Driver,
     kernel: KernelView,
@@ -37,7 +37,7 @@ pub struct PacedUpload {
     pace: Option<Rate>,
     /// The parameters that the controller saved for the path.
     saved: Option<Option<SavedWindow>>,
-    /// The latest time seen. A sample taken before a timer expired may be read after it.
+    /// The latest time seen. A sample from before a timer's expiry may be read after it.
     now: Time,
 }
 
@@ -52,18 +52,18 @@ impl PacedUpload {
     pub const SAMPLE_INTERVAL: Duration = sweetspot_sizing::Upload::SAMPLE_INTERVAL;
 
     fn new(now: Time, controller: sweetspot_sizing::Upload) -> PacedUpload {
-        // Called at this connection's samples.
+        // The driver runs at the samples of this connection.
         let driver = Driver::new(Box::new(controller), now, InputSource::Caller);
         let (kernel, delivered) = (KernelView::default(), Bytes::ZERO);
         PacedUpload { driver, kernel, delivered, pace: None, saved: None, now }
     }
 
-    /// An upload over a path that the last one left as `saved`.
+    /// An upload on a path with parameters `saved` from an earlier upload.
     pub fn resumed(now: Time, saved: SavedWindow) -> PacedUpload {
         PacedUpload::new(now, sweetspot_sizing::Upload::resumed(now, saved))
     }
 
-    /// The connection is over at `now`. Returns the parameters to save for its path, if it has found any.
+    /// Ends the upload at `now`. Returns the parameters to save for its path, if any.
     pub fn end(&mut self, now: Time) -> Option<Option<SavedWindow>> {
         self.now = self.now.max(now);
         self.driver.handle_end(self.now);
@@ -71,8 +71,8 @@ impl PacedUpload {
         self.saved.take()
     }
 
-    /// Takes a sample of the connection: the payload that reached the peer since the connection began, the smoothed
-    /// RTT, if known, and the sender's report. Returns the change to apply or report, if any.
+    /// Handles a sample of the connection: the payload delivered to the peer since the connection began, the smoothed RTT, if
+    /// known, and the sender's report. Returns the change to apply or report, if any.
     pub fn handle_sample(
         &mut self,
         now: Time,
@@ -91,7 +91,7 @@ impl PacedUpload {
         self.take_step()
     }
 
-    /// The time of [`PacedUpload::poll_timeout`] has come, and there is no sample of it. Returns the change to apply or
+    /// Handles a timer that expires, at [`PacedUpload::poll_timeout`], without a new sample. Returns the change to apply or
     /// report, if any.
     pub fn handle_timeout(&mut self, now: Time) -> Option<PaceStep> {
         self.now = self.now.max(now);
@@ -99,12 +99,12 @@ impl PacedUpload {
         self.take_step()
     }
 
-    /// When to look at the connection again; [`Time::MAX`] if nothing is due.
+    /// When to sample the connection next; [`Time::MAX`] if nothing is due.
     pub fn poll_timeout(&self) -> Time {
         self.driver.poll_timeout()
     }
 
-    /// The current pace; `None`: no limit.
+    /// The current pacing rate; `None`: no limit.
     pub fn pace(&self) -> Option<Rate> {
         self.pace
     }
@@ -118,7 +118,7 @@ impl PacedUpload {
                 Effect::Pacing(pace) => self.pace = pace,
                 Effect::Saved(saved) => self.saved = Some(saved),
                 Effect::Event(event) => told = words(&event.kind, before, queue).or(told),
-                // These are for receivers.
+                // Other effects are for receivers.
                 _ => {}
             }
         }
@@ -134,7 +134,7 @@ impl PacedUpload {
     }
 }
 
-/// The event for users, in words, with the pace before it and the queue.
+/// The event in words for users, with the previous pacing rate and the queue.
 fn words(
     kind: &EventKind,
     before: Option<Rate>,
