@@ -1,22 +1,22 @@
-//! Do no harm: a download under a path group gets at least 97 % of an untuned one's goodput. The same connection, with and
-//! without, under conditions in which a limit has little to win and something to lose. A fluid that steps by a millisecond;
-//! senders grow their windows until they lose.
+//! Do no harm: a download in a path group keeps at least 97 % of the goodput of an untuned download. Each test runs the same
+//! connection with and without a tuner, where a limit has little to gain and something to lose. A fluid model advances in steps
+//! of 1 ms; senders increase their windows until data are lost.
 
 mod condition;
 
 use condition::{BDP, Condition, RATE, Run, USUAL, simulate};
 use sweetspot_control::TuneEventKind;
 
-/// The min share of an untuned download's goodput that a tuned one keeps: 1 % less for an occasional trial, 2 % for the random
-/// times of its losses.
+/// The minimum goodput of a tuned download, relative to an untuned one. An occasional trial costs 1 %; the random times of its
+/// losses account for 2 %.
 const MIN_GOODPUT_SHARE: f64 = 0.97;
 
-/// The same, left alone and tuned.
+/// Runs the same condition without and with a tuner.
 fn both(condition: &Condition, seconds: usize) -> [Run; 2] {
     [false, true].map(|tuned| simulate(condition, tuned, seconds))
 }
 
-/// A tuned download has its share of the goodput of one left alone, over its whole life.
+/// Asserts that a tuned download keeps its share of an untuned download's goodput, over its whole life.
 fn kept(condition: &Condition, seconds: usize) {
     let [alone, tuned] = both(condition, seconds);
     let ratio = tuned.received / alone.received;
@@ -40,8 +40,8 @@ fn a_program_that_reads_slowly() {
     kept(&Condition { reader: 0.3 * RATE, ..USUAL }, 20);
 }
 
-/// The times of the losses make a difference of their own: the mean of many runs counts. Over two minutes, as slow start's
-/// overshoot leaves an untuned transfer a queue that lasts some losses.
+/// The random times of the losses make a difference of their own, so the mean of many runs counts. Each run lasts two minutes,
+/// because slow start leaves an untuned transfer a queue that takes several losses to drain.
 #[test]
 fn random_loss() {
     for loss in [1e-5, 1e-4, 1e-3] {
@@ -60,7 +60,7 @@ fn a_path_that_jitters() {
     kept(&Condition { jitter: 0.008, ..USUAL }, 60);
 }
 
-/// All the time: the apparent queue is none, and no window that excludes it fills the path.
+/// The excess is constant: the apparent queue does not exist, and any window that would remove it leaves the path idle.
 #[test]
 fn a_loaded_round_trip_longer_than_the_handshake() {
     for held_back in [0.003, 0.005, 0.007, 0.009, 0.012] {
@@ -79,9 +79,9 @@ fn a_short_round_trip_and_a_long_one() {
     kept(&Condition { rtt: 0.2, buffer: 5.0 * BDP, ..USUAL }, 60);
 }
 
-/// Left alone, a download that has filled the buffer keeps a newcomer out of it for a while: no harm
-/// is done as long as one that is tuned has its fair half. A hold keeps the share that its trial began with, which a
-/// trial cannot tell from another by less than 9 %: on average it is the fair one.
+/// An untuned download that has filled the buffer keeps a newcomer out for a while. So a tuned one suffers no harm if it keeps
+/// its fair half. A hold keeps the share with which its trial began. A trial cannot detect deviations below 9 %, but on average
+/// this share is the fair one.
 #[test]
 fn a_rival_that_fills_the_buffer() {
     let starts: Vec<f64> = (0..=10).map(f64::from).collect();
@@ -107,7 +107,7 @@ fn a_short_flow() {
 
 const SHORT: Condition = Condition { size: 5e6, ..USUAL };
 
-/// Mean time of the downloads that began between.
+/// The mean duration of the downloads that began between `from` and `to`.
 fn took(run: &Run, from: f64, to: f64) -> f64 {
     let within = run.downloads.iter().filter(|d| (from..to).contains(&d.began));
     let times: Vec<f64> = within.map(|d| d.ended - d.began).collect();
@@ -131,7 +131,7 @@ fn nothing_is_left_behind_when_a_download_is_over() {
     }
 }
 
-/// Half as fast or twice as fast: the window held before no longer fits the path.
+/// The rate halves or doubles, so the window of the last hold no longer fits the path.
 #[test]
 fn a_path_that_changed_between_two_downloads() {
     let slower = |t: f64| if t < 5.0 { RATE } else { RATE / 2.0 };
@@ -147,21 +147,22 @@ fn a_window_that_does_not_keep_to_its_limit_is_left_alone_and_told_of() {
     let fixed = Condition { sizing: "fixed:400kB", ..USUAL };
     let run = simulate(&Condition { obeys: false, ..fixed }, true, 20);
     assert_eq!(run.refusals, 1);
-    // Lifted for good.
+    // The limit is lifted for good.
     assert_eq!(run.limit, f64::INFINITY);
     let run = simulate(&fixed, true, 20);
     assert_eq!((run.refusals, run.limit), (0, 400e3));
-    // A limit that was never applied is not ignored.
+    // A limit that was never applied cannot be ignored.
     let run = simulate(&Condition { obeys: false, is_dry_run: true, ..fixed }, true, 20);
     assert_eq!(run.refusals, 0);
 }
 
-/// A buffer of two BDPs fills, so that the controller tries a smaller window: the result of an unmade trial is unknown.
+/// The buffer of two BDPs fills, so the controller decides on a trial with a smaller window. A dry run does not make it, so its
+/// result is unknown.
 #[test]
 fn a_dry_run_tells_nothing_of_a_download_after_its_first_trial_or_hold() {
     let is_decision =
         |kind: &TuneEventKind| matches!(kind, TuneEventKind::Tightened | TuneEventKind::Held);
-    // One for a minute; and three that each begin anew.
+    // One download of a minute, and three for which tuning starts anew.
     for (size, seconds, downloads) in [(f64::INFINITY, 60, 1), (150e6, 38, 3)] {
         let run = simulate(&Condition { is_dry_run: true, size, ..USUAL }, false, seconds);
         for download in 0..downloads {

@@ -15,15 +15,15 @@ use sweetspot_sizing::{
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-/// IPv4 and UDP.
+/// The length of the IPv4 and UDP headers.
 const HEADERS: Bytes = Bytes::new(28);
 const QUIET: KernelView =
     KernelView { window: None, rtt: None, minimum_rtt: None, out_of_order: 0 };
-/// Ten segments: the wire format does not round numbers below 4096, or with few one bits.
+/// About ten segments. The wire format does not round numbers below 4096, or with few one bits.
 const CWND: Bytes = Bytes::new(10 * 1024);
 const TRAIN: TrainRequest = TrainRequest { packets: 3, size: Bytes::new(1500) };
 
-/// The controller's inputs, and its next output.
+/// The inputs that the controller got, and its next outputs.
 #[derive(Debug)]
 struct Script {
     outputs: VecDeque<Output>,
@@ -40,7 +40,7 @@ struct Script {
 struct Scripted(Arc<Mutex<Script>>);
 
 impl Scripted {
-    /// One that wants to be probed like this.
+    /// A controller that wants to probe in this way.
     fn new(probing: Probing) -> Scripted {
         Scripted(Arc::new(Mutex::new(Script {
             outputs: VecDeque::new(),
@@ -103,7 +103,7 @@ fn ms(n: u64) -> Time {
 }
 
 impl Rig {
-    /// With means to probe, or without.
+    /// With or without the means to send probes.
     fn new(means: bool) -> Rig {
         Rig::of(Scripted::new(Probing::Periodic), means)
     }
@@ -117,7 +117,7 @@ impl Rig {
         Rig { control_loop, script, authenticator }
     }
 
-    /// The controller says these at the next opportunity.
+    /// Sets the controller's next outputs.
     fn wants(&self, outputs: &[Output]) {
         self.script.with(|s| s.outputs.extend(outputs));
     }
@@ -131,7 +131,7 @@ impl Rig {
         self.effects()
     }
 
-    /// The row that is due at this time.
+    /// The row that is due at `at`.
     fn row(&mut self, at: Time, kernel: &KernelView) -> SeriesRow {
         let row = self.timeout(at, kernel).into_iter().find_map(|effect| match effect {
             TransferEffect::Record(SeriesRecord::Row(row)) => Some(row),
@@ -140,7 +140,7 @@ impl Rig {
         row.unwrap()
     }
 
-    /// The numbers of the probes among effects.
+    /// The numbers of the probes in `effects`.
     fn probes(&self, effects: &[TransferEffect]) -> Vec<u32> {
         let probe = |effect: &TransferEffect| match effect {
             TransferEffect::Send(datagram) => {
@@ -168,7 +168,7 @@ impl Rig {
     }
 }
 
-/// The messages to the sender among effects.
+/// The steering messages in `effects`.
 fn last_control(effects: &[TransferEffect]) -> Vec<&Message> {
     let mut messages = Vec::new();
     for effect in effects {
@@ -213,7 +213,7 @@ fn what_is_really_advertised_is_read_back_every_control_interval() {
         let kernel = KernelView { window: Some(Bytes::new(window)), ..QUIET };
         rig.timeout(ms(at), &kernel);
     }
-    // At 5 ms the interval was not over.
+    // At 5 ms the control interval was not over.
     assert_eq!(rig.script.with(|s| s.windows.clone()), [65_536, 150_528].map(Bytes::new));
     assert_eq!(rig.control_loop.measured().window, Some(Bytes::new(150_528)));
 }
@@ -228,7 +228,7 @@ fn a_limit_goes_to_the_actuator_and_with_the_pacing_to_the_sender() {
     ]);
     let effects = rig.timeout(ms(0), &QUIET);
     assert_eq!(effects[0], TransferEffect::Limit(Some(window)));
-    // One message says both: the one that pacing overtook is not said.
+    // One message carries both values: it replaces the unsent one with only the window.
     let steer = Message::Steer {
         pacing_bps: Some(95_000_000),
         window: Some(1_250_000),
@@ -284,7 +284,7 @@ fn a_train_waits_until_the_sender_can_be_reached() {
     assert!(!last_control(&effects).iter().any(|m| matches!(m, Message::Train { .. })));
     rig.control_loop.handle_reachable(ms(50));
     let effects = rig.effects();
-    // 1500 bytes on the wire are 1472 of UDP payload over IPv4.
+    // 1500 bytes on the wire carry 1472 bytes of UDP payload over IPv4.
     assert_eq!(
         last_control(&effects),
         [&Message::Train { id: 0, packets: 3, payload_bytes: 1472 }]
@@ -312,7 +312,7 @@ fn without_probes_a_train_is_lost_at_once_and_the_kernel_tells_the_round_trip() 
     assert_eq!(rig.script.with(|s| s.kernel_rtts.clone()), [rtt]);
     let measured = rig.control_loop.measured();
     assert_eq!(measured.rtt_source, RttSource::Kernel);
-    // In microseconds, where the other is whole milliseconds.
+    // The kernel's min RTT has microseconds; its RTT estimate has whole milliseconds.
     assert_eq!(measured.rtt.map(|[minimum, ..]| minimum), Some(least));
     assert!(measured.probes.fallback && measured.probes.sent == 0);
 }
@@ -352,7 +352,7 @@ fn a_row_tells_a_round_trip_only_if_one_was_measured_since_the_row_before() {
     let kernel = KernelView { rtt: Some(Duration::from_millis(37)), ..QUIET };
     assert_eq!([50, 100].map(|t| rig.row(ms(t), &kernel).rtt_s), [Some(0.04), None]);
     assert_eq!(rig.control_loop.measured().rtt_source, RttSource::Probes);
-    // Once nothing is probed any more the kernel's estimate stands in, and for the whole where that was most of it.
+    // Once probing ends, the rows have the kernel's estimate. Once it covers most rows, so does the result.
     rig.script.with(|s| s.probing = Probing::Never);
     assert_eq!([150, 200, 250].map(|t| rig.row(ms(t), &kernel).rtt_s), [Some(0.037); 3]);
     assert_eq!(rig.control_loop.measured().rtt_source, RttSource::Kernel);
@@ -368,7 +368,7 @@ fn datagrams_that_the_sender_did_not_seal_change_nothing() {
     let answer = ProbeAnswer { probe: 0, sequence: 0, held: Duration::ZERO, report };
     let datagram = other.close(&ProbePacket::Answer(answer), Bytes::new(72));
     rig.control_loop.handle_datagram(ms(1), ms(1), &datagram);
-    // Nor does a probe that somebody sends back as it is.
+    // Neither does a probe that is sent back unchanged.
     let echo = rig.authenticator.close(&ProbePacket::Probe { sequence: 0 }, Bytes::new(72));
     rig.control_loop.handle_datagram(ms(1), ms(1), &echo);
     assert!(rig.script.with(|s| s.probes.is_empty()));
@@ -394,7 +394,7 @@ fn rows_count_every_byte_of_content_once() {
         }
     }
     assert_eq!(events, 1);
-    // A row every 50 ms of the second; 12,500 B every 10 ms are 10 Mbit/s.
+    // The second has a row every 50 ms; 12,500 B every 10 ms are 10 Mbit/s.
     assert_eq!(rows.len(), 20);
     assert_eq!(rows.last().unwrap().bytes, 101 * 12_500);
     for row in &rows[1..] {

@@ -1,4 +1,4 @@
-//! The JSON that programs read: names in it do not change with those in the code.
+//! The JSON that programs read: its names stay the same when names in the code change.
 
 use sweetspot_control::{OwnAccount, TransferSummary};
 use sweetspot_protocol::{
@@ -6,7 +6,7 @@ use sweetspot_protocol::{
 };
 use sweetspot_units::{Bytes, Duration};
 
-/// 1000 bytes sent in a second over the connection after `reconnects` others.
+/// 1000 bytes sent in one second over a connection that followed `reconnects` others.
 fn own_account(name: &PeerText, reconnects: u32) -> OwnAccount<'_> {
     OwnAccount {
         role: Role::Sender,

@@ -1,5 +1,5 @@
-//! Laws of a path group: several downloads from one host over a path of 100 Mbit/s of payload and
-//! 40 ms, with two bandwidth-delay products of buffer, as a fluid that steps by a millisecond.
+//! Laws of a path group: several downloads from one host over a path of 100 Mbit/s of payload, an RTT of 40 ms and a buffer of
+//! two BDPs. A fluid model advances in steps of 1 ms.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -28,7 +28,7 @@ struct Flow {
 struct Run {
     /// Bytes received by each flow in the second half.
     shares: Vec<f64>,
-    /// Mean queue in the second half.
+    /// Mean queue in the second half, in bytes.
     queue: f64,
     dropped: f64,
 }
@@ -71,7 +71,7 @@ fn simulate(sizing: &str, begins: &[f64], seconds: f64, path_cache: Option<Bytes
         }
         let mut queue: f64 = flows.iter().map(|f| f.queued).sum();
         if queue > BUFFER {
-            // The fullest loses.
+            // The flow with the most data in the queue suffers the loss.
             let lost = queue - BUFFER;
             dropped += lost;
             let worst = flows.iter_mut().max_by(|a, b| a.queued.total_cmp(&b.queued)).unwrap();
@@ -141,13 +141,13 @@ impl Flow {
     }
 }
 
-/// Jain, Chiu and Hawe 1984.
+/// The fairness index of Jain, Chiu and Hawe (1984).
 fn jain(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();
     sum * sum / (shares.len() as f64 * shares.iter().map(|x| x * x).sum::<f64>())
 }
 
-/// A full path with a twentieth of a BDP in the buffer: 525 kB.
+/// A window that fills the path and puts a twentieth of a BDP into the buffer: 525 kB.
 const FULL: &str = "fixed:525kB";
 
 #[test]
@@ -171,7 +171,7 @@ fn one_download_has_the_whole_window() {
 
 #[test]
 fn a_hundred_downloads_keep_no_more_queue_than_fast_retransmit_needs() {
-    // Four segments each are 579 kB, 79 more than the path holds.
+    // Four segments each are 579 kB, 79 kB more than the path holds.
     let begins: Vec<f64> = (0..100).map(|i| f64::from(i) * 0.04).collect();
     let run = simulate(FULL, &begins, 20.0, None);
     let floor = 100.0 * 4.0 * MSS - BDP;
@@ -181,7 +181,7 @@ fn a_hundred_downloads_keep_no_more_queue_than_fast_retransmit_needs() {
 
 #[test]
 fn memory_bounds_all_windows_together() {
-    // 250 kB are half of a BDP: half of the rate.
+    // 250 kB are half of a BDP, which allows half of the rate.
     for sizing in ["sobas:live", "max", FULL] {
         let run = simulate(sizing, &[0.0, 0.0], 10.0, Some(Bytes::new(250_000)));
         let goodput = run.shares.iter().sum::<f64>() / 5.0;
@@ -209,12 +209,12 @@ fn actions(group: &mut PathGroup) -> Vec<(u64, Option<Bytes>)> {
     std::iter::from_fn(|| group.poll_limit_change()).map(|a| (a.cookie, a.limit)).collect()
 }
 
-/// Max-min: a connection that uses little leaves the rest to the others, but its limit is no less than an equal part.
+/// Max-min fairness: a connection that uses little leaves the rest to the others, but its limit is at least an equal part.
 #[test]
 fn the_window_is_divided_max_min_fair() {
     let mut group = group("fixed:600kB");
-    // 1 and 2 receive 5 MB/s each, 200 kB per RTT; 3 receives 0.25 MB/s, 10 kB per RTT, and may use half as much again. They
-    // want 585 kB of 600 kB.
+    // Connections 1 and 2 receive 5 MB/s each, 200 kB per RTT. Connection 3 receives 0.25 MB/s, 10 kB per RTT, and may have
+    // half as much again. So 1 and 2 share 585 of the 600 kB.
     let rates = [(1, 5_000), (2, 5_000), (3, 250)];
     for (cookie, _) in rates {
         group.add(at(0), cookie, sample(60_000));
@@ -227,7 +227,7 @@ fn the_window_is_divided_max_min_fair() {
         actions(&mut group);
     }
     let limit = |cookie| group.limit(cookie).unwrap().as_f64();
-    // (600 - 15) / 2 = 292.5 kB, within the 2 % that are not worth an action.
+    // (600 - 15) / 2 = 292.5 kB. Deviations of up to 2 % are not worth a change.
     for cookie in [1, 2] {
         assert!((limit(cookie) / 292_500.0 - 1.0).abs() < 0.03, "{}", limit(cookie));
     }
@@ -240,7 +240,7 @@ fn what_a_download_leaves_goes_to_the_others_and_nothing_stays_after_the_last() 
     for cookie in [1, 2, 3] {
         group.add(at(0), cookie, sample(0));
     }
-    // The third is no bulk transfer, and is never touched.
+    // The third connection is not a bulk transfer, and is never limited.
     let round = |group: &mut PathGroup, ms: u64, bulk: &[u64]| {
         bulk.iter().for_each(|cookie| group.handle_sample(at(ms), *cookie, sample(100_000 * ms)));
         group.handle_sample(at(ms), 3, sample(1_000));
@@ -263,7 +263,7 @@ fn a_download_after_the_last_one_is_limited_as_the_first_was() {
         let mut group = group(sizing);
         let limits = [(1, 0), (2, 10_000)].map(|(cookie, begins)| {
             group.add(at(begins), cookie, sample(0));
-            // 10 MB/s for five seconds, looked at a hundred times a second.
+            // 10 MB/s for five seconds, sampled every 10 ms.
             for ms in (10..5_000).step_by(10) {
                 group.handle_sample(at(begins + ms), cookie, sample(10_000 * ms));
                 group.handle_round(at(begins + ms));
@@ -277,8 +277,8 @@ fn a_download_after_the_last_one_is_limited_as_the_first_was() {
     }
 }
 
-/// A bulk transfer that is first seen with a window of 150 kB: until the controller has seen more of it, it keeps that. Where
-/// memory bounds it, or its window is fixed, it does not.
+/// A bulk transfer is first seen with a window of 150 kB. It keeps that window until the controller knows more, unless the
+/// memory is limited or the window is fixed.
 #[test]
 fn an_open_path_is_not_limited_below_what_was_advertised() {
     let first_limit = |sizing: &str, ceiling: Option<u64>| {
@@ -295,7 +295,7 @@ fn an_open_path_is_not_limited_below_what_was_advertised() {
     assert_eq!(first_limit("fixed:90kB", None), Some(90_000));
 }
 
-/// A group that is recalled brings the ceiling of a budget that may have been lifted meanwhile.
+/// A recalled group still has its old ceiling, which must go if there is no budget any more.
 #[test]
 fn without_a_budget_no_group_keeps_a_ceiling() {
     let limited_by = |memory: Option<u64>| {
@@ -312,24 +312,24 @@ fn without_a_budget_no_group_keeps_a_ceiling() {
         group.handle_round(at(3));
         group.limit(1).map(Bytes::get)
     };
-    // As in the test above.
+    // The test above has the same limits.
     assert_eq!(limited_by(Some(100_000)), Some(65_535));
     assert_eq!(limited_by(None), Some(150_000));
 }
 
-/// 60 kB are in when slow start's third flight is; the fifth, two round trips later, overflows a
-/// quarter of a BDP. A look every quarter of a round trip is there in time, even if it takes 0.3 ms.
+/// 60 kB have arrived when slow start's third flight has. The fifth flight, two RTTs later, overflows a quarter of a BDP. A
+/// sample every quarter of an RTT comes early enough, even if it takes 0.3 ms.
 #[test]
 fn a_new_connection_is_looked_at_before_slow_start_has_passed_the_path() {
     let mut group = group("sobas:live");
     group.add(at(0), 1, ConnectionSample { rtt: None, ..sample(0) });
     let cpu_budget = Duration::from_millis(75);
     assert!(group.pause(at(0), cpu_budget) <= Duration::from_millis(10));
-    // One over which nothing comes costs as little as any.
+    // A connection without data costs no more than any other.
     assert!(group.pause(at(1000), cpu_budget) >= cpu_budget);
 }
 
-/// Slow start's bursts tell the path's rate if they are seen twice.
+/// Slow start's bursts show the path's rate if each is sampled twice.
 #[test]
 fn a_bulk_transfer_is_looked_at_every_3_ms_for_its_first_three_seconds_unless_it_is_held() {
     let mut group = group("sobas:live");
@@ -339,12 +339,12 @@ fn a_bulk_transfer_is_looked_at_every_3_ms_for_its_first_three_seconds_unless_it
         group.handle_round(at(ms));
     }
     assert_eq!(group.pause(at(20), Duration::ZERO), Duration::from_millis(3));
-    // Half a round trip of 40 ms.
+    // Half of the RTT of 40 ms.
     assert_eq!(group.pause(at(3_010), Duration::ZERO), Duration::from_millis(20));
 }
 
-/// On a path of less than a millisecond no burst can be timed: it is sampled every half of the receiver's assumed RTT, 40 ms,
-/// from the beginning.
+/// With an RTT below a millisecond, bursts cannot be timed. From the beginning, such a connection is sampled every half of the
+/// receiver's assumed RTT of 40 ms.
 #[test]
 fn a_bulk_transfer_over_a_short_path_is_looked_at_no_more_often_than_any_other() {
     let mut group = group("sobas:live");

@@ -44,7 +44,7 @@ fn carry(now: Time, from: &mut PeerLink, to: &mut PeerLink) -> Vec<Received> {
     sent(from).into_iter().filter_map(arrive).collect()
 }
 
-/// A pair that heard of one another.
+/// A pair of links that have received packets from each other.
 fn met() -> (PeerLink, PeerLink) {
     let (mut host, mut guest) = pair();
     guest.handle_timeout(ms(0));
@@ -83,7 +83,7 @@ fn either_end_asks_the_other_as_a_receiver() {
         assert!(carry(ms(70), receiver, sender).is_empty());
         let got = carry(ms(90), sender, receiver);
         assert!(matches!(got[0], Received::Answer(answer) if answer.probe == 0));
-        // The request was sent twice, and counts once.
+        // The request was sent twice but takes effect once.
         let train = |index| match got[index] {
             Received::Train(packet, size) => (packet.index, size.get()),
             other => panic!("{other:?}"),
@@ -106,14 +106,14 @@ fn steering_survives_losses_and_ends_with_its_receiver() {
     guest.handle_timeout(ms(150));
     assert_eq!(carry(ms(170), &mut guest, &mut host), [Received::Steer(steering)]);
     assert_eq!(host.steering(ms(5000)), Some(steering));
-    // A repetition says nothing new, and renews it.
+    // A repetition carries nothing new, but renews the lease.
     guest.handle_timeout(ms(5000));
     assert!(carry(ms(5020), &mut guest, &mut host).is_empty());
     assert_eq!(host.steering(ms(10_000)), Some(steering));
     assert_eq!(host.steering(ms(10_021)), None, "five seconds of silence");
     guest.release(ms(10_030));
     assert_eq!(carry(ms(10_050), &mut guest, &mut host), [Received::Steer(Steering::default())]);
-    // The end is repeated for a while: 50 + 100 + 200 + 400 + 800 ms, then no more.
+    // The last message is repeated after 50, 100, 200, 400 and 800 ms, and then no more.
     let repeats = (10_031..20_000).map(|at| {
         guest.handle_timeout(ms(at));
         sent(&mut guest).len()

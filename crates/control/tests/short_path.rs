@@ -1,5 +1,5 @@
-//! Laws of a paced upload over a path with a round trip that is far shorter than the time between two samples: its sender keeps a
-//! queue of 20 ms. The sender's kernel sends bursts of 64 KiB, as it does on short paths, and delays the next one by burst / pace.
+//! Laws of a paced upload over a path with an RTT far shorter than the time between two samples. Its sender keeps a queue of 20
+//! ms. As on any short path, the kernel sends bursts of 64 KiB, and delays the next one by burst / pace.
 
 use sweetspot_control::{PacedUpload, TuneEventKind};
 use sweetspot_sizing::SenderReport;
@@ -17,12 +17,12 @@ struct Run {
     steps: Vec<Option<TuneEventKind>>,
 }
 
-/// The sender's window: a queue of 20 ms, or of two bursts, and another burst.
+/// The sender's window: a queue of 20 ms, at least two bursts, and one more burst.
 fn window(byte_rate: f64) -> f64 {
     (2.0 * BURST).max(0.02 * byte_rate) + BURST
 }
 
-/// An upload over a path of `rate` bit/s that has a sample every 25 ms.
+/// An upload over a path of `rate` bit/s, sampled every 25 ms.
 fn simulate(rate: f64, seconds: f64) -> Run {
     let byte_rate = rate / 8.0;
     let window = window(byte_rate);
@@ -34,7 +34,7 @@ fn simulate(rate: f64, seconds: f64) -> Run {
         let t = n as f64 * STEP;
         while t >= departure && queue + BURST <= window {
             queue += BURST;
-            // The kernel's timer is finer than a step.
+            // The kernel's timer has a finer resolution than a step.
             departure = departure.max(t - STEP) + BURST / pace;
         }
         let served = queue.min(byte_rate * STEP);
@@ -70,8 +70,8 @@ fn simulate(rate: f64, seconds: f64) -> Run {
     run
 }
 
-/// A queue L is drained at C T / (T + L), where T^2 is L x burst / C, or T is 25 ms if that is longer. A burst then delays the next one
-/// by burst / C x (1 + L / T). The path takes burst / C to deliver it, and is idle for at most burst / C x L / T <= T.
+/// A queue L is drained at C T / (T + L), with T^2 = L x burst / C, but T >= 25 ms. A burst then delays the next one by burst /
+/// C x (1 + L / T). The path takes burst / C to deliver it, so it is idle for at most burst / C x L / T <= T.
 #[test]
 fn draining_a_queue_never_stops_the_upload() {
     for mbit in [2.0, 10.0, 57.0, 200.0, 1000.0] {
@@ -83,7 +83,7 @@ fn draining_a_queue_never_stops_the_upload() {
     }
 }
 
-/// At a pace of 0.99 of the path's rate, with trials that are paid back, and drains that leave the path idle now and then.
+/// The pacing rate is 0.99 of the path's rate. Trials are compensated, and drains leave the path idle now and then.
 #[test]
 fn the_rate_of_a_short_path_is_kept() {
     for mbit in [57.0, 200.0, 1000.0] {

@@ -1,5 +1,5 @@
-//! Laws of a paced upload over a path of 100 Mbit/s of payload and 40 ms, as a fluid that steps by
-//! a millisecond: a sender that grows its window until the buffer overflows.
+//! Laws of a paced upload over a path of 100 Mbit/s of payload and an RTT of 40 ms. In a fluid model with steps of
+//! 1 ms, the sender increases its window until the buffer overflows.
 
 use std::collections::VecDeque;
 
@@ -13,28 +13,29 @@ const BDP: f64 = RATE * RTT;
 const STEP: f64 = 0.001;
 const MSS: f64 = 1448.0;
 
-/// The differences from the usual case.
+/// The parameters of a test.
 struct Case {
     buffer: f64,
-    /// The path's rate at a time.
+    /// The path's rate as a function of time.
     rate: fn(f64) -> f64,
-    /// A change of the path's rate for eight seconds: its time, the new rate, and the new delay.
+    /// A change of the path's rate for eight seconds: its time, the rate during it, and the rate otherwise.
     change: Option<(f64, f64, f64)>,
-    /// Bytes that others keep in the buffer.
+    /// Bytes of cross traffic in the buffer.
     others: fn(f64) -> f64,
-    /// The time between two looks, at least: a busy host looks seldom.
+    /// The time between two runs of the tuner. Above the usual 25 ms the host is busy, and timers do not bring a
+    /// run forward.
     look: f64,
-    /// The interval of samples; a look shows those since the last one. `None`: one sample per look.
+    /// The interval of samples by the kernel; a run reads those since the last one. `None`: one sample per run.
     sampled: Option<f64>,
-    /// The program's max sending rate, per second, ...
+    /// The program's maximum sending rate, in bytes per second.
     program: f64,
-    /// ... until this time.
+    /// The time at which the program stops sending.
     stops: f64,
-    /// The size of its send buffer.
+    /// The size of the program's send buffer.
     send_buffer: f64,
-    /// Whether it is steered.
+    /// Whether the upload is paced.
     paced: bool,
-    /// The path's saved parameters: the upload begins with half of that window, and the pacing rate.
+    /// The path's saved parameters. The upload begins with half of that window, paced at window / min RTT.
     saved: Option<SavedWindow>,
 }
 
@@ -54,18 +55,18 @@ const USUAL: Case = Case {
 
 #[derive(Default)]
 struct Run {
-    /// Bytes delivered per second, by second.
+    /// Bytes delivered in each second.
     seconds: Vec<f64>,
-    /// Mean of our queue, by second.
+    /// The mean queue of the upload in each second, in bytes.
     queues: Vec<f64>,
-    /// Bytes delivered and bytes queued, by millisecond.
+    /// Bytes delivered so far and bytes queued, for each millisecond.
     delivered: Vec<f64>,
     standing: Vec<f64>,
-    /// The events; `None`: a change that is not reported.
+    /// The kinds of events; `None` for a change that is not reported.
     steps: Vec<Option<TuneEventKind>>,
-    /// The number of samples, by second.
+    /// The number of runs of the tuner in each second.
     looks: Vec<u32>,
-    /// The parameters that it saved for the path.
+    /// The parameters saved for the path.
     left: Option<Option<SavedWindow>>,
 }
 
@@ -103,7 +104,7 @@ fn simulate(case: &Case, seconds: usize) -> Run {
             in_flight -= bytes;
             delivered += bytes;
             second += bytes;
-            // A window that is not used does not grow (RFC 7661).
+            // A cwnd that is not used does not grow (RFC 7661).
             if in_flight + bytes > 0.9 * cwnd {
                 cwnd += if slow_start { bytes } else { 2.0 * MSS * bytes / cwnd };
             }
@@ -121,7 +122,7 @@ fn simulate(case: &Case, seconds: usize) -> Run {
         if full > case.buffer && t > rested {
             (cwnd, slow_start, rested) = (cwnd * 0.7, false, t + rtt);
         }
-        // First come, first served: ours is served as its share of the queue.
+        // The queue is FIFO: the upload gets its share of the queue.
         let served = if full > 0.0 { (rate * STEP).min(full) * queue / full } else { 0.0 };
         queue -= served;
         rtt = RTT + full / rate;
@@ -179,7 +180,7 @@ fn a_paced_upload_is_as_fast_and_keeps_no_queue() {
         let paced = simulate(&Case { buffer, ..USUAL }, 20);
         let ratio = paced.goodput(0..20) / alone.goodput(0..20);
         assert!(ratio >= 0.98, "buffer {buffer}: {ratio} {:?}", paced.seconds);
-        // A twentieth of a round trip at most, but for the trials.
+        // Apart from trials, the queue is at most a twentieth of an RTT.
         let queue = paced.queue(5..20);
         assert!(queue <= 0.1 * BDP, "{queue} {:?}", paced.queues);
         if buffer > BDP {
@@ -188,7 +189,7 @@ fn a_paced_upload_is_as_fast_and_keeps_no_queue() {
     }
 }
 
-/// Linux calls a sender with a full send buffer limited by its application.
+/// Linux counts a sender with a full send buffer as application-limited.
 #[test]
 fn a_send_buffer_that_fills_the_path_is_not_an_application_that_has_little_to_send() {
     for share in [1.2, 1.3, 1.5] {
@@ -199,7 +200,7 @@ fn a_send_buffer_that_fills_the_path_is_not_an_application_that_has_little_to_se
             "{share}: {:?}",
             paced.seconds
         );
-        // Alone all beyond a BDP stands in the buffer.
+        // Without pacing, everything beyond one BDP stands in the buffer.
         assert!(alone.queue(5..20) >= 0.9 * (share - 1.0) * BDP, "{share}: {:?}", alone.queues);
         assert!(paced.queue(5..20) <= 0.1 * BDP, "{share}: {:?}", paced.queues);
         assert!(paced.left.flatten().is_some(), "{share}");
@@ -219,9 +220,9 @@ fn it_follows_a_path_that_gets_slower_and_faster() {
     );
 }
 
-/// 20 round trips of 40 ms are 0.8 s; the two seconds after that are judged, as the bench does.
+/// 20 RTTs of 40 ms are 0.8 s. As in the benchmark, the two seconds after that count.
 fn follows_within_twenty_round_trips(sampled: Option<f64>) {
-    // Whenever it falls in the cycle of trials, which takes eight round trips.
+    // The change may fall anywhere in the cycle of trials, which takes eight RTTs.
     for shift in 0..8 {
         let begin = 8.0 + f64::from(shift) * 0.04;
         for (slow, fast) in [(0.5, 1.0), (0.25, 0.5)] {
@@ -232,7 +233,7 @@ fn follows_within_twenty_round_trips(sampled: Option<f64>) {
                 assert!(got >= 0.95 * rate * RATE, "{at}: {}", got / (rate * RATE));
                 let mut queues = run.standing[from..from + 2000].to_vec();
                 queues.sort_by(f64::total_cmp);
-                // A tenth of a round trip at that rate.
+                // A tenth of an RTT at that rate.
                 assert!(queues[1000] <= 0.1 * rate * BDP, "{at}: {}", queues[1000] / (rate * BDP));
             }
         }
@@ -244,7 +245,7 @@ fn within_twenty_round_trips_of_a_change_the_path_is_full_and_its_queue_gone() {
     follows_within_twenty_round_trips(None);
 }
 
-/// A kernel that reports by itself does so a quarter of a sample apart; timers run by the clock.
+/// The kernel takes a sample every quarter of an interval, but timers run by the clock.
 #[test]
 fn samples_that_are_older_than_the_look_change_nothing() {
     follows_within_twenty_round_trips(Some(USUAL.look / 4.0));
@@ -255,12 +256,12 @@ fn samples_that_are_older_than_the_look_change_nothing() {
     assert!(sampled.queue(5..20) <= 0.1 * BDP, "{:?}", sampled.queues);
 }
 
-/// A path of rate `fast` that has `slow` for eight seconds from `begin` on.
+/// A path with the rate `slow` for eight seconds from `begin` on, and `fast` otherwise.
 fn simulate_change(begin: f64, slow: f64, fast: f64, sampled: Option<f64>) -> Run {
     simulate(&Case { change: Some((begin, slow, fast)), sampled, ..USUAL }, 20)
 }
 
-/// Trials then last as long as it takes until somebody looks.
+/// Each trial then lasts until the next run of the tuner.
 #[test]
 fn a_host_too_busy_to_look_in_time_still_finds_a_faster_path() {
     let rate = |t: f64| if t < 16.0 { RATE / 2.0 } else { RATE };
@@ -269,19 +270,19 @@ fn a_host_too_busy_to_look_in_time_still_finds_a_faster_path() {
     assert!(run.goodput(22..30) >= 0.95 * RATE, "{:?}", run.seconds);
 }
 
-/// A trial leaves 0.99 x 1.2 - 1 = 0.19 BDP in a full path's buffer for a moment.
+/// A trial briefly puts 0.99 x 1.2 - 1 = 0.19 BDP into a full path's buffer.
 #[test]
 fn trials_do_not_overflow_a_quarter_of_a_bdp() {
     let run = simulate(&Case { buffer: 0.25 * BDP, ..USUAL }, 20);
     let deepest = run.standing[5000..].iter().fold(0.0_f64, |max, queue| max.max(*queue));
     assert!(deepest < 0.25 * BDP, "{}", deepest / BDP);
-    // ... and is paid back: the mean of a triangle two round trips of eight long is 1/40 BDP.
+    // The excess is then drained: a triangle of two RTTs in every eight has a mean of 1/40 BDP.
     assert!(run.queue(5..20) <= 0.05 * BDP, "{}", run.queue(5..20) / BDP);
 }
 
 #[test]
 fn it_lets_go_where_others_keep_the_queue() {
-    // Others hold 1.2 BDP of the buffer, whatever we do, from the fourth second on.
+    // From the fourth second on, cross traffic keeps 1.2 BDP in the buffer, whatever the upload does.
     let others = |t: f64| if t > 4.0 { 1.2 * BDP } else { 0.0 };
     let alone = simulate(&Case { others, paced: false, ..USUAL }, 40);
     let paced = simulate(&Case { others, ..USUAL }, 40);
@@ -296,8 +297,8 @@ fn a_program_that_has_little_to_send_is_not_touched() {
     assert_eq!(run.steps, vec![]);
 }
 
-/// Every 25 ms makes 40 looks, and each trial's two ends may add one; a trial's end that stays due
-/// would make a thousand.
+/// A run every 25 ms makes 40 per second, and the start and end of each trial may add one each. If the end of a
+/// trial stayed due, there would be a thousand.
 #[test]
 fn a_program_that_stops_in_a_trial_is_looked_at_no_more_often() {
     for shift in 0..8 {
@@ -313,7 +314,7 @@ fn an_outage_is_not_taken_for_the_capacity() {
     assert!(run.goodput(13..20) >= 0.95 * RATE, "{:?}", run.seconds);
 }
 
-/// The saved parameters of the path after an upload at `share` of its rate.
+/// The saved parameters of the path after an upload at `share` of the path's rate.
 fn saved(share: f64) -> SavedWindow {
     let window = Bytes::from_f64(share * BDP);
     SavedWindow { window, minimum_rtt: Duration::from_secs_f64(RTT) }
@@ -321,12 +322,12 @@ fn saved(share: f64) -> SavedWindow {
 
 #[test]
 fn an_upload_leaves_what_its_path_carried_wherever_in_a_trial_it_ends() {
-    // A trial and its repayment take two RTTs of eight.
+    // A trial and its compensation take two of every eight RTTs.
     for shift in 0..8 {
         let stops = 12.0 + f64::from(shift) * RTT;
         let run = simulate(&Case { stops, ..USUAL }, 14);
         let left = run.left.flatten().expect("a window");
-        // It is paced at 0.99 of the path's rate.
+        // The upload was paced at 0.99 of the path's rate.
         let share = left.window.as_f64() / BDP;
         assert!((0.95..=1.0).contains(&share), "{share}");
         assert_eq!(left.minimum_rtt, Duration::from_secs_f64(RTT));
@@ -345,7 +346,7 @@ fn an_upload_beside_others_queues_leaves_nothing() {
     assert_eq!(left, Some(None));
 }
 
-/// Slow start would have left half a window there.
+/// Slow start would have left half of a window in the buffer.
 #[test]
 fn over_a_remembered_path_an_upload_never_overflows_a_quarter_of_a_bdp() {
     let case = Case { buffer: 0.25 * BDP, saved: Some(saved(0.99)), ..USUAL };

@@ -1,4 +1,4 @@
-//! One download over a path of 100 Mbit/s of payload, as a fluid, with a path group or without.
+//! A fluid model of one download over a path that carries 100 Mbit/s of payload, with or without a path group.
 
 use std::collections::VecDeque;
 
@@ -8,36 +8,36 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 const MSS: f64 = 1448.0;
 pub const RATE: f64 = 100e6 / 8.0;
-/// At 40 ms.
+/// The bandwidth-delay product at an RTT of 40 ms.
 pub const BDP: f64 = RATE * 0.04;
 const STEP: f64 = 0.001;
-/// The receiving kernel's max buffer.
+/// The receiving kernel's maximum buffer.
 const RECEIVE_BUFFER: f64 = 6e6;
 
 /// The parameters of a test.
 pub struct Condition {
     pub rtt: f64,
     pub buffer: f64,
-    /// Extra delay, spread evenly up to this.
+    /// The maximum extra delay; the delays are uniformly distributed.
     pub jitter: f64,
-    /// The excess of every loaded RTT over the handshake's: jitter that keeps packets in order delays all of them as much as
-    /// the latest.
+    /// The excess of every RTT under load over the handshake's RTT. Jitter that keeps packets in order delays all of them as
+    /// much as the latest.
     pub held_back: f64,
-    /// Share of segments lost at random, and the seed.
+    /// The fraction of segments lost at random, and the seed.
     pub loss: f64,
     pub seed: u32,
-    /// The bytes per second that the sending program writes and the receiving one reads.
+    /// The bytes per second that the sending program writes and the receiving program reads.
     pub program: f64,
     pub reader: f64,
-    /// When another download begins, that is left alone.
+    /// When a second download begins, which is left alone.
     pub rival: Option<f64>,
-    /// Whether the kernel keeps to the limits.
+    /// Whether the kernel obeys the limits.
     pub obeys: bool,
-    /// The limits are not applied.
+    /// Whether this is a dry run, in which no limit is applied.
     pub is_dry_run: bool,
-    /// How much a download is; the next one follows it.
+    /// The size of each download; the next one follows.
     pub size: f64,
-    /// The path's rate at a time.
+    /// The path's rate as a function of time.
     pub rate: fn(f64) -> f64,
     /// The group's controller.
     pub sizing: &'static str,
@@ -62,19 +62,19 @@ pub const USUAL: Condition = Condition {
 
 #[derive(Default)]
 pub struct Run {
-    /// Bytes that the program got, in all and by second.
+    /// Bytes that the program read, in total and per second.
     pub received: f64,
     pub seconds: Vec<f64>,
-    /// The limit at the end.
+    /// The final limit.
     pub limit: f64,
     pub refusals: usize,
-    /// The events, by the number of the download.
+    /// The events, each with the number of its download.
     pub events: Vec<(u64, TuneEventKind)>,
-    /// By download that is over: when it began and ended.
+    /// The beginning and end of each finished download.
     pub downloads: Vec<Download>,
-    /// The limits left after each end of a download.
+    /// The limits left after each download ended.
     pub left_behind: Vec<Bytes>,
-    /// When how much had been received.
+    /// The bytes received over time: pairs of time and total.
     progress: Vec<(f64, f64)>,
 }
 
@@ -85,7 +85,7 @@ pub struct Download {
 }
 
 impl Run {
-    /// The time at which `size` bytes had been received.
+    /// The first time at which at least `size` bytes had been received.
     pub fn took(&self, size: f64) -> f64 {
         self.progress.iter().find(|(_, bytes)| *bytes >= size).unwrap().0
     }
@@ -93,7 +93,7 @@ impl Run {
 
 struct Sender {
     begins: f64,
-    /// The bytes left to send.
+    /// Bytes left to send.
     left: f64,
     cwnd: f64,
     slow_start: bool,
@@ -124,7 +124,7 @@ impl Sender {
     fn hear(&mut self, t: f64) {
         while self.acks.front().is_some_and(|(due, _)| *due <= t) {
             let bytes = self.acks.pop_front().unwrap().1;
-            // A window that is not used does not grow (RFC 7661).
+            // A cwnd that is not used does not grow (RFC 7661).
             if self.in_flight > 0.9 * self.cwnd {
                 self.cwnd += if self.slow_start { bytes } else { 3.0 * MSS * bytes / self.cwnd };
             }
@@ -142,7 +142,7 @@ impl Sender {
         }
     }
 
-    /// Something of it was lost; one reduction per round trip (RFC 5681).
+    /// Handles a loss. There is at most one reduction per RTT (RFC 5681).
     fn lose(&mut self, t: f64, rtt: f64) {
         self.out_of_order += 5;
         if t >= self.reduced {
@@ -152,7 +152,7 @@ impl Sender {
     }
 }
 
-/// Numerical Recipes' generator, good enough for a jitter.
+/// The random number generator of Numerical Recipes, good enough for jitter.
 struct Noise(u32);
 
 impl Noise {
@@ -231,7 +231,7 @@ pub fn simulate(condition: &Condition, tuned: bool, seconds: usize) -> Run {
             group.remove(now, run.downloads.len() as u64);
             run.left_behind.extend(group.window());
             run.downloads.push(Download { began, ended: t });
-            // A handshake and a request.
+            // The next download begins after a handshake and a request.
             senders[0] = Sender::new(t + 2.0 * rtt, condition.size);
             (read, limit) = (0.0, f64::INFINITY);
             limits.clear();
@@ -241,7 +241,7 @@ pub fn simulate(condition: &Condition, tuned: bool, seconds: usize) -> Run {
             let sample = ConnectionSample {
                 received: Bytes::from_f64(senders[0].delivered),
                 unread: Bytes::from_f64(senders[0].delivered - read),
-                // The kernel's estimate counts in milliseconds and rounds down.
+                // The kernel's estimate is in whole milliseconds, rounded down.
                 rtt: Duration::from_millis((seen * 1e3) as u64).nonzero(),
                 minimum_rtt: Some(Duration::from_secs_f64(rtt)),
                 out_of_order: senders[0].out_of_order,
