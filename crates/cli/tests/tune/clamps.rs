@@ -1,4 +1,4 @@
-//! The clamps that programs set themselves (TCP_WINDOW_CLAMP).
+//! Clamps that programs set themselves (TCP_WINDOW_CLAMP).
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ use crate::emulated::connection;
 use crate::inside::{OwnCgroup, daemon_on, ended, possible};
 use crate::laws::quiet;
 
-/// A client that downloads, and sets the clamp of its second argument when its standard input ends.
+/// A client that downloads and, when its standard input ends, sets the clamp given as the second argument.
 const CLAMPING: &str = "\
 import socket, sys, threading
 s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
@@ -29,7 +29,7 @@ fn clamping(port: u16, own: Bytes) -> [String; 5] {
 }
 
 impl Tuned {
-    /// Returns once its client has set its clamp.
+    /// Waits until the client has set its clamp.
     fn is_set(&mut self) {
         let mut line = String::new();
         let output = self.guardian.stdout.take().unwrap();
@@ -38,13 +38,13 @@ impl Tuned {
     }
 }
 
-/// The tuner looks ten times a second.
+/// Waits for a second: the tuner samples ten times a second.
 fn let_it_look() {
     clock::sleep_until(clock::now() + Duration::from_secs(1));
 }
 
-/// 65,536 and 4,096 are a half and a 32nd of the buffer: the kernel might have set them, too. Limits on this path are some
-/// 10 kB, and so below the one and above the other.
+/// 65,536 and 4,096 are a half and a 32nd of the buffer, so the kernel might have set them, too. Limits on this path are some
+/// 10 kB: below the first value and above the second.
 #[test]
 fn a_program_with_a_pinned_buffer_keeps_its_own_clamp() {
     for own in [65_536, 4_096, 50_003].map(Bytes::new) {
@@ -69,7 +69,7 @@ fn a_program_with_a_pinned_buffer_keeps_its_own_clamp() {
     }
 }
 
-/// 65,536 and 32,768 are a half and a quarter of the usual receive buffer of 131,072: the kernel might have set them, too.
+/// 65,536 and 32,768 are a half and a quarter of the usual receive buffer of 131,072, so the kernel might have set them, too.
 #[test]
 fn a_clamp_that_a_program_sets_during_tuning_comes_back_whatever_its_value() {
     for own in [65_536, 32_768, 50_003].map(Bytes::new) {
@@ -90,7 +90,8 @@ fn a_clamp_that_a_program_sets_during_tuning_comes_back_whatever_its_value() {
     }
 }
 
-/// The kernel's own clamp is more than a quarter of the buffer: payload is 1388 of at most 2304 bytes.
+/// The kernel's own clamp exceeds a quarter of the buffer: each segment has 1388 bytes of payload and counts at most 2304
+/// bytes.
 #[test]
 fn a_program_without_a_clamp_has_the_kernel_s_own_again() {
     let (server, scratch) = (Server::start(), tempfile::tempdir().unwrap());
@@ -105,7 +106,7 @@ fn a_program_without_a_clamp_has_the_kernel_s_own_again() {
     server.stop();
 }
 
-/// 65,536 is half of the pinned buffer, and 4,096 is below each limit that this path gets.
+/// 65,536 is half of the pinned buffer; 4,096 is below every limit on this path.
 #[test]
 fn a_clamp_that_a_program_set_before_the_tuner_came_is_never_loosened_and_comes_back() {
     if !possible() {

@@ -1,4 +1,5 @@
-//! `sweetspot tune daemon --via bpf` on programs in a container: a cgroup and namespaces of their own, without any right.
+//! `sweetspot tune daemon --via bpf` with programs in a container: they have a cgroup and namespaces of their own, and no
+//! privileges.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +11,7 @@ use sweetspot_linux::clock;
 use crate::download::wait_for;
 use crate::emulated::Emulated;
 
-/// Downloads by Java's own client.
+/// Downloads a URL with Java's own HTTP client.
 const JAVA: &str = "\
 import java.net.URI;
 import java.net.http.*;
@@ -22,7 +23,7 @@ public class Get {
   }
 }";
 
-/// nginx and an rsync daemon on the far side.
+/// Writes the files for nginx, rsync and Java.
 fn write_files(dir: &Path) {
     std::fs::create_dir(dir.join("www")).unwrap();
     std::fs::File::create(dir.join("www/big")).unwrap().set_len(1 << 30).unwrap();
@@ -50,7 +51,7 @@ fn is_there(program: &str) -> bool {
     there
 }
 
-/// Asserts that the daemon takes the connection of `command`, which runs in the container and is called `program`.
+/// Asserts that the daemon tunes the connection of `command`, which runs in the container as `program`.
 fn is_tuned(command: &str, far: &str, program: &str, needs: &[&str]) {
     if let Some(missing) = probe::obstacle() {
         sweetspot_testing::skipped(missing);
@@ -66,7 +67,7 @@ fn is_tuned(command: &str, far: &str, program: &str, needs: &[&str]) {
     let name = format!("test-of-container-{}", clock::now().as_nanos());
     let cgroup = Cgroup::of(std::process::id()).unwrap().create(&name).unwrap();
     let (at, path) = (dir.display(), cgroup.path().display());
-    // Of root inside, nothing is left: no capability, and no way to get one.
+    // The container's root has no capabilities, and no way to gain any.
     let container = "unshare --pid --fork --ipc --uts --mount --mount-proc \
                      setpriv --no-new-privs --inh-caps=-all --bounding-set=-all";
     let near = format!(
@@ -116,7 +117,7 @@ fn rsync() {
     is_tuned(command, far, "rsync", &["rsync", "nginx"]);
 }
 
-/// The server is the one that is tuned: it sends to a curl that is left alone.
+/// The tuned program is the server: it sends to a curl that is not tuned.
 #[test]
 fn nginx_that_sends() {
     let far = "until curl -s -o /dev/null http://10.77.0.1:8080/big; do sleep 0.2; done &";

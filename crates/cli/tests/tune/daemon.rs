@@ -10,11 +10,11 @@ use sweetspot_units::Bytes;
 use crate::download::{clamp, wait_for};
 use crate::emulated::{Emulated, SENDS, connection};
 
-/// One BDP is 500 kB, more than the policy's memory.
+/// One BDP is 500 kB, more than the memory that the policy allows.
 const PATH: &str = "rate=100Mbit/s rtt=40ms buffer=500kB";
 const MEMORY: Bytes = Bytes::new(200_000);
 
-/// Two programs called `wanted` and one called `other` download, and a daemon tunes the first two.
+/// Two programs called `wanted` and one called `other` download; a daemon tunes the first two.
 struct Host {
     emulated: Emulated,
     wanted: [LiveSocket; 2],
@@ -26,12 +26,12 @@ fn write_policy(scratch: &Path, dry_run: bool) {
         "memory = \"200kB\"\nmetrics = \"127.0.0.1:9477\"\ndry_run = {dry_run}\n\
          [[rule]]\nprograms = [\"wanted\"]\ngoal = \"throughput\"\n"
     );
-    // The daemon must never read half of it.
+    // A rename is atomic, so the daemon never reads half a policy.
     fs::write(scratch.join("new-policy"), policy).unwrap();
     fs::rename(scratch.join("new-policy"), scratch.join("policy.toml")).unwrap();
 }
 
-/// Below `scratch` are the policy, the daemon's messages in `messages`, and its metrics, read twice a second, in `metrics`.
+/// Puts into `scratch` the policy, the daemon's messages (`messages`) and its metrics, read twice a second (`metrics`).
 fn start(scratch: &Path, dry_run: bool) -> Option<Host> {
     write_policy(scratch, dry_run);
     let line = format!(
@@ -53,7 +53,7 @@ fn start(scratch: &Path, dry_run: bool) -> Option<Host> {
         other: connection(other, SENDS),
         emulated,
     };
-    // Both of them.
+    // Waits until both wanted downloads are limited.
     wait_for("taken", || (events(scratch, "taken").len() == 2).then_some(()));
     Some(host)
 }
@@ -77,7 +77,7 @@ fn metric(scratch: &Path, name: &str) -> Option<f64> {
     text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
 }
 
-/// The clamps of the two are equal parts of the memory there is.
+/// Whether both clamps are half of the memory.
 fn divided(wanted: &[LiveSocket; 2]) -> bool {
     let [a, b] = [&wanted[0], &wanted[1]].map(|socket| clamp(socket).as_f64());
     let half = MEMORY.as_f64() / 2.0;
@@ -94,7 +94,7 @@ fn a_daemon_tunes_what_its_policy_names_within_its_memory_and_leaves_nothing() {
         let window = metric(scratch.path(), "sweetspot_window_bytes ")?;
         (limited == 2.0 && (1.0..=MEMORY.as_f64() * 1.02).contains(&window)).then_some(())
     });
-    // The kernel's own, which grows, for there was no rule.
+    // No rule covers this program, so it has the kernel's own clamp, which grows.
     wait_for("the kernel's own", || (clamp(&host.other) > MEMORY).then_some(()));
     for event in events(scratch.path(), "taken") {
         assert_eq!(event["program"], "wanted");
@@ -103,7 +103,7 @@ fn a_daemon_tunes_what_its_policy_names_within_its_memory_and_leaves_nothing() {
     for socket in &host.wanted {
         wait_for("the end of the limit", || (clamp(socket) > MEMORY).then_some(()));
     }
-    // The last event of each says that it has no limit: on a busy machine one may have been released before.
+    // The last event of each connection has no limit. On a busy machine its limit may have been lifted earlier.
     wait_for("lifted", || {
         let mut last = HashMap::new();
         let all = all_events(scratch.path());
@@ -129,7 +129,7 @@ fn a_daemon_that_is_killed_leaves_nothing() {
 fn a_dry_run_of_a_daemon_touches_nothing() {
     let scratch = tempfile::tempdir().unwrap();
     let Some(host) = start(scratch.path(), true) else { return };
-    // Its would-be limits are in the log, and nowhere else.
+    // The log has the limits that a real run would set; the sockets have none.
     wait_for("limits in the log", || {
         let all = all_events(scratch.path());
         let limited = all.iter().filter(|event| !event["to_bytes"].is_null());
@@ -164,7 +164,7 @@ fn a_policy_that_ends_the_dry_run_ends_its_marks() {
     let messages = messages(scratch.path());
     let end = messages.iter().position(|line| line.contains("the dry run has ended")).unwrap();
     let is_marked = |line: &String| line.contains(": dry run: ");
-    // Events that waited for the effect of their changes come after the news of the policy.
+    // Events that waited for the effect of their changes come after the message about the policy.
     let news: Vec<_> = messages[2..end].iter().filter(|line| !is_marked(line)).collect();
     let [changed] = news[..] else { panic!("{messages:#?}") };
     assert!(changed.contains("the changed policy is in force, with 1 rule"), "{messages:#?}");
@@ -173,7 +173,7 @@ fn a_policy_that_ends_the_dry_run_ends_its_marks() {
     assert!(events.iter().map(is_applied).is_sorted(), "{events:#?}");
 }
 
-/// A daemon limits a download; a second tuner begins to limit it, too.
+/// A daemon limits a download, and a second tuner starts to limit it, too.
 #[test]
 fn a_second_tuner_of_a_connection_says_so_once() {
     let scratch = tempfile::tempdir().unwrap();

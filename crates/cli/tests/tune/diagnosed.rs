@@ -1,4 +1,4 @@
-//! `sweetspot diagnose` of downloads that a tuner limits.
+//! `sweetspot diagnose` on downloads that a tuner limits.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,9 +12,9 @@ use crate::download::{clamp, wait_for};
 use crate::emulated::{Emulated, SENDS, connection};
 use crate::inside::limited;
 
-/// `diagnose` of a download that the memory of a policy limits to less than half of its BDP names the tuner, and no buffer.
+/// The policy's memory limits a download to less than half of its BDP. `diagnose` must blame the tuner, and no buffer.
 fn names_the_tuner(socket: &LiveSocket, scratch: &Path) {
-    // The window shrinks as data arrive, 500 kB in 40 ms.
+    // The window shrinks only as data arrive: 500 kB in 40 ms.
     clock::sleep_until(clock::now() + Duration::from_secs(1));
     let client = socket.process().pid().to_string();
     let diagnosed = || {
@@ -26,7 +26,7 @@ fn names_the_tuner(socket: &LiveSocket, scratch: &Path) {
         let mut report: Value = serde_json::from_slice(&output.stdout).unwrap();
         report["flows"][0].take()
     };
-    // On a busy machine the sender or the emulator pauses now and then, and the window does not limit those two seconds.
+    // On a busy machine the sender or the emulator pauses now and then; the window is then not the limit of those two seconds.
     let flow = wait_for("a download that its window limits", || {
         let flow = diagnosed();
         assert!(!flow["fix"].to_string().contains("SO_RCVBUF"), "{flow}");

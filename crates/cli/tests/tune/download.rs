@@ -12,7 +12,7 @@ use sweetspot_linux::tcp::options;
 use sweetspot_linux::{clock, processes};
 use sweetspot_units::{Bytes, Duration};
 
-/// A clamp that is none.
+/// A clamp without effect.
 pub const UNCLAMPED: Bytes = Bytes::new(i32::MAX as u64);
 
 /// Connects, reads to the end of the stream and prints the number of bytes.
@@ -26,8 +26,8 @@ while True:
     n += len(data)
 print(n)";
 
-/// The same, but after fifty megabytes, when it has long been limited, it forks, and the child goes
-/// on with the connection under another number.
+/// Like [`CLIENT`], but after 50 MB, long after it was limited, it forks. The child continues with the connection under another
+/// descriptor.
 const MOVER: &str = "\
 import os, socket, sys
 s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
@@ -42,7 +42,7 @@ os.dup2(s.fileno(), 200)
 s.close()
 while os.read(200, 65536): pass";
 
-/// The same as the first, with a clamp of its own, which it sets after the seconds of its second argument.
+/// Like [`CLIENT`], but sets a clamp of its own after the number of seconds in its second argument.
 const CLAMPED: &str = "\
 import socket, sys, time
 s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
@@ -50,8 +50,9 @@ time.sleep(int(sys.argv[2]))
 s.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, 50003)
 while s.recv(65536): pass";
 
-/// Pins its receive buffer, at 131,072 bytes, downloads, and sets the clamp of its second argument: after 50 kB, or when its
-/// standard input ends if the third is `later`. Segments of one size: the kernel has set its last clamp after the first.
+/// Pins its receive buffer at 131,072 bytes, downloads, and sets the clamp given as the second argument: after 50 kB or, if the
+/// third argument is `later`, when its standard input ends. All segments have one size, so the kernel sets its last clamp after
+/// the first.
 const PINNED: &str = "\
 import socket, sys, threading
 s = socket.socket()
@@ -69,14 +70,14 @@ if later: threading.Thread(target=clamp, daemon=True).start()
 else: clamp()
 while s.recv(65536): pass";
 
-/// A server in this process that sends some 40 MB/s until it is stopped.
+/// A server in this process that sends about 40 MB/s until it is stopped.
 pub struct Server {
     pub port: u16,
     stop: Arc<AtomicBool>,
     sending: Arc<Mutex<Sending>>,
 }
 
-/// The state of all downloads together.
+/// The state shared by all downloads.
 #[derive(Default)]
 struct Sending {
     paused: bool,
@@ -98,20 +99,20 @@ impl Server {
         server
     }
 
-    /// Stops sending until [`Server::go_on`]. Returns the number of bytes sent.
+    /// Pauses sending until [`Server::go_on`]. Returns the number of bytes sent.
     pub fn pause(&self) -> u64 {
-        // Nobody is in the midst of a write while this is locked.
+        // No thread writes while this is locked.
         let mut sending = self.sending.lock().unwrap();
         sending.paused = true;
         sending.written
     }
 
-    /// Sends again.
+    /// Resumes sending.
     pub fn go_on(&self) {
         self.sending.lock().unwrap().paused = false;
     }
 
-    /// Lets every download end.
+    /// Ends all downloads.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
@@ -137,17 +138,17 @@ pub fn client(port: u16) -> [String; 4] {
     ["python3", "-c", CLIENT, &port.to_string()].map(str::to_owned)
 }
 
-/// One that moves its connection to a child.
+/// A client that moves its connection to a child.
 pub fn mover(port: u16) -> [String; 4] {
     ["python3", "-c", MOVER, &port.to_string()].map(str::to_owned)
 }
 
-/// A client that sets a clamp of 50,003 bytes, `after` seconds after it has connected.
+/// A client that sets a clamp of 50,003 bytes `after` seconds after it has connected.
 pub fn clamped(port: u16, after: u64) -> [String; 5] {
     ["python3", "-c", CLAMPED, &port.to_string(), &after.to_string()].map(str::to_owned)
 }
 
-/// One with a pinned buffer that sets the clamp `own`, if it is not zero, before or during tuning.
+/// A client with a pinned buffer. If `own` is not zero, it sets this clamp before or during tuning.
 pub fn pinned(port: u16, own: Bytes, later: bool) -> [String; 6] {
     let when = if later { "later" } else { "before" };
     ["python3", "-c", PINNED, &port.to_string(), &own.get().to_string(), when].map(str::to_owned)
@@ -165,7 +166,7 @@ impl Tuned {
         Tuned::start_client(client(port), port, scratch, options)
     }
 
-    /// The same for a client of another kind.
+    /// Like [`Tuned::start`], for another client.
     pub fn start_client(
         client: impl IntoIterator<Item = String>,
         port: u16,
@@ -180,7 +181,7 @@ impl Tuned {
             .args(options)
             .arg("--")
             .args(client)
-            // Where it records its limits.
+            // The directory for the record of limits.
             .env("RUNTIME_DIRECTORY", scratch)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -189,14 +190,15 @@ impl Tuned {
         Tuned { guardian, events, port }
     }
 
-    /// The process that tunes: the guardian's child.
+    /// The tuner's process: the guardian's child.
     pub fn tuner(&self) -> u32 {
         let guardian = self.guardian.id();
         let child = |pid: &u32| processes::Process::read(*pid).is_ok_and(|p| p.parent == guardian);
         wait_for("the tuner", || processes::family(guardian).into_iter().find(child))
     }
 
-    /// The client's connection, wherever in the family it is by now. The tuner holds a duplicate of it for moments only.
+    /// The client's connection, in any process of the family. The tuner's process is left out: it holds duplicates only for
+    /// moments.
     pub fn connection(&self) -> LiveSocket {
         let (guardian, port) = (self.guardian.id(), self.port);
         let program = Path::new(env!("CARGO_BIN_EXE_sweetspot"));
@@ -209,7 +211,7 @@ impl Tuned {
         })
     }
 
-    /// Waits until the log has an event of this kind.
+    /// Waits until the log has an event of kind `kind`.
     pub fn wait_for_event(&self, kind: &str) {
         let wanted = format!("\"event\":\"{kind}\"");
         wait_for(kind, || {
@@ -218,7 +220,7 @@ impl Tuned {
         });
     }
 
-    /// The client's output and the exit code.
+    /// The client's output, and the exit code.
     pub fn finish(self) -> (String, Option<i32>) {
         let output = self.guardian.wait_with_output().unwrap();
         (String::from_utf8_lossy(&output.stdout).trim().to_owned(), output.status.code())
@@ -239,23 +241,23 @@ pub fn connection_of(pid: u32, port: u16) -> Option<LiveSocket> {
     })
 }
 
-/// The size of its receive buffer.
+/// The size of a connection's receive buffer.
 pub fn receive_buffer(socket: &LiveSocket) -> Bytes {
     socket.with(|fd| options::receive_buffer(fd)).unwrap().unwrap()
 }
 
-/// The clamp of a connection.
+/// The window clamp of a connection.
 pub fn clamp(socket: &LiveSocket) -> Bytes {
     socket.with(|fd| options::window_clamp(fd)).unwrap().unwrap()
 }
 
 /// Whether a connection is no longer limited to `held`. A limit above the kernel's own clamp, which is at least half of the
-/// buffer when no data have arrived, leaves that as it is.
+/// buffer before data arrive, leaves that clamp as it is.
 pub fn is_lifted(connection: &LiveSocket, held: Bytes) -> bool {
     clamp(connection) > held || held > receive_buffer(connection) / 4
 }
 
-/// Waits for something that comes sooner or later.
+/// Waits up to a minute until `look` returns a value.
 pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let patience = clock::now() + Duration::from_secs(60);
     loop {

@@ -1,4 +1,4 @@
-//! Programs on both sides of an emulated path, watched from outside.
+//! Programs at both ends of an emulated path, watched from outside.
 
 use std::process::{Child, Command};
 
@@ -8,11 +8,11 @@ use sweetspot_linux::signals::Signal;
 
 use crate::download::{connection_of, wait_for};
 
-/// The port at which the far side sends to whoever connects, and the one at which it receives.
+/// The port at which the far end sends to every client, and the port at which it receives.
 pub const SENDS: u16 = 8080;
 pub const RECEIVES: u16 = 9090;
 
-/// Both, by cubic.
+/// Serves both ports, with CUBIC.
 const SERVER: &str = "\
 import socket, threading
 def serve(port, work):
@@ -29,7 +29,7 @@ def receive(s):
 threading.Thread(target=serve, args=(8080, send)).start()
 serve(9090, receive)";
 
-/// Connects to a port of the far side, and then sends or receives for ever; by cubic, or with `host` by the host's default.
+/// Connects to a port of the far end, and then sends or receives forever. Uses CUBIC or, with `host`, the host's default.
 const CLIENT: &str = "\
 import socket, sys, time
 s = None
@@ -42,19 +42,19 @@ while s is None:
         s = None; time.sleep(0.1)
 while True: s.sendall(bytes(65536)) if sys.argv[1] == '9090' else s.recv(1 << 18)";
 
-/// A path with a server at its far end. Ends with everything on it when dropped.
+/// A path with a server at its far end. When it is dropped, all processes on it end.
 pub struct Emulated {
     child: Child,
 }
 
 impl Emulated {
-    /// Runs `line` in a shell at the near end, where `$0 -c \"$CLIENT\" PORT` is a client; `None`,
-    /// with a word why, where this user may not make namespaces.
+    /// Runs `line` in a shell at the near end, where `$0 -c \"$CLIENT\" PORT` is a client. If this user may not create
+    /// namespaces, prints why and returns `None`.
     pub fn start(path: &str, line: &str) -> Option<Emulated> {
         Emulated::start_with(path, &format!("exec python3 -c \"{SERVER}\""), line)
     }
 
-    /// The same, with `far` in a shell at the far end.
+    /// Like [`Emulated::start`], but runs `far` in a shell at the far end.
     pub fn start_with(path: &str, far: &str, line: &str) -> Option<Emulated> {
         let program = env!("CARGO_BIN_EXE_sweetspot");
         let emulate = |arguments: &[&str]| {
@@ -72,7 +72,7 @@ impl Emulated {
         Some(Emulated { child: command.spawn().unwrap() })
     }
 
-    /// Waits for as many processes called `name` as `count`.
+    /// Waits until exactly `count` processes are called `name`, and returns them.
     pub fn processes(&self, name: &str, count: usize) -> Vec<u32> {
         wait_for(name, || {
             let mut family = processes::family(self.child.id());
@@ -81,7 +81,7 @@ impl Emulated {
         })
     }
 
-    /// The client: the process that runs [`CLIENT`].
+    /// The client's process, which runs [`CLIENT`].
     pub fn client(&self) -> u32 {
         let runs = |pid: &u32| {
             let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -98,7 +98,7 @@ impl Emulated {
         };
         wait_for("the tuner", || {
             let family = processes::family(self.child.id());
-            // The last guardian is nobody's child here.
+            // The last guardian has no parent among these processes.
             family.into_iter().filter(|pid| tunes(*pid)).find_map(|tuner| {
                 let guardian = Process::read(tuner).ok()?.parent;
                 tunes(guardian).then_some([guardian, tuner])

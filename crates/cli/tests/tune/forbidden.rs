@@ -1,11 +1,12 @@
-//! Verbs under the seccomp filter of a container: they run without the forbidden calls, or name them.
+//! Verbs under the seccomp filter of a container: they work without the forbidden system calls, or name them.
 
 use sweetspot_testing::seccomp::{FORBIDDEN_IN_CONTAINERS, REPLACEABLE, forbidding};
 
-/// A filter's errors: EPERM (Docker, systemd) or ENOSYS.
+/// The error of a filter: EPERM (Docker, systemd) or ENOSYS.
 const ERRORS: [i32; 2] = [1, 38];
 
-/// Runs `sweetspot ARGUMENTS` with forbidden calls that fail with `error`: its exit code and output. `None` without filters.
+/// Runs `sweetspot ARGUMENTS` with a filter that makes forbidden calls fail with `error`. Returns the exit code and output;
+/// `None` if filters are not available.
 fn sweetspot(error: i32, arguments: &[&str]) -> Option<(Option<i32>, String)> {
     let program = env!("CARGO_BIN_EXE_sweetspot");
     let output = forbidding(&FORBIDDEN_IN_CONTAINERS, error, program)?.args(arguments).output();

@@ -17,15 +17,15 @@ use crate::emulated::{Emulated, RECEIVES, SENDS, connection};
 
 const VIA: [&str; 2] = ["--via", "bpf"];
 
-/// Whether this host meets all requirements; if not, prints the reason.
+/// Whether this host meets all requirements; if not, prints why.
 pub fn possible() -> bool {
-    // That the verifier of a newer kernel refuses a program is a fault.
+    // If a newer kernel's verifier rejects a program, that is a bug, so the test must fail.
     let lacking = probe::obstacle();
     lacking.iter().for_each(sweetspot_testing::skipped);
     lacking.is_none()
 }
 
-/// Runs sweetspot: its exit code, output and messages.
+/// Runs sweetspot; returns its exit code, standard output and standard error.
 pub fn sweetspot(arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_sweetspot")).args(arguments).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
@@ -74,7 +74,7 @@ fn a_tuner_whose_guardian_is_killed_ends_with_its_command_and_removes_its_cgroup
     let go = scratch.path().join("go");
     let script = format!("until [ -e '{}' ]; do sleep .1; done", go.display());
     let here = Cgroup::of(std::process::id()).unwrap();
-    // Several, as it depended on which of its threads the news of the command's end came to.
+    // Runs several, because the result once depended on the thread that received the signal of the command's end.
     let mut guardians: Vec<Child> = (0..6)
         .map(|_| {
             let mut run = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
@@ -104,7 +104,7 @@ fn a_cgroup_is_removed_while_a_process_in_it_is_ending() {
         return;
     }
     let cgroup = OwnCgroup::make();
-    // Freeing its memory takes the kernel some milliseconds, during which it cannot be moved.
+    // Freeing its memory takes the kernel some milliseconds. Until then the process cannot be moved.
     let mut large = Command::new("python3");
     large.args(["-c", "x = b'1' * (400 << 20); print(flush=True); input()"]);
     large.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -138,16 +138,15 @@ fn a_cgroup_is_removed_with_those_below_it_and_what_runs_there_goes_on_above() {
     patient.wait().unwrap();
 }
 
-/// A download across a path of one BDP of 500 kB, tuned by a daemon that has 200 kB of memory, both in
-/// a cgroup of their own.
+/// A download over a path with a BDP of 500 kB, and a daemon with 200 kB of memory that tunes it. Both are in one cgroup.
 pub struct Limited {
-    // Ends before its cgroup is removed.
+    // Dropped first, because its processes must end before the cgroup is removed.
     emulated: Emulated,
     pub socket: LiveSocket,
     _cgroup: OwnCgroup,
 }
 
-/// A cgroup that goes with the test.
+/// A cgroup that is removed when it is dropped.
 pub struct OwnCgroup(pub Cgroup);
 
 impl OwnCgroup {
@@ -188,7 +187,7 @@ pub fn limited(scratch: &Path) -> Option<Limited> {
 }
 
 impl Limited {
-    /// Waits until the limit is gone, which `end` brings about.
+    /// Waits until the limit is lifted as a result of `end`.
     fn is_lifted_by(&self, end: impl FnOnce()) {
         end();
         wait_for("the end of the limit", || (clamp(&self.socket) > MEMORY).then_some(()));
@@ -227,7 +226,7 @@ fn limits_are_lifted_when_everything_is_killed_at_once() {
     host.is_lifted_by(|| all.into_iter().for_each(|pid| Signal::KILL.send(pid)));
 }
 
-/// Starts a daemon with a policy that names a congestion control without effect; returns its messages.
+/// Starts a daemon with a policy that names a congestion control; returns its messages.
 fn said_of_congestion(name: &str, options: &[&str]) -> String {
     let (scratch, cgroup) = (tempfile::tempdir().unwrap(), OwnCgroup::make());
     let rule = format!("[[rule]]\ngoal = \"throughput\"\ncongestion = \"{name}\"\n");
@@ -253,7 +252,7 @@ fn a_congestion_control_that_no_connection_will_have_is_named_with_the_reason() 
     let said = said_of_congestion("no-such", &["--send"]);
     assert!(said.contains("\"no-such\" has no effect: this kernel does not offer it"), "{said}");
     let said = said_of_congestion("reno", &["--send"]);
-    // Only the line with which each daemon begins.
+    // Every daemon prints this line first; there must be no other.
     assert!(
         said.starts_with("sweetspot: tuning via bpf by 1 rule") && said.lines().count() == 1,
         "{said}"
@@ -297,7 +296,7 @@ fn an_upload_sends_by_the_congestion_control_of_the_policy_until_all_is_killed()
 fn a_policy_that_changes_is_followed_and_one_that_cannot_be_read_is_not() {
     let scratch = tempfile::tempdir().unwrap();
     let Some(host) = limited(scratch.path()) else { return };
-    // Whole at once: an empty file is a policy, too.
+    // Replaces the file at once: an empty file is a policy, too.
     let change = |policy: &str| {
         let (draft, policy_file) =
             (scratch.path().join("draft"), scratch.path().join("policy.toml"));
@@ -320,7 +319,7 @@ fn a_policy_that_changes_is_followed_and_one_that_cannot_be_read_is_not() {
     wait_for("the limit again", || (clamp(&host.socket) <= MEMORY).then_some(()));
 }
 
-/// A daemon on a cgroup of its own, and its standard error.
+/// Starts a daemon on a cgroup of its own, with its standard error captured.
 pub fn daemon_on(cgroup: &OwnCgroup, scratch: &Path, options: &[&str]) -> Child {
     daemon_with("[[rule]]\ngoal = \"throughput\"\n", cgroup, scratch, options)
 }
@@ -359,10 +358,10 @@ fn a_second_daemon_and_a_cgroup_that_vanishes_are_said_in_a_line() {
         assert_eq!(said.lines().count(), 1, "{said}");
         assert!(said.contains("are tuned already"), "{said}");
     };
-    // It opens its log once its programs are attached, with a lease.
+    // The daemon opens its log after its programs are attached and have a lease.
     wait_for("the first daemon", || scratch.path().join("events.jsonl").exists().then_some(()));
     is_at_work();
-    // A command below that daemon is seen by it: nothing else tunes it, and it runs.
+    // The first daemon sees a command in its cgroup. So `tune run` leaves the command untuned, and runs it.
     let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
     command.args(["tune", "run", "--", "echo", "it runs"]);
     cgroup.0.enter_on_exec(&mut command).unwrap();
@@ -372,9 +371,9 @@ fn a_second_daemon_and_a_cgroup_that_vanishes_are_said_in_a_line() {
     assert!(said.lines().count() == 1 && said.contains("decides about this command"), "{said}");
     cgroup.0.dissolve().unwrap();
     let (code, said) = ended(first);
-    // After the line with which it began.
+    // The daemon's first line precedes the error.
     assert!(said.starts_with("sweetspot: tuning via bpf by 1 rule of "), "{said}");
-    // The second daemon's policy may have been written over the first one's.
+    // The second daemon may have written its policy over the first daemon's.
     let news: Vec<&str> =
         said.lines().skip(1).filter(|line| !line.contains("policy is in force")).collect();
     assert_eq!((code, news.len()), (Some(1), 1), "{said}");
@@ -421,7 +420,7 @@ fn an_upload_is_paced_from_inside_and_left_alone_when_the_tuner_is_killed() {
     if !possible() {
         return;
     }
-    // One BDP is 125 kB; the buffer holds two.
+    // One BDP is 125 kB; the buffer holds two BDPs.
     let line = format!(
         "$SWEETSPOT tune run --via bpf --send --quiet -- python3 -c \"$CLIENT\" {RECEIVES}"
     );
@@ -429,10 +428,10 @@ fn an_upload_is_paced_from_inside_and_left_alone_when_the_tuner_is_killed() {
     let Some(emulated) = Emulated::start(path, &line) else { return };
     let socket = connection(emulated.client(), RECEIVES);
     let pace = || socket.with(|fd| options::max_pacing_rate(fd)).unwrap().unwrap();
-    // 1448 of 1500 bytes are payload: 48.3 Mbit/s. A busy machine may show more at first.
+    // 1448 of 1500 bytes are payload: 48.3 Mbit/s. A busy machine may show a higher rate at first.
     let held = Rate::from_mbit_per_second(44)..Rate::from_mbit_per_second(49);
     wait_for("the path's rate", || pace().filter(|pace| held.contains(pace)));
-    // Two BDP would stand there, 40 ms.
+    // Without a tuner, two BDPs (40 ms) would stand in the buffer.
     wait_for("an empty buffer", || {
         let info = socket.with(|fd| Info::read(fd)).unwrap().unwrap();
         (info.rtt < Duration::from_millis(26)).then_some(())
@@ -441,7 +440,7 @@ fn an_upload_is_paced_from_inside_and_left_alone_when_the_tuner_is_killed() {
     wait_for("the end of the pace", || pace().is_none().then_some(()));
 }
 
-/// The capacity of a path with a BDP of 500 kB and a buffer of 1 MB.
+/// The data that a path with a BDP of 500 kB and a buffer of 1 MB holds.
 const PATH_AND_BUFFER: Bytes = Bytes::new(1_500_000);
 
 #[test]
@@ -468,7 +467,7 @@ fn the_second_download_over_a_path_has_its_window_from_the_first_and_loses_nothi
     };
     wait_for("the second download", || dir.join("second").exists().then_some(()));
     let socket = connection(emulated.client(), SENDS);
-    // Slow start would have filled path and buffer twice by then.
+    // By then, slow start would have filled path and buffer twice.
     let info = wait_for("slow start's end", || {
         let received = socket.with(|fd| Info::read(fd)).unwrap().unwrap();
         (received.bytes_received > PATH_AND_BUFFER * 2).then_some(received)
@@ -481,15 +480,16 @@ fn the_second_download_over_a_path_has_its_window_from_the_first_and_loses_nothi
     let held = held.and_then(|event| event["to_bytes"].as_u64()).expect("a held window");
     let second = || events.iter().filter(|event| event["cookie"] != *first);
     let windows: Vec<u64> = second().filter_map(|event| event["to_bytes"].as_u64()).collect();
-    // To within a segment, or the scale of the window.
+    // The windows may differ by a segment or a step of the window scale.
     let has_it = windows.iter().any(|window| (held * 9 / 10..=held * 11 / 10).contains(window));
     assert!(has_it, "{held} and then {windows:?}");
-    // The controller may open the window earlier if the machine pauses.
+    // After a pause of the machine, the controller may open the window earlier.
     let may_overflow = windows.iter().any(|window| *window > PATH_AND_BUFFER.get());
     assert!(may_overflow || info.rcv_ooopack == Some(0), "{info:?}");
 }
 
-/// Uploads over paths to the same address, the second once the first is over, by processes in a cgroup with a daemon.
+/// Uploads by processes in a cgroup with a daemon, over paths to the same address. The second upload starts after the first has
+/// ended.
 struct Uploads {
     scratch: tempfile::TempDir,
     cgroup: OwnCgroup,
@@ -507,7 +507,7 @@ impl Uploads {
         uploads
     }
 
-    /// One over `path`.
+    /// Starts an upload over `path`.
     fn over(&self, path: &str) -> Option<Emulated> {
         let cgroup = self.cgroup.0.path().display();
         let line = format!(
@@ -516,7 +516,7 @@ impl Uploads {
         Emulated::start(path, &line)
     }
 
-    /// Waits until an event with `words` has been reported.
+    /// Waits until the log contains `words`.
     fn wait_for(&self, words: &str) {
         wait_for(words, || {
             let events = std::fs::read_to_string(self.scratch.path().join("events.jsonl")).ok()?;
@@ -524,11 +524,11 @@ impl Uploads {
         });
     }
 
-    /// One over `path` until it is held and over.
+    /// Runs an upload over `path` until it has been held and has ended.
     fn first_over(&self, path: &str) -> Option<()> {
         let first = self.over(path)?;
         self.wait_for("\"event\":\"held\"");
-        // The data that it wrote still arrive, and are acknowledged.
+        // The data already written still arrive and are acknowledged.
         Signal::KILL.send(first.client());
         self.wait_for("\"event\":\"gone\"");
         Some(())
@@ -542,7 +542,7 @@ impl Drop for Uploads {
     }
 }
 
-/// One BDP is 625 kB; the buffer holds a quarter.
+/// One BDP is 625 kB; the buffer holds a quarter of it.
 const QUARTER: &str = "rate=50Mbit/s rtt=100ms buffer=156kB";
 
 #[test]
@@ -555,9 +555,9 @@ fn the_second_upload_over_a_path_has_its_pace_from_the_first_and_loses_nothing()
     let Some(second) = uploads.over(QUARTER) else { return };
     let socket = connection(second.client(), RECEIVES);
     uploads.wait_for("the path is remembered");
-    // A trial tries a fifth more. 1448 of 1500 bytes are payload: 48.3 Mbit/s.
+    // A trial raises the rate by a fifth. 1448 of 1500 bytes are payload: 48.3 Mbit/s.
     let max = Rate::from_mbit_per_second(59);
-    // Slow start would have filled path and buffer, of 781 kB, twice by then.
+    // By then, slow start would have filled path and buffer (781 kB) twice.
     let info = wait_for("slow start's end", || {
         let pace = socket.with(|fd| options::max_pacing_rate(fd)).unwrap().unwrap();
         assert!(pace.is_some_and(|pace| pace < max), "{pace:?}");
@@ -574,7 +574,7 @@ fn an_upload_over_a_remembered_path_that_has_become_slower_finds_its_rate() {
     }
     let uploads = Uploads::start();
     let Some(()) = uploads.first_over(QUARTER) else { return };
-    // Half of the first path's window, 312 kB, is more than the second one, 31 kB, and its buffer hold.
+    // Half of the first path's window is 312 kB, more than the second path (31 kB) and its buffer hold.
     let Some(second) = uploads.over("rate=2.5Mbit/s rtt=100ms buffer=156kB") else { return };
     let socket = connection(second.client(), RECEIVES);
     uploads.wait_for("the path is remembered");

@@ -1,4 +1,4 @@
-//! The remains after the tuner's processes are killed.
+//! The limits left after the tuner's processes are killed.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,7 @@ use sweetspot_units::Bytes;
 use crate::download::{Server, Tuned, clamp, is_lifted, wait_for};
 use crate::laws::quiet;
 
-/// A download with a limited window that then waits for more; and its clamp.
+/// A download with a limited window, paused by the server, and its clamp.
 fn limited(server: &Server, tuned: &Tuned) -> (LiveSocket, Bytes) {
     tuned.wait_for_event("taken");
     let connection = tuned.connection();
@@ -20,7 +20,7 @@ fn limited(server: &Server, tuned: &Tuned) -> (LiveSocket, Bytes) {
     (connection, held)
 }
 
-/// The tuner's processes: those that have the scratch directory on their command line.
+/// The tuner's processes: those with the scratch directory on their command line.
 fn tuners(scratch: &Path) -> Vec<u32> {
     let wanted = scratch.display().to_string();
     let is_tuner = |pid: &u32| {
@@ -35,10 +35,10 @@ fn none_runs(scratch: &Path) -> Option<()> {
     tuners(scratch).is_empty().then_some(())
 }
 
-/// Kills processes without a moment in which one could act on the end of another: all are stopped first.
+/// Kills processes together: it first stops all of them, so that none can react to the end of another.
 fn kill_at_once(all: &[u32]) {
     let pids = all.iter().map(u32::to_string);
-    // The shell's own command: not every host has the program.
+    // Uses the shell's builtin, because not every host has a kill program.
     let stop = Command::new("sh").args(["-c", "kill -STOP \"$@\"", "sh"]).args(pids).status();
     assert!(stop.unwrap().success());
     all.iter().for_each(|pid| Signal::KILL.send(*pid));

@@ -16,7 +16,7 @@ fn sweetspot(arguments: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8_lossy(&output.stderr).trim().to_owned())
 }
 
-/// A download that the tuner has already limited.
+/// A download that the tuner has limited.
 fn limited(server: &Server, scratch: &tempfile::TempDir) -> Tuned {
     let tuned = Tuned::start(server.port, scratch.path(), &[]);
     tuned.wait_for_event("taken");
@@ -24,8 +24,8 @@ fn limited(server: &Server, scratch: &tempfile::TempDir) -> Tuned {
     tuned
 }
 
-/// Waits until the program has read all data sent: data that arrive and are read make the kernel tune its buffer, which
-/// overwrites any clamp, also the one that is none.
+/// Waits until the program has read all data sent. Reading new data makes the kernel tune the buffer, which overwrites any
+/// clamp, even [`UNCLAMPED`].
 pub fn quiet(server: &Server, connection: &LiveSocket) {
     let written = server.pause();
     wait_for("silence", || {
@@ -33,7 +33,7 @@ pub fn quiet(server: &Server, connection: &LiveSocket) {
         let unread = connection.with(|fd| options::unread(fd)).unwrap().unwrap();
         (received == Bytes::new(written) && unread == Bytes::ZERO).then_some(())
     });
-    // The kernel itself never sets this one.
+    // The kernel itself never sets this clamp.
     assert!(clamp(connection) < UNCLAMPED);
 }
 
@@ -65,29 +65,29 @@ fn limits_are_lifted_when_the_tuner_is_killed() {
     let held = clamp(&connection);
     Signal::KILL.send(tuned.tuner());
     wait_for("the end of the limit", || is_lifted(&connection, held).then_some(()));
-    // The download goes on.
+    // The download continues.
     server.go_on();
     let received = || connection.with(|fd| Info::read(fd)).unwrap().unwrap().bytes_received;
     let before = received();
     wait_for("more data", || (received() > before).then_some(()));
     server.stop();
-    // 128 + 9: the tuner's end is no secret.
+    // 128 + 9: the exit code shows that the tuner was killed.
     assert_eq!(tuned.finish().1, Some(137));
 }
 
 #[test]
 fn a_clamp_that_a_program_set_itself_is_never_loosened_and_comes_back() {
     let own = Bytes::new(50_003);
-    // The tuner sees the connection first with the clamp, and first without it.
+    // The program sets its clamp before or after the tuner first sees the connection.
     for after in [0, 2] {
         let (server, scratch) = (Server::start(), tempfile::tempdir().unwrap());
-        // The kernel overwrites a clamp once much has arrived: it is seen before.
+        // While the server is paused, the kernel cannot overwrite the clamp, so the tuner sees it.
         server.pause();
         let client = clamped(server.port, after);
         let tuned = Tuned::start_client(client, server.port, scratch.path(), &[]);
         let connection = tuned.connection();
         wait_for("the program's own clamp", || (clamp(&connection) == own).then_some(()));
-        // The tuner looks ten times a second.
+        // The tuner samples ten times a second.
         clock::sleep_until(clock::now() + Duration::from_secs(3));
         server.go_on();
         tuned.wait_for_event("taken");
@@ -142,7 +142,7 @@ fn a_dry_run_tells_and_touches_nothing() {
     let tuned = Tuned::start(server.port, scratch.path(), &["--dry-run"]);
     let before = clamp(&tuned.connection());
     tuned.wait_for_event("taken");
-    // The kernel's own tuning only ever raises it.
+    // The kernel itself only raises the clamp.
     assert!(clamp(&tuned.connection()) >= before);
     server.stop();
     assert!(!tuned.log().contains("\"event\":\"lifted\""));
@@ -186,14 +186,14 @@ fn the_exit_code_is_the_commands() {
 fn a_request_to_end_reaches_the_command() {
     let tune = ["tune", "run", "--", "sleep", "1000"];
     let mut guardian = Command::new(env!("CARGO_BIN_EXE_sweetspot")).args(tune).spawn().unwrap();
-    // The guardian, the tuner, the command.
+    // The family: guardian, tuner and command.
     let family = || processes::family(guardian.id());
     wait_for("the command", || {
         let named = |pid: u32| processes::Process::read(pid).is_ok_and(|p| p.name == "sleep");
         family().into_iter().find(|pid| named(*pid))
     });
     Signal::TERMINATE.send(guardian.id());
-    // 128 + 15.
+    // 128 + 15: the command ended by SIGTERM.
     assert_eq!(guardian.wait().unwrap().code(), Some(143));
 }
 
@@ -208,7 +208,7 @@ fn what_cannot_be_done_is_said_in_one_line() {
     let whole = whole.to_str().unwrap();
     let own = std::process::id().to_string();
     for (arguments, expected) in [
-        // No process has a number beyond the kernel's limit of 2^22.
+        // Process IDs do not exceed the kernel's limit of 2^22.
         (&["tune", "attach", "8388608"][..], "there is no process 8388608"),
         (&["tune", "attach", &own, "--until", "8388608"], "there is no process 8388608"),
         (
@@ -230,7 +230,7 @@ fn what_cannot_be_done_is_said_in_one_line() {
             &["tune", "run", "--events", "/", "--", "true"],
             "cannot write events to /: Is a directory; name a file",
         ),
-        // The goals of a command line: to leave a connection alone is a policy's.
+        // Only a policy can leave connections alone; a command line has other goals.
         (
             &["tune", "run", "--goal", "leave", "--", "true"],
             "expected throughput (the path's full rate without a standing queue) or less-than-best-effort (only the capacity \

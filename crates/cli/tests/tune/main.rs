@@ -1,4 +1,4 @@
-//! `sweetspot tune` on a download over loopback by a program that knows nothing of it.
+//! `sweetspot tune` on a loopback download by a program that is unaware of it.
 
 mod clamps;
 mod containers;

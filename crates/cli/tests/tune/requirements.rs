@@ -6,8 +6,8 @@ use sweetspot_kernel::probe;
 
 use crate::inside::{possible, sweetspot};
 
-/// Runs a command by each way on a host without something: `prepare` takes it away in a mount namespace. Only `--via bpf` fails,
-/// and only `--verbose` gives the reason for pidfd.
+/// Runs a command with each mechanism on a host that lacks a requirement: `prepare` removes it in a mount namespace. Only
+/// `--via bpf` fails, and only `--verbose` gives the reason for pidfd.
 fn without(prepare: &str, name: &str) {
     if !possible() {
         return;
@@ -30,12 +30,12 @@ fn without(prepare: &str, name: &str) {
         assert_eq!(run(silent), (Some(0), "it runs".to_owned(), String::new()), "{silent}");
     }
     let (code, ran, said) = run("--verbose");
-    // Why pidfd, the watched process, and that there was nothing to tune.
+    // The three lines: the reason for pidfd, the watched process, and that there was nothing to tune.
     assert_eq!((code, ran.as_str(), said.lines().count()), (Some(0), "it runs", 3), "{said}");
     assert!(said.contains(name) && said.contains("; tuning via pidfd\n"), "{said}");
 }
 
-/// Holds as root and as anybody.
+/// This holds for root and for other users.
 #[test]
 fn a_default_that_cannot_be_had_is_no_complaint() {
     let missing = probe::examine().into_iter().find(|finding| !finding.there);
@@ -88,7 +88,7 @@ fn the_doctor_names_what_is_there_and_what_is_missing() {
     let (code, words, _) = sweetspot(&["tune", "doctor"]);
     assert_eq!(code, Some(i32::from(!complete)));
     assert!(words.lines().any(|line| line.contains("cgroup v2")), "{words}");
-    // Every check has its line, also those that a missing requirement leaves out.
+    // Every check has a line, even if a missing requirement prevents it.
     for name in probe::LAST_CHECKS {
         assert!(words.lines().any(|line| line[8..].starts_with(name)), "{name}: {words}");
     }
@@ -101,7 +101,7 @@ fn the_doctor_names_what_is_there_and_what_is_missing() {
     let findings = json["findings"].as_array().unwrap();
     assert!(findings.len() >= 6);
     assert!(findings.iter().all(|f| f["name"].is_string()));
-    // A check that a missing requirement leaves out is neither there nor missing.
+    // A check prevented by a missing requirement is neither met nor missing.
     for finding in findings {
         let is_last = probe::LAST_CHECKS.iter().any(|name| finding["name"] == *name);
         assert!(finding["there"].is_boolean() || is_last && finding["there"].is_null());

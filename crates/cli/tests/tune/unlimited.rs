@@ -11,7 +11,8 @@ use sweetspot_linux::signals::Signal;
 use crate::download::{Server, wait_for};
 use crate::inside::{OwnCgroup, daemon_on, ended, possible};
 
-/// Sends 200 kB to the port of its argument, says so once all are acknowledged (SIOCOUTQ is 0), and waits for the end of its input.
+/// Sends 200 kB to the port in its argument, prints a line once all bytes are acknowledged (SIOCOUTQ is 0), and waits for the
+/// end of its input.
 const UPLOAD: &str = "\
 import fcntl, socket, struct, sys, termios, time
 s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
@@ -49,7 +50,7 @@ fn last_event(scratch: &Path) -> serde_json::Value {
     serde_json::from_str(events.lines().last().unwrap()).unwrap()
 }
 
-/// A port that accepts connections and reads whatever comes.
+/// A port that accepts connections and discards the data.
 fn sink() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -69,14 +70,14 @@ fn metrics(address: SocketAddr) -> Option<String> {
     Some(answer)
 }
 
-/// The closing line, and the last event, of a tuner that saw an upload without a queue.
+/// Asserts the closing line and the last event of a tuner that saw an upload without a queue.
 fn of_upload(options: &[&str], closing: &str, reason: &str) {
     let scratch = tempfile::tempdir().unwrap();
     let peer = sink();
     let mut upload = python(UPLOAD, &[peer.port()]);
     let sent = BufReader::new(upload.stdout.take().unwrap()).lines().next();
     assert_eq!(sent.unwrap().unwrap(), "sent");
-    // A port that is free now.
+    // Finds a free port.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let served = address.to_string();
     let options = [options, &["--metrics", &served]].concat();
@@ -129,7 +130,7 @@ fn a_process_without_a_connection_is_reported() {
     assert!(lines.next().is_none());
     assert_eq!(last_event(scratch.path())["why"], why);
     let tuner = attach(&idle, quiet.path(), &["--quiet"]);
-    // It opens its log before it watches.
+    // The tuner opens its log before it starts to watch.
     wait_for("the tuner", || quiet.path().join("events").exists().then_some(()));
     Signal::TERMINATE.send(tuner.id());
     assert_eq!(ended(tuner), (Some(0), String::new()));
@@ -165,7 +166,7 @@ fn beside_a_dry_run_via_bpf_a_command_is_tuned_via_pidfd() {
     }
     let (scratch, cgroup) = (tempfile::tempdir().unwrap(), OwnCgroup::make());
     let daemon = daemon_on(&cgroup, scratch.path(), &["--dry-run"]);
-    // It opens its log once its programs are attached, with a lease.
+    // The daemon opens its log after its programs are attached and have a lease.
     wait_for("the daemon", || scratch.path().join("events.jsonl").exists().then_some(()));
     let run = |options: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));

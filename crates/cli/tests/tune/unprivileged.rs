@@ -1,4 +1,4 @@
-//! Errors for a user without rights over a process.
+//! Errors for a user without privileges over a process.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
@@ -15,10 +15,11 @@ use sweetspot_linux::clock;
 use sweetspot_linux::signals::Signal;
 use sweetspot_units::Duration;
 
-/// The user "nobody", without special rights.
+/// The ID of the user nobody.
 const NOBODY: u32 = 65534;
 
-/// A copy of the program that nobody can read; `None` unless we are root: only root can become nobody.
+/// A copy of the program that the user nobody may run. `None` unless this process is root, which alone can become
+/// nobody.
 fn copy(scratch: &tempfile::TempDir) -> Option<PathBuf> {
     if fs::metadata("/proc/self").unwrap().uid() != 0 {
         sweetspot_testing::skipped("only root can run a program as another user (run as root)");
@@ -26,7 +27,8 @@ fn copy(scratch: &tempfile::TempDir) -> Option<PathBuf> {
     }
     fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let copy = scratch.path().join("sweetspot");
-    // By another process: a program that is open for writing, by a child of this one too, cannot be started.
+    // Another process writes the copy: a program cannot be started while it is open for writing, even in a child
+    // of this process.
     let mut by = Command::new("cp");
     assert!(by.arg(env!("CARGO_BIN_EXE_sweetspot")).arg(&copy).status().unwrap().success());
     fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).unwrap();
@@ -40,7 +42,7 @@ fn as_nobody(program: &PathBuf, arguments: &[&str]) -> Command {
     command
 }
 
-/// The message of a refusal: one line, and an exit code.
+/// Asserts that the program fails with exactly one line.
 fn refused(program: &PathBuf, arguments: &[&str], words: &str) {
     let output = as_nobody(program, arguments).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
@@ -74,7 +76,7 @@ fn an_unprivileged_user_sees_connections_without_their_programs() {
     assert!(json["connections"][0]["pid"].is_null(), "{json}");
 }
 
-/// Once, however many processes there are.
+/// The message appears once, even if many processes are out of reach.
 #[test]
 fn an_unprivileged_daemon_says_once_that_others_are_out_of_reach() {
     let scratch = tempfile::tempdir().unwrap();
@@ -83,12 +85,12 @@ fn an_unprivileged_daemon_says_once_that_others_are_out_of_reach() {
     let mut command = as_nobody(&program, &["tune", "daemon", "--policy", &policy]);
     command.args(["--via", "pidfd"]);
     let stderr = daemon(&mut command, "their downloads are left alone (run as root");
-    // After the line with which it began.
+    // The daemon's first line precedes the message.
     assert!(stderr.starts_with("sweetspot: tuning via pidfd by 1 rule of "), "{stderr}");
     assert_eq!(stderr.lines().count(), 2, "{stderr}");
 }
 
-/// Exactly the rights of packaging/sweetspot-tune.service.
+/// Exactly the capabilities of packaging/sweetspot-tune.service.
 #[test]
 fn two_capabilities_are_enough_for_a_daemon() {
     let scratch = tempfile::tempdir().unwrap();
@@ -127,7 +129,8 @@ fn the_systemd_unit_is_sound_and_exposes_little() {
     };
     let stderr = String::from_utf8_lossy(&verified.stderr);
     assert!(verified.status.success() && !stderr.contains("sweetspot-tune.service"), "{stderr}");
-    // From 0 (safe) to 10 (exposed); systemd before 250 cannot say it of a file.
+    // The exposure level goes from 0 (safe) to 10 (exposed). Before systemd 250, systemd-analyze cannot compute it
+    // for a file.
     let rated = analyze(&["security", "--offline=true"]).unwrap();
     let table = String::from_utf8_lossy(&rated.stdout);
     let overall = table.lines().find_map(|l| l.split_once("service: ")?.1.split(' ').next());
@@ -135,13 +138,13 @@ fn the_systemd_unit_is_sound_and_exposes_little() {
     assert!(exposure.is_none_or(|exposure| exposure <= 2.5), "{exposure:?}");
 }
 
-/// A policy for a download of this process's, which root alone may touch.
+/// A policy for a download of this process, which only root may touch.
 fn policy_for_a_download(scratch: &tempfile::TempDir) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (mut far, _) = listener.accept().unwrap();
-    // Some 10 MB/s, until the test is over.
+    // Sends about 10 MB/s until the test is over.
     thread::spawn(move || {
         while far.write_all(&[7; 10_000]).is_ok() {
             clock::sleep_until(clock::now() + Duration::from_millis(1));
@@ -155,13 +158,13 @@ fn policy_for_a_download(scratch: &tempfile::TempDir) -> String {
     policy.display().to_string()
 }
 
-/// A daemon's output until a second after `word`, when it gets a signal; `word` must appear within a minute.
+/// A daemon's output. A second after `word` appears, which must be within a minute, the daemon gets a signal.
 fn daemon(command: &mut Command, word: &str) -> String {
     let mut daemon = command.spawn().unwrap();
     let (id, stderr) = (daemon.id(), daemon.stderr.take().unwrap());
     let (seen, waits) = mpsc::channel();
     thread::spawn(move || {
-        // It has ended without being asked.
+        // The output ended: the daemon has exited by itself.
         if waits.recv_timeout(StdDuration::from_secs(60)) == Err(RecvTimeoutError::Disconnected) {
             return;
         }
@@ -171,7 +174,7 @@ fn daemon(command: &mut Command, word: &str) -> String {
     let mut printed = String::new();
     for line in BufReader::new(stderr).lines().map_while(Result::ok) {
         if line.contains(word) {
-            // Once is enough, and nobody listens then.
+            // The receiver needs one message, and may be gone afterwards.
             let _ = seen.send(());
         }
         printed += &format!("{line}\n");

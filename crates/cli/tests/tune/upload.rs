@@ -8,10 +8,10 @@ use sweetspot_units::{Duration, Rate};
 use crate::download::wait_for;
 use crate::emulated::{Emulated, RECEIVES, connection};
 
-/// One BDP is 125 kB; the buffer holds two.
+/// One BDP is 125 kB; the buffer holds two BDPs.
 const PATH: &str = "rate=50Mbit/s rtt=20ms buffer=250kB";
 
-/// An upload that is held by now, with its log.
+/// An upload that has been held, with its log.
 fn held(scratch: &Path) -> Option<(Emulated, LiveSocket)> {
     let log = scratch.join("events.jsonl");
     let line = format!(
@@ -22,19 +22,19 @@ fn held(scratch: &Path) -> Option<(Emulated, LiveSocket)> {
     let emulated = Emulated::start(PATH, &line)?;
     let event = wait_for("held", || event(&log, "held"));
     let near = emulated.processes("python3", 2);
-    // One of them is the server, at the far end.
+    // One of these processes is the server at the far end.
     let client = near.into_iter().find(|pid| {
         let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         words.ends_with(b"9090\0")
     });
     let socket = connection(client.unwrap(), RECEIVES);
-    // 1448 of 1500 bytes are payload: 48.3 Mbit/s. A busy machine may show more at first.
+    // 1448 of 1500 bytes are payload: 48.3 Mbit/s. A busy machine may show a higher rate at first.
     let path = Rate::from_mbit_per_second(44)..Rate::from_mbit_per_second(49);
     let mut looks = 0;
     wait_for("the path's rate", || {
         let held = pace(&socket).is_some_and(|pace| path.contains(&pace));
         looks = if held { looks + 1 } else { 0 };
-        // Between two trials of a faster rate; there may be one in seven RTTs.
+        // Five samples fall between two trials of a faster rate; a trial may come every seven RTTs.
         (looks == 5).then_some(())
     });
     assert_eq!(event["pace_from_bps"].is_u64(), event["pace_kernel_bps"].is_u64());
@@ -55,17 +55,17 @@ fn pace(socket: &LiveSocket) -> Option<Rate> {
 fn an_upload_is_paced_from_outside_and_its_queue_goes() {
     let scratch = tempfile::tempdir().unwrap();
     let Some((emulated, socket)) = held(scratch.path()) else { return };
-    // Two BDP would stand there, 40 ms.
+    // Without a tuner, two BDPs (40 ms) would stand in the buffer.
     wait_for("an empty buffer", || {
         let info = socket.with(|fd| Info::read(fd)).unwrap().unwrap();
         (info.rtt < Duration::from_millis(26)).then_some(())
     });
-    // Told to end, the tuner undoes it and says so.
+    // When asked to end, the tuner lifts the limit and logs it.
     Signal::TERMINATE.send(emulated.tuner()[0]);
     wait_for("the end of the pace", || pace(&socket).is_none().then_some(()));
     let lifted = wait_for("lifted", || event(&scratch.path().join("events.jsonl"), "lifted"));
     assert!(lifted["pace_from_bps"].is_u64() && lifted["pace_to_bps"].is_null(), "{lifted}");
-    // The log has each change of the pace, also the beginnings and ends of trials.
+    // The log has every change of the pacing rate, including the beginning and end of trials.
     let text = std::fs::read_to_string(scratch.path().join("events.jsonl")).unwrap();
     let events: Vec<serde_json::Value> =
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();

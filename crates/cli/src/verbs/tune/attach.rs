@@ -116,7 +116,7 @@ fn guarded(
 /// `Ok` if the sockets of `process` can be duplicated; otherwise there is nothing to tune.
 fn may_borrow(process: &ProcessHandle) -> Result<(), BorrowError> {
     match process.sockets() {
-        // It has ended: the wait for its end notices that.
+        // If it has ended, the wait for its end notices that.
         Err(error) if !error.is_over() => Err(error),
         _ => Ok(()),
     }

@@ -73,7 +73,7 @@ pub struct TuneDaemonArguments {
 pub fn run(arguments: TuneDaemonArguments) -> Ending {
     let policy = read(&arguments.policy)?;
     let cgroup = arguments.cgroup.as_deref();
-    // Only BPF programs can be attached to one cgroup: without them the error names the missing parts.
+    // Only BPF programs can be attached to one cgroup. If they are not available, the error names the missing requirement.
     let usual = if cgroup.is_some() { Via::Bpf } else { Via::Auto };
     let inside = arguments.common.inside(
         usual,
@@ -98,7 +98,7 @@ fn read(file: &Path) -> Fallible<Policy> {
     Ok(policy.map_err(|error| format!("{}: {error}", file.shown()))?)
 }
 
-/// The mechanism, the rules and the address of the metrics.
+/// The first line of the log: the mechanism, the rules and the metrics address.
 fn beginning(arguments: &TuneDaemonArguments, policy: &Policy, is_inside: bool) -> String {
     let via = if is_inside { "bpf" } else { "pidfd" };
     let rules = rules(policy);
@@ -116,7 +116,7 @@ fn rules(policy: &Policy) -> String {
     }
 }
 
-/// Says which congestion controls that the policy names connections will not have, and why.
+/// Reports which congestion controls of the policy no connection will get, and why.
 fn say_what_is_not_chosen(arguments: &TuneDaemonArguments, policy: &Policy, is_inside: bool) {
     let file = arguments.policy.shown();
     let sends = arguments.common.sends();
@@ -136,16 +136,16 @@ fn say_what_is_not_chosen(arguments: &TuneDaemonArguments, policy: &Policy, is_i
     }
 }
 
-/// A policy's file, which may change while the daemon runs.
+/// The policy's file. It may change while the daemon runs.
 struct PolicyFile<'a> {
     path: &'a Path,
-    /// The file's state when it was read, if it existed.
+    /// The file's modification time and length when it was last read; `None` if it did not exist.
     seen: Option<(SystemTime, u64)>,
-    /// How often in a row it was missing since.
+    /// The number of polls in a row since then that did not find the file.
     missing: u32,
 }
 
-/// A file that is replaced is missing at one poll at most.
+/// While a file is being replaced, at most one poll misses it.
 const MISSING_POLLS: u32 = 2;
 
 impl PolicyFile<'_> {
@@ -157,7 +157,7 @@ impl PolicyFile<'_> {
     fn poll(&mut self) -> Option<Policy> {
         let now = stamp(self.path);
         if now == self.seen {
-            // One that is gone for a moment is being replaced.
+            // The file exists and has not changed.
             self.missing = 0;
             return None;
         }
@@ -193,7 +193,7 @@ fn stamp(path: &Path) -> Option<(SystemTime, u64)> {
     Some((metadata.modified().ok()?, metadata.len()))
 }
 
-/// Why limits are lifted then.
+/// The reason given for lifting limits when the policy changes.
 const CHANGED: &str = "the policy has changed";
 
 fn guarded(

@@ -41,7 +41,7 @@ pub fn run(arguments: TuneDoctorArguments) -> Ending {
 
 const NOT_TESTED: &str = "not tested: it needs the requirements above";
 
-/// The checks that need the others, if those failed.
+/// The checks that were not run because a requirement is missing.
 fn untested(findings: &[Finding]) -> impl Iterator<Item = &'static str> {
     let is_tested = |name: &str| findings.iter().any(|finding| finding.name == name);
     probe::LAST_CHECKS.into_iter().filter(move |name| !is_tested(name))
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
     use crate::verbs::members::listed;
 
-    /// A check of each kind: met, missing, and not tested.
+    /// Each kind of finding: met, missing and not tested.
     #[test]
     fn every_finding_has_the_same_members_and_its_next_step_is_text_or_null() {
         let finding = |name, there, next| Finding { name, there, says: "x".to_owned(), next };

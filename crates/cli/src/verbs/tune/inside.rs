@@ -1,4 +1,4 @@
-//! Tuning from inside the kernel: the programs and the cgroup that they are attached to.
+//! Tuning via bpf: the programs and the cgroup that they are attached to.
 
 use std::iter;
 use std::sync::{Arc, Mutex};
@@ -8,13 +8,13 @@ use sweetspot_linux::cgroup::{Cgroup, CgroupError};
 use sweetspot_tune::{Chosen, KernelScope, undo};
 use sweetspot_units::Duration;
 
-/// The beginning of the names of cgroups that `tune run` makes.
+/// The prefix of the cgroups that `tune run` creates.
 const OWN_CGROUP: &str = "sweetspot-";
 
-/// A cgroup empty for this long is not about to start a command.
+/// A cgroup that has been empty for this long is not about to start a command.
 const ABANDONED: Duration = Duration::from_secs(60);
 
-/// A new cgroup below `here`. In a PID namespace, this process's number may belong to another process elsewhere.
+/// Creates a cgroup below `here`. In a PID namespace, another process outside it may have this process's ID.
 fn create_own(here: &Cgroup) -> Result<Cgroup, CgroupError> {
     let name = format!("{OWN_CGROUP}{}", std::process::id());
     let mut names = iter::once(name.clone()).chain((1..).map(|n| format!("{name}-{n}")));
@@ -25,12 +25,12 @@ fn create_own(here: &Cgroup) -> Result<Cgroup, CgroupError> {
     created.expect("names without an end")
 }
 
-/// For the connections of a command, which are few: its uploads are reported if they are not tuned, too.
+/// For a command, which has few connections: also watches uploads that are not tuned.
 fn with_uploads(watch: Watch) -> Watch {
     Watch { uploads: true, ..watch }
 }
 
-/// Programs on a cgroup.
+/// The BPF programs attached to a cgroup.
 pub struct Inside {
     programs: Arc<Mutex<SocketPrograms>>,
     connections: Connections,
@@ -39,10 +39,10 @@ pub struct Inside {
 }
 
 impl Inside {
-    /// In a new cgroup below this process's own.
+    /// Attaches to a new cgroup below this process's own.
     pub fn own_cgroup(watch: Watch) -> Result<Inside, KernelError> {
         let watch = with_uploads(watch);
-        // First the programs: where they cannot be had, nothing is made.
+        // Loads the programs first: if that fails, no cgroup is created.
         let (programs, connections) = SocketPrograms::load(watch)?;
         let here = Cgroup::of(std::process::id())?;
         here.remove_empty(OWN_CGROUP, ABANDONED);
@@ -50,14 +50,14 @@ impl Inside {
         Inside::attached(programs, connections, cgroup, true)
     }
 
-    /// On the cgroup that process `pid` is in.
+    /// Attaches to the cgroup of process `pid`.
     pub fn around(pid: u32, watch: Watch) -> Result<Inside, KernelError> {
         let watch = with_uploads(watch);
         let (programs, connections) = SocketPrograms::load(watch)?;
         Inside::attached(programs, connections, Cgroup::of(pid)?, false)
     }
 
-    /// On the cgroup called `name`, or on the one above all. Connections that are there already are seen, too.
+    /// Attaches to the cgroup called `name`, or to the root cgroup. Its scope also finds existing connections.
     pub fn on(name: Option<&str>, watch: Watch) -> Result<Inside, KernelError> {
         let (programs, connections) = SocketPrograms::load(watch)?;
         let cgroup = name.map_or_else(Cgroup::root, Cgroup::named)?;
@@ -72,7 +72,7 @@ impl Inside {
     ) -> Result<Inside, KernelError> {
         if let Err(error) = programs.attach(&cgroup) {
             if is_own {
-                // The next run removes leftovers.
+                // The next run removes a cgroup left behind.
                 let _ = cgroup.dissolve();
             }
             return Err(error);
@@ -85,22 +85,22 @@ impl Inside {
         &self.cgroup
     }
 
-    /// Undoes everything, in this process or in one that inherited it.
+    /// Returns a function that undoes everything. A process that inherits it can also call it.
     pub fn undo(&self) -> impl Fn() + Sync + use<> {
         let programs = Arc::clone(&self.programs);
         let own = self.is_own.then(|| self.cgroup.try_clone().ok()).flatten();
         move || {
             undo(&programs);
-            // Processes that outlive the command go back to where it came from.
+            // Moves processes that outlive the command to the cgroup above.
             let _ = own.as_ref().map(Cgroup::dissolve);
         }
     }
 
-    /// The scope of its connections.
+    /// The scope of the cgroup's connections.
     pub fn scope(self, chosen: Chosen) -> KernelScope {
         let Inside { programs, connections, cgroup, is_own } = self;
         let scope = KernelScope::new(cgroup, programs, connections, chosen);
-        // Nothing was in a cgroup that was made for the command.
+        // A cgroup created for the command has no earlier connections.
         if !is_own {
             report_unfollowed(&scope.find_present());
         }
@@ -108,7 +108,7 @@ impl Inside {
     }
 }
 
-/// Reports that connections of before are not tuned, given the result of looking for them: no silence about what is missed.
+/// Reports that existing connections are not tuned, given the result of the search for them.
 pub fn report_unfollowed(found: &Result<bool, KernelError>) {
     let reason = match found {
         Ok(true) => return,

@@ -16,17 +16,18 @@ use sweetspot_units::Time;
 /// The connections that a tuner watches.
 #[derive(Debug)]
 pub struct Watched {
-    /// Their owner, such as "process 4711 (curl)".
+    /// Their owner in words, such as "process 4711 (curl)".
     pub owner: String,
     /// Whether BPF programs report them, which they do only for bulk transfers.
     pub is_inside: bool,
-    /// Whether the owner is a host or a cgroup: its uploads are reported only if they are tuned.
+    /// Whether the owner is a host or a cgroup: uploads are then reported only if they are tuned.
     pub is_host: bool,
-    /// Whether the tuner was started for its own sake. A wrapper of another program is silent in scripts if it has nothing to report.
+    /// Whether the user asked for a tuner. If not, it wraps another program, and with nothing to report it is silent in
+    /// scripts.
     pub is_asked_for: bool,
 }
 
-/// The log of events.
+/// The tuner's log: lines for users, the file of events, and the metrics.
 pub struct EventLog {
     pub(super) file: Option<(PathBuf, File)>,
     pub(super) exporter: Option<Exporter>,
@@ -36,7 +37,7 @@ pub struct EventLog {
     pub(super) sends: bool,
     pub(super) watched: Watched,
     dry_run: bool,
-    /// Whether an adjustment was not shown.
+    /// Whether an adjustment has been left out of the lines for users.
     hides_changes: bool,
     summary: TuneSummary,
     begun: Time,
@@ -65,7 +66,7 @@ impl EventLog {
         }
     }
 
-    /// Whether there is a reader for lines that report no action.
+    /// Whether a user reads lines that report no action.
     fn has_reader(&self) -> bool {
         self.watched.is_asked_for || self.verbose || std::io::stderr().is_terminal()
     }
@@ -78,7 +79,7 @@ impl EventLog {
         }
     }
 
-    /// Sets whether the events that follow belong to a dry run, and reports a change.
+    /// Sets whether the next events belong to a dry run, and reports a change of that.
     pub fn rehearse(&mut self, dry_run: bool) {
         let words = match (self.dry_run, dry_run) {
             (false, true) => {
@@ -94,7 +95,7 @@ impl EventLog {
         }
     }
 
-    /// Reports the effect of tuning on each connection, and why the `unlimited` ones were never limited.
+    /// Reports the effect of tuning on each connection, and why the `unlimited` connections were never limited.
     pub fn summarise(&mut self, unlimited: &UnlimitedConnections) {
         let now = clock::wall().as_secs_f64();
         let tuned = self.summary.connections();
@@ -116,7 +117,7 @@ impl EventLog {
         self.write(&ended_line(now, self.dry_run, why.as_deref(), tuned, unlimited));
     }
 
-    /// The effect on each tuned connection, in lines.
+    /// The lines about the effect on each tuned connection.
     fn effects(&self, now: f64) -> Vec<String> {
         let count = self.summary.connections();
         if self.dry_run && count > 0 {
@@ -126,7 +127,7 @@ impl EventLog {
         self.summary.lines(self.begun.as_secs_f64(), now)
     }
 
-    /// Says that no connection was seen. Idle ones are seen only of a process, via pidfd.
+    /// Says that no connection was seen. Only a process watched via pidfd would show idle connections, too.
     fn nothing(&self) -> String {
         let Watched { owner, is_inside, is_host, .. } = &self.watched;
         if !is_inside && !is_host {
@@ -199,7 +200,7 @@ mod tests {
                 nothing(process, true, false, false),
                 "no bulk transfer of process 4711 (curl) was seen (60 kB within 2 s)",
             ),
-            // A daemon gets no report of an upload that it does not tune.
+            // A daemon does not report uploads that it does not tune.
             (
                 nothing("any process", true, true, false),
                 "no bulk download of any process was seen (60 kB within 2 s); uploads need --send",

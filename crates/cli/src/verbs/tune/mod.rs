@@ -106,7 +106,7 @@ pub fn run(arguments: TuneArguments) -> Ending {
     }
 }
 
-/// Runs `work` under a guardian process that undoes it, with the programs attached to a cgroup; errors are printed before the
+/// Runs `work` under a guardian process that undoes it, with the programs attached to a cgroup. Errors are printed before the
 /// guardian ends.
 fn under_guard(
     inside: Option<Inside>,
@@ -157,7 +157,7 @@ mod tests {
         }
     }
 
-    /// The lines of --events, one of each form, with all their members.
+    /// The lines of --events: one of each kind, with all members.
     fn lines() -> Vec<serde_json::Value> {
         let to = "bbr".parse().unwrap();
         let changes = [
@@ -172,7 +172,7 @@ mod tests {
         lines.map(|line| serde_json::from_str(&line).unwrap()).collect()
     }
 
-    /// The code is the source: the help and docs/formats.md name each member that it writes, and the help no other.
+    /// Compares with the code: the help and docs/formats.md name each member that it writes, and the help names no other.
     #[test]
     fn the_help_lists_the_members_of_events() {
         let written = lines();

@@ -36,7 +36,7 @@ pub struct Common {
     #[arg(long)]
     send: bool,
 
-    // Each verb has its own help for it, by `via_help`.
+    // Each verb sets its own help with `via_help`.
     #[arg(long, value_name = "WAY", hide_possible_values = true)]
     #[arg(value_parser = values::words::<Via>(&["pidfd", "bpf", "auto"]))]
     via: Option<Via>,
@@ -75,7 +75,7 @@ pub struct GoalOption {
     pub goal: Goal,
 }
 
-/// Standard output is the command's own.
+/// Rejects standard output, which belongs to the command.
 fn events_file(text: &str) -> Result<PathBuf, &'static str> {
     match text {
         "-" => Err("expected a file; ./- names one that is called -"),
@@ -86,11 +86,11 @@ fn events_file(text: &str) -> Result<PathBuf, &'static str> {
 /// The mechanism that samples connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Via {
-    /// Inside the kernel where that is possible.
+    /// BPF if available, or else pidfd.
     Auto,
-    /// Inside the kernel.
+    /// BPF programs attached to a cgroup.
     Bpf,
-    /// From outside, by borrowing sockets.
+    /// Sockets duplicated from their processes.
     Pidfd,
 }
 
@@ -110,11 +110,11 @@ impl FromStr for Via {
 }
 
 impl Common {
-    /// The tuner that `begin` attaches in the kernel; `None` if sockets are borrowed instead. Without `--via` the mechanism is
-    /// `usual`.
+    /// The tuner that `begin` attaches via bpf; `None` if sockets are borrowed via pidfd instead. Without `--via`, the
+    /// mechanism is `usual`.
     ///
     /// # Errors
-    /// If the mechanism was asked for and is not available, or another tuner is active: both would limit the same connections.
+    /// If the requested mechanism is not available, or if another tuner is active that would limit the same connections.
     pub fn inside(
         &self,
         usual: Via,
@@ -126,7 +126,7 @@ impl Common {
             return Ok(None);
         }
         match begin(watch(self.send, dry_run)) {
-            // Two sets of programs would overwrite each other's callback flags; sockets can be borrowed beside a dry run.
+            // Two sets of programs would overwrite each other's callback flags, but sockets can be borrowed beside a dry run.
             Err(KernelError::Busy { program, dry_run: true, .. }) if via == Via::Auto => {
                 if !self.quiet {
                     err!(
@@ -145,12 +145,12 @@ impl Common {
         }
     }
 
-    /// Whether actions are not printed.
+    /// Whether --quiet suppresses the lines about actions.
     pub fn is_quiet(&self) -> bool {
         self.quiet
     }
 
-    /// The address of the metrics, if the command line names one.
+    /// The metrics address on the command line, if any.
     pub fn metrics(&self) -> Option<SocketAddr> {
         self.metrics
     }
@@ -165,7 +165,7 @@ impl Common {
         self.send
     }
 
-    /// Whether the user named a mechanism.
+    /// Whether the command line names a mechanism.
     pub fn names_a_way(&self) -> bool {
         self.via.is_some()
     }
@@ -180,7 +180,7 @@ impl Common {
         self.journal_with(None, watched)
     }
 
-    /// The log, with metrics at `address` unless the command line names another address.
+    /// The log. Metrics are served at `address`, unless the command line names another address.
     pub fn journal_with(
         &self,
         address: Option<SocketAddr>,

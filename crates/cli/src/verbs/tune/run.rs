@@ -47,7 +47,7 @@ pub fn run(arguments: TuneRunArguments) -> Ending {
         arguments.common.is_dry_run(),
         Inside::own_cgroup,
     ) {
-        // Its programs see this command, too.
+        // The other tuner's programs see this command, too.
         Err(KernelError::Busy { program, .. }) if !arguments.common.names_a_way() => {
             let other = format!("another tuner is attached here (BPF program {program})");
             err!(
@@ -72,7 +72,8 @@ fn run_alone(command: &[String]) -> Fallible<u8> {
     }
 }
 
-/// Starts `command` in the tuned cgroup and returns its process id, or says why it cannot run and returns the exit code.
+/// Starts `command` in the tuned cgroup and returns its process ID. If it cannot run, prints the reason and returns the exit
+/// code.
 fn start(command: &[String], inside: Option<&Inside>) -> Fallible<Result<u32, u8>> {
     let (program, rest) = command.split_first().ok_or("no command was given")?;
     let mut command = Command::new(program);
@@ -132,7 +133,7 @@ fn tune<S: Scope>(
     match steer(&mut tuner, supervisor, journal, &Until::CommandEnds(command)) {
         Ok(code) => Ok(code),
         Err(error) => {
-            // Tuning fails; the command must not.
+            // Tuning failed, but the command must go on.
             tuner.lift("tuning failed");
             err!("sweetspot: {error}; the command continues untuned");
             Ok(supervisor.wait_for(command)?)

@@ -9,11 +9,12 @@ use super::journal::EventLog;
 
 /// When tuning ends.
 pub enum Until {
-    /// When the command with this process id ends; signals are passed on to it.
+    /// When the command with this process ID ends; signals are passed on to it.
     CommandEnds(u32),
-    /// When one of these processes, which are not our children, ends, or a signal comes; each with the reason to give.
+    /// When one of these processes ends, each given with the reason to report, or when a signal arrives. They are not child
+    /// processes.
     AnyEnds(Vec<(ProcessHandle, &'static str)>),
-    /// When a signal comes.
+    /// When a signal arrives.
     Signal,
 }
 
@@ -21,7 +22,7 @@ const WAITING: &str = "waiting for signals";
 
 const METRICS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Tunes until `until`; returns the exit code.
+/// Tunes until `until` occurs; returns the exit code.
 pub fn steer<S: Scope>(
     tuner: &mut Tuner<S>,
     supervisor: &mut Supervisor,
@@ -31,7 +32,7 @@ pub fn steer<S: Scope>(
     steer_with(tuner, supervisor, journal, until, &mut |_| {})
 }
 
-/// The same, with a call of `revise` once per second.
+/// Like [`steer`], but calls `revise` once per second.
 pub fn steer_with<S: Scope>(
     tuner: &mut Tuner<S>,
     supervisor: &mut Supervisor,
@@ -45,7 +46,7 @@ pub fn steer_with<S: Scope>(
         let due = tuner.poll_timeout();
         let event = wait(tuner, supervisor, due)?;
         if let Some((code, why)) = ends(until, event) {
-            // After this time the guardian lifts the remaining limits.
+            // After this time, the guardian lifts the remaining limits.
             signals::end_within(signals::CLEANING_TIME, code);
             tuner.lift(why);
             report_events(tuner, journal);
@@ -62,7 +63,7 @@ pub fn steer_with<S: Scope>(
         if now >= next_publication {
             next_publication = now + METRICS_INTERVAL;
             revise(tuner);
-            // A policy that changes the mode lifted the limits of the mode before.
+            // A policy that starts or ends a dry run has lifted all limits of the previous mode.
             report_events(tuner, journal);
             journal.rehearse(tuner.is_dry_run());
             journal.publish(|| tuner.snapshot());
@@ -73,13 +74,13 @@ pub fn steer_with<S: Scope>(
             );
             tuner.lift("no guardian would lift it if this process were killed, too");
             report_events(tuner, journal);
-            // The command goes on. No caller is left to receive its exit code.
+            // The command continues, but no caller is left to receive its exit code.
             return Ok(1);
         }
     }
 }
 
-/// Waits for an event until `due`, or until there is something to find, which is then searched for at once.
+/// Waits for an event until `due`. If a connection can be found earlier, makes the tuner search for it at once.
 fn wait<S: Scope>(
     tuner: &mut Tuner<S>,
     supervisor: &mut Supervisor,
@@ -99,7 +100,7 @@ fn wait<S: Scope>(
     event.map_err(TuneError::at(WAITING))
 }
 
-/// Whether that was the end: the exit code, and why.
+/// The exit code and the reason, if tuning ends here.
 fn ends(until: &Until, event: Option<ProcessEvent>) -> Option<(u8, &'static str)> {
     match (until, event) {
         (Until::CommandEnds(command), Some(ProcessEvent::ChildEnded { pid, code })) => {

@@ -19,7 +19,7 @@ pub fn run(_arguments: TuneUndoArguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The limits that were lifted.
+/// Says on how many connections limits were lifted.
 pub fn words(connections: usize) -> String {
     match connections {
         0 => "killed tuners left no limits".to_owned(),
