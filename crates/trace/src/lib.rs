@@ -34,5 +34,5 @@ pub mod file;
 pub mod flow;
 pub mod packet;
 
-/// Counts of numbers by size, each kept to 3 %.
+/// Counts of numbers by size, with an accuracy of 3 %.
 pub type Histogram = sweetspot_statistics::Histogram<5>;

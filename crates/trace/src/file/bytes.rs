@@ -21,12 +21,12 @@ impl Order {
         }
     }
 
-    /// The number at `offset`, if it is there.
+    /// The 16-bit number at `offset`; `None` beyond the end.
     pub fn u16_at(self, bytes: &[u8], offset: usize) -> Option<u16> {
         Some(self.u16(*bytes.get(offset..)?.first_chunk()?))
     }
 
-    /// The number of 32 bits at `offset`, if it is there.
+    /// The 32-bit number at `offset`; `None` beyond the end.
     pub fn u32_at(self, bytes: &[u8], offset: usize) -> Option<u32> {
         Some(self.u32(*bytes.get(offset..)?.first_chunk()?))
     }

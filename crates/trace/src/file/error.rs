@@ -2,21 +2,21 @@ use thiserror::Error;
 
 pub(super) type Result<T> = std::result::Result<T, CaptureError>;
 
-/// Why a capture cannot be read, or not further.
+/// Why a capture cannot be read, or not to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CaptureError {
-    /// There is nothing in it.
+    /// The capture is empty.
     #[error("it is empty; was anything captured?")]
     Empty,
-    /// None of the formats that are known.
+    /// The format is not supported.
     #[error(
         "it is neither pcap nor pcapng nor snoop but {found}; make one with tcpdump -w FILE or dumpcap -w FILE"
     )]
     NotACapture {
-        /// The format that its first bytes suggest.
+        /// The format that the first bytes suggest.
         found: &'static str,
     },
-    /// A version of the format that nobody defined yet.
+    /// The version of the format is unknown.
     #[error(
         "it is {format} version {major}.{minor}, which is not known here; convert it: editcap -F pcap FILE OTHER"
     )]
@@ -28,23 +28,23 @@ pub enum CaptureError {
         /// The minor version in the header.
         minor: u16,
     },
-    /// It ends within the header before the first record.
+    /// The capture ends within its header.
     #[error("it was cut off within its header, before any packet; capture or copy it again")]
     HeaderCutOff,
-    /// It ends within a record.
+    /// The capture ends within a record.
     #[error(
         "it was cut off in the middle of a packet, {at} bytes from its start; everything before that was read"
     )]
     CutOff {
-        /// Where the record begins that is not whole.
+        /// The offset of the incomplete record.
         at: u64,
     },
-    /// The record at this place is invalid.
+    /// A record is invalid.
     #[error("it is corrupt {at} bytes from its start: {what}; everything before that was read")]
     Corrupt {
-        /// Where.
+        /// The offset of the record.
         at: u64,
-        /// The fault.
+        /// The error in the record.
         what: &'static str,
     },
 }

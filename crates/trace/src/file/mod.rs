@@ -16,22 +16,21 @@ pub use crate::packet::Record;
 use self::bytes::Order;
 use self::error::Result;
 
-/// The most bytes of a packet that any capturing program keeps (libpcap's MAXIMUM_SNAPLEN).
+/// The largest packet that any capturing program keeps (libpcap's MAXIMUM_SNAPLEN), in bytes.
 const LARGEST_PACKET: usize = 262_144;
 
-/// A buffer of this size always holds the next record: the largest packet with its block around
-/// it and the options behind it.
+/// A buffer of this size always holds the next record: the largest packet, its block, and the options behind the packet.
 pub const LARGEST_RECORD: usize = 2 * LARGEST_PACKET;
 
-/// Takes a capture apart, in whatever pieces it comes.
+/// Decodes a capture that arrives in pieces of any size.
 ///
-/// [`Decoder::next`] takes one record off the front of `input`; `None` means that it needs more
-/// bytes behind those it left there. After an error there is nothing more to come.
+/// [`Decoder::next`] removes one record from the front of `input`. `None` means that it needs more bytes after those left in
+/// `input`. After an error, no more records follow.
 #[derive(Debug, Default)]
 pub struct Decoder {
     format: Format,
     taken: u64,
-    /// Bytes still to come of something that is not read.
+    /// Bytes still to be skipped.
     skip: u64,
 }
 
@@ -45,16 +44,16 @@ enum Format {
 }
 
 enum Item<'a> {
-    /// A packet, and how many bytes it takes up.
+    /// A packet, and the length of its record.
     Record(Record<'a>, usize),
-    /// This many bytes hold no packet; they need not all be there yet.
+    /// This many bytes contain no packet; some of them may not have arrived yet.
     Other(u64),
-    /// Not enough of it is there yet.
+    /// More bytes are needed.
     Incomplete,
 }
 
 impl Decoder {
-    /// The next record, if all of it is in `input`.
+    /// The next record, if `input` contains all of it.
     pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Record<'a>>> {
         loop {
             let skipped = self.skip.min(input.len() as u64);
@@ -86,7 +85,7 @@ impl Decoder {
         }
     }
 
-    /// Whether the capture ended between two records: `rest` is the unread part.
+    /// Checks that the capture ends between two records; `rest` is the unread input.
     pub fn end(&self, rest: &[u8]) -> Result<()> {
         match self.format {
             Format::Unknown if self.taken == 0 && rest.is_empty() => Err(CaptureError::Empty),
@@ -103,13 +102,13 @@ impl Decoder {
     }
 }
 
-/// How a frame of zstd begins (RFC 8878 §3.1.1).
+/// The first bytes of a zstd frame (RFC 8878 §3.1.1).
 pub const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// The largest zstd window: as much as `zstd` itself accepts unless told otherwise (ZSTD_WINDOWLOG_LIMIT_DEFAULT, 2^27). A frame's
-/// header may declare terabytes, and the decoder keeps that much output.
+/// The largest zstd window: the default limit of `zstd` itself (ZSTD_WINDOWLOG_LIMIT_DEFAULT, 2^27). A frame's header may
+/// declare terabytes, and the decoder keeps that much output.
 pub const MAX_ZSTD_WINDOW: u64 = 128 << 20;
 
-/// Why a frame with a window of `bytes` is not decompressed, with the next step.
+/// Why a frame with a window of `bytes` is not decompressed, and what to do about it.
 pub fn large_zstd_window(bytes: u64) -> String {
     format!(
         "its zstd window of {} MiB is larger than the {} MiB that are allowed; if you trust it, decompress it first: \
@@ -124,7 +123,7 @@ pub fn is_capture(head: &[u8; 4]) -> bool {
     recognise(head).is_ok_and(|format| format.is_some())
 }
 
-/// The format by the first four bytes; the format's own reader takes them.
+/// Recognizes the format by its first four bytes, and leaves them for the reader of the format.
 fn recognise(input: &[u8]) -> Result<Option<Format>> {
     let Some(magic) = input.first_chunk::<4>() else { return Ok(None) };
     if u32::from_be_bytes(*magic) == pcapng::SECTION_HEADER {

@@ -1,4 +1,4 @@
-//! The classic format (draft-ietf-opsawg-pcap).
+//! The classic pcap format (draft-ietf-opsawg-pcap).
 
 use sweetspot_units::Time;
 
@@ -7,7 +7,7 @@ use super::error::Result;
 use super::{CaptureError, Item, LARGEST_PACKET, Record};
 use crate::packet::Link;
 
-/// The header of a file of Ethernet frames, up to `snap` bytes of each, with times in nanoseconds.
+/// A file header for Ethernet frames: at most `snap` bytes of each are kept, and times are in nanoseconds.
 pub fn file_header(snap: u32) -> [u8; 24] {
     let mut header = [0; 24];
     let fields = [(0, 0xa1b2_3c4d), (4, 2 | 4 << 16), (16, snap), (20, 1)];
@@ -17,7 +17,7 @@ pub fn file_header(snap: u32) -> [u8; 24] {
     header
 }
 
-/// The header of a packet captured at `time`: `kept` of its `length` bytes follow.
+/// A record header for a packet captured at `time`: `kept` of its `length` bytes follow.
 pub fn record_header(time: Time, kept: usize, length: usize) -> [u8; 16] {
     let nanos = time.as_nanos();
     let (seconds, fraction) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
@@ -32,32 +32,32 @@ pub fn record_header(time: Time, kept: usize, length: usize) -> [u8; 16] {
 const FILE_HEADER: usize = 24;
 const RECORD_HEADER: usize = 16;
 
-/// Fields of the file's header that apply to every record.
+/// Fields of the file header that apply to every record.
 #[derive(Debug)]
 pub struct PcapHeader {
     order: Order,
     nanoseconds: bool,
-    /// Bytes of header that Kuznetsov's variant of the format adds to each record.
+    /// Bytes that Kuznetsov's variant of the format adds to each record header.
     extra: usize,
-    /// How old programs wrote a record's two lengths.
+    /// The order of the two lengths in a record.
     lengths: Lengths,
-    /// Known after the header.
+    /// The link layer; `None` before the file header was read.
     link: Option<Link>,
 }
 
-/// In which order a record's lengths stand.
+/// The order of the two lengths in a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lengths {
     /// The captured length, then the original one.
     KeptFirst,
-    /// The other way round, as before version 2.3.
+    /// The original length, then the captured one, as before version 2.3.
     KeptLast,
-    /// Version 2.3 was written in both: the captured length is never the longer one.
+    /// Either order, in version 2.3. The captured length is never the larger one.
     Unknown,
 }
 
 impl PcapHeader {
-    /// A header that begins with `magic`, read in that order.
+    /// A reader for a file that begins with `magic`, read in byte order `order`.
     pub fn recognise(order: Order, magic: u32) -> Option<PcapHeader> {
         let (nanoseconds, extra) = match magic {
             0xa1b2_c3d4 => (false, 0),
@@ -90,7 +90,7 @@ impl PcapHeader {
             3 => Lengths::Unknown,
             _ => Lengths::KeptFirst,
         };
-        // The upper bits say whether frames end with a checksum, and how long it is.
+        // The upper bits give the length of the frame check sequence, if frames have one.
         self.link = Some(Link::from_number(network & 0xffff));
         Ok(Item::Other(FILE_HEADER as u64))
     }

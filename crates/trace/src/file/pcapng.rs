@@ -1,4 +1,4 @@
-//! The block format (draft-ietf-opsawg-pcapng).
+//! The pcapng block format (draft-ietf-opsawg-pcapng).
 
 use sweetspot_units::Time;
 
@@ -7,7 +7,7 @@ use super::error::Result;
 use super::{CaptureError, Item, LARGEST_PACKET, LARGEST_RECORD, Record};
 use crate::packet::Link;
 
-/// The type of a section's first block; the same in both byte orders.
+/// The type of a section header block; it is the same in both byte orders.
 pub const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 const INTERFACE: u32 = 1;
@@ -15,17 +15,17 @@ const OBSOLETE_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
 
-/// Type, length, and the length once more at the end.
+/// The bytes of a block besides its body: the type, and the length before and after the body.
 const BLOCK_OVERHEAD: usize = 12;
-/// More than any machine has; a hostile file could claim billions.
+/// More interfaces than any machine has; a hostile file could declare billions.
 const MAX_INTERFACES: usize = 4096;
 
-/// Properties of the packets to come, from the blocks so far.
+/// The properties that the blocks so far define for the following packets.
 #[derive(Debug, Default)]
 pub struct Section {
     order: Order,
     interfaces: Vec<Interface>,
-    /// Of the last packet that had a time; simple packets have none.
+    /// The time of the last packet that had one; simple packet blocks have none.
     time: Time,
 }
 
@@ -34,16 +34,16 @@ struct Interface {
     link: Link,
     snap: usize,
     resolution: Resolution,
-    /// Seconds to add to each time.
+    /// Seconds to add to each timestamp.
     offset: i64,
 }
 
-/// How long a tick of an interface's clock is.
+/// The length of a tick of an interface's clock.
 #[derive(Debug, Clone, Copy)]
 enum Resolution {
-    /// 10 to the minus this many seconds.
+    /// 10 to the power of minus this, in seconds.
     Decimal(u32),
-    /// 2 to the minus this many seconds.
+    /// 2 to the power of minus this, in seconds.
     Binary(u32),
 }
 
@@ -109,7 +109,7 @@ impl Section {
         Ok(Item::Record(record.ok_or(short)?, length))
     }
 
-    /// An enhanced packet, or the packet block that it replaced.
+    /// A packet from an enhanced packet block, or from the obsolete packet block.
     fn timed<'a>(&mut self, kind: u32, body: &'a [u8]) -> Option<Record<'a>> {
         let index = match kind {
             OBSOLETE_PACKET => self.order.u16_at(body, 0)?.into(),
@@ -140,7 +140,7 @@ impl Interface {
     fn read(order: Order, body: &[u8]) -> Option<Interface> {
         let mut interface = Interface {
             link: Link::from_number(order.u16_at(body, 0)?.into()),
-            // Zero means that packets are whole.
+            // A snap length of zero means that packets are kept whole.
             snap: match order.u32_at(body, 4)? as usize {
                 0 => LARGEST_PACKET,
                 snap => snap.min(LARGEST_PACKET),
@@ -174,7 +174,7 @@ impl Interface {
         Some(interface)
     }
 
-    /// A time of this interface's clock. Times that no clock has come out wrong, not as a panic.
+    /// The time of a timestamp on this interface. Impossible timestamps give a wrong time instead of a panic.
     fn time(&self, ticks: u64) -> Time {
         let ticks = u128::from(ticks);
         let nanos = match self.resolution {

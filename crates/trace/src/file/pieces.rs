@@ -1,7 +1,7 @@
 use super::error::Result;
 use super::{Decoder, Record};
 
-/// Decodes a capture that comes in pieces of any size. Between two pieces it keeps only the beginning of the next record.
+/// Decodes a capture that arrives in pieces of any size. Between pieces it keeps only the beginning of the next record.
 #[derive(Debug, Default)]
 pub struct Pieces {
     decoder: Decoder,
@@ -9,10 +9,10 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// Takes the next piece, and gives each record that is complete to `take`.
+    /// Decodes the next piece, and passes each complete record to `take`.
     ///
     /// # Errors
-    /// If the bytes are not a capture from here on; it then returns nothing more.
+    /// If the bytes are not a valid capture. No record follows an error.
     pub fn take(&mut self, piece: &[u8], take: &mut dyn FnMut(&Record<'_>)) -> Result<()> {
         self.rest.extend_from_slice(piece);
         let mut input = &self.rest[..];
@@ -24,10 +24,10 @@ impl Pieces {
         Ok(())
     }
 
-    /// Whether the capture ended between two records.
+    /// Checks that the capture ended between two records.
     ///
     /// # Errors
-    /// If it is cut off, or no capture.
+    /// If the capture is cut off, or not a capture.
     pub fn end(&self) -> Result<()> {
         self.decoder.end(&self.rest)
     }

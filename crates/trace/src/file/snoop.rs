@@ -1,4 +1,4 @@
-//! Solaris's format (RFC 1761).
+//! The snoop format of Solaris (RFC 1761).
 
 use sweetspot_units::Time;
 
@@ -7,16 +7,16 @@ use super::error::Result;
 use super::{CaptureError, Item, LARGEST_PACKET, Record};
 use crate::packet::Link;
 
-/// The first bytes of a file; four zero bytes and the version follow.
+/// The first four bytes of a file; four zero bytes and the version follow.
 pub const MAGIC: u32 = 0x736e_6f6f;
 const FILE_HEADER: u64 = 16;
 const RECORD_HEADER: usize = 24;
 const ORDER: Order = Order::Big;
 
-/// Fields of the file's header that apply to every record.
+/// Fields of the file header that apply to every record.
 #[derive(Debug, Default)]
 pub struct SnoopHeader {
-    /// Known after the header.
+    /// The link layer; `None` before the file header was read.
     link: Option<Link>,
 }
 
@@ -40,7 +40,7 @@ impl SnoopHeader {
             let (major, minor) = ((version >> 16) as u16, version as u16);
             return Err(CaptureError::Version { format: "snoop", major, minor });
         }
-        // DLPI's link numbers, unlike pcap's.
+        // The numbers are DLPI's, which differ from pcap's.
         self.link = Some(match network {
             0 | 4 => Link::Ethernet,
             2 => Link::TokenRing,

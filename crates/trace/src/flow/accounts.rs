@@ -5,42 +5,41 @@ use sweetspot_units::{Duration, Time};
 
 use super::elapsed::Elapsed;
 
-/// The sender's limit at a time, as far as the wire shows it.
+/// The sender's limit at a time, as far as the packets show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hold {
     /// The connection was being opened.
     Opening,
-    /// Everything was acknowledged and the window open, yet nothing was sent, though it was this
-    /// side's turn.
+    /// All data were acknowledged and the window was open. It was this side's turn, but it sent nothing.
     Idle,
-    /// The same behind a full segment, in a window of unknown scale: it may have been full.
+    /// Like `Idle`, but after a full segment, in a window of unknown scale: the window may have been full.
     IdleOrFull,
-    /// No packet passed, and the sender's limit is unknown, because its distance is.
+    /// No packet passed, and the limit is unknown because the distance to the sender is.
     Unseen,
-    /// Nothing was under way, and it was the other side's turn to send.
+    /// No data were in flight, and it was the other side's turn to send.
     Waiting,
-    /// Data in flight, room in the window, and bursts that began behind a small message of the receiver, not behind its
-    /// acknowledgements: a window above TCP.
+    /// Data were in flight and the window had room, but bursts began after a small message of the receiver, not after its
+    /// acknowledgements. So there is a window above TCP.
     Granted,
-    /// Nothing was under way in either direction for long, or ever again.
+    /// No data were in flight in either direction for a long time, or until the end.
     Quiet,
     /// Repeated retransmissions got no answer.
     Silent,
-    /// Data under way, room in the window, and pauses that no acknowledgement ended.
+    /// Data were in flight and the window had room, but the sender paused, and no acknowledgement ended its pauses.
     Pausing,
-    /// The advertised window was full, as large as it ever was.
+    /// The advertised window was full, and as large as it ever was.
     WindowFull,
-    /// The advertised window was full, and small because data lay unread.
+    /// The advertised window was full, and small because the receiver had unread data.
     WindowShut,
-    /// The window grew by a quarter or more per round trip.
+    /// The flight grew by at least a quarter per round trip.
     Doubling,
-    /// After a loss.
+    /// The sender recovered from a loss.
     AfterLoss,
-    /// After retransmissions of segments that the receiver dropped when it took its window back.
+    /// The sender retransmitted segments that the receiver had dropped when it shrank its window.
     TakenBack,
-    /// The window grew, slowly.
+    /// The flight grew more slowly.
     Growing,
-    /// The window stayed below the advertised one.
+    /// The flight stayed below the advertised window and did not grow.
     Flat,
 }
 
@@ -49,29 +48,29 @@ pub enum Hold {
 pub struct Account {
     /// The sender's limit.
     pub hold: Hold,
-    /// Whether the round trip stood above its minimum: a queue.
+    /// Whether the RTT was above its minimum, which shows a queue.
     pub queue: bool,
-    /// Bits per second delivered meanwhile, to 3 %.
+    /// The delivery rate in bits per second, rounded to 3 %.
     pub rate: u64,
 }
 
-/// A piece of a stream's life that one account had.
+/// An interval in which one account applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// Its first moment.
+    /// The beginning of the interval.
     pub from: Time,
-    /// Its last.
+    /// The end of the interval.
     pub to: Time,
     /// The circumstances.
     pub account: Account,
 }
 
-/// A rate to 3 %, so that there are few accounts.
+/// Rounds a rate to 3 %, which keeps the number of accounts small.
 fn rounded(rate: u64) -> u64 {
     HistogramBin::of::<5>(rate).middle()
 }
 
-/// The life of a stream, divided among accounts.
+/// The time of a stream, divided among accounts.
 #[derive(Debug, Clone, Default)]
 pub struct Accounts {
     nanos: BTreeMap<(Hold, bool, u64), u64>,
@@ -79,7 +78,7 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Books `elapsed`.
+    /// Adds `elapsed` to `account`.
     pub fn book(&mut self, account: Account, elapsed: &Elapsed) {
         if elapsed.time() == Duration::ZERO {
             return;
@@ -92,22 +91,22 @@ impl Accounts {
         }
     }
 
-    /// Records intervals from now on.
+    /// Records intervals from now on, besides their total.
     pub fn record(&mut self) {
         self.spans.get_or_insert_default();
     }
 
-    /// Whether it records intervals.
+    /// Whether intervals are recorded.
     pub fn records(&self) -> bool {
         self.spans.is_some()
     }
 
-    /// The intervals booked since they were last taken, which are no others' time; empty unless recorded.
+    /// The intervals booked since the last call, without overlaps; empty unless they are recorded.
     pub fn take_spans(&mut self) -> Vec<Span> {
         self.spans.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Every account and its time.
+    /// All accounts, each with its time.
     pub fn iter(&self) -> impl Iterator<Item = (Account, Duration)> + '_ {
         self.nanos.iter().map(|(&(hold, queue, rate), &nanos)| {
             (Account { hold, queue, rate }, Duration::from_nanos(nanos))
@@ -120,7 +119,7 @@ impl Accounts {
         Duration::from_nanos(held.map(|(_, nanos)| nanos).sum())
     }
 
-    /// All time booked.
+    /// The total of all booked time.
     pub fn total(&self) -> Duration {
         Duration::from_nanos(self.nanos.values().sum())
     }
@@ -136,7 +135,7 @@ mod tests {
         accounts.record();
         let second = Duration::from_secs(1);
         let mut from = Time::ZERO;
-        // 3 % apart is one bin at most, a factor of two is not.
+        // Rates within 3 % share a bin; a factor of two separates them.
         for rate in [1_000_000, 1_000_000, 2_000_000] {
             let elapsed = Elapsed::between(from, from + second, true);
             from += second;

@@ -1,40 +1,42 @@
 use super::sequence::Sequence;
 use crate::packet::Segment;
 
-/// An acknowledgement on its way to the sender.
+/// An acknowledgement, which has passed the capture and is on its way to the sender.
 #[derive(Debug, Clone, Copy)]
 pub struct Ack {
-    /// All before this has arrived.
+    /// Everything before this has arrived.
     pub ack: u64,
-    /// How much more may come.
+    /// The advertised window, in bytes.
     pub window: u64,
-    /// The highest byte acknowledged selectively, if any.
+    /// The right edge of the highest SACK block, if any.
     pub sacked: u64,
-    /// It tells of something that arrived twice (RFC 2883).
+    /// Whether it reports duplicate data (D-SACK, RFC 2883).
     pub dsack: bool,
-    /// It answers a SYN.
+    /// Whether it is a SYN-ACK.
     pub opens: bool,
-    /// It carries no payload, so it can be a duplicate.
+    /// Whether it has no payload, and so can be a duplicate acknowledgement.
     pub pure: bool,
-    /// The receiver's payload in the same segment.
+    /// The receiver's payload in the same segment, in bytes.
     pub payload: u64,
-    /// Its window is a multiple of this.
+    /// The granularity of the window: it is a multiple of this.
     pub grain: u64,
-    /// Its SACK blocks are far from all data: a device on the path changes sequence numbers and not these blocks.
+    /// Whether its SACK blocks are far from all data: a device on the path changes sequence numbers, but not the
+    /// blocks.
     pub foreign: bool,
 }
 
-/// No flight is larger (RFC 7323 §2.2: a window has at most 30 bits).
+/// The largest possible flight (RFC 7323 §2.2: a window has at most 30 bits).
 const LARGEST_FLIGHT: u64 = 1 << 30;
 
 impl Ack {
-    /// Reads `segment`, which acknowledges everything before `ack`; its window is to be scaled by `scale`.
+    /// Reads the acknowledgement in `segment`. `ack` is its number as a position, and its window is scaled by
+    /// `scale`.
     pub fn read(segment: &Segment, ack: u64, scale: u8, sequence: &Sequence) -> Ack {
         let blocks = segment.options.sack();
         let foreign = blocks.iter().any(|b| sequence.place(b.right).abs_diff(ack) > LARGEST_FLIGHT);
         let blocks = if foreign { &[][..] } else { blocks };
         let places = blocks.iter().map(|b| sequence.place(b.right));
-        // RFC 2883 §4: a first block below the acknowledgement, or within the second.
+        // RFC 2883 §4: the first block lies below the acknowledgement number, or within the second block.
         let dsack = blocks.first().is_some_and(|first| {
             let (left, right) = (sequence.place(first.left), sequence.place(first.right));
             right <= ack

@@ -9,64 +9,65 @@ use super::stream::Stream;
 use super::turns::Turns;
 use crate::packet::{Flags, Segment};
 
-/// Bytes of TCP options in each segment when timestamps are on (RFC 7323 appendix A).
+/// The length of the timestamps option in each segment (RFC 7323 appendix A).
 const TIMESTAMPS: u64 = 12;
 
 /// How a connection ended in the capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Ending {
-    /// It was still open.
+    /// The connection was still open.
     #[default]
     Open,
-    /// One side or both had no more to say.
+    /// One side or both sent a FIN.
     Finished,
-    /// It was broken off.
+    /// One side reset the connection.
     Reset,
-    /// Another connection took its place after a long silence.
+    /// It was dropped after a long silence, to make room for another connection.
     Evicted,
 }
 
-/// A connection, and each side's data.
+/// A connection, with the data of both sides.
 #[derive(Debug)]
 pub struct Connection {
-    /// The client (or, if the capture does not show the opening, the first sender seen) and the server.
+    /// The client and the server. If the capture does not show the handshake, the first sender seen counts as the client.
     pub ends: [SocketAddr; 2],
-    /// Its first packet.
+    /// The time of its first packet.
     pub begun: Time,
-    /// Its last packet.
+    /// The time of its last packet.
     pub last: Time,
     /// How it began.
     pub handshake: Handshake,
     /// How it ended.
     pub ending: Ending,
-    /// All its packets, copies left out.
+    /// The number of its packets, without duplicates.
     pub packets: u64,
-    /// Packets that were captured once more; nothing else counts them.
+    /// The number of packets that were captured twice; no other count includes the duplicates.
     pub copies: u64,
-    /// Packets with a time before the previous packet's.
+    /// The number of packets with an earlier time than the packet before.
     pub backward: u64,
-    /// By how much at most.
+    /// The largest step back in time.
     pub furthest_back: Duration,
-    /// How many of the latest packets lie before others, one behind the other, and by how much the clock was set back.
+    /// The number of latest packets in a row that are earlier than the last time, and the total by which the clock was set
+    /// back.
     behind: u32,
     set_back: Duration,
-    /// The data of each end, in the order of `ends`.
+    /// The data that each end sent, in the order of `ends`.
     pub streams: [Stream; 2],
     finished: [bool; 2],
-    /// When each end first reset it.
+    /// When each end first reset the connection.
     pub resets: [Option<Time>; 2],
-    /// Whether each end is on the network of the capture, by its latest packet.
+    /// Whether each end is on the network of the capture, judging by the TTL of its latest packet.
     local: [Option<bool>; 2],
     duplicates: Duplicates,
     turns: Turns,
-    /// The greatest common divisor of all times since the beginning, in nanoseconds.
+    /// The greatest common divisor of all times since the first packet, in nanoseconds.
     tick: u64,
 }
 
 impl Connection {
-    /// The connection that `segment` is the first of.
+    /// A connection that begins with `segment`.
     pub fn new(segment: &Segment) -> Connection {
-        // An answer to a SYN that was not captured comes from the server.
+        // A SYN-ACK without a captured SYN comes from the server.
         let answers = segment.flags.syn && segment.flags.ack;
         let (source, destination) = (segment.source, segment.destination);
         Connection {
@@ -91,7 +92,7 @@ impl Connection {
         }
     }
 
-    /// The window scales of the hosts at `ends`, as a kernel reported them: the handshake was before the capture.
+    /// Sets the window scales of the hosts at `ends`, as a kernel reported them, because the handshake was not captured.
     pub(super) fn know_scales(&mut self, scales: [u8; 2]) {
         self.handshake.reported = Some(scales);
         self.streams.iter_mut().for_each(Stream::know_window);
@@ -101,7 +102,7 @@ impl Connection {
     pub fn is_followed_by(&self, segment: &Segment) -> bool {
         let closed = self.ending != Ending::Open || self.finished == [true; 2];
         let side = usize::from(segment.source != self.ends[0]);
-        // The capture need not show the end: an end that starts with another number begins a new connection.
+        // The capture need not show the end: a SYN with another sequence number begins a new connection.
         let anew = match self.handshake.offers[side] {
             Some(offer) => offer.seq != segment.seq,
             None => self.streams.iter().any(|stream| stream.counts().data_segments > 0),
@@ -109,7 +110,7 @@ impl Connection {
         segment.flags.syn && !segment.flags.ack && (closed || anew)
     }
 
-    /// Takes a segment of this connection.
+    /// Handles a segment of this connection.
     pub fn take(&mut self, segment: &Segment) {
         let now = self.clock(segment.time);
         let segment = Segment { time: now, ..*segment };
@@ -157,8 +158,8 @@ impl Connection {
         }
     }
 
-    /// The time of a packet captured at `time`. Captures of several devices are not always in order; the time returned never
-    /// goes back. After a clock was set back, times continue from the last value.
+    /// The time of a packet captured at `time`, never before the last one: captures of several devices are not always in order.
+    /// If the clock was set back, times continue from the last one.
     fn clock(&mut self, time: Time) -> Time {
         const SET_BACK: u32 = 8;
         let time = time + self.set_back;
@@ -171,18 +172,18 @@ impl Connection {
         time.max(self.last)
     }
 
-    /// Side `own` sends payload.
+    /// Handles the payload that side `own` sends.
     fn speak(&mut self, own: usize, segment: &Segment) {
         let answers = self.turns.answers(own);
         if self.streams[own].is_new(segment) {
-            // An answer to a whole request was sent after the request arrived.
+            // The answer to a whole request was sent after the request arrived.
             if let Some(asked) = self.turns.asked(own)
                 && self.streams[1 - own].is_acknowledged_by(segment.ack)
             {
                 self.streams[own].answer(segment.time, asked);
             }
             let doing = self.turns.spoken(own, segment.time);
-            // Missing packets prove no pause, of either side.
+            // If packets are missing, the gap proves no pause of either side.
             let missing = self.streams[own].misses(segment);
             for (stream, hold) in self.streams.iter_mut().zip(doing) {
                 stream.settle(segment.time, if missing { Hold::Unseen } else { hold });
@@ -196,7 +197,7 @@ impl Connection {
         let timestamps = offers.iter().all(|o| o.is_some_and(|o| o.timestamps));
         let up = [to_opener, to_opened];
         for (side, stream) in self.streams.iter_mut().enumerate() {
-            // The other end's MSS; its own network need not carry more than it offers itself.
+            // The other end's MSS, but no more than this end's own: its network need not carry larger segments.
             let mss = offers[1 - side].and_then(|o| o.mss).map(u64::from);
             let own = offers[side].and_then(|o| o.mss).map_or(u64::MAX, u64::from);
             let mss = mss.map(|mss| mss.min(own));
@@ -208,24 +209,24 @@ impl Connection {
         }
     }
 
-    /// Records the intervals of the stream of `side` from now on, until [`Stream::take_spans`] takes them.
+    /// Records the intervals of the stream of `side` from now on; [`Stream::take_spans`] returns them.
     pub fn record(&mut self, side: usize) {
         self.streams[side].record();
     }
 
-    /// Nothing more comes.
+    /// Ends the analysis: no more packets follow.
     pub fn end(&mut self) {
         let now = self.last;
         self.streams.iter_mut().for_each(|stream| stream.end(now));
     }
 
-    /// How long a tick of the capture's clock is, if enough packets show it.
+    /// The resolution of the capture's clock, if enough packets show it.
     pub fn tick(&self) -> Option<Duration> {
         const ENOUGH: u64 = 16;
         (self.packets >= ENOUGH && self.tick > 0).then(|| Duration::from_nanos(self.tick))
     }
 
-    /// How long it was seen.
+    /// The time from the first packet to the last.
     pub fn lasted(&self) -> Duration {
         self.last.since(self.begun)
     }

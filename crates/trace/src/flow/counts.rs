@@ -11,60 +11,60 @@ pub struct Counts {
     pub bytes: u64,
     /// Payload acknowledged.
     pub acked: u64,
-    /// Acknowledgements heard.
+    /// Acknowledgements received by the sender.
     pub acks: u64,
-    /// Segments that came out of order, without having been sent again.
+    /// Segments that arrived out of order and were not retransmissions.
     pub out_of_order: u64,
-    /// Payload acknowledged that the capture never saw: it lost packets.
+    /// Payload that was acknowledged but not captured.
     pub unseen: u64,
-    /// Times the receiver closed its window.
+    /// The number of times that the receiver closed its window.
     pub zero_windows: u64,
     /// Probes of a closed window (RFC 9293 §3.8.6.1).
     pub window_probes: u64,
     /// Keep-alives (RFC 9293 §3.8.4).
     pub keep_alives: u64,
-    /// Segments with more payload than a packet holds: the capture point lies before segmentation or after reassembly by a
-    /// network card.
+    /// Segments with more payload than a packet holds: they were captured before segmentation or after reassembly by a network
+    /// card.
     pub offloaded: u64,
-    /// The most payload of a segment.
+    /// The largest payload of a segment.
     pub largest_segment: u64,
-    /// Segments that were captured twice; they were sent once.
+    /// Segments that were captured twice but sent once.
     pub copies: u64,
-    /// The windows advertised.
+    /// The advertised windows.
     pub windows: Histogram,
-    /// The largest of them.
+    /// The largest advertised window.
     pub largest_window: u64,
-    /// The most bytes sent at once.
+    /// The largest number of bytes sent in one burst.
     pub largest_burst: u64,
-    /// When data first passed.
+    /// When data were first captured.
     pub first_data: Option<Time>,
-    /// When an acknowledgement first told of data that the capture had not shown.
+    /// When an acknowledgement first covered data that had not been captured.
     pub first_unseen: Option<Time>,
-    /// When data last passed.
+    /// When data were last captured.
     pub last_data: Option<Time>,
-    /// When an acknowledgement last passed.
+    /// When an acknowledgement was last captured.
     pub last_ack: Option<Time>,
-    /// Whether the receiver's window can be known: its scale is in the handshake, or a kernel reported it.
+    /// Whether the receiver's window is known: its scale is in the handshake, or a kernel reported it.
     pub window_known: bool,
-    /// Whether the round trip of the handshake was longer than the data's can have been.
+    /// Whether the handshake had a longer RTT than the data can have had.
     pub handshake_was_slow: bool,
     /// Whether the receiver echoed timestamps.
     pub timestamps: bool,
-    /// Segments of the receiver after its SYN without timestamps.
+    /// Segments of the receiver without timestamps, after its SYN.
     pub without_timestamps: u64,
-    /// The same with timestamps.
+    /// Segments of the receiver with timestamps, after its SYN.
     pub with_timestamps: u64,
-    /// Acknowledgements with SACK blocks far from all data.
+    /// Acknowledgements with SACK blocks that are far from all data.
     pub foreign_sacks: u64,
-    /// Times the receiver took back a part of its window (RFC 7323 §2.4).
+    /// The number of times that the receiver shrank its window (RFC 7323 §2.4).
     pub shrunk_windows: u64,
-    /// Small segments that left only when a delayed acknowledgement of the small segment before them came (Nagle's
-    /// algorithm, RFC 1122 §4.2.3.4).
+    /// Small segments that waited for the delayed acknowledgement of the small segment before (Nagle's algorithm, RFC 1122
+    /// §4.2.3.4).
     pub nagle_waits: u64,
-    /// The time that they waited.
+    /// The total time for which they waited.
     pub nagle_time: Duration,
     /// The largest payload of an acknowledged segment.
     pub largest_acked: u64,
-    /// The smallest payload of a segment that was sent again twice or more without an answer.
+    /// The smallest payload of a segment that was retransmitted at least twice without an answer.
     pub smallest_lost: Option<u64>,
 }

@@ -1,22 +1,22 @@
-/// Bursts from which on the same reach is a rule, and not chance.
+/// The number of bursts with the same reach that is no longer chance.
 const RULE: u64 = 5;
 
-/// How far beyond the data that the receiver's latest small message acknowledged the sender goes. A window above TCP (HTTP/2's,
-/// an SSH channel's) lets it go equally far each time, however much had been acknowledged by then. A window of TCP moves with
-/// the acknowledgements, and a request is as long as its burst.
+/// Detects a window above TCP, such as an HTTP/2 stream's or an SSH channel's. Each small message of the receiver lets the
+/// sender send up to a fixed reach beyond the data that it acknowledges, however much had been acknowledged. A TCP window
+/// instead moves with the acknowledgements, and a request is as long as its burst.
 #[derive(Debug, Default)]
 pub struct Credit {
-    /// The latest message: the data that it acknowledged, and all that was sent by then.
+    /// The latest message: the position that it acknowledged, and the end of the data sent until then.
     message: Option<(u64, u64)>,
-    /// How far the burst before went, and its size.
+    /// The reach and the size of the previous burst.
     before: Option<(u64, u64)>,
     same: u64,
     other: u64,
 }
 
 impl Credit {
-    /// A small message of the receiver acknowledges everything before `ack`; everything before `next` was sent. Returns how far
-    /// the sender goes each time, if it goes equally far.
+    /// Handles a small message of the receiver, which acknowledges everything before `ack`; everything before `next` was sent.
+    /// Returns the reach, if it is the same for each message.
     pub fn heard(&mut self, ack: u64, next: u64, mss: u64) -> Option<u64> {
         let (acked, sent) = self.message.replace((ack, next))?;
         if next == sent {
@@ -38,8 +38,7 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    /// The window that the last of the messages shows; each acknowledges everything before its first number, and the sender had
-    /// sent everything before the second.
+    /// The window after the last message. Each message has the position that it acknowledges and the end of the data sent.
     fn last(messages: impl Iterator<Item = (u64, u64)>) -> Option<u64> {
         let mut credit = Credit::default();
         messages.map(|(ack, next)| credit.heard(ack, next, MSS)).last().flatten()
@@ -47,7 +46,7 @@ mod tests {
 
     #[test]
     fn a_sender_that_stops_equally_far_behind_each_message_has_a_window_above_tcp() {
-        // Twenty or forty segments are read, and granted again.
+        // The receiver reads twenty or forty segments, and grants as many again.
         let read = |n: u64| (n * 30 + n % 2 * 10) * MSS;
         assert_eq!(last((1..20).map(|n| (read(n), read(n - 1) + 60 * MSS))), Some(60 * MSS));
     }
@@ -61,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_constant_flight_shows_none() {
-        // Messages come as they like; sixty segments are always under way.
+        // Messages come at any time, and sixty segments are always in flight.
         let acked = |n: u64| (n * 30 + n % 2 * 10) * MSS;
         assert_eq!(last((1..20).map(|n| (acked(n), acked(n) + 60 * MSS))), None);
     }

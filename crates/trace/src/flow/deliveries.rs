@@ -1,30 +1,30 @@
-//! How much was acknowledged when, in a fixed number of intervals.
+//! The payload acknowledged over time, in a bounded number of intervals.
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 /// The shortest interval.
 const SHORTEST: Duration = Duration::from_millis(100);
-/// Intervals kept. If more have passed, pairs of them become one.
+/// The maximum number of intervals. If more time passes, pairs of intervals are merged.
 const INTERVALS: u64 = 64;
-/// Intervals from which on their rates show more than chance.
+/// The minimum number of intervals that shows a constant rate.
 const ENOUGH: usize = 4;
-/// Intervals with this share of the rate that a quarter of them exceed have the same rate: what a repair acknowledges late is the
-/// flight of a round trip, an eighth of an interval, which one of them lacks and another has.
+/// Intervals count as equal if their rate is at least this share of the upper quartile. A repair acknowledges up to
+/// one RTT of data late. These are an eighth of an interval's data, and may count in the next interval.
 const SAME: f64 = 0.75;
 
-/// Payload acknowledged in consecutive intervals. Interval boundaries are multiples of the width since the clock's zero, so that the
+/// Payload acknowledged in consecutive intervals. Their boundaries are multiples of their width since the clock's zero, so the
 /// series of several streams can be added.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Deliveries {
-    /// The width is the shortest, doubled this many times.
+    /// The width is [`SHORTEST`], doubled this many times.
     doublings: u32,
-    /// The number of the first interval.
+    /// The index of the first interval since the clock's zero.
     first: u64,
     bytes: Vec<u64>,
 }
 
 impl Deliveries {
-    /// `bytes` were acknowledged at `now`.
+    /// Adds `bytes` acknowledged at `now`.
     pub fn add(&mut self, now: Time, bytes: u64) {
         if self.bytes.is_empty() {
             self.first = now.as_nanos() / self.width().as_nanos();
@@ -37,7 +37,7 @@ impl Deliveries {
         self.bytes[at] += bytes;
     }
 
-    /// The sum of all `series`, in the widest of their intervals.
+    /// The sum of all `series`, with the widest of their intervals.
     pub fn together<'a>(series: impl Iterator<Item = &'a Deliveries> + Clone) -> Deliveries {
         let mut sum = Deliveries {
             doublings: series.clone().map(|each| each.doublings).max().unwrap_or(0),
@@ -49,8 +49,8 @@ impl Deliveries {
         sum
     }
 
-    /// The rate from `from` to `to` if it was constant: nine tenths of the bytes came in intervals of the same rate, each of eight
-    /// `round_trip`s or longer, so that the gaps of repairs do not show.
+    /// The rate from `from` to `to`, if it was constant: intervals of equal rate carried nine tenths of the bytes. Each
+    /// interval has at least eight `round_trip`s, which hides the gaps of repairs.
     pub fn constant_rate(&self, [from, to]: [Time; 2], round_trip: Duration) -> Option<Rate> {
         let mut coarse = self.clone();
         while coarse.width() < round_trip * 8 {
@@ -64,7 +64,7 @@ impl Deliveries {
             return None;
         }
         let total: u64 = bytes.iter().sum();
-        // A few contain a repair's late acknowledgement of much that came before.
+        // A few intervals contain the late acknowledgement of a repair, which covers earlier data.
         let usual = bytes[bytes.len() * 3 / 4] as f64;
         let alike: Vec<u64> = bytes.into_iter().filter(|n| *n as f64 >= SAME * usual).collect();
         let carried: u64 = alike.iter().sum();
@@ -72,7 +72,7 @@ impl Deliveries {
         (10 * carried >= 9 * total).then(|| Bytes::new(carried) / time)
     }
 
-    /// When each interval began, and its bytes.
+    /// The beginning of each interval, and its bytes.
     fn pieces(&self) -> impl Iterator<Item = (Time, u64)> + '_ {
         let width = self.width().as_nanos();
         (self.first..).zip(&self.bytes).map(move |(n, bytes)| (Time::from_nanos(n * width), *bytes))
@@ -82,7 +82,7 @@ impl Deliveries {
         SHORTEST * (1 << self.doublings)
     }
 
-    /// The interval of `now`, from the first one on; a clock that went back adds to the first.
+    /// The index of the interval at `now`, relative to the first one. If the clock went back, the first interval counts.
     fn offset(&self, now: Time) -> u64 {
         (now.as_nanos() / self.width().as_nanos()).saturating_sub(self.first)
     }
@@ -116,7 +116,8 @@ mod tests {
 
     #[test]
     fn two_rates_that_complement_each_other_are_constant_together() {
-        // 10 kB and 30 kB per 100 ms in turn, and the other way round: 40 kB per 100 ms are 3.2 Mbit/s.
+        // 10 kB and 30 kB per 100 ms alternate in one series, and 30 kB and 10 kB in the other. Their sum of 40 kB per 100 ms
+        // is 3.2 Mbit/s.
         let wave = |turn: u64| {
             series(
                 (0..40).map(move |n| (n * 100, if (n / 4) % 2 == turn { 10_000 } else { 30_000 })),
@@ -130,7 +131,7 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_and_no_byte_is_lost() {
-        // 100 bytes per 10 ms for 100 s, and after a day once more.
+        // 100 bytes every 10 ms for 100 s, and the same again a day later.
         let steady = (0..10_000).map(|n| (n * 10, 100));
         let deliveries = series(steady.clone());
         assert!(deliveries.bytes.len() as u64 <= INTERVALS);

@@ -2,27 +2,27 @@ use sweetspot_units::Duration;
 
 use super::round_trips::{RoundTrips, Vantage};
 
-/// How much longer acknowledgements take to the sender than the capture shows.
+/// The time from the capture to the sender and back: the sender reacts to an acknowledgement this long after it was captured.
 #[derive(Debug, Default)]
 pub struct Distance {
     up: Duration,
-    /// An upper bound: the sender's data show which acknowledgements it had received.
+    /// An upper bound, from data that show which acknowledgements the sender had received.
     max: Option<Duration>,
-    /// The latest samples, the newest first.
+    /// The latest samples, newest first.
     samples: [Option<Duration>; 4],
 }
 
 impl Distance {
-    /// From the capture to the sender and back; zero where the capture is at the sender.
+    /// The time from the capture to the sender and back; zero if the capture is at the sender.
     pub fn up(&self) -> Duration {
         self.up
     }
 
-    /// It took `sample` until the sender answered a segment that passed the capture.
+    /// Handles a sample: the sender answered `sample` after a segment passed the capture.
     pub fn learn(&mut self, sample: Duration, round_trips: &RoundTrips) {
         self.up = match round_trips.vantage() {
             Vantage::Sender | Vantage::Unknown => Duration::ZERO,
-            // The application's delays are not the path's: the min of a few samples, and twice the min of all at most.
+            // Samples may include delays of the application: takes the minimum of a few, and at most twice the minimum of all.
             Vantage::Receiver | Vantage::Middle => {
                 self.samples.rotate_right(1);
                 self.samples[0] = Some(sample);
@@ -33,7 +33,7 @@ impl Distance {
         self.up = self.up.min(self.max.unwrap_or(self.up));
     }
 
-    /// The sender reacted within `max` to a segment that passed the capture.
+    /// Handles an upper bound: the sender reacted within `max` after a segment passed the capture.
     pub fn bound(&mut self, max: Duration, round_trips: &RoundTrips) {
         self.max = Some(self.max.map_or(max, |known| known.min(max)));
         self.up = match round_trips.vantage() {

@@ -2,16 +2,16 @@ use sweetspot_units::{Duration, Time};
 
 use crate::packet::Segment;
 
-/// The number of packets of each side to search for a duplicate: duplicates follow at once, with at most a device's queue
-/// between them.
+/// The number of recent packets per side that are compared. A duplicate follows its original closely, with at most a device's
+/// queue in between.
 const REMEMBERED: usize = 32;
-/// A copy comes this soon: later, the host has used the identification again.
+/// The maximum time between a packet and its duplicate. After this time the host may have reused the IPv4 identification.
 const SOON: Duration = Duration::from_millis(50);
 
-/// Finds packets that were captured twice: on two ports of a switch, on a bridge and its member.
+/// Finds packets that were captured twice, such as at two ports of a switch, or at a bridge and at its member.
 ///
-/// A copy has the IPv4 identification of the original and everything else in common with it. A retransmission gets another
-/// identification (RFC 6864 §4.1), except by hosts that never change it; for those, and in IPv6, copies cannot be
+/// A duplicate equals the original in its IPv4 identification and all other fields. A retransmission gets another
+/// identification (RFC 6864 §4.1), except from hosts that never change it. For those, and with IPv6, duplicates cannot be
 /// distinguished.
 #[derive(Debug, Default)]
 pub struct Duplicates {
@@ -23,11 +23,11 @@ struct Side {
     recent: Vec<(Fingerprint, Time)>,
     synchronised: Option<(Fingerprint, Time)>,
     oldest: usize,
-    /// The side gives packets of different content the same identification.
+    /// Whether the side uses the same identification for different packets.
     constant: bool,
 }
 
-/// Fields that distinguish a packet from others of its side.
+/// The fields that identify a packet on its side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Fingerprint {
     id: u16,
@@ -39,7 +39,7 @@ struct Fingerprint {
 }
 
 impl Duplicates {
-    /// Whether `segment` of `side` is a copy of one that passed shortly before.
+    /// Whether `segment` of `side` duplicates a recent packet.
     pub fn is_copy(&mut self, side: usize, segment: &Segment) -> bool {
         let side = &mut self.sides[side];
         let clock = segment.options.timestamps.map_or(0, |t| t.value);
@@ -47,8 +47,7 @@ impl Duplicates {
         let id = segment.id.unwrap_or(0);
         let print = Fingerprint { id, window, seq, ack, payload, clock };
         if segment.flags.syn {
-            // A SYN is not sent again for a second (RFC 6298 §2.1); Linux answers one with the
-            // identification 0.
+            // A SYN is not retransmitted within a second (RFC 6298 §2.1). Linux answers a SYN with the identification 0.
             let before = side.synchronised.replace((print, segment.time));
             return before
                 .is_some_and(|(twin, at)| twin == print && segment.time.since(at) <= SOON);

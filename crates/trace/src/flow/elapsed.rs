@@ -1,25 +1,25 @@
 use sweetspot_units::{Duration, Time};
 
-/// Pieces that are kept apart; more have their length, and no longer their place.
+/// The maximum number of intervals. Beyond it, later time only extends the last interval.
 const PIECES: usize = 4096;
 
-/// Time that passed in one way, and when it did, if that is recorded.
+/// A total of time and, if recorded, its intervals.
 #[derive(Debug, Clone, Default)]
 pub struct Elapsed {
     time: Duration,
-    /// Its pieces, in the order of time.
+    /// The intervals, in order of time.
     pieces: Vec<(Time, Time)>,
 }
 
 impl Elapsed {
-    /// The time from `from` to `to`; records when it was, if `recorded`.
+    /// The time from `from` to `to`, with its interval if `recorded`.
     pub fn between(from: Time, to: Time, recorded: bool) -> Elapsed {
         let mut elapsed = Elapsed::default();
         elapsed.add(from, to, recorded);
         elapsed
     }
 
-    /// Adds the time from `from` to `to`, which is later than all before it.
+    /// Adds the time from `from` to `to`, which is later than everything before.
     pub fn add(&mut self, from: Time, to: Time, recorded: bool) {
         let time = to.since(from);
         if time == Duration::ZERO {
@@ -31,13 +31,13 @@ impl Elapsed {
         }
     }
 
-    /// Adds `later`, which passed after it.
+    /// Appends `later`, which is later than everything before.
     pub fn extend(&mut self, later: Elapsed) {
         self.time += later.time;
         later.pieces.into_iter().for_each(|(from, to)| self.push(from, to));
     }
 
-    /// Splits off the last `time` of it, or all if it is less.
+    /// Splits off the last `time`, or everything if there is less.
     pub fn split_last(&mut self, time: Duration) -> Elapsed {
         let time = time.min(self.time);
         self.time = self.time.saturating_sub(time);
@@ -56,12 +56,12 @@ impl Elapsed {
         Elapsed { time, pieces }
     }
 
-    /// How long it was.
+    /// The total length.
     pub fn time(&self) -> Duration {
         self.time
     }
 
-    /// When it was, in the order of time; empty unless recorded.
+    /// The intervals in order of time; empty unless recorded.
     pub fn pieces(&self) -> &[(Time, Time)] {
         &self.pieces
     }
@@ -89,7 +89,7 @@ mod tests {
         elapsed.add(at(2), at(3), true);
         elapsed.add(at(5), at(9), true);
         assert_eq!(elapsed.pieces(), [(at(0), at(3)), (at(5), at(9))]);
-        // Five of seven seconds: the last four, and one before the gap.
+        // The last five of seven seconds: four seconds after the gap, and one before it.
         let last = elapsed.split_last(Duration::from_secs(5));
         assert_eq!(last.pieces(), [(at(2), at(3)), (at(5), at(9))]);
         assert_eq!(elapsed.pieces(), [(at(0), at(2))]);

@@ -2,55 +2,56 @@ use sweetspot_units::{Duration, Time};
 
 use crate::packet::Segment;
 
-/// A header with four bytes of options: the largest segment, and no room for more.
+/// A TCP header with four bytes of options: the MSS, and no space for another option.
 const MSS_ALONE: u8 = 24;
 
 /// The options that one side offered in its SYN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offer {
-    /// Largest segment it takes.
+    /// The MSS: the largest segment that this side accepts.
     pub mss: Option<u16>,
-    /// Window scale.
+    /// The window scale.
     pub scale: Option<u8>,
-    /// Selective acknowledgements.
+    /// Whether selective acknowledgements (SACK) are permitted.
     pub sack: bool,
-    /// Timestamps.
+    /// Whether it has the timestamps option.
     pub timestamps: bool,
     /// The window in the SYN, which is never scaled.
     pub window: u16,
-    /// Its sequence number.
+    /// The sequence number of the SYN.
     pub seq: u32,
-    /// Whether the capture cut off some of its options that may matter.
+    /// Whether the capture cut off options that may matter.
     pub cut: bool,
 }
 
-/// How a connection began, as far as the capture shows it.
+/// How a connection began, as far as it was captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Handshake {
     /// The offers of client and server.
     pub offers: [Option<Offer>; 2],
-    /// How many SYNs the opening side sent.
+    /// The number of SYNs that the client sent.
     pub syns: u64,
-    /// Whether the opening side acknowledged the answer.
+    /// Whether the client acknowledged the SYN-ACK.
     pub confirmed: bool,
     syn: Option<Time>,
-    /// When the SYN was answered, until that is confirmed; `None` within where it was answered more than once.
+    /// When the SYN-ACK was captured, until the client acknowledges it. The inner `None` stands for several
+    /// SYN-ACKs.
     answer: Option<Option<Time>>,
-    /// From SYN to SYN/ACK: to the opened side and back.
+    /// The time from SYN to SYN-ACK: from the capture to the server and back.
     pub to_opened: Option<Duration>,
-    /// From SYN/ACK to ACK: to the opening side and back.
+    /// The time from SYN-ACK to ACK: from the capture to the client and back.
     pub to_opener: Option<Duration>,
-    /// The window scales of client and server as a kernel reported them, for a handshake before the capture.
+    /// The window scales of client and server that a kernel reported, if the handshake was not captured.
     pub reported: Option<[u8; 2]>,
 }
 
 impl Handshake {
-    /// Takes a segment of side 0 (the client) or 1; true if it ends the handshake.
+    /// Handles a segment of side 0 (the client) or 1. Returns whether it ends the handshake.
     pub fn take(&mut self, side: usize, segment: &Segment) -> bool {
         let (flags, now) = (segment.flags, segment.time);
         if flags.syn {
             let options = segment.options;
-            // A repeated SYN leaves its answer ambiguous (Karn).
+            // After a retransmitted SYN it is unknown which SYN the answer belongs to (Karn's algorithm).
             let repeated = self.offers[side].is_some();
             self.offers[side] = Some(Offer {
                 mss: options.mss,
@@ -79,19 +80,19 @@ impl Handshake {
         true
     }
 
-    /// Whether both SYNs are there, which makes all options known.
+    /// Whether both SYNs were captured, so that all options are known.
     pub fn is_complete(&self) -> bool {
         self.offers.iter().all(Option::is_some)
     }
 
-    /// By how many bits windows of `side` are shifted, where that is known.
+    /// The window scale of `side`, if known.
     pub fn scale(&self, side: usize) -> Option<u8> {
         let [opener, opened] = self.offers;
         if let (None, None, Some(reported)) = (opener, opened, self.reported) {
             return Some(reported[side]);
         }
         let offers = [opener?, opened?];
-        // RFC 7323 §2.2: only if both sent the option.
+        // RFC 7323 §2.2: scaling applies only if both SYNs have the option.
         match offers.map(|offer| offer.scale) {
             [Some(a), Some(b)] => Some([a, b][side]),
             _ if offers.iter().any(|offer| offer.scale.is_none() && !offer.cut) => Some(0),

@@ -1,9 +1,9 @@
 use sweetspot_units::Time;
 
-/// More holes than this at once are a ruin; the oldest is then taken as filled.
+/// The maximum number of holes. Beyond it, the oldest hole counts as filled.
 const MAX: usize = 256;
 
-/// The parts of a stream that the capture has not seen yet.
+/// The gaps in a stream: bytes that the capture has not seen yet.
 #[derive(Debug, Default)]
 pub struct Holes {
     holes: Vec<Hole>,
@@ -17,7 +17,7 @@ struct Hole {
 }
 
 impl Holes {
-    /// The bytes from `start` to `end` were skipped.
+    /// Opens a hole: the bytes from `start` to `end` were skipped.
     pub fn open(&mut self, start: u64, end: u64, now: Time) {
         if self.holes.len() == MAX {
             self.holes.remove(0);
@@ -25,8 +25,8 @@ impl Holes {
         self.holes.push(Hole { start, end, since: now });
     }
 
-    /// The bytes from `start` to `end` came after all: since when they had been missing, if they
-    /// were.
+    /// Handles the bytes from `start` to `end`, which arrived after all. Returns since when they were missing, if
+    /// they were.
     pub fn fill(&mut self, start: u64, end: u64) -> Option<Time> {
         let index = self.holes.iter().position(|h| h.start < end && start < h.end)?;
         let hole = self.holes.remove(index);
@@ -34,13 +34,13 @@ impl Holes {
         for (at, (start, end)) in rests.into_iter().filter(|(s, e)| s < e).enumerate() {
             self.holes.insert(index + at, Hole { start, end, since: hole.since });
         }
-        // Filling one of 256 may leave two.
+        // Filling the middle of one of 256 holes leaves two.
         self.holes.truncate(MAX);
         Some(hole.since)
     }
 
-    /// Nothing below `una` is of interest any more. Returns the bytes that were acknowledged
-    /// although the capture never saw them.
+    /// Closes all holes below `una`. Returns the number of bytes in them: they were acknowledged but never
+    /// captured.
     pub fn close_below(&mut self, una: u64) -> u64 {
         let mut unseen = 0;
         self.holes.retain_mut(|hole| {

@@ -5,55 +5,54 @@ use sweetspot_units::{Duration, Time};
 use crate::Histogram;
 use crate::packet::Timestamps;
 
-/// Segments timed at once; where more are under way, not every one is timed.
+/// The maximum number of segments timed at once; if more are in flight, only some are timed.
 const TIMED: usize = 512;
-/// Clock values of the receiver remembered until the sender echoes them.
+/// The maximum number of the receiver's TSvals that wait for their echo.
 const CLOCKS: usize = 512;
 
-/// The capture point, from one data sender's side.
+/// The position of the capture, from the viewpoint of one data sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vantage {
-    /// At the sender: its answers to acknowledgements come at once.
+    /// At the sender, which answers acknowledgements at once.
     Sender,
-    /// At the receiver: acknowledgements of data come at once.
+    /// At the receiver, which acknowledges data at once.
     Receiver,
-    /// In between.
+    /// Between the two.
     Middle,
-    /// Neither the handshake nor timestamps tell.
+    /// Unknown: neither the handshake nor timestamps show it.
     Unknown,
 }
 
-/// A segment that waits for its acknowledgement, by which a round trip is timed.
+/// A segment that waits for its acknowledgement, to measure an RTT.
 #[derive(Debug, Clone, Copy)]
 struct TimedSegment {
     end: u64,
     sent: Time,
     clock: Option<u32>,
-    /// Sent more than once: only an echo of its own clock tells which one was acknowledged (Karn;
-    /// RFC 7323 §4).
+    /// Whether it was retransmitted. Then only an echo of its timestamp shows which transmission was acknowledged (Karn's
+    /// algorithm; RFC 7323 §4).
     ambiguous: bool,
 }
 
-/// The two halves of the round trip: from the capture to the receiver and back, and from the
-/// capture to the sender and back.
+/// The RTT in two halves: from the capture to the receiver and back, and from the capture to the sender and back.
 #[derive(Debug, Default)]
 pub struct RoundTrips {
     timed: VecDeque<TimedSegment>,
     clocks: VecDeque<(u32, Time)>,
     last_echo: Option<u32>,
-    /// Whether that was ever another one.
+    /// Whether the sender has ever echoed a second timestamp.
     echo_moved: bool,
-    /// Whether sender and receiver are on the network of the capture.
+    /// Whether the sender and the receiver are on the network of the capture.
     local: Option<[bool; 2]>,
-    /// The way to the sender is known from how soon it answered requests alone.
+    /// Whether the half to the sender is known only from the time in which it answered requests.
     guessed: bool,
-    /// Half trips to the receiver.
+    /// The half to the receiver and back.
     pub down: HalfTrips,
-    /// Half trips to the sender.
+    /// The half to the sender and back.
     pub up: HalfTrips,
 }
 
-/// Samples of a half, in nanoseconds.
+/// The samples of one half of the RTT, in nanoseconds.
 #[derive(Debug, Default)]
 pub struct HalfTrips {
     min: Option<Duration>,
@@ -62,19 +61,19 @@ pub struct HalfTrips {
 }
 
 impl HalfTrips {
-    /// Takes a sample.
+    /// Adds a sample.
     pub fn add(&mut self, sample: Duration) {
         self.min = Some(self.min.map_or(sample, |min| min.min(sample)));
         self.latest = Some(sample);
         self.samples.add(sample.as_nanos(), 1);
     }
 
-    /// The shortest.
+    /// The shortest sample.
     pub fn min(&self) -> Option<Duration> {
         self.min
     }
 
-    /// The one that `share` of all do not exceed.
+    /// The quantile of the samples at `share`.
     fn quantile(&self, share: f64) -> Option<Duration> {
         self.samples.quantile(share).map(Duration::from_nanos)
     }
@@ -83,7 +82,7 @@ impl HalfTrips {
         self.samples.mean().map(Duration::from_nanos)
     }
 
-    /// None is longer than `max`: samples that were are void.
+    /// Replaces all samples, which exceed the upper bound `max`, with that bound.
     fn bound(&mut self, max: Duration) {
         self.min = self.min.map(|min| min.min(max));
         self.samples = Histogram::default();
@@ -92,7 +91,7 @@ impl HalfTrips {
 }
 
 impl RoundTrips {
-    /// Data up to `end` passed on its way to the receiver for the first time.
+    /// New data up to `end` passed the capture on their way to the receiver.
     pub fn sent(&mut self, end: u64, now: Time, timestamps: Option<Timestamps>) {
         if self.timed.len() < TIMED {
             let clock = timestamps.map(|t| t.value);
@@ -100,7 +99,7 @@ impl RoundTrips {
         }
     }
 
-    /// Data between `start` and `end` passed once more.
+    /// Retransmitted data from `start` to `end` passed the capture.
     pub fn retransmitted(
         &mut self,
         start: u64,
@@ -118,7 +117,7 @@ impl RoundTrips {
         }
     }
 
-    /// An acknowledgement passed on its way to the sender; the sample it gives.
+    /// An acknowledgement passed the capture on its way to the sender. Returns the RTT sample, if any.
     pub fn acked(
         &mut self,
         una: u64,
@@ -142,7 +141,7 @@ impl RoundTrips {
         Some(sample)
     }
 
-    /// A segment of the receiver passed; remembers its clock until the sender echoes it.
+    /// A segment of the receiver passed the capture: remembers its TSval until the sender echoes it.
     pub fn clock(&mut self, now: Time, timestamps: Option<Timestamps>) {
         let Some(Timestamps { value, .. }) = timestamps else { return };
         if self.clocks.back().is_some_and(|(last, _)| *last == value) {
@@ -154,8 +153,8 @@ impl RoundTrips {
         self.clocks.push_back((value, now));
     }
 
-    /// Data of the sender passed that echoes the receiver's clock for the first time: how long the
-    /// echo took. That is a sample of the path, unless the sender paused.
+    /// Data of the sender passed the capture. If they echo a TSval for the first time, returns the time since that TSval
+    /// passed. This is an RTT sample, unless the sender paused.
     pub fn echo(&mut self, now: Time, timestamps: Option<Timestamps>) -> Option<Duration> {
         let echo = timestamps?.echo;
         let before = self.last_echo.replace(echo);
@@ -169,21 +168,21 @@ impl RoundTrips {
         Some(now.since(sent))
     }
 
-    /// Whether the sender still echoes the handshake though later clocks must have reached it: a device between the capture and
-    /// the sender takes them off.
+    /// Whether the sender still echoes the handshake's timestamp, although later ones must have reached it: a device between
+    /// the capture and the sender removes timestamps.
     pub fn echo_is_stuck(&self, now: Time) -> bool {
         const TRIPS: u64 = 4;
         let long = self.min().unwrap_or_default() * TRIPS;
         !self.echo_moved && self.clocks.front().is_some_and(|(_, at)| now.since(*at) > long)
     }
 
-    /// Whether the sender, and the receiver, are on the network of the capture.
+    /// Sets whether the sender and the receiver are on the network of the capture.
     pub fn place(&mut self, sender: bool, receiver: bool) {
         self.local = Some([sender, receiver]);
     }
 
-    /// A request was answered after `took`: a sample of the round trip to the sender if there is no better one. Returns whether
-    /// it was used.
+    /// Handles a request that was answered after `took`: without a better sample, this is one of the half to the sender.
+    /// Returns whether it was used.
     pub fn guess(&mut self, took: Duration) -> bool {
         self.guessed |= self.is_blind();
         if self.guessed {
@@ -192,17 +191,17 @@ impl RoundTrips {
         self.guessed
     }
 
-    /// Whether the round trip rests on how soon requests were answered, so that it may be shorter.
+    /// Whether the RTT was estimated from the time until requests were answered, so it may be shorter.
     pub fn is_guessed(&self) -> bool {
         self.guessed
     }
 
-    /// Whether the way to the sender is long and how long is unknown.
+    /// Whether the sender is on another network and its distance is unknown.
     pub fn is_blind(&self) -> bool {
         self.up.min.is_none() && matches!(self.local, Some([false, _]))
     }
 
-    /// The shortest round trip.
+    /// The min RTT.
     pub fn min(&self) -> Option<Duration> {
         if self.is_blind() {
             return None;
@@ -210,15 +209,15 @@ impl RoundTrips {
         sum(self.down.min(), self.up.min())
     }
 
-    /// The sender reacted within `max` to a segment that passed the capture: the way there and back is no longer, whatever the
-    /// handshake took.
+    /// Handles an upper bound: the sender reacted within `max` after a segment passed the capture. The half to the sender is no
+    /// longer than that, even if the handshake took longer.
     pub fn bound_up(&mut self, max: Duration) {
         if self.up.min.is_some_and(|min| min > max) {
             self.up.bound(max);
         }
     }
 
-    /// The latest round trip, of the two halves' latest.
+    /// The latest RTT, from the latest samples of both halves.
     pub fn latest(&self) -> Option<Duration> {
         if self.is_blind() {
             return None;
@@ -230,17 +229,17 @@ impl RoundTrips {
         }
     }
 
-    /// The median round trip, of the half that varies and the least of the other.
+    /// The median RTT: the median of the half that varies, plus the minimum of the other.
     pub fn median(&self) -> Option<Duration> {
         self.quantile(0.5)
     }
 
-    /// The round trip that `share` of all do not exceed, likewise; never below the least.
+    /// The quantile of the RTT at `share`, computed like the median, but at least the min RTT.
     pub fn quantile(&self, share: f64) -> Option<Duration> {
         self.combine(|half| half.quantile(share))
     }
 
-    /// The mean round trip, likewise.
+    /// The mean RTT, computed like the median.
     pub fn mean(&self) -> Option<Duration> {
         self.combine(HalfTrips::mean)
     }
@@ -258,13 +257,13 @@ impl RoundTrips {
         whole.max(self.min())
     }
 
-    /// When the data that ends at `end` passed, if it waits for its acknowledgement.
+    /// When the data that end at `end` passed the capture, if they still wait for their acknowledgement.
     pub fn passed(&self, end: u64) -> Option<Time> {
         let index = self.timed.binary_search_by_key(&end, |segment| segment.end).ok()?;
         self.timed.get(index).map(|segment| segment.sent)
     }
 
-    /// How many acknowledgements gave a sample.
+    /// The number of acknowledgements that gave an RTT sample.
     pub fn samples(&self) -> u64 {
         self.down.samples.total()
     }
@@ -272,14 +271,14 @@ impl RoundTrips {
     /// The capture point.
     pub fn vantage(&self) -> Vantage {
         let (Some(down), Some(up)) = (self.down.min(), self.up.min()) else {
-            // Routers count packets' time to live down.
+            // Routers decrement the TTL, so it shows which side is near.
             return match self.local {
                 Some([true, false]) => Vantage::Sender,
                 Some([false, true]) => Vantage::Receiver,
                 Some([true, true] | [false, false]) | None => Vantage::Unknown,
             };
         };
-        // A quarter: delayed acknowledgements and slow hosts blur the two ends.
+        // A factor of four, because delayed acknowledgements and slow hosts blur the difference.
         if up * 4 <= down {
             Vantage::Sender
         } else if down * 4 <= up {
@@ -301,7 +300,7 @@ fn sum(a: Option<Duration>, b: Option<Duration>) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    /// As a damaged capture has them.
+    /// Such RTTs occur in damaged captures.
     #[test]
     fn round_trips_of_centuries_are_compared_like_others() {
         let mut trips = RoundTrips::default();

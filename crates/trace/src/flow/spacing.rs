@@ -2,31 +2,32 @@ use sweetspot_units::{Duration, Time};
 
 use crate::Histogram;
 
-/// Segments that a slow sender hands on at once at most: Linux makes none smaller (tcp_min_tso_segs).
+/// The maximum number of segments that a slow sender passes to its device at once: Linux builds no smaller bursts
+/// (tcp_min_tso_segs).
 const HANDED_ON: u32 = 2;
-/// Segments that were handed on at once leave no further apart.
+/// Segments that were passed on at once leave within this time.
 const AT_ONCE: Duration = Duration::from_micros(50);
 
-/// How far apart full segments pass the capture: a link, a shaper or a sender that paces itself sets them apart
-/// evenly; a window, or a program that writes a piece at a time, lets them go in bursts with pauses between.
+/// The distances in time at which full segments pass the capture. A link, a shaper or a pacing sender spaces them evenly. A
+/// window, or a program that writes piece by piece, sends them in bursts with pauses in between.
 #[derive(Debug, Default)]
 pub struct Spacing {
-    /// When the latest segments went that were handed on at once, their bytes and how many they are, if they were full.
+    /// The latest piece (segments that were passed on at once), if they were full: its time, bytes and number of segments.
     last: Option<(Time, u64, u32)>,
-    /// Bits per second from each full segment, or pair, to the next, weighted with bytes, which bursts rule.
+    /// The rate from each piece to the next in bits per second, weighted by bytes, which makes bursts dominate.
     by_bytes: Histogram,
-    /// The same weighted with microseconds, which pauses rule.
+    /// The same rates weighted by microseconds, which makes pauses dominate.
     by_time: Histogram,
-    /// The bytes of the pieces, weighted with bytes.
+    /// The sizes of the pieces in bytes, weighted by bytes.
     sizes: Histogram,
     short_bytes: u64,
-    /// When the latest full segment went, and the least time from one to the next.
+    /// The time of the latest segment if it was full, and the minimum time between two full segments.
     latest: Option<Time>,
     min: Option<Duration>,
 }
 
 impl Spacing {
-    /// New data passed.
+    /// Handles new data that passed the capture.
     pub fn sent(&mut self, now: Time, bytes: u64, full: bool) {
         let before = std::mem::replace(&mut self.latest, full.then_some(now));
         let apart = before.filter(|_| full).map(|before| now.since(before));
@@ -52,14 +53,14 @@ impl Spacing {
         self.last = Some((now, bytes, 1));
     }
 
-    /// How long a full segment takes at the slowest device between the sender and the capture, if two went one behind
-    /// the other; it took no longer.
+    /// The minimum time between two full segments in a row: an upper bound of the time that a full segment takes at the slowest
+    /// device between sender and capture.
     pub fn min(&self) -> Option<Duration> {
         self.min
     }
 
-    /// Whether at least `bytes` passed and the middle four fifths of them, and of the time, have rates that differ by
-    /// less than a quarter.
+    /// Whether at least `bytes` passed at an even rate: the middle four fifths of the rates, by bytes and by time, differ by at
+    /// most a quarter.
     pub fn is_even(&self, bytes: u64) -> bool {
         const WITHIN: f64 = 1.25;
         let even = |rates: &Histogram| {
@@ -70,9 +71,10 @@ impl Spacing {
         full_bytes >= bytes.max(8 * self.short_bytes) && even(&self.by_bytes) && even(&self.by_time)
     }
 
-    /// The rate, in bits per second, at which pieces of different sizes follow one another, each after the time of its bytes:
-    /// so does a link, a shaper, or a sender that paces itself (bbr), as captured before the network card divides them. A program
-    /// that writes by a clock leaves as much time behind small writes as behind large ones. At least `bytes` must have passed.
+    /// The rate, in bits per second, if pieces of different sizes each take a time in proportion to their bytes, and at least
+    /// `bytes` passed. This is the case behind a link or shaper, or with a pacing sender (BBR), captured before the network
+    /// card splits the pieces. A program that writes at fixed times leaves the same time after small writes as after large
+    /// ones.
     pub fn pace(&self, bytes: u64) -> Option<f64> {
         const WITHIN: f64 = 1.3;
         const DIFFERENT: f64 = 4.0;
@@ -102,7 +104,7 @@ mod tests {
         spacing
     }
 
-    /// Pieces of 2, 2, 2, 2, 18 and 18 segments, each `gap(its segments)` microseconds before the next.
+    /// Pieces of 2, 2, 2, 2, 18 and 18 segments; each precedes the next by `gap(its segments)` microseconds.
     fn pieces(gap: fn(u64) -> u64) -> Spacing {
         let (mut spacing, mut now) = (Spacing::default(), Time::ZERO);
         for segments in [2, 2, 2, 2, 18, 18].into_iter().cycle().take(200) {
@@ -114,13 +116,13 @@ mod tests {
 
     #[test]
     fn pieces_that_take_the_time_of_their_bytes_keep_a_pace_and_those_of_a_clock_do_not() {
-        // 1448 bytes each 200 us are 57.9 Mbit/s; histograms are 2 % off.
+        // 1448 bytes every 200 us are 57.9 Mbit/s; the histogram's error is 2 %.
         let pace = pieces(|segments| 200 * segments).pace(100 * 1448);
         assert!(pace.is_some_and(|pace| (pace / 57.92e6 - 1.0).abs() < 0.03), "{pace:?}");
         assert_eq!(pieces(|_| 2400).pace(100 * 1448), None);
-        // Writes of one size by a clock tell nothing of their pace.
+        // Equal writes at fixed times do not show a rate.
         assert_eq!(spacing((0..200).map(|_| 1000)).pace(100 * 1448), None);
-        // Ten at a link's rate, and then a pause.
+        // Ten segments at a link's rate, followed by a pause.
         let flights = (0..200).map(|n| if n % 10 == 0 { 30_000 } else { 1000 });
         assert_eq!(spacing(flights).pace(100 * 1448), None);
     }
@@ -130,11 +132,11 @@ mod tests {
         let segments = 200;
         let enough = 100 * 1448;
         assert!(spacing((0..segments).map(|n| 1000 + n % 50)).is_even(enough));
-        // Two at once, which a shaper gets as one.
+        // Two segments at once, which a shaper receives as one.
         assert!(spacing((0..segments).map(|n| if n % 2 == 0 { 2000 } else { 3 })).is_even(enough));
-        // Four at once, as a program writes them.
+        // Four segments at once, as a program writes them.
         assert!(!spacing((0..segments).map(|n| if n % 4 == 0 { 4000 } else { 1 })).is_even(enough));
-        // Ten as the bottleneck spaces them, then the rest of a round trip.
+        // Ten segments at the bottleneck's rate, then a pause for the rest of the RTT.
         let flights = (0..segments).map(|n| if n % 10 == 0 { 30_000 } else { 1000 });
         assert!(!spacing(flights).is_even(enough));
         assert!(!spacing((0..20).map(|_| 1000)).is_even(enough));

@@ -4,28 +4,28 @@ use std::net::SocketAddr;
 use super::connection::{Connection, Ending};
 use crate::packet::Segment;
 
-/// Connections followed at once. A new one evicts the one that has been silent longest.
+/// The maximum number of connections followed at once. A new one evicts the connection with the longest silence.
 pub const LIVE_CONNECTIONS: usize = 16_384;
 
 const NONE: usize = usize::MAX;
 
-/// The connections under way, in the order in which they were last heard of.
+/// The connections followed, ordered by their latest packet.
 #[derive(Debug)]
 pub struct Table {
-    /// Looked up, never iterated: its order is not the same twice.
+    /// For lookups only: its iteration order is not deterministic.
     index: HashMap<Key, usize>,
     slots: Vec<Slot>,
     free: Vec<usize>,
-    /// The slot used last and the one used longest ago.
+    /// The slots with the latest and the earliest last packet.
     newest: usize,
     oldest: usize,
     capacity: usize,
     evicted: u64,
-    /// The window scales of connections that were open before the capture: the smaller end's first.
+    /// The window scales of connections opened before the capture, the smaller end's first.
     scales: HashMap<Key, [u8; 2]>,
 }
 
-/// Both ends, the smaller first: the same for both directions.
+/// Both ends of a connection, the smaller one first, so that both directions have the same key.
 type Key = (SocketAddr, SocketAddr);
 
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Default for Table {
 }
 
 impl Table {
-    /// A table that follows `capacity` connections at once, one at least.
+    /// A table that follows at most `capacity` connections at once, but at least one.
     pub fn with_capacity(capacity: usize) -> Table {
         Table {
             index: HashMap::new(),
@@ -57,18 +57,18 @@ impl Table {
         }
     }
 
-    /// The window scales that each end of an open connection advertised before the capture began, as its kernel reports them.
+    /// Sets the window scales of an open connection's ends, as the kernel reports them: they were advertised before the capture
+    /// began.
     pub fn know_scales(&mut self, ends: [SocketAddr; 2], scales: [u8; 2]) {
         let [a, b] = ends;
         let scales = if a <= b { scales } else { [scales[1], scales[0]] };
         self.scales.insert(ordered(a, b), scales);
     }
 
-    /// Takes a segment. A connection that this ends, because another begins between the same
-    /// ends or takes its place, comes back whole.
+    /// Handles a segment. Returns a connection that it ends, because another begins between the same ends or needs the slot.
     pub fn take(&mut self, segment: &Segment) -> Option<Connection> {
         let key = key(segment);
-        // Most segments belong to the connection of the one before.
+        // Most segments belong to the same connection as the segment before.
         let known = match self.slots.get(self.newest) {
             Some(slot) if slot.key == key => Some(self.newest),
             _ => self.index.get(&key).copied(),
@@ -103,15 +103,14 @@ impl Table {
         ended
     }
 
-    /// The next of the connections that are left when the capture is over, the longest silent
-    /// first.
+    /// Removes and returns one of the connections left at the end of the capture, the one with the longest silence first.
     pub fn drain(&mut self) -> Option<Connection> {
         let mut connection = self.remove(self.oldest)?;
         connection.end();
         Some(connection)
     }
 
-    /// The connections under way, those that were last heard of first.
+    /// The connections followed, the one with the latest packet first.
     pub fn iter(&self) -> impl Iterator<Item = &Connection> {
         let slot = |at: usize| self.slots.get(at);
         std::iter::successors(slot(self.newest), move |newer| slot(newer.older))
@@ -186,7 +185,8 @@ fn ordered(a: SocketAddr, b: SocketAddr) -> Key {
     if a <= b { (a, b) } else { (b, a) }
 }
 
-/// The connection that `segment` is the first of; `scales` are its ends' window scales, the smaller end's first, if they are known.
+/// A connection that begins with `segment`. `scales` are the window scales of its ends, the smaller end's first, if they are
+/// known.
 fn begin(segment: &Segment, scales: Option<&[u8; 2]>) -> Connection {
     let mut connection = Connection::new(segment);
     if let Some(&[smaller, larger]) = scales {
@@ -204,7 +204,7 @@ mod tests {
     use crate::packet::{Flags, Options};
 
     fn segment(from: usize, flags: Flags) -> Segment {
-        // The sender's address is the larger one.
+        // The sender has the larger address.
         let ends = [9, 2].map(|n| SocketAddr::from(([192, 0, 2, n], 5000)));
         Segment {
             time: Time::ZERO,

@@ -4,32 +4,32 @@ use sweetspot_units::{Rate, Time};
 
 use crate::Histogram;
 
-/// Segments of a train: fewer are timed badly where delays vary, which makes half of the trains seem faster than the path. It
-/// must also fit into a third of what is under way, so that some trains do not reach over the pause between two flights.
+/// The maximum number of segments in a train. Shorter trains are timed badly if delays vary, which makes half of them seem
+/// faster than the path. A train must also fit into a third of the data in flight, so that some trains do not span the pause
+/// between two flights.
 const SEGMENTS: u64 = 32;
-/// And never less than this.
+/// The minimum number of segments in a train.
 const MIN_SEGMENTS: u64 = 2;
-/// One segment in this many may be short.
+/// At most one segment in this many may be short.
 const SHORT: u64 = 8;
-/// Short segments remembered at once.
+/// The maximum number of short segments remembered.
 const REMEMBERED: usize = 256;
 
-/// The rate at which the path delivers when it has something to deliver, from the spacing of
-/// acknowledgements: whatever the average is, data that waits at the bottleneck leaves it back
-/// to back. Only full segments tell: short ones leave when a program writes them.
+/// Estimates the path's delivery rate from the spacing of acknowledgements, independent of the average rate: data that wait at
+/// the bottleneck leave it back to back. Only full segments count, because short ones depend on the program's writes.
 #[derive(Debug, Default)]
 pub struct Trains {
     first: Option<(Time, u64)>,
-    /// Where short segments end.
+    /// The ends of short segments.
     short: VecDeque<u64>,
-    /// Up to here there were more of them than are remembered.
+    /// Up to this position, more short segments were sent than are remembered.
     unknown: u64,
-    /// Bits per second, weighted with bytes.
+    /// The rates of trains in bits per second, weighted by bytes.
     rates: Histogram,
 }
 
 impl Trains {
-    /// A segment that is not full went, up to `end`.
+    /// Handles a segment up to `end` that is not full.
     pub fn sent_short(&mut self, end: u64) {
         if self.short.len() < REMEMBERED {
             self.short.push_back(end);
@@ -38,7 +38,8 @@ impl Trains {
         }
     }
 
-    /// An acknowledgement up to `una` with `flight` bytes in flight; in `recovery` its steps do not match the data's.
+    /// Handles an acknowledgement up to `una`, with `flight` bytes in flight. In `recovery`, acknowledgements advance by other
+    /// steps than the data did.
     pub fn acked(&mut self, now: Time, una: u64, flight: u64, mss: u64, recovery: bool) {
         let Some((begun, from)) = self.first.filter(|_| !recovery) else {
             self.first = (!recovery).then_some((now, una));
@@ -49,7 +50,7 @@ impl Trains {
             return;
         }
         let nanos = now.since(begun).as_nanos();
-        // One acknowledgement of most of what was under way came behind the pause, too.
+        // A single acknowledgement for most of the data in flight came after the pause, so the pause would count.
         let apart = bytes <= flight / 2 + mss;
         if apart && nanos > 0 && self.is_full(from, una, mss) {
             self.rates.add((u128::from(bytes) * 8_000_000_000 / u128::from(nanos)) as u64, bytes);
@@ -57,7 +58,7 @@ impl Trains {
         self.first = Some((now, una));
     }
 
-    /// Whether at most one segment in eight between `from` and `una` was short.
+    /// Whether at most one segment in eight from `from` to `una` was short.
     fn is_full(&mut self, from: u64, una: u64, mss: u64) -> bool {
         let mut short = 0;
         while self.short.front().is_some_and(|end| *end <= una) {
@@ -66,13 +67,13 @@ impl Trains {
         from >= self.unknown && short <= (una - from) / mss.max(1) / SHORT
     }
 
-    /// The rates of all trains in bits per second, weighted with their bytes.
+    /// The rates of all trains in bits per second, weighted by bytes.
     pub fn rates(&self) -> &Histogram {
         &self.rates
     }
 
-    /// The rate that a quarter of the bytes exceed, if there were trains: slower trains reach
-    /// over a pause, a few faster ones were pushed together on their way back.
+    /// The upper quartile of the rates by bytes, if there were trains. Slower trains span a pause, and in a few faster ones the
+    /// acknowledgements were compressed on their way back.
     pub fn rate(&self) -> Option<Rate> {
         self.rates.quantile(0.75).map(Rate::from_bits_per_second)
     }

@@ -2,35 +2,35 @@ use sweetspot_units::{Duration, Time};
 
 use super::accounts::Hold;
 
-/// A pause of both sides this long lies between two transfers and not within one.
+/// If neither side sends for this long, the pause lies between two transfers and not within one.
 const BETWEEN: Duration = Duration::from_secs(5);
 
-/// The end that sent last: in request-response traffic it is then the other end's turn.
+/// The end that sent last. In request-response traffic the other end's turn follows.
 #[derive(Debug, Default)]
 pub struct Turns {
     last: Option<(usize, Time)>,
 }
 
 impl Turns {
-    /// Side `speaker` sends data at `now`. Returns what each side, having nothing under way, was
-    /// doing until then.
+    /// Side `speaker` sends data at `now`. Returns the state of each side until then, for sides without data in
+    /// flight.
     pub fn spoken(&mut self, speaker: usize, now: Time) -> [Hold; 2] {
         let before = self.last.replace((speaker, now));
         [0, 1].map(|side| match before {
             Some((_, then)) if now.since(then) >= BETWEEN => Hold::Quiet,
-            // Both waited for the first word, which was the speaker's.
+            // Both sides waited for the first data, and the speaker had to send them.
             None if side == speaker => Hold::Idle,
             Some(_) if side == speaker => Hold::Idle,
             None | Some(_) => Hold::Waiting,
         })
     }
 
-    /// When the other side last spoke, if it did after `side`.
+    /// When the other side last sent data, if that was after `side` did.
     pub fn asked(&self, side: usize) -> Option<Time> {
         self.last.filter(|(last, _)| *last != side).map(|(_, at)| at)
     }
 
-    /// Whether it was the other side that spoke last before `side` does now.
+    /// Whether the other side sent the last data, so that `side` now answers.
     pub fn answers(&self, side: usize) -> bool {
         self.last.is_some_and(|(last, _)| last != side)
     }

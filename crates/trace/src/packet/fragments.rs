@@ -4,10 +4,11 @@ use std::net::IpAddr;
 use super::Segment;
 use super::ip::{Packet, Part};
 
-/// TCP avoids fragments; where they are, few packets are under way in pieces at once.
+/// The maximum number of fragmented packets at once. TCP avoids fragments, so few packets are in flight in pieces.
 const MAX: usize = 16;
 
-/// Segments with a first fragment seen. Only lengths are kept: the last fragment gives the total length.
+/// Segments with a first fragment that has arrived. Only their lengths are kept: the last fragment gives the total
+/// length.
 #[derive(Debug, Default)]
 pub struct Fragments {
     begun: VecDeque<(DatagramKey, Segment)>,
@@ -16,7 +17,7 @@ pub struct Fragments {
 type DatagramKey = (IpAddr, IpAddr, u32);
 
 impl Fragments {
-    /// Remembers a segment until its last fragment comes.
+    /// Keeps a segment until its last fragment arrives.
     pub fn begin(&mut self, ip: &Packet<'_>, segment: Segment) {
         let Part::First { id } = ip.part else { return };
         if self.begun.len() == MAX {
@@ -26,7 +27,7 @@ impl Fragments {
         self.begun.push_back(((ip.source, ip.destination, id), segment));
     }
 
-    /// The segment that the fragment `ip` ends, in its full length.
+    /// The segment that the fragment `ip` completes, with its full length.
     pub fn end(&mut self, ip: &Packet<'_>) -> Option<Segment> {
         let Part::Later { id, offset, last: true } = ip.part else { return None };
         let key = (ip.source, ip.destination, id);

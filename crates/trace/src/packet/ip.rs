@@ -1,37 +1,37 @@
-//! IPv4 (RFC 791) and IPv6 (RFC 8200), as far as needed to find the TCP segment.
+//! IPv4 (RFC 791) and IPv6 (RFC 8200), as far as needed to locate the TCP segment.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::NotASegment;
 
-/// The number of TCP.
+/// TCP's protocol number.
 pub const TCP: u8 = 6;
-/// Chains of extension headers are short; a longer one is an attack.
+/// The maximum number of IPv6 extension headers; a longer chain is an attack.
 const MAX_EXTENSIONS: usize = 16;
 
-/// A packet on its way up.
+/// An IP packet without its headers.
 #[derive(Debug, Clone, Copy)]
 pub struct Packet<'a> {
     pub source: IpAddr,
     pub destination: IpAddr,
-    /// The payload's protocol, by IANA's numbers.
+    /// The protocol number of the payload (IANA).
     pub protocol: u8,
     /// The captured part of the payload.
     pub content: &'a [u8],
-    /// How long its content was.
+    /// The length of the payload on the wire.
     pub length: usize,
     pub part: Part,
-    /// IPv4's identification.
+    /// The IPv4 identification.
     pub id: Option<u16>,
-    /// Time to live, or hop limit.
+    /// The TTL or hop limit.
     pub ttl: u8,
 }
 
-/// Which part of a packet this is.
+/// The part of a packet that this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     Whole,
-    /// The first fragment, of the packet with that identification.
+    /// The first fragment of the packet with this identification.
     First {
         id: u32,
     },
@@ -43,7 +43,7 @@ pub enum Part {
     },
 }
 
-/// Reads a packet that was `length` bytes long on the wire.
+/// Reads a packet with `length` bytes on the wire.
 pub fn read(packet: &[u8], length: usize) -> Result<Packet<'_>, NotASegment> {
     match packet.first().ok_or(NotASegment::CutShort)? >> 4 {
         4 => version_4(packet, length),
@@ -56,7 +56,7 @@ fn version_4(packet: &[u8], on_wire: usize) -> Result<Packet<'_>, NotASegment> {
     let head: &[u8; 20] = packet.first_chunk().ok_or(NotASegment::CutShort)?;
     let header = usize::from(head[0] & 0xf) * 4;
     let total = match usize::from(u16::from_be_bytes([head[2], head[3]])) {
-        // Written before the device filled it in (segmentation offload).
+        // The length is zero if the device fills it in later (segmentation offload).
         0 => on_wire,
         total => total,
     };
@@ -82,7 +82,7 @@ fn version_4(packet: &[u8], on_wire: usize) -> Result<Packet<'_>, NotASegment> {
 fn version_6(packet: &[u8], on_wire: usize) -> Result<Packet<'_>, NotASegment> {
     let head: &[u8; 40] = packet.first_chunk().ok_or(NotASegment::CutShort)?;
     let total = match usize::from(u16::from_be_bytes([head[4], head[5]])) {
-        // A jumbogram (RFC 2675), or segmentation offload.
+        // The length is zero for a jumbogram (RFC 2675), or with segmentation offload.
         0 => on_wire,
         payload => 40 + payload,
     };
@@ -98,7 +98,7 @@ fn version_6(packet: &[u8], on_wire: usize) -> Result<Packet<'_>, NotASegment> {
     for _ in 0..MAX_EXTENSIONS {
         let next = || packet.get(at..).and_then(|rest| rest.first_chunk::<8>());
         match kind {
-            // RFC 8200 §4.5.
+            // The fragment header (RFC 8200 §4.5).
             44 => {
                 let next = next().ok_or(NotASegment::CutShort)?;
                 let field = u16::from_be_bytes([next[2], next[3]]);
@@ -106,18 +106,19 @@ fn version_6(packet: &[u8], on_wire: usize) -> Result<Packet<'_>, NotASegment> {
                 whole = part(id, usize::from(field & 0xfff8), field & 1 != 0);
                 kind = next[0];
                 at += 8;
-                // In a later fragment the rest is payload, whatever its number says.
+                // A later fragment has only payload, whatever the number of the next header says.
                 if matches!(whole, Part::Later { .. }) && kind != TCP {
                     return Err(NotASegment::Fragment);
                 }
             }
-            // Hop-by-hop, routing, destination options, mobility, HIP, shim6: length in units of 8.
+            // Hop-by-hop, routing and destination options, mobility, HIP and shim6: the length counts units of 8
+            // bytes.
             0 | 43 | 60 | 135 | 139 | 140 => {
                 let next = next().ok_or(NotASegment::CutShort)?;
                 kind = next[0];
                 at += (usize::from(next[1]) + 1) * 8;
             }
-            // Authentication header (RFC 4302): length in units of 4.
+            // The authentication header (RFC 4302): the length counts units of 4 bytes.
             51 => {
                 let next = next().ok_or(NotASegment::CutShort)?;
                 kind = next[0];
@@ -149,7 +150,7 @@ fn part(id: u32, offset: usize, more: bool) -> Part {
     }
 }
 
-/// The captured bytes from `start` to `end`; Ethernet's padding follows them.
+/// The captured bytes from `start` to `end`. Ethernet padding may follow them.
 fn within(packet: &[u8], start: usize, end: usize) -> Result<&[u8], NotASegment> {
     if start > end {
         return Err(NotASegment::Malformed);

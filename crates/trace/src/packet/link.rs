@@ -5,37 +5,37 @@ use super::NotASegment;
 /// The link layer of a captured packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Link {
-    /// Ethernet, with VLAN tags, MPLS labels or PPPoE, or without.
+    /// Ethernet, with or without VLAN tags, MPLS labels and PPPoE.
     Ethernet,
-    /// IP itself.
+    /// IP without a link-layer header.
     Raw,
     /// BSD loopback: four bytes of address family.
     Loopback,
-    /// Linux "any" device.
+    /// The Linux "any" device.
     Cooked,
-    /// Linux "any" device, second version.
+    /// The Linux "any" device, second version.
     Cooked2,
-    /// PPP, with its HDLC-like framing or without.
+    /// PPP, with or without HDLC-like framing.
     Ppp,
-    /// FDDI, which carries LLC.
+    /// FDDI, with LLC inside.
     Fddi,
     /// IEEE 802.11.
     Wifi,
-    /// IEEE 802.11 behind a header of the capturing radio of this kind.
+    /// IEEE 802.11 after a header that this kind of radio adds.
     Radio(Radio),
     /// OpenBSD's pf log.
     PfLog,
-    /// OpenBSD's encapsulation device.
+    /// The encapsulation device of OpenBSD.
     Enc,
-    /// Token Ring, which carries LLC.
+    /// Token Ring, with LLC inside.
     TokenRing,
-    /// SLIP behind 16 bytes of direction and compressed header.
+    /// SLIP after 16 bytes: the direction and the compressed header.
     Slip,
-    /// Cisco's HDLC: two bytes, then an EtherType.
+    /// Cisco HDLC: two bytes, then an EtherType.
     CiscoHdlc,
-    /// ATM adaptation layer 5 (RFC 2684): LLC, or IP itself.
+    /// ATM adaptation layer 5 (RFC 2684): LLC, or IP directly.
     Atm,
-    /// A PPPoE session without Ethernet.
+    /// PPPoE session packets without Ethernet.
     PppEther,
     /// A stack of MPLS labels.
     Mpls,
@@ -43,20 +43,20 @@ pub enum Link {
     FireWire,
     /// Linux's netfilter log: type-length-values.
     NetfilterLog,
-    /// Apple's packet tap, which says what follows it.
+    /// Apple's packet tap, which names the link layer inside.
     PacketTap,
-    /// Another one; its number.
+    /// Another link layer, with its number.
     Other(u32),
 }
 
-/// Headers that radios put before IEEE 802.11.
+/// Headers that radios add in front of IEEE 802.11.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Radio {
-    /// Radiotap, and PPI: the length is in bytes 2 and 3, the smaller first.
+    /// Radiotap and PPI: the length is in bytes 2 and 3, little-endian.
     Tap,
     /// Prism: 144 bytes.
     Prism,
-    /// AVS: the length is in bytes 4 to 7, the larger first.
+    /// AVS: the length is in bytes 4 to 7, big-endian.
     Avs,
 }
 
@@ -64,19 +64,19 @@ const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 const TRANSPARENT_ETHERNET: u16 = 0x6558;
 const PPP_SESSION: u16 = 0x8864;
-/// Unicast and multicast (RFC 3032, RFC 5332).
+/// The EtherTypes of MPLS, unicast and multicast (RFC 3032, RFC 5332).
 const MPLS: [u16; 2] = [0x8847, 0x8848];
-/// IEEE 802.1Q, 802.1ad, and the number that switches used before it.
+/// The EtherTypes of VLAN tags: IEEE 802.1Q, 802.1ad, and the earlier number of switches.
 const VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
-/// Below this an EtherType is a length, and LLC follows (IEEE 802.3).
+/// Below this value, an EtherType is a length, and LLC follows (IEEE 802.3).
 const MIN_ETHERTYPE: u16 = 0x0600;
-/// Two are usual; more than this is not a packet but an attack.
+/// The maximum number of tags. Two are usual; more than this are an attack.
 const MAX_TAGS: usize = 8;
-/// LLC and SNAP with an EtherType behind them (RFC 1042).
+/// LLC and SNAP, followed by an EtherType (RFC 1042).
 const SNAP: [u8; 3] = [0xaa, 0xaa, 0x03];
 
 impl Link {
-    /// The link layer of that number.
+    /// The link layer with this number.
     pub fn from_number(number: u32) -> Link {
         match number {
             0 | 108 => Link::Loopback,
@@ -108,17 +108,17 @@ impl Link {
     pub(crate) fn strip(self, frame: &[u8]) -> Result<&[u8], NotASegment> {
         match self {
             Link::Raw => Ok(frame),
-            // The family's number differs among systems; IP's own version tells.
+            // The family's number depends on the system; the IP header shows its version.
             Link::Loopback => behind(frame, 4),
             Link::Ethernet => ethernet(frame),
             Link::Cooked => ethertype(frame, 14),
             Link::Cooked2 => tagged(u16_at(frame, 0)?, behind(frame, 20)?),
             Link::Ppp => ppp(frame),
-            // Frame control and two addresses, then LLC.
+            // Frame control and two addresses precede LLC.
             Link::Fddi => llc(behind(frame, 13)?),
             Link::Wifi => wifi(frame),
             Link::Radio(radio) => wifi(behind(frame, radio.header(frame)?)?),
-            // Its first byte is the header's length, padded to four.
+            // The first byte is the header's length, which is padded to a multiple of four.
             Link::PfLog => {
                 let length = frame.first().ok_or(NotASegment::CutShort)?;
                 behind(frame, usize::from(*length).next_multiple_of(4))
@@ -131,7 +131,7 @@ impl Link {
                 Some(&SNAP) => llc(frame),
                 _ => Ok(frame),
             },
-            // RFC 2516 §4: six bytes, then PPP.
+            // Six bytes precede PPP (RFC 2516 §4).
             Link::PppEther => ppp(behind(frame, 6)?),
             Link::Mpls => labelled(frame),
             Link::FireWire => ethertype(frame, 16),
@@ -147,7 +147,7 @@ impl Radio {
         match self {
             Radio::Tap => Ok(u16_at(frame, 2)?.swap_bytes().into()),
             Radio::Prism => Ok(144),
-            // The upper half of the length is never used.
+            // The upper half of the length is not needed.
             Radio::Avs => Ok(u16_at(frame, 6)?.into()),
         }
     }
@@ -157,13 +157,13 @@ pub(crate) fn ethernet(frame: &[u8]) -> Result<&[u8], NotASegment> {
     ethertype(frame, 12)
 }
 
-/// A frame with its EtherType at `offset`, directly before its payload.
+/// A frame with its EtherType at `offset`, right before its payload.
 fn ethertype(frame: &[u8], offset: usize) -> Result<&[u8], NotASegment> {
     let kind = u16_at(frame, offset)?;
     tagged(kind, &frame[offset + 2..])
 }
 
-/// Content of EtherType `kind`, perhaps behind VLAN tags, labels or PPPoE.
+/// The content of EtherType `kind`, after any VLAN tags, labels or PPPoE.
 pub(crate) fn tagged(mut kind: u16, mut rest: &[u8]) -> Result<&[u8], NotASegment> {
     for _ in 0..MAX_TAGS {
         match kind {
@@ -172,7 +172,7 @@ pub(crate) fn tagged(mut kind: u16, mut rest: &[u8]) -> Result<&[u8], NotASegmen
                 kind = u16_at(rest, 12)?;
                 rest = &rest[14..];
             }
-            // RFC 2516 §4: six bytes, then PPP.
+            // Six bytes precede PPP (RFC 2516 §4).
             PPP_SESSION => return ppp(behind(rest, 6)?),
             tag if VLAN.contains(&tag) => {
                 kind = u16_at(rest, 2)?;
@@ -186,8 +186,8 @@ pub(crate) fn tagged(mut kind: u16, mut rest: &[u8]) -> Result<&[u8], NotASegmen
     Err(NotASegment::Malformed)
 }
 
-/// The payload of a stack of MPLS labels, which do not name its protocol: IP, or Ethernet, perhaps behind a control word (RFC
-/// 4385).
+/// The payload after a stack of MPLS labels. Labels do not name its protocol: it is IP, or Ethernet after an optional control
+/// word (RFC 4385).
 fn labelled(mut rest: &[u8]) -> Result<&[u8], NotASegment> {
     for _ in 0..MAX_TAGS {
         let label: &[u8; 4] = rest.first_chunk().ok_or(NotASegment::CutShort)?;
@@ -203,8 +203,8 @@ fn labelled(mut rest: &[u8]) -> Result<&[u8], NotASegment> {
     Err(NotASegment::Malformed)
 }
 
-/// Two bytes and two addresses. The first bit of the second address announces a route; its first byte holds its length (IEEE
-/// 802.5).
+/// The length of two bytes, two addresses and an optional route. The first bit of the second address announces a route; the
+/// route's first byte has its length (IEEE 802.5).
 fn token_ring_header(frame: &[u8]) -> Result<usize, NotASegment> {
     const PLAIN: usize = 14;
     let [.., source] = frame.first_chunk::<9>().ok_or(NotASegment::CutShort)?;
@@ -212,14 +212,14 @@ fn token_ring_header(frame: &[u8]) -> Result<usize, NotASegment> {
     Ok(if source & 0x80 == 0 { PLAIN } else { PLAIN + route })
 }
 
-/// Four bytes, then values, each behind its length and type in the host's byte order and padded to
-/// four; number nine is the packet (nfnetlink_log.h).
+/// Four bytes, followed by type-length-values. Each value comes after its length and type in the host's byte order, and is
+/// padded to a multiple of four. Type nine is the packet (nfnetlink_log.h).
 fn netfilter_log(frame: &[u8]) -> Result<&[u8], NotASegment> {
     const PAYLOAD: u16 = 9;
     let mut rest = behind(frame, 4)?;
     loop {
         let (length, kind) = (u16_at(rest, 0)?, u16_at(rest, 2)?);
-        // The host was little-endian if the number is in the lower byte.
+        // If the type is in the lower byte, the host was little-endian.
         let little = kind & 0xff == 0;
         let order = |n: u16| if little { n.swap_bytes() } else { n };
         let length = usize::from(order(length));
@@ -233,7 +233,7 @@ fn netfilter_log(frame: &[u8]) -> Result<&[u8], NotASegment> {
     }
 }
 
-/// The header's length, the record type (1: a packet) and its link layer, in little-endian order.
+/// The header has its length, the record type (1: a packet) and the link layer inside, all little-endian.
 fn packet_tap(frame: &[u8]) -> Result<&[u8], NotASegment> {
     let word = |at: usize| {
         let bytes = frame.get(at..).and_then(|rest| rest.first_chunk());
@@ -245,7 +245,7 @@ fn packet_tap(frame: &[u8]) -> Result<&[u8], NotASegment> {
     }
 }
 
-/// LLC, and SNAP behind it.
+/// The content of LLC and SNAP.
 fn llc(rest: &[u8]) -> Result<&[u8], NotASegment> {
     match rest.first_chunk::<3>() {
         None => Err(NotASegment::CutShort),
@@ -254,44 +254,44 @@ fn llc(rest: &[u8]) -> Result<&[u8], NotASegment> {
     }
 }
 
-/// PPP (RFC 1661), with HDLC's address and control (RFC 1662) or without.
+/// The content of PPP (RFC 1661), with or without HDLC's address and control fields (RFC 1662).
 fn ppp(rest: &[u8]) -> Result<&[u8], NotASegment> {
     const HDLC: [u8; 2] = [0xff, 0x03];
     let rest = rest.strip_prefix(&HDLC).unwrap_or(rest);
-    // Captures on a serial line put a byte of direction before that.
+    // On a serial line, a byte with the direction precedes these fields.
     let rest = match rest {
         [0 | 1, 0xff, 0x03, inner @ ..] => inner,
         other => other,
     };
     match (rest.first().ok_or(NotASegment::CutShort)?, rest.get(1)) {
-        // The protocol may be cut to one byte (RFC 1661 §6.5).
+        // The protocol may be compressed to one byte (RFC 1661 §6.5).
         (0x21 | 0x57, _) => behind(rest, 1),
         (0, Some(0x21 | 0x57)) => behind(rest, 2),
-        // MPLS (RFC 3032 §4.3).
+        // The protocol is MPLS (RFC 3032 §4.3).
         (2, Some(0x81 | 0x83)) => labelled(behind(rest, 2)?),
         (0, None) => Err(NotASegment::CutShort),
         _ => Err(NotASegment::NotIp),
     }
 }
 
-/// The IP packet in an IEEE 802.11 data frame that is not encrypted (§9.2.3).
+/// The IP packet in an unencrypted IEEE 802.11 data frame (§9.2.3).
 fn wifi(frame: &[u8]) -> Result<&[u8], NotASegment> {
     let [control, flags] = *frame.first_chunk().ok_or(NotASegment::CutShort)?;
     let (kind, subtype) = (control >> 2 & 3, control >> 4);
-    // Data; the third bit of the subtype says that there is none.
+    // Data frames count, unless the third bit of the subtype says that they carry no data.
     if kind != 2 || subtype & 4 != 0 || flags & 0x40 != 0 {
         return Err(NotASegment::NotIp);
     }
     let four_addresses = flags & 3 == 3;
     let with_qos = subtype & 8 != 0;
-    // Order, in a QoS frame: the HT control field is there.
+    // In a QoS frame, the order flag announces the HT control field.
     let with_ht = with_qos && flags & 0x80 != 0;
     let header = 24
         + if four_addresses { 6 } else { 0 }
         + if with_qos { 2 } else { 0 }
         + if with_ht { 4 } else { 0 };
     let rest = behind(frame, header)?;
-    // Some radios pad the header to a multiple of four.
+    // Some radios pad the header to a multiple of four bytes.
     match llc(rest) {
         Err(NotASegment::NotIp) if header % 4 == 2 => llc(behind(frame, header + 2)?),
         other => other,

@@ -1,4 +1,4 @@
-//! From a captured packet to the TCP segment in it.
+//! Finds the TCP segment in a captured packet.
 
 mod fragments;
 mod ip;
@@ -16,44 +16,44 @@ pub use segment::{Flags, Segment};
 use self::fragments::Fragments;
 use self::ip::{Packet, Part, TCP};
 
-/// Why a packet is not a segment.
+/// Why a packet yields no segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotASegment {
-    /// Its link layer is not known here.
+    /// The link layer is not supported.
     UnknownLink,
-    /// It is not IP.
+    /// The packet is not IP.
     NotIp,
-    /// It is IP, but not TCP.
+    /// The packet is IP, but not TCP.
     NotTcp,
-    /// A part of a packet: the segment comes with the last one.
+    /// The packet is a fragment; the last fragment yields the segment.
     Fragment,
-    /// The capture cut off a part of its TCP header.
+    /// The capture cut off a part of the TCP header.
     CutShort,
-    /// Its lengths contradict one another.
+    /// The packet's lengths contradict each other.
     Malformed,
 }
 
-/// How many packets were what.
+/// The number of packets by result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PacketCounts {
-    /// All.
+    /// All packets.
     pub packets: u64,
     /// TCP segments.
     pub segments: u64,
-    /// Of an unknown link layer.
+    /// Packets with an unsupported link layer.
     pub unknown_link: u64,
-    /// Other protocols.
+    /// Packets of other protocols.
     pub not_tcp: u64,
     /// Fragments.
     pub fragments: u64,
-    /// Cut so short that the TCP header is not whole.
+    /// Packets cut so short that the TCP header is incomplete.
     pub cut_short: u64,
-    /// Headers that contradict themselves.
+    /// Packets with contradictory headers.
     pub malformed: u64,
 }
 
-/// Takes packets apart. It remembers a few fragments, because a segment that came in pieces is
-/// as long as all of them.
+/// Extracts segments from packets. It keeps some fragments, because the length of a fragmented segment is the sum over its
+/// fragments.
 #[derive(Debug, Default)]
 pub struct Dissector {
     fragments: Fragments,
@@ -61,7 +61,7 @@ pub struct Dissector {
 }
 
 impl Dissector {
-    /// The segment in `record`, if there is one.
+    /// The segment in `record`, if it has one.
     pub fn dissect(&mut self, record: &Record<'_>) -> Result<Segment, NotASegment> {
         let result = self.try_dissect(record);
         let t = &mut self.counts;
@@ -97,7 +97,7 @@ impl Dissector {
         Err(NotASegment::NotTcp)
     }
 
-    /// The segment in `ip`, unless that is a part of its packet.
+    /// The segment in `ip`, unless the packet is a fragment.
     fn assemble(&mut self, record: &Record<'_>, ip: &Packet<'_>) -> Result<Segment, NotASegment> {
         match ip.part {
             Part::Whole => segment::read(record.time, ip),
@@ -114,13 +114,13 @@ impl Dissector {
     }
 }
 
-/// Tunnels in tunnels; more is an attack.
+/// The maximum number of nested tunnels; more are an attack.
 const MAX_TUNNELS: usize = 4;
 
-/// The IP packet that begins with `packet`, the last bytes of `record`.
+/// The IP packet at the beginning of `packet`, which are the last bytes of `record`.
 fn read<'a>(record: &Record<'_>, packet: &'a [u8]) -> Result<Packet<'a>, NotASegment> {
-    // The link layer's overhead, also in the length on the wire; a trailer counts as payload only if the IP header does not
-    // give the packet's length.
+    // The link layer's header is part of the length on the wire, so it is subtracted. A trailer counts as payload only if the
+    // IP header does not give the packet's length.
     let header = record.bytes.len().saturating_sub(packet.len());
     ip::read(packet, record.length.saturating_sub(header))
 }

@@ -1,42 +1,42 @@
 //! TCP options (RFC 9293 §3.1; RFC 7323, RFC 2018).
 
-/// The options of one segment. What was cut off is absent.
+/// The options of one segment. Options that were cut off are absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Options {
-    /// Largest segment that the sender of this one takes; on SYN.
+    /// The MSS: the largest segment that the sender of this segment accepts; only in a SYN.
     pub mss: Option<u16>,
-    /// Window scale; on SYN.
+    /// The window scale; only in a SYN.
     pub scale: Option<u8>,
-    /// Whether selective acknowledgements may be sent; on SYN.
+    /// Whether SACK is permitted; only in a SYN.
     pub sack_permitted: bool,
-    /// RFC 7323.
+    /// The timestamps (RFC 7323).
     pub timestamps: Option<Timestamps>,
-    /// Whether the capture cut some off: what is absent may have been there.
+    /// Whether the capture cut off some options, so that absent ones may have been sent.
     pub cut: bool,
     sack: [SackBlock; 4],
     sacks: u8,
 }
 
-/// TSval and TSecr.
+/// The values of the timestamps option: TSval and TSecr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Timestamps {
-    /// The sender's clock.
+    /// TSval: the sender's clock.
     pub value: u32,
-    /// The other end's timestamp that it last received.
+    /// TSecr: the latest timestamp received from the other end.
     pub echo: u32,
 }
 
-/// A run of bytes that arrived beyond the cumulative acknowledgement.
+/// A SACK block: bytes that arrived beyond the cumulative acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SackBlock {
-    /// Sequence number of its first byte.
+    /// The sequence number of the first byte.
     pub left: u32,
-    /// Of the byte behind its last.
+    /// The sequence number after the last byte.
     pub right: u32,
 }
 
 impl Options {
-    /// Reads options until they end, make no sense, or were cut off.
+    /// Reads options until they end, are invalid, or were cut off.
     pub fn read(mut bytes: &[u8]) -> Options {
         let mut options = Options::default();
         while let Some((&kind, rest)) = bytes.split_first() {
@@ -65,7 +65,7 @@ impl Options {
     fn take(&mut self, kind: u8, value: &[u8]) {
         match (kind, value) {
             (2, &[a, b]) => self.mss = Some(u16::from_be_bytes([a, b])),
-            // RFC 7323 §2.3: a larger shift counts as 14.
+            // RFC 7323 §2.3: a larger scale counts as 14.
             (3, &[scale]) => self.scale = Some(scale.min(14)),
             (4, []) => self.sack_permitted = true,
             (5, blocks) => {

@@ -5,18 +5,18 @@ use sweetspot_units::Time;
 use super::ip::Packet;
 use super::{NotASegment, Options};
 
-/// The bits of a TCP header that matter here (RFC 9293 §3.1).
+/// The flags of a TCP header that matter here (RFC 9293 §3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags {
-    /// No more data from the sender.
+    /// The sender sends no more data.
     pub fin: bool,
     /// The connection begins.
     pub syn: bool,
-    /// The connection is over at once.
+    /// The connection is aborted.
     pub rst: bool,
-    /// The application has nothing more at hand.
+    /// The application's write ends here: no more data are queued.
     pub psh: bool,
-    /// The acknowledgement number means something.
+    /// The acknowledgement number is valid.
     pub ack: bool,
 }
 
@@ -25,39 +25,39 @@ pub struct Flags {
 pub struct Segment {
     /// When it was captured.
     pub time: Time,
-    /// The sender.
+    /// The address of the sender.
     pub source: SocketAddr,
-    /// The receiver.
+    /// The address of the receiver.
     pub destination: SocketAddr,
-    /// Sequence number of its first byte.
+    /// The sequence number of the first byte.
     pub seq: u32,
-    /// The next byte its sender waits for.
+    /// The acknowledgement number: the next byte that its sender expects.
     pub ack: u32,
-    /// Its flags.
+    /// The flags.
     pub flags: Flags,
-    /// The window in the header, not scaled.
+    /// The window field of the header, not scaled.
     pub window: u16,
-    /// Bytes of payload on the wire, captured or not.
+    /// The payload on the wire in bytes, captured or not.
     pub payload: u32,
-    /// Bytes of TCP header.
+    /// The length of the TCP header in bytes.
     pub header: u8,
-    /// Its options, as far as they were captured.
+    /// The options, as far as they were captured.
     pub options: Options,
-    /// The identification of its IPv4 packet; two packets with the same are one, captured twice.
+    /// The identification of the IPv4 packet. Two equal packets with the same identification are one packet, captured twice.
     pub id: Option<u16>,
-    /// Time to live or hop limit of its packet, as it was captured.
+    /// The TTL or hop limit of the packet when it was captured.
     pub ttl: u8,
 }
 
 impl Segment {
-    /// Whether no router has forwarded it yet: its TTL is a usual initial value (RFC 1700's 64, Windows' 128, routers' 255, and
-    /// 32 of older hosts); 60, also an initial value, is four hops from 64.
+    /// Whether no router has forwarded the packet yet: its TTL is a common initial value (64 by RFC 1700, 128 of Windows, 255
+    /// of routers, 32 of older hosts). 60, also an initial value, does not count: it may be four hops from 64.
     pub fn is_local(&self) -> bool {
         matches!(self.ttl, 32 | 64 | 128 | 255)
     }
 }
 
-/// Ports, numbers, flags and window; checksum and urgent pointer may be cut off.
+/// The ports, numbers, flags and window; the checksum and urgent pointer may be cut off.
 const MIN: usize = 16;
 
 pub fn read(time: Time, ip: &Packet<'_>) -> Result<Segment, NotASegment> {

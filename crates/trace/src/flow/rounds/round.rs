@@ -4,31 +4,32 @@ use super::view::View;
 use crate::flow::elapsed::Elapsed;
 use crate::flow::losses::Repair;
 
-/// A round: from sending a byte to its acknowledgement, as the sender sees it.
+/// A round trip at the sender: from sending a byte until its acknowledgement.
 #[derive(Debug, Default)]
 pub struct Round {
     pub end: u64,
     pub begun: Time,
     pub una: u64,
     pub flight: u64,
-    /// The least room that was left in the advertised window, the window then, and the largest until then.
+    /// The minimum free space in the advertised window, the window at that time, and the largest window until
+    /// then.
     pub room: u64,
     pub window: u64,
     pub largest: u64,
     pub rtt: Option<Duration>,
-    /// Bytes sent after a pause that an acknowledgement ended, and that the sender ended by itself.
+    /// Bytes sent after pauses that an acknowledgement ended, and after pauses that the sender itself ended.
     pub prompted: u64,
     pub unprompted: u64,
-    /// Bytes of bursts that began behind a small message of the receiver.
+    /// Bytes in bursts that began after a small message of the receiver.
     pub granted: u64,
-    /// How long the sender paused by itself.
+    /// The time for which the sender paused of its own accord.
     pub paused: Duration,
     /// Whether a full segment was sent.
     pub full: bool,
-    /// Whether nothing was under way before it.
+    /// Whether no data were in flight when it began.
     pub fresh: bool,
     pub shut: Elapsed,
-    /// Time with data under way, up to the peer's last progress and since then.
+    /// The time with data in flight until the receiver's last progress, and the time since then.
     pub busy: Elapsed,
     pub unanswered: Elapsed,
 }
@@ -47,7 +48,7 @@ impl Round {
         }
     }
 
-    /// The latest repair of a loss, if it was in this round.
+    /// The latest repair of a loss, if it falls into this round.
     pub fn repaired(&self, view: &View) -> Option<Repair> {
         view.last_repair.filter(|repair| repair.at >= self.begun)
     }

@@ -2,21 +2,22 @@ use sweetspot_units::{Duration, Time};
 
 use crate::flow::counts::Counts;
 
-/// Flights that must agree: of one alone the capture may have missed the acknowledgement that let it go.
+/// The number of flights that must agree, because the capture may miss the acknowledgement that released a single flight.
 const AGREE: usize = 3;
 
-/// An upper bound of the distance to the sender, from data that it sent before it can have received an acknowledgement.
+/// An upper bound of the time to the sender and back, from data that the sender can only have sent after it received an
+/// acknowledgement.
 #[derive(Debug, Default)]
 pub struct Bounds {
-    /// The latest, one of each flight.
+    /// The latest bounds, at most one per flight.
     latest: [Option<Duration>; AGREE],
     learnt: Option<Time>,
 }
 
 impl Bounds {
-    /// At `now` the sender reacted to a segment that passed the capture `max` ago; `at_once` if that was the first
-    /// acknowledgement. Returns the upper bound of its distance, if known: a capture that missed or reordered packets shows
-    /// other acknowledgements than those that counted.
+    /// Handles a reaction of the sender at `now` to a segment that passed the capture `max` ago; `at_once` if this was the
+    /// first acknowledgement. Returns the upper bound, if known. It is unknown if the capture missed or reordered packets: then
+    /// other acknowledgements may have released the data.
     pub fn learn(
         &mut self,
         now: Time,

@@ -1,4 +1,4 @@
-//! A connection that the capture joins while data is under way.
+//! Handles connections with data in flight when the capture began.
 
 use sweetspot_units::{Duration, Time};
 
@@ -8,8 +8,8 @@ use crate::flow::ack::Ack;
 use crate::flow::holes::Holes;
 
 impl Stream {
-    /// The first new data passes, from `start` on: the data before it was sent before the capture began, which so missed
-    /// nothing of it.
+    /// Handles the first new data, from `start` on. Earlier data were sent before the capture began, so the capture missed none
+    /// of them.
     pub(super) fn join(&mut self, start: u64) {
         if self.seen_from.is_some() || start < self.next {
             return;
@@ -20,25 +20,26 @@ impl Stream {
         self.next = start;
     }
 
-    /// The first acknowledgement reaches the sender. If data passed before it, all that it does not acknowledge was under way, too.
+    /// Handles the first acknowledgement at the sender. If data passed before, everything beyond this acknowledgement was in
+    /// flight, too.
     pub(super) fn join_flight(&mut self, ack: &Ack) {
         if self.joined && self.last_heard.is_none() {
             self.una = self.una.min(ack.ack);
         }
     }
 
-    /// Acknowledged data were sent, even if the capture missed them.
+    /// Handles acknowledged data that were not captured: they must have been sent.
     pub(super) fn note_unseen(&mut self, now: Time, ack: &Ack) {
         if ack.ack > self.next && !self.acked_fin(ack.ack) {
             self.holes.open(self.next, ack.ack, now);
             self.unseen.open(self.next, ack.ack, now);
             self.counts.first_unseen.get_or_insert(now);
-            // Missing packets prove no pause.
+            // If packets are missing, the gap proves no pause.
             self.rounds.settle(Hold::Unseen, Duration::ZERO);
             self.next = ack.ack;
         }
-        // Data acknowledged selectively before the capture shows new data was sent before it, and so were its holes. If the first
-        // acknowledgement has later data than passed, that data was a repair.
+        // Data selectively acknowledged before the first new data were sent before the capture began, and so were the holes
+        // between them. If the first acknowledgement covers later data than have passed, the data that passed were a repair.
         if self.joined && self.counts.acks == 0 && ack.sacked > self.next {
             self.seen_from = None;
         }
@@ -48,7 +49,7 @@ impl Stream {
         self.sequence.advance(self.next as u32);
     }
 
-    /// A FIN takes a number that no payload has.
+    /// Whether `ack` acknowledges a FIN, which takes one sequence number after the payload.
     fn acked_fin(&self, ack: u64) -> bool {
         ack == self.next + 1
     }

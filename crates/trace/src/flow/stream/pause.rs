@@ -1,18 +1,17 @@
-//! Pauses of the sender, and the accuracy of the times that reveal them.
+//! Detects pauses of the sender, and estimates the accuracy of the times that show them.
 
 use sweetspot_units::{Duration, Time};
 
 use super::Stream;
 use crate::packet::Segment;
 
-/// The time that a host needs to react to a packet.
+/// The time within which a host reacts to a packet.
 pub(super) const AT_ONCE: Duration = Duration::from_millis(1);
-/// The serialisation time of a full frame on the slowest Ethernet, 10 Mbit/s.
+/// The transmission time of a full frame on the slowest Ethernet, at 10 Mbit/s.
 const LONGEST_FRAME: Duration = Duration::from_micros(1250);
 
 impl Stream {
-    /// Whether the sender paused before it sent at `now`, and if so whether an acknowledgement
-    /// made it go on.
+    /// Whether the sender paused before it sent at `now`, and if so, whether an acknowledgement ended the pause.
     pub(super) fn pause(&self, now: Time) -> Option<bool> {
         self.round_trips.min()?;
         let up = self.distance.up();
@@ -21,8 +20,8 @@ impl Stream {
         if now.since(self.last_sent?) <= min {
             return None;
         }
-        // A sender limited by a buffer or a window sends at every few acknowledgements. A sender that lets many pass, until
-        // half of the flight has arrived, waited for something else; for the window's next update, if that may be full.
+        // A sender limited by a buffer or a window sends after every few acknowledgements. If it sends nothing until half of
+        // the flight is acknowledged, it waited for something else or, if the window may be full, for a window update.
         const MANY: usize = 4;
         let passed = self.answers.partition_point(|(at, _)| now.since(*at) > short);
         let left = passed.checked_sub(1).map_or(self.left_behind, |last| self.answers[last].1);
@@ -35,26 +34,26 @@ impl Stream {
             return Some(false);
         }
         if up > Duration::ZERO && self.echoes(now) {
-            // The echo tells which acknowledgement the sender had heard, and how long it sat on it.
+            // The echo shows which acknowledgement the sender had received, and how long it waited after that.
             return Some(self.echo.is_some_and(|took| took.saturating_sub(up) <= short));
         }
         let heard = self.last_heard.is_some_and(|heard| now.since(heard) <= short);
         Some(heard || self.acks.front().is_some_and(|ack| ack.due.since(now) <= short))
     }
 
-    /// Whether the sender continues right after one of many acknowledgements, which an application-limited sender seldom does:
-    /// the acknowledgement freed the space that a large write waits for (sk_stream_min_wspace). Data that wait for space are
-    /// not all acknowledged yet.
+    /// Whether the sender continues right after one of many acknowledgements. An application-limited sender rarely does. The
+    /// acknowledgement freed the buffer space that a large write waits for (sk_stream_min_wspace), and some data are still
+    /// unacknowledged.
     fn goes_on_at_once(&self, now: Time) -> bool {
         self.distance.up() == Duration::ZERO
             && self.next > self.una
             && self.last_room.is_some_and(|room| now.since(room) <= self.apart / 4)
     }
 
-    /// The time after an acknowledgement by which the data that it released may appear. If the capture is at the sender or
-    /// near: as soon as the handshake was answered and a full segment, longer than those of the handshake, has passed its
-    /// device and a switch. Elsewhere: within the accuracy of the known RTT. A sender without data at hand continues when its
-    /// program writes; an acknowledgement then coincides only by chance.
+    /// The maximum time between an acknowledgement and the data that it released. At or near the sender: the time of the
+    /// handshake's answer, plus the extra time of a full segment at the sender's device and at a switch. Elsewhere: the
+    /// accuracy of the known RTT. A sender without queued data continues when its program writes, and then only by chance right
+    /// after an acknowledgement.
     pub(super) fn patience(&self) -> Duration {
         match self.distance.up() {
             Duration::ZERO => {
@@ -66,8 +65,8 @@ impl Stream {
         }
     }
 
-    /// How well the time is known at which an acknowledgement reaches the sender: seen from afar,
-    /// to a millisecond of the receiver's clock, and as well as the queue on the way is known.
+    /// The accuracy of the time at which an acknowledgement reaches the sender. Far from the sender it is limited by a
+    /// millisecond of the receiver's timestamp clock, and by the unknown queue on the way.
     pub(super) fn blur(&self) -> Duration {
         let base = self.round_trips.min().unwrap_or_default();
         if self.distance.up() == Duration::ZERO {
@@ -77,13 +76,14 @@ impl Stream {
         }
     }
 
-    /// Whether the flight at any time is known: not if acknowledgements arrive at times known less well than to a round trip.
+    /// Whether the flight is known at any time. It is not if the arrival times of acknowledgements are less accurate than an
+    /// RTT.
     pub(super) fn knows_flights(&self) -> bool {
         let base = self.round_trips.min().unwrap_or_default();
         self.distance.up() == Duration::ZERO || self.blur() < base
     }
 
-    /// Whether the sender's timestamps name what it has heard.
+    /// Whether the sender's timestamps show which segments it has received.
     pub(super) fn echoes(&self, now: Time) -> bool {
         self.counts.timestamps && !self.round_trips.echo_is_stuck(now)
     }
@@ -91,11 +91,11 @@ impl Stream {
     pub(super) fn echo(&mut self, segment: &Segment) {
         self.echo = self.round_trips.echo(segment.time, segment.options.timestamps);
         let Some(took) = self.echo else { return };
-        // A sender that sent other data meanwhile did not pause for that long.
+        // If the sender sent other data in the meantime, it did not pause for that long.
         let known = self.round_trips.up.min().and(self.round_trips.min());
         let base = known.unwrap_or(took);
         let paused = self.last_sent.is_none_or(|last| segment.time.since(last) > base / 2);
-        // Without the handshake, an answer at once shows that the sender is near, even if it has sent nothing for longer than that.
+        // Without a handshake, an immediate answer shows that the sender is near, even if it sent nothing for longer than that.
         let is_near = known.is_none() && took <= AT_ONCE;
         if paused && !is_near {
             return;

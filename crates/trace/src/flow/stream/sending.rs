@@ -1,4 +1,4 @@
-//! The sender's segments pass the capture.
+//! Handles the sender's segments as they pass the capture.
 
 use sweetspot_units::{Duration, Time};
 
@@ -8,17 +8,17 @@ use super::{RECENT, Stream};
 use crate::flow::rounds::Sending;
 use crate::packet::Segment;
 
-/// The default segment of hosts that know no better (RFC 9293 §3.7.1), less options: a largest
-/// segment below this says nothing of what is full.
+/// About the default MSS of hosts without the option (RFC 9293 §3.7.1), less options. A largest segment below this does not
+/// show the size of a full segment.
 const DEFAULT_MSS: u64 = 500;
-/// The largest segment that a packet can hold in use (jumbo frames).
+/// The largest segment of packets in use (jumbo frames).
 const LARGEST: u64 = 9216;
 
 impl Stream {
-    /// A segment of the stream's sender that carries payload passes the capture.
+    /// Handles a segment with payload from the stream's sender.
     pub(in crate::flow) fn send(&mut self, segment: &Segment, answers: bool) {
         let (now, payload) = (segment.time, u64::from(segment.payload));
-        // A SYN has its own sequence number, before its data's numbers (RFC 7413).
+        // The SYN itself takes the sequence number before its data (RFC 7413).
         let first = segment.seq.wrapping_add(segment.flags.syn.into());
         let start = self.sequence.advance(first);
         let end = start + payload;
@@ -26,7 +26,7 @@ impl Stream {
         if self.next == 0 {
             (self.next, self.una) = (start, start);
         }
-        // A byte that was sent before, alone: a keep-alive (RFC 9293 §3.8.4).
+        // A single byte that was sent before: a keep-alive (RFC 9293 §3.8.4).
         if payload == 1 && end <= self.una {
             if self.is_shut() {
                 self.probe(now);
@@ -35,7 +35,7 @@ impl Stream {
             }
             return;
         }
-        // A byte beyond a closed window asks whether it has opened (RFC 9293 §3.8.6.1).
+        // A single byte beyond a closed window: a window probe (RFC 9293 §3.8.6.1).
         if payload == 1 && start == self.una && self.una == self.next && self.is_shut() {
             self.probe(now);
             return;
@@ -63,9 +63,8 @@ impl Stream {
         self.more_answers = 0;
     }
 
-    /// A segment of the stream's sender without payload passes the capture. One numbered before
-    /// what was sent last asks for an acknowledgement: to a closed window a probe as Linux sends
-    /// it, else a keep-alive.
+    /// Handles a segment without payload from the stream's sender. If its number is one below the next, it requests an
+    /// acknowledgement: at a closed window it is a window probe of Linux, otherwise a keep-alive.
     pub(in crate::flow) fn ask(&mut self, segment: &Segment) {
         if self.next == 0 || self.sequence.place(segment.seq) + 1 != self.next {
             return;
@@ -82,8 +81,8 @@ impl Stream {
         self.silences.repeated(now);
     }
 
-    /// Whether the same bytes passed within a fraction of a round trip, and nothing can have made
-    /// the sender send them again: they were captured twice.
+    /// Whether the same bytes passed within a fraction of the RTT, and no evidence of a loss can explain a retransmission. Then
+    /// they were captured twice.
     fn is_copy(&self, start: u64, end: u64, now: Time) -> bool {
         let Some(passed) = self.round_trips.passed(end).filter(|_| start < self.next) else {
             return false;
@@ -100,7 +99,8 @@ impl Stream {
         }
         let pause = self.pause(now);
         if pause.is_some() && !self.echoes(now) {
-            // An acknowledgement due within the clock's resolution may have ended the pause; timestamps tell.
+            // An acknowledgement due within the accuracy of its time may have ended the pause. With timestamps, the echo shows
+            // which.
             self.hear_until(now + self.patience(), now);
         } else if pause.is_some() {
             self.hear_named(segment, now);
@@ -136,8 +136,8 @@ impl Stream {
         self.rounds.sent(&view, &sending);
     }
 
-    /// Counts a small segment that left as soon as the small one before it was acknowledged, late: Nagle's algorithm
-    /// waited for a delayed acknowledgement (RFC 1122 §4.2.3.2 allows 500 ms, Linux takes 40 ms and more).
+    /// Counts a small segment that was sent right after the late acknowledgement of the small segment before: Nagle's algorithm
+    /// waited for a delayed acknowledgement (RFC 1122 §4.2.3.2 allows 500 ms, Linux takes 40 ms or more).
     fn note_nagle(&mut self, now: Time, bytes: u64, answers: bool) {
         const DELAYED: Duration = Duration::from_millis(30);
         let small = bytes < self.mss() && self.drained && self.next == self.una && !answers;
@@ -152,9 +152,9 @@ impl Stream {
         }
     }
 
-    /// Whether a segment of `bytes` is full. One that was not `pushed` was cut off from more that was at hand: it is if it
-    /// has nine tenths (options vary) of the largest that the handshake allows or, where the path takes less, of the
-    /// largest that was so cut. One that was is full only if it has all of that: else it is the end of what was written.
+    /// Whether a segment of `bytes` is full. A segment that was not `pushed` was cut from more queued data: it is full if it
+    /// has nine tenths (options vary) of the handshake's MSS or, if the path carries less, of the largest segment cut in this
+    /// way. A `pushed` segment may be the end of a write: it is full only if it has all of that.
     fn is_full(&self, bytes: u64, pushed: bool) -> bool {
         let largest = match self.largest_cut {
             0 => self.mss(),
@@ -164,7 +164,7 @@ impl Stream {
         if pushed { known && bytes >= largest } else { 10 * bytes >= 9 * largest }
     }
 
-    /// Without a handshake the largest segment tells that did not end what was written, unless several are put together.
+    /// Without a handshake, the largest segment that did not end a write gives the MSS, unless it is several segments combined.
     fn learn_mss(&mut self, payload: u64, pushed: bool) {
         if payload > LARGEST {
             return;
