@@ -30,7 +30,8 @@ fn a_segment_sent_twice_gives_no_round_trip() {
     let mut script = Script::open();
     script.send(100, 0);
     script.send(700, 0);
-    // 10 ms after the second, 610 after the first: which one it answers is not known (Karn).
+    // 10 ms after the second transmission and 610 ms after the first: it is unknown which one was acknowledged (Karn's
+    // algorithm).
     script.ack(710, 1);
     let connection = script.end();
     assert_eq!(connection.streams[0].round_trips().samples(), 1, "the handshake's alone");
@@ -60,7 +61,7 @@ fn a_silence_ended_by_the_first_segment_is_a_timeout() {
     script.ack(600, 4);
     let connection = script.end();
     let retransmissions = connection.streams[0].retransmissions();
-    // Everything goes again after one expiry of the timer.
+    // After one RTO, everything is retransmitted.
     assert_eq!(
         (retransmissions.timeout, retransmissions.timeouts, retransmissions.events),
         (4, 1, 1)
@@ -130,7 +131,7 @@ fn all_time_is_accounted_for() {
         script.ack(200 + round * 100, round as u32 * 4 + 4);
     }
     let connection = script.end();
-    // From the SYN to the last packet: 100 ms and 20 rounds of 100 ms.
+    // The total runs from the SYN to the last packet: 100 ms and 20 rounds of 100 ms.
     assert_eq!(connection.streams[0].accounts().total(), Duration::from_millis(2100));
 }
 
@@ -159,7 +160,7 @@ fn a_syn_after_the_end_is_another_connection() {
     let mut table = Table::default();
     let reset = Flags { rst: true, ..Flags::default() };
     assert!(table.take(&Segment { flags: syn(), ..segment() }).is_none());
-    // A repeated SYN is not, and one that was captured twice is not even repeated.
+    // A retransmitted SYN does not begin another connection, and a SYN that was captured twice is not even a retransmission.
     let later = Segment { time: Time::ZERO + Duration::from_secs(1), ..segment() };
     assert!(table.take(&Segment { flags: syn(), ..later }).is_none());
     assert!(table.take(&Segment { flags: syn(), ..later }).is_none());
@@ -172,7 +173,7 @@ fn a_syn_after_the_end_is_another_connection() {
 #[test]
 fn data_in_a_syn_begins_behind_its_number() {
     let mut script = Script::new();
-    // RFC 7413 §4.2: 500 bytes go with the SYN, from number 1 on, and the answer acknowledges them.
+    // RFC 7413 §4.2: the SYN carries 500 bytes, numbered from 1, and the SYN-ACK acknowledges them.
     script.run(0, Segment { flags: syn(), payload: 500, ..segment() });
     script.hear(100, Segment { flags: Flags { ack: true, ..syn() }, ack: 501, ..segment() });
     script.run(100, Segment { seq: 501, ack: 1, payload: MSS, ..segment() });
@@ -195,7 +196,7 @@ fn a_syn_with_another_number_is_another_connection_though_the_end_was_not_seen()
     let again = Segment { flags: syn(), seq: 3_000_000_000, ..segment() };
     let first = script.table.take(&Segment { time: script.now, ..again }).unwrap();
     assert_eq!((first.packets, first.streams[0].counts().bytes), (5, u64::from(MSS)));
-    // The same holds for a connection without its beginning in the capture.
+    // The same holds if the capture lacks the connection's beginning.
     let download = Segment { source: receiver(), destination: sender(), ..segment() };
     for before in [segment(), download] {
         let mut table = Table::default();
@@ -214,7 +215,7 @@ fn a_scale_that_was_cut_off_is_not_known() {
     };
     let scale = |opener: Options, opened: Options| {
         let mut script = Script::new();
-        // 20 bytes and eight of options.
+        // A header of 20 bytes, and eight bytes of options.
         let header = 28;
         script.run(0, Segment { flags: syn(), options: opener, header, ..segment() });
         script.answer(100, Segment { options: opened, header, ..segment() });
@@ -223,7 +224,7 @@ fn a_scale_that_was_cut_off_is_not_known() {
     assert_eq!(scale(offer(5, 8), offer(7, 8)), Some(7));
     assert_eq!(scale(offer(5, 8), offer(7, 6)), None);
     assert_eq!(scale(offer(5, 6), offer(7, 6)), None);
-    // RFC 7323 §2.2: without the option of one, the other's does not count.
+    // RFC 7323 §2.2: if one SYN lacks the option, the other's scale does not apply.
     assert_eq!(scale(Options::default(), offer(7, 6)), Some(0));
 }
 
@@ -252,7 +253,7 @@ fn a_window_that_is_closed_in_the_first_acknowledgement_is_counted() {
     let mut script = Script::new();
     script.send(0, 0);
     script.window(1, 1, 0);
-    // As Linux probes: no payload, and the number before the next.
+    // These are window probes of Linux: no payload, and the number before the next.
     for at in [3000, 9000] {
         script.run(at, Segment { seq: MSS, ack: 1, ..segment() });
         script.window(at + 1, 1, 0);
@@ -271,7 +272,7 @@ fn acknowledgements_before_the_first_data_tell_of_the_window() {
     script.window(11, 3, 64_000);
     script.send(11, 3);
     let connection = script.end();
-    // The end seen first counts as the client: here the receiver.
+    // The end seen first counts as the client; here it is the receiver.
     let stream = &connection.streams[1];
     assert_eq!(stream.counts().zero_windows, 1);
     assert_eq!(stream.shut(), Duration::from_millis(10));
@@ -297,7 +298,7 @@ fn a_packet_that_was_captured_twice_was_sent_once() {
         (0..2).for_each(|_| script.run(100, data));
     }
     script.ack(200, 10);
-    // Sent again in earnest, it has another number.
+    // A real retransmission has another identification.
     let again = Segment { seq: 1 + 9 * MSS, ack: 1, payload: MSS, id: Some(110), ..segment() };
     script.run(500, again);
     let connection = script.end();
@@ -333,8 +334,7 @@ fn data_captured_behind_its_own_acknowledgement_was_not_sent_again() {
 
 #[test]
 fn data_beyond_the_known_window_shows_that_the_handshake_was_slow() {
-    // The third packet of the handshake comes 100 ms late; then the window, of two segments, is
-    // sent every 4 ms.
+    // The third packet of the handshake is 100 ms late. Afterwards, the window of two segments is sent every 4 ms.
     let mut script = Script::opened(1, 2000, 101);
     for round in 0..20_u32 {
         let at = 101 + u64::from(round) * 4;
@@ -345,12 +345,12 @@ fn data_beyond_the_known_window_shows_that_the_handshake_was_slow() {
     let connection = script.end();
     let stream = &connection.streams[0];
     assert!(stream.counts().handshake_was_slow);
-    // A millisecond to the receiver and back in the handshake, and the sender answers in one.
+    // The RTT is a millisecond to the receiver and back in the handshake, and a millisecond until the sender answers.
     assert_eq!(stream.round_trips().min(), ms(2));
     assert_eq!(stream.largest_flight().get(), u64::from(2 * MSS));
 }
 
-/// The answer to the SYN comes twice, because the third packet of the handshake was lost or late.
+/// The SYN-ACK comes twice, because the third packet of the handshake was lost or late.
 #[test]
 fn a_connection_whose_syn_was_answered_twice_is_open() {
     let mut script = Script::new();
@@ -362,15 +362,15 @@ fn a_connection_whose_syn_was_answered_twice_is_open() {
     script.window(1600, 1, 1000);
     let connection = script.end();
     let stream = &connection.streams[0];
-    // Which answer was confirmed is not known (Karn); the scale and the segment size are.
+    // It is unknown which SYN-ACK was acknowledged (Karn's algorithm), but the scale and the MSS are known.
     assert_eq!((connection.handshake.to_opener, stream.mss()), (None, u64::from(MSS)));
     assert_eq!(stream.counts().largest_window, 4000);
     let opening = stream.accounts().iter().find(|(account, _)| account.hold == Hold::Opening);
     assert_eq!(opening.map(|(_, time)| time), ms(1500));
 }
 
-/// Captured at the receiver: the handshake took 200 ms to the sender and back, the data takes 100.
-/// Twenty segments after ten can only follow the acknowledgements of these.
+/// Captured at the receiver. In the handshake, the sender answers after 200 ms, later after 100 ms. Twenty segments after ten
+/// can only follow the acknowledgements of those ten.
 #[test]
 fn more_than_an_initial_window_shows_that_acknowledgements_have_arrived() {
     let mut script = Script::opened(0, 60_000, 200);
@@ -387,9 +387,9 @@ fn more_than_an_initial_window_shows_that_acknowledgements_have_arrived() {
     assert!(!is_mostly_own(&connection));
 }
 
-/// Captured at the receiver, at an RTT of 100 ms from the sender: a window of four segments; two of them come 20 ms after the
-/// others. For two flights the capture misses the last acknowledgement, so the next data seem to come 20 ms after the one that
-/// allows them.
+/// Captured at the receiver, with an RTT of 100 ms to the sender and a window of four segments. Two of them arrive 20 ms after
+/// the other two. In two flights the capture misses the last acknowledgement, so the next data seem to arrive 20 ms after the
+/// acknowledgement that allows them.
 #[test]
 fn an_acknowledgement_that_the_capture_missed_brings_the_sender_no_nearer() {
     let mut script = Script::opened(0, 4000, 100);
@@ -408,7 +408,7 @@ fn an_acknowledgement_that_the_capture_missed_brings_the_sender_no_nearer() {
     assert_eq!(connection.streams[0].round_trips().min(), ms(100));
 }
 
-/// A request and its answer each 100 ms; then the capture's clock is set back by five seconds.
+/// Data and their acknowledgement every 100 ms; then the capture's clock is set back by five seconds.
 #[test]
 fn a_clock_that_is_set_back_goes_on_from_where_it_was() {
     let mut script = Script::open();
@@ -418,15 +418,15 @@ fn a_clock_that_is_set_back_goes_on_from_where_it_was() {
         script.ack(at + 50, n + 1);
     }
     let connection = script.end();
-    // Eight packets show it; the last of them is where the others count from.
+    // Eight packets reveal it; the times after them continue from the last of these.
     assert_eq!(connection.backward, 8);
-    // From the answer at 10.95 s back to the request at 6 s.
+    // The largest step back is from the acknowledgement at 10.95 s to the data at 6 s.
     assert_eq!(Some(connection.furthest_back), ms(10_950 - 6_000));
     assert_eq!(Some(connection.lasted()), ms(10_000 + 39 * 100 + 50 - 400));
 }
 
-/// Captured at the receiver: each flight comes 130 ms after the acknowledgement of the one before, though the
-/// handshake took 100; and each is half larger than that, or as large.
+/// Captured at the receiver. Each flight arrives 130 ms after the acknowledgement of the flight before, although the handshake
+/// took 100 ms. Flights grow by half, or stay equal.
 #[test]
 fn flights_that_double_after_each_longer_round_trip_are_slow_start() {
     for (flights, own) in [([4, 6, 9, 14], false), ([4, 4, 4, 4], true)] {
@@ -441,8 +441,8 @@ fn flights_that_double_after_each_longer_round_trip_are_slow_start() {
     }
 }
 
-/// Captured behind a switch of 10 Mbit/s, where a full frame comes 2.4 ms after the acknowledgement that let it go and
-/// the next 1.2 ms later: longer than the small packets of the handshake take. A program that writes comes when it likes.
+/// Captured after a switch of 10 Mbit/s. A full frame arrives 2.4 ms after the acknowledgement that released it, and the next
+/// frame 1.2 ms later; the small packets of the handshake take less time. A program's writes arrive at any time.
 #[test]
 fn a_full_segment_is_longer_on_its_way_than_the_handshake() {
     for (late, own) in [(3, false), (20, true)] {
@@ -451,7 +451,7 @@ fn a_full_segment_is_longer_on_its_way_than_the_handshake() {
         for burst in 0..40_u64 {
             let (at, first) = (200 + burst * 40, burst as u32 * 2);
             events.extend([(at, true, first), (at + 1, true, first + 1)]);
-            // The next acknowledgement comes this long after the one for data sent 400 ms ago.
+            // The next acknowledgement arrives this long after the acknowledgement for data sent 400 ms ago.
             events.push((at + 440 - late, false, first + 2));
         }
         events.sort_unstable();
@@ -484,7 +484,7 @@ fn the_time_until_an_answer_is_the_peers() {
         script.run(at, Segment { seq: 1 + round as u32 * 100, ack: 1, payload: 100, ..segment() });
         let heard = 1 + (round as u32 + 1) * 100;
         script.hear(at + 100, Segment { seq: 1 + round as u32 * 50, ack: heard, ..segment() });
-        // It thinks for 900 ms and is asked again at once.
+        // The server takes 900 ms to answer, and gets the next request at once.
         let answer = Segment { seq: 1 + round as u32 * 50, ack: heard, payload: 50, ..segment() };
         script.hear(at + 1000, answer);
     }

@@ -4,7 +4,7 @@ use sweetspot_units::Time;
 
 use super::packets::{Order, block, enhanced, pcap, plain, section};
 
-/// Times and lengths of the records of a whole capture.
+/// Decodes a whole capture into the time and length of each record.
 fn read(mut file: &[u8]) -> Result<Vec<(Time, usize)>, CaptureError> {
     let (mut decoder, mut records) = (Decoder::default(), Vec::new());
     while let Some(record) = decoder.next(&mut file)? {
@@ -26,7 +26,7 @@ fn pcap_is_read_in_both_byte_orders_and_both_resolutions() {
     }
 }
 
-/// Version 2.2 has the length on the wire first, 2.4 last, and 2.3 was written both ways.
+/// Version 2.2 has the length on the wire first, version 2.4 has it last, and version 2.3 exists with both orders.
 #[test]
 fn a_packet_of_which_a_part_was_kept_is_read_in_every_version() {
     let (frame, kept) = (plain(10), 54);
@@ -55,7 +55,7 @@ fn a_packet_of_which_a_part_was_kept_is_read_in_every_version() {
 fn pcapng_is_read_in_both_byte_orders_with_the_resolution_of_its_interface() {
     let frame = plain(10);
     for order in [Order::Little, Order::Big] {
-        // if_tsresol (9), one byte: microseconds unless said; 10^-9; 2^-10.
+        // if_tsresol (9), one byte: 10^-6 without the option, 10^-9, and 2^-10.
         for (resolution, ticks, nanos) in
             [(None, 7, 7_000), (Some(9), 7, 7), (Some(0x80 | 10), 1024, 1_000_000_000)]
         {
@@ -75,7 +75,7 @@ fn pcapng_is_read_in_both_byte_orders_with_the_resolution_of_its_interface() {
 fn an_offset_of_a_pcapng_interface_may_be_negative() {
     let frame = plain(10);
     for order in [Order::Little, Order::Big] {
-        // if_tsoffset (14), eight bytes, signed: an hour back, so that 3,600.000007 s are 7 us.
+        // if_tsoffset (14), eight bytes, signed: an hour less, so 3,600.000007 s become 7 us.
         let offset = (-3_600_i64).cast_unsigned();
         let (high, low) = (order.u32((offset >> 32) as u32), order.u32(offset as u32));
         let words = if order == Order::Big { [high, low] } else { [low, high] };
@@ -98,7 +98,7 @@ fn blocks_of_another_kind_are_passed_over_and_simple_packets_have_the_last_time(
 #[test]
 fn each_interface_has_its_own_link_layer() {
     let (order, frame) = (Order::Little, plain(10));
-    // The second interface has no link layer (101).
+    // The second interface has raw IP (link type 101).
     let raw = block(order, 1, &[&order.u16(101)[..], &[0; 6]].concat());
     let packet = &frame[14..];
     let lengths = order.u32(packet.len() as u32);
@@ -131,7 +131,7 @@ fn a_capture_cut_anywhere_says_so_and_keeps_what_came_before() {
         let expected = match cut {
             0 => Err(CaptureError::Empty),
             1..4 => Err(CaptureError::NotACapture { found: "too few bytes" }),
-            // Between two records nothing is missing.
+            // Between two records the capture is complete.
             _ if cut == header || cut == header + record => Ok(()),
             _ if cut < header => Err(CaptureError::HeaderCutOff),
             _ => {
@@ -147,7 +147,8 @@ fn snoop_is_read_with_the_padding_of_its_records() {
     let frame = plain(10);
     let fields = |fields: &[u32]| fields.iter().flat_map(|n| n.to_be_bytes()).collect::<Vec<u8>>();
     let mut file = [&b"snoop\0\0\0"[..], &fields(&[2, 4])].concat();
-    // The original length, the captured length, the record length, missed packets, seconds, microseconds.
+    // Each record has its original length, captured length, record length, number of drops, seconds and
+    // microseconds.
     let (length, kept) = (frame.len() as u32, frame.len() as u32 - 4);
     for second in [1, 2] {
         file.extend(fields(&[length, kept, 24 + kept + 3, 0, second, 5]));
@@ -158,7 +159,7 @@ fn snoop_is_read_with_the_padding_of_its_records() {
     let kept = kept as usize;
     assert_eq!(read(&file), Ok(vec![(at(1), kept), (at(2), kept)]));
     assert!(matches!(read(&file[..file.len() - 1]), Err(CaptureError::CutOff { .. })));
-    // A record that is shorter than what was kept, a version that nobody knows, another word that begins so.
+    // A record shorter than its captured bytes, an unknown version, and a text that begins with the same word.
     file[16 + 8..16 + 12].copy_from_slice(&fields(&[24]));
     assert!(matches!(read(&file), Err(CaptureError::Corrupt { at: 16, .. })));
     file[8..12].copy_from_slice(&fields(&[3]));

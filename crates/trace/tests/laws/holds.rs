@@ -6,8 +6,8 @@ use sweetspot_units::Duration;
 
 use crate::script::{MSS, Script, segment};
 
-/// Bursts of `burst` segments at `starts`, the acknowledgements of each from 400 ms later on, one
-/// for two segments every 8 ms; whether the sender was mostly said to pause.
+/// Bursts of `burst` segments at `starts`. From 400 ms after each burst on, an acknowledgement arrives every 8 ms for two
+/// segments. Returns whether the sender mostly pauses by the analysis.
 fn pauses(burst: u32, starts: &[u64]) -> bool {
     let mut script = Script::open();
     let mut events: Vec<(u64, bool, u32)> = Vec::new();
@@ -26,12 +26,12 @@ fn pauses(burst: u32, starts: &[u64]) -> bool {
     is_mostly_own(&script.end())
 }
 
-/// Whether the sender chose to send nothing for more than half of the time.
+/// Whether the sender paused of its own accord for more than half of the time.
 pub fn is_mostly_own(connection: &Connection) -> bool {
     share(connection, &[Hold::Pausing, Hold::Idle]) > 0.5
 }
 
-/// The share of the time in which the sender's limit was one of `holds`.
+/// The fraction of the time in which the sender's limit was one of `holds`.
 fn share(connection: &Connection, holds: &[Hold]) -> f64 {
     let accounts = connection.streams[0].accounts();
     accounts.held(holds).as_secs_f64() / accounts.total().as_secs_f64()
@@ -39,7 +39,7 @@ fn share(connection: &Connection, holds: &[Hold]) -> f64 {
 
 #[test]
 fn who_waits_for_room_goes_on_right_after_an_acknowledgement() {
-    // 13 acknowledgements have come by then, 400 to 496 ms later, and 14 of 40 segments are left.
+    // By then, 13 acknowledgements have arrived, 400 to 496 ms after the burst, and 14 of 40 segments are still unacknowledged.
     let every = |ms: u64| (0..20).map(|n| 100 + n * ms).collect::<Vec<_>>();
     assert!(!pauses(40, &every(497)));
     assert!(pauses(40, &every(500)));
@@ -49,8 +49,8 @@ fn who_waits_for_room_goes_on_right_after_an_acknowledgement() {
 fn who_waits_for_an_answer_waits_for_no_room() {
     let mut script = Script::open();
     for round in 0..20 {
-        // Ten segments, all acknowledged after 100 ms; the answer comes 20 ms later, and 1 ms later
-        // the next ten go.
+        // Ten segments are all acknowledged after 100 ms. The answer comes 20 ms later, and another 1 ms later the next ten
+        // segments are sent.
         let (start, first) = (100 + round * 121, round as u32 * 10);
         (first..first + 10).for_each(|n| script.send(start, n));
         (first + 1..=first + 10).for_each(|n| script.ack(start + 100, n));
@@ -58,13 +58,13 @@ fn who_waits_for_an_answer_waits_for_no_room() {
             Segment { seq: 1 + round as u32 * 50, ack: 1 + (first + 10) * MSS, ..segment() };
         script.hear(start + 120, Segment { payload: 50, ..answer });
     }
-    // Its own pauses, or the receiver's messages.
+    // The limit is the sender's own pauses, or the receiver's messages.
     let holds = [Hold::Pausing, Hold::Idle, Hold::Waiting, Hold::Granted];
     assert!(share(&script.end(), &holds) > 0.8);
 }
 
-/// Flights of ten that leave whole, 500 ms apart; 30 ms later the receiver acknowledges each segment. Segment `lost` of every
-/// fourth is repaired 300 ms after the flight began.
+/// Flights of ten segments, sent at once every 500 ms; after 30 ms the receiver acknowledges each segment. In every fourth
+/// flight, segment `lost` is lost, and retransmitted 300 ms after the flight began.
 fn flights_with_a_loss(lost: u32) -> Connection {
     let mut script = Script::open();
     for flight in 0..20_u32 {
@@ -75,7 +75,7 @@ fn flights_with_a_loss(lost: u32) -> Connection {
             continue;
         }
         (first + 1..=first + lost).for_each(|n| script.ack(start + 30, n));
-        // Fewer than three duplicates: the timer repairs it.
+        // With fewer than three duplicate ACKs, the RTO repairs the loss.
         (0..(9 - lost).min(2)).for_each(|_| script.ack(start + 30, first + lost));
         script.send(start + 300, first + lost);
         script.ack(start + 330, first + 10);
@@ -85,7 +85,7 @@ fn flights_with_a_loss(lost: u32) -> Connection {
 
 #[test]
 fn the_wait_for_a_repair_is_the_losss_wherever_in_the_flight_it_was() {
-    // Of ten seconds, five flights wait 300 ms each for the timer and 30 ms for the answer.
+    // In ten seconds, five flights wait 300 ms each for the RTO and 30 ms for the acknowledgement.
     for lost in [0, 1, 3, 5, 7, 8, 9] {
         let share = share(&flights_with_a_loss(lost), &[Hold::AfterLoss, Hold::Silent]);
         assert!((0.14..=0.2).contains(&share), "segment {lost}: {share}");
@@ -95,13 +95,13 @@ fn the_wait_for_a_repair_is_the_losss_wherever_in_the_flight_it_was() {
 #[test]
 fn a_window_that_is_taken_back_is_shut() {
     let mut script = Script::open();
-    // The SYN's window may be larger than the program's first one.
+    // The window in the SYN may be larger than the program's first window.
     script.send(100, 0);
     script.ack(200, 1);
     for round in 0..3_u32 {
         let (start, first) = (300 + u64::from(round) * 3000, 1 + round * 4);
         (first..first + 4).for_each(|n| script.send(start, n));
-        // The edge moves left: two segments arrived, and there is no room for the others.
+        // The right edge moves left: two segments have arrived, but there is no buffer for the others.
         script.window(start + 100, first + 2, 0);
         script.window(start + 2100, first + 4, 60_000);
     }
@@ -111,11 +111,12 @@ fn a_window_that_is_taken_back_is_shut() {
     assert_eq!(stream.shut(), Duration::from_secs(6));
 }
 
-/// Flights of eight, 1 s apart. Of each the receiver takes four and then its window back, behind the four; 300 ms after the
-/// flight began the window is open again, and at `repaired` ms the other four are retransmitted and arrive.
+/// Flights of eight segments, one per second. The receiver accepts four segments of each flight and takes the window for the
+/// others back. After 300 ms the window opens again, and after `repaired` ms the other four segments are retransmitted and
+/// arrive.
 fn flights_dropped_by_the_receiver(repaired: u64) -> Connection {
     let mut script = Script::open();
-    // The SYN's window may be larger than the program's first one.
+    // The window in the SYN may be larger than the program's first window.
     script.send(100, 0);
     script.ack(200, 1);
     for flight in 0..10_u32 {
@@ -144,7 +145,7 @@ fn segments_dropped_behind_a_window_taken_back_are_no_loss_of_the_path() {
         (40, 40, 0, 0)
     );
     assert_eq!(stream.counts().shrunk_windows, 10);
-    // From the closing to the answer to the repair 600 ms of each second pass.
+    // From the closed window to the acknowledgement of the repair, 600 ms of each second pass.
     let receivers = share(&connection, &[Hold::WindowShut, Hold::TakenBack]);
     assert!(receivers >= 0.59, "{receivers}");
     assert_eq!(share(&connection, &[Hold::AfterLoss]), 0.0);
@@ -152,7 +153,7 @@ fn segments_dropped_behind_a_window_taken_back_are_no_loss_of_the_path() {
 
 #[test]
 fn a_retransmission_that_fits_into_the_window_can_only_be_lost_on_the_path() {
-    // Seven of eight segments are dropped behind a window taken back. The retransmission of the last one is lost.
+    // Seven of eight segments are dropped, because the receiver took the window back. The retransmission of the last one is lost.
     let mut script = Script::open();
     script.send(100, 0);
     script.ack(200, 1);
@@ -161,7 +162,7 @@ fn a_retransmission_that_fits_into_the_window_can_only_be_lost_on_the_path() {
     script.window(401, 2, 0);
     script.window(600, 2, 3 * MSS as u16);
     script.send(700, 2);
-    // The window has room for three: this one is still beyond it.
+    // The window has space for three segments; this one is still beyond it.
     script.send(701, 5);
     script.ack(800, 5);
     (5..9).for_each(|n| script.send(900, n));
@@ -170,7 +171,7 @@ fn a_retransmission_that_fits_into_the_window_can_only_be_lost_on_the_path() {
     script.ack(1400, 9);
     let connection = script.end();
     let retransmissions = connection.streams[0].retransmissions();
-    // Behind the edge at 2 lay the segments 2 to 8. The last retransmission is the second of a segment that fitted.
+    // Segments 2 to 8 were beyond the edge at 2. The last retransmission is the second one of a segment that fitted.
     assert_eq!((retransmissions.taken_back, retransmissions.segments()), (6, 7));
     assert_eq!((retransmissions.timeout, retransmissions.events), (1, 1));
 }
@@ -180,7 +181,7 @@ fn an_older_acknowledgement_takes_no_window_back() {
     let mut script = Script::open();
     (0..4).for_each(|n| script.send(100, n));
     script.window(200, 2, 60_000);
-    // The same number with a smaller window: captured late, or a duplicate.
+    // The same acknowledgement number with a smaller window, captured late or duplicated.
     script.window(201, 2, 58_000);
     script.window(202, 1, 50_000);
     assert_eq!(script.end().streams[0].counts().shrunk_windows, 0);
@@ -190,7 +191,7 @@ fn an_older_acknowledgement_takes_no_window_back() {
 fn a_window_of_a_few_segments_is_full_only_if_no_other_fits() {
     for (window, full) in [(4 * MSS + 900, true), (5 * MSS + 100, false)] {
         let mut script = Script::opened(100, window as u16, 100);
-        // Four segments per round trip, whatever the window.
+        // Four segments per round trip, with either window.
         for round in 0..40_u32 {
             let (start, first) = (100 + u64::from(round) * 100, round * 4);
             (first..first + 4).for_each(|n| script.send(start, n));
@@ -208,7 +209,7 @@ fn bursts_behind_small_messages_of_the_receiver_have_a_window_above_tcp() {
     for round in 0..40_u32 {
         let (start, first) = (100 + u64::from(round) * 100, round * 20);
         (first..first + 20).for_each(|n| script.send(start, n));
-        // Acknowledged in pairs from 80 ms on; these release nothing. The message comes with the last of them.
+        // Pairs are acknowledged from 80 ms on, which releases no data. The message comes with the last acknowledgement.
         (1..=9).for_each(|pair| script.ack(start + 80 + u64::from(pair), first + pair * 2));
         let message = Segment { seq, ack: 1 + (first + 20) * MSS, payload: 30, ..segment() };
         script.hear(start + 99, message);
@@ -220,8 +221,8 @@ fn bursts_behind_small_messages_of_the_receiver_have_a_window_above_tcp() {
     assert_eq!(connection.streams[0].granted_flight().get(), u64::from(20 * MSS));
 }
 
-/// Bursts of twenty segments, the last one short, 100 ms apart. `midway` of them begin behind a message that comes when half of
-/// the burst before has been acknowledged, the others behind one that comes when all has.
+/// Bursts of twenty segments every 100 ms; the last segment is short. `midway` of them begin after a message that comes when
+/// half of the burst before is acknowledged, the others after one that comes when all of it is.
 fn granted_bursts(midway: u32) -> Connection {
     const SHORT: u32 = 500;
     const BURST: u32 = 19 * MSS + SHORT;
@@ -246,11 +247,12 @@ fn granted_bursts(midway: u32) -> Connection {
 
 #[test]
 fn a_window_above_tcp_that_was_used_up_whole_is_the_same_window() {
-    // Where the receiving program reads all at once, one message grants it all; where it reads by parts, another does.
+    // If the receiving program reads everything at once, one message grants the whole window; if it reads in parts, further
+    // messages follow.
     let connection = granted_bursts(20);
     let [granted, waiting] = [Hold::Granted, Hold::Waiting].map(|hold| share(&connection, &[hold]));
     assert!(granted > 0.8 && waiting < 0.1, "{granted} {waiting}");
-    // Requests and answers alone have none, and one answer that comes early is chance.
+    // Mere requests and answers have no such window, and a single early answer is chance.
     for midway in [0, 1] {
         let connection = granted_bursts(midway);
         assert!(share(&connection, &[Hold::Waiting]) > 0.8);
@@ -282,7 +284,7 @@ fn packets_that_the_capture_missed_prove_no_pause() {
     let mut script = Script::open();
     for round in 0..20_u32 {
         let (start, first) = (100 + u64::from(round) * 100, round * 4);
-        // Of each round the capture shows the first segment and the last acknowledgement.
+        // The capture has the first segment of each round and the last acknowledgement.
         script.send(start, first);
         script.ack(start + 20, first + 1);
         script.ack(start + 90, first + 4);

@@ -1,4 +1,4 @@
-//! Captures that begin while data is under way.
+//! Captures that begin while data are in flight.
 
 use sweetspot_trace::flow::{Connection, Hold, Stream};
 use sweetspot_trace::packet::{Options, Segment};
@@ -6,10 +6,10 @@ use sweetspot_units::{Bytes, Duration};
 
 use crate::script::{MSS, Script, receiver, segment, sender};
 
-/// Full segments in flight when the capture begins.
+/// The number of full segments in flight when the capture begins.
 const FLIGHT: u32 = 10;
 
-/// Each acknowledgement, one each 10 ms, releases a segment 1 ms later; a round trip takes 100 ms.
+/// An acknowledgement every 10 ms releases a segment 1 ms later; the RTT is 100 ms.
 fn bulk(is_ack_first: bool, segments: u32) -> Script {
     let mut script = Script::new();
     for n in 0..segments {
@@ -33,7 +33,7 @@ fn what_was_under_way_before_the_capture_is_not_missing() {
         let stream = stream(&connection);
         assert_eq!(stream.counts().unseen, 0, "{is_ack_first}");
         assert_eq!(stream.accounts().held(&[Hold::Unseen, Hold::Idle]), Duration::ZERO);
-        // Ten segments are in flight between an acknowledgement and the segment that it releases.
+        // Ten segments are in flight from an acknowledgement until the segment that it releases.
         assert_eq!(stream.largest_flight(), Bytes::new(u64::from((FLIGHT + 1) * MSS)));
     }
 }
@@ -47,13 +47,14 @@ fn a_flight_that_stands_still_from_the_first_round_on_is_no_slow_start() {
 #[test]
 fn a_segment_missing_later_is_still_missing() {
     let mut script = bulk(true, 20);
-    // After segment 30 the capture shows 32.
+    // After segment 30, the capture has segment 32.
     script.send(1300, FLIGHT + 22);
     script.ack(1400, FLIGHT + 23);
     assert_eq!(stream(&script.end()).counts().unseen, u64::from(MSS));
 }
 
-/// The capture begins in the repair of segment 1, with that or with an acknowledgement. Of 14 behind it the receiver has ten.
+/// The capture begins during the repair of segment 1, with the retransmission or with an acknowledgement. Of the 14 segments
+/// after it, the receiver has ten.
 #[test]
 fn a_repair_at_the_beginning_does_not_show_where_the_data_begins() {
     let ends = [1 + 2 * MSS, 1 + 12 * MSS].map(u32::to_be_bytes);
@@ -73,7 +74,7 @@ fn a_repair_at_the_beginning_does_not_show_where_the_data_begins() {
         let connection = script.end();
         let stream = stream(&connection);
         assert_eq!(stream.counts().unseen, 0, "{is_ack_first}");
-        // A repair that passes first is not known to be one.
+        // If the retransmission passes first, it is not recognized as one.
         let retransmitted = u64::from(is_ack_first);
         assert_eq!(stream.retransmissions().segments(), retransmitted, "{is_ack_first}");
     }

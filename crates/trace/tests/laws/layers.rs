@@ -10,7 +10,7 @@ fn dissect(link: Link, frame: &[u8]) -> Result<Segment, NotASegment> {
     cut(link, frame, frame.len())
 }
 
-/// The segment in a frame with only `kept` bytes captured.
+/// The segment in a frame that was captured up to `kept` bytes.
 fn cut(link: Link, frame: &[u8], kept: usize) -> Result<Segment, NotASegment> {
     let bytes = &frame[..kept];
     Dissector::default().dissect(&Record { time: Time::ZERO, link, bytes, length: frame.len() })
@@ -25,11 +25,11 @@ fn every_link_layer_leads_to_the_same_segment() {
     let snap = [&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0][..], &packet].concat();
     let ppp = [&[0xff, 3, 0, 0x21][..], &packet].concat();
     let pppoe = [&[0x11, 0, 0, 1, 0, 0, 0, 0x21][..], &packet].concat();
-    // Two labels, the second the last.
+    // Two labels; the second one is the last.
     let mpls = [&[0, 1, 0, 64, 0, 2, 1, 64][..], &packet].concat();
     let plain = ethernet(&[], 0x0800, &packet);
     let pseudowire = [&[0, 2, 1, 64, 0, 0, 0, 7][..], &plain].concat();
-    // Frame control of QoS data, 24 bytes in all and 2 of QoS control.
+    // Frame control of QoS data; 24 bytes with it, and 2 bytes of QoS control.
     let wifi = [&[0x88, 1][..], &[0; 24], &snap].concat();
     let radiotap = [&[0, 0, 12, 0][..], &[0; 8], &wifi].concat();
     let fddi = [&[0x50][..], &[0; 12], &snap].concat();
@@ -41,19 +41,19 @@ fn every_link_layer_leads_to_the_same_segment() {
         ipv4(17, 0, &[], &[&[0, 9], &port.to_be_bytes()[..], &[0; 4], inner].concat())
     };
     let vxlan = udp(4789, &[&[8, 0, 0, 0, 0, 0, 7, 0][..], &plain].concat());
-    // Two words of options, then Ethernet.
+    // Two words of options, followed by Ethernet.
     let geneve = udp(6081, &[&[2, 0, 0x65, 0x58, 0, 0, 7, 0][..], &[0; 8], &plain].concat());
     let gtp = udp(2152, &[&[0x30, 255, 0, 0, 0, 0, 0, 9][..], &packet].concat());
-    // With a sequence number and one extension header of four bytes.
+    // A sequence number, and one extension header of four bytes.
     let extended = [0x36, 255, 0, 0, 0, 0, 0, 9, 0, 1, 0, 0x85, 1, 0, 0, 0];
     let gtp_extended = udp(2152, &[&extended[..], &packet].concat());
-    // A route of six bytes follows the addresses; the second address begins with a set bit.
+    // A route of six bytes follows the addresses; the first bit of the second address announces it.
     let mut token_ring = [&[0x10, 0x40][..], &[0; 6], &[0x80, 0, 0, 0, 0, 0], &snap].concat();
     token_ring.splice(14..14, [6, 0x80, 0, 0, 0, 0]);
     let slip = [&[0; 16][..], &packet].concat();
     let hdlc = [&[0x0f, 0, 8, 0][..], &packet].concat();
     let firewire = [&[0; 16][..], &[8, 0], &packet].concat();
-    // A mark of four bytes (type 3), then the packet (type 9).
+    // A mark of four bytes (type 3), followed by the packet (type 9).
     let length = (4 + packet.len() as u16).to_le_bytes();
     let mark = [&[2, 0, 0, 0][..], &[8, 0, 3, 0, 0, 0, 0, 1]].concat();
     let netfilter = [&mark[..], &length, &[9, 0], &packet].concat();
@@ -103,14 +103,14 @@ fn every_link_layer_leads_to_the_same_segment() {
 fn the_payload_is_what_the_ip_header_says_not_what_was_captured_or_padded() {
     let whole = plain(1000);
     assert_eq!(cut(ETHERNET, &whole, 96).unwrap().payload, 1000);
-    // An empty ACK is padded to 60 bytes on Ethernet.
+    // Ethernet pads an empty ACK to 60 bytes.
     let padded = [plain(0), vec![0; 6]].concat();
     assert_eq!(dissect(ETHERNET, &padded).unwrap().payload, 0);
 }
 
 #[test]
 fn every_cut_is_a_segment_or_cut_short() {
-    // Ethernet 14, IP 20, and of TCP the 16 bytes that matter.
+    // Ethernet has 14 bytes, IP has 20, and 16 bytes of TCP matter.
     let frame = plain(10);
     for kept in 0..frame.len() {
         let expected = if kept < 14 + 20 + 16 { Err(NotASegment::CutShort) } else { Ok(10) };
@@ -123,7 +123,7 @@ fn ipv4_options_and_ipv6_extension_headers_are_passed_over() {
     let segment = tcp(1, ACK, &[], 100);
     let with_options = ethernet(&[], 0x0800, &ipv4(6, 0, &[1; 8], &segment));
     assert_eq!(dissect(ETHERNET, &with_options).unwrap().payload, 100);
-    // Hop-by-hop (8 bytes), routing (16 bytes), authentication (24 bytes: 6 words less 2), TCP.
+    // Hop-by-hop (8 bytes), routing (16 bytes), authentication (24 bytes: 6 words, counted as 4), then TCP.
     let hop = [&[43, 0][..], &[0; 6]].concat();
     let routing = [&[51, 1][..], &[0; 14]].concat();
     let authentication = [&[6, 4][..], &[0; 22]].concat();
@@ -139,7 +139,7 @@ fn other_protocols_are_told_from_broken_ones() {
     let arp = ethernet(&[], 0x0806, &[0; 28]);
     assert_eq!(dissect(ETHERNET, &arp), Err(NotASegment::NotIp));
     let mut broken = plain(10);
-    // A TCP header of 8 bytes.
+    // A TCP header length of 8 bytes.
     broken[14 + 20 + 12] = 2 << 4;
     assert_eq!(dissect(ETHERNET, &broken), Err(NotASegment::Malformed));
     let endless = ethernet(&[0x8100; 20], 0x0800, &[]);
@@ -149,7 +149,7 @@ fn other_protocols_are_told_from_broken_ones() {
 #[test]
 fn a_segment_in_fragments_is_as_long_as_all_of_them() {
     let whole = tcp(1, ACK, &[], 100);
-    // 120 bytes in pieces of 64 and 56; offsets count in units of 8, 0x2000 says that more come.
+    // 120 bytes in fragments of 64 and 56. Offsets count units of 8 bytes; 0x2000 is the flag for more fragments.
     let pieces = [(0x2000, &whole[..64]), (8, &whole[64..])];
     let mut dissector = Dissector::default();
     let mut dissect = |(field, piece): (u16, &[u8])| {
@@ -159,14 +159,14 @@ fn a_segment_in_fragments_is_as_long_as_all_of_them() {
     };
     assert_eq!(dissect(pieces[0]), Err(NotASegment::Fragment));
     assert_eq!(dissect(pieces[1]).map(|s| s.payload), Ok(100));
-    // A last piece without a first is nothing.
+    // A last fragment without the first yields nothing.
     assert_eq!(dissect(pieces[1]), Err(NotASegment::Fragment));
 }
 
 #[test]
 fn a_later_fragment_of_udp_is_one_in_both_versions_of_ip() {
     let v4 = ipv4(17, 8, &[], &[0; 16]);
-    // RFC 8200 §4.5: next header, reserved, offset 8 with no more to come, identification.
+    // RFC 8200 §4.5: next header, reserved, offset 8 without more fragments, identification.
     let v6 = ipv6(44, &[&[17, 0, 0, 8, 0, 0, 0, 1][..], &[0; 16]].concat());
     assert_eq!(dissect(Link::Raw, &v4), Err(NotASegment::Fragment));
     assert_eq!(dissect(Link::Raw, &v6), Err(NotASegment::Fragment));
@@ -174,7 +174,7 @@ fn a_later_fragment_of_udp_is_one_in_both_versions_of_ip() {
 
 #[test]
 fn more_selective_acknowledgements_than_a_header_holds_are_cut_off() {
-    // Four blocks, and one more in an option of its own: 44 bytes.
+    // Four blocks, and one more in another option: 44 bytes.
     let four = [&[5, 34][..], &[1; 32]].concat();
     let options = Options::read(&[&four[..], &[5, 10], &[2; 8]].concat());
     assert_eq!(options.sack().len(), 4);
@@ -190,15 +190,15 @@ fn options_are_read_and_broken_ones_end_the_list() {
     // 0x5b4 = 1460.
     assert_eq!((options.mss, options.scale, options.sack_permitted), (Some(1460), Some(7), true));
     assert_eq!(options.timestamps, Some(Timestamps { value: 1, echo: 2 }));
-    // A length of one byte would never end.
+    // An option length of 1 is invalid: following it would never end.
     let broken = ipv4(6, 0, &[], &tcp(1, SYN, &[3, 1, 3, 3], 0));
     assert_eq!(dissect(Link::Raw, &broken).unwrap().options.scale, None);
 }
 
 #[test]
 fn options_that_were_cut_off_are_known_to_be_missing() {
-    // Linux's SYN: the scale stands behind the timestamps. Ethernet, IPv4 and TCP take 54 bytes,
-    // so that `tcpdump -s 68` keeps 14 of its 20.
+    // A SYN of Linux: the scale follows the timestamps. Ethernet, IPv4 and TCP take 54 bytes, so `tcpdump -s 68`
+    // keeps 14 of the 20 bytes of options.
     let options = [2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 7];
     let frame = ethernet(&[], 0x0800, &ipv4(6, 0, &[], &tcp(1, SYN, &options, 0)));
     let read = |kept: usize| cut(ETHERNET, &frame, kept).unwrap().options;

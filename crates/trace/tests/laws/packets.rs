@@ -1,4 +1,4 @@
-//! Packets and files as bytes, written by hand.
+//! Builds packets and capture files byte by byte.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -24,7 +24,7 @@ pub fn tcp(seq: u32, flags: u8, options: &[u8], payload: usize) -> Vec<u8> {
     t
 }
 
-/// An IPv4 packet around `content`: `fragment` is the field of flags and offset.
+/// An IPv4 packet around `content`; `fragment` is the field of flags and fragment offset.
 pub fn ipv4(protocol: u8, fragment: u16, options: &[u8], content: &[u8]) -> Vec<u8> {
     let header = 20 + options.len();
     let mut p = vec![0x40 | (header / 4) as u8, 0];
@@ -39,7 +39,7 @@ pub fn ipv4(protocol: u8, fragment: u16, options: &[u8], content: &[u8]) -> Vec<
     p
 }
 
-/// An IPv6 packet with a first header of this `kind`.
+/// An IPv6 packet with `kind` as its next header.
 pub fn ipv6(kind: u8, content: &[u8]) -> Vec<u8> {
     let mut p = vec![0x60, 0, 0, 0];
     p.extend((content.len() as u16).to_be_bytes());
@@ -50,7 +50,7 @@ pub fn ipv6(kind: u8, content: &[u8]) -> Vec<u8> {
     p
 }
 
-/// An Ethernet frame with `tags` (EtherTypes with their two bytes of tag) before `kind`.
+/// An Ethernet frame with `tags` (the EtherTypes of two-byte tags) before `kind`.
 pub fn ethernet(tags: &[u16], kind: u16, packet: &[u8]) -> Vec<u8> {
     let mut f = vec![2; 12];
     for tag in tags {
@@ -62,7 +62,7 @@ pub fn ethernet(tags: &[u16], kind: u16, packet: &[u8]) -> Vec<u8> {
     f
 }
 
-/// A whole, plain packet with `payload` bytes.
+/// A complete, plain packet with `payload` bytes.
 pub fn plain(payload: usize) -> Vec<u8> {
     ethernet(&[], 0x0800, &ipv4(6, 0, &[], &tcp(1, ACK, &[], payload)))
 }
@@ -83,7 +83,7 @@ impl Order {
     }
 }
 
-/// A pcap file of `frames` at 1 s, 2 s, ..., each with `fraction` behind the second.
+/// A pcap file of `frames` captured at 1 s, 2 s and so on, each plus `fraction`.
 pub fn pcap(order: Order, magic: u32, link: u32, fraction: u32, frames: &[&[u8]]) -> Vec<u8> {
     let mut f = Vec::new();
     f.extend(order.u32(magic));

@@ -1,4 +1,4 @@
-//! A captured connection, written down segment by segment.
+//! Builds a captured connection, segment by segment.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,7 @@ use sweetspot_units::{Duration, Time};
 
 pub const MSS: u32 = 1000;
 
-/// A connection seen at its sender: what each end sends, and when, in milliseconds.
+/// A connection captured at its sender: the segments of each end, with times in milliseconds.
 pub struct Script {
     pub table: Table,
     pub now: Time,
@@ -43,7 +43,7 @@ pub fn syn() -> Flags {
     Flags { syn: true, ..Flags::default() }
 }
 
-/// Maximum segment size, window scale, and a byte of padding.
+/// MSS, window scale, and a byte of padding.
 pub fn offer(scale: u8) -> Options {
     Options::read(&[2, 4, (MSS >> 8) as u8, MSS as u8, 3, 3, scale, 1])
 }
@@ -53,12 +53,12 @@ impl Script {
         Script { table: Table::default(), now: Time::ZERO }
     }
 
-    /// A handshake that takes 100 ms to the receiver and back; data begins at 1.
+    /// A handshake that takes 100 ms to the receiver and back. Data begin at sequence number 1.
     pub fn open() -> Script {
         Script::opened(100, 60_000, 100)
     }
 
-    /// A handshake: the SYN is answered after `answered` ms, with this window; the answer is acknowledged at `acknowledged`.
+    /// A handshake: the SYN-ACK comes after `answered` ms with this window, and is acknowledged at `acknowledged` ms.
     pub fn opened(answered: u64, window: u16, acknowledged: u64) -> Script {
         let mut script = Script::new();
         script.synchronise(offer(0), answered, Segment { options: offer(0), window, ..segment() });
@@ -66,7 +66,7 @@ impl Script {
         script
     }
 
-    /// A SYN, and the answer to it.
+    /// A SYN, and the SYN-ACK.
     pub fn synchronise(&mut self, options: Options, answered: u64, answer: Segment) {
         self.run(0, Segment { flags: syn(), options, ..segment() });
         self.answer(answered, answer);
@@ -81,7 +81,7 @@ impl Script {
         assert!(self.table.take(&Segment { time: self.now, ..segment }).is_none());
     }
 
-    /// Segment number `n` is sent, the first being 0.
+    /// The sender sends segment `n`; the first one is 0.
     pub fn send(&mut self, ms: u64, n: u32) {
         self.run(ms, Segment { seq: 1 + n * MSS, ack: 1, payload: MSS, ..segment() });
     }
@@ -90,7 +90,7 @@ impl Script {
         self.run(ms, Segment { source: receiver(), destination: sender(), ..segment });
     }
 
-    /// The receiver has everything before segment `n`.
+    /// The receiver acknowledges everything before segment `n`.
     pub fn ack(&mut self, ms: u64, n: u32) {
         self.window(ms, n, 60_000);
     }
