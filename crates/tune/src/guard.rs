@@ -26,7 +26,7 @@ impl Leases {
         applied: AppliedLimit,
     ) -> io::Result<()> {
         let (pid, inode, cookie) = (socket.process().pid(), socket.inode(), socket.cookie());
-        // One write: the guardian reads whole lines or, when we die, none.
+        // A single write: if this process is killed, the guardian reads the whole line or nothing.
         let line = format!("+ {} {pid} {started} {inode} {cookie}\n", applied.word());
         self.record.take(cookie, &line);
         self.guardian_pipe.write_all(line.as_bytes())

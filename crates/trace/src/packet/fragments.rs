@@ -23,7 +23,7 @@ impl Fragments {
         if self.begun.len() == MAX {
             self.begun.pop_front();
         }
-        // The header is what the fragment holds more than payload.
+        // `end` subtracts the TCP header from the total length.
         self.begun.push_back(((ip.source, ip.destination, id), segment));
     }
 

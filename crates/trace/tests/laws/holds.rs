@@ -222,7 +222,7 @@ fn bursts_behind_small_messages_of_the_receiver_have_a_window_above_tcp() {
 }
 
 /// Bursts of twenty segments every 100 ms; the last segment is short. `midway` of them begin after a message that comes when
-/// half of the burst before is acknowledged, the others after one that comes when all of it is.
+/// half of the burst before is acknowledged. The others begin after a message that comes when all of it is.
 fn granted_bursts(midway: u32) -> Connection {
     const SHORT: u32 = 500;
     const BURST: u32 = 19 * MSS + SHORT;
