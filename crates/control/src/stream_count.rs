@@ -28,7 +28,7 @@ const CLEAR_ROUND_TRIPS: u64 = 2;
 ///     streams.update(Time::ZERO + Duration::from_secs(second), rtt, content, held_down, None)
 /// };
 /// let changes: Vec<_> = (1..100).filter_map(&mut at).collect();
-/// assert_eq!(changes, [2], "two connections bring no more than one did: it stays at two");
+/// assert_eq!(changes, [2], "two connections carry no more than one, so the number stays");
 /// ```
 #[derive(Debug, Clone)]
 pub struct StreamCount {
@@ -383,7 +383,7 @@ mod tests {
         let mut losses = LossWatch::default();
         losses.update(at(0), &sample(50, 0, 0, 1));
         assert!(!losses.update(at(3), &sample(90, 5000, 9, 1)));
-        assert!(!losses.update(at(4), &sample(50, 6000, 9, 1)), "a queue was there a second ago");
+        assert!(!losses.update(at(4), &sample(50, 6000, 9, 1)), "a queue was seen a second ago");
         assert!(losses.update(at(6), &sample(50, 8000, 9, 1)));
     }
 

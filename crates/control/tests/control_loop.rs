@@ -242,7 +242,7 @@ fn a_limit_goes_to_the_actuator_and_with_the_pacing_to_the_sender() {
     let effects = rig.timeout(ms(10), &QUIET);
     assert_eq!(effects[0], TransferEffect::Limit(None));
     let Message::Steer { window, .. } = last_control(&effects)[0] else { panic!() };
-    assert_eq!(*window, Some(u64::MAX), "as much room as there is");
+    assert_eq!(*window, Some(u64::MAX), "no limit");
 }
 
 #[test]
@@ -329,7 +329,7 @@ fn where_probes_stay_unanswered_the_kernel_stands_in_until_they_come_back() {
         let silent = n <= 100;
         assert_eq!(rig.script.with(|s| s.kernel_rtts.is_empty()), silent, "{n}");
     }
-    assert_eq!(notes, 1, "said once");
+    assert_eq!(notes, 1, "reported once");
     assert_eq!(rig.script.with(|s| s.trains.clone())[0].received, 0, "no train will come");
 
     rig.control_loop.handle_reachable(ms(1210));

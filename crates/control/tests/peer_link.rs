@@ -62,7 +62,7 @@ fn a_guest_that_hears_nothing_gives_up_after_two_seconds() {
         guest.handle_timeout(ms(100 * at));
         host.handle_timeout(ms(100 * at));
         punches += sent(&mut guest).len();
-        assert!(sent(&mut host).is_empty(), "the host does not know where to");
+        assert!(sent(&mut host).is_empty(), "the host knows no address yet");
         assert_eq!(guest.has_failed(ms(100 * at)), at >= 20);
     }
     assert_eq!(punches, 20);
@@ -110,7 +110,7 @@ fn steering_survives_losses_and_ends_with_its_receiver() {
     guest.handle_timeout(ms(5000));
     assert!(carry(ms(5020), &mut guest, &mut host).is_empty());
     assert_eq!(host.steering(ms(10_000)), Some(steering));
-    assert_eq!(host.steering(ms(10_021)), None, "five seconds of silence");
+    assert_eq!(host.steering(ms(10_021)), None, "the lease has expired");
     guest.release(ms(10_030));
     assert_eq!(carry(ms(10_050), &mut guest, &mut host), [Received::Steer(Steering::default())]);
     // The last message is repeated after 50, 100, 200, 400 and 800 ms, and then no more.
@@ -130,7 +130,7 @@ fn an_end_takes_none_of_its_own_packets() {
             assert!(!link.is_genuine(&datagram));
             let report = SenderReport::default();
             link.handle_datagram(ms(100), ms(100), &datagram, &report, Bytes::ZERO);
-            assert!(sent(link).is_empty(), "a reflection gets no answer");
+            assert!(sent(link).is_empty(), "a reflected packet gets no answer");
         }
     }
 }

@@ -83,7 +83,7 @@ fn a_clamp_that_a_program_sets_during_tuning_comes_back_whatever_its_value() {
         drop(tuned.guardian.stdin.take());
         tuned.is_set();
         let_it_look();
-        wait_for("a limit within it", || (clamp(&connection) <= own).then_some(()));
+        wait_for("a limit within the clamp", || (clamp(&connection) <= own).then_some(()));
         Signal::KILL.send(tuned.tuner());
         wait_for("the program's own clamp", || (clamp(&connection) == own).then_some(()));
         server.stop();

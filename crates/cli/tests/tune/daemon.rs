@@ -95,7 +95,7 @@ fn a_daemon_tunes_what_its_policy_names_within_its_memory_and_leaves_nothing() {
         (limited == 2.0 && (1.0..=MEMORY.as_f64() * 1.02).contains(&window)).then_some(())
     });
     // No rule covers this program, so it has the kernel's own clamp, which grows.
-    wait_for("the kernel's own", || (clamp(&host.other) > MEMORY).then_some(()));
+    wait_for("the kernel's own clamp", || (clamp(&host.other) > MEMORY).then_some(()));
     for event in events(scratch.path(), "taken") {
         assert_eq!(event["program"], "wanted");
     }
@@ -138,11 +138,11 @@ fn a_dry_run_of_a_daemon_touches_nothing() {
     });
     for socket in &host.wanted {
         let is_own = || clamp(socket) > MEMORY / 2 && !divided(&host.wanted);
-        wait_for("the kernel's own", || is_own().then_some(()));
+        wait_for("the kernel's own clamp", || is_own().then_some(()));
     }
     let daemon = host.emulated.tuner()[0];
     Signal::TERMINATE.send(daemon);
-    wait_for("its end", || Process::read(daemon).is_err().then_some(()));
+    wait_for("the daemon's end", || Process::read(daemon).is_err().then_some(()));
     assert!(events(scratch.path(), "lifted").is_empty());
     assert!(all_events(scratch.path()).iter().all(|event| event["dry_run"] == true));
     let messages = messages(scratch.path());

@@ -281,15 +281,15 @@ fn an_upload_sends_by_the_congestion_control_of_the_policy_until_all_is_killed()
     let Some(emulated) = Emulated::start(path, &line) else { return };
     let socket = connection(emulated.client(), RECEIVES);
     let congestion = || socket.with(|fd| options::congestion(fd)).unwrap().unwrap();
-    wait_for("the policy's", || (congestion() == other).then_some(()));
-    wait_for("a word of it", || {
+    wait_for("the policy's choice", || (congestion() == other).then_some(()));
+    wait_for("its event", || {
         let told = std::fs::read_to_string(scratch.path().join("events.jsonl")).ok()?;
         let mut events = told.lines().filter_map(|l| serde_json::from_str(l).ok());
         let is_it = |e: &serde_json::Value| e["event"] == "switched" && e["congestion_to"] == other;
         events.any(|event| is_it(&event)).then_some(())
     });
     emulated.tuner().into_iter().for_each(|pid| Signal::KILL.send(pid));
-    wait_for("the host's", || (congestion() == host.trim()).then_some(()));
+    wait_for("the host's choice", || (congestion() == host.trim()).then_some(()));
 }
 
 #[test]
@@ -305,15 +305,15 @@ fn a_policy_that_changes_is_followed_and_one_that_cannot_be_read_is_not() {
     };
     let said = || std::fs::read_to_string(scratch.path().join("said")).unwrap();
     change("memory = 7\n");
-    wait_for("a word", || said().contains("the previous policy stays in force").then_some(()));
+    wait_for("an error", || said().contains("the previous policy stays in force").then_some(()));
     assert!(clamp(&host.socket) <= MEMORY);
     std::fs::remove_file(scratch.path().join("policy.toml")).unwrap();
-    wait_for("its loss", || said().contains("policy.toml is gone; the previous").then_some(()));
+    wait_for("an error", || said().contains("policy.toml is gone; the previous").then_some(()));
     change("[[rule]]\ngoal = \"leave\"\n");
     wait_for("the end of the limit", || (clamp(&host.socket) > MEMORY).then_some(()));
     change("memory = 8\n");
     let is_said_again = || said().matches("the previous policy stays in force").count() == 3;
-    wait_for("the same word", || is_said_again().then_some(()));
+    wait_for("the same error", || is_said_again().then_some(()));
     assert!(is_lifted(&host.socket, MEMORY));
     change("memory = \"200kB\"\n[[rule]]\ngoal = \"throughput\"\n");
     wait_for("the limit again", || (clamp(&host.socket) <= MEMORY).then_some(()));
@@ -437,7 +437,7 @@ fn an_upload_is_paced_from_inside_and_left_alone_when_the_tuner_is_killed() {
         (info.rtt < Duration::from_millis(26)).then_some(())
     });
     Signal::KILL.send(emulated.tuner()[1]);
-    wait_for("the end of the pace", || pace().is_none().then_some(()));
+    wait_for("the end of pacing", || pace().is_none().then_some(()));
 }
 
 /// The data that a path with a BDP of 500 kB and a buffer of 1 MB holds.
@@ -579,7 +579,7 @@ fn an_upload_over_a_remembered_path_that_has_become_slower_finds_its_rate() {
     let socket = connection(second.client(), RECEIVES);
     uploads.wait_for("the path is remembered");
     let slower = Rate::from_mbit_per_second(2)..Rate::from_mbit_per_second(3);
-    wait_for("the pace of the slower path", || {
+    wait_for("the pacing rate of the slower path", || {
         let pace = socket.with(|fd| options::max_pacing_rate(fd)).unwrap().unwrap();
         pace.filter(|pace| slower.contains(pace))
     });

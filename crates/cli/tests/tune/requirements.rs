@@ -93,7 +93,7 @@ fn the_doctor_names_what_is_there_and_what_is_missing() {
         assert!(words.lines().any(|line| line[8..].starts_with(name)), "{name}: {words}");
     }
     let (_, quiet, _) = sweetspot(&["tune", "doctor", "-q"]);
-    assert_eq!(quiet, words, "its findings are its result");
+    assert_eq!(quiet, words, "--quiet keeps the result");
     assert!(words.lines().all(|line| line.chars().count() <= 80), "{words}");
     let (_, json, _) = sweetspot(&["tune", "doctor", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();

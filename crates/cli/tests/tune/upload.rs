@@ -62,7 +62,7 @@ fn an_upload_is_paced_from_outside_and_its_queue_goes() {
     });
     // When asked to end, the tuner lifts the limit and logs it.
     Signal::TERMINATE.send(emulated.tuner()[0]);
-    wait_for("the end of the pace", || pace(&socket).is_none().then_some(()));
+    wait_for("the end of pacing", || pace(&socket).is_none().then_some(()));
     let lifted = wait_for("lifted", || event(&scratch.path().join("events.jsonl"), "lifted"));
     assert!(lifted["pace_from_bps"].is_u64() && lifted["pace_to_bps"].is_null(), "{lifted}");
     // The log has every change of the pacing rate, including the beginning and end of trials.
@@ -80,5 +80,5 @@ fn a_pace_is_lifted_when_the_tuner_is_killed() {
     let scratch = tempfile::tempdir().unwrap();
     let Some((emulated, socket)) = held(scratch.path()) else { return };
     Signal::KILL.send(emulated.tuner()[1]);
-    wait_for("the end of the pace", || pace(&socket).is_none().then_some(()));
+    wait_for("the end of pacing", || pace(&socket).is_none().then_some(()));
 }

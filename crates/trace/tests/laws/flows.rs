@@ -34,7 +34,7 @@ fn a_segment_sent_twice_gives_no_round_trip() {
     // algorithm).
     script.ack(710, 1);
     let connection = script.end();
-    assert_eq!(connection.streams[0].round_trips().samples(), 1, "the handshake's alone");
+    assert_eq!(connection.streams[0].round_trips().samples(), 1, "only the handshake's");
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn create_own(here: &Cgroup) -> Result<Cgroup, CgroupError> {
         Err(error) if error.is_taken() => None,
         created => Some(created),
     });
-    created.expect("names without an end")
+    created.expect("an endless list of names")
 }
 
 /// For a command, which has few connections: also watches uploads that are not tuned.
