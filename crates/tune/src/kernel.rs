@@ -1,4 +1,4 @@
-//! Connections that the kernel programs sample and limit.
+//! Connections that BPF programs sample and limit.
 
 use std::cell::{Cell, Ref, RefCell};
 use std::collections::btree_map::Entry;
@@ -75,7 +75,7 @@ impl Known {
         std::mem::take(&mut self.news)
     }
 
-    /// Adds a record. Ends and samples arrive by different ways: a sample may be read after a later end.
+    /// Adds a record. Ends and samples arrive through different channels: a sample may be read after a later end.
     fn hear(&mut self, now: Time, record: Record) {
         self.heard = now;
         self.over |= record.kind == RecordKind::Over;

@@ -209,7 +209,7 @@ impl<S: Scope> Tuner<S> {
             self.events.extend(path.lift(why, &mut self.leases));
         }
         self.groups.clear();
-        // The search below finds the connections that the policy left alone again.
+        // The search below counts the connections again that the policy leaves alone.
         self.unlimited = self.unlimited.only(|why| why != NotLimited::ByPolicy);
         change(&mut self.scope, &mut self.options);
         self.next_search = Time::ZERO;

@@ -117,7 +117,7 @@ impl Dissector {
 /// The maximum number of nested tunnels; more are an attack.
 const MAX_TUNNELS: usize = 4;
 
-/// The IP packet at the beginning of `packet`, which are the last bytes of `record`.
+/// The IP packet that begins `packet`, the last bytes of `record`.
 fn read<'a>(record: &Record<'_>, packet: &'a [u8]) -> Result<Packet<'a>, NotASegment> {
     // The link layer's header is part of the length on the wire, so it is subtracted. A trailer counts as payload only if the
     // IP header does not give the packet's length.
