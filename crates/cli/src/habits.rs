@@ -146,6 +146,15 @@ const OTHERS: [(&[&str], &[&str], &str); 9] = [
     (&["send"], &["--delete", "--bwlimit", "--owners", "--keep-existing"], "only `copy` has it"),
 ];
 
+/// Options of `serve` for its one ticket, and what takes their place with --clients.
+const FOR_ONE_TICKET: &[(&str, &str)] = &[
+    ("--force", "give a client rights=overwrite in its line"),
+    ("--dotfiles", "give a client rights=dotfiles in its line"),
+    ("--once", "add once to a client's line"),
+    ("--lifetime", "add expires=TIME to a client's line"),
+    ("--spoken-code", "use `serve invite --spoken-code`"),
+];
+
 /// The line for an option that `typed` has from another program or verb; `None` for any other error.
 pub fn line(error: &clap::Error, typed: impl Iterator<Item = OsString>) -> Option<String> {
     let verb = typed.skip(1).find_map(|word| {
@@ -176,6 +185,14 @@ pub fn line(error: &clap::Error, typed: impl Iterator<Item = OsString>) -> Optio
                 .chain(receivers)
                 .find(|(verbs, options, _)| verbs.contains(verb) && options.contains(&option))?;
             Some(format!("{verb} has no {option}: {hint}"))
+        }
+        ErrorKind::ArgumentConflict if *verb == "serve" => {
+            let options = [text(ContextKind::InvalidArg)?, text(ContextKind::PriorArg)?];
+            let is_service = |option: &&str| option.starts_with("--clients ");
+            options.iter().find(|option| is_service(option))?;
+            let other = options.iter().find(|option| !is_service(option))?.split(' ').next()?;
+            let (_, instead) = FOR_ONE_TICKET.iter().find(|(option, _)| *option == other)?;
+            Some(format!("{other} has no effect with --clients: {instead}"))
         }
         _ => None,
     }
@@ -218,6 +235,9 @@ mod tests {
             ("sweetspot serve --dir in --bwlimit 1M", "only `copy` has it"),
             ("sweetspot serve --dir in -rz", "directories always arrive whole"),
             ("sweetspot serve --dir in --ignore-existing", "unchanged without --force"),
+            ("sweetspot serve --clients c --force", "give a client rights=overwrite"),
+            ("sweetspot serve --once --clients c", "--once has no effect with --clients: add once"),
+            ("sweetspot serve --clients c --spoken-code", "`serve invite --spoken-code`"),
         ] {
             let line = typed(wrong).unwrap_or_else(|| panic!("{wrong}: no hint"));
             assert!(line.contains(words), "{wrong}: {line}");

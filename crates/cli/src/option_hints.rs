@@ -60,17 +60,17 @@ const HINTS: &[Hint] = &[
     ("already exists and was left unchanged", "`receive --force` overwrites it", &[A::Offer]),
     ("already exists and was left unchanged", "name another DESTINATION", &[A::Copy]),
     (
-        "begins with a dot may configure programs",
+        "begin with a dot may configure programs",
         "the receiver can allow such names with --dotfiles, or with rights=dotfiles in a client's line",
         &[A::Send, A::Offer],
     ),
     (
-        "begins with a dot may configure programs",
+        "begin with a dot may configure programs",
         "allow such names with --dotfiles",
         &[A::Receive, A::Serve],
     ),
     (
-        "begins with a dot may configure programs",
+        "begin with a dot may configure programs",
         "rights=dotfiles in the client's line allows such names",
         &[A::Service],
     ),

@@ -153,7 +153,7 @@ fn a_dotfile_comes_only_into_a_directory_that_a_transfer_made() {
     );
     let numbers: Vec<usize> = refused.iter().map(|(number, _)| *number).collect();
     assert_eq!(numbers, [0, 1, 2, 3, 4], "{refused:?}");
-    assert!(refused.iter().all(|(_, reason)| reason.contains("begins with a dot")), "{refused:?}");
+    assert!(refused.iter().all(|(_, reason)| reason.contains("begin with a dot")), "{refused:?}");
     assert_eq!(names(&serve.directory), ["old", "tree"]);
     assert!(names(&serve.directory.join("old/.ssh")).is_empty());
     assert_eq!(fs::read(serve.directory.join("tree/.git/config")).unwrap(), b"x");

@@ -37,6 +37,14 @@ fn an_idle_server_ends_with_its_ticket() {
 }
 
 #[test]
+fn the_json_of_a_server_of_one_transfer_ends_with_its_expiry() {
+    let ended = Serve::start(&["--lifetime", "1s", "--once", "--json"]).wait();
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let object: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert!(object["error"].as_str().unwrap().contains("the ticket has expired"), "{ended:?}");
+}
+
+#[test]
 fn a_transfer_outlives_the_ticket_which_admits_nobody_else() {
     let (mut serve, raw) = expiring_in_use(&["--retry-for", "1s"]);
     serve.read_until("the ticket has expired: running transfers go on");

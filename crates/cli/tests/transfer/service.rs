@@ -116,6 +116,21 @@ fn a_client_sends_into_its_directory_and_fetches_from_it_and_it_is_written_down(
 }
 
 #[test]
+fn a_client_that_may_only_read_is_not_told_to_send_something() {
+    for (rights, words) in
+        [("read", "the operator has put nothing"), ("read,write", "send something first")]
+    {
+        let service = Service::start(&format!("KEY alice dir=DIR rights={rights}\n"));
+        let back = tempfile::tempdir().unwrap();
+        let mut command = service.command("receive");
+        command.arg(&service.serve.ticket).arg(back.path());
+        let ended = run(command);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(ended.stderr.contains(words), "{ended:?}");
+    }
+}
+
+#[test]
 fn the_json_of_a_service_names_the_client_of_each_transfer() {
     let mut program = Command::new(SWEETSPOT);
     program.env("SWEETSPOT_JSON", "true");

@@ -123,11 +123,12 @@ impl ClientWork {
                 )
             }
             Role::Sender => {
-                let config = self.sending(client, log);
-                (
-                    config.map(Arc::new).map(Task::Send),
-                    "nothing has been sent to your directory yet; send something first, or ask the operator",
-                )
+                let reason = if client.rights.write {
+                    "nothing has been sent to your directory yet; send something first, or ask the operator"
+                } else {
+                    "the operator has put nothing into your directory yet; ask for it"
+                };
+                (self.sending(client, log).map(Arc::new).map(Task::Send), reason)
             }
         };
         task.map_err(|error| Impossible { error, reason })

@@ -138,7 +138,7 @@ pub enum TransferError {
     NotAskedFor(String),
     /// The name begins with a dot, in a directory that no transfer of this process created.
     #[error(
-        "{} was left out: a name that begins with a dot may configure programs, unless this transfer creates its directory",
+        "{} was left out: names that begin with a dot may configure programs, so only a directory that this transfer creates may have them",
         Printable(.0)
     )]
     Dotfile(PathBuf),

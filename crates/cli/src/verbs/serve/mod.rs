@@ -80,7 +80,7 @@ pub struct ServeArguments {
     stdout: bool,
     /// Serve the clients in this file, one per line: `KEY NAME dir=/ABSOLUTE/DIR [quota=SIZE]
     /// [rights=read,write,overwrite,dotfiles] [expires=2027-01-31T18:00:00Z] [once]`. `sweetspot serve key` prints KEY;
-    /// `serve invite` writes secret:... or code:... in its place. Without rights=, a client may write. DIR is created, but not its parent.
+    /// `serve invite` writes secret:... or code:... in its place. Without rights=, a client may write. A client that may write creates DIR, but not its parent.
     /// Changes take effect within a second; an invalid line is ignored
     #[arg(long, value_name = "FILE", group = "purpose", conflicts_with_all = ["dir", "stdout", "force", "dotfiles", "once", "lifetime", "spoken_code"])]
     clients: Option<PathBuf>,
@@ -88,14 +88,15 @@ pub struct ServeArguments {
     /// ~/.local/state/sweetspot]
     #[arg(long, value_name = "DIR", requires = "clients")]
     state: Option<PathBuf>,
-    /// Append a JSON line for each transfer, file and refusal to this file: time, client, address, path,
-    /// bytes, BLAKE3 hash
+    /// Append a JSON line to this file as each transfer begins and ends, and for each file and refusal: time, client, address,
+    /// path, bytes, BLAKE3 hash
     #[arg(long, value_name = "FILE")]
     audit: Option<PathBuf>,
     /// Serve Prometheus metrics at this loopback address, such as 127.0.0.1:9478
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = loopback)]
     metrics: Option<SocketAddr>,
-    /// Print a short code to read out instead of a ticket, for one transfer; one wrong attempt invalidates it
+    /// Print a short code to read out instead of a ticket, for one transfer; one wrong attempt invalidates it. With --clients, use
+    /// `serve invite --spoken-code`
     #[arg(long)]
     spoken_code: bool,
     /// Address and port to listen on, TCP and UDP; port 0 picks a free one
@@ -105,14 +106,14 @@ pub struct ServeArguments {
     /// --listen
     #[arg(long, value_name = "HOST[:PORT]", value_hint = clap::ValueHint::Hostname)]
     advertise: Option<String>,
-    /// Exit after one transfer; dry runs, and refusals before anything was written, do not count
+    /// Exit after one transfer; dry runs, and refusals before anything was written, do not count. With --clients, see `once` there
     #[arg(long)]
     once: bool,
     /// How long the ticket is valid; then the server admits nobody else, and exits when the running transfers have ended. After a
-    /// broken connection, those may still resume, within --retry-for
+    /// broken connection, those may still resume, within --retry-for. With --clients, see `expires` there
     #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = lifetime)]
     lifetime: Duration,
-    /// Overwrite existing files
+    /// Overwrite existing files. With --clients, see `rights` there, also for --dotfiles
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -230,11 +231,16 @@ pub fn serve(options: ServeOptions, reporter: TransferReporter, log: &LogOptions
     let told = Arc::clone(&code);
     // Not waited for: it ends with the process.
     thread::spawn(move || stop_on_signal(&stopped, signals, once, &told));
-    match server.run(&ServerReporter::new(reporter, log)) {
+    let reporter = ServerReporter::new(reporter, log);
+    match server.run(&reporter) {
         Ok(outcome) => Ok(ending(&outcome)),
         Err(TransferError::Interrupted) => Ok(ExitCode::from(code.load(Ordering::Acquire))),
         // That is the end that a server of many transfers was given.
         Err(TransferError::TicketExpired(_)) if !once => Ok(ExitCode::SUCCESS),
+        Err(error @ TransferError::TicketExpired(_)) => {
+            reporter.failed(&error);
+            Ok(ExitCode::FAILURE)
+        }
         // The reporter has reported it already.
         Err(_) => Ok(ExitCode::FAILURE),
     }

@@ -55,6 +55,11 @@ impl ServerReporter {
     fn print(&self, line: &str) {
         self.reporter.print(line);
     }
+
+    /// Prints the result of a server that failed without a transfer, as JSON.
+    pub fn failed(&self, error: &TransferError) {
+        self.reporter.failure_of(error, None);
+    }
 }
 
 /// `line` about a transfer, with its client's name and address in front. Some errors begin with the address.

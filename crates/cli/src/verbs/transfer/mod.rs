@@ -109,7 +109,7 @@ pub struct TrustArguments {
 /// Arguments for the output about a transfer.
 #[derive(Debug, clap::Args)]
 pub struct OutputArguments {
-    /// Print the outcome of each transfer as a JSON object, after one with the ticket or code if it prints any
+    /// Print the outcome of each transfer as a JSON object; an end that prints a ticket or code begins with an object that holds it
     #[arg(long)]
     pub json: bool,
     /// Print only results and errors
@@ -287,6 +287,12 @@ impl OutputArguments {
             })?;
             Ok::<_, String>(Arc::new(Mutex::new(LineWriter::new(file))))
         };
+        if series.as_ref().is_some_and(|path| path.as_os_str() == "-") {
+            return Err(
+                "--series -: standard output is for results; name a file (./- is a file called -)"
+                    .into(),
+            );
+        }
         let series = series.as_ref().map(open).transpose()?;
         let bars = (std::io::stderr().is_terminal() && !quiet).then(MultiProgress::new);
         let screen = ProgressScreen { bars, asker };
