@@ -8,33 +8,33 @@ pub enum AdviceError {
     /// An impossible quantity.
     #[error("{what} {given} is impossible: {why}")]
     Impossible {
-        /// The argument.
+        /// The name of the argument.
         what: &'static str,
-        /// Its value.
+        /// The value given.
         given: String,
-        /// The reason, and the values allowed.
+        /// The reason, and the allowed values.
         why: &'static str,
     },
     /// A quantity that no formula covers.
     #[error("{what} {given} is too small: {why}")]
     TooSmall {
-        /// The quantity.
+        /// The name of the quantity.
         what: &'static str,
-        /// Its value.
+        /// The value given.
         given: Bytes,
-        /// The smallest value, and the advice instead.
+        /// The smallest value covered, and the alternative.
         why: &'static str,
     },
-    /// TCP's initial window already fills or overflows the path, and no window to recommend is smaller.
+    /// TCP's initial window already fills or overflows the path, and no smaller window is recommended.
     #[error(
         "no window makes a transfer on this path faster: {room} is {}, less than the ten packets ({initial}) with which \
          TCP begins (RFC 6928)",
         whole(*holds)
     )]
     NoWindowHelps {
-        /// C T, or the largest window that overflows nothing.
+        /// The name of the limit: C T, or the largest window that overflows nothing.
         room: &'static str,
-        /// Its size.
+        /// The size of this limit.
         holds: Bytes,
         /// The initial window.
         initial: Bytes,
@@ -44,24 +44,24 @@ pub enum AdviceError {
     NotThat {
         /// The text.
         given: String,
-        /// The expected form.
+        /// The expected format.
         wanted: &'static str,
-        /// An example of a correct text.
+        /// An example of a valid text.
         example: &'static str,
     },
-    /// A mix file without a size.
+    /// A file of transfer sizes that has none.
     #[error("the file has no transfer sizes; write one per line, such as 80kB")]
     NoSizes,
     /// A line of a file that cannot be read.
     #[error("line {line} of the {file} file, \"{given}\": {why}")]
     Line {
-        /// The file.
+        /// The kind of file.
         file: &'static str,
         /// The line's number, counted from 1.
         line: usize,
         /// The text of the line.
         given: String,
-        /// The fault.
+        /// The error in this line.
         why: String,
     },
     /// A quantity with a wrong unit or number.
@@ -72,12 +72,12 @@ pub enum AdviceError {
     Theory(#[from] TheoryError),
 }
 
-/// `bytes` that were rounded down.
+/// Formats `bytes`, rounded down.
 fn whole(bytes: Bytes) -> String {
     if bytes == Bytes::ZERO { "less than 1 B".to_owned() } else { bytes.to_string() }
 }
 
-/// `Ok` if `holds`.
+/// Returns `Ok` if `holds`, otherwise the error `Impossible`.
 pub(crate) fn possible(
     holds: bool,
     what: &'static str,

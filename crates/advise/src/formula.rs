@@ -5,13 +5,13 @@ use crate::text::wrap;
 /// A formula with its numbers, as `--explain` shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Formula {
-    /// The quantity that it computes.
+    /// The name of the quantity computed.
     pub what: &'static str,
     /// The formula in symbols.
     pub rule: &'static str,
     /// The formula with numbers, and its result.
     pub numbers: String,
-    /// Paper and equation.
+    /// The paper and equation.
     pub source: &'static str,
 }
 

@@ -15,7 +15,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// The rule by which this kernel derives the advertised window from the buffer.
+    /// The rule by which this kernel derives the advertised window from the receive buffer.
     pub fn era(self) -> Era {
         Era::of_kernel(self.major, self.minor)
     }
@@ -24,7 +24,7 @@ impl Kernel {
 impl FromStr for Kernel {
     type Err = AdviceError;
 
-    /// Reads a release as `uname -r` prints it; the part after the second number does not matter.
+    /// Parses a release as printed by `uname -r`; the part after the second number is ignored.
     fn from_str(text: &str) -> Result<Kernel, AdviceError> {
         let wrong = || AdviceError::NotThat {
             given: text.trim().to_owned(),

@@ -1,8 +1,8 @@
 //! Advice on window size, host settings and router buffers, from closed forms.
 //!
-//! Each module has a question type, a function `advise` and the advice that it returns, which prints
-//! itself as text (`text`) and as JSON (`json`). The crate is pure: the caller passes in the state of a
-//! host as a [`host::Snapshot`].
+//! Each module has a question type, a function `advise`, and an advice type that prints itself as text
+//! (`text`) and as JSON (`json`). The crate does no I/O: the caller passes in the state of a host as a
+//! [`host::Snapshot`].
 //!
 //! ```
 //! use sweetspot_advise::window::{LossResponse, WindowQuestion, advise};

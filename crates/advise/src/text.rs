@@ -2,7 +2,8 @@
 
 use sweetspot_units::{Percent, Rate, parts_unit};
 
-/// `text` in lines of at most `width` characters, each ended; lines after the first are indented. A number stays beside its unit.
+/// Wraps `text` into lines of at most `width` characters, each with a newline; lines after the first are indented. A number stays
+/// on the line of its unit.
 pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
     let lead = text.len() - text.trim_start().len();
     let mut out = String::new();
@@ -26,14 +27,14 @@ pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
     out
 }
 
-/// `words` after their `name`, which takes `columns`; further lines are indented as far.
+/// `words` after a label of `columns`; further lines are indented by the same width.
 pub(crate) fn labelled(columns: usize, name: &str, words: &str, width: usize) -> String {
     let folded = wrap(words, width.saturating_sub(columns), 0);
     let names = core::iter::once(name).chain(core::iter::repeat(""));
     names.zip(folded.lines()).map(|(name, line)| format!("{name:<columns$}{line}\n")).collect()
 }
 
-/// The words of `text`, a number with its unit as one.
+/// The words of `text`, with a number and its unit as one word.
 fn unbroken(text: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -48,7 +49,7 @@ fn unbroken(text: &str) -> Vec<String> {
     parts
 }
 
-/// A table: `left` columns of words, then columns of numbers; each as wide as its widest cell.
+/// A table: `left` columns of words, then columns of numbers, each as wide as its widest cell.
 pub(crate) fn table(left: usize, rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |c: usize| {
@@ -84,7 +85,7 @@ pub(crate) fn list(heading: &str, items: &[String], width: usize) -> String {
     format!("\n{heading}:\n{lines}")
 }
 
-/// `rate` with its standard error, to the digit that this error leaves significant.
+/// `rate` with its standard error, rounded to the significant digit of this error.
 pub(crate) fn with_error(rate: Rate, error: Rate) -> String {
     let scales = [("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3), ("bit/s", 1.0)];
     let [number, error] = [rate, error].map(Rate::as_f64);
@@ -97,7 +98,7 @@ pub(crate) fn with_error(rate: Rate, error: Rate) -> String {
     format!("{:.decimals$} +- {:.decimals$} {unit}", number / scale, error / scale)
 }
 
-/// `number` to two significant digits: a simulation of a few runs knows no more.
+/// `number` to two significant digits, the precision of a few simulation runs.
 pub(crate) fn two_digits(number: f64) -> f64 {
     digits(number, 2)
 }
@@ -111,7 +112,7 @@ fn digits(number: f64, count: usize) -> f64 {
     format!("{number:.*e}", count - 1).parse().unwrap_or(number)
 }
 
-/// A share of few digits in percent; a small one as a power of ten.
+/// A share with few digits, in percent; a small one as a power of ten.
 pub(crate) fn percent(p: Option<f64>) -> String {
     match p {
         None => "-".to_owned(),

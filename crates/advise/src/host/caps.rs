@@ -20,26 +20,25 @@ pub enum FlowRole {
 /// A setting that limits a flow's window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cap {
-    /// The setting.
+    /// The name of the setting.
     pub what: String,
     /// The host with this setting.
     pub end: PathEnd,
-    /// The role in which it limits the host.
+    /// The role in which the setting limits the host.
     pub side: FlowRole,
     /// The largest window it allows.
     pub window: Bytes,
 }
 
-/// The name of the cap of a program that sets its receive buffer.
+/// The name of the limit of a program that sets its own receive buffer.
 pub(super) const ASKED: &str = "SO_RCVBUF of the program";
 
-/// The caps of `host` as receiver, smallest window first. Settings that could not be read give no
-/// cap.
+/// The limits of `host` as a receiver, smallest window first. Settings that could not be read are left out.
 pub(super) fn receiver(host: &Snapshot, end: PathEnd) -> Vec<Cap> {
     let s = &host.sysctls;
     let cap = |what: &str, window| receiver_cap(what, end, window);
     let mut all: Vec<Cap> = unscaled(host, end, FlowRole::Receiver).into_iter().collect();
-    // A program that sets its buffer turns autotuning off.
+    // Setting the buffer in a program turns autotuning off.
     all.extend(asked(host, end).or_else(|| autotuned(host, end)));
     let maxima = (s.triple("net.ipv4.tcp_rmem"), s.bytes("net.core.rmem_max"));
     if let (Some(rmem), Some(max), Some(_)) = (maxima.0, maxima.1, host.kernel) {
@@ -50,8 +49,8 @@ pub(super) fn receiver(host: &Snapshot, end: PathEnd) -> Vec<Cap> {
     all
 }
 
-/// The cap of a host that neither offers nor accepts window scaling: RFC 7323, section 2.2, scales only if both SYNs have
-/// the option.
+/// The limit of a host that neither offers nor accepts window scaling: both SYNs must have the option (RFC 7323, section
+/// 2.2).
 fn unscaled(host: &Snapshot, end: PathEnd, side: FlowRole) -> Option<Cap> {
     let what = "net.ipv4.tcp_window_scaling";
     let window = WindowScale::NONE.largest_window();
@@ -62,7 +61,7 @@ fn receiver_cap(what: &str, end: PathEnd, window: Bytes) -> Cap {
     Cap { what: what.to_owned(), end, side: FlowRole::Receiver, window }
 }
 
-/// The cap of autotuning, or of the initial buffer without it.
+/// The limit of autotuning, or of the initial buffer if autotuning is off.
 pub(super) fn autotuned(host: &Snapshot, end: PathEnd) -> Option<Cap> {
     let s = &host.sysctls;
     let [_, first, max] = s.triple("net.ipv4.tcp_rmem")?;
@@ -73,20 +72,20 @@ pub(super) fn autotuned(host: &Snapshot, end: PathEnd) -> Option<Cap> {
     Some(receiver_cap(what, end, window_of(Bytes::new(memory), host.kernel?, s)))
 }
 
-// Linux sock_setsockopt(): the request is cut to rmem_max, then doubled.
-/// The SO_RCVBUF that the program in question is granted.
+// Linux sock_setsockopt(): the kernel cuts the request to rmem_max, then doubles it.
+/// The receive buffer granted for the program's SO_RCVBUF request.
 pub(super) fn granted(host: &Snapshot) -> Option<Bytes> {
     let asked = host.asked_receive_buffer?;
     Some(host.sysctls.bytes("net.core.rmem_max").map_or(asked, |max| asked.min(max)))
 }
 
-/// The cap of the program's SO_RCVBUF, if it sets one.
+/// The limit of the program's SO_RCVBUF, if it sets one.
 pub(super) fn asked(host: &Snapshot, end: PathEnd) -> Option<Cap> {
     let window = host.kernel?.era().window(granted(host)? * 2, None);
     Some(receiver_cap(ASKED, end, window))
 }
 
-/// The caps of `host` as sender on the path of `target`, smallest window first.
+/// The limits of `host` as a sender on the path of `target`, smallest window first.
 pub(super) fn sender(host: &Snapshot, end: PathEnd, target: &PathTarget) -> Vec<Cap> {
     let side = FlowRole::Sender;
     let wmem = host.sysctls.triple("net.ipv4.tcp_wmem").map(|[_, _, max]| Cap {
@@ -102,7 +101,7 @@ pub(super) fn sender(host: &Snapshot, end: PathEnd, target: &PathTarget) -> Vec<
     all
 }
 
-/// The cap of the memory that all connections share, if it does not hold the window to reach for each.
+/// The limit of the memory shared by all connections, if it cannot hold the target window for each.
 pub(super) fn shared_memory(
     host: &Snapshot,
     end: PathEnd,
@@ -114,8 +113,8 @@ pub(super) fn shared_memory(
     Some(Cap { what: "net.ipv4.tcp_mem".to_owned(), end, side, window })
 }
 
-// Linux before 6.6, tcp_win_from_space(): the sysctl decides, its default being the era's.
-/// The window for `memory`, with the host's `tcp_adv_win_scale` if its kernel uses that.
+// Linux before 6.6, tcp_win_from_space(): this sysctl sets the ratio; its default depends on the era.
+/// The window that `memory` holds, by the host's `tcp_adv_win_scale` if its kernel uses that setting.
 fn window_of(memory: Bytes, kernel: Kernel, sysctls: &Sysctls) -> Bytes {
     let era = kernel.era();
     let edited = sysctls.number("net.ipv4.tcp_adv_win_scale").filter(|_| era.obeys_adv_win_scale());
@@ -126,7 +125,7 @@ fn window_of(memory: Bytes, kernel: Kernel, sysctls: &Sysctls) -> Bytes {
     }
 }
 
-/// The `tcp_adv_win_scale` that a kernel of `era` comes with.
+/// The default `tcp_adv_win_scale` of a kernel of `era`.
 pub(super) fn default_adv_win_scale(era: Era) -> i64 {
     if era == Era::ThreeQuarters { 2 } else { 1 }
 }
@@ -172,7 +171,7 @@ mod tests {
     fn a_buffer_that_a_program_sets_caps_whatever_autotuning_allows() {
         let host =
             Snapshot { asked_receive_buffer: Some(Bytes::new(500_000)), ..host("6.18", RMEM) };
-        // rmem_max cuts the request to 212,992; the kernel doubles it, and half of that is window.
+        // rmem_max cuts the request to 212,992 and the kernel doubles it; half of the result is window.
         let caps = receiver(&host, PathEnd::Here);
         assert_eq!(caps[0].what, "SO_RCVBUF of the program");
         assert_eq!(caps[0].window, Bytes::new(212_992));
@@ -182,7 +181,7 @@ mod tests {
     #[test]
     fn an_edited_adv_win_scale_counts_up_to_6_5_only() {
         let edited = format!("{RMEM}net.ipv4.tcp_adv_win_scale = 3\n");
-        // 7/8 of 8 MB on 5.15; half on 6.18.
+        // The window is 7/8 of 8 MB on 5.15, and half of it on 6.18.
         assert_eq!(receiver(&host("5.15", &edited), PathEnd::Here)[0].window.get(), 7_000_000);
         assert_eq!(receiver(&host("6.18", &edited), PathEnd::Here)[0].window.get(), 4_000_000);
     }

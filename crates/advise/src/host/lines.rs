@@ -1,4 +1,4 @@
-//! The limits, the window, the commands and the changes, each on a labelled line.
+//! The labelled lines of the answer: limits, window, commands and changes.
 
 use sweetspot_units::Rate;
 
@@ -8,11 +8,11 @@ use super::{Finding, HostAdvice, HostDirection, PathEnd, Sysctls};
 use crate::limit::LARGEST_WINDOW;
 use crate::text::labelled;
 
-/// Columns of a line's name.
+/// Width of a line's label, in columns.
 const LABEL: usize = 10;
 
 impl HostAdvice {
-    /// The answer alone: the limits, the window, the commands that change and restore the settings, and the count of changes.
+    /// Only the answer: limits, window, the commands that change and restore the settings, and the number of changes.
     pub fn answer(&self, width: usize) -> String {
         let line = |name: &str, words: &str| labelled(LABEL, name, words, width);
         let mut out = String::new();
@@ -36,11 +36,11 @@ impl HostAdvice {
         out + &line("changes", &self.count())
     }
 
-    /// The commands for `end` under the first of `names`, and those that restore the present values under the second. They hold until
-    /// the next boot.
+    /// The commands for `end` under the first of `names`, and under the second those that restore the present values. Settings
+    /// made by commands last until the next boot.
     fn commands(&self, end: PathEnd, names: [&str; 2]) -> String {
         let all = || self.findings.iter().filter(|f| f.end == end && f.is_in_set());
-        // A line to copy is never broken.
+        // Lines to copy are not wrapped.
         let block = |name: &str, commands: Vec<String>| {
             let names = core::iter::once(name).chain(core::iter::repeat(""));
             let lines = names.zip(commands);
@@ -50,8 +50,8 @@ impl HostAdvice {
         set + &block(names[1], all().filter_map(Finding::undo).collect())
     }
 
-    /// The rate that the sysctls gain in each direction for programs that leave their buffers to the kernel, or else for those that set
-    /// them.
+    /// The rate that the sysctls gain in each direction: for programs that leave their buffers to the kernel, otherwise for
+    /// programs that set them.
     fn gain_words(&self) -> Option<String> {
         let gains = self.directions.iter().filter_map(|d| Some((d.name, self.gain_in(d)?)));
         let gains: Vec<String> = gains
@@ -79,13 +79,13 @@ impl HostAdvice {
         }
     }
 
-    /// Gains count for each of several connections.
+    /// A suffix that says that gains apply to each of several connections; empty for one.
     pub(super) fn each(&self) -> &'static str {
         let is_one = self.target.is_none_or(|target| target.connections == 1);
         if is_one { "" } else { " for each connection" }
     }
 
-    /// The rate that commands, or a change to the program in question, gain in `direction`, and the finding with that change.
+    /// The rate that commands, or a change to the program in question, gain in `direction`, and the finding about that change.
     fn gain_in(&self, direction: &HostDirection) -> Option<(Rate, &Finding)> {
         let cap = direction.cap.as_ref()?;
         let mut mended =
@@ -118,7 +118,7 @@ impl HostAdvice {
         format!("SO_RCVBUF of {asked}{cut} allows a window of {window}: {effect}")
     }
 
-    /// The settings that were read and checked, and what it takes to check the others.
+    /// The settings that were read and checked, and how to have the others checked.
     fn checked_words(&self) -> String {
         let here = &self.question.here;
         let names = |words: &[(bool, &str)]| -> Vec<String> {
@@ -133,7 +133,7 @@ impl HostAdvice {
         all.extend(here.device.as_ref().map(|device| device.name.clone()));
         let missing = self.missing_from_peer();
         all.extend(self.question.peer.as_ref().map(|peer| match missing.is_empty() {
-            // --peer-mtu alone.
+            // Only --peer-mtu was given.
             true if peer.sysctls == Sysctls::default() => "the peer's MTU".to_owned(),
             true => "the peer".to_owned(),
             false => {
@@ -149,7 +149,7 @@ impl HostAdvice {
         }
     }
 
-    /// The settings of socket buffers that the list of the peer's sysctls lacks.
+    /// The socket buffer settings that are missing from the peer's list of sysctls.
     pub(super) fn missing_from_peer(&self) -> Vec<&'static str> {
         let list = self.question.peer.as_ref().map(|peer| &peer.sysctls);
         let list = list.filter(|list| self.target.is_some() && **list != Sysctls::default());
@@ -178,7 +178,7 @@ impl HostAdvice {
     }
 }
 
-/// The window that one connection needs on the path, with the MTU that it is for.
+/// The window that one connection needs on the path, with the MTU that this assumes.
 fn window_words(target: &PathTarget) -> String {
     let (window, mtu) = (target.window, target.question.mtu.get());
     match target.shares {
@@ -201,7 +201,7 @@ fn direction(d: &HostDirection, target: &PathTarget) -> String {
             format!("{}: {what} on {end} limits each of {n} connections", d.rate)
         }
         Some(cap) if d.rate < rate && d.rate < rate.scaled(0.995) => {
-            // A send buffer lets bursts exceed its window.
+            // With a send buffer, bursts can exceed its window.
             let least = if cap.what == "net.ipv4.tcp_wmem" { "at least " } else { "" };
             format!("{least}{}: {} on {} limits a flow", d.rate, cap.what, cap.end.name())
         }

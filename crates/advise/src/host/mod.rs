@@ -16,17 +16,17 @@ pub use snapshot::{Device, Listener, Snapshot, Sysctls};
 
 use sweetspot_units::{Bytes, Rate};
 
-/// Which end of the path.
+/// An end of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathEnd {
-    /// The host in question.
+    /// This host.
     Here,
     /// The other host.
     Peer,
 }
 
 impl PathEnd {
-    /// The name used in texts.
+    /// The name of this end in texts.
     pub fn name(self) -> &'static str {
         match self {
             PathEnd::Here => "this host",
@@ -42,7 +42,7 @@ pub struct Finding {
     pub what: String,
     /// The host to change.
     pub end: PathEnd,
-    /// Why it matters.
+    /// The reason why the setting matters.
     pub why: String,
     /// The present value.
     pub now: String,
@@ -50,7 +50,7 @@ pub struct Finding {
     pub wanted: String,
     /// The rate that a flow can gain if nothing else limits it; `None` if unknown.
     pub gain: Option<Rate>,
-    /// The additional memory that connections may take.
+    /// The additional memory that connections may use.
     pub cost: Option<Bytes>,
     /// The command that makes the change.
     pub command: String,
@@ -86,7 +86,7 @@ impl Finding {
         Finding { cost, ..self }
     }
 
-    /// The command that takes the change back; `None` if the change is not a value that a command sets.
+    /// The command that undoes the change; `None` if the change is not a value set by a command.
     pub fn undo(&self) -> Option<String> {
         if self.is_sysctl() {
             return Some(format!("sysctl -w {}=\"{}\"", self.what, self.now));
@@ -96,12 +96,12 @@ impl Finding {
         Some(format!("{before}{}", self.now))
     }
 
-    /// Whether the command makes the change as it stands. Others have a comment: a condition, or a change to a program.
+    /// Whether the command makes the change as is. Otherwise it is a comment: a condition, or a change to a program.
     pub fn is_in_set(&self) -> bool {
         !self.command.contains('#')
     }
 
-    /// Whether only programs that set their own buffer gain by the change.
+    /// Whether only programs that set their own buffer gain from the change.
     pub(crate) fn is_for_explicit_buffers(&self) -> bool {
         ["net.core.rmem_max", "net.core.wmem_max"].contains(&self.what.as_str())
     }

@@ -9,7 +9,7 @@ use crate::error::possible;
 use crate::window::{self, COMMON_MTU, LossResponse, WindowQuestion, WindowToHold};
 use crate::{AdviceError, Kernel};
 
-/// The hosts and the path between them.
+/// The hosts, and the path between them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HostQuestion {
     /// This host.
@@ -18,14 +18,14 @@ pub struct HostQuestion {
     pub peer: Option<Snapshot>,
     /// The path's rate and RTT, if known; without them buffers are not checked.
     pub path: Option<(Rate, Duration)>,
-    /// The largest packet that the whole path takes, if it is known.
+    /// The largest packet that the whole path carries, if known.
     pub path_mtu: Option<Bytes>,
-    /// Number of simultaneous connections, if more than it takes to fill the path.
+    /// The number of simultaneous connections, if more than needed to fill the path.
     pub connections: u64,
 }
 
 impl HostQuestion {
-    /// The largest packet that both devices and the path take, as far as they are known.
+    /// The largest packet that the path and both devices carry, as far as known.
     pub fn mtu(&self) -> Bytes {
         let all = [self.path_mtu, device_mtu(&self.here), self.peer_mtu()].into_iter().flatten();
         all.filter(|mtu| SENSIBLE_MTU.contains(&mtu.get())).min().unwrap_or(COMMON_MTU)
@@ -36,12 +36,12 @@ impl HostQuestion {
     }
 }
 
-/// One direction of data, as this host sees it, and its smallest cap.
+/// One direction of data, as seen by this host, and its smallest limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostDirection {
     /// "receiving" or "sending".
     pub name: &'static str,
-    /// The smallest cap, if any end's settings are known.
+    /// The smallest limit, if the settings of either host are known.
     pub cap: Option<Cap>,
     /// The rate of one flow.
     pub rate: Rate,
@@ -50,16 +50,16 @@ pub struct HostDirection {
 /// The host advice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HostAdvice {
-    /// The question.
+    /// The hosts and the path.
     pub question: HostQuestion,
-    /// The window to reach, in payload: the one that [`crate::window::advise`] recommends for this path.
+    /// The target window, in payload; [`crate::window::advise`] recommends it for this path.
     pub window: Option<Bytes>,
     pub(super) target: Option<PathTarget>,
     /// The rate of one flow in each direction, if the path is known.
     pub directions: Vec<HostDirection>,
-    /// Recommended changes, the largest gain first.
+    /// The recommended changes, the largest gain first.
     pub findings: Vec<Finding>,
-    /// Published recommendations of others.
+    /// Recommendations published by others.
     pub references: Vec<PublishedSettings>,
     /// Whether a file with this host's sysctls was written.
     pub is_written: bool,
@@ -69,7 +69,7 @@ fn device_mtu(host: &Snapshot) -> Option<Bytes> {
     host.device.as_ref().and_then(|device| device.mtu)
 }
 
-/// Answers `question`.
+/// Compares the settings of both hosts with the needs of the path.
 ///
 /// # Errors
 /// If the path is impossible or there is no connection.
@@ -90,7 +90,7 @@ pub fn advise(question: &HostQuestion) -> Result<HostAdvice, AdviceError> {
         findings.extend(check::all(peer, PathEnd::Peer, target.as_ref()));
         findings.extend(mtu_mismatch(&q.here, peer, q.path_mtu));
     }
-    // Stable: within a gain, here before the peer.
+    // The sort is stable: with equal gains, this host comes before the peer.
     findings.sort_by_key(|f| core::cmp::Reverse(f.gain));
     Ok(HostAdvice {
         window: target.map(|t| t.window),
@@ -103,11 +103,11 @@ pub fn advise(question: &HostQuestion) -> Result<HostAdvice, AdviceError> {
     })
 }
 
-/// The packets of IPv4 paths; a loopback device's are larger.
+/// The largest IPv4 packet, in bytes; a loopback device's packets may be larger.
 const LARGEST_PACKET: Bytes = Bytes::new(65_535);
 const SENSIBLE_MTU: core::ops::RangeInclusive<u64> = 576..=LARGEST_PACKET.get();
 
-/// No window depends on the kernel.
+/// The recommended window does not depend on the kernel.
 const ANY_KERNEL: Kernel = Kernel { major: 6, minor: 18 };
 
 fn target(q: &HostQuestion, (rate, rtt): (Rate, Duration)) -> Result<PathTarget, AdviceError> {
@@ -157,10 +157,11 @@ fn references(q: &HostQuestion, target: &PathTarget) -> Vec<PublishedSettings> {
     vec![reference::esnet(speed, target.rtt()), reference::perfsonar(speed)]
 }
 
-/// A finding if the device's packets do not fit the path, or are smaller than the path and the peer take.
+/// A finding if the device's packets do not fit the path, or are smaller than those that the path and the
+/// peer carry.
 fn mtu_unlike(q: &HostQuestion, path: Bytes) -> Option<Finding> {
     let device = q.here.device.as_ref()?;
-    // RFC 791: no IP packet is longer than this, though Linux's loopback device takes one byte more.
+    // This is the longest IP packet (RFC 791), although Linux's loopback device accepts one byte more.
     let ours = device.mtu.map(|ours| ours.min(LARGEST_PACKET)).filter(|ours| *ours != path)?;
     let (now, takes) = (ours.get(), path.get());
     let knows_peer = q.peer.as_ref().is_some_and(|peer| peer.device.is_some());
@@ -172,7 +173,7 @@ fn mtu_unlike(q: &HostQuestion, path: Bytes) -> Option<Finding> {
             ),
             format!("or for this destination only: ip route change ... mtu {takes}"),
         ),
-        // The peer's device decides how much larger they may be.
+        // The peer's device decides how large packets may be.
         false if knows_peer => return None,
         false => (
             format!(
@@ -197,7 +198,7 @@ fn mtu_unlike(q: &HostQuestion, path: Bytes) -> Option<Finding> {
 fn mtu_mismatch(here: &Snapshot, peer: &Snapshot, path: Option<Bytes>) -> Option<Finding> {
     let mtu = |h: &Snapshot| h.device.as_ref().and_then(|d| d.mtu.map(|m| (d.name.clone(), m)));
     let ((name, ours), (_, theirs)) = (mtu(here)?, mtu(peer)?);
-    // The path's own limit decides if this end already reaches it.
+    // The path's limit decides if this host already reaches it.
     let wanted = path.map_or(theirs, |path| theirs.min(path));
     let helps = path.is_none_or(|path| path > ours.min(theirs)) && wanted != ours;
     (ours != theirs && helps).then(|| Finding {

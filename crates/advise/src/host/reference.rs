@@ -2,12 +2,12 @@
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
-/// A recommendation of the two buffer limits.
+/// A recommendation for the two buffer limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PublishedSettings {
-    /// The source.
+    /// The publisher.
     pub who: &'static str,
-    /// The hosts for which it is meant.
+    /// The hosts that the recommendation is meant for.
     pub class: &'static str,
     /// `net.core.rmem_max` and `wmem_max`.
     pub socket_max: Bytes,
@@ -18,8 +18,8 @@ pub struct PublishedSettings {
 const MIB: u64 = 1 << 20;
 
 // fasterdata.es.net/host-tuning/linux: 64 MB and 32 MB for 10G up to 100 ms; 128 MB and 64 MB for
-// 10G beyond and for 40G.
-/// ESnet's values for a host of `speed` and paths of `rtt`.
+// longer 10G paths and for 40G.
+/// ESnet's values for a host of `speed` and a path with this `rtt`.
 pub(super) fn esnet(speed: Rate, rtt: Duration) -> PublishedSettings {
     let near = speed <= Rate::from_mbit_per_second(10_000) && rtt <= Duration::from_millis(100);
     let (class, socket, tuned) = match near {

@@ -13,12 +13,13 @@ const SOURCES: &str = "Sources: Linux Documentation/networking/ip-sysctl.rst and
     net/ipv4/tcp_input.c; fasterdata.es.net/host-tuning/linux; perfSONAR 5.2 configure_sysctl; \
     RFC 7323, 4821.";
 
-/// The limits that others publish, too, and whether autotuning obeys them.
+/// The limits that other publishers recommend too, and whether they limit autotuning.
 const LIMITS: [(&str, bool); 4] =
     [("tcp_rmem[2]", true), ("tcp_wmem[2]", true), ("rmem_max", false), ("wmem_max", false)];
 
 impl HostAdvice {
-    /// The advice as text, prose in at most `width` columns; `explain` adds the formulas with their numbers and the sources.
+    /// The advice as text, with prose in at most `width` columns; `explain` adds the formulas with their numbers and the
+    /// sources.
     pub fn text(&self, explain: bool, width: usize) -> String {
         let mut out = self.answer(width);
         if !self.findings.is_empty() {
@@ -37,7 +38,7 @@ impl HostAdvice {
         out
     }
 
-    /// The changes, a paragraph each. Changes that the answer already has are not repeated.
+    /// The changes, one paragraph each, without those that the answer already shows.
     fn findings_text(&self, width: usize) -> String {
         let mut out = String::new();
         for (i, f) in self.findings.iter().enumerate() {
@@ -51,7 +52,7 @@ impl HostAdvice {
             };
             let change = format!("   now {}, advised {}{gain}{cost}", f.now, f.wanted);
             out.push_str(&wrap(&change, width, 3));
-            // The answer has the commands, and the change to the program in question.
+            // The answer already has the commands, and the change to the program in question.
             if f.is_in_set() || f.what == ASKED {
                 continue;
             }
@@ -59,7 +60,7 @@ impl HostAdvice {
                 out.push_str(&wrap(&format!("   {change}"), width, 3));
                 continue;
             }
-            // A line to copy is never broken.
+            // Lines to copy are not wrapped.
             out.push_str(&format!("   {}\n", f.command));
             if let Some(undo) = f.undo() {
                 out.push_str(&format!("   undo: {undo}\n"));
@@ -68,7 +69,7 @@ impl HostAdvice {
         out
     }
 
-    /// Whether a limit that others publish, too, needs a change.
+    /// Whether a limit that other publishers recommend too needs a change.
     fn changes_a_limit(&self) -> bool {
         LIMITS.iter().any(|(name, _)| self.now(name) != self.wanted(name))
     }
@@ -134,7 +135,7 @@ impl HostAdvice {
         value.unwrap_or("not known".to_owned())
     }
 
-    /// The value that a finding recommends, or else the present one.
+    /// The value that a finding recommends, otherwise the present value.
     fn wanted(&self, name: &str) -> String {
         let full = match name.strip_suffix("[2]") {
             Some(name) => format!("net.ipv4.{name}"),
@@ -181,7 +182,7 @@ impl HostAdvice {
         all
     }
 
-    /// The window of the send buffer of `cap`, if it is one.
+    /// The formula for the window of a send buffer, if `cap` is one.
     fn send_buffer(&self, target: &PathTarget, cap: &Cap) -> Option<Formula> {
         let host = match cap.end {
             PathEnd::Here => Some(&self.question.here),
@@ -245,7 +246,7 @@ impl HostAdvice {
         })
     }
 
-    /// The findings that [`HostAdvice::sysctl_file`] mends: this host's sysctls.
+    /// The findings that [`HostAdvice::sysctl_file`] fixes: those about this host's sysctls.
     pub fn of_sysctl_file(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|f| f.end == PathEnd::Here && f.is_sysctl())
     }

@@ -7,15 +7,15 @@ use crate::{AdviceError, Kernel};
 /// The settings of a host. A setting that could not be read is `None` and is not checked.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Snapshot {
-    /// Its kernel.
+    /// The version of the kernel.
     pub kernel: Option<Kernel>,
-    /// Its settings.
+    /// The sysctls that were read.
     pub sysctls: Sysctls,
-    /// Its memory.
+    /// The size of the host's memory.
     pub memory: Option<Bytes>,
-    /// The size of a page: `tcp_mem` counts in them.
+    /// The page size, the unit of `tcp_mem`.
     pub page: Option<Bytes>,
-    /// The device that the default route takes.
+    /// The device of the default route.
     pub device: Option<Device>,
     /// The `SO_RCVBUF` that the program in question sets, if it sets one.
     pub asked_receive_buffer: Option<Bytes>,
@@ -24,11 +24,11 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The other host, from the output of `sysctl -a` there. Its kernel is `kernel`, or the one that the output names, or
-    /// assumed to be `here`'s.
+    /// The other host, from the output of `sysctl -a` there. Its kernel is `kernel`, the one named in the output, or
+    /// assumed to be the same as `here`'s.
     ///
     /// # Errors
-    /// If `settings` is no such list.
+    /// If `settings` cannot be parsed as such a list.
     pub fn of_peer(
         settings: &str,
         kernel: Option<Kernel>,
@@ -45,7 +45,7 @@ impl Snapshot {
 pub struct Listener {
     /// Its address, e.g. `0.0.0.0:5201`.
     pub address: String,
-    /// Its receive buffer, as the kernel counts it: twice the request.
+    /// Its receive buffer as reported by the kernel: twice the requested size.
     pub receive_buffer: Bytes,
 }
 
@@ -56,27 +56,27 @@ pub struct Device {
     pub name: String,
     /// Its speed.
     pub speed: Option<Rate>,
-    /// The largest packet.
+    /// The MTU.
     pub mtu: Option<Bytes>,
-    /// Packets that its queue holds (`txqueuelen`).
+    /// The length of its queue, in packets (`txqueuelen`).
     pub queue_length: Option<u64>,
     /// Whether byte queue limits bound the driver's queue.
     pub byte_queue_limits: Option<bool>,
     /// Its queueing discipline.
     pub qdisc: Option<String>,
-    /// Descriptors of the receive ring, now and at most.
+    /// Descriptors of the receive ring: present and maximum.
     pub receive_ring: Option<(u64, u64)>,
-    /// Descriptors of the transmit ring, now and at most.
+    /// Descriptors of the transmit ring: present and maximum.
     pub transmit_ring: Option<(u64, u64)>,
-    /// Segmentation by the device.
+    /// Whether the device segments packets (TSO).
     pub tso: Option<bool>,
-    /// Segmentation just above the device.
+    /// Whether the kernel segments packets just above the device (GSO).
     pub gso: Option<bool>,
-    /// Merging of received segments.
+    /// Whether received segments are merged (GRO).
     pub gro: Option<bool>,
 }
 
-/// Settings by their names, such as `net.ipv4.tcp_rmem`.
+/// Settings by name, such as `net.ipv4.tcp_rmem`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sysctls(BTreeMap<String, String>);
 
@@ -85,7 +85,7 @@ impl Sysctls {
     /// and lines that begin with `#` or `;` are skipped.
     ///
     /// # Errors
-    /// If a line is none of these, or there is no `name = value` line.
+    /// If a line has another form, or there is no `name = value` line.
     pub fn read(text: &str) -> Result<Sysctls, AdviceError> {
         let mut all = BTreeMap::new();
         for (number, line) in text.lines().enumerate() {
@@ -99,7 +99,7 @@ impl Sysctls {
                 given: line.chars().take(60).collect(),
                 why: "it is not \"name = value\"; make the file with: sysctl -a > FILE".to_owned(),
             })?;
-            // A leading "-" means that errors do not matter; sysctl.d allows "/" between names.
+            // A leading "-" tells sysctl to ignore errors; sysctl.d allows "/" between names.
             let name = name.trim().trim_start_matches('-').replace('/', ".");
             all.insert(name, value.trim().to_owned());
         }
@@ -128,7 +128,7 @@ impl Sysctls {
         self.text(name)?.parse().ok()
     }
 
-    /// A setting that is an amount of bytes.
+    /// A setting that is a number of bytes.
     pub fn bytes(&self, name: &str) -> Option<Bytes> {
         self.text(name)?.parse().ok().map(Bytes::new)
     }

@@ -1,4 +1,4 @@
-//! The answer to the question.
+//! The router advice and its numbers.
 
 use sweetspot_theory::Packets;
 use sweetspot_theory::router::capacity_ratio::Form;
@@ -13,61 +13,61 @@ use crate::text::three_digits;
 /// Where the recommended buffer comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
-    /// The inputs together cannot exceed the output.
+    /// The inputs together cannot exceed the output rate, so nothing queues.
     NothingQueues,
     /// The formula's optimum.
     Optimum,
     /// The smallest buffer of the range, or the size of bursts: for latency.
     RangeLow,
-    /// The measured exponential says none; this many packets were best in the paper's simulations.
+    /// The exponential loss form has no positive optimum; the paper's simulations (Table II) favour this many packets.
     Simulation,
-    /// The formula's optimum is larger than a bandwidth-delay product; beyond that, long transfers gain only at the expense of
-    /// short ones.
+    /// The formula's optimum exceeds the bandwidth-delay product C T. Above C T, long transfers gain only at the expense of short
+    /// ones.
     BandwidthDelay,
-    /// Flows that persist, by the size of their transfers or by their number: C T / sqrt(n).
+    /// C T / sqrt(n), because the flows persist, judged by the size of their transfers or by their number.
     SquareRoot,
-    /// Flows that may persist, between C T / sqrt(n) and the best buffer for transfers that come and go.
+    /// Flows that may persist: between C T / sqrt(n) and the best buffer for transfers that come and go.
     BetweenRules,
-    /// C T / sqrt(n), as the link idles with the smaller buffer that a closed form asks for.
+    /// C T / sqrt(n), because the link would idle with the smaller buffer of the closed form.
     Floor,
-    /// Between the best buffer of the nearest link within the regression's range and the closed form's.
+    /// Between the buffer of the closed form and the best buffer of the nearest link within the regression's range.
     Edge,
-    /// Between the formula's optimum and C T, as an overloaded link in the simulator gains little by more.
+    /// Between the formula's optimum and C T: on an overloaded link, the simulator gains little from a larger buffer.
     Crowd,
     /// A buffer that the simulator found better than the formula's.
     Simulator,
 }
 
-/// The buffers within which throughput stays above 90 % of the best; `None` where it has no end.
+/// The buffers that keep throughput above 90 % of the best; `None` if the range has no upper end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BufferRange {
-    /// The smallest.
+    /// The smallest buffer of the range.
     pub low: Packets,
-    /// The largest.
+    /// The largest buffer of the range.
     pub high: Option<Packets>,
 }
 
 /// The source of a buffer's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// Closed forms, the regression, or the loss form given or fitted.
+    /// Closed forms, the regression, or a given or fitted loss form.
     Formula,
     /// The simulation, interpolated between the buffers tried.
     Simulation,
 }
 
-/// The rule that gives a buffer.
+/// The rule that determines a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
-    /// The advice.
+    /// The recommended buffer.
     Recommended,
     /// The formula's optimum, before a simulation.
     Formula,
     /// The buffer that the device has.
     Available,
-    /// The best for transfers that come and go.
+    /// The best buffer for transfers that come and go.
     Transfers,
-    /// The best for long flows (Prasad et al., eq. 11).
+    /// The best buffer for long flows (Prasad et al., eq. 11).
     LongFlows,
     /// 2 C T.
     TwiceBandwidthDelay,
@@ -75,13 +75,13 @@ pub enum Rule {
     BandwidthDelay,
     /// C T / sqrt(n).
     SquareRoot,
-    /// C T / sqrt(n) for CUBIC.
+    /// The rule C T / sqrt(n), adapted to CUBIC.
     Cubic,
-    /// C T / sqrt(n) for BBR.
+    /// The rule C T / sqrt(n), adapted to BBR.
     Bbr,
-    /// A few packets, however fast the link is.
+    /// A few packets, at any link rate.
     Tiny,
-    /// Prasad et al.'s, for inputs slower than the output.
+    /// The rule of Prasad et al. for inputs slower than the output.
     SlowInputs,
 }
 
@@ -110,12 +110,12 @@ impl Rule {
     }
 }
 
-/// A buffer and its effect on the link.
+/// A buffer and its effect on the link's traffic.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BufferChoice {
     /// The source of the numbers.
     pub source: Source,
-    /// Its rule.
+    /// The rule that gives the buffer.
     pub rule: Rule,
     /// The buffer.
     pub buffer: Packets,
@@ -123,73 +123,73 @@ pub struct BufferChoice {
     pub bytes: Bytes,
     /// The delay of a full buffer.
     pub worst_delay: Duration,
-    /// The mean queueing delay, where it is predicted.
+    /// The mean queueing delay, if predicted.
     pub mean_delay: Option<Duration>,
-    /// The loss, where it is predicted and the form reaches so far.
+    /// The loss rate, if predicted and within the model's range.
     pub loss: Option<f64>,
-    /// Share of the link that is used, where it is predicted.
+    /// The share of the link in use, if predicted.
     pub used: Option<f64>,
-    /// Flows that are active at a time.
+    /// The number of flows active at a time.
     pub flows: u64,
-    /// The mean throughput of these flows, where it is predicted: together they use that share of the link.
+    /// The mean throughput of these flows, if predicted; together they use that share of the link.
     pub flow: Option<Rate>,
     /// Throughput of a short transfer.
     pub short: Option<Rate>,
-    /// Throughput of a bulk transfer.
+    /// Throughput of a long transfer.
     pub bulk: Option<Rate>,
-    /// The standard errors of both, if they are simulated.
+    /// The standard errors of `short` and `bulk`, if simulated.
     pub errors: Option<[Rate; 2]>,
 }
 
-/// The answer.
+/// The router advice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RouterAdvice {
     /// The question.
     pub question: RouterQuestion,
     /// C_out / C_in.
     pub gamma: f64,
-    /// Flows that are active at a time: given, or as many as fill the link.
+    /// The number of flows active at a time: given, or enough to fill the link.
     pub flows: u64,
-    /// The loss form that is reckoned with.
+    /// The loss form used.
     pub form: Form,
-    /// The form that the capacity ratio and the tail call for; `None` where neither is good.
+    /// The form that the capacity ratio and the tail call for; `None` if neither fits well.
     pub expected: Option<Form>,
-    /// Where the buffer comes from.
+    /// The origin of the recommended buffer.
     pub basis: Basis,
     /// The recommended buffer.
     pub recommended: BufferChoice,
     /// The formula's buffer.
     pub by_formula: BufferChoice,
-    /// The most to recommend: C T, and for short transfers the buffer in favour of bulk ones.
+    /// The largest buffer to recommend: C T, or for short transfers the buffer recommended for bulk transfers.
     pub most: Packets,
-    /// The simulation's results, if there was one.
+    /// The results of a simulation, if one ran.
     pub simulated: Option<Simulated>,
-    /// The reason why no simulation checked it, if one was wanted.
+    /// The reason why a requested simulation did not run.
     pub unsimulated: Option<String>,
-    /// Around it, the buffers that keep 90 % of the formula's best throughput; `None` where there is no such range.
+    /// The buffers that keep 90 % of the best throughput by formula; `None` if there is no such range.
     pub range: Option<BufferRange>,
-    /// The transfers to report throughputs for: a short one and a bulk one.
+    /// Sizes of the short and the bulk transfer in `short` and `bulk`.
     pub transfers: [Bytes; 2],
-    /// The mean size of a transfer: given, typical, or as large as the flows need to fill the link.
+    /// The mean size of a transfer: given, typical, or large enough for the flows to fill the link.
     pub size_mean: Bytes,
-    /// Share of the link that the flows use if nothing is lost or queued; above 1 they fill it.
+    /// The share of the link that the flows could use without loss and queueing; above 1 they fill it.
     pub offered: f64,
-    /// Whether closed forms would give the loss and the rates of flows that persist where flows come and go, or of a full link where it
-    /// has room, so that they give none.
+    /// Whether the closed forms for loss and rates do not hold, and are therefore omitted: they assume persistent flows on a full
+    /// link.
     pub assumes_shares: bool,
-    /// Whether a quarter more flows would get a larger buffer by formula, as their assumed size is smaller.
+    /// Whether a quarter more flows would get a larger buffer by formula, because their assumed size is smaller.
     pub grows_with_flows: bool,
-    /// The rules for persistent flows and for transfers, if both may hold.
+    /// The rules for persistent flows and for transfers, if both may apply.
     pub two_rules: Option<TwoRules>,
-    /// The other rules' buffers.
+    /// The buffers of the other rules.
     pub rules: Vec<BufferChoice>,
-    /// The device's buffer.
+    /// The device's buffer and its effect, if given.
     pub available: Option<BufferChoice>,
-    /// Inputs outside the prediction's range.
+    /// Inputs outside the regression's range.
     pub outside: Vec<Outside>,
-    /// Assumptions.
+    /// The assumptions behind the numbers, as sentences.
     pub assumptions: Vec<String>,
-    /// How each number came about.
+    /// The formula behind each number.
     pub formulas: Vec<Formula>,
 }
 
@@ -205,7 +205,7 @@ impl BufferChoice {
         if favour == Favour::Throughput { bulk } else { short }
     }
 
-    /// The bytes of the whole packets that are printed; a device's own buffer as it was given.
+    /// The size as printed: in whole packets, except for a device's own buffer, which is printed as given.
     pub(super) fn whole_bytes(&self) -> Bytes {
         let packets = libm::round(self.buffer.get()).max(1.0);
         match self.rule {
@@ -219,7 +219,7 @@ impl BufferChoice {
         Duration::from_secs_f64(three_digits(self.worst_delay.as_secs_f64()))
     }
 
-    /// The buffer with its numbers in `simulated`; without numbers if none of its size was tried.
+    /// This buffer with the numbers of `simulated`; without numbers if it lies outside the buffers tried.
     pub(super) fn simulated(&self, simulated: &Simulated) -> BufferChoice {
         let found = simulated.at(self.buffer);
         let link = simulated.rate.scaled(1.0 / simulated.scale);
@@ -241,13 +241,13 @@ impl BufferChoice {
         }
     }
 
-    /// The buffer on a link where nothing queues.
+    /// This buffer on a link where nothing queues.
     pub(super) fn without_queue(self) -> BufferChoice {
         let mean_delay = Some(Duration::ZERO);
         BufferChoice { mean_delay, loss: Some(0.0), ..self.unpredicted() }
     }
 
-    /// The buffer without its numbers.
+    /// This buffer without predictions.
     fn unpredicted(self) -> BufferChoice {
         BufferChoice {
             mean_delay: None,
@@ -263,7 +263,7 @@ impl BufferChoice {
 }
 
 impl RouterAdvice {
-    /// Whether there is a choice that a simulation could check.
+    /// Whether a simulation could check the choice.
     pub fn can_be_simulated(&self) -> bool {
         self.basis != Basis::NothingQueues
     }
@@ -283,14 +283,14 @@ impl RouterAdvice {
         self.by_formula.buffer != self.recommended.buffer
     }
 
-    /// The simulation, if the numbers of the answer are its.
+    /// The simulation, if it is the source of the numbers in the answer.
     pub(super) fn source(&self) -> Option<&Simulated> {
         let is_simulated = self.recommended.source == Source::Simulation;
         self.simulated.as_ref().filter(|_| is_simulated)
     }
 
-    /// `choice` with numbers of the same source as the recommended buffer's. A part of a link has no buffer of a rule with sqrt(n): in
-    /// proportion, it would be too small.
+    /// `choice` with numbers from the source used for the recommended buffer. A simulation of a scaled-down link has no
+    /// numbers for a rule with sqrt(n), because a buffer scaled in proportion would be too small.
     pub(super) fn shown(&self, choice: &BufferChoice) -> BufferChoice {
         let Some(simulated) = self.source() else { return choice.clone() };
         match choice.rule.counts_flows() && !simulated.decides() {
@@ -299,8 +299,8 @@ impl RouterAdvice {
         }
     }
 
-    /// The buffers that keep 90 % of throughput, by the source of the answer: for latency of the best, otherwise of the recommended
-    /// buffer's.
+    /// The buffers that keep 90 % of throughput, from the source of the answer: of the best throughput for latency, otherwise of
+    /// the recommended buffer's.
     pub(super) fn kept(&self) -> Option<BufferRange> {
         match (self.source(), self.question.favour) {
             (Some(simulated), Favour::Latency) => simulated.keeping(Favour::Latency, self.most),
@@ -309,12 +309,12 @@ impl RouterAdvice {
         }
     }
 
-    /// Whether closed forms stand for the regression, which does not cover the link.
+    /// Whether closed forms replace the regression, which does not cover the link.
     pub fn is_closed_form(&self) -> bool {
         !self.outside.is_empty()
     }
 
-    /// This advice, which no simulation checked, for this reason.
+    /// This advice, with the reason why no simulation checked it.
     #[must_use]
     pub fn unsimulated(self, why: String) -> RouterAdvice {
         RouterAdvice { unsimulated: Some(why), ..self }

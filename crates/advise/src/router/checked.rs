@@ -1,4 +1,4 @@
-//! Advice that a simulation checked.
+//! Applies the results of a simulation to the advice.
 
 use sweetspot_theory::Packets;
 
@@ -9,7 +9,8 @@ use super::simulated::Simulated;
 use super::{Favour, two_rules};
 
 impl RouterAdvice {
-    /// The buffer for bulk transfers if `chosen` is the rule's and the link is so overloaded that the formula's smaller one counts.
+    /// The buffer for bulk transfers on an overloaded link: between the formula's and the rule's, C T. `None` unless `chosen` is
+    /// the rule's.
     fn crowded(&self, simulated: &Simulated, chosen: usize) -> Option<Packets> {
         let share = simulated.share_of_rule();
         let is_rule = chosen == simulated.rule && chosen > simulated.advised;
@@ -21,8 +22,8 @@ impl RouterAdvice {
         two_rules::between(rule, own.buffer, share).ok()
     }
 
-    /// The buffer for flows that persist, or may: between the simulator's for transfers, `chosen`, and C T / sqrt(n). It uses almost
-    /// as much of the link as `chosen`.
+    /// The buffer for flows that persist, or may: between the simulator's choice for transfers, `chosen`, and C T / sqrt(n), but
+    /// large enough to use almost as much of the link as `chosen`.
     fn persistent(&mut self, simulated: &Simulated, chosen: Option<Packets>) -> Option<Packets> {
         let is_bulk = self.question.favour == Favour::Throughput;
         let two = self.two_rules.as_mut().filter(|two| is_bulk && two.persistence > 0.0)?;
@@ -37,8 +38,8 @@ impl RouterAdvice {
         Some(two_rules::larger(between, simulated.filling(transfers)?))
     }
 
-    /// This advice checked by `simulated`: its buffer if that is another, and its numbers instead of the formulas'. A simulation of
-    /// a small part of the link moves no buffer.
+    /// This advice with the numbers of `simulated` instead of the formulas', and with its buffer if it calls for another one. A
+    /// simulation of only a small part of the link does not change the buffer.
     #[must_use]
     pub fn decided_by(mut self, simulated: Simulated) -> RouterAdvice {
         if simulated.decides() {
@@ -52,7 +53,7 @@ impl RouterAdvice {
         self
     }
 
-    /// Takes the buffer that `simulated` calls for; no more than it calls for in favour of bulk transfers.
+    /// Takes the buffer that `simulated` calls for, but no more than bulk transfers would get.
     fn move_buffer(&mut self, simulated: &Simulated) {
         if self.question.favour == Favour::Throughput {
             return self.move_for_favour(simulated);

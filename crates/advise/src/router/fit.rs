@@ -13,32 +13,32 @@ use sweetspot_units::{Bytes, Duration, Probability, Rate, Significant, Volume};
 use crate::AdviceError;
 use crate::text::{row, table, wrap};
 
-/// Confidence of the intervals and of the test between the forms.
+/// Confidence level of the intervals and of the test between the forms.
 const CONFIDENCE: f64 = 0.95;
 
 /// Fits to measurements of a link.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinkMeasurement {
-    /// p = a B^-b.
+    /// The fit of p = a B^-b.
     pub power_law: LossFit,
-    /// p = a e^(-bB).
+    /// The fit of p = a e^(-bB).
     pub exponential: LossFit,
-    /// f of d = f B / C, where delays were given.
+    /// The fit of f in d = f B / C, if delays were given.
     pub delay: Option<Estimate>,
-    /// The test for the better form.
+    /// The test that compares the two forms.
     pub comparison: FormComparison,
-    /// The measurements, the smallest buffer first.
+    /// The measurements, by rising buffer.
     pub points: Vec<MeasuredBuffer>,
 }
 
-/// A buffer of the link and the effect measured with it.
+/// A buffer of the link, with the loss and delay measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeasuredBuffer {
     /// The buffer.
     pub buffer: Packets,
     /// The delay of a full buffer.
     pub full: Duration,
-    /// The loss.
+    /// The loss rate.
     pub loss: Probability,
     /// The mean queueing delay, if it was measured.
     pub delay: Option<Duration>,
@@ -48,7 +48,7 @@ impl LinkMeasurement {
     /// Fits the lines of `text`, each `buffer, loss` or `buffer, loss, delay`, measured at a link
     /// of `rate` with packets of `packet` bytes. A buffer is a number of packets or a size
     /// (`120`, `120pkt`, `180kB`), a loss a share (`0.012`, `1.2%`), a delay a duration (`12ms`).
-    /// Empty lines, those that begin with `#`, and a first line of column names do not count.
+    /// Empty lines, lines that begin with `#`, and a first line of column names are skipped.
     ///
     /// # Errors
     /// If a line cannot be parsed, or fewer than four lines have loss at different buffers.
@@ -57,7 +57,7 @@ impl LinkMeasurement {
         let points: Vec<LossPoint> = lines.iter().map(|(point, _)| *point).collect();
         let timed = lines.iter().filter(|(_, has_delay)| *has_delay);
         let timed: Vec<LossPoint> = timed.map(|(point, _)| *point).collect();
-        // Any RTT and f make a link with delays that count in buffers.
+        // The RTT and f do not affect the delay per packet, so any values do.
         let link = RouterLink::new(rate, Duration::from_secs(1), packet, 1.0)?;
         let measured = |(point, has_delay): &(LossPoint, bool)| MeasuredBuffer {
             buffer: point.buffer,
@@ -79,7 +79,7 @@ impl LinkMeasurement {
         })
     }
 
-    /// The form to use: the better one, or `expected` if the test does not decide.
+    /// The form to use: the better fit, or `expected` if the test does not decide.
     pub fn form(&self, expected: Form) -> Form {
         self.comparison.better.unwrap_or(expected)
     }
@@ -92,7 +92,7 @@ impl LinkMeasurement {
         }
     }
 
-    /// The parameters of `form` in the answer.
+    /// A line with the parameters of `form`, for the answer.
     pub(super) fn line(&self, form: Form) -> String {
         let fit = self.loss(form);
         let (rule, r2) = match form {
@@ -105,7 +105,7 @@ impl LinkMeasurement {
         format!("loss = {rule}, a = {a}, b = {b}{f}, R^2 = {r2:.3}, {} measurements", fit.points)
     }
 
-    /// Each measurement beside the fit of `form`.
+    /// A table of each measurement beside the fit of `form`.
     pub(super) fn beside_the_fit(&self, form: Form) -> String {
         let mut rows = vec![["packets", "loss %", "fitted"].map(str::to_owned).to_vec()];
         let has_delay = self.delay.is_some();
@@ -127,7 +127,7 @@ impl LinkMeasurement {
         format!("Measured, and fitted to that:\n{}", table(0, &rows))
     }
 
-    /// The delay that the fit gives where `point` was measured.
+    /// The fitted delay at the buffer of `point`.
     fn fitted_delay(&self, point: &MeasuredBuffer) -> Option<Duration> {
         Some(point.full.scaled(self.delay?.value))
     }
@@ -203,7 +203,7 @@ fn lines(text: &str, packet: Bytes) -> Result<Vec<(LossPoint, bool)>, AdviceErro
     Ok(points)
 }
 
-/// Reads a line of the file, counted from 1.
+/// Parses line `number` of the file, counted from 1.
 fn point(number: usize, line: &str, packet: Bytes) -> Result<(LossPoint, bool), AdviceError> {
     let wrong = |why: &dyn Display| AdviceError::Line {
         file: "fit",

@@ -126,7 +126,7 @@ fn best_buffer(r: &Router, bdp: Packets, buffer: Packets) -> Formula {
     Formula { what: "best buffer", rule, numbers, source: PAPER }
 }
 
-/// The loss form's loss, and as much of it as leaves the flows the rate with which they use the link.
+/// The loss of the loss form, reduced until the flows reach the rate at which they use the link.
 fn loss(r: &Router, model: &LinkModel, buffer: Packets) -> Option<Formula> {
     let loss = r.loss.loss(buffer).ok()?;
     let [a, b] = [r.loss.a(), r.loss.b()].map(Significant::<4>);

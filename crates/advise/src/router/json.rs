@@ -100,7 +100,8 @@ fn source(source: Source) -> &'static str {
     }
 }
 
-/// The standard error of the rate of short transfers, 0, or of bulk ones, 1.
+/// The standard error of a median rate: of short transfers if `of` is 0, of bulk transfers if it is
+/// 1.
 fn error(c: &BufferChoice, of: usize) -> Option<u64> {
     Some(c.errors?[of].bits_per_second())
 }

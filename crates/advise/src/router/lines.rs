@@ -1,4 +1,4 @@
-//! The buffer, the queueing delay, the loss, the utilisation of the link and the rate per flow, each on a line.
+//! The labelled lines of the answer: buffer, queueing delay, loss, utilisation of the link, and rate per flow.
 
 use sweetspot_units::{Duration, Rate, Significant};
 
@@ -7,9 +7,9 @@ use super::size::none_is_short;
 use super::{Basis, BufferChoice, Favour, Mix, RouterAdvice, Rule};
 use crate::text::{labelled, percent, three_digits, two_digits, with_error};
 
-/// With less, one transfer of 80 kB in 200 loses a packet, or fewer do.
+/// Loss rate at which one transfer of 80 kB in 200 loses a packet.
 pub(super) const RARE_LOSS: f64 = 1e-4;
-/// Columns of a line's name.
+/// Width of a line's label, in columns.
 const LABEL: usize = 8;
 
 impl RouterAdvice {
@@ -37,7 +37,7 @@ impl RouterAdvice {
         format!("{}: {}", size(device), self.verdict(device))
     }
 
-    /// The rule behind the buffer, in few words.
+    /// The rule behind the buffer, in a few words.
     fn rule(&self) -> &'static str {
         match self.basis {
             Basis::NothingQueues => "one for each input",
@@ -89,7 +89,7 @@ impl RouterAdvice {
         }
     }
 
-    /// The parameter of the loss form that was given alone.
+    /// The name of the loss form's parameter, if only one was given.
     fn given_in_words(&self) -> &'static str {
         let p = &self.question.parameters;
         match (p.loss_a, p.loss_b) {
@@ -99,7 +99,7 @@ impl RouterAdvice {
         }
     }
 
-    /// The source, and how far its numbers can be trusted.
+    /// The source, and how accurate its numbers are.
     fn source_line(&self) -> String {
         let errors = match self.recommended.errors {
             Some(_) if self.has_errors() => "; +- is one standard error",
@@ -115,13 +115,14 @@ impl RouterAdvice {
         format!("{}{errors}", self.source_words())
     }
 
-    /// Whether the answer has a median, which is printed with its standard error.
+    /// Whether the answer has a median that is printed with its standard error.
     fn has_errors(&self) -> bool {
         let r = &self.recommended;
         r.short.is_some() || r.bulk.is_some()
     }
 
-    /// Whether the rate of bulk transfers is a formula's, of a loss that was not measured. Flows that persist have their share.
+    /// Whether the rate of bulk transfers follows from a formula's loss, not from a measured one. Persistent flows have their
+    /// share of the link instead.
     fn is_rough_for_bulk(&self) -> bool {
         let q = &self.question;
         let is_measured = q.parameters.loss_a.is_some() || q.measurement.is_some();
@@ -132,7 +133,7 @@ impl RouterAdvice {
         self.queue_of_link() + self.shorter_queue()
     }
 
-    /// The option for a smaller buffer, beside a full C x T.
+    /// A sentence about the option for a smaller buffer, if the recommended buffer is all of C x T.
     fn shorter_queue(&self) -> &'static str {
         let q = &self.question;
         let is_full = |rule: &BufferChoice| self.recommended.buffer >= rule.buffer;
@@ -177,7 +178,7 @@ impl RouterAdvice {
         }
     }
 
-    /// A loss with the digits that its source knows.
+    /// A loss rate with the digits that are significant for its source.
     pub(super) fn percent(&self, loss: f64) -> String {
         match self.source() {
             Some(_) => format!("{} %", Significant::<2>(loss * 100.0)),
@@ -185,7 +186,7 @@ impl RouterAdvice {
         }
     }
 
-    /// A delay with the digits that its source knows.
+    /// A delay with the digits that are significant for its source.
     fn known(&self, delay: Duration) -> Duration {
         let digits = if self.source().is_some() { two_digits } else { three_digits };
         Duration::from_secs_f64(digits(delay.as_secs_f64()))
@@ -216,7 +217,7 @@ impl RouterAdvice {
             (n, None) => format!("{} for each of {n} flows{assumed}", shown(flow)),
         });
         let transfers = [(small, r.short, 0), (large, r.bulk, 1)];
-        // In congestion avoidance the size does not matter.
+        // In congestion avoidance the rate does not depend on the size.
         let transfers = transfers.map(|(size, rate, which)| {
             let rate = rate.filter(|rate| r.flow != Some(*rate))?;
             let rate = match r.errors {
@@ -239,7 +240,7 @@ impl RouterAdvice {
     }
 }
 
-/// A buffer in packets and in bytes.
+/// A buffer's size in packets and in bytes.
 fn size(choice: &BufferChoice) -> String {
     let unit = if choice.buffer.get() == 1.0 { "packet" } else { "packets" };
     format!("{:.0} {unit} ({})", choice.buffer.get(), choice.whole_bytes())

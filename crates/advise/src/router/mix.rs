@@ -10,11 +10,11 @@ use crate::AdviceError;
 /// The mix of transfer sizes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Mix {
-    /// Transfers that end in slow start.
+    /// Transfers that end during slow start.
     Short,
-    /// Transfers that live in congestion avoidance.
+    /// Transfers that spend most of their time in congestion avoidance.
     Bulk,
-    /// A sample of transfer sizes; each size as often as it occurs.
+    /// A sorted sample of transfer sizes; each size occurs as often as in the traffic.
     Sizes(Vec<Bytes>),
 }
 
@@ -30,7 +30,7 @@ pub enum Favour {
     Latency,
 }
 
-/// The loss at which a flow of a mix counts as long, before the loss is known.
+/// The loss rate assumed to tell long flows from short ones, before the loss is known.
 pub(super) const ASSUMED_LOSS: f64 = 1e-3;
 /// The paper's short flow: 30 packets (router-buffer §VII-C).
 const PAPERS_SHORT_FLOW: u64 = 30;
@@ -67,7 +67,7 @@ impl Mix {
         Ok(Mix::Sizes(sizes))
     }
 
-    /// The default for this mix.
+    /// The default objective for this mix.
     pub fn usual_favour(&self, packet: Bytes) -> Favour {
         self.favour_at(ASSUMED_LOSS, packet)
     }
@@ -81,7 +81,8 @@ impl Mix {
         }
     }
 
-    // Router-buffer §IV: five congestion events make a long flow; a flow of M segments sees p M.
+    // Router-buffer §IV: a flow with five congestion events is long; a flow of M segments sees p M
+    // events.
     /// The share of bytes in flows that would see five losses or more at `loss`.
     pub fn long_share(&self, loss: f64, packet: Bytes) -> f64 {
         let Mix::Sizes(sizes) = self else { return if *self == Mix::Bulk { 1.0 } else { 0.0 } };
@@ -92,7 +93,7 @@ impl Mix {
         bytes(true) / bytes(false)
     }
 
-    /// The short flow to serve: the paper's, or the median of the short ones.
+    /// The short flow to optimise for: the paper's, or the median short flow of the sample.
     ///
     /// # Errors
     /// If the packet size is zero.
@@ -100,7 +101,7 @@ impl Mix {
         let size = match self {
             Mix::Short | Mix::Bulk => packet * PAPERS_SHORT_FLOW,
             Mix::Sizes(sizes) => {
-                // Sorted by size, so the short ones come first.
+                // The sizes are sorted, so the short ones come first.
                 let short = sizes.iter().take_while(|s| !is_long(**s, loss, packet)).count();
                 sizes[short.saturating_sub(1) / 2]
             }
@@ -164,11 +165,11 @@ mod tests {
 
     #[test]
     fn long_flows_are_those_with_five_losses() {
-        // At 1 %: 5 losses are 450 segments (4.5 rounds to 5 from 450 on); 15 MB has 10,000.
+        // At 1 %, five losses take 450 segments, because 4.5 rounds to 5; 15 MB has 10,000.
         let mix = Mix::from_sizes("10kB\n80kB\n15MB\n").unwrap();
         assert!((mix.long_share(0.01, PACKET) - 15_000_000.0 / 15_090_000.0).abs() < 1e-12);
         assert_eq!(mix.favour_at(0.01, PACKET), Favour::Throughput);
-        // At one in a million no flow is long: all complete in slow start.
+        // At a loss of 1e-6 no flow is long: all complete in slow start.
         assert_eq!(mix.favour_at(1e-6, PACKET), Favour::Short);
         // The short ones at 1 % are 10 and 80 kB: 7 segments is their lower median.
         assert_eq!(mix.short_flow(0.01, PACKET).unwrap().segments(), 7);

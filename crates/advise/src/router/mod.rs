@@ -1,4 +1,4 @@
-//! Router advice: the buffer for a router's link, with the objective, the range, and the results of other
+//! Router advice: the buffer for a router's link, its objective and range, and the results of other
 //! rules.
 
 mod advice;
@@ -27,51 +27,51 @@ pub use two_rules::TwoRules;
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
-/// The question.
+/// The link, its traffic and the objective.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RouterQuestion {
     /// The output link's rate.
     pub rate: Rate,
     /// The flows' RTT without this link's queue (the harmonic mean, if they differ).
     pub rtt: Duration,
-    /// The rate of the links that feed it, or of the flows' bottleneck before it.
+    /// The rate of the input links, or of the flows' bottleneck before this link.
     pub input_rate: Rate,
-    /// How many such links there are.
+    /// The number of input links.
     pub inputs: Option<u64>,
-    /// Flows that are active at a time.
+    /// The number of flows active at a time.
     pub flows: Option<u64>,
-    /// Share of the link that is used in its busy times with ample buffer.
+    /// The share of the link in use at busy times, given ample buffer.
     pub load: Option<f64>,
-    /// Mean size of a transfer, where the mix does not say.
+    /// The mean size of a transfer, if the mix does not give it.
     pub size_mean: Option<Bytes>,
     /// The traffic's composition.
     pub mix: Mix,
-    /// Whom the buffer is to serve.
+    /// The objective: the flows or the delay to optimise for.
     pub favour: Favour,
-    /// The buffer that the device has.
+    /// The buffer of the present device.
     pub available: Option<Bytes>,
     /// The packet size.
     pub packet: Bytes,
-    /// The loss form's and the delay's parameters, where they were measured.
+    /// Parameters of the loss form and the delay, if measured.
     pub parameters: Parameters,
     /// Measurements of the link; they override the capacity ratio, and explicit values override them.
     pub measurement: Option<LinkMeasurement>,
 }
 
 impl RouterQuestion {
-    /// Whether loss or delay was measured on the link, which a simulation does not use.
+    /// Whether loss or delay was measured on the link; a simulation does not use such measurements.
     pub fn is_measured(&self) -> bool {
         let p = &self.parameters;
         let given = [p.loss_a, p.loss_b, p.delay_f];
         self.measurement.is_some() || given.iter().any(Option::is_some)
     }
 
-    /// Whether the link is not full in its busy times.
+    /// Whether the link has spare capacity at busy times.
     pub(super) fn has_room(&self) -> bool {
         self.load.is_some_and(|load| load < 1.0)
     }
 
-    /// The mean size of a transfer, as far as it is known.
+    /// The mean size of a transfer, if known.
     pub fn mean_size(&self) -> Option<Bytes> {
         self.size_mean.or_else(|| match &self.mix {
             Mix::Sizes(sizes) => {

@@ -1,4 +1,4 @@
-//! The loss form, the delay and the use of a link: measured, given, or predicted from its traffic.
+//! The model of a link: its loss form, delay and utilisation, which are measured, given, or predicted from the traffic.
 
 use sweetspot_statistics::roots;
 use sweetspot_theory::Packets;
@@ -15,35 +15,35 @@ use super::simulated::{ALMOST_FULL, OVERLOAD_LOSS};
 use super::{Mix, RouterQuestion, size};
 use crate::AdviceError;
 
-/// Parameters as given; `None` where they are to be predicted.
+/// Parameters given by the user; `None` for those to predict.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Parameters {
-    /// Which form the factor and the decay are of; `None`: the one that the capacity ratio calls for.
+    /// The form to which `loss_a` and `loss_b` belong; `None` for the form that the capacity ratio calls for.
     pub loss_form: Option<Form>,
     /// The factor a of the loss form.
     pub loss_a: Option<f64>,
     /// The decay b of the loss form.
     pub loss_b: Option<f64>,
-    /// The share f of the buffer that is full on average.
+    /// The mean occupancy f of the buffer, as a share of its size.
     pub delay_f: Option<f64>,
     /// The Pareto tail index of the transfer sizes.
     pub tail_index: Option<f64>,
 }
 
-/// Router-buffer §III-A: the tail index, "realistic" beside traces.
+/// Tail index that router-buffer §III-A calls "realistic", compared with traces.
 const TYPICAL_TAIL: f64 = 1.5;
-/// Heavy load, for which a buffer is made (router-buffer §III-B).
+/// Heavy load, the case for which a buffer is sized (router-buffer §III-B).
 const HEAVY_LOAD: f64 = 1.0;
 /// Transfers of more than this many mean sizes are called bulk.
 const BULK: f64 = 8.0;
-/// Router-buffer §V, the M/M/1/B in heavy load: p = 1 / B, and half of the buffer is full on average.
+/// The parameters a, b and f of an M/M/1/B in heavy load: p = 1 / B, and on average the buffer is half full (router-buffer §V).
 const QUEUE: [f64; 3] = [1.0, 1.0, 0.5];
 
 pub(super) struct LinkModel {
     pub ratio: CapacityRatio,
-    /// The form that the capacity ratio and the tail call for; `None` where neither holds.
+    /// The form that the capacity ratio and the tail call for; `None` if neither fits well.
     pub expected: Option<Form>,
-    /// The form that is reckoned with.
+    /// The form used.
     pub form: Form,
     pub link: RouterLink,
     pub loss: LossForm,
@@ -51,49 +51,50 @@ pub(super) struct LinkModel {
     pub prediction: Prediction,
     /// The mean transfer.
     pub mean: ShortFlow,
-    /// Flows that are active at a time: given, or as many as fill the link.
+    /// The number of flows active at a time: given, or enough to fill the link.
     flows: u64,
-    /// Whether nobody gave their number.
+    /// Whether the number of flows is assumed, not given.
     assumes_flows: bool,
     origins: [Origin; 3],
 }
 
-/// The effect of a buffer.
+/// The effect of a buffer on the link.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Effect {
-    /// The share of the link that is used.
+    /// The share of the link in use.
     pub used: f64,
-    /// The mean queueing delay, where it is predicted.
+    /// The mean queueing delay, if predicted.
     pub delay: Option<Duration>,
-    /// The loss, where the models reach so far.
+    /// The loss rate, if within the range of the models.
     pub loss: Option<f64>,
 }
 
 impl Effect {
-    /// Whether the formulas know no queue, as the flows hardly fill the link. Bursts queue and are lost all the same.
+    /// Whether the formulas predict no queue, because the flows cannot fill the link. In reality, bursts still queue and are
+    /// lost.
     pub(super) fn is_calm(&self) -> bool {
         self.loss == Some(0.0)
     }
 }
 
-/// Where a, b or f comes from.
+/// The origin of a, b or f.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Origin {
     Given,
     Fitted,
-    /// By the regression over simulated links.
+    /// Predicted by the regression over simulated links.
     Predicted,
-    /// Of the M/M/1/B.
+    /// Taken from the M/M/1/B.
     Queue,
 }
 
 impl LinkModel {
-    /// The link with the regression's parameters; outside of its range, with the M/M/1/B's.
+    /// The link with the parameters of the regression, or of the M/M/1/B outside the regression's range.
     pub(super) fn new(q: &RouterQuestion) -> Result<LinkModel, AdviceError> {
         LinkModel::of(q, false)
     }
 
-    /// The link with the parameters of the nearest one within the regression's range.
+    /// The link with the regression's parameters: outside its range, they are the nearest link's within it.
     pub(super) fn at_the_edge(q: &RouterQuestion) -> Result<LinkModel, AdviceError> {
         LinkModel::of(q, true)
     }
@@ -137,30 +138,30 @@ impl LinkModel {
         })
     }
 
-    /// Whether the regression does not cover the link, so that closed forms predict it.
+    /// Whether the link is outside the regression's range, so that closed forms predict it.
     pub(super) fn is_outside(&self) -> bool {
         !self.traffic.outside().is_empty()
     }
 
-    /// Whether the loss is measured or the regression's.
+    /// Whether the loss is measured, given, or predicted by the regression.
     fn knows_loss(&self) -> bool {
         !self.is_outside() || matches!(self.origins[0], Origin::Given | Origin::Fitted)
     }
 
-    /// Whether closed forms would give loss, queue and rates of a full link where they do not hold: for a number of flows that is assumed,
-    /// on a link with room, or for flows that come and go.
+    /// Whether the closed forms for loss, queue and rates do not hold. They describe a given number of persistent flows on a full
+    /// link: no assumed number, no spare capacity, no flows that come and go.
     pub(super) fn assumes_shares(&self) -> bool {
         let is_shared = self.fed() > 1.0 && self.is_full();
         is_shared && !self.knows_loss() && !(self.divides_link() && self.follows_l_model())
     }
 
-    /// Whether the flows share a link that is full, and their number is given.
+    /// Whether a given number of flows shares a full link.
     pub(super) fn divides_link(&self) -> bool {
         !self.assumes_flows && self.traffic.load >= HEAVY_LOAD
     }
 
-    // Router-buffer §IV: eq. (3) holds for flows with five congestion events or more. Others lose more in slow start, which overflows the
-    // buffer, and eq. (2) cannot be solved for that loss: slow start makes up most of their time.
+    // Router-buffer §IV: eq. (3) holds for flows with five congestion events or more. Shorter flows lose more packets in slow
+    // start, which overflows the buffer. Eq. (2) cannot be solved for that loss, because slow start makes up most of their time.
     /// Whether half of the flows are in congestion avoidance for most of their time with any buffer up to 2 C T.
     fn follows_l_model(&self) -> bool {
         let delay = self.link.worst_delay(self.link.bdp()).scaled(2.0 * self.link.delay_slope());
@@ -171,7 +172,7 @@ impl LinkModel {
         classify::model(events as usize) == FlowModel::L
     }
 
-    /// Whether the flows can use as much of the link as its load says.
+    /// Whether the flows can fill the link as far as the load requires.
     fn is_full(&self) -> bool {
         self.offered() > ALMOST_FULL * self.traffic.load
     }
@@ -181,22 +182,22 @@ impl LinkModel {
         self.origins.contains(&Origin::Queue)
     }
 
-    /// Flows that are active at a time: given, or as many as fill the link.
+    /// The number of flows active at a time: given, or enough to fill the link.
     pub(super) fn flows(&self) -> u64 {
         self.flows
     }
 
-    /// The share of the link that the flows use if none loses a packet or waits in a queue; above 1 they fill it.
+    /// The share of the link that the flows could use without loss and queueing; above 1 they fill it.
     pub(super) fn offered(&self) -> f64 {
         self.fed().min(self.share(self.mean_rate(self.link.propagation(), Probability::ZERO)))
     }
 
-    /// The share of the link that the flows use if each fills its input.
+    /// The share of the link that the flows use if each sends at the rate of its input link.
     fn fed(&self) -> f64 {
         self.flows() as f64 / self.ratio.gamma()
     }
 
-    /// The share of the link that flows of `rate` use together.
+    /// The share of the link that the flows use together if each sends at `rate`.
     fn share(&self, rate: Rate) -> f64 {
         rate.as_f64() * self.flows() as f64 / self.link.capacity().as_f64()
     }
@@ -205,20 +206,20 @@ impl LinkModel {
         self.mean.throughput(rtt, loss).unwrap_or(Rate::ZERO)
     }
 
-    /// The mean rate of the flows that are active at a time if they use `used` of the link.
+    /// The mean rate of an active flow if the flows use the share `used` of the link.
     pub(super) fn flow(&self, used: f64) -> Rate {
         self.link.capacity().scaled(used / self.flows() as f64)
     }
 
     // Appenzeller, Keslassy, McKeown 2004: C T / sqrt(n).
-    /// The buffer below which the link idles at times, with as many flows as fill it.
+    /// The buffer below which the link idles at times; with too few flows, n is the number that would fill the link.
     pub(super) fn root(&self) -> Result<Packets, AdviceError> {
         let flows = self.flows() as f64 / self.offered().min(1.0);
         Ok(Packets::new(self.link.bdp().get() / libm::sqrt(flows))?)
     }
 
-    // The same: with that buffer and more.
-    /// The share of the link that is used with `buffer`, at most the share `offered`.
+    // The same rule: from that buffer on, the link is almost full.
+    /// The share of the link in use with `buffer`; at most `offered`.
     fn used(&self, buffer: Packets, offered: f64) -> Option<f64> {
         if !self.is_outside() {
             return Some(self.prediction.utilisation.at(buffer).min(offered));
@@ -227,12 +228,12 @@ impl LinkModel {
             return Some(offered);
         }
         let root = self.link.bdp().get() / libm::sqrt(self.flows() as f64);
-        // Rules count in whole bytes.
+        // Rules round to whole bytes, so allow a small difference.
         (buffer.get() >= 0.999 * root).then_some(ALMOST_FULL * self.traffic.load)
     }
 
-    /// The effect of `buffer`, such that each flow has the rate that TCP reaches at that loss and delay, and all of them together
-    /// use that share of the link. `None` where nothing predicts it.
+    /// The effect of `buffer`. Its numbers agree: each flow has the rate that TCP reaches at this loss and delay, and the flows
+    /// together use this share of the link. `None` if no model predicts the effect.
     pub(super) fn effect(&self, buffer: Packets) -> Option<Effect> {
         let used = self.used(buffer, self.offered())?;
         if self.fed() <= 1.0 {
@@ -250,11 +251,11 @@ impl LinkModel {
         }
         let flow = self.flow(used);
         if self.is_outside() {
-            // Flows that leave a part of the link idle have their rates without a loss.
+            // Flows that leave part of the link idle reach their rates without loss.
             let calm = Effect { used, delay: Some(Duration::ZERO), loss: Some(0.0) };
             return Some(if self.is_full() { self.shared(used, flow, delay) } else { calm });
         }
-        // The regression's loss and delay, or as much of both as leaves each flow that rate.
+        // Reduces the regression's loss and delay until each flow can reach that rate.
         let loss = form.map_or(1.0, Probability::get);
         let rtt = |share: f64| self.link.propagation() + delay.scaled(share);
         let lossy = |share: f64| Probability::new(loss * share).unwrap_or(Probability::ZERO);
@@ -267,17 +268,17 @@ impl LinkModel {
         Some(Effect { used, delay: Some(delay.scaled(share)), loss: Some(loss * share) })
     }
 
-    /// The effect of a buffer of mean `delay` with which flows use `used` of the link, `flow` each: by eq. (3) the loss at
-    /// which they have that rate.
+    /// The effect of a buffer with mean queueing delay `delay`, when the flows use the share `used` of the link at a rate of
+    /// `flow` each. Eq. (3) gives the loss at which they have that rate.
     fn shared(&self, used: f64, flow: Rate, delay: Duration) -> Effect {
         let rtt = self.link.propagation() + delay;
         let loss = l_model::loss_at(self.mean.mss(), flow, rtt).get();
-        // Beyond that the model does not hold.
+        // Above this loss the model does not hold.
         let loss = Some(loss).filter(|loss| *loss <= OVERLOAD_LOSS);
         Effect { used, delay: Some(delay), loss }
     }
 
-    /// The rate of a transfer beside the others: by eq. (2), and outside of the regression's range by eq. (3) where that is lower.
+    /// The rate of one more transfer: by eq. (2), or by eq. (3) if that is lower and the link is outside the regression's range.
     pub(super) fn rate(&self, transfer: &ShortFlow, effect: &Effect) -> Option<Rate> {
         let loss = Probability::new(effect.loss?)?;
         let rtt = self.link.propagation() + effect.delay?;
@@ -288,7 +289,8 @@ impl LinkModel {
         }
     }
 
-    /// The median bulk transfer: transfers of more than eight mean sizes have their own Pareto tail. No larger than all of a sample.
+    /// The median bulk transfer. Transfers of more than eight mean sizes have a Pareto tail of their own; no result exceeds the
+    /// largest size of a sample.
     pub(super) fn bulk_flow(&self, q: &RouterQuestion) -> Result<ShortFlow, AdviceError> {
         let [_, median] = medians(self.mean.size(), self.traffic.tail_index);
         let largest = match &q.mix {
@@ -298,10 +300,10 @@ impl LinkModel {
         Ok(ShortFlow::new(largest.map_or(median, |largest| largest.min(median)), self.mean.mss())?)
     }
 
-    /// The short transfer to serve: of a sample of sizes its own, else the median of a Pareto distribution of the mean size.
+    /// The short transfer to optimise for: from the sample of sizes, or the median of a Pareto distribution with the mean size.
     pub(super) fn short_flow(&self, q: &RouterQuestion) -> Result<ShortFlow, AdviceError> {
         if let Mix::Sizes(_) = q.mix {
-            // The size up to which a flow counts as short depends on the loss, here with a whole BDP of buffer.
+            // The size up to which a flow counts as short depends on the loss, here with a buffer of one BDP.
             let bdp = self.link.bdp();
             let loss = match self.assumes_shares() {
                 true => self.loss.loss(bdp).ok().map(Probability::get),
@@ -365,27 +367,27 @@ impl Origin {
     }
 }
 
-/// The medians of all transfers and of the bulk ones, if sizes of this mean are Pareto distributed.
+/// The median sizes of all transfers and of bulk transfers, if sizes with this mean are Pareto distributed.
 fn medians(mean: Bytes, tail_index: f64) -> [Bytes; 2] {
     let double = libm::exp2(1.0 / tail_index);
     let all = mean.scaled((tail_index - 1.0) / tail_index * double).max(Bytes::new(1));
     [all, mean.scaled(BULK * double)]
 }
 
-/// The transfers of a simulation, which draws their sizes by their mean.
+/// The median transfers of a simulation, which draws sizes with the mean size `mean`.
 pub(super) fn simulated_transfers(q: &RouterQuestion, mean: Bytes) -> [Bytes; 2] {
     medians(mean, q.parameters.tail_index.unwrap_or(TYPICAL_TAIL))
 }
 
-/// The loss form to reckon with.
+/// The loss form to use.
 fn form(q: &RouterQuestion, expected: Option<Form>) -> Result<Form, AdviceError> {
     let p = &q.parameters;
     let by_hand = p.loss_a.is_some() || p.loss_b.is_some();
     let form = match &q.measurement {
         Some(measured) => measured.form(expected.unwrap_or(Form::PowerLaw)),
         None if by_hand => p.loss_form.or(expected).unwrap_or(Form::PowerLaw),
-        // At small buffers, where the choice is, it describes loss at any ratio: its choice is better than the exponential's in the
-        // simulator.
+        // At small buffers, from which the choice is made, the power law describes loss at any ratio: in the simulator, its
+        // choice is better than the exponential's.
         None => Form::PowerLaw,
     };
     if form == Form::Exponential && p.loss_a.is_some() != p.loss_b.is_some() {
@@ -398,7 +400,7 @@ fn form(q: &RouterQuestion, expected: Option<Form>) -> Result<Form, AdviceError>
     Ok(form)
 }
 
-/// The paper's form; `None` in the gray zone, where it found neither good.
+/// The paper's form; `None` in the gray zone, where neither form fits well.
 fn expected_form(ratio: CapacityRatio, tail_index: f64) -> Result<Option<Form>, AdviceError> {
     use sweetspot_theory::TheoryError::NotCovered;
     match ratio.form(tail_index) {
@@ -414,15 +416,15 @@ fn traffic(q: &RouterQuestion, ratio: CapacityRatio, mean: &ShortFlow, bdp: Pack
         gamma: ratio.gamma(),
         tail_index: q.parameters.tail_index.unwrap_or(TYPICAL_TAIL),
         load: q.load.unwrap_or(HEAVY_LOAD),
-        // A buffer is for times in which the link is full (router-buffer §III-B).
+        // A buffer is sized for times when the link is full (router-buffer §III-B).
         flows: q.flows.map_or(2.0 * fill, |n| (n as f64).max(fill)).max(1.0),
         bdp,
         size: (mean.size().as_f64() / q.packet.as_f64()).max(1.0),
     }
 }
 
-// Little's law: C / s transfers begin per second; each lasts D T_o, or as long as its input takes.
-/// The flows that fill the link if none loses a packet or waits in a queue.
+// Little's law: C / s transfers begin per second. Each lasts D T_o, or the time that its input link takes.
+/// The number of flows that fill the link without loss and queueing.
 fn filling_flows(mean: &ShortFlow, bdp: Packets, ratio: CapacityRatio) -> f64 {
     let rounds = mean.slow_start_rtts() as f64 * bdp.get() / mean.segments() as f64;
     rounds.max(ratio.gamma())

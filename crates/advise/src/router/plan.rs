@@ -1,4 +1,4 @@
-//! From the question to the buffer.
+//! Computes the recommended buffer.
 
 use sweetspot_theory::Packets;
 use sweetspot_theory::TheoryError;
@@ -17,15 +17,15 @@ use super::{Favour, RouterQuestion, TwoRules, size, two_rules};
 use crate::AdviceError;
 use crate::error::possible;
 
-/// The share of the best throughput that the range keeps.
+/// The share of the best throughput that the buffers in the range keep.
 const SHARE: f64 = 0.9;
 
-/// The smallest buffer for `favour`: it holds the bursts of single flows, or C T.
+/// The smallest buffer for `favour`: enough for the bursts of single flows, or C T if that is less.
 pub(super) fn smallest(favour: Favour, bdp: Packets) -> Result<Packets, TheoryError> {
     Packets::new(bursts(favour).min(bdp.get()))
 }
 
-/// The effect of `buffer` by formula.
+/// The effect of `buffer`, computed by formula.
 pub(super) fn by_formula(
     question: &RouterQuestion,
     buffer: Packets,
@@ -82,7 +82,7 @@ pub fn advise(question: &RouterQuestion) -> Result<RouterAdvice, AdviceError> {
     })
 }
 
-/// The answer where the inputs cannot exceed the output: a packet for each, and nothing more to tell.
+/// The answer if the inputs cannot exceed the output: one packet per input, without other numbers.
 fn without_queue(
     q: &RouterQuestion,
     model: &LinkModel,
@@ -149,7 +149,7 @@ fn check(q: &RouterQuestion) -> Result<(), AdviceError> {
     let tail = p.tail_index.unwrap_or(f64::MAX);
     let why = "it must be above 1, or transfers have no mean size";
     possible(tail.is_finite() && tail > 1.0, "tail_index", tail, why)?;
-    // Three duplicate ACKs show a loss (RFC 5681).
+    // TCP detects a loss by three duplicate ACKs (RFC 5681).
     let in_flight = q.rate * q.rtt;
     let why = "the formulas need four packets in flight; a packet for each input is buffer enough";
     if in_flight < q.packet * 4 {
@@ -158,7 +158,7 @@ fn check(q: &RouterQuestion) -> Result<(), AdviceError> {
     Ok(())
 }
 
-/// If a loss form exceeds 1 near the formula's optimum, the form is at fault, not the buffer under test.
+/// Replaces `error` if a loss form exceeds 1 near the formula's optimum: the form is wrong, not the buffer under test.
 fn blame_the_form(error: AdviceError, model: &LinkModel) -> AdviceError {
     match error {
         AdviceError::Theory(TheoryError::OutOfDomain { quantity: "buffer", .. }) => {
@@ -172,24 +172,24 @@ fn blame_the_form(error: AdviceError, model: &LinkModel) -> AdviceError {
     }
 }
 
-/// Router-buffer Table II: 30 packets for long flows, 20 for short ones, where the formula, which neglects the
-/// bursts of single flows, asks for none.
+/// The buffer for bursts of single flows: 30 packets for long flows and 20 for short ones (router-buffer Table II). The formula
+/// neglects such bursts and may ask for no buffer at all.
 pub(super) fn bursts(favour: Favour) -> f64 {
     if favour == Favour::Throughput { 30.0 } else { 20.0 }
 }
 
-/// A buffer with its origin.
+/// A chosen buffer with its origin.
 struct Chosen {
     buffer: Packets,
     basis: Basis,
     range: Option<BufferRange>,
-    /// C T / sqrt(n) and the best buffer for transfers, if both may hold, and how far the first does.
+    /// If both rules may apply: the share of persistent flows, C T / sqrt(n), and the best buffer for transfers.
     two_rules: Option<(f64, [Packets; 2])>,
-    /// The most to recommend.
+    /// The largest buffer to recommend.
     most: Packets,
 }
 
-/// The buffer for `q`. Short transfers get no more than long ones: past the buffer that fills the link, they gain only delay.
+/// The buffer for `q`. Short transfers get no more than long ones: beyond the buffer that fills the link, they gain only delay.
 fn choose(q: &RouterQuestion, model: &LinkModel) -> Result<Chosen, AdviceError> {
     let own = choose_alone(q, model)?;
     if q.favour == Favour::Throughput {
@@ -213,7 +213,7 @@ fn choose_alone(q: &RouterQuestion, model: &LinkModel) -> Result<Chosen, AdviceE
     let most = model.link.bdp();
     let alone = |(buffer, basis, range)| Chosen { buffer, basis, range, two_rules: None, most };
     if let Some(inputs) = q.inputs.filter(|n| !model.ratio.can_queue(*n)) {
-        // A packet of each may arrive at once.
+        // One packet from each input may arrive at once.
         return Ok(alone((Packets::new(inputs as f64)?, Basis::NothingQueues, None)));
     }
     let bdp = model.link.bdp();
@@ -243,11 +243,12 @@ fn grows_with_flows(q: &RouterQuestion, mean: Bytes, buffer: Packets) -> bool {
     model.mean.size() < mean && chosen()
 }
 
-/// A buffer, its origin, and those that keep 90 % of its rate.
+/// A buffer, its origin, and the buffers that keep 90 % of its rate.
 type Found = (Packets, Basis, Option<BufferRange>);
 
-/// The best buffer for transfers that come and go: within the regression's range by it, at twice the edge and beyond by the M/M/1/B,
-/// and between them in proportion to the logarithm of the distance, so that a slightly larger link gets no other buffer.
+/// The best buffer for transfers that come and go. The regression gives it within its range, and the M/M/1/B from twice the
+/// distance of the range's edge on. Between them it is interpolated by the logarithm of the distance, so that the buffer does not
+/// jump at the edge.
 fn for_transfers(q: &RouterQuestion, model: &LinkModel) -> Result<Found, AdviceError> {
     let found = best(q, model)?;
     let way = libm::log2(model.traffic.distance());
@@ -283,7 +284,7 @@ fn best(q: &RouterQuestion, model: &LinkModel) -> Result<Found, AdviceError> {
         (Best::Zero, _) => (Packets::new(bursts(q.favour))?, Basis::Simulation, shown),
         (Best::Unbounded, _) => (bdp, Basis::BandwidthDelay, shown),
     };
-    // The M/M/1/B has no flows that halve their windows.
+    // The M/M/1/B does not model flows that halve their windows.
     let root = two_rules::larger(model.root()?, least);
     Ok(match model.is_closed_form() && root > buffer {
         true => (root, Basis::Floor, shown),
@@ -315,13 +316,13 @@ fn other_rules(
     all.push(judge.option(Rule::Bbr, rules::updated(q.rate, q.rtt, n, CongestionResponse::Bbr)?)?);
     all.push(judge.packets(Rule::Tiny, Packets::new(rules::TINY as f64)?)?);
     if q.rate > q.input_rate {
-        // With inputs slower than the output (section VI-A, Table II).
+        // For inputs slower than the output (section VI-A, Table II).
         all.push(judge.packets(Rule::SlowInputs, Packets::new(bursts(q.favour))?)?);
     }
     Ok(all)
 }
 
-/// The effect of a buffer on the link.
+/// Evaluates the effect of buffers on a link.
 struct BufferEvaluation<'a> {
     model: &'a LinkModel,
     short: ShortFlow,
@@ -335,7 +336,8 @@ impl<'a> BufferEvaluation<'a> {
         Ok(BufferEvaluation { model, short, bulk, input_rate: q.input_rate })
     }
 
-    /// The M/M/1/B loses so little that eq. (2) would take bulk transfers for short ones.
+    /// The router model for `favour`. With the M/M/1/B, bulk transfers count as long flows: it predicts so little loss that eq.
+    /// (2) would treat them as short.
     fn router(&self, favour: Favour) -> Router {
         let favoured = match favour {
             Favour::Throughput if self.model.is_closed_form() => Favoured::Long,
@@ -383,8 +385,8 @@ impl<'a> BufferEvaluation<'a> {
             used: effect.map(|effect| effect.used),
             flows: self.model.flows(),
             flow,
-            // By eq. (2) the time of a transfer is concave in its size, so that one of up to the mean size is no faster than the mean
-            // flow (Jensen).
+            // By eq. (2) the time of a transfer is concave in its size. By Jensen's inequality, a transfer of up to the mean size
+            // is therefore no faster than the mean flow.
             short: rate(&self.short).map(|rate| flow.map_or(rate, |flow| rate.min(flow))),
             bulk: rate(&self.bulk),
             errors: None,

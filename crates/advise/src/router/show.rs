@@ -1,4 +1,4 @@
-//! The advice in words.
+//! The advice as text.
 
 use sweetspot_theory::Packets;
 use sweetspot_theory::router::traffic::Outside;
@@ -15,12 +15,12 @@ pub(super) const SOURCES: &str = "Sources: Prasad, Dovrolis, Thottan, \"Router B
     and the Role of the Output/Input Capacity Ratio\"; Villamizar and Song 1994; Appenzeller, \
     Keslassy, McKeown 2004; Enachescu et al. 2005; Spang, Arslan, McKeown 2021.";
 
-/// Sentences of reasons without `explain`.
+/// The number of reasons printed without `explain`.
 const MAIN_REASONS: usize = 3;
 
 impl RouterAdvice {
-    /// The advice as text, prose in at most `width` columns: the answer, its main reasons, and the alternatives. `explain` adds all
-    /// that led to it.
+    /// The advice as text, with prose in at most `width` columns: the answer, its main reasons, and the alternatives. `explain`
+    /// adds all reasons, tables, assumptions and formulas.
     pub fn text(&self, explain: bool, width: usize) -> String {
         let reasons = self.reasons();
         let count = if explain { reasons.len() } else { MAIN_REASONS };
@@ -40,7 +40,7 @@ impl RouterAdvice {
         out
     }
 
-    /// The simulation's table, the formulas', the measurements', the assumptions and the formulas themselves.
+    /// The tables of the simulation, the formulas and the measurements, then the assumptions and the formulas themselves.
     fn explanation(&self, width: usize) -> String {
         let mut out = String::new();
         if let Some(simulated) = &self.simulated {
@@ -62,12 +62,12 @@ impl RouterAdvice {
         out
     }
 
-    /// The answer alone: the buffer and its effect, a line each, and the warnings.
+    /// Only the answer: the buffer and its effect, one per line, and the warnings.
     pub fn answer(&self, width: usize) -> String {
         self.in_lines(width) + &self.warnings_text(width)
     }
 
-    /// The reasons, a sentence each, the main ones first.
+    /// The reasons, one sentence each, the main reasons first.
     fn reasons(&self) -> Vec<String> {
         let q = &self.question;
         let link = format!(
@@ -90,7 +90,7 @@ impl RouterAdvice {
         all
     }
 
-    /// With fast outputs the number of inputs decides whether anything queues at all.
+    /// The remark that with an output faster than its inputs, the number of inputs decides whether anything queues.
     fn input_words(&self) -> Option<String> {
         if self.gamma < 1.0 || self.question.inputs.is_some() {
             return None;
@@ -102,12 +102,12 @@ impl RouterAdvice {
         ))
     }
 
-    /// The comparison of the recommended buffer with the other rows of the table, by the printed rates. `None` where a simulation
-    /// compared the buffers, where two rules disagree on purpose, where only closed forms
-    /// know the rates, or where the aim is not the highest rate.
+    /// Compares the recommended buffer with the other rows of the table, by the printed rates. `None` if a simulation compared
+    /// the buffers, if two rules deliberately disagree, if only closed forms give the rates, or if the objective is not the
+    /// highest rate.
     fn comparison(&self) -> Option<String> {
         let favour = self.question.favour;
-        // Closed forms give rates too roughly to compare.
+        // Rates of closed forms are too rough to compare.
         let is_settled =
             self.decided().is_some() || self.two_rules.is_some() || self.is_closed_form();
         if is_settled || favour == Favour::Latency {
@@ -119,7 +119,7 @@ impl RouterAdvice {
         let rows = rows.iter().filter_map(|row| Some((row, row.rate(favour)?)));
         let (best, rate) = rows.max_by_key(|(_, rate)| *rate)?;
         let with = match self.of_rule(Rule::BandwidthDelay) {
-            // The formula's loss, not the table's, decides up to C T.
+            // Up to C T, the formula's loss decides, not the table's.
             Some(rule) if self.source().is_none() && best.buffer > rule.buffer => {
                 "Beyond C x T, the table has less loss than the formula that gives the buffer: with"
             }
@@ -135,7 +135,7 @@ impl RouterAdvice {
         })
     }
 
-    /// The share of a file's bytes that decides between short and bulk transfers.
+    /// The share of bytes in long flows that decides between short and bulk transfers, for a file of sizes.
     fn mix_words(&self) -> Option<String> {
         let q = &self.question;
         matches!(q.mix, Mix::Sizes(_)).then(|| {
@@ -148,17 +148,17 @@ impl RouterAdvice {
         })
     }
 
-    /// The transfers that the buffer serves.
+    /// The transfers that the buffer is sized for, with their size.
     fn whom(&self) -> String {
         let [short, bulk] = self.transfers;
         match self.question.favour {
             Favour::Throughput => format!("bulk transfers of {bulk}"),
-            // Half of all transfers are smaller, however large these are.
+            // The median: half of all transfers are smaller, even if this size is large.
             Favour::Short | Favour::Latency => format!("transfers of {short}"),
         }
     }
 
-    /// The class of the transfers that the buffer serves.
+    /// The class of transfers that the buffer is sized for.
     pub(super) fn class(&self) -> &'static str {
         match self.question.favour {
             Favour::Throughput => "bulk transfers",
@@ -166,7 +166,7 @@ impl RouterAdvice {
         }
     }
 
-    /// The maximised quantity, and the buffer that maximises it.
+    /// The objective, and the buffer that maximises it.
     fn why(&self) -> Vec<String> {
         let q = &self.question;
         let whom = self.whom();
@@ -248,7 +248,7 @@ impl RouterAdvice {
         ))
     }
 
-    /// The formula's buffer and the rule's, between which the recommended one lies.
+    /// The formula's buffer and the rule's; the recommended buffer lies between them.
     fn ends_words(&self, whom: &str) -> String {
         let Some(simulated) = self.decided() else { return String::new() };
         let at = |i: usize| simulated.buffers.get(i).map_or(0.0, |tried| tried.buffer.get());
@@ -256,12 +256,12 @@ impl RouterAdvice {
         format!("between {formula:.0} packets, by formula best for {whom}, and C x T, {rule:.0}")
     }
 
-    /// Whether too few of the transfers that the buffer serves finished in the simulation that decided.
+    /// Whether too few transfers of the favoured class finished in the simulation that decided.
     fn lacks_transfers(&self) -> bool {
         self.decided().is_some_and(|simulated| !simulated.compares(self.question.favour, self.most))
     }
 
-    /// Whether a rule asks for no more than the bursts of single flows.
+    /// Whether a rule asks for less than the bursts of single flows need, so that the buffer holds just these bursts.
     pub(super) fn is_minimum(&self) -> bool {
         let is_rule = matches!(self.basis, Basis::RangeLow | Basis::Optimum | Basis::Floor);
         is_rule && self.recommended.buffer.get() == bursts(self.question.favour)
@@ -292,7 +292,7 @@ impl RouterAdvice {
     fn verdict_words(&self) -> Vec<String> {
         match self.decided() {
             Some(_) if self.lacks_transfers() => match self.basis {
-                // Flows that persist do not finish, and an optimum says so itself.
+                // Persistent flows do not finish, and an optimum already says this.
                 Basis::SquareRoot | Basis::Optimum => Vec::new(),
                 _ => vec![format!(
                     "Too few {} finished in the simulator for a comparison.",
@@ -315,7 +315,7 @@ impl RouterAdvice {
         }
     }
 
-    /// The quantities outside of the regression's range, and the forms that replace it.
+    /// The quantities outside the regression's range, and the closed forms that replace it.
     fn closed_form_words(&self) -> Option<String> {
         if !self.is_closed_form() || self.decided().is_some() {
             return None;
@@ -331,15 +331,15 @@ impl RouterAdvice {
         if self.basis == Basis::SquareRoot {
             return None;
         }
-        // The formula's range holds for its own rate, while the use of the link caps those in the table.
+        // The formula's range refers to its own rates, while the link's utilisation caps the rates in the table.
         let range = self.source().and(self.kept())?;
         if self.question.favour == Favour::Latency {
-            // Closed forms choose the buffer, not a part of the link that was simulated.
+            // Closed forms choose the buffer, not the simulation of a scaled-down link.
             self.decided().filter(|_| self.basis == Basis::RangeLow)?;
             return Some(format!("Up to {:.0} packets they keep it.", range.high?.get()));
         }
         let low = two_digits(range.low.get());
-        // Then it only says that no buffer tried is worse.
+        // Then the range only shows that no buffer tried is worse.
         if range.high.is_none() && low >= self.recommended.buffer.get() {
             return None;
         }

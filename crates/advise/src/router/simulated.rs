@@ -1,4 +1,4 @@
-//! Advice checked by a simulation of the link, or of a slower one like it.
+//! Simulation results of the link, or of a scaled-down link, and the choice of a buffer from them.
 
 use serde_json::{Value, json};
 use sweetspot_statistics::student_t;
@@ -8,43 +8,43 @@ use sweetspot_units::{Duration, Rate};
 use super::{BufferRange, Favour, two_rules};
 use crate::text::{row, table, with_error, wrap};
 
-/// The performance of buffers in the simulator.
+/// Simulation results for several buffers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Simulated {
-    /// The rate of the link that was simulated, with its users in proportion.
+    /// The rate of the simulated link; its users are scaled in proportion.
     pub rate: Rate,
-    /// That rate over the link's own.
+    /// `rate` as a share of the real link's rate.
     pub scale: f64,
-    /// Users of the closed loop.
+    /// The number of users in the closed loop.
     pub users: u64,
-    /// Input links.
+    /// The number of input links.
     pub inputs: u64,
-    /// Seconds that each run warms up.
+    /// Warm-up time of each run, in seconds.
     pub warmup: u64,
-    /// Seconds measured per buffer and seed.
+    /// Measured time per buffer and seed, in seconds.
     pub seconds: u64,
-    /// Runs per buffer.
+    /// Number of runs per buffer.
     pub seeds: u64,
-    /// In rising order; packets of the real link, scaled up from the simulated one.
+    /// The buffers in rising order, in packets of the real link, scaled up from the simulated link.
     pub buffers: Vec<SimulatedBuffer>,
-    /// Index of the formula's buffer.
+    /// The index of the formula's buffer.
     pub advised: usize,
-    /// Index of the rule's buffer, C T.
+    /// The index of the rule's buffer, C T.
     pub rule: usize,
 }
 
-/// A buffer in the simulator.
+/// The results for one buffer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimulatedBuffer {
     /// The buffer.
     pub buffer: Packets,
-    /// Flows of the real link that are active at a time.
+    /// The number of flows active at a time, scaled up to the real link.
     pub flows: f64,
     /// Packets dropped over packets that arrived.
     pub loss: f64,
-    /// Mean queueing delay.
+    /// The mean queueing delay.
     pub mean_delay: Duration,
-    /// Share of the link that was used.
+    /// The share of the link in use.
     pub used: f64,
     /// Median throughput of transfers of the median size.
     pub short: SimulatedRate,
@@ -52,38 +52,39 @@ pub struct SimulatedBuffer {
     pub bulk: SimulatedRate,
 }
 
-/// A median with its standard error.
+/// A median rate with its standard error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SimulatedRate {
-    /// The median; 0 where no transfer finished.
+    /// The median; 0 if no transfer finished.
     pub rate: Rate,
-    /// Its standard error.
+    /// The standard error of the median.
     pub error: Rate,
-    /// How many transfers finished.
+    /// The number of transfers that finished.
     pub flows: u64,
 }
 
-/// Packets in flight that three duplicate ACKs need.
+/// The fewest packets in flight that allow three duplicate ACKs after a loss.
 pub(super) const PACKETS_IN_FLIGHT: f64 = 4.0;
-/// From this loss on Reno's mean window, sqrt(3 / 2p), is below the four packets that three duplicate ACKs need.
+/// At this loss rate, Reno's mean window, sqrt(3 / 2p), falls to the four packets that three duplicate ACKs need.
 pub(super) const OVERLOAD_LOSS: f64 = 3.0 / 32.0;
-/// A median of fewer says nothing.
+/// A median of fewer transfers is not reliable.
 const ENOUGH_FLOWS: u64 = 30;
-/// How much better another buffer must be to be recommended in place of the first choice.
+/// A buffer replaces the first choice only if its rate is higher by this ratio.
 const BETTER: f64 = 1.05;
-/// The level of a difference between two buffers (Student's t over the seeds).
+/// Significance level of a difference between two buffers (Student's t over the seeds).
 const SIGNIFICANCE: f64 = 0.05;
 
-/// A simulation decides if its link is this share of the real one or more. By C T / sqrt(n) a part `scale` of link and flows needs
-/// 1 / sqrt(scale) times the whole's share of buffer: here at most half as much again, less than a step of the buffers tried.
+/// A simulation decides if the simulated link's rate is at least this share of the real one. By C T / sqrt(n), a link scaled by
+/// `scale` needs a share of buffer 1 / sqrt(scale) times as large. At this limit the factor is 1.4, less than one step between
+/// the buffers tried.
 const DECISIVE_SCALE: f64 = 0.5;
-/// The share of the recommended buffer's rate that the range keeps.
+/// The share of the recommended buffer's rate that the buffers in the range keep.
 pub(super) const SHARE: f64 = 0.9;
-/// Appenzeller, Keslassy, McKeown 2004: C T / sqrt(n) is to use 98 % of a link that persistent flows can fill.
+/// C T / sqrt(n) should keep this share of a link in use if persistent flows can fill it (Appenzeller, Keslassy, McKeown 2004).
 pub(super) const ALMOST_FULL: f64 = 0.98;
 
 impl SimulatedRate {
-    /// The median, if enough transfers finished for one.
+    /// The median, if enough transfers finished.
     pub(super) fn known(&self) -> Option<Rate> {
         (self.flows >= ENOUGH_FLOWS).then_some(self.rate)
     }
@@ -96,9 +97,9 @@ impl SimulatedBuffer {
 }
 
 impl Simulated {
-    /// The buffer to recommend for `favour`. Bulk transfers start from the rule C T, whatever the formula asks for; short ones from
-    /// the formula's buffer. Another one up to `most` is chosen if it is significantly better: the smallest within 5 % of the best
-    /// that is no worse than the first choice. More than C T delays everybody ([`Simulated::larger`]).
+    /// The buffer to recommend for `favour`. The first choice is C T for bulk transfers, whatever the formula asks for, and the
+    /// formula's buffer for short ones. A significantly better buffer up to `most` replaces it: the smallest within 5 % of the
+    /// best that is no worse than the first choice. More than C T would delay all traffic ([`Simulated::larger`]).
     pub(super) fn chosen(&self, favour: Favour, most: Packets) -> Option<usize> {
         let first = self.first(favour);
         let all = || (0..self.up_to(most).max(first + 1)).filter(|i| self.counts(*i, favour));
@@ -113,17 +114,18 @@ impl Simulated {
         all().find(|i| self.rate(*i, favour) >= enough)
     }
 
-    /// How far bulk transfers go from the formula's buffer, 0, to C T, 1: less far the more of the link is overload. From half of its
-    /// loss on, a larger buffer mostly adds delay, and chance would decide between buffers that do as well.
+    /// The position of the buffer for bulk transfers between the formula's buffer, 0, and C T, 1. It falls as the loss with C T
+    /// approaches the loss of an overload. From half of that loss on, a larger buffer mostly adds delay, and chance would decide
+    /// between equally good buffers.
     pub(super) fn share_of_rule(&self) -> f64 {
         let loss = self.loss_with_rule().unwrap_or_default().max(f64::MIN_POSITIVE);
         libm::log2(OVERLOAD_LOSS / loss).clamp(0.0, 1.0)
     }
 
-    /// The performance of `buffer`, interpolated between its neighbours; `None` beyond the buffers tried.
+    /// The results for `buffer`, interpolated between its neighbours; `None` outside the buffers tried.
     pub(super) fn at(&self, buffer: Packets) -> Option<SimulatedBuffer> {
         let (first, last) = (self.buffers.first()?.buffer, self.buffers.last()?.buffer);
-        // The simulated link has buffers of whole packets.
+        // On the simulated link, buffers are whole packets.
         let rounding = 0.5 / self.scale;
         if buffer.get() < first.get() - rounding || buffer.get() > last.get() + rounding {
             return None;
@@ -134,7 +136,7 @@ impl Simulated {
         let way = |b: f64| libm::log(b / low.buffer.get());
         let share = if above == 0 { 1.0 } else { way(inside.get()) / way(high.buffer.get()) };
         let line = |one: f64, other: f64| one + (other - one) * share;
-        // Loss and delay are powers of the buffer (router-buffer §VI).
+        // Loss and delay follow powers of the buffer (router-buffer §VI).
         let power = |one: f64, other: f64| match one > 0.0 && other > 0.0 {
             true => one * libm::pow(other / one, share),
             false => line(one, other),
@@ -156,7 +158,7 @@ impl Simulated {
         })
     }
 
-    /// The smallest buffer, interpolated, that uses almost as much of the link as `full` does.
+    /// The smallest buffer, interpolated, with which almost as much of the link is used as with `full`.
     pub(super) fn filling(&self, full: Packets) -> Option<Packets> {
         let wanted = ALMOST_FULL * self.at(full)?.used;
         let above = self.buffers.iter().position(|tried| tried.used >= wanted)?;
@@ -165,8 +167,8 @@ impl Simulated {
         two_rules::between(high.buffer, low.buffer, way).ok()
     }
 
-    /// The buffers around the best one up to `most` that keep 90 % of its rate, the smallest interpolated; `None` if too few
-    /// transfers finished to tell.
+    /// The buffers around the best one up to `most` that keep 90 % of its rate; the lower end is interpolated. `None` if too few
+    /// transfers finished.
     pub(super) fn keeping(&self, favour: Favour, most: Packets) -> Option<BufferRange> {
         let best = self.best(favour, most)?;
         let enough = SHARE * self.rate(best, favour);
@@ -187,24 +189,24 @@ impl Simulated {
         Some(BufferRange { low, high: (!is_last).then(|| self.buffers[last].buffer) })
     }
 
-    /// How many of the buffers are no larger than `most`, but for a packet of the simulated link.
+    /// The number of buffers that are no larger than `most`, up to rounding to whole packets of the simulated link.
     fn up_to(&self, most: Packets) -> usize {
         let most = most.get() + 0.5 / self.scale;
         self.buffers.partition_point(|tried| tried.buffer.get() <= most)
     }
 
-    /// The index of the buffer up to `most` with the best rate.
+    /// The index of the buffer with the best rate, among those up to `most`.
     fn best(&self, favour: Favour, most: Packets) -> Option<usize> {
         let counted = (0..self.up_to(most)).filter(|i| self.counts(*i, favour));
         counted.max_by(|a, b| self.rate(*a, favour).total_cmp(&self.rate(*b, favour)))
     }
 
-    /// The buffer up to `most` with the best rate.
+    /// The buffer with the best rate, among those up to `most`.
     pub(super) fn fastest(&self, favour: Favour, most: Packets) -> Option<&SimulatedBuffer> {
         self.buffers.get(self.best(favour, most)?)
     }
 
-    /// Whether the simulated link has enough of the real one's flows to stand for it.
+    /// Whether the simulated link has enough of the real link's flows to represent it.
     pub fn decides(&self) -> bool {
         self.scale >= DECISIVE_SCALE
     }
@@ -214,7 +216,7 @@ impl Simulated {
         self.buffers.get(self.rule).map(|buffer| buffer.loss)
     }
 
-    /// The buffers around `recommended` that keep 90 % of its rate; `None` if too few transfers finished to tell.
+    /// The buffers around `recommended` that keep 90 % of its rate; `None` if too few transfers finished.
     pub(super) fn range(&self, favour: Favour, recommended: Packets) -> Option<BufferRange> {
         let enough = SHARE * self.at(recommended)?.of(favour).known()?.as_f64();
         let keeps = |i: &usize| self.counts(*i, favour) && self.rate(*i, favour) >= enough;
@@ -222,7 +224,7 @@ impl Simulated {
         let first = (0..above).rev().take_while(keeps).last();
         let last = above + (above..self.buffers.len()).take_while(keeps).count();
         let is_last = last == self.buffers.len();
-        // The rate falls between the outermost buffer that keeps it and the next one tried.
+        // The end of the range is between the outermost buffer that keeps the rate and the next one tried.
         let edge = |kept: Option<usize>, lost: Option<usize>| {
             let kept = kept.map_or(recommended, |i| self.buffers[i].buffer);
             let Some(lost) = lost.filter(|i| self.counts(*i, favour)) else { return kept };
@@ -256,7 +258,7 @@ impl Simulated {
         }
     }
 
-    /// The buffer with which others are compared: the rule's for bulk transfers, the formula's for short ones.
+    /// The buffer that others are compared with: the rule's for bulk transfers, the formula's for short ones.
     fn first(&self, favour: Favour) -> usize {
         if favour == Favour::Throughput { self.rule } else { self.advised }
     }
@@ -265,7 +267,7 @@ impl Simulated {
         self.buffers[buffer].of(favour).known().is_some()
     }
 
-    /// Whether `one` is significantly better than `other`, and by more than 5 %.
+    /// Whether the rate with buffer `one` is significantly higher than with `other`, and by more than 5 %.
     fn is_better(&self, one: usize, other: usize, favour: Favour) -> bool {
         let error = |i: usize| self.buffers[i].of(favour).error.as_f64();
         let gain = self.rate(one, favour) - self.rate(other, favour);
@@ -276,8 +278,8 @@ impl Simulated {
         is_significant && self.rate(one, favour) > BETTER * self.rate(other, favour)
     }
 
-    /// The sentences about buffers other than the one `recommended` for `favour`; `is_said` if the advice already says that none up
-    /// to C T is better. A full buffer delays by `delay`.
+    /// Sentences about buffers other than `recommended`. With `is_said`, the advice already states that no buffer up to C T is
+    /// better. `delay` gives the delay of a full buffer.
     pub(super) fn verdict(
         &self,
         recommended: Packets,
@@ -312,7 +314,7 @@ impl Simulated {
         (0..self.buffers.len()).min_by(|a, b| distance(a).total_cmp(&distance(b)))
     }
 
-    /// The table of the simulations.
+    /// The table of the simulation's results.
     pub(super) fn text(&self, recommended: Packets, packet_time: f64, width: usize) -> String {
         let scaled = if self.scale < 1.0 {
             format!(
@@ -364,11 +366,12 @@ impl Simulated {
         )
     }
 
-    /// The buffers tried and the index of the one to take, if the simulation decides; interpolated if it was not tried.
+    /// The buffers tried, and the index of the recommended one if the simulation decides. The recommended buffer is added,
+    /// interpolated, if it was not tried.
     fn with_taken(&self, recommended: Packets) -> (Vec<SimulatedBuffer>, Option<usize>) {
         let mut all = self.buffers.clone();
         let nearest = self.nearest(recommended).filter(|_| self.decides());
-        // The simulated link has buffers of whole packets.
+        // On the simulated link, buffers are whole packets.
         let is_tried = |i: usize| {
             libm::fabs(self.buffers[i].buffer.get() - recommended.get()) <= 1.0 / self.scale
         };
@@ -382,7 +385,7 @@ impl Simulated {
         }
     }
 
-    /// The reason why a simulation of a part does not decide.
+    /// The reason why a simulation of a scaled-down link does not decide.
     fn caution(&self) -> String {
         if self.decides() {
             return String::new();

@@ -1,4 +1,4 @@
-//! The alternatives to the recommended buffer, with the cost of each.
+//! The table of alternatives to the recommended buffer, with the cost of each.
 
 use sweetspot_units::{Duration, Rate, Significant};
 
@@ -6,17 +6,17 @@ use super::lines::RARE_LOSS;
 use super::{BufferChoice, RouterAdvice, Rule, Source};
 use crate::text::{labelled, row, table, two_digits, wrap};
 
-/// The columns of a buffer's name, its size and the delay when it is full.
+/// The number of columns for a buffer's name, its size and its delay when full.
 const BUFFER_COLUMNS: usize = 4;
 
-/// Columns of a word that the legend explains.
+/// Width of a term in the legend, in columns.
 const KEY: usize = 15;
-/// The columns of a table of buffers.
+/// The headings of a table of buffers.
 const HEAD: [&str; 9] =
     ["rule", "packets", "bytes", "full", "mean", "loss %", "used %", "short", "bulk"];
 
 impl RouterAdvice {
-    /// The recommended buffer and the others, with numbers of one source.
+    /// The recommended buffer and the alternatives, with numbers from one source.
     pub(super) fn rows(&self) -> Vec<BufferChoice> {
         let recommended = BufferChoice { rule: Rule::Recommended, ..self.recommended.clone() };
         let formula = Some(&self.by_formula).filter(|_| self.is_moved());
@@ -30,11 +30,11 @@ impl RouterAdvice {
         let source = wrap(&format!("Buffers, by {}{others}:", self.source_words()), width, 0);
         let legend = self.legend(&rows).into_iter();
         let legend = legend.map(|(name, words)| labelled(KEY, &format!("  {name}"), &words, width));
-        // An empty line, or a narrow terminal would fold the legend as rows of the table.
+        // The empty line keeps a narrow terminal from folding the legend into the table.
         format!("{source}{}\n{}", cells(&rows), legend.collect::<String>())
     }
 
-    /// The same buffers by formula, beside a simulation.
+    /// The table of the same buffers by formula, printed beside a simulation.
     pub(super) fn alternatives_by_formula(&self, width: usize) -> String {
         let rows: Vec<BufferChoice> = [&self.by_formula]
             .into_iter()
@@ -54,7 +54,7 @@ impl RouterAdvice {
         format!("The same by {by} alone:\n{}{unknown}", cells(&rows))
     }
 
-    /// The columns and rows that are shown, explained.
+    /// Explanations of the columns and rows shown.
     fn legend(&self, rows: &[BufferChoice]) -> Vec<(&'static str, String)> {
         if !is_predicted(rows) {
             let full = ("full", "delay of a full buffer, ms".to_owned());
@@ -75,7 +75,7 @@ impl RouterAdvice {
         all.chain(self.rules_legend()).chain(unknown).collect()
     }
 
-    /// The columns of rates, if a row has one.
+    /// The legend of the rate columns, if a row has a rate.
     fn rates_legend(&self, rows: &[BufferChoice]) -> Option<(&'static str, String)> {
         let [small, large] = self.transfers;
         let has_bulk = rows.iter().any(|row| row.bulk.is_some());
@@ -92,7 +92,7 @@ impl RouterAdvice {
         Some((name, format!("{whose}, Mbit/s")))
     }
 
-    /// The rules with a name that needs an explanation.
+    /// The legend of the rules with a name that needs an explanation.
     fn rules_legend(&self) -> impl Iterator<Item = (&'static str, String)> {
         self.rules.iter().filter_map(|choice| {
             let (name, words) = match choice.rule {
@@ -107,7 +107,7 @@ impl RouterAdvice {
         })
     }
 
-    /// The number of flows by which the rules go.
+    /// The legend of n, the number of flows that the rules use.
     fn flows_legend(&self) -> String {
         let flows = if self.flows == 1 { "flow" } else { "flows" };
         let assumed = match (self.question.flows, self.source()) {
@@ -127,12 +127,12 @@ impl RouterAdvice {
     }
 }
 
-/// A rate in Mbit/s as the table prints it.
+/// A rate in Mbit/s, as printed in the table.
 fn mbit(rate: Rate) -> Significant<3> {
     Significant(rate.as_f64() / 1e6)
 }
 
-/// The number that the table prints for `rate`, which comes from `source`.
+/// The number printed in the table for `rate`, with the precision of its `source`.
 pub(super) fn printed(rate: Rate, source: Source) -> f64 {
     let rate = mbit(rate);
     match source {
@@ -141,7 +141,7 @@ pub(super) fn printed(rate: Rate, source: Source) -> f64 {
     }
 }
 
-/// Without a prediction only the buffers are left.
+/// Whether a row has a prediction. Without any, the table shows only the buffers.
 fn is_predicted(rows: &[BufferChoice]) -> bool {
     rows.iter().any(|choice| choice.used.is_some())
 }

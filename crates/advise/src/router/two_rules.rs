@@ -10,7 +10,7 @@ use super::simulated::SHARE;
 use super::table::printed;
 use super::{Basis, BufferChoice, Favour, RouterAdvice, Rule, size};
 
-/// The buffers of two rules. The number of flows and the size of their transfers decide how far each of them holds.
+/// The buffers of two rules. The number of flows and the size of their transfers decide how far each rule applies.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TwoRules {
     /// 0 if all transfers come and go, 1 if all flows persist.
@@ -21,15 +21,15 @@ pub struct TwoRules {
     pub transfers: BufferChoice,
 }
 
-/// The buffer at `share` of the way from `one` to `other`, by ratio.
+/// Interpolates geometrically from `one` (share 0) to `other` (share 1).
 pub(super) fn between(other: Packets, one: Packets, share: f64) -> Result<Packets, TheoryError> {
     Packets::new(one.get() * libm::pow(other.get() / one.get(), share))
 }
 
-/// The rates of `one` and `other` for `favour` as the table prints them, equal if chance explains the difference.
+/// The rates of `one` and `other` for `favour`, as printed in the table; equal if chance explains the difference.
 fn compared(one: &BufferChoice, other: &BufferChoice, favour: Favour) -> Option<(f64, f64)> {
     let (rate, own) = one.rate(favour).zip(other.rate(favour))?;
-    // A difference within twice its standard error is chance.
+    // A difference within two standard errors may be chance.
     let chance = 2.0 * libm::hypot(one.error(favour).as_f64(), other.error(favour).as_f64());
     let differ = libm::fabs(rate.as_f64() - own.as_f64()) > chance;
     let rate = if differ { rate } else { own };
@@ -42,7 +42,7 @@ pub(super) fn larger(one: Packets, other: Packets) -> Packets {
 }
 
 impl RouterAdvice {
-    /// The rules that lead to the recommended buffer of flows that persist, or may.
+    /// The reasons for a recommended buffer of flows that persist, or may.
     pub(super) fn persistent_why(&self) -> Vec<String> {
         let (n, size) = (self.flows, self.size_mean);
         let Some(two) = &self.two_rules else { return Vec::new() };
@@ -74,7 +74,7 @@ impl RouterAdvice {
             false => format!("{n} flows fill this link only if they persist"),
             true => format!("The {n} flows, of {size} on average, last long enough to persist"),
         };
-        // A packet of the simulated link is no difference.
+        // A difference of one packet of the simulated link does not matter.
         if self.recommended.buffer.get() <= 1.05 * few {
             let rule = "C T / sqrt(n) keeps the link almost full then, and more only adds delay.";
             return vec![format!("{persist}."), rule.to_owned()];
@@ -92,7 +92,7 @@ impl RouterAdvice {
         vec![format!("{persist}."), small]
     }
 
-    /// The reason why more flows get a larger buffer, if they do.
+    /// The remark that more flows get a larger buffer, if they do.
     pub(super) fn more_flows_words(&self) -> Option<String> {
         self.grows_with_flows.then(|| {
             "More flows would need a larger buffer: they fill the link with shorter transfers, which come and go, and \
@@ -101,7 +101,7 @@ impl RouterAdvice {
         })
     }
 
-    /// The rule for the other case, and the cost of the wrong one.
+    /// The buffer of the other rule, and the cost of choosing the wrong one.
     pub(super) fn rules_words(&self) -> Option<String> {
         let Some(two) = self.two_rules.as_ref() else { return self.crowd_words() };
         let many = two.transfers.buffer.get();
@@ -118,8 +118,8 @@ impl RouterAdvice {
         ))
     }
 
-    // Appenzeller, Keslassy, McKeown 2004: flows in step are common below 100 and very rare above 500.
-    /// The remark that the rule for persistent flows may be too small for a few of them.
+    // Appenzeller, Keslassy, McKeown 2004: synchronised flows are common below 100 flows and very rare above 500.
+    /// The remark that the rule for persistent flows may give too small a buffer for a few flows.
     fn synchronised_words(&self, bdp: f64) -> Option<String> {
         let is_rule = self.basis == Basis::SquareRoot && self.decided().is_none();
         if !is_rule || !(2..100).contains(&self.flows) {
@@ -147,7 +147,7 @@ impl RouterAdvice {
         }
     }
 
-    /// The remark that transfers of the size given are too short for the rule for flows that persist.
+    /// The remark that transfers of the given size are too short for the rule for persistent flows.
     fn come_and_go_words(&self) -> Option<String> {
         let root = self.of_rule(Rule::SquareRoot)?.buffer;
         let rule = self.of_rule(Rule::BandwidthDelay)?.buffer;
@@ -162,7 +162,7 @@ impl RouterAdvice {
         })
     }
 
-    /// The buffers for flows that persist and for transfers that come and go, if either may hold.
+    /// The buffers for persistent flows and for transfers that come and go, if either rule may apply.
     fn bounds(&self) -> Option<[Packets; 2]> {
         let root = self.of_rule(Rule::SquareRoot)?.buffer;
         let q = &self.question;
@@ -175,7 +175,7 @@ impl RouterAdvice {
         Some(if one < other { [one, other] } else { [other, one] })
     }
 
-    /// The verdict about the device's buffer.
+    /// The verdict on the device's buffer.
     pub(super) fn verdict(&self, a: &BufferChoice) -> String {
         if self.basis == Basis::NothingQueues {
             let is_small = a.buffer < self.recommended.buffer;
@@ -197,7 +197,7 @@ impl RouterAdvice {
         }
         let r = &self.recommended;
         let rate = |choice: &BufferChoice| choice.rate(self.question.favour).map(Rate::as_f64);
-        // By the rates in the table. For latency, the recommended buffer itself keeps only 90 % of the best.
+        // Uses the rates in the table. For latency, the recommended buffer itself keeps only 90 % of the best rate.
         let (share, least) = match self.question.favour {
             Favour::Latency => (1.0, "too small: the rate is below 90 % of the best"),
             _ => (SHARE, "too small: the rate is below 90 % of the recommended buffer's"),
@@ -220,7 +220,7 @@ impl RouterAdvice {
         words.to_owned()
     }
 
-    /// The effect of a smaller buffer than the recommended one on the rates that are not known.
+    /// The effect of a buffer smaller than the recommended one, if its rates are unknown.
     fn cost_of_small(&self, smaller: &BufferChoice) -> String {
         let losses = smaller.loss.zip(self.recommended.loss);
         let effect = match losses {
@@ -232,12 +232,12 @@ impl RouterAdvice {
         format!("less than recommended: {effect}")
     }
 
-    /// The gain and the cost of a larger buffer than the recommended one, by the numbers in the table.
+    /// The gain and the cost of a buffer larger than the recommended one, by the numbers in the table.
     fn trade(&self, larger: &BufferChoice) -> String {
         let r = &self.recommended;
         let (whom, favour) = (self.class(), self.question.favour);
         let less = self.cost_of_less(larger);
-        // Closed forms give rates too roughly to compare.
+        // Rates of closed forms are too rough to compare.
         let is_rough = self.is_closed_form() && self.source().is_none();
         let rates = compared(larger, r, favour).filter(|_| !is_rough);
         let delay = format!(
@@ -257,7 +257,7 @@ impl RouterAdvice {
         }
     }
 
-    /// The advice to configure less than `larger`, and the cost to bulk transfers.
+    /// The advice to configure less than `larger`, and what this costs bulk transfers.
     fn cost_of_less(&self, larger: &BufferChoice) -> String {
         let r = &self.recommended;
         match compared(larger, r, Favour::Throughput) {

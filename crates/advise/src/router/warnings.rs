@@ -6,11 +6,11 @@ use crate::text::{percent, two_digits, wrap};
 use sweetspot_theory::router::loss_form::LossForm;
 use sweetspot_units::Rate;
 
-/// A share of the link worth a warning.
+/// An unused share of the link that is worth a warning.
 const NOTABLE: f64 = 0.05;
 
 impl RouterAdvice {
-    /// All warnings, each begins with "Warning:".
+    /// All warnings; each begins with "Warning:".
     pub fn warnings(&self) -> Vec<String> {
         let part = self.simulated.as_ref().filter(|simulated| !simulated.decides()).map(|part| {
             format!(
@@ -48,7 +48,7 @@ impl RouterAdvice {
         self.warnings().iter().map(|warning| wrap(warning, width, 2)).collect()
     }
 
-    /// The remark that the simulation ignores the measurements, with the loss by each at the recommended buffer.
+    /// The remark that the simulation ignores the measurements, with both losses at the recommended buffer.
     fn unused(&self) -> Option<String> {
         self.source().filter(|_| self.question.is_measured())?;
         let r = &self.recommended;
@@ -68,14 +68,14 @@ impl RouterAdvice {
         ))
     }
 
-    /// The remark that flows have too few packets in flight whatever the buffer.
+    /// The remark that flows have too few packets in flight with any buffer.
     fn overload(&self) -> Option<String> {
         let rule = self.of_rule(Rule::BandwidthDelay)?;
         let is_counted = self.question.flows.is_some() && !self.question.has_room();
         let loss = match self.source() {
             Some(simulated) => simulated.loss_with_rule(),
             None if self.basis == Basis::NothingQueues => None,
-            // Pipe and buffer hold C T each.
+            // Path and buffer hold C T each.
             None if self.is_closed_form() && is_counted => {
                 let in_flight = 2.0 * rule.buffer.get() / self.flows as f64;
                 return (in_flight < PACKETS_IN_FLIGHT).then(|| {
@@ -94,10 +94,10 @@ impl RouterAdvice {
         ))
     }
 
-    /// The remark that the recommended buffer leaves its flows too few packets in flight.
+    /// The remark that the recommended buffer leaves each flow too few packets in flight.
     fn losses(&self) -> Option<String> {
         let r = &self.recommended;
-        // Above that loss closed forms give no number.
+        // Above OVERLOAD_LOSS, closed forms give no number.
         let is_above = r.loss.is_none() && r.used.is_some() && r.mean_delay.is_some();
         let loss = match r.loss.filter(|loss| *loss > OVERLOAD_LOSS) {
             Some(loss) => self.percent(loss),
@@ -110,11 +110,11 @@ impl RouterAdvice {
         ))
     }
 
-    /// The remark that the recommended buffer has half of an overload's loss or more, so that half of the flows have too few packets in
-    /// flight to show a loss by three duplicate ACKs.
+    /// The remark that the recommended buffer has at least half the loss of an overload. Half of the flows then have too few
+    /// packets in flight for three duplicate ACKs after a loss.
     fn many_losses(&self) -> Option<String> {
         let loss = self.recommended.loss.filter(|loss| *loss > OVERLOAD_LOSS / 2.0)?;
-        // Reno's mean window, as for OVERLOAD_LOSS.
+        // Reno's mean window, as in OVERLOAD_LOSS.
         let in_flight = libm::sqrt(1.5 / loss);
         Some(format!(
             "Warning: this buffer loses {} of the packets, which leaves a flow about {in_flight:.0} in flight, so many losses \
@@ -123,7 +123,7 @@ impl RouterAdvice {
         ))
     }
 
-    /// The remark that another buffer of the table uses more of the link and, but for chance, is no worse for short transfers.
+    /// The remark that another buffer of the table uses more of the link and is no worse for short transfers, apart from chance.
     fn idle(&self) -> Option<String> {
         let r = &self.recommended;
         let (used, own) = (r.used?, r.short?);
@@ -149,7 +149,7 @@ impl RouterAdvice {
         ))
     }
 
-    /// The remark that the flows given cannot fill the link.
+    /// The remark that the given number of flows cannot fill the link.
     fn too_few_flows(&self) -> Option<String> {
         let q = &self.question;
         let n = q.flows.filter(|_| self.offered <= 1.0 && self.basis != Basis::NothingQueues)?;
@@ -165,7 +165,7 @@ impl RouterAdvice {
         }
         let r = &self.recommended;
         let (who, used) = match (self.source(), r.used) {
-            // The simulation aims at the number given with the first choice of a buffer.
+            // With the first choice of a buffer, the simulation aims at the given number of flows.
             (Some(_), Some(used)) => {
                 (format!("about {} {}", two_digits(r.flows as f64), flows(r.flows)), used)
             }

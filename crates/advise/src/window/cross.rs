@@ -17,16 +17,16 @@ pub struct CrossShare {
 /// Cross traffic, by how it reacts to queues and loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CrossKind {
-    /// Constant rate, no reaction.
+    /// Constant rate, without a reaction.
     Udp,
-    /// Persistent transfers that their windows limit.
+    /// Persistent transfers limited by their windows.
     Elephants,
     /// Many short transfers.
     Mice,
 }
 
 impl CrossShare {
-    /// The available bandwidth of a link of `capacity` beside this cross traffic.
+    /// The available bandwidth that this cross traffic leaves on a link of `capacity`.
     pub fn available(&self, capacity: Rate) -> Rate {
         capacity.saturating_sub(capacity.scaled(self.share.get()))
     }

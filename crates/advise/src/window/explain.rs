@@ -9,7 +9,7 @@ use super::{FillsPath, LossResponse, WindowQuestion};
 use crate::text::percent;
 use crate::{AdviceError, Formula};
 
-/// The formulas of the situation, with the rates of `window` under loss unless a simulation replaces them.
+/// The formulas of the situation, including the rates of `window` under loss unless a simulation replaces them.
 pub(super) fn formulas(s: &Situation, window: Option<Bytes>) -> Result<Vec<Formula>, AdviceError> {
     let (a, t, b) = (s.left.capacity(), s.left.minimum_rtt(), s.bare.buffer());
     let spot = saturation::sweet_spot(&s.left);
@@ -17,7 +17,8 @@ pub(super) fn formulas(s: &Situation, window: Option<Bytes>) -> Result<Vec<Formu
         what: "sweet spot",
         rule: "A T_e <= S <= A (T_e + B/C)",
         numbers: format!("{a} x {t} = {}; with B = {b}: {}", spot.low, spot.high),
-        // They print A T_e + B. Other traffic fills its part of a shared buffer, so that A / C of it is the transfer's.
+        // The paper prints A T_e + B. In a shared buffer, other traffic fills its part, so only A / C of B is the
+        // transfer's.
         source: "Jain, Prasad, Dovrolis, sections IV and V-A, whose A T_e + B counts the whole buffer as the transfer's",
     }];
     if let Some(e) = s.elephants {
@@ -56,7 +57,7 @@ pub(super) fn formulas(s: &Situation, window: Option<Bytes>) -> Result<Vec<Formu
     Ok(all)
 }
 
-/// The ways to fill the path if one connection carries `one`.
+/// The remedies for loss if one connection carries the rate `one`.
 pub(super) fn to_fill(fills: &FillsPath, one: Rate) -> Formula {
     let n = fills.connections;
     let numbers = match fills.loss {
@@ -71,7 +72,7 @@ pub(super) fn to_fill(fills: &FillsPath, one: Rate) -> Formula {
     }
 }
 
-/// The packets of a window of `payload`, and the memory that it takes at both ends.
+/// The formulas for the packets of a window of `payload`, and for its memory at both ends.
 pub(super) fn memory(q: &WindowQuestion, payload: Bytes) -> [Formula; 3] {
     let (kernel, mss) = (q.kernel, q.mss());
     let packets = payload.scaled(1.0 / q.payload_share());
@@ -103,7 +104,7 @@ pub(super) fn memory(q: &WindowQuestion, payload: Bytes) -> [Formula; 3] {
     ]
 }
 
-/// The rate of `window` under loss with each congestion control; the question's comes first.
+/// The rates of `window` under loss with each congestion control; the question's comes first.
 fn under_loss(s: &Situation, window: Bytes) -> Result<Vec<Formula>, AdviceError> {
     let Some(p) = s.loss() else { return Ok(Vec::new()) };
     let mut both = [LossResponse::Cubic, LossResponse::Reno];

@@ -1,4 +1,4 @@
-//! The window, the settings, the expected rate, the risk and the reason, each on a line.
+//! The five lines of the answer: window, settings, expected rate, risk and reason.
 
 use sweetspot_theory::host::send_buffer::LARGEST_SEGMENT;
 use sweetspot_units::{Bytes, Duration, Percent, Rate};
@@ -9,11 +9,11 @@ use super::{CrossKind, TriedWindows, WindowAdvice};
 use crate::limit::LARGEST_WINDOW;
 use crate::text::{labelled, percent, with_error};
 
-/// Columns of a line's name.
+/// Width of a line's label, in columns.
 const LABEL: usize = 10;
 
 impl WindowAdvice {
-    /// The answer, each line folded to `width` columns.
+    /// The answer, each line wrapped to `width` columns.
     pub(super) fn in_five_lines(&self, width: usize) -> String {
         let s = &self.settings;
         let receiver = match s.autotuning_reaches() {
@@ -54,14 +54,14 @@ impl WindowAdvice {
         }
     }
 
-    /// The largest window simulated that takes no more than other flows leave, and the rate that they leave; `None` if they yield nothing
-    /// to the recommended one.
+    /// The largest simulated window with a rate up to the rate that other flows leave free, and this free rate; `None` if they
+    /// yield nothing to the recommended window.
     fn polite(&self) -> Option<(Bytes, Rate)> {
         let q = &self.question;
         let cross = q.cross.filter(|cross| cross.kind != CrossKind::Udp)?;
         let free = cross.available(q.rate);
         let windows = &self.simulated.as_ref()?.windows;
-        // A window above A T_m takes no more than is free only until the others yield.
+        // Even a window above A T_m takes only the free rate until the others yield.
         let polite = windows.iter().take_while(|tried| tried.rate <= free).last()?;
         let recommended =
             windows.iter().find(|tried| Some(tried.window) == self.recommended.window)?;
@@ -70,7 +70,7 @@ impl WindowAdvice {
         (is_surely_more && polite.window < recommended.window).then_some((polite.window, free))
     }
 
-    /// Window, rate, risk and remedy where loss limits the transfer, by closed form.
+    /// Window, rate, risk and remedy by closed form, if loss limits the transfer.
     fn with_loss(&self) -> [String; 4] {
         let window = match self.peaks_overflow {
             true => self.held(),
@@ -102,10 +102,10 @@ impl WindowAdvice {
         }
     }
 
-    /// How the settings follow from the window, if both by the same rule.
+    /// The sentence that relates the settings to the window, if both follow the same rule.
     fn memory_words(&self) -> &'static str {
         let s = &self.settings;
-        // Half of an odd number is rounded.
+        // Half of an odd number may be rounded.
         let is_twice = s.tcp_rmem_max.get().abs_diff(s.tcp_wmem_max.get()) <= 1;
         match is_twice && s.autotuning_reaches() {
             true => "; its socket buffers take twice that",
@@ -113,7 +113,7 @@ impl WindowAdvice {
         }
     }
 
-    /// The congestion control, where losses make it count.
+    /// The congestion control, if losses make it relevant.
     fn by_whom(&self) -> String {
         match self.question.random_loss() {
             Some(_) => format!(" with {}", self.question.congestion),
@@ -125,10 +125,11 @@ impl WindowAdvice {
         if self.connections > 1 { " each" } else { "" }
     }
 
-    /// The warning about a buffer that cannot hold a burst of its sender: the closed forms and the simulator spread packets by ACKs.
+    /// The warning about a buffer that cannot hold one burst of its sender. The closed forms and the simulator assume that ACKs
+    /// spread the packets.
     pub(super) fn burst_words(&self) -> Option<String> {
         let buffer = self.question.buffer? * self.connections;
-        // Nobody sends more than a window at once.
+        // A burst is never larger than the window.
         let burst = LARGEST_SEGMENT.min(self.recommended.window?);
         (buffer < burst).then(|| {
             format!(
@@ -149,7 +150,7 @@ impl WindowAdvice {
         };
         let whose = format!(" on the wire, simulated{}", self.by_whom());
         match &self.simulated {
-            // Not half: the nearest window that was tried.
+            // The nearest window that was tried, which is not exactly half.
             Some(simulated) => {
                 let full = simulated.uncertain().unwrap_or(full);
                 match simulated.near_half() {
@@ -178,7 +179,7 @@ impl WindowAdvice {
             _ if double.rate.is_none() => twice,
             (None, _) => format!("if there is no buffer, {twice}"),
             (Some(_), Duration::ZERO) => twice,
-            // A window that overflows the buffer empties it as well.
+            // A window that overflows the buffer also empties it.
             (Some(_), delay) if double.window > Some(self.sweet_spot.high) => {
                 format!("{twice}, up to {delay} queue")
             }
@@ -199,7 +200,7 @@ impl WindowAdvice {
                 "twice the window overflows the buffer; no closed form gives its rate".to_owned()
             }
             (Some(twice), None) => {
-                // The sawtooth of single losses; bursts of losses cost more.
+                // The sawtooth assumes single losses; bursts of losses cost more.
                 let is_beyond = double.window > Some(self.sweet_spot.high);
                 let at_most = if is_beyond { "at most " } else { "" };
                 format!("twice the window gives {at_most}{twice} with {}", self.question.congestion)
@@ -208,7 +209,7 @@ impl WindowAdvice {
         }
     }
 
-    /// The ways to fill a path that loss keeps one connection from filling.
+    /// The ways to fill a path when loss keeps one connection from filling it.
     fn fills_in_words(&self) -> String {
         let Some(fills) = &self.fills_path else { return String::new() };
         let loss = fills.loss.map(|loss| format!("a loss of {}", percent(Some(loss))));
@@ -220,7 +221,7 @@ impl WindowAdvice {
         format!("to fill {share} of the path: {others}{or}{n} connections")
     }
 
-    /// The rates with half the window and with twice the window, where loss is the limit.
+    /// The rates with half and with twice the window, if loss is the limit.
     fn around_in_words(&self) -> String {
         let half = self.half_in_words();
         match self.gains_by_twice() {
@@ -229,14 +230,14 @@ impl WindowAdvice {
         }
     }
 
-    /// The rate with twice the window, if that is faster. Only a buffer, which is not known, can hold such peaks.
+    /// The rate with twice the window, if that is faster. The buffer, which is unknown, must hold such peaks.
     fn gains_by_twice(&self) -> Option<Rate> {
         let [one, twice] = [&self.recommended, &self.wrong_by_two[1]].map(|choice| choice.rate);
         let (one, twice) = one.zip(twice).filter(|_| !self.peaks_overflow)?;
         (one < twice.scaled(ENOUGH * ENOUGH)).then_some(twice)
     }
 
-    /// The cost of half the window. Loss may limit a flow far below either.
+    /// The cost of half the window. Loss may limit a flow to far less than either window.
     fn half_in_words(&self) -> String {
         let [whole, half] = [&self.recommended, &self.wrong_by_two[0]].map(|c| c.rate);
         match whole.zip(half) {
@@ -269,7 +270,7 @@ impl WindowAdvice {
         format!("{full}{}; with the buffer, {}", self.margin_in_words(), spot.high)
     }
 
-    /// The effect of a larger window: of the first that is not as fast, or of the largest.
+    /// The effect of a larger window: of the first that is slower, or of the largest.
     fn beyond(&self, simulated: &TriedWindows) -> String {
         let hold = simulated.hold().map(|hold| hold.window);
         let larger = simulated.windows.iter().skip_while(|tried| Some(tried.window) <= hold);
@@ -304,7 +305,7 @@ impl WindowAdvice {
         }
     }
 
-    /// The reason why the window lies outside of the closed form's sweet spot, if it does.
+    /// The reason why the window is outside the closed form's sweet spot, if it is.
     fn beyond_the_spot(&self) -> String {
         let is_mice = self.question.cross.is_some_and(|cross| cross.kind == CrossKind::Mice);
         match self.recommended.window {
@@ -336,7 +337,7 @@ impl WindowAdvice {
 }
 
 impl TriedWindows {
-    /// The rate of the recommended window with its 95 % interval, if that is wider than what counts as enough.
+    /// The rate of the recommended window with its 95 % interval, if that interval is wider than the tolerance.
     fn uncertain(&self) -> Option<String> {
         let hold = self.hold()?;
         let half = self.interval(hold)?;

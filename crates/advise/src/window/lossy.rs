@@ -8,40 +8,40 @@ use super::situation::Situation;
 use super::{LossResponse, MOST_HELD, WindowQuestion};
 use crate::AdviceError;
 
-/// RFC 6298 with Linux's TCP_RTO_MIN: the RTT plus at least 200 ms.
+/// Added to the RTT for the first RTO: Linux's minimum, TCP_RTO_MIN (RFC 6298).
 const SMALLEST_VARIANCE: Duration = Duration::from_millis(200);
-/// The share of an unlimited window's rate that a window must carry to suffice.
+/// A window suffices if it carries this share of the rate of an unlimited window.
 pub(super) const ENOUGH: f64 = 0.99;
-/// The ratio to which such a window or loss is sought.
+/// Ratio at which the bisection for a window or a loss ends.
 const PRECISION: f64 = 1.01;
-/// Less loss than any link has.
+/// A lower loss than any link has, where the search for a loss starts.
 const LEAST_LOSS: f64 = 1e-18;
-/// draft-ietf-ccwg-bbr, section 2.7, BBR.LossThresh: BBR slows down above a loss of 2 % in a round trip.
+/// BBR slows down above a loss of 2 % per round trip (draft-ietf-ccwg-bbr, section 2.7, BBR.LossThresh).
 const TOLERATED_BY_BBR: f64 = 0.02;
 
-/// The share of the free rate below which loss limits a transfer, and which the remedies restore.
+/// Loss limits a transfer if its rate is below this share of the free rate; the remedies restore this share.
 pub(super) const FILLED: f64 = 0.95;
 
-/// The ways to fill 95 % of a path on which loss limits one connection.
+/// The ways to fill 95 % of a path on which loss limits a single connection.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FillsPath {
-    /// The largest loss with which one connection fills it; `None` if none is known.
+    /// The largest loss with which one connection fills the path; `None` if unknown.
     pub loss: Option<f64>,
-    /// Connections that fill it at the present loss.
+    /// The number of connections that fill the path at the present loss.
     pub connections: u64,
-    /// Whether BBR, which tolerates some loss, fills it.
+    /// Whether BBR, which tolerates some loss, fills the path.
     pub bbr: bool,
 }
 
 impl Situation {
-    /// The rate with `window` under random loss, in the room that other traffic leaves; `None` without loss.
+    /// The rate with `window` under random loss, in the bandwidth that other traffic leaves; `None` without loss.
     pub(super) fn bounded_by_loss(
         &self,
         congestion: LossResponse,
         window: Bytes,
     ) -> Result<Option<Rate>, AdviceError> {
         let Some(loss) = self.loss() else { return Ok(None) };
-        // Where loss is the limit, an unknown buffer counts as one that never overflows: the peaks are rare.
+        // If loss is the limit, peaks are rare, so an unknown buffer is assumed never to overflow.
         let buffer = match self.question.buffer {
             None if self.loss_limited => MOST_HELD,
             _ => self.left.buffer(),
@@ -49,7 +49,7 @@ impl Situation {
         self.bounded(congestion, loss, buffer, window).map(Some)
     }
 
-    /// The loss, if there is any.
+    /// The random loss, if there is any.
     pub(super) fn loss(&self) -> Option<Probability> {
         self.question.random_loss()
     }
@@ -64,11 +64,11 @@ impl Situation {
         let q = &self.question;
         let flow = Flow::new(q.mtu, self.left.minimum_rtt(), first_timeout(q), loss)?;
         let bounds = Bounds { capacity: self.left.capacity(), buffer, window };
-        // Linux counts acknowledged segments (tcp_cong_avoid_ai), so a delayed ACK counts twice.
+        // Linux counts acknowledged segments (tcp_cong_avoid_ai), so a delayed ACK for two segments counts as two.
         Ok(flow.with_segments_per_ack(1)?.bounded(congestion, &bounds))
     }
 
-    /// The rate that the best window carries under `loss`. An unknown buffer allows no window that could overflow it.
+    /// The rate that the best window carries under `loss`. An unknown buffer is assumed never to overflow.
     pub(super) fn best_under(&self, loss: Probability) -> Result<Rate, AdviceError> {
         let congestion = self.question.congestion;
         let above = self.above_every_window();
@@ -90,7 +90,7 @@ impl Situation {
         rate.ok().flatten().unwrap_or(Rate::ZERO)
     }
 
-    /// Whether a flow that loss limits is faster by a percent if its window never overflows the buffer.
+    /// Whether a flow limited by loss is faster by more than 1 % if its window never overflows the buffer.
     pub(super) fn peaks_overflow(&self) -> bool {
         let free = self.under_loss(self.above_every_window());
         self.question.buffer.is_some()
@@ -98,13 +98,13 @@ impl Situation {
             && self.under_loss(self.sweet_spot().high) > free.scaled(1.01)
     }
 
-    /// The smallest window, to a percent, that carries almost the rate that loss allows the best one.
+    /// The smallest window, to 1 %, that carries almost the rate that loss allows the best window.
     pub(super) fn smallest_for_the_loss(&self) -> Bytes {
         let [high, above] = [self.sweet_spot().high, self.above_every_window()];
         let [at_high, at_above] = [high, above].map(|window| self.under_loss(window));
         let largest = if at_high > at_above { high } else { above };
         let enough = at_high.max(at_above).scaled(ENOUGH);
-        // Whatever the window, no more than one is in flight per round trip, and no less than a packet.
+        // A lower bound: at most one window is in flight per RTT, and at least one packet.
         let least = (enough * self.left.minimum_rtt()).max(self.question.mtu);
         let (mut small, mut large) = (least.min(largest), largest);
         while large > small.scaled(PRECISION).max(small + self.question.mtu) {
@@ -114,9 +114,10 @@ impl Situation {
         large
     }
 
-    /// The ways to fill the path if one connection carries `one`; `None` if that is enough, or if there is no loss.
+    /// The ways to fill the path if one connection carries `one`; `None` if that suffices, or without loss.
     ///
-    /// The closed form gives the loss at which its own rate, `now`, rises by the factor that `one` lacks.
+    /// The closed form gives the loss at which its own rate, `now`, would rise by the ratio of the target rate to
+    /// `one`.
     pub(super) fn fills_path(
         &self,
         one: Rate,

@@ -1,5 +1,5 @@
-//! Window advice: the sweet spot, the six bandwidth-delay products with the rate of each, the cost of a wrong window,
-//! and the settings that allow the right one.
+//! Window advice: the sweet spot, the six bandwidth-delay products with the rate of each, the cost of a wrong window, and
+//! the settings that allow the recommended window.
 
 mod cross;
 mod explain;
@@ -24,39 +24,39 @@ use crate::limit::LARGEST_WINDOW;
 use crate::{AdviceError, Formula, Kernel};
 use situation::Situation;
 
-/// The path, and its known load.
+/// The path and its load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WindowQuestion {
-    /// The capacity of the path's narrowest link.
+    /// The capacity of the path's bottleneck.
     pub rate: Rate,
     /// The RTT without queues.
     pub rtt: Duration,
-    /// The buffer of that link, if it is known.
+    /// The buffer of the bottleneck, if known.
     pub buffer: Option<Bytes>,
     /// Cross traffic, if there is any.
     pub cross: Option<CrossShare>,
-    /// Random loss, or the loss of a path that was congested before.
+    /// Random loss, or the loss of a path that was already congested.
     pub loss: Option<Probability>,
-    /// The sender's congestion control, which decides what loss allows.
+    /// The sender's congestion control, which decides the rate under loss.
     pub congestion: LossResponse,
-    /// The largest packet.
+    /// The largest packet on the path, in bytes.
     pub mtu: Bytes,
     /// The receiver's kernel.
     pub kernel: Kernel,
 }
 
-/// Packets of TCP's initial window (RFC 6928, section 2; Linux's TCP_INIT_CWND). A transfer with fewer in flight waits for
-/// delayed ACKs, and often for a timeout after a loss.
+/// Packets of TCP's initial window (RFC 6928, section 2; Linux's TCP_INIT_CWND). With fewer in flight, a transfer waits for
+/// delayed ACKs, and often for an RTO after a loss.
 const INITIAL_WINDOW_PACKETS: u64 = 10;
 
-/// IPv4, TCP and timestamps (RFC 791, 9293, 7323).
+/// Headers of IPv4 and TCP with timestamps, in bytes (RFC 791, 9293, 7323).
 const HEADER_BYTES: Bytes = Bytes::new(52);
 
 /// The MTU of most paths.
 pub const COMMON_MTU: Bytes = Bytes::new(1500);
 
 impl WindowQuestion {
-    /// The smallest window to recommend or to simulate, in bytes of packets.
+    /// The smallest window to recommend or simulate, in bytes of packets.
     fn initial_window(&self) -> Bytes {
         self.mtu * INITIAL_WINDOW_PACKETS
     }
@@ -66,7 +66,7 @@ impl WindowQuestion {
         self.loss.filter(|loss| loss.get() > 0.0)
     }
 
-    /// The payload in a full packet, as a share of it.
+    /// The share of a full packet that is payload.
     pub fn payload_share(&self) -> f64 {
         (self.mtu - HEADER_BYTES).as_f64() / self.mtu.as_f64()
     }
@@ -76,7 +76,8 @@ impl WindowQuestion {
         self.payload(self.mtu)
     }
 
-    /// The payload of `packets`: windows and socket buffers count payload, paths and their buffers packets.
+    /// The payload in `packets` bytes of packets. Windows and socket buffers count payload; paths and their buffers count
+    /// packets.
     pub fn payload(&self, packets: Bytes) -> Bytes {
         packets.scaled(self.payload_share())
     }
@@ -91,7 +92,7 @@ pub struct WindowChoice {
     pub rule: &'static str,
     /// The window, in payload; `None` where no closed form gives it.
     pub window: Option<Bytes>,
-    /// The expected rate on the bottleneck, `None` where no closed form gives it, or if TCP has no such window.
+    /// The expected rate on the bottleneck; `None` if no closed form gives it, or if TCP cannot have such a window.
     pub rate: Option<Rate>,
     /// Whether the rate is the simulator's for exactly this window, not a closed form's.
     pub is_simulated: bool,
@@ -100,9 +101,9 @@ pub struct WindowChoice {
 /// The window advice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WindowAdvice {
-    /// The question; of several connections, each one's share of the path.
+    /// The question; with several connections, each connection's share of the path.
     pub question: WindowQuestion,
-    /// Connections that share the path: more than one if TCP has no window that fills it.
+    /// The number of connections that share the path: more than one if no TCP window fills it.
     pub connections: u64,
     /// The windows that fill the path without loss, in payload.
     pub sweet_spot: SweetSpot,
@@ -116,15 +117,15 @@ pub struct WindowAdvice {
     pub bdps: Vec<WindowChoice>,
     /// The queueing delays that the recommended window and twice this window add; `None` if no window near it was simulated.
     pub added_delay: [Option<Duration>; 2],
-    /// Whether loss, not the window, limits the transfer.
+    /// Whether loss limits the transfer, not the window.
     pub loss_limited: bool,
-    /// Whether loss limits it, but a larger window than the recommended one would overflow the buffer at its peaks.
+    /// Whether loss limits the transfer and a window larger than the recommended one would overflow the buffer at its peaks.
     pub peaks_overflow: bool,
     /// The ways to fill the path, if loss limits the transfer.
     pub fills_path: Option<FillsPath>,
     /// The settings that allow the recommended window and no more.
     pub settings: WindowSettings,
-    /// Facts that the answer leaves out.
+    /// Warnings about facts that the numbers do not include.
     pub warnings: Vec<String>,
     /// Assumptions.
     pub assumptions: Vec<String>,
@@ -134,10 +135,10 @@ pub struct WindowAdvice {
     pub simulated: Option<TriedWindows>,
 }
 
-/// More than any path or router holds.
+/// More bytes than any path or router holds.
 const MOST_HELD: Bytes = Bytes::new(1 << 42);
 
-/// Answers `question`.
+/// Recommends a window for the path.
 ///
 /// # Errors
 /// If a quantity is impossible, or TCP's initial window already fills or overflows the path.
@@ -146,16 +147,16 @@ pub fn advise(question: &WindowQuestion) -> Result<WindowAdvice, AdviceError> {
     advise_one(&situation, connections)
 }
 
-/// The window of each connection on a path, and their number.
+/// The window of each connection on a path, and the number of connections.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct WindowToHold {
     /// The window, in payload.
     pub window: Bytes,
-    /// Connections that share the path: more than one if TCP has no window that fills it.
+    /// The number of connections that share the path: more than one if no TCP window fills it.
     pub connections: u64,
 }
 
-/// The window that [`advise`] recommends, or TCP's initial window where none helps.
+/// The window that [`advise`] recommends, or TCP's initial window if no window helps.
 ///
 /// # Errors
 /// If a quantity is impossible.
@@ -172,7 +173,7 @@ pub(crate) fn to_hold(question: &WindowQuestion) -> Result<WindowToHold, AdviceE
     }
 }
 
-/// The situation of each of the connections that it takes to fill the path, and their number.
+/// The situation of each connection, and the number of connections needed to fill the path.
 fn situation(question: &WindowQuestion) -> Result<(Situation, u64), AdviceError> {
     let q = question;
     possible(q.rate > Rate::ZERO, "rate", q.rate, "a path has a rate above zero")?;
@@ -208,7 +209,7 @@ fn situation(question: &WindowQuestion) -> Result<(Situation, u64), AdviceError>
     }
 }
 
-/// The path as one of several equal connections has it: its share of the rate is its share of the queue.
+/// The path as seen by one of several equal connections: its share of the queue equals its share of the rate.
 fn share(q: &WindowQuestion, connections: u64) -> WindowQuestion {
     WindowQuestion {
         rate: q.rate.scaled(1.0 / connections as f64),

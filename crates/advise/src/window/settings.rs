@@ -4,35 +4,35 @@ use sweetspot_units::Bytes;
 
 use crate::{AdviceError, Kernel};
 
-/// The settings of receiver and sender with which a connection reaches a window.
+/// The receiver's and sender's settings that allow a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WindowSettings {
-    /// `tcp_rmem[2]` at least, for autotuning to get there.
+    /// Minimum of `tcp_rmem[2]` for autotuning to reach the window.
     pub tcp_rmem_max: Bytes,
     /// The `SO_RCVBUF` of a program that sets its own buffer; `rmem_max` must allow it.
     pub so_rcvbuf: Bytes,
-    /// `tcp_wmem[2]` at the sender.
+    /// The sender's `tcp_wmem[2]`.
     pub tcp_wmem_max: Bytes,
     /// The window scale that the window needs.
     pub window_scale: WindowScale,
-    /// The step in which windows of that scale move.
+    /// The step between windows with that scale.
     pub granularity: Bytes,
 }
 
-/// Linux's default of `tcp_rmem[1]`, with which a connection starts; autotuning only grows it.
+/// Linux's default of `tcp_rmem[1]`, the initial buffer of a connection. Autotuning only grows it.
 const FIRST_RECEIVE_BUFFER: Bytes = Bytes::new(131_072);
 
 impl WindowSettings {
-    /// Whether `tcp_rmem[2]` limits the window: it does not below the buffer that a connection starts with.
+    /// Whether `tcp_rmem[2]` limits the window. It does not if it is below the initial buffer.
     pub fn autotuning_reaches(&self) -> bool {
         self.tcp_rmem_max >= FIRST_RECEIVE_BUFFER
     }
 
-    /// The settings for `window` in packets with `mss` of payload on `kernel`, with the ratio of memory to window that a new
-    /// connection starts with.
+    /// The settings for `window`, in packets with `mss` of payload, on `kernel`. The ratio of memory to window is a new
+    /// connection's.
     ///
     /// # Errors
-    /// If TCP has no window so large.
+    /// If TCP cannot have such a large window.
     pub fn for_window(
         window: Bytes,
         mss: Bytes,

@@ -12,8 +12,8 @@ const SOURCES: &str = "Sources: Jain, Prasad, Dovrolis, \"The TCP Bandwidth-Dela
     revisited\"; Padhye et al. 1998; RFC 9438; Linux net/ipv4/tcp_input.c; RFC 7323.";
 
 impl WindowAdvice {
-    /// The advice as five lines and a warning, in at most `width` columns; `explain` adds the simulated windows, the six bandwidth-delay products,
-    /// the assumptions, and the formulas with their numbers.
+    /// The advice as five lines and warnings, in at most `width` columns. `explain` adds the simulated windows, the six
+    /// bandwidth-delay products, the assumptions, and the formulas with their numbers.
     pub fn text(&self, explain: bool, width: usize) -> String {
         let mut out = self.in_five_lines(width);
         out.extend(self.burst_words().map(|words| wrap(&format!("Warning: {words}"), width, 2)));
@@ -46,7 +46,7 @@ impl WindowAdvice {
         all.chain(settings.into_iter().flatten()).collect()
     }
 
-    /// The windows by closed form: all of them, or those that were not simulated.
+    /// The table of windows by closed form: all of them, or those that were not simulated.
     fn table(&self) -> String {
         let mut rows = vec![row([&"window", &"definition", &"payload, bytes", &"expected rate"])];
         let mut add = |c: &WindowChoice| {
@@ -103,12 +103,12 @@ impl WindowAdvice {
         format!("{}{}", wrap(&head, width, 0), table(0, &rows))
     }
 
-    /// The six products, which differ only beside cross traffic.
+    /// The six products beside cross traffic; none without it, because they then hardly differ.
     fn products(&self) -> &[WindowChoice] {
         if self.question.cross.is_some() { &self.bdps } else { &[] }
     }
 
-    /// The names of `window`; three products in a row and more as their first and last.
+    /// The names of `window`; three or more consecutive products are shortened to the first and the last.
     fn names_at(&self, window: Bytes) -> String {
         let is_it = |choice: &&WindowChoice| choice.window == Some(window);
         let ends = self.ends.iter().filter(is_it);
@@ -244,7 +244,7 @@ fn simulated_json(simulated: &TriedWindows) -> Value {
 }
 
 impl TriedWindows {
-    /// By the rule of three, none of N is less than 3 of N at 95 % confidence.
+    /// The rule of three: if none of N packets was lost, the loss is below 3 / N at 95 % confidence.
     fn lossless_words(&self) -> String {
         if self.windows.iter().all(|tried| tried.loss > 0.0) {
             return String::new();
@@ -254,7 +254,7 @@ impl TriedWindows {
     }
 }
 
-/// A share lost, in percent: rare losses are not zero.
+/// A loss share in percent; rare losses do not round to zero.
 fn loss(share: f64) -> String {
     match share * 100.0 {
         0.0 => "0 %".to_owned(),

@@ -6,52 +6,53 @@ use super::{CrossKind, WindowAdvice, WindowChoice, WindowSettings, explain};
 use crate::AdviceError;
 use crate::limit::LARGEST_WINDOW;
 
-/// Results of several windows in the simulator.
+/// Simulation results for several windows.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TriedWindows {
     /// The windows, smallest first.
     pub windows: Vec<TriedWindow>,
-    /// Number of seeds per window.
+    /// The number of seeds per window.
     pub seeds: u64,
-    /// The time before the measurement, for slow start and its losses.
+    /// The time before the measurement, for slow start and the losses that it causes.
     pub settling: Duration,
     /// The measured time of each run.
     pub measured: Duration,
     /// The rate of the access links.
     pub access_rate: Rate,
-    /// The cross traffic of the simulation, in words: its number of flows and their sizes.
+    /// The simulated cross traffic, in words: the number and sizes of its flows.
     pub cross: Option<String>,
 }
 
-/// Result of a transfer with one window.
+/// The result of a transfer with one window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TriedWindow {
     /// The window.
     pub window: Bytes,
-    /// Its mean rate on the bottleneck, headers included.
+    /// The mean rate on the bottleneck, headers included.
     pub rate: Rate,
     /// The standard error of the rate.
     pub rate_error: Rate,
-    /// Whether it is as fast as the fastest window, but for chance.
+    /// Whether the window is as fast as the fastest, apart from chance.
     pub as_fast: bool,
-    /// Whether it is slower, but perhaps by chance.
+    /// Whether the window is slower, but perhaps by chance.
     pub is_unsure: bool,
-    /// The queueing delay, on average.
+    /// The mean queueing delay.
     pub delay: Duration,
     /// Packets lost over packets sent.
     pub loss: f64,
 }
 
-/// Number of windows to try.
+/// The number of windows to try.
 const WINDOW_STEPS: usize = 12;
-/// How far a window of about half or twice the size is from it, in doublings.
+/// Windows within this distance of half or twice the size count as "about" that size, in doublings.
 const ABOUT: f64 = 0.5;
 
-/// The largest window to try beside flows that react, as a multiple of the largest that overflows nothing.
+/// The largest window to try beside reactive flows, as a multiple of the largest that overflows nothing.
 const BEYOND_EDGE: f64 = 1.2;
 
 impl TriedWindows {
-    /// The recommended window, the smallest that is as fast as the fastest: its queue is the shortest. `None` if no window moved data.
+    /// The recommended window: the smallest that is as fast as the fastest, because its queue is the shortest. `None` if no
+    /// window qualifies.
     pub fn hold(&self) -> Option<&TriedWindow> {
         self.windows.iter().find(|tried| tried.as_fast)
     }
@@ -61,14 +62,14 @@ impl TriedWindows {
         self.windows.iter().min_by_key(|tried| tried.window.get().abs_diff(window.get()))
     }
 
-    /// The half width of the 95 % interval of the rate of `tried`, by Student's t over the seeds; `None` with fewer than two.
+    /// Half the width of the 95 % interval of the rate of `tried`, by Student's t over the seeds; `None` with fewer than two.
     pub fn interval(&self, tried: &TriedWindow) -> Option<Rate> {
         let degrees = self.seeds.checked_sub(1).filter(|degrees| *degrees > 0)?;
         let t = student_t::two_sided_quantile(0.05, degrees as f64);
         Some(tried.rate_error.scaled(t))
     }
 
-    /// The window nearest to half of the recommended one, if a smaller one was tried.
+    /// The tried window nearest to half of the recommended one, if it is smaller than the recommended one.
     pub(super) fn near_half(&self) -> Option<&TriedWindow> {
         let hold = self.hold()?.window;
         let nearest = self.nearest(hold / 2)?;
@@ -82,7 +83,7 @@ impl TriedWindows {
 }
 
 impl WindowAdvice {
-    /// The reason why no windows are tried in a simulator.
+    /// The reason why a simulator would not help, if there is one.
     pub fn untried(&self) -> Option<&'static str> {
         let q = &self.question;
         if q.cross.is_none() && q.random_loss().is_none() {
@@ -98,9 +99,10 @@ impl WindowAdvice {
         q.buffer.is_none().then_some("the buffer of the path is unknown; give --buffer")
     }
 
-    /// The windows to try in a simulator, smallest first: from half of the smallest that fills the path or suffices under its loss, or
-    /// TCP's initial window, to more than path and buffer hold, or beside flows that react, to more than overflows nothing. The windows
-    /// with a name in this range are among them; the others lie between, in about equal ratios. `None` if [`WindowAdvice::untried`] has a reason.
+    /// The windows to try in a simulator, smallest first. They start at half of the smallest window that fills the path, or
+    /// suffices under its loss, but not below TCP's initial window. They end above the capacity of path and buffer or, beside
+    /// reactive flows, above the largest window that overflows nothing. The named windows in this range are among them; the
+    /// others are spaced in about equal ratios. `None` if [`WindowAdvice::untried`] has a reason.
     pub fn windows_to_try(&self) -> Option<Vec<Bytes>> {
         let q = &self.question;
         if self.untried().is_some() {
@@ -109,10 +111,11 @@ impl WindowAdvice {
         let is_lossy = q.random_loss().is_some();
         let suffices = self.recommended.window?.min(self.sweet_spot.low);
         let from = (suffices / 2).max(q.payload(q.initial_window())).as_f64();
-        // During a recovery, the segments after a lost one take receive window, too: twice the largest flight never limits it.
+        // During a recovery, segments after a lost one also occupy receive window. Twice the largest flight never limits the
+        // transfer.
         let flights = if is_lossy { 2 } else { 1 };
         let unlimited = self.bdps.last()?.window? * flights;
-        // Elephants and mice give way to more than this, at their own cost.
+        // Elephants and mice yield to larger windows, at their own cost.
         let polite = match q.cross.map(|cross| cross.kind) {
             None | Some(CrossKind::Udp) => unlimited,
             Some(CrossKind::Elephants) => self.sweet_spot.high.scaled(BEYOND_EDGE),
@@ -128,7 +131,7 @@ impl WindowAdvice {
         let named = self.named().filter_map(|choice| choice.window);
         let mut windows: Vec<Bytes> = named.filter(|w| *w > first && *w < last).collect();
         windows.extend([first, last]);
-        // Each named window takes the place of its neighbour: those farthest from all names stay.
+        // Each named window replaces a neighbour in the grid: the grid windows farthest from all names stay.
         let distance = |window: &Bytes| {
             let ratios = windows.iter().map(|near| libm::log(near.as_f64() / window.as_f64()));
             ratios.map(libm::fabs).fold(f64::INFINITY, f64::min)
@@ -143,7 +146,7 @@ impl WindowAdvice {
         Some(windows)
     }
 
-    /// The windows with a name: the recommended one, the ends of the sweet spot and the six products.
+    /// The named windows: the recommended one, the ends of the sweet spot and the six products.
     fn named(&self) -> impl Iterator<Item = &WindowChoice> {
         [&self.recommended].into_iter().chain(&self.ends).chain(&self.bdps)
     }
@@ -161,7 +164,7 @@ impl WindowAdvice {
             rate: tried.map(|tried| tried.rate),
             is_simulated: tried.is_some(),
         };
-        // Not every window has a neighbour of about half or twice its size.
+        // Some windows have no tried neighbour of about half or twice the size.
         let other = |window: Bytes| {
             let nearest = simulated.nearest(window).copied();
             nearest.filter(|tried| {
@@ -175,7 +178,7 @@ impl WindowAdvice {
         self.added_delay = [Some(hold.delay), double.map(|double| double.delay)];
         let q = &self.question;
         let situation = Situation::new(q)?;
-        // Beside cross traffic, a lower rate may be its doing.
+        // Beside cross traffic, a lower rate may have another cause than loss.
         let lossy = situation.loss().filter(|_| q.cross.is_none() || self.loss_limited);
         self.fills_path = match lossy {
             Some(loss) => situation.fills_path(hold.rate, situation.best_under(loss)?)?,

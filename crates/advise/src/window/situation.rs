@@ -1,4 +1,4 @@
-//! The path, its cross traffic and its loss, as the formulas take them.
+//! The path, its cross traffic and its loss, in the terms of the formulas.
 
 use sweetspot_theory::path::elephants::Elephants;
 use sweetspot_theory::path::saturation::{self, SweetSpot};
@@ -12,15 +12,15 @@ use super::{CrossKind, CrossShare, LossResponse, WindowQuestion};
 use crate::AdviceError;
 use crate::limit::{LARGEST_WINDOW, with_margin};
 
-/// The path in packets: windows here count them with their headers.
+/// The path in bytes of packets: windows here include headers.
 pub(super) struct Situation {
     pub question: WindowQuestion,
-    /// The empty path: C, T_m, B.
+    /// The path without cross traffic: C, T_m, B.
     pub bare: Path,
     /// The path beside unresponsive cross traffic: A, T_e, and the transfer's share A/C of B.
     pub left: Path,
     pub elephants: Option<Elephants>,
-    /// Whether loss, not the window, limits the transfer.
+    /// Whether loss limits the transfer, not the window.
     pub loss_limited: bool,
 }
 
@@ -29,8 +29,8 @@ impl Situation {
         let buffer = q.buffer.unwrap_or(Bytes::ZERO);
         let bare = Path::new(q.rate, q.rtt, buffer)?;
         let available = q.cross.map_or(q.rate, |c| c.available(q.rate));
-        // The transfer's share of the queue is its share of the rate: in a full shared buffer its window is A (T_e + B/C), not
-        // A T_e + B.
+        // The transfer's share of the queue equals its share of the rate. In a full shared buffer, its window is therefore A (T_e
+        // + B/C), not A T_e + B.
         let own = buffer.scaled(available.as_f64() / q.rate.as_f64());
         let left = unresponsive::path(q.rate, q.rate.saturating_sub(available), q.rtt, own)?;
         let elephants = match q.cross {
@@ -48,7 +48,7 @@ impl Situation {
     pub(super) fn rate_at(&self, window: Bytes) -> Result<Option<Rate>, AdviceError> {
         let bounded = self.bounded_by_loss(self.question.congestion, window)?;
         if bounded.is_some() && self.loss_limited {
-            // Loss keeps the window below the BDP: no queue, with or without cross traffic.
+            // Loss keeps the window below the BDP, so there is no queue, with or without cross traffic.
             return Ok(bounded);
         }
         let is_sawtooth = self.elephants.is_none() && window > self.sweet_spot().high;
@@ -65,7 +65,7 @@ impl Situation {
         Ok(base.map(|rate| bounded.map_or(rate, |bounded| rate.min(bounded))))
     }
 
-    /// The rate beyond the sweet spot, where the sender's own losses limit it.
+    /// The rate of a window beyond the sweet spot, where the sender's own losses limit it.
     pub(super) fn sawtooth(&self) -> Rate {
         match self.question.congestion {
             LossResponse::Reno => saturation::congestion_limited(&self.left),
@@ -90,7 +90,7 @@ impl Situation {
     pub(super) fn recommended(&self) -> Bytes {
         let spot = self.sweet_spot();
         let window = match (self.loss(), self.elephants) {
-            // SOBAS §VI: on a path that loses anyway, a window can only take.
+            // SOBAS §VI: on a path with random loss, a limit on the window can only lower the rate.
             (Some(_), _) if self.loss_limited => self.smallest_for_the_loss(),
             (_, Some(_)) => spot.high,
             (Some(_), None) => {
@@ -101,14 +101,15 @@ impl Situation {
         window.max(self.question.initial_window())
     }
 
-    /// A margin above the window that fills the path: at least the segment that waits for a delayed ACK (RFC 1122, section 4.2.3.2),
-    /// and a part of one that is not sent. In a shallow buffer, as far from an idle link as from an overflow.
+    /// A window with a margin above the one that fills the path: at least one segment that waits for a delayed ACK (RFC 1122,
+    /// section 4.2.3.2), and one that is only partly sent. In a shallow buffer, it is halfway between an idle link and an
+    /// overflow.
     fn clear_of_the_edges(&self, SweetSpot { low, high }: SweetSpot) -> Bytes {
         let filled = with_margin(low).max(low + self.question.mtu * 2);
         filled.min(low + high.saturating_sub(low) / 2)
     }
 
-    /// The largest window that overflows nothing. Mice give way to the transfer, so it may use more than they leave.
+    /// The largest window that overflows nothing. Mice yield to the transfer, so it may use more than they leave.
     pub(super) fn largest_to_try(&self) -> Bytes {
         let high = self.sweet_spot().high;
         match self.question.cross {
@@ -126,7 +127,7 @@ impl Situation {
             && !matches!(self.question.cross, Some(CrossShare { kind: CrossKind::Mice, .. }));
         let mut all = six_bdps::six_bdps(&state)?.all().map(Some);
         if !known && !self.loss_limited {
-            // BTC against traffic that reacts is not known in closed form.
+            // No closed form gives the BTC against reactive traffic.
             all[4] = None;
         }
         Ok(all)
@@ -143,14 +144,14 @@ impl Situation {
         state.largest_window = self.above_every_window() - self.question.mtu;
         let max = self.bounded_by_loss(self.question.congestion, self.above_every_window())?;
         if let Some(max) = max.filter(|max| *max < state.bulk_transfer_capacity) {
-            // Too slow to queue.
+            // Loss keeps the rate too low for a queue.
             state.bulk_transfer_capacity = max;
             state.average_rtt = self.left.minimum_rtt();
         }
         Ok(state)
     }
 
-    /// More than path and buffer hold: no congestion window exceeds it.
+    /// A window above the capacity of path and buffer, so that no congestion window exceeds it.
     pub(super) fn above_every_window(&self) -> Bytes {
         saturation::sweet_spot(&self.bare).high + self.question.mtu * 2
     }

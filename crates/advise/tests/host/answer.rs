@@ -36,7 +36,7 @@ fn law_undoing_a_change_restores_the_present_value() {
     }
 }
 
-/// A bad host and a bad peer. The device of the host has no fq, and its packets do not fit the path.
+/// A badly configured host and peer. The host's device has no fq, and its packets do not fit the path.
 fn bad_hosts() -> HostAdvice {
     let device =
         Some(Device { qdisc: Some("pfifo_fast".to_owned()), gro: Some(false), ..device() });
@@ -70,7 +70,7 @@ fn law_every_command_stands_once_under_the_host_that_it_is_for_with_its_undo() {
     }
     let fq = "tc qdisc replace dev eth0 root fq".to_owned();
     assert!(block(&answer, "set").contains(&fq), "{answer}");
-    // Nor is one that depends on a condition repeated.
+    // A change that depends on a condition is not repeated either.
     let text = advice.text(false, 80);
     for finding in &advice.findings {
         assert_eq!(text.matches(&finding.command).count(), 1, "{} {text}", finding.command);
@@ -88,7 +88,7 @@ fn advice_without_a_path_says_what_it_could_not_check() {
     assert!(blind.contains(line), "{blind}");
     let whole = of(host(""), path());
     assert!(whole.contains("checked   socket buffers, TCP options, tcp_mem\n"), "{whole}");
-    // An unknown host is no good host.
+    // A host with unknown settings does not count as good.
     assert!(of(Snapshot::default(), None).contains("checked   nothing"));
 }
 
@@ -104,7 +104,7 @@ fn the_answer_is_about_the_receive_buffer_in_question() {
         let here = Snapshot { asked_receive_buffer: Some(Bytes::new(bytes)), ..host("") };
         ask(here)
     };
-    // A window of the request: 100 kB over the RTT.
+    // The window equals the request of 100 kB, once per RTT.
     let (small, large) = (asked(100_000), asked(1_000_000_000));
     let text = small.text(false, 80);
     assert!(
@@ -185,7 +185,8 @@ fn the_count_of_changes_knows_the_file_that_was_written() {
     assert!(text.contains("changes   1; the file written keeps this host's sysctls"), "{text}");
 }
 
-/// Linux's loopback device takes 65,536 B, IP 65,535 (RFC 791): its path is no larger than the device.
+/// Linux's loopback device has an MTU of 65,536 B, but an IP packet has at most 65,535 B (RFC 791). No
+/// change of the MTU is advised.
 #[test]
 fn the_loopback_device_needs_no_other_mtu() {
     let lo = Device { name: "lo".to_owned(), mtu: Some(Bytes::new(65_536)), ..device() };

@@ -1,4 +1,4 @@
-//! Mistakes that the host advice must find, and its recommendations.
+//! The mistakes that the host advice must find, and the changes that it recommends.
 
 use proptest::prelude::*;
 use sweetspot_advise::AdviceError;
@@ -28,7 +28,7 @@ net.ipv4.tcp_available_congestion_control = reno cubic bbr
 net.ipv4.tcp_congestion_control = cubic
 ";
 
-/// A good host of 24 GB, but for `changes`.
+/// A well-configured host with 24 GB, except for `changes`.
 fn host(changes: &str) -> Snapshot {
     let settings = format!("{GOOD}{changes}");
     Snapshot {
@@ -44,7 +44,7 @@ fn path() -> Option<(Rate, Duration)> {
     Some((Rate::from_mbit_per_second(10_000), Duration::from_millis(80)))
 }
 
-/// The rate on the link of `payload` per RTT of the path: 52 of 1500 B are headers.
+/// The rate on the link for `payload` per RTT of the path; 52 of each 1500 B are headers.
 fn carried(payload: u64) -> f64 {
     payload as f64 * 8.0 / 0.080 * 1500.0 / 1448.0
 }
@@ -69,11 +69,11 @@ fn a_good_host_is_left_alone() {
 fn a_senders_cap_is_named_with_its_gain() {
     let advice = ask(host("net.ipv4.tcp_wmem = 4096 16384 4194304\n"));
     let f = &advice.findings[0];
-    // The program refills the buffer when a third is free: 2,796,203 B less 832 B for each of the 81.92 segments of 80 ms are 2,728,045 B
-    // of payload, 272.8 Mbit/s, with headers 282.6; 10 Gbit/s less that = 9717.4 Mbit/s.
+    // The program refills the buffer when a third of it is free. 2,796,203 B less 832 B for each of the 81.92 segments are
+    // 2,728,045 B of payload per 80 ms: 272.8 Mbit/s, or 282.6 with headers. The gain is 10 Gbit/s less that, 9717.4 Mbit/s.
     assert_eq!(f.what, "net.ipv4.tcp_wmem");
     assert_eq!(f.gain.unwrap().bits_per_second() / 1_000_000, 9_717);
-    // Twice the payload of C T = 100 MB.
+    // The send buffer is twice the payload of C T = 100 MB.
     assert_eq!(f.command, "sysctl -w net.ipv4.tcp_wmem=\"4096 16384 193066666\"");
     let sending = &advice.directions[1];
     assert_eq!((sending.name, sending.rate.bits_per_second() / 100_000), ("sending", 2_826));
@@ -83,7 +83,7 @@ fn a_senders_cap_is_named_with_its_gain() {
 fn law_a_flow_without_window_scaling_at_either_end_carries_16_bits_per_rtt_both_ways() {
     let off = "net.ipv4.tcp_window_scaling = 0\n";
     let name = "net.ipv4.tcp_window_scaling";
-    // RFC 7323, section 2.2: both SYNs must have the option. 65,535 B of payload over 80 ms.
+    // Both SYNs must have the option (RFC 7323, section 2.2). The window is 65,535 B of payload per 80 ms.
     let rate = Rate::from_f64(carried(65_535));
     let of = |here, peer| {
         let q = HostQuestion { here, peer, path: path(), path_mtu: None, connections: 1 };
@@ -119,7 +119,7 @@ fn law_the_send_buffer_that_advice_on_the_window_wants_is_the_one_that_advice_on
         let window = on(1).window.unwrap();
         let wanted =
             WindowSettings::for_window(window, Bytes::new(1448), kernel).unwrap().tcp_wmem_max;
-        // With that buffer nothing limits the flow. One of the BDP does, between refills, and that buffer is advised.
+        // With that buffer nothing limits the flow. A buffer of one BDP limits it between refills, so that buffer is advised.
         assert!(on(wanted.get()).findings.is_empty());
         let payload = (rate * rtt).get() * 1448 / 1500;
         let [finding] = &on(payload).findings[..] else { panic!("{mbit}") };
@@ -133,7 +133,7 @@ fn law_a_forgotten_ssthresh_needs_no_change() {
     let with = |kept: u8| found(&format!("{none}net.ipv4.tcp_no_ssthresh_metrics_save = {kept}\n"));
     assert!(with(1).is_empty());
     assert_eq!(with(0), ["net.ipv4.tcp_no_ssthresh_metrics_save"]);
-    // Kernels without that setting save all metrics or none.
+    // Kernels without that setting save either all metrics or none.
     assert_eq!(found(none), ["net.ipv4.tcp_no_metrics_save"]);
     let neither = "net.ipv4.tcp_no_ssthresh_metrics_save = 0\n";
     assert!(found(neither).is_empty(), "without metrics there is no ssthresh");
@@ -203,7 +203,7 @@ fn the_device_is_judged() {
     assert_eq!(what, wanted);
 }
 
-/// fq has a limit of its own: where it replaces the queue, the length of the old one does not matter.
+/// fq has its own limit: if it replaces the queue, the old queue's length does not matter.
 #[test]
 fn a_short_queue_is_named_unless_fq_replaces_it() {
     let device = Device {
@@ -238,9 +238,9 @@ fn the_file_holds_what_the_findings_say_and_reads_back() {
     let advice = ask(host("net.core.rmem_max = 212992\nnet.ipv4.tcp_sack = 0\n"));
     let file = Sysctls::read(&advice.sysctl_file()).unwrap();
     assert_eq!(file.number("net.ipv4.tcp_sack"), Some(1));
-    // Half of the memory is window, the kernel doubles the request: the payload of 100 MB.
+    // Half of the memory is window, but the kernel doubles the request: it equals the payload of 100 MB.
     assert_eq!(file.number("net.core.rmem_max"), Some(96_533_333));
-    // The comments tell the old values from the new ones.
+    // Comments in the file show the old and the new values.
     let text = advice.sysctl_file();
     assert!(
         text.starts_with("# Written by sweetspot advise host, for 10 Gbit/s x 80 ms.\n"),
@@ -274,7 +274,7 @@ fn impossible_paths_are_refused_in_words() {
 
 #[test]
 fn a_path_that_no_window_fills_gets_advice_for_one_of_its_connections() {
-    // 125 GB, 120.7 GB of them payload; the largest window, 65,535 x 2^14 B, is 1/112.4 of that: 113 connections.
+    // C T is 125 GB, 120.7 GB without headers. The largest window, 65,535 x 2^14 B, is 1/112.4 of that: 113 connections.
     let path = Some((Rate::from_mbit_per_second(1_000_000), Duration::from_secs(1)));
     let q = HostQuestion { here: host(""), peer: None, path, path_mtu: None, connections: 1 };
     let advice = advise(&q).unwrap();
@@ -288,7 +288,7 @@ fn a_path_that_no_window_fills_gets_advice_for_one_of_its_connections() {
         ),
         "{text}"
     );
-    // With memory for it, 819 GB for 113 times 2.1 GB, no setting is at fault.
+    // With enough memory, 819 GB for 113 times 2.1 GB, no setting is at fault.
     let large = host(
         "net.ipv4.tcp_rmem = 4096 131072 2147483647\nnet.ipv4.tcp_wmem = 4096 16384 2147483647\n\
          net.ipv4.tcp_mem = 100000000 200000000 300000000\n",
@@ -313,14 +313,14 @@ fn a_program_that_sets_its_buffer_is_told_what_that_costs() {
     let asked = Some(Bytes::new(1_000_000));
     let advice = ask(Snapshot { asked_receive_buffer: asked, ..host("") });
     let f = &advice.findings[0];
-    // Doubled by the kernel, half of it is window: 1 MB over 80 ms = 100 Mbit/s, with headers 103.6.
+    // The kernel doubles the request, and half of the result is window: 1 MB per 80 ms = 100 Mbit/s, with headers 103.6.
     assert_eq!(f.what, "SO_RCVBUF of the program");
     assert_eq!(f.gain, Some(Rate::from_f64(10e9 - carried(1_000_000))));
-    // The gain of the whole answer has it, and where it is.
+    // The answer's gain has the same number, and says where to make the change.
     let gain = format!("{} receiving (in the program)", f.gain.unwrap());
     let answer = advice.answer(80).replace("\n          ", " ");
     assert!(answer.contains(&gain), "{answer}");
-    // rmem_max cuts it first.
+    // rmem_max cuts the request first.
     let cut = host("net.core.rmem_max = 212992\n");
     let advice = ask(Snapshot { asked_receive_buffer: asked, ..cut });
     let why = advice.findings.iter().find(|f| f.what.contains("the program")).map(|f| &f.why);
@@ -337,7 +337,7 @@ fn a_listener_with_a_buffer_of_its_own_is_found() {
     let advice = ask(Snapshot { listeners, ..host("") });
     assert_eq!(advice.findings.len(), 1, "{:?}", advice.findings);
     assert!(advice.findings[0].what.ends_with("0.0.0.0:5201"));
-    // 212,992 B over 80 ms = 21.3 Mbit/s, with headers 22.06.
+    // 212,992 B per 80 ms = 21.3 Mbit/s, with headers 22.06.
     assert_eq!(advice.findings[0].gain.unwrap().bits_per_second() / 100_000, 99_779);
 }
 
@@ -367,7 +367,7 @@ fn packets_that_the_path_does_not_take_are_found() {
     assert!(advise(&q).unwrap_err().to_string().contains("peer_mtu 100 B"));
 }
 
-/// 10 Gbit/s x 80 ms are 100 MB; (MTU - 52) / MTU of them are payload.
+/// 10 Gbit/s x 80 ms = 100 MB; (MTU - 52) / MTU of it is payload.
 #[test]
 fn law_the_smallest_mtu_known_counts_and_is_named() {
     let of = |mtu: u64| Some(Device { mtu: Some(Bytes::new(mtu)), ..device() });
@@ -393,11 +393,11 @@ fn law_the_smallest_mtu_known_counts_and_is_named() {
         assert!(answer.contains(&format!(" per connection (MTU {smallest} B) fills the path\n")));
         assert_eq!(advice.json()["mtu_bytes"], smallest);
     }
-    // The path takes more than the device sends.
+    // The path carries larger packets than the device sends.
     let small = ask(1400, Some(9000), None);
     let found = small.findings.iter().find(|f| f.what == "MTU of eth0").unwrap();
     assert_eq!((found.now.as_str(), found.wanted.as_str()), ("1400", "9000"));
-    // The peer does not.
+    // The peer does not accept larger packets.
     assert!(ask(1400, Some(9000), Some(1400)).findings.iter().all(|f| f.what != "MTU of eth0"));
 }
 
@@ -421,7 +421,7 @@ fn a_transmit_ring_that_runs_dry_between_interrupts_is_found() {
         let device = Device { transmit_ring: Some((now, 4096)), ..device() };
         ask(Snapshot { device: Some(device), ..host("net.ipv4.tcp_mtu_probing = 1\n") })
     };
-    // 64 x 9000 B at 100 Gbit/s are 46 us; 100 us are 138.9 packets, rounded up to 256.
+    // At 100 Gbit/s, 64 x 9000 B take 46 us; 100 us are 138.9 packets, rounded up to 256.
     let found = ask(64).findings;
     assert_eq!(
         (found[0].what.as_str(), found[0].wanted.as_str()),
@@ -433,8 +433,8 @@ fn a_transmit_ring_that_runs_dry_between_interrupts_is_found() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// A host's settings admit the window that advice on the window recommends for the same path, and no more. Where it
-    /// recommends none, they admit TCP's initial window, ten packets with 1448 B of payload.
+    /// A host's settings allow exactly the window that the window advice recommends for the same path. If it recommends none,
+    /// they allow TCP's initial window: ten packets with 1448 B of payload.
     #[test]
     fn law_both_kinds_of_advice_want_the_same_window(
         kbit in 100_u64..100_000_000,
@@ -459,7 +459,7 @@ proptest! {
             Err(other) => return Err(TestCaseError::fail(other.to_string())),
         };
         let on = |changes: String| {
-            // Of unknown memory, which then limits nothing.
+            // The memory is unknown, so it limits nothing.
             let here = Snapshot { memory: None, page: None, ..host(&changes) };
             let path = Some((rate, rtt));
             advise(&HostQuestion { here, peer: None, path, path_mtu: mtu, connections: 1 }).unwrap()
@@ -486,7 +486,7 @@ proptest! {
         for direction in &exact.directions {
             prop_assert_eq!(direction.rate, whole);
         }
-        // Half of that limits the flow, unless the path needs less than ten packets; the exact values are wanted then.
+        // Half of these settings limits the flow unless the path needs fewer than ten packets; the exact values are then advised.
         if rate * rtt >= question.mtu * 20 {
             let half = buffers(&with(rmem / 2, wmem / 2));
             let wanted = [("rmem", rmem), ("wmem", wmem)];

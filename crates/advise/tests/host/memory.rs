@@ -10,13 +10,13 @@ fn many_connections_need_memory_together() {
     let q =
         HostQuestion { here: host(""), peer: None, path: path(), path_mtu: None, connections: 20 };
     let advice = advise(&q).unwrap();
-    // 20 x 193 MB = 3.86 GB above 383,867 pages = 1.57 GB, below half of 24 GB.
+    // 20 x 193 MB = 3.86 GB exceeds 383,867 pages = 1.57 GB, but not half of 24 GB.
     assert_eq!(advice.findings[0].what, "net.ipv4.tcp_mem");
     let q = HostQuestion { connections: 1000, ..q };
     assert!(advise(&q).unwrap().findings[0].why.contains("use fewer"));
 }
 
-/// Above 383,867 pages of 4096 B the kernel shrinks buffers: for each of 1000 connections, 1.572 MB are left, half of them window.
+/// Above 383,867 pages of 4096 B the kernel shrinks buffers. Each of 1000 connections has 1.572 MB, and half of it is window.
 #[test]
 fn memory_that_no_setting_can_add_is_the_limit_named() {
     let q = HostQuestion {
@@ -39,7 +39,7 @@ fn memory_that_no_setting_can_add_is_the_limit_named() {
         !text.contains("gain") && !text.contains("tcp_rmem=") && !text.contains("\nset "),
         "{text}"
     );
-    // A larger tcp_mem is enough for 20: smaller buffers are then the limit, and each connection gains.
+    // For 20 connections, a larger tcp_mem suffices. Smaller buffers are then the limit, and each connection gains.
     let few = advise(&HostQuestion { connections: 20, ..q }).unwrap().text(false, 80);
     let few = few.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(few.contains("for each connection, if nothing else limits the flow"), "{few}");
@@ -47,8 +47,8 @@ fn memory_that_no_setting_can_add_is_the_limit_named() {
 
 #[test]
 fn law_memory_is_counted_for_all_connections_that_fill_the_path() {
-    // 125 GB, 120.7 GB of them payload, in windows of at most 65,535 x 2^14 B: 113 connections of 125e9 / 113 x 1448 / 1500 B.
-    // Twice that is memory.
+    // C T is 125 GB, 120.7 GB without headers. Windows have at most 65,535 x 2^14 B: 113 connections with 125e9 / 113 x 1448
+    // / 1500 B each. The memory is twice the window.
     let all = 113 * 2 * 1_067_846_607_u64;
     let path = Some((Rate::from_mbit_per_second(1_000_000), Duration::from_secs(1)));
     let large =

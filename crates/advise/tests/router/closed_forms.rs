@@ -1,4 +1,4 @@
-//! Links outside of the regression's range.
+//! Links outside the regression's range.
 
 use sweetspot_advise::router::{Basis, Favour, Mix, RouterQuestion, advise};
 use sweetspot_units::{Bytes, Rate};
@@ -13,14 +13,14 @@ fn few_flows_on_a_fast_link_get_its_product_over_their_root() {
         size_mean: Some(Bytes::new(30_000_000_000)),
         ..question("400Gbit/s")
     };
-    // 750 MB / sqrt(1000) = 23.72 MB; with four times the flows half of it.
+    // 750 MB / sqrt(1000) = 23.72 MB; four times the flows halve it.
     let (thousand, more) = (advise(&fast(1000)).unwrap(), advise(&fast(4000)).unwrap());
     assert_eq!(thousand.basis, Basis::SquareRoot);
     assert!((thousand.recommended.bytes.as_f64() / 23.717e6 - 1.0).abs() < 1e-4);
     let ratio = thousand.recommended.bytes.as_f64() / more.recommended.bytes.as_f64();
     assert!((ratio - 2.0).abs() < 1e-4);
-    // Nothing that was simulated is like them: eq. (3) gives the loss. A round trip takes 60 ms and half of 23.717 MB, 0.949 ms, and
-    // 98 Mbit/s are 497.75 packets in it: (1.22 / 497.75)^2.
+    // No similar link was simulated, so eq. (3) gives the loss. The RTT is 60 ms plus the delay of half the buffer of 23.717 MB,
+    // 0.949 ms. At 98 Mbit/s, 497.75 packets are in flight: (1.22 / 497.75)^2.
     let r = &thousand.recommended;
     assert_eq!((r.used, r.flow), (Some(0.98), Some(Rate::from_mbit_per_second(98))));
     assert!((r.loss.unwrap() / 6.0076e-6 - 1.0).abs() < 1e-3, "{r:?}");
@@ -31,21 +31,21 @@ fn few_flows_on_a_fast_link_get_its_product_over_their_root() {
 
 #[test]
 fn law_outside_of_the_regressions_range_the_buffer_is_a_closed_forms() {
-    // C T are 5000 packets, 4.8 times the largest simulated. Eq. (7) asks bulk transfers for twice C T, more than C T. The median of
-    // 80 kB is 42.3 kB, 29 segments, D = 5: eq. (6) asks for sqrt(2 x 29 x 5000 / 5) = 240.8.
+    // C T is 5000 packets, 4.8 times the largest simulated. By eq. (7), bulk transfers need twice C T, which is capped at C T.
+    // The median for a mean of 80 kB is 42.3 kB, 29 segments, D = 5: by eq. (6) sqrt(2 x 29 x 5000 / 5) = 240.8.
     let of = |favour| {
         let q = RouterQuestion { favour, mix: Mix::Short, ..question("10Gbit/s") };
         advise(&q).unwrap()
     };
     assert_eq!(of(Favour::Throughput).recommended.buffer.get(), 5000.0);
     assert!((of(Favour::Short).recommended.buffer.get() - 240.832).abs() < 1e-3);
-    // Below C T / sqrt(n), with n = 1111, the link idles: 150.
+    // Below C T / sqrt(n) = 150, with n = 1111, the link idles.
     assert!((of(Favour::Latency).recommended.buffer.get() - 150.008).abs() < 1e-3);
     for advice in [Favour::Throughput, Favour::Short, Favour::Latency].map(of) {
         assert_eq!(advice.json()["closed_form"], true);
         assert!(!advice.text(true, 80).contains("predicted)"));
     }
-    // Within the range it is the regression's.
+    // Within its range, the regression gives the buffer.
     let slow = RouterQuestion { rate: "50Mbit/s".parse().unwrap(), ..question("500Mbit/s") };
     let json = advise(&slow).unwrap().json();
     assert_eq!(
@@ -56,7 +56,7 @@ fn law_outside_of_the_regressions_range_the_buffer_is_a_closed_forms() {
 
 #[test]
 fn closed_forms_predict_loss_and_rates_only_of_flows_in_congestion_avoidance() {
-    // Eq. (3) is about flows with five congestion events or more. Transfers of 80 kB, 53 packets, have none.
+    // Eq. (3) holds for flows with five congestion events or more. Transfers of 80 kB, 53 packets, have none.
     let advice = advise(&RouterQuestion { flows: Some(1111), ..question("10Gbit/s") }).unwrap();
     assert!(advice.is_closed_form());
     let mut all = advice.rules.iter().chain([&advice.recommended]);
@@ -67,16 +67,16 @@ fn closed_forms_predict_loss_and_rates_only_of_flows_in_congestion_avoidance() {
     assert!(advice.json()["loss"].is_null() && advice.json()["bulk_bps"].is_null());
     let text = advice.answer(80).replace("\n        ", " ");
     assert!(text.contains("only know flows in congestion avoidance"), "{text}");
-    // (1.22 m / (R T))^2 with 2.45 Mbit/s, 12.25 packets in 60 ms, and half of 250 packets of queue.
+    // (1.22 m / (R T))^2 at 2.45 Mbit/s: 12.25 packets in 60 ms, plus the delay of half the buffer of 250 packets.
     let r = advise(&lasting()).unwrap().recommended;
     let rtt = 0.060 + r.buffer.get() / 2.0 * 12e-6;
     let loss = (1.22 / (2.45e6 * rtt / 12e3)).powi(2);
     assert!((r.loss.unwrap() / loss - 1.0).abs() < 1e-3, "{r:?}");
-    // One flow has the link to itself, whatever its size; 98 % of 1 Gbit/s.
+    // A single flow of any size has the link to itself: 98 % of 1 Gbit/s.
     let alone = advise(&RouterQuestion { flows: Some(1), ..question("10Gbit/s") }).unwrap();
     assert_eq!(alone.recommended.flow, Some(Rate::from_mbit_per_second(980)));
-    // Its window of up to 10,000 packets loses (1.22 / 9800)^2 with a buffer of 2 C T. Half of the transfers have 0.529 of the mean size or more,
-    // which makes five losses with 0.92 TB: 1500 B x 5 x (9800 / 1.22)^2 / 0.529.
+    // With a buffer of 2 C T, the flow's window of up to 10,000 packets has a loss of (1.22 / 9800)^2. Half of the transfers have
+    // at least 0.529 of the mean size. They see five losses from a mean of 0.92 TB on: 1500 B x 5 x (9800 / 1.22)^2 / 0.529.
     assert_eq!(alone.recommended.loss, None);
     let text = alone.text(false, 80);
     assert!(
@@ -89,13 +89,13 @@ fn closed_forms_predict_loss_and_rates_only_of_flows_in_congestion_avoidance() {
         let r = advise(&q).unwrap().recommended;
         assert_eq!((r.loss.is_some(), r.bulk.is_some()), (is_known, is_known), "{gigabytes}");
     }
-    // A measured loss tells bulk transfers apart.
+    // A measured loss distinguishes bulk transfers from short ones.
     let measured = RouterQuestion { parameters: poisson(), ..question("10Gbit/s") };
     assert!(advise(&measured).unwrap().recommended.bulk.is_some());
 }
 
-/// The number of flows that the rules assume, as many as fill the link in twice their slow start, has a loss of its own. It is no
-/// prediction, and no reason to warn.
+/// The rules assume a number of flows: enough to fill the link in twice their slow start. The loss of these flows is not a
+/// prediction, and no reason for a warning.
 #[test]
 fn closed_forms_predict_no_loss_of_flows_that_nobody_counted_or_of_a_link_with_room() {
     let assumed = |q: RouterQuestion| {
@@ -112,11 +112,11 @@ fn closed_forms_predict_no_loss_of_flows_that_nobody_counted_or_of_a_link_with_r
     let half = RouterQuestion { load: Some(0.5), ..question("10Gbit/s") };
     let large = RouterQuestion { packet: Bytes::new(9000), ..question("10Gbit/s") };
     assert!(assumed(half).0["loss"].is_null() && assumed(large.clone()).0["delay_s"].is_null());
-    // Given, the same number overloads the link: 741 flows share 2 C T of 1667 packets, fewer than four each.
+    // The same number of flows, if given, overloads the link: 741 flows share 2 C T of 1667 packets, fewer than four each.
     let given = advise(&RouterQuestion { flows: Some(741), ..large.clone() }).unwrap();
     assert!(given.warnings().join(" ").contains("the link is overloaded"));
     assert_eq!(given.recommended.buffer, assumed(large).1);
-    // On a link with room, flows are not slow because it loses packets.
+    // On a link with spare capacity, loss is not what slows the flows down.
     let room = RouterQuestion { load: Some(0.5), flows: Some(700), ..question("10Gbit/s") };
     let room = advise(&room).unwrap();
     assert_eq!((room.recommended.loss, room.recommended.flow), (None, None));

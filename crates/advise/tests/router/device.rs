@@ -1,4 +1,4 @@
-//! The verdict about the buffer that the device has.
+//! The verdict on the device's own buffer.
 
 use sweetspot_advise::router::{Favour, Parameters, RouterQuestion, Simulated, advise};
 use sweetspot_units::{Bytes, Rate};
@@ -14,21 +14,21 @@ fn a_device_for_flows_that_persist_is_judged_by_the_square_root() {
     };
     assert!(words(249).contains("too small") && words(251).contains(": enough"));
     assert!(words(5001).contains("more than either rule asks for"));
-    // 100,000 flows have 0.1 packets each in flight with a full buffer of C T.
+    // Each of 100,000 flows has 0.1 packets in flight when a buffer of C T is full.
     let crowd = RouterQuestion { flows: Some(100_000), ..lasting() };
     let crowd = advise(&crowd).unwrap();
     assert!(crowd.answer(80).contains("the link is overloaded"));
     assert_eq!(crowd.recommended.buffer.get(), 30.0);
-    // Reno's models end where flows have fewer than four packets in flight.
+    // Reno's models do not hold for flows with fewer than four packets in flight.
     assert_eq!(crowd.recommended.loss, None);
-    // Without the number of flows nothing tells whether they persist.
+    // Without the number of flows, it is unknown whether they persist.
     let unknown = advise(&RouterQuestion { flows: None, ..lasting() }).unwrap();
     assert!(unknown.text(false, 80).replace('\n', " ").contains("their number would decide"));
 }
 
 #[test]
 fn a_buffer_of_the_square_root_is_not_called_too_small_for_flows_of_unknown_size() {
-    // C T are 100,000 packets, or 5 per flow; 150 MB / sqrt(20,000) = 1.06 MB.
+    // C T is 100,000 packets, or 5 per flow; 150 MB / sqrt(20,000) = 1.06 MB.
     let words = |available: u64| {
         let q = RouterQuestion {
             rate: "40Gbit/s".parse().unwrap(),
@@ -57,11 +57,11 @@ fn what_the_device_has_is_judged() {
         advise(&q).unwrap().answer(200)
     };
     assert!(words(30_000).contains("too small"));
-    // The best is 823 packets, 1.2 MB.
+    // The recommended buffer is 823 packets, 1.2 MB.
     assert!(words(1_200_000).contains(": enough"));
     let large = words(100_000_000);
     assert!(large.contains("more than recommended: bulk transfers get"), "{large}");
-    // 100 MB are 800 ms of 1 Gbit/s.
+    // At 1 Gbit/s, 100 MB take 800 ms.
     assert!(
         large.contains("delays all traffic by 800 ms") && large.contains("configure less"),
         "{large}"
@@ -70,7 +70,7 @@ fn what_the_device_has_is_judged() {
 
 #[test]
 fn less_buffer_for_short_transfers_is_advised_with_its_cost_to_bulk_ones() {
-    // 3000 packets lose a third of a per mille by 1 / B; the formula's buffer for short transfers loses twelve times as much.
+    // The loss 1 / B is 1/3000 with 3000 packets, and twelve times as high with the formula's buffer for short transfers.
     let words = |parameters| {
         let available = Some(Bytes::new(4_500_000));
         let q =
@@ -83,7 +83,7 @@ fn less_buffer_for_short_transfers_is_advised_with_its_cost_to_bulk_ones() {
     assert!(unknown.contains("bulk transfers, whose rates are not predicted"), "{unknown}");
 }
 
-/// 200 packets of 1500 B. Nobody knows the number of flows, on which loss and rates depend.
+/// 200 packets of 1500 B. Loss and rates depend on the number of flows, which is not given.
 #[test]
 fn a_smaller_device_is_named_in_packets_with_what_is_known_of_it() {
     let q = RouterQuestion { available: Some(Bytes::new(300_000)), ..question("10Gbit/s") };
@@ -95,7 +95,7 @@ fn a_smaller_device_is_named_in_packets_with_what_is_known_of_it() {
     assert!(answer.contains(line), "{answer}");
 }
 
-/// All buffers lose 1 %, and too few bulk transfers finish for a median.
+/// All buffers have a loss of 1 %, and too few bulk transfers finish for a median.
 fn without_bulk() -> Simulated {
     let mut table = simulated([1, 1, 1]);
     table.buffers.iter_mut().for_each(|buffer| buffer.bulk.flows = 1);
@@ -117,7 +117,7 @@ fn a_cost_to_bulk_transfers_that_may_be_chance_is_not_named() {
     assert!(large.contains("bulk transfers fall from 8 to 5.7"), "{large}");
 }
 
-/// A narrow terminal folds lines that touch a table as its rows.
+/// A narrow terminal folds lines directly below a table as if they were its rows.
 #[test]
 fn an_empty_line_parts_the_table_from_its_legend() {
     let text = advise(&question("10Gbit/s")).unwrap().text(false, 60);
@@ -125,7 +125,7 @@ fn an_empty_line_parts_the_table_from_its_legend() {
     assert!(table.ends_with('\n'), "{text}");
 }
 
-/// 250 / sqrt(20) packets are 55.9; the device's own buffer is as it was given.
+/// 250 / sqrt(20) = 55.9 packets; the device's own buffer is printed as given.
 #[test]
 fn rules_print_the_bytes_of_whole_packets() {
     let q = RouterQuestion {
@@ -141,7 +141,7 @@ fn rules_print_the_bytes_of_whole_packets() {
     }
 }
 
-/// A full queue within a tenth of the recommended one's is no reason to configure less.
+/// A full queue at most a tenth longer than the recommended one is no reason to configure less.
 #[test]
 fn a_slightly_larger_buffer_is_enough() {
     let advice = |available| {

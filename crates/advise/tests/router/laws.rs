@@ -1,4 +1,4 @@
-//! Laws over drawn links.
+//! Properties of the router advice on random links.
 
 use sweetspot_advise::router::{
     BufferChoice, Favour, Mix, Parameters, RouterQuestion, Simulated, advise,
@@ -10,7 +10,8 @@ use sweetspot_units::{Bytes, Duration, Probability, Rate};
 use crate::simulation::simulated;
 use crate::{poisson, question};
 
-/// A link of 10^`rate` bit/s, 10^`rtt` seconds and 10^`inputs` times the rate of its inputs, which carries transfers of 10^`size` bytes.
+/// A link of 10^`rate` bit/s with an RTT of 10^`rtt` s and a capacity ratio of 10^`inputs`, which carries transfers of 10^`size`
+/// bytes.
 fn link((rate, rtt): (f64, f64), inputs: f64, size: Option<f64>) -> RouterQuestion {
     let ten = |exponent: f64| 10f64.powf(exponent);
     RouterQuestion {
@@ -28,7 +29,7 @@ fn bdp(link: &RouterQuestion) -> f64 {
 }
 
 proptest::proptest! {
-    // Some laws hold for a part of the drawn links only.
+    // Some laws hold only for part of the random links.
     #![proptest_config(proptest::test_runner::Config { max_global_rejects: 65_536, ..Default::default() })]
 
     #[test]
@@ -59,7 +60,7 @@ proptest::proptest! {
         let link = link((rate, rtt), inputs, Some(size));
         proptest::prop_assume!(bdp(&link) >= 5.0);
         let of = |favour| advise(&RouterQuestion { flows, load, favour, ..link.clone() });
-        // Refused where all flows persist.
+        // The advice is refused if all flows persist.
         if let Ok(advice) = of(favour) {
             let most = of(Favour::Throughput).unwrap().recommended.buffer;
             proptest::prop_assert!(advice.recommended.buffer <= most, "{most}: {advice:?}");
@@ -87,8 +88,8 @@ proptest::proptest! {
             let (Some(flow), Some(loss)) = (choice.flow, choice.loss) else { continue };
             let loss = Probability::new(loss).unwrap();
             let rtt = q.rtt + choice.mean_delay.unwrap();
-            // Eq. (2), and eq. (3) where closed forms stand for the regression; a rate is rounded to a bit per second, a round trip to
-            // a nanosecond.
+            // The limit is eq. (2), and eq. (3) too if closed forms replace the regression. Rates are rounded to 1 bit/s, RTTs to
+            // 1 ns.
             let short = mean.throughput(rtt, loss).map_or(f64::MAX, Rate::as_f64);
             let long = l_model::throughput(q.packet, rtt, loss).map_or(f64::MAX, Rate::as_f64);
             let max = if advice.is_closed_form() { short.min(long) } else { short };
@@ -155,7 +156,7 @@ proptest::proptest! {
         let (few, many) = (of(flows), of(flows + flows.div_ceil(4)));
         let grows = many.recommended.buffer.get() / few.recommended.buffer.get();
         let is_shorter = many.size_mean < few.size_mean;
-        // Pipe and buffer hold four packets per flow or more, or no buffer helps.
+        // Path and buffer hold fewer than about four packets per flow, so that no buffer helps.
         let is_overloaded = 2.0 * bdp(&link) < 5.0 * flows as f64;
         proptest::prop_assert!(is_shorter || is_overloaded || grows <= 1.05, "{grows} {few:?}");
         let said = few.text(true, 80).replace('\n', " ").contains("More flows would need a larger buffer");
@@ -172,7 +173,7 @@ proptest::proptest! {
         let link = link((rate, rtt), inputs, size);
         proptest::prop_assume!(bdp(&link) >= 5.0);
         let advice = advise(&RouterQuestion { flows, favour, parameters, ..link });
-        // None of the flows is short.
+        // The advice is refused if none of the flows is short.
         proptest::prop_assume!(favour == Favour::Throughput || advice.is_ok());
         let advice = advice.unwrap();
         let text = advice.text(false, 80);
@@ -181,7 +182,7 @@ proptest::proptest! {
         let sentences = reason.split(". ").filter(|rest| rest.starts_with(char::is_uppercase)).count();
         proptest::prop_assert!(sentences <= 3, "{reason}");
         proptest::prop_assert!(answer.starts_with("buffer ") && text.matches("packets  ").count() == 1, "{text}");
-        // No formula loses nothing.
+        // No formula predicts a loss of zero.
         let lossless = |choice: &BufferChoice| choice.loss == Some(0.0);
         proptest::prop_assert!(!advice.rules.iter().chain([&advice.recommended]).any(lossless), "{text}");
         proptest::prop_assert!(!advice.text(true, 80).contains(" 0 %"), "{text}");
@@ -190,7 +191,7 @@ proptest::proptest! {
         let others = advice.rules.iter().filter_map(|rule| of(rule.bulk, rule.short)).max();
         if let (Some(own), Some(best)) = (own, others) {
             let claims = reason.contains("No other buffer in the table makes");
-            // Three digits are printed.
+            // Rates are printed with three digits.
             proptest::prop_assert!(!claims || best.as_f64() <= 1.01 * own.as_f64(), "{text}");
             proptest::prop_assert!(!reason.contains(" would have ") || best > own, "{text}");
         }
@@ -209,7 +210,7 @@ proptest::proptest! {
             buffer.bulk.error = Rate::from_bits_per_second(error);
         }
         let advice = advise(&q).unwrap().decided_by(table);
-        // C T are 5000 packets.
+        // C T is 5000 packets.
         proptest::prop_assert!(advice.recommended.buffer.get() <= 5000.0);
         if bulk_favoured {
             proptest::prop_assert!(advice.recommended.bulk.unwrap() >= Rate::from_mbit_per_second(bulk[2]));
@@ -233,7 +234,7 @@ proptest::proptest! {
                 proptest::prop_assert_eq!(lasting.two_rules.map(|two| two.persistence), Some(1.0));
                 proptest::prop_assert!(refused.to_string().starts_with("favour "), "{refused}");
             }
-            // Table II: 20 packets for the bursts of single flows.
+            // 20 packets hold the bursts of single flows (Table II).
             Ok(advice) => {
                 let buffer = advice.recommended.buffer.get();
                 proptest::prop_assert!(buffer <= bdp(&q).max(20.0) + 1e-6, "{}", buffer);
@@ -248,8 +249,8 @@ proptest::proptest! {
         size in proptest::option::of(4.0..9.0),
         favour in proptest::sample::select(vec![Favour::Throughput, Favour::Short, Favour::Latency]),
     ) {
-        // Log-uniform: 10 Mbit/s to 100 Gbit/s, 1 to 500 ms, C_out / C_in from 1/20 to 20; C T of 0.1 to 10,000
-        // packets per flow. From there 30 steps of 5 %, a factor of 4.3.
+        // Log-uniform: 10 Mbit/s to 100 Gbit/s, 1 to 500 ms, C_out / C_in from 1/20 to 20, and C T of 0.1 to 10,000 packets per
+        // flow. From there, 30 steps of 5 % increase the number of flows by a factor of 4.3.
         let ten = |exponent: f64| 10f64.powf(exponent);
         let bdp = ten(rate + rtt) / 12_000.0;
         proptest::prop_assume!(bdp >= 5.0);
@@ -268,12 +269,12 @@ proptest::proptest! {
         let first = (bdp / ten(each)).max(1.0);
         let mut flows = first;
         let begin = buffer(1.0, first, 1.0);
-        // All of the flows, or the larger ones, may persist.
+        // All flows, or only the larger ones, may persist.
         proptest::prop_assume!(favour == Favour::Throughput || begin.is_ok());
         let mut last = [begin.unwrap(); 3];
         for step in 1..=30 {
             let count = flows.floor();
-            // A flow more, where 5 % are less.
+            // One flow more if 5 % is less than one.
             flows = (flows * 1.05).max(count + 1.0);
             let by = 1.05f64.powi(step);
             let now = [buffer(by, first, 1.0), buffer(1.0, flows, 1.0), buffer(1.0, first, by)];
@@ -291,7 +292,8 @@ proptest::proptest! {
 
 #[test]
 fn law_the_explained_loss_is_the_answers() {
-    // The regression has 20 flows lose 5.5 % with 175 packets; the flows use 89.5 % of the link, too much for such a loss.
+    // The regression predicts a loss of 5.5 % for 20 flows with 175 packets. The flows use 89.5 % of the link, too much for such
+    // a loss.
     let slow = RouterQuestion {
         rate: "50Mbit/s".parse().unwrap(),
         flows: Some(20),

@@ -1,4 +1,4 @@
-//! Invariants of the router advice.
+//! Expected results of the router advice.
 
 mod closed_forms;
 mod device;
@@ -38,7 +38,7 @@ fn poisson() -> Parameters {
     }
 }
 
-/// C T of 5000 packets and 400 flows. Their mean transfer has 100 times the largest simulated one, 200 packets.
+/// C T of 5000 packets and 400 flows. Their mean transfer is 100 times the largest that was simulated, 200 packets.
 fn lasting() -> RouterQuestion {
     let size_mean = Some(Bytes::new(30_000_000));
     RouterQuestion { flows: Some(400), size_mean, ..question("10Gbit/s") }
@@ -46,8 +46,8 @@ fn lasting() -> RouterQuestion {
 
 #[test]
 fn short_transfers_under_a_known_loss_by_hand() {
-    // Eq. (6): sqrt(2 M C T_o / D) with M = 30, D = 5 and 5000 packets: sqrt(60,000) = 244.95, which
-    // are 367 kB, 2.94 ms when full and half of that on average; p = 1 / 244.95.
+    // Eq. (6): sqrt(2 M C T_o / D) with M = 30, D = 5 and 5000 packets is sqrt(60,000) = 244.95, or 367 kB. The delay is 2.94 ms
+    // when full and half of that on average; p = 1 / 244.95.
     let q = RouterQuestion {
         favour: Favour::Short,
         mix: Mix::Sizes(vec![Bytes::new(45_000)]),
@@ -62,7 +62,7 @@ fn short_transfers_under_a_known_loss_by_hand() {
     assert!((number(&json["buffer_delay_s"]) - 0.002_939).abs() < 1e-6);
     assert!((number(&json["delay_s"]) - 0.001_470).abs() < 1e-6);
     assert!((number(&json["loss"]) - 1.0 / 244.949).abs() < 1e-6);
-    // Eq. (7): twice C T_o; C T / sqrt(100).
+    // Eq. (7) gives 2 C T_o; the square-root rule C T / sqrt(100).
     assert_eq!(json["rules"]["L-model"]["bytes"], 15_000_000);
     assert_eq!(json["rules"]["BDP/sqrt(n)"]["bytes"], 750_000);
     assert_eq!(json["maximised"], "short");
@@ -70,8 +70,8 @@ fn short_transfers_under_a_known_loss_by_hand() {
 
 #[test]
 fn bulk_transfers_get_no_more_than_a_bandwidth_delay_product() {
-    // 80 kB x 8 x 2^(2/3) are 677.3 packets, 678 segments: D = 10. With f = 1/2
-    // sqrt(2 x 678 x 5000 / 10) = 823.4; with f = 1/100 sqrt(100 x 678 x 5000 / 10) = 5822 > 5000.
+    // 80 kB x 8 x 2^(2/3) is 677.3 packets, or 678 segments: D = 10. f = 1/2 gives sqrt(2 x 678 x 5000 / 10) = 823.4; f = 1/100
+    // gives sqrt(100 x 678 x 5000 / 10) = 5822 > 5000.
     let best = |f: f64| {
         let parameters = Parameters { delay_f: Some(f), ..poisson() };
         let advice = advise(&RouterQuestion { parameters, ..question("10Gbit/s") }).unwrap();
@@ -98,14 +98,14 @@ fn what_an_operator_measures_decides() {
     let advice = |q: RouterQuestion| advise(&q).unwrap();
     let usual = advice(small.clone());
     assert!(usual.outside.is_empty(), "{:?}", usual.outside);
-    // More flows at the same rate mean more loss, and a lighter load less.
+    // At the same rate, more flows raise the loss, and a lighter load lowers it.
     let crowded = advice(RouterQuestion { flows: Some(400), ..small.clone() });
     let light = advice(RouterQuestion { load: Some(0.7), ..small.clone() });
     let (max, loss, min) =
         (crowded.recommended.loss, usual.recommended.loss, light.recommended.loss);
     assert!(max > loss && loss > min, "{max:?} {loss:?} {min:?}");
     assert!(light.recommended.used < usual.recommended.used);
-    // Each word of --tail-index and --size-mean counts.
+    // --tail-index and --size-mean both affect the advice.
     let parameters = Parameters { tail_index: Some(1.9), ..Parameters::default() };
     let tail = advice(RouterQuestion { parameters, ..small.clone() });
     let size = advice(RouterQuestion { size_mean: Some(Bytes::new(200_000)), ..small });
@@ -115,7 +115,7 @@ fn what_an_operator_measures_decides() {
 
 #[test]
 fn no_bulk_transfer_is_larger_than_all_of_a_sample() {
-    // The mean is 5.03 MB. 8 x 2^(1 / 1.5) means are 63.9 MB.
+    // The mean is 5.03 MB, and 8 x 2^(1 / 1.5) means are 63.9 MB.
     let sizes = vec![10_000, 80_000, 15_000_000].into_iter().map(Bytes::new).collect();
     let q = RouterQuestion { mix: Mix::Sizes(sizes), ..question("10Gbit/s") };
     let advice = advise(&q).unwrap();
@@ -143,7 +143,7 @@ fn a_buffer_for_single_bursts_says_so_and_warns_of_its_loss() {
     );
     // 0.691 of 0.721 Mbit/s.
     assert!(text.contains("keep 95 % of the best rate in the table"), "{text}");
-    // 100 flows, for which the formula's buffer loses 7.25 %: Reno's mean window is sqrt(1.5 / 0.0725) = 4.5 packets.
+    // With 100 flows, the formula's buffer has a loss of 7.25 %: Reno's mean window is sqrt(1.5 / 0.0725) = 4.5 packets.
     let crowd = RouterQuestion { favour: Favour::Throughput, flows: Some(100), ..q };
     let warnings = advise(&crowd).unwrap().warnings().join(" ");
     assert!(warnings.contains("loses 7.25 % of the packets"), "{warnings}");
@@ -152,7 +152,7 @@ fn a_buffer_for_single_bursts_says_so_and_warns_of_its_loss() {
 
 #[test]
 fn a_loss_too_small_to_matter_is_a_bound() {
-    // One flow: eq. (3) gives a loss of 1.1e-5 and less.
+    // For a single flow, eq. (3) gives a loss of at most 1.1e-5.
     let q = RouterQuestion {
         rate: "50Mbit/s".parse().unwrap(),
         flows: Some(1),
@@ -177,7 +177,7 @@ fn a_load_above_the_link_is_refused_with_how_it_was_read() {
 
 #[test]
 fn flows_too_short_to_fill_the_link_are_not_promised_a_share_of_it() {
-    // 80 kB are 54 packets in 6 round trips of 60 ms: 1.778 Mbit/s each and 35.6 Mbit/s together, 3.6 % of the link.
+    // 80 kB is 54 packets in 6 RTTs of 60 ms: 1.778 Mbit/s each and 35.6 Mbit/s together, 3.6 % of the link.
     let q = RouterQuestion {
         flows: Some(20),
         mix: Mix::Short,
@@ -189,7 +189,7 @@ fn flows_too_short_to_fill_the_link_are_not_promised_a_share_of_it() {
     let close = |found: f64, wanted: f64| (found / wanted - 1.0).abs() < 1e-3;
     assert!(close(r.flow.unwrap().as_f64(), 640_000.0 / 0.36), "{r:?}");
     assert!(close(r.used.unwrap(), 20.0 * 640_000.0 / 0.36 / 1e9), "{r:?}");
-    // Bursts queue all the same, which no formula here predicts: not 0 %.
+    // Bursts still queue, which no formula here predicts; the numbers are unknown, not zero.
     assert_eq!((r.loss, r.mean_delay, r.short, r.bulk), (None, None, None, None));
     let text = advice.answer(80).replace("\n  ", " ");
     assert!(text.contains("20 flows of 80 kB on average use 3.6 % of the link,"), "{text}");
@@ -197,8 +197,9 @@ fn flows_too_short_to_fill_the_link_are_not_promised_a_share_of_it() {
 
 #[test]
 fn flows_of_unknown_size_get_a_buffer_between_two_rules() {
-    // C T are 5000 packets. 20 for each of 250 flows: ln(20 / 13) / ln(8) = 0.2072 of the way from the best buffer for transfers to
-    // 5000 / sqrt(250) = 316.2 packets. Flows fill the link with M packets each if M / log2(M) = 2 x 20: M = 335.6, or 503.4 kB.
+    // C T is 5000 packets, or 20 for each of 250 flows. The buffer is ln(20 / 13) / ln(8) = 0.2072 of the way from the best
+    // buffer for transfers to 5000 / sqrt(250) = 316.2 packets. Flows of M packets fill the link if M / log2(M) = 2 x 20: M =
+    // 335.6, or 503.4 kB.
     let of =
         |flows| advise(&RouterQuestion { flows: Some(flows), ..question("10Gbit/s") }).unwrap();
     let advice = of(250);
@@ -207,14 +208,14 @@ fn flows_of_unknown_size_get_a_buffer_between_two_rules() {
     assert!((low - 316.2).abs() < 0.1 && low < high, "{low} {high}");
     let way = (high / advice.recommended.buffer.get()).ln() / (high / low).ln();
     assert!((way - 0.2072).abs() < 1e-4, "{way}");
-    // Their size is assumed to be 50^0.2072 times as large.
+    // Their assumed size is 50^0.2072 times as large.
     let size = 503.4e3 * 50f64.powf(0.2072);
     assert!((advice.size_mean.as_f64() / size - 1.0).abs() < 1e-3, "{}", advice.size_mean);
     assert_eq!(advice.basis, Basis::BetweenRules);
     let words = advice.text(true, 80).replace('\n', " ");
     assert!(words.contains("C T / sqrt(n), 316 packets"), "{words}");
     assert!(words.contains("More flows would need a larger buffer: they"), "{words}");
-    // 12 packets each: transfers fill the link. 105: the flows persist. A size settles it.
+    // With 12 packets each, transfers fill the link; with 105, the flows persist. A given size settles the case.
     let bases = [of(417).basis, of(47).basis].map(|basis| basis == Basis::BetweenRules);
     assert_eq!((bases, of(47).basis), ([false, false], Basis::SquareRoot));
     let size_mean = Some(Bytes::new(500_000));
@@ -224,7 +225,8 @@ fn flows_of_unknown_size_get_a_buffer_between_two_rules() {
 
 #[test]
 fn the_longer_transfers_last_the_nearer_their_buffer_is_to_the_square_roots() {
-    // C T are 250 packets, 12.5 for each of 20 flows: 2 x 12.5 log2(M) packets are less than the 200 from which on sizes count.
+    // C T is 250 packets, 12.5 for each of 20 flows. Filling the link takes 2 x 12.5 log2(M) packets, less than the 200 from
+    // which on sizes count.
     let of = |size: u64| {
         let q = RouterQuestion {
             rate: "50Mbit/s".parse().unwrap(),
@@ -234,20 +236,20 @@ fn the_longer_transfers_last_the_nearer_their_buffer_is_to_the_square_roots() {
         };
         advise(&q).unwrap()
     };
-    // Transfers of 100 MB are 333 times as long: 250 / sqrt(20) = 55.9 packets.
+    // Transfers of 100 MB are 333 times as large: 250 / sqrt(20) = 55.9 packets.
     let long = of(100_000_000);
     assert_eq!(long.basis, Basis::SquareRoot);
     assert!((long.recommended.buffer.get() - 55.902).abs() < 0.001);
     let text = long.text(true, 80);
     assert!(text.starts_with("buffer  56 packets (84 kB), C T / sqrt(n)\n"), "{text}");
-    // 300 kB are 200 packets, and sqrt(50) times as many half the way to 50 times as many.
+    // 300 kB is 200 packets; transfers sqrt(50) times as large are halfway to 50 times.
     assert_eq!(of(300_000).two_rules, None);
     let half = of(2_121_320);
     let two = half.two_rules.clone().unwrap();
     let middle = (two.persistent.buffer.get() * two.transfers.buffer.get()).sqrt();
     assert!((half.recommended.buffer.get() / middle - 1.0).abs() < 1e-5, "{half:?}");
     assert_eq!(half.basis, Basis::BetweenRules);
-    // A few large flows more or less: 8 of them fill 250 packets with M / log2(M) = 62.5, M = 574.
+    // The effect of a few large flows more or less: 8 of them fill 250 packets with M / log2(M) = 62.5, M = 574.
     let few = RouterQuestion { flows: Some(8), ..long.question.clone() };
     let size = |packets: u64| RouterQuestion {
         size_mean: Some(Bytes::new(1500 * packets)),
@@ -259,7 +261,7 @@ fn the_longer_transfers_last_the_nearer_their_buffer_is_to_the_square_roots() {
 
 #[test]
 fn flows_that_their_inputs_keep_below_the_link_are_named() {
-    // Ten inputs of 100 Mbit/s are the link's 1 Gbit/s, eleven more.
+    // Ten inputs of 100 Mbit/s fill the link of 1 Gbit/s; eleven exceed it.
     let named = |flows: u64| {
         let q = RouterQuestion { flows: Some(flows), ..question("100Mbit/s") };
         advise(&q)
@@ -273,7 +275,7 @@ fn flows_that_their_inputs_keep_below_the_link_are_named() {
 
 #[test]
 fn a_single_flow_needs_a_bandwidth_delay_product() {
-    // 7.5 MB.
+    // One flow needs C T, 7.5 MB.
     let one = advise(&RouterQuestion { flows: Some(1), ..question("10Gbit/s") }).unwrap();
     assert_eq!(one.recommended.bytes, Bytes::new(7_500_000));
     let text = one.text(false, 80);
@@ -299,7 +301,7 @@ fn without_enough_inputs_nothing_queues() {
 
 #[test]
 fn where_nothing_queues_the_answer_is_that_alone() {
-    // Two inputs of 500 Mbit/s are the link's 1 Gbit/s.
+    // Two inputs of 500 Mbit/s fill the link of 1 Gbit/s.
     for (inputs, buffer) in
         [(1, "1 packet (1.5 kB), one for each input"), (2, "2 packets (3 kB), one for each input")]
     {
@@ -319,7 +321,7 @@ fn where_nothing_queues_the_answer_is_that_alone() {
 
 #[test]
 fn a_buffer_that_overloads_its_flows_is_warned_of() {
-    // C T are 250 packets for 50 flows: 20 packets leave the flows fewer than four each.
+    // C T is 250 packets for 50 flows: a buffer of 20 packets leaves each flow fewer than four.
     let q = RouterQuestion {
         rate: "50Mbit/s".parse().unwrap(),
         flows: Some(50),
@@ -331,8 +333,8 @@ fn a_buffer_that_overloads_its_flows_is_warned_of() {
     assert!(advice.warnings().iter().any(|warning| warning.contains("this buffer loses")));
 }
 
-/// 20 flows that persist share 2 C T = 100 packets, five each: more than the four that an overload leaves them with C T, but their loss is too
-/// high for any closed form.
+/// 20 persistent flows share 2 C T = 100 packets, five each. That exceeds the four packets of an overload with C T, but the loss
+/// is too high for any closed form.
 #[test]
 fn a_loss_too_high_for_closed_forms_is_warned_of() {
     let few = RouterQuestion {
@@ -387,7 +389,7 @@ fn an_exponential_needs_both_of_its_parameters() {
     let half = Parameters { loss_a: Some(0.1), ..Parameters::default() };
     let e = advise(&RouterQuestion { parameters: half, ..question("100Mbit/s") }).unwrap_err();
     assert!(e.to_string().contains("needs both"), "{e}");
-    // b C T_o = 1 < 2 f D / ...: eq. (18) without a root: no buffer is best, so bursts decide.
+    // b C T_o = 1 < 2 f D / ..., so eq. (18) has no root. The optimum is no buffer, so bursts decide.
     let flat = Parameters {
         loss_a: Some(0.01),
         loss_b: Some(1e-5),
@@ -419,7 +421,7 @@ fn impossible_links_are_refused_in_words_and_light_tails_warned_of() {
 #[test]
 fn a_loss_form_above_one_is_blamed_on_its_parameters() {
     let parameters = Parameters { loss_a: Some(100.0), loss_b: Some(0.05), ..Default::default() };
-    // 100 B^-0.05 is above 1 for every buffer that a link has.
+    // 100 B^-0.05 exceeds 1 for any buffer that a link has.
     let refused =
         advise(&RouterQuestion { parameters, ..question("10Gbit/s") }).unwrap_err().to_string();
     assert!(refused.contains("a loss form") && refused.contains("100 and 0.05"), "{refused}");
@@ -430,7 +432,7 @@ fn the_rules_of_the_square_root_are_there_for_the_flows_assumed() {
     let q = question("10Gbit/s");
     let advice = advise(&q).unwrap();
     let text = advice.text(false, 80);
-    // 80 kB: 54 segments in 6 rounds of slow start; 2 x 6 x 5000 / 54 = 1111. 7.5 MB / sqrt(1111) = 225 kB.
+    // 80 kB is 54 segments in 6 rounds of slow start: 2 x 6 x 5000 / 54 = 1111. 7.5 MB / sqrt(1111) = 225 kB.
     assert!(
         text.contains("\n  n            1111 flows, assumed\n  Cubic, BBR   3/7 and"),
         "{text}"
@@ -438,7 +440,7 @@ fn the_rules_of_the_square_root_are_there_for_the_flows_assumed() {
     let bytes = advice.json()["rules"]["BDP/sqrt(n)"]["bytes"].as_f64().unwrap();
     assert!((bytes / 225_011.0 - 1.0).abs() < 1e-3, "{bytes}");
     assert_eq!(advice.json()["flows"], 1111);
-    // The legend explains no row that is not there.
+    // The legend explains only rows in the table.
     assert!(!text.contains("\n  paper "), "{text}");
     let few = advise(&RouterQuestion { flows: Some(100), ..question("100Mbit/s") }).unwrap();
     let text = few.text(false, 80);
@@ -464,7 +466,7 @@ fn links_of_a_few_packets_are_refused_and_nothing_exceeds_the_link() {
     let max = Rate::from_mbit_per_second(1);
     let rates = small.rules.iter().chain([&small.recommended]);
     assert!(rates.flat_map(|choice| [choice.short, choice.bulk]).flatten().all(|r| r <= max));
-    // A packet from each of ten inputs may arrive at once.
+    // One packet from each of ten inputs may arrive at once.
     let idle = advise(&RouterQuestion { inputs: Some(10), ..question("100Mbit/s") }).unwrap();
     assert_eq!(idle.recommended.buffer.get(), 10.0);
 }

@@ -1,4 +1,4 @@
-//! Advice that a simulation checked.
+//! Advice checked by a simulation.
 
 use sweetspot_advise::router::{
     Basis, Favour, Mix, RouterAdvice, RouterQuestion, Simulated, SimulatedBuffer, SimulatedRate,
@@ -9,7 +9,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::{lasting, poisson, question};
 
-/// A simulation of three buffers in which bulk transfers get these Mbit/s, each +- 0.1.
+/// A simulation of three buffers; `bulk` has the rates of bulk transfers in Mbit/s, each +- 0.1.
 pub fn simulated(bulk: [u64; 3]) -> Simulated {
     let rate = |mbit: u64, flows| SimulatedRate {
         rate: Rate::from_mbit_per_second(mbit),
@@ -52,7 +52,7 @@ fn flows_that_persist_fill_the_link_in_the_simulator() {
         advice.clone().decided_by(table)
     };
     assert!((decided([0.99, 1.0, 1.0]).recommended.buffer.get() - 250.0).abs() < 1e-9);
-    // 98 % are 18 / 19 of the way from 80 to 99 %: 100 x 8^(18/19) = 717.0. With 250 packets it is ln(2.5) / ln(8) of that way.
+    // 98 % is 18 / 19 of the way from 80 to 99 %: 100 x 8^(18/19) = 717.0. 250 packets are ln(2.5) / ln(8) of that way.
     let more = decided([0.8, 0.99, 1.0]);
     assert!((more.recommended.buffer.get() - 717.0).abs() < 0.1, "{}", more.recommended.buffer);
     assert!((more.recommended.used.unwrap() - 0.98).abs() < 1e-9);
@@ -62,7 +62,7 @@ fn flows_that_persist_fill_the_link_in_the_simulator() {
 
 #[test]
 fn bulk_transfers_get_the_rule_unless_another_buffer_is_significantly_better() {
-    // The formula asks for 823 packets; C T are 5000.
+    // The formula asks for 823 packets; C T is 5000.
     let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
     let decided = |bulk| advice.clone().decided_by(simulated(bulk)).recommended;
     for bulk in [[2, 4, 4], [2, 4, 6]] {
@@ -71,7 +71,7 @@ fn bulk_transfers_get_the_rule_unless_another_buffer_is_significantly_better() {
     assert_eq!(decided([2, 4, 6]).bulk, Some(Rate::from_mbit_per_second(6)));
     // t = 2 / 0.14 = 14.1 with one degree of freedom: p = 0.045.
     assert!((decided([2, 6, 4]).buffer.get() - 823.4).abs() < 0.1);
-    // A difference of 0.1 Mbit/s could be chance.
+    // A difference of 0.1 Mbit/s may be chance.
     let mut close = simulated([2, 4, 4]);
     close.buffers[1].bulk.rate = Rate::from_bits_per_second(4_300_000);
     assert_eq!(advice.clone().decided_by(close).recommended.buffer.get(), 5000.0);
@@ -87,7 +87,7 @@ fn too_few_transfers_for_a_comparison_are_named() {
             buffer.short.flows = 0;
             buffer.bulk.flows = 0;
         }
-        // Then the formula decides.
+        // In that case the formula decides.
         let decided = advice.clone().decided_by(table);
         assert_eq!(decided.recommended.buffer, advice.recommended.buffer);
         let text = decided.text(true, 80).replace('\n', " ");
@@ -98,7 +98,8 @@ fn too_few_transfers_for_a_comparison_are_named() {
 
 #[test]
 fn the_more_overload_the_nearer_bulk_transfers_buffer_is_the_formulas() {
-    // The formula asks for 823.4 packets; C T are 5000. sqrt(823.4 x 5000) = 2029 at 2^-1/2 of the loss of overload, 9.375 %.
+    // The formula asks for 823.4 packets; C T is 5000. At 2^-1/2 of the loss of an overload, 9.375 %, the buffer is sqrt(823.4 x
+    // 5000) = 2029.
     let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
     let decided = |loss: f64| {
         let mut table = simulated([2, 4, 4]);
@@ -109,13 +110,14 @@ fn the_more_overload_the_nearer_bulk_transfers_buffer_is_the_formulas() {
         let buffer = decided(loss).recommended.buffer.get();
         assert!((buffer / packets - 1.0).abs() < 1e-3, "{loss}: {buffer}");
     }
-    // 1 % of loss with 800 packets and 6.6 % with 5000: ln(2029 / 800) / ln(5000 / 800) = 0.508 of the way of a power law.
+    // The loss is 1 % with 800 packets and 6.6 % with 5000: 2029 is ln(2029 / 800) / ln(5000 / 800) = 0.508 of the way of a power
+    // law.
     let crowd = decided(0.066_291);
     assert_eq!((crowd.basis, crowd.json()["basis"].as_str()), (Basis::Crowd, Some("crowd")));
     assert!((crowd.recommended.loss.unwrap() - 0.01 * 6.6291_f64.powf(0.508)).abs() < 1e-4);
 }
 
-/// 180 flows use 90 % of 1 Gbit/s: 5 Mbit/s each.
+/// 180 flows use 90 % of 1 Gbit/s: each has 5 Mbit/s.
 #[test]
 fn the_simulated_flows_together_use_what_the_link_is_used() {
     let advice = advise(&question("10Gbit/s")).unwrap();
@@ -142,7 +144,7 @@ fn the_simulated_flows_together_use_what_the_link_is_used() {
 
 #[test]
 fn a_small_part_of_the_link_is_simulated_and_decides_nothing() {
-    // C T / sqrt(n) of a hundredth of link and flows is a tenth of the whole's, so 10 times its share of the link.
+    // By C T / sqrt(n), a hundredth of the link and the flows needs a tenth of the buffer, 10 times the link's share.
     let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
     let part = Simulated { scale: 0.01, ..simulated([2, 4, 6]) };
     let shown = advice.clone().decided_by(part);
@@ -154,7 +156,7 @@ fn a_small_part_of_the_link_is_simulated_and_decides_nothing() {
     assert!(text.contains("up to 10.0 times the share of buffer"), "{text}");
     assert!(text.contains("the simulation of only 1.00 % of the link"), "{text}");
     assert!(!text.lines().any(|line| line.ends_with("  take")), "{text}");
-    // 1 / sqrt(0.5) is 1.4, less than a step of the buffers tried.
+    // 1 / sqrt(0.5) is 1.4, less than one step between the buffers tried.
     assert!(Simulated { scale: 0.5, ..simulated([2, 4, 6]) }.decides());
 }
 
@@ -164,14 +166,15 @@ fn the_range_is_that_of_the_table_shown() {
         RouterQuestion { favour: Favour::Latency, parameters: poisson(), ..question("10Gbit/s") };
     let advice = advise(&q).unwrap();
     let mut table = simulated([2, 4, 6]);
-    // 100 packets give half of what 800, nearest to the advice, do, and 5000 give 95 %.
+    // 800 packets are nearest to the advice. The rate with 100 packets is half as high, and with 5000 it is 95 %.
     for (buffer, kbit) in table.buffers.iter_mut().zip([500, 1000, 950]) {
         buffer.short.rate = Rate::from_bits_per_second(kbit * 1000);
     }
     let own = advice.recommended.buffer.get();
     table.buffers[1].buffer = advice.recommended.buffer;
     table.buffers[0].buffer = Packets::new(2.0).unwrap();
-    // 90 % of the best, 900 kbit/s, are 4/5 of the way by ratio, less than the formula asks for; the answer is the low end of the range.
+    // 90 % of the best is 900 kbit/s, geometrically 4/5 of the way. This is less than the formula asks for; the answer is the low
+    // end of the range.
     let less = advice.clone().decided_by(table.clone());
     let smallest = 2.0 * (own / 2.0).powf(0.8);
     assert!((less.recommended.buffer.get() / smallest - 1.0).abs() < 1e-6, "{less:?}");
@@ -180,7 +183,7 @@ fn the_range_is_that_of_the_table_shown() {
     assert!(found.contains("In the simulator it is the smallest buffer"), "{found}");
     assert!(found.starts_with(&format!("buffer  {smallest:.0} packets")), "{found}");
     assert!(!found.contains("they keep it"), "{found}");
-    // Short transfers are the fastest with 5000 packets, and no more.
+    // Short transfers are fastest with 5000 packets, and slower with a larger buffer.
     table.buffers[2].short.rate = Rate::from_bits_per_second(2_000_000);
     let above = SimulatedBuffer {
         buffer: Packets::new(20_000.0).unwrap(),
@@ -194,8 +197,8 @@ fn the_range_is_that_of_the_table_shown() {
     assert!(found.contains("Up to 5000 packets they keep it."), "{found}");
 }
 
-/// Short transfers have 0.8, 1 and 0.8 Mbit/s: 90 % of the best are halfway, by ratio, to either neighbour of the recommended buffer,
-/// not at the last one tried before the rate falls below.
+/// Short transfers have 0.8, 1 and 0.8 Mbit/s. Geometrically, 90 % of the best is halfway to either neighbour of the recommended
+/// buffer, not at the last buffer tried before the rate falls below.
 #[test]
 fn the_range_of_a_rate_is_interpolated_at_both_ends() {
     let q = RouterQuestion { favour: Favour::Short, parameters: poisson(), ..question("10Gbit/s") };
@@ -226,7 +229,7 @@ fn a_link_on_which_flows_have_less_than_four_packets_is_named_overloaded() {
     assert!(said(0.0938) && !said(0.0937));
 }
 
-/// Rows of the table under the line that begins with `head`, by name.
+/// The rows of the table below the line that begins with `head`, by name.
 fn rows(text: &str, head: &str) -> Vec<Vec<String>> {
     let lines = text.lines().skip_while(|line| !line.starts_with(head));
     let table = lines.skip_while(|line| !line.starts_with("  rule ")).skip(1);
@@ -237,7 +240,7 @@ fn rows(text: &str, head: &str) -> Vec<Vec<String>> {
     table.map(|line| line.split_whitespace().map(str::to_owned).collect()).collect()
 }
 
-/// The buffers use 60 to 95 % of the link, and with each, short transfers have 1 +- 0.1 Mbit/s.
+/// The buffers use 60 to 95 % of the link; with each of them, short transfers have 1 +- 0.1 Mbit/s.
 #[test]
 fn a_link_left_idle_for_short_transfers_that_gain_nothing_is_warned_of() {
     let q = RouterQuestion { favour: Favour::Short, parameters: poisson(), ..question("10Gbit/s") };
@@ -251,7 +254,7 @@ fn a_link_left_idle_for_short_transfers_that_gain_nothing_is_warned_of() {
     };
     assert!(warned([0.6, 0.8, 0.95], None));
     assert!(!warned([0.95, 0.96, 0.97], None));
-    // A link that is to be idle at times.
+    // A link that is idle at times by design.
     assert!(!warned([0.6, 0.8, 0.95], Some(0.7)));
 }
 
@@ -267,7 +270,7 @@ fn law_all_numbers_of_an_answer_are_the_simulations_if_there_was_one() {
     {
         let advice = advise(&RouterQuestion { favour, ..q.clone() }).unwrap();
         let decided = advice.clone().decided_by(Simulated { scale, ..simulated([2, 4, 6]) });
-        // All buffers lose 1 %, delay by 5 ms and use 90 %; their bulk transfers have 2 to 6 Mbit/s.
+        // With all buffers the loss is 1 %, the delay 5 ms and the use 90 %; bulk transfers have 2 to 6 Mbit/s.
         let json = decided.json();
         assert_eq!(
             (json["source"].as_str(), json["loss"].as_f64()),
@@ -278,10 +281,10 @@ fn law_all_numbers_of_an_answer_are_the_simulations_if_there_was_one() {
         let choices = rules.map(|(name, rule)| (name.clone(), rule.clone())).chain([device]);
         for (name, choice) in choices {
             assert_eq!(choice["source"], "simulation", "{choice}");
-            // 10,000 packets were not tried.
+            // A buffer of 10,000 packets was not tried.
             let is_tried = (100.0 - 0.5 / scale..=5000.0 + 0.5 / scale)
                 .contains(&choice["packets"].as_f64().unwrap());
-            // A tenth of the link and of the flows would need 3.2 times that share of buffer.
+            // A tenth of the link and of the flows would need 3.2 times the link's share of the buffer.
             let is_tried = is_tried
                 && (scale == 1.0 || !["BDP/sqrt(n)", "Cubic", "BBR"].contains(&name.as_str()));
             assert_eq!(choice["loss"].as_f64(), is_tried.then_some(0.01), "{choice}");
@@ -303,7 +306,7 @@ fn law_all_numbers_of_an_answer_are_the_simulations_if_there_was_one() {
                     || row.iter().any(|cell| cell == "-"))
         );
         assert_eq!(decided.recommended.source, Source::Simulation);
-        // The formulas' numbers are a table of their own, and no loss is 0 %.
+        // The formulas' numbers have their own table, and no loss is shown as 0 %.
         let all = decided.text(true, 80);
         assert!(
             all.contains("The same by formula alone:") && !text.contains("by formula alone"),
@@ -314,7 +317,7 @@ fn law_all_numbers_of_an_answer_are_the_simulations_if_there_was_one() {
 
 #[test]
 fn a_simulation_without_the_recommended_buffer_has_no_say_in_the_numbers() {
-    // 20 packets, and 100 the least that was tried.
+    // The formula asks for 20 packets; the smallest buffer tried is 100.
     let q =
         RouterQuestion { favour: Favour::Latency, parameters: poisson(), ..question("10Gbit/s") };
     let advice = advise(&q).unwrap();
@@ -363,13 +366,14 @@ fn advice_has_the_numbers_of_the_simulation_that_checked_it() {
     let mut table = Simulated { advised: 0, ..simulated([2, 4, 6]) };
     table.buffers[0].buffer = calm.recommended.buffer;
     let checked = calm.clone().decided_by(table);
-    // Latency wants less than the best: the buffer, with which short transfers are as fast, stays.
+    // For latency, less than the best rate is enough. The buffer stays, because short transfers are as fast with it.
     assert_eq!(checked.recommended.buffer, calm.recommended.buffer);
     assert_eq!(checked.recommended.loss, Some(0.01));
     assert_eq!(checked.json()["simulation"]["points"].as_array().unwrap().len(), 3);
 }
 
-/// Of the best 2 Mbit/s the formula's buffer keeps 1.4; 90 % are 1.8, two thirds of the way to 800 packets by ratio.
+/// The best rate is 2 Mbit/s, and the formula's buffer gives 1.4. 90 % is 1.8: geometrically two thirds of the way to 800
+/// packets.
 #[test]
 fn a_buffer_for_latency_keeps_90_percent_in_the_simulator() {
     let q =
@@ -389,12 +393,12 @@ fn a_buffer_for_latency_keeps_90_percent_in_the_simulator() {
     let text = checked.text(false, 80).replace('\n', " ");
     let smallest = "In the simulator it is the smallest buffer with which transfers of";
     assert!(text.contains(smallest), "{text}");
-    // 800 packets of 12 us.
+    // 800 packets of 12 us each.
     let best = "800 packets give that rate, with a loss of 1 % and up to 9.6 ms of queue.";
     assert!(text.contains(best), "{text}");
 }
 
-/// Flows of 200 kB, 400 of them, lie between the two rules.
+/// 400 flows of 200 kB are between the two rules.
 #[test]
 fn a_simulation_gives_short_transfers_no_more_than_bulk_ones() {
     for size in [200_000, 5_000_000, 50_000_000] {
@@ -402,7 +406,7 @@ fn a_simulation_gives_short_transfers_no_more_than_bulk_ones() {
             let size_mean = Some(Bytes::new(size));
             let q = RouterQuestion { favour, size_mean, flows: Some(400), ..question("10Gbit/s") };
             let mut table = simulated([2, 4, 6]);
-            // The rate of short transfers calls for C T, while too few bulk transfers finish to compare.
+            // Short transfers are fastest with C T, while too few bulk transfers finish for a comparison.
             for (buffer, mbit) in table.buffers.iter_mut().zip([1, 2, 4]) {
                 buffer.short.rate = Rate::from_mbit_per_second(mbit);
                 buffer.bulk.flows = 0;
@@ -411,7 +415,7 @@ fn a_simulation_gives_short_transfers_no_more_than_bulk_ones() {
         };
         let most = of(Favour::Throughput).unwrap().recommended.buffer;
         for favour in [Favour::Short, Favour::Latency] {
-            // Flows that persist have no short transfers.
+            // Without short transfers, because all flows persist.
             let Ok(advice) = of(favour) else { continue };
             assert!(advice.recommended.buffer <= most, "{size} {favour:?} {most}: {advice:?}");
             let text = advice.text(true, 80);
@@ -457,7 +461,7 @@ fn no_line_is_longer_than_80_columns() {
     }
 }
 
-/// The rule's buffer is 5000 packets, the last that was tried.
+/// The rule's buffer is 5000 packets, the largest tried.
 #[test]
 fn a_full_bandwidth_delay_product_comes_with_the_option_for_less() {
     let hint = "; for less: --favour latency\n";

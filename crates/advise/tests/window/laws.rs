@@ -1,4 +1,4 @@
-//! Laws over drawn paths.
+//! Properties of the window advice on random paths.
 
 use proptest::prelude::*;
 use sweetspot_advise::AdviceError;
@@ -24,7 +24,7 @@ fn disturbances() -> impl Strategy<Value = Disturbance> {
     })
 }
 
-/// A path with this disturbance. Its buffer holds `buffer` bytes, or is unknown.
+/// A path with this disturbance and a buffer of `buffer` bytes, or an unknown one.
 fn path(
     rate: Rate,
     rtt: Duration,
@@ -38,7 +38,7 @@ fn path(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever the path: a window to hold or to simulate has ten packets or more.
+    /// On any path, a window to hold or to simulate is at least ten packets.
     #[test]
     fn no_window_is_smaller_than_the_initial_one(
         kbit in 100_u64..1_000_000,
@@ -62,7 +62,7 @@ proptest! {
         }
     }
 
-    /// A faster or longer path needs no smaller window, all connections together. Loss decides to a percent or two, and to a packet.
+    /// A faster or longer path never needs a smaller window in total. Under loss this holds to 1 or 2 %, and to one packet.
     #[test]
     fn law_the_window_grows_with_rate_and_round_trip(
         (kbit, ms) in (1000_u64..100_000_000, 1_u64..1000),
@@ -85,7 +85,7 @@ proptest! {
         }
     }
 
-    /// The text, its table and the JSON have the same window, rate, queue and settings.
+    /// The text, its table and the JSON agree on window, rate, queue and settings.
     #[test]
     fn law_text_and_json_say_the_same(
         (kbit, ms) in (1000_u64..100_000_000, 1_u64..1000),

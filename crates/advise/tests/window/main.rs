@@ -1,4 +1,4 @@
-//! Invariants of the window advice.
+//! Expected results of the window advice.
 
 use sweetspot_advise::AdviceError;
 use sweetspot_advise::window::{LossResponse, WindowQuestion, WindowSettings, advise};
@@ -32,9 +32,10 @@ fn shared() -> WindowQuestion {
 
 #[test]
 fn ten_gigabit_over_80_ms_by_hand() {
-    // C T = 1e10 * 0.08 / 8 = 100 MB of packets, + 12 MB; 1448 of 1500 B are payload; hold 105 MB: 5 MB * 8 / 1e10 = 4 ms
-    // queue; half of it is 52.5e6 * 8 / 0.08 = 5.25 Gbit/s; beyond, Reno gets 0.75e10 * 112^2 / (112^2 - 1200) = 8.293. CUBIC is back
-    // at 112 MB by 1 - 0.3 x^3 of them: 0.9721 of the link on average.
+    // C T = 1e10 * 0.08 / 8 = 100 MB of packets, and the buffer has 12 MB; 1448 of 1500 B are payload. A window of 105 MB has a
+    // queue of 5 MB * 8 / 1e10 = 4 ms; half of it carries 52.5e6 * 8 / 0.08 = 5.25 Gbit/s. Beyond the sweet spot, Reno gets
+    // 0.75e10 * 112^2 / (112^2 - 1200) = 8.293 Gbit/s. CUBIC grows back to 112 MB by 1 - 0.3 x^3 of them, on average 0.9721 of
+    // the link.
     let q = WindowQuestion { buffer: Some(Bytes::new(12_000_000)), ..question("10Gbit/s", "80ms") };
     let json = advise(&q).unwrap().json();
     assert_eq!(json["sweet_spot_low_bytes"], 96_533_333);
@@ -56,10 +57,10 @@ fn ten_gigabit_over_80_ms_by_hand() {
 #[test]
 fn against_elephants_the_advice_is_equation_8() {
     let json = advise(&shared()).unwrap().json();
-    // R = 32.5 Mbit/s over 100 ms and a full buffer's 100 ms: 812.5 kB in packets of 1448 B of payload in 1500.
+    // R = 32.5 Mbit/s over 100 ms and the 100 ms of a full buffer: 812.5 kB of packets, each with 1448 B of payload in 1500.
     assert_eq!(json["recommended_bytes"], 784_333);
     assert_eq!(json["expected_bps"]["recommended"], 32_500_000);
-    // A value without a closed form is null, not a guess.
+    // A value without a closed form is null.
     assert!(json["expected_bps"]["double"].is_null() && json["bdp5_bytes"].is_null());
 }
 
@@ -84,7 +85,8 @@ fn impossible_paths_are_refused_in_words() {
 
 #[test]
 fn a_path_that_no_window_fills_is_shared_among_connections() {
-    // 1.25 GB, 1.207 GB of payload, and TCP has no window above 65,535 x 2^14 = 1.074 GB: two of 603.3 MB, 50 Gbit/s each.
+    // C T is 1.25 GB with 1.207 GB of payload, more than TCP's largest window, 65,535 x 2^14 = 1.074 GB. Two windows of 603.3 MB
+    // carry 50 Gbit/s each.
     let advice = advise(&question("100Gbit/s", "100ms")).unwrap();
     let json = advice.json();
     assert_eq!(
@@ -98,7 +100,7 @@ fn a_path_that_no_window_fills_is_shared_among_connections() {
     // 125 GB x 1448 / 1500 / 1.074 GB = 112.4.
     let all = advise(&question("1Tbit/s", "1s")).unwrap();
     assert_eq!(all.connections, 113);
-    // C T alone fits, 1.05 C T does not: with a buffer of a tenth of it, 1.05 C T are held.
+    // C T alone fits into TCP's largest window, but 1.05 C T does not. With a buffer of a tenth of C T, 1.05 C T is held.
     let buffer = Some(Bytes::new(106_250_000));
     let just = WindowQuestion { buffer, ..question("85Gbit/s", "100ms") };
     assert_eq!(advise(&just).unwrap().connections, 2);
@@ -107,7 +109,7 @@ fn a_path_that_no_window_fills_is_shared_among_connections() {
 
 #[test]
 fn small_windows_are_set_where_they_act() {
-    // 10 Mbit/s x 20 ms = 25 kB, 24,133 B of it payload; tcp_rmem[2] would be below the buffer that a connection starts with.
+    // 10 Mbit/s x 20 ms = 25 kB, 24,133 B without headers. tcp_rmem[2] would be below a connection's initial buffer.
     let text = advise(&question("10Mbit/s", "20ms")).unwrap().text(true, 80);
     assert!(
         text.contains("settings  SO_RCVBUF 24133 (receiver), tcp_wmem[2] 48266 (sender)"),
@@ -128,7 +130,7 @@ fn no_line_is_longer_than_80_columns() {
     }
 }
 
-/// Half of a receive buffer is window from kernel 6.8 on.
+/// From kernel 6.8 on, half of a receive buffer is window.
 #[test]
 fn the_window_line_says_how_the_settings_follow() {
     let line = |buffer, kernel: &str| {
@@ -143,11 +145,11 @@ fn the_window_line_says_how_the_settings_follow() {
     let known = line(Some(Bytes::new(125_000)), "6.18");
     assert_eq!(known, "window    1.267 MB per connection; its socket buffers take twice that");
     assert_eq!(line(None, "5.10"), unknown);
-    // 6.6 starts from about a quarter.
+    // On 6.6, a connection starts with about a quarter of its buffer as window.
     assert_eq!(line(None, "6.6"), "window    1.207 MB per connection");
 }
 
-/// Neither host-wide settings nor a program's own buffer allow more than path and buffer hold. An unknown buffer holds nothing.
+/// Host-wide settings and a program's own buffer allow no more than path and buffer hold. An unknown buffer counts as none.
 #[test]
 fn the_settings_allow_the_window_that_is_held() {
     for (rate, rtt) in [("10Gbit/s", "80ms"), ("100Mbit/s", "100ms"), ("1Gbit/s", "3ms")] {
@@ -159,15 +161,15 @@ fn the_settings_allow_the_window_that_is_held() {
                 advice.settings,
                 WindowSettings::for_window(window, q.mss(), q.kernel).unwrap()
             );
-            // 52 of 1500 B are headers. Bytes are rounded.
+            // 52 of 1500 B are headers; sizes are rounded to whole bytes.
             let held = (q.rate * q.rtt + buffer.unwrap_or(Bytes::ZERO)).as_f64() * 1448.0 / 1500.0;
             assert!(window.as_f64() <= held + 0.5, "{rate} {buffer:?}");
         }
     }
 }
 
-/// BTC T_a is the mean window of the congestion control: 3/4 of the peak for Reno (SOBAS eqs 12, 13). Without a buffer CUBIC grows
-/// from 0.7 of the peak by W (1 - 0.3 x^3), 0.925 W on average.
+/// BTC T_a is the mean window of the congestion control: for Reno 3/4 of the peak (SOBAS eqs 12, 13). Without a buffer, CUBIC
+/// grows from 0.7 of the peak by W (1 - 0.3 x^3), and its mean is 0.925 W.
 #[test]
 fn the_fifth_product_is_the_mean_window_of_the_congestion_control() {
     for (congestion, share) in [(LossResponse::Reno, 0.75), (LossResponse::Cubic, 0.925)] {
@@ -177,7 +179,7 @@ fn the_fifth_product_is_the_mean_window_of_the_congestion_control() {
     }
 }
 
-/// TCP's largest window is 1.074 GB (RFC 7323, section 2.3): it has no window twice one of more than half of that.
+/// TCP's largest window is 1.074 GB (RFC 7323, section 2.3), so a window above half of it cannot be doubled.
 #[test]
 fn no_rate_is_given_for_a_window_that_tcp_cannot_have() {
     for (rate, has_twice) in [("40Gbit/s", true), ("50Gbit/s", false)] {
@@ -188,7 +190,7 @@ fn no_rate_is_given_for_a_window_that_tcp_cannot_have() {
     }
 }
 
-/// The queue of a window that overflows the buffer is the buffer's at its peak only; in a buffer with room it stands.
+/// A window that overflows the buffer fills it only at its peaks; a window that fits has a standing queue.
 #[test]
 fn a_peak_is_told_from_a_standing_queue() {
     for (buffer, is_peak) in [(250_000, true), (600_000, false)] {
@@ -221,7 +223,7 @@ fn every_path_is_answered_in_five_lines_of_eighty_columns() {
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         }
     }
-    // The six products, each with a sentence, are there beside cross traffic: without it they hardly differ.
+    // The six products, each with a sentence, are shown only beside cross traffic: without it they hardly differ.
     let beside = WindowQuestion { cross: Some("udp:30%".parse().unwrap()), ..plain };
     let [explained, alone] = [beside, plain].map(|q| advise(&q).unwrap().text(true, 80));
     for name in ["bdp1", "bdp2", "bdp3", "bdp4", "bdp5", "bdp6"] {
@@ -230,7 +232,8 @@ fn every_path_is_answered_in_five_lines_of_eighty_columns() {
     }
 }
 
-/// The largest TSO segment has 65,536 B. No burst is larger than the window: 10 Mbit/s x 20 ms and half of a buffer of 20 kB are 35 kB.
+/// The largest TSO segment is 65,536 B, and a burst is at most the window: 10 Mbit/s x 20 ms plus half of a buffer of 20 kB is 35
+/// kB.
 #[test]
 fn a_buffer_below_a_senders_burst_is_warned_of() {
     let of = |rate, rtt, buffer| {
@@ -246,31 +249,32 @@ fn a_buffer_below_a_senders_burst_is_warned_of() {
     assert!(of("50Mbit/s", "40ms", 20_000) && of("50Mbit/s", "40ms", 65_535));
     assert!(!of("50Mbit/s", "40ms", 65_536));
     assert!(of("10Mbit/s", "20ms", 20_000) && !of("10Mbit/s", "20ms", 35_000));
-    // A buffer that nobody named is no news.
+    // An unknown buffer gets no such warning.
     let unknown = advise(&question("50Mbit/s", "40ms")).unwrap();
     assert!(!unknown.text(false, 80).contains("Warning"));
 }
 
 #[test]
 fn a_product_below_a_byte_is_no_zero() {
-    // 1 kbit/s x 1 ms is a bit.
+    // 1 kbit/s x 1 ms is one bit.
     let error = advise(&question("1kbit/s", "1ms")).unwrap_err().to_string();
     assert!(error.contains("rate x RTT is less than 1 B, less than the ten packets"), "{error}");
 }
 
-/// Ten packets with 1448 B of payload: RFC 6928, section 2.
+/// Ten packets with 1448 B of payload (RFC 6928, section 2).
 const INITIAL_WINDOW: Bytes = Bytes::new(14_480);
 
 #[test]
 fn a_path_that_the_initial_window_fills_or_overflows_needs_no_window() {
-    // 1 Mbit/s x 119 ms = 14,875 B; one millisecond more are 15 kB. A deep buffer is no reason for a window: it only queues.
+    // 1 Mbit/s x 119 ms = 14,875 B; one more millisecond makes it 15 kB. A deep buffer does not justify a window, which would
+    // only queue.
     for buffer in [None, Some(Bytes::new(1_000_000))] {
         let at = |rtt| advise(&WindowQuestion { buffer, ..question("1Mbit/s", rtt) });
         let error = at("119ms").unwrap_err().to_string();
         assert!(error.contains("rate x RTT is 14.88 kB, less than the ten packets"), "{error}");
         assert!(at("120ms").unwrap().recommended.window >= Some(INITIAL_WINDOW));
     }
-    // 80 % of UDP leave 1 Mbit/s of five: 6 kB of 48 ms, and a fifth of the buffer.
+    // 80 % of UDP leaves 1 of 5 Mbit/s: 6 kB in 48 ms, and a fifth of the buffer.
     let beside = |buffer| {
         let (buffer, cross) = (Some(Bytes::new(buffer)), Some("udp:80%".parse().unwrap()));
         advise(&WindowQuestion { buffer, cross, ..question("5Mbit/s", "48ms") })
@@ -286,7 +290,8 @@ fn the_margin_above_rate_x_rtt_is_named() {
         let q = WindowQuestion { buffer: Some(Bytes::new(bytes)), ..question("100Mbit/s", "50ms") };
         advise(&q).unwrap().text(true, 80).replace("\n    ", " ")
     };
-    // 625 kB of packets; 5 % are 31 kB, less than half of 100 kB and more than half of 25 kB, which are 2 %.
+    // C T is 625 kB of packets. 5 % of it is 31 kB: less than half of a buffer of 100 kB, but more than half of 25 kB, which is 2
+    // %.
     let deep = buffer(100_000);
     assert!(deep.contains("of payload + 5 %; with the buffer, "), "{deep}");
     assert!(buffer(25_000).contains("of payload + 2 %; with the buffer, "), "{deep}");

@@ -1,11 +1,11 @@
-//! Advice that a simulation decided.
+//! Advice decided by a simulation.
 
 use sweetspot_advise::window::{TriedWindow, TriedWindows, WindowAdvice, WindowQuestion, advise};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::{FIVE, line_names, question, shared};
 
-/// A simulation of every window that the advice wants tried, the third as fast as all above it.
+/// A simulation of every window to try; the third is as fast as all larger ones.
 fn simulated(q: &WindowQuestion) -> WindowAdvice {
     let advice = advise(q).unwrap();
     let windows = advice.windows_to_try().unwrap();
@@ -34,10 +34,10 @@ pub fn tried(kb: u64, kbit: u64, as_fast: bool) -> TriedWindow {
 fn windows_are_tried_only_where_others_share_a_path_of_known_buffer() {
     let shared = shared();
     let windows = advise(&shared).unwrap().windows_to_try().unwrap();
-    // From half of A T_e = 187.5 kB to a fifth beyond the edge of equation 8, 812.5 kB, both with 52 B of headers in 1500.
+    // From half of A T_e = 187.5 kB to a fifth above the edge in equation 8, 812.5 kB, both less 52 B of headers in 1500.
     assert!(windows.first().unwrap().get().abs_diff(90_500) <= 1, "{windows:?}");
     assert!(windows.last().unwrap().get().abs_diff(941_200) <= 1, "{windows:?}");
-    // UDP does not give way: up to C T_m + B = 1250 kB and two packets.
+    // UDP does not yield: up to C T_m + B = 1250 kB and two packets.
     let udp = WindowQuestion { cross: Some("udp:70%".parse().unwrap()), ..shared };
     let of_udp = advise(&udp).unwrap().windows_to_try().unwrap();
     assert!(of_udp.last().unwrap().get().abs_diff(1_209_563) <= 1, "{of_udp:?}");
@@ -49,14 +49,14 @@ fn windows_are_tried_only_where_others_share_a_path_of_known_buffer() {
     ] {
         assert_eq!(advise(&other).unwrap().windows_to_try(), None, "{other:?}");
     }
-    // Alone with loss, up to twice C T_m + B: segments after a lost one take receive window.
+    // With loss and without cross traffic, up to twice C T_m + B: segments after a lost one occupy receive window.
     let lossy = Some("1e-5".parse().unwrap());
     let alone = WindowQuestion { cross: None, loss: lossy, ..shared };
     let windows = advise(&alone).unwrap().windows_to_try().unwrap();
     assert!(windows.last().unwrap().get().abs_diff(2 * 1_209_563) <= 1, "{windows:?}");
 }
 
-/// A simulation may find loss to limit where the closed form does not. The remedies then follow from its rate.
+/// A simulation may find that loss limits where the closed form does not. The remedies then follow from the simulated rate.
 #[test]
 fn the_remedies_for_loss_are_those_of_the_rate_simulated() {
     let q = WindowQuestion {
@@ -73,7 +73,7 @@ fn the_remedies_for_loss_are_those_of_the_rate_simulated() {
             .decided_by(TriedWindows { windows, seeds: 8, ..TriedWindows::default() })
             .unwrap()
     };
-    // 95 Mbit/s are three times 40 and twice 94.
+    // 95 Mbit/s takes three connections of 40 Mbit/s, or two of 94.
     for (kbit, connections) in [(40_000, 3), (94_000, 2)] {
         let advice = with(kbit);
         assert!(advice.loss_limited);
@@ -83,7 +83,7 @@ fn the_remedies_for_loss_are_those_of_the_rate_simulated() {
         let text = advice.text(true, 80);
         assert!(text.contains(" on the wire, simulated with cubic, "), "{text}");
         assert!(text.contains(&format!("BBR or {connections} connections")), "{text}");
-        // One model in one answer.
+        // An answer never mixes two models.
         assert!(!text.contains("rate with loss and this window"), "{text}");
     }
     let enough = with(96_000);
@@ -91,7 +91,7 @@ fn the_remedies_for_loss_are_those_of_the_rate_simulated() {
     assert_eq!(line_names(&enough.text(false, 80)), FIVE);
 }
 
-/// One source for each table: what has a simulated neighbour is simulated, the rest stands apart.
+/// Each table has one source: windows with a simulated neighbour are in the table of simulations, the others in a separate one.
 #[test]
 fn windows_with_a_name_are_simulated_and_no_table_has_two_sources() {
     for (cross, buffer) in [
@@ -143,7 +143,7 @@ fn windows_with_a_name_are_simulated_and_no_table_has_two_sources() {
 
 #[test]
 fn a_window_of_about_twice_the_size_is_not_one_a_little_larger() {
-    // 1.7 is within half a doubling of 2, 1.3 is not.
+    // 1.7 is within half a doubling of 2; 1.3 is not.
     for (larger, has_twice) in [(1020, true), (780, false)] {
         let windows = [tried(600, 29_000, true), tried(larger, 29_100, true)].to_vec();
         let advice = advise(&shared())
@@ -201,7 +201,7 @@ fn a_rare_loss_is_not_printed_as_none_and_runs_without_one_have_a_bound() {
     for cell in ["  0 % ", "  <0.001 % ", "  0.040 % "] {
         assert!(text.contains(cell), "{cell}: {text}");
     }
-    // The rule of three, in 8 runs of 20 s.
+    // The rule of three, applied to 8 runs of 20 s.
     let bound = "lose packets up to three times in 160 s (95 %).";
     assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains(bound), "{text}");
 }
@@ -223,7 +223,7 @@ fn beside_flows_that_yield_the_window_that_takes_only_the_free_share_is_named() 
         greedy.contains(polite) && greedy.contains("it takes 14 Mbit/s that is not free"),
         "{greedy}"
     );
-    // UDP yields nothing, and 1 kbit/s more is within twice the standard error.
+    // UDP does not yield, and a difference of 1 kbit/s is within two standard errors.
     for text in [with("udp:70%", 29_000), with("elephants:70%", 15_001)] {
         assert!(!text.contains("To take only") && !text.contains("not free"), "{text}");
     }
@@ -234,7 +234,7 @@ fn where_no_window_is_tried_the_reason_is_known() {
     let plain = question("50Mbit/s", "100ms");
     let (loss, cross) = (Some("1%".parse().unwrap()), Some("udp:30%".parse().unwrap()));
     let buffer = Some(Bytes::new(625_000));
-    // 10 Tbit/s x 1 s are more than 1000 times TCP's largest window.
+    // 10 Tbit/s x 1 s is more than 1000 times TCP's largest window.
     let fast = question("10Tbit/s", "1s");
     for (q, word) in [
         (WindowQuestion { buffer, ..plain }, Some("closed form")),
@@ -257,7 +257,7 @@ fn the_smallest_window_tried_is_not_compared_with_itself() {
         cross: Some("mice:30%".parse().unwrap()),
         ..question("10Mbit/s", "100ms")
     };
-    // Half of 44 kB is nearest to 44 kB itself, and twice 44 kB to 80 kB.
+    // The window nearest to half of 44 kB is 44 kB itself, and the nearest to twice 44 kB is 80 kB.
     let windows = [44, 80, 150].map(|kb| tried(kb, 814, true)).to_vec();
     let advice = advise(&q)
         .unwrap()
@@ -271,8 +271,8 @@ fn the_smallest_window_tried_is_not_compared_with_itself() {
     assert!(expected["half"].is_null() && expected["double"] == 814_000, "{expected}");
 }
 
-/// Without its headers a packet of 1500 B has 1448 B, so that 600 kB of payload are 621.5 kB of packets, and the memory at both ends twice
-/// the payload.
+/// A packet of 1500 B carries 1448 B of payload: 600 kB of payload are 621.5 kB of packets. The memory at either end is twice the
+/// payload.
 #[test]
 fn the_formulas_and_the_reason_are_those_of_the_window_simulated() {
     let mice = WindowQuestion {
@@ -281,7 +281,7 @@ fn the_formulas_and_the_reason_are_those_of_the_window_simulated() {
     };
     let buffer = Some(Bytes::new(100_000));
     let closed = advise(&WindowQuestion { buffer, ..mice }).unwrap();
-    // The sweet spot: 35 Mbit/s x 100 ms are 437.5 kB, and 70 % of the buffer more; 1448 of 1500 B.
+    // The sweet spot begins at 35 Mbit/s x 100 ms = 437.5 kB and adds 70 % of the buffer, both times 1448 / 1500.
     assert_eq!((closed.sweet_spot.low.get(), closed.sweet_spot.high.get()), (422_333, 489_907));
     for (kb, place) in [(600, "more"), (300, "less")] {
         let windows = vec![tried(kb, 40_000, true)];
@@ -320,7 +320,7 @@ fn of_windows_that_are_as_fast_the_smallest_is_recommended_and_the_first_slower_
     let all = text([false, true, true, true]);
     let risk = "risk      none up to 1.2 MB, the largest window simulated, which ties: 20 ms";
     assert!(all.contains(risk), "{all}");
-    // A row that is not marked contradicts no line.
+    // Rows without a mark contradict no line.
     let between = text([false, true, false, true]);
     let risk = "risk      a larger one may be slower: 800 kB gives 28.7 Mbit/s, 20 ms queue";
     assert!(between.contains(risk), "{between}");
@@ -331,7 +331,7 @@ fn of_windows_that_are_as_fast_the_smallest_is_recommended_and_the_first_slower_
     );
 }
 
-/// Student's t for 95 % is 2.365 with seven degrees of freedom and 4.303 with two; a standard error of 1 Mbit/s.
+/// Student's t for 95 % is 2.365 with seven degrees of freedom and 4.303 with two; the standard error is 1 Mbit/s.
 #[test]
 fn an_uncertain_rate_has_its_interval() {
     for (seeds, words) in [(8, "571 +- 2 Mbit/s (95 %)"), (3, "571 +- 4 Mbit/s (95 %)")] {
@@ -339,7 +339,7 @@ fn an_uncertain_rate_has_its_interval() {
         let windows = vec![TriedWindow { rate_error, ..tried(600, 571_000, true) }];
         let all = TriedWindows { windows, seeds, ..TriedWindows::default() };
         let advice = advise(&shared()).unwrap().decided_by(all.clone()).unwrap();
-        // That is less than 1 %.
+        // This interval is narrower than 1 %.
         assert!(!advice.text(false, 80).contains("95 %"), "{}", advice.text(false, 80));
         let half = advice.json()["simulated"]["windows"][0]["rate_interval_bps"].clone();
         let t = if seeds == 8 { 2.365 } else { 4.303 };

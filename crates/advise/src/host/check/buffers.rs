@@ -70,7 +70,7 @@ fn send(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &mut Vec<Find
     );
 }
 
-/// A program that sets SO_RCVBUF turns autotuning off and gets no more than rmem_max.
+/// A program that sets SO_RCVBUF turns autotuning off, and its request is cut to rmem_max.
 fn explicit(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &mut Vec<Finding>) {
     let s = &host.sysctls;
     let Some(kernel) = host.kernel else { return };

@@ -6,7 +6,7 @@ use super::PathTarget;
 use crate::Kernel;
 use crate::host::{Device, Finding, PathEnd, Snapshot};
 
-/// From here on per-packet work matters: offloads, rings and queues.
+/// The speed from which on per-packet work matters: offloads, rings and queues.
 const FAST_RATE: Rate = Rate::from_mbit_per_second(1000);
 const ETHERNET_MTU: Bytes = Bytes::new(1500);
 
@@ -44,7 +44,7 @@ fn speed(device: &Device, end: PathEnd, target: &PathTarget, found: &mut Vec<Fin
 
 fn packets(host: &Snapshot, device: &Device, end: PathEnd, found: &mut Vec<Finding>) {
     let probing = host.sysctls.number("net.ipv4.tcp_mtu_probing");
-    // No other link follows the loopback device.
+    // The loopback device does not lead to another link.
     let goes_on = device.name != "lo";
     if goes_on && device.mtu.is_some_and(|mtu| mtu > ETHERNET_MTU) && probing == Some(0) {
         let why = format!(
@@ -57,7 +57,7 @@ fn packets(host: &Snapshot, device: &Device, end: PathEnd, found: &mut Vec<Findi
     }
 }
 
-/// Whether the host's congestion control spreads packets over the RTT by itself.
+/// Whether the host's congestion control is paced without the fq qdisc.
 fn paces_itself(host: &Snapshot) -> bool {
     // Linux 4.13, 218af599fa63: BBR, which needs pacing, has the TCP stack pace it without fq.
     let bbr = host.sysctls.text("net.ipv4.tcp_congestion_control") == Some("bbr");
@@ -87,7 +87,7 @@ fn queue(
             command: format!("tc qdisc replace dev {} root fq", device.name),
         });
     }
-    // fq has a limit of its own.
+    // fq has its own limit.
     if let Some(length) = device.queue_length.filter(|n| *n < 1000 && fifo && !is_replaced) {
         found.push(Finding {
             what: format!("txqueuelen of {}", device.name),
@@ -134,8 +134,8 @@ fn rings(device: &Device, end: PathEnd, found: &mut Vec<Finding>) {
     }
 }
 
-/// Interrupts that free descriptors come up to so far apart (`rx-usecs`, `tx-usecs` of common
-/// drivers): a transmit ring that is sent in less time runs dry.
+/// The longest time between interrupts that free descriptors (`rx-usecs`, `tx-usecs` of common
+/// drivers). A transmit ring that drains faster runs dry.
 const INTERRUPT_INTERVAL: Duration = Duration::from_micros(100);
 
 fn transmit_ring(device: &Device, end: PathEnd, found: &mut Vec<Finding>) {

@@ -5,7 +5,8 @@ use sweetspot_units::Bytes;
 use super::PathTarget;
 use crate::host::{Finding, PathEnd, Snapshot};
 
-/// The memory that all connections need for the window to reach, and that up to which the kernel shrinks no buffer, if that is less.
+/// The memory that all connections need for the target window, and the smaller `tcp_mem` pressure threshold, above which the
+/// kernel shrinks buffers; `None` if the threshold suffices.
 pub(in crate::host) fn lacking(host: &Snapshot, target: &PathTarget) -> Option<[Bytes; 2]> {
     let [_, pressure, _] = host.sysctls.triple("net.ipv4.tcp_mem")?;
     let each = host.kernel?.era().memory_for(target.window, None);
@@ -14,7 +15,7 @@ pub(in crate::host) fn lacking(host: &Snapshot, target: &PathTarget) -> Option<[
     (all > pressure).then_some([all, pressure])
 }
 
-/// Whether no setting helps: the windows together take more than half of the host's memory.
+/// Whether no setting helps, because the windows together need more than half of the host's memory.
 pub(super) fn is_exceeded(host: &Snapshot, target: &PathTarget) -> bool {
     let all = lacking(host, target).map(|[all, _]| all);
     all.zip(host.memory).is_some_and(|(all, memory)| all > Bytes::new(memory.get() / 2))
@@ -40,7 +41,7 @@ pub(super) fn check(
              bytes? The kernel's own default is advised",
             Bytes::new(max)
         );
-        // Linux tcp_init_mem(): a sixteenth of memory, 3/4 and 3/2 of it beside.
+        // Linux tcp_init_mem(): the middle value is a sixteenth of the memory, the others 3/4 and 3/2 of that.
         let limit = pages / 16;
         let wanted = format!("{} {limit} {}", limit / 4 * 3, limit / 4 * 6);
         found.push(Finding::sysctl(end, "net.ipv4.tcp_mem", now, wanted, why));

@@ -18,23 +18,23 @@ use super::{Finding, PathEnd, Snapshot};
 /// The path that the host should fill, and the number of connections.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::host) struct PathTarget {
-    /// The path, as each of `shares` connections has it.
+    /// The path as seen by each of `shares` connections.
     pub question: WindowQuestion,
-    /// Simultaneous connections of the host, at least `shares`.
+    /// The number of simultaneous connections of the host, at least `shares`.
     pub connections: u64,
-    /// The window to reach, in payload: the one that [`crate::window::advise`] recommends.
+    /// The target window, in payload; [`crate::window::advise`] recommends it.
     pub window: Bytes,
-    /// Connections that it takes to fill the path.
+    /// The number of connections needed to fill the path.
     pub shares: u64,
 }
 
 impl PathTarget {
-    /// The rate of one connection that no setting limits.
+    /// The rate of one connection if no setting limits it.
     pub(in crate::host) fn rate(&self) -> Rate {
         self.question.rate
     }
 
-    /// The rate of all connections that share the path.
+    /// The total rate of the connections that share the path.
     pub(in crate::host) fn path_rate(&self) -> Rate {
         self.rate().scaled(self.shares as f64)
     }
@@ -43,7 +43,7 @@ impl PathTarget {
         self.question.rtt
     }
 
-    /// The smallest window that carries the rate.
+    /// The smallest window that carries this rate.
     pub(in crate::host) fn filled(&self) -> Bytes {
         self.question.payload(self.rate() * self.rtt())
     }
@@ -53,27 +53,27 @@ impl PathTarget {
         SendBuffer { memory, mss: self.question.mss(), rtt: self.rtt() }
     }
 
-    /// The send buffer that the window to reach takes.
+    /// The send buffer needed for the target window.
     pub(in crate::host) fn send_memory(&self) -> Bytes {
         send_buffer::memory_for(self.window, self.question.mss())
     }
 
-    /// The rate on the path with `window`, which counts payload, if nothing else limits it.
+    /// The rate on the path with a payload of `window` per RTT, if nothing else limits it.
     pub(in crate::host) fn carried(&self, window: Bytes) -> Rate {
         (window / self.rtt()).scaled(1.0 / self.question.payload_share())
     }
 
-    /// The rate that a flow gains if `window` no longer limits it; `None` if none.
+    /// The rate that a flow gains if `window` no longer limits it; `None` without a gain.
     pub(in crate::host) fn gain_over(&self, window: Bytes) -> Option<Rate> {
         let gain = self.rate().saturating_sub(self.carried(window));
         (gain > Rate::ZERO && window < self.filled()).then_some(gain)
     }
 }
 
-/// All findings about `host`. Buffers can only be judged with a `target`.
+/// All findings about `host`. Without a `target`, buffers cannot be judged.
 pub(super) fn all(host: &Snapshot, end: PathEnd, target: Option<&PathTarget>) -> Vec<Finding> {
     let mut found = Vec::new();
-    // If the windows exceed the memory, larger buffers do not help.
+    // Larger buffers do not help if the windows exceed the memory.
     if let Some(target) = target.filter(|target| !memory::is_exceeded(host, target)) {
         buffers::check(host, end, target, &mut found);
     }

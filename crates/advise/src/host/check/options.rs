@@ -1,4 +1,4 @@
-//! TCP's options and memory of earlier connections.
+//! TCP options, and the metrics that TCP caches from earlier connections.
 
 use sweetspot_theory::host::right_sizing::convergence_time;
 use sweetspot_units::Bytes;
@@ -42,7 +42,8 @@ pub(super) fn check(
                    grows late, and sequence numbers wrap unprotected on fast paths (RFC 7323)";
         found.push(Finding::sysctl(end, "net.ipv4.tcp_timestamps", 0, 1, why));
     }
-    // Linux 5.6 split it off: tcp_no_ssthresh_metrics_save, 1 by default, drops ssthresh and keeps the other metrics.
+    // Linux 5.6 added this separate setting: tcp_no_ssthresh_metrics_save, 1 by default, drops ssthresh and keeps the
+    // other metrics.
     let ssthresh = "net.ipv4.tcp_no_ssthresh_metrics_save";
     let saved_by =
         if s.number(ssthresh).is_some() { ssthresh } else { "net.ipv4.tcp_no_metrics_save" };
@@ -63,7 +64,7 @@ pub(super) fn check(
     slow_control(host, end, target, found);
 }
 
-/// A largest buffer below 64 KiB makes the handshake offer no scaling.
+/// With a maximum buffer below 64 KiB, the handshake offers a window scale of 0.
 fn small_clamp(
     host: &Snapshot,
     end: PathEnd,
@@ -74,7 +75,7 @@ fn small_clamp(
     let Some([min, first, max]) = s.triple("net.ipv4.tcp_rmem") else { return };
     let Some(rmem_max) = s.bytes("net.core.rmem_max") else { return };
     if max.max(rmem_max.get()) > SIXTEEN_BITS.get() || target.is_some() {
-        // With a target the buffer itself is a finding already.
+        // With a target, the buffer is already a finding.
         return;
     }
     let why = "buffers below 64 KiB make every handshake offer a window scale of 0: no window \
@@ -84,7 +85,7 @@ fn small_clamp(
     found.push(Finding::sysctl(end, "net.ipv4.tcp_rmem", now, wanted, why));
 }
 
-/// One segment per RTT is slow on a long fat path.
+/// Growth by one segment per RTT is slow on a path with a large BDP.
 fn slow_control(
     host: &Snapshot,
     end: PathEnd,

@@ -1,4 +1,4 @@
-//! Programs that size their receive buffer themselves, which switches autotuning off.
+//! Programs that set the size of their receive buffer, which turns autotuning off.
 
 use sweetspot_units::Bytes;
 
@@ -6,7 +6,7 @@ use super::PathTarget;
 use crate::host::caps;
 use crate::host::{Finding, PathEnd, Snapshot};
 
-/// The beginning of a change that no command makes.
+/// The prefix of a change that no command can make.
 pub(in crate::host) const IN_PROGRAM: &str = "# in the program: ";
 
 pub(super) fn check(
@@ -57,7 +57,8 @@ fn asked_for(
     });
 }
 
-/// A listener's buffer is tcp_rmem[1] unless its program has set it; accepted connections inherit it.
+/// The receive buffer of a listener is tcp_rmem[1] unless its program sets it; accepted connections
+/// inherit it.
 fn listeners(host: &Snapshot, end: PathEnd, target: Option<&PathTarget>, found: &mut Vec<Finding>) {
     let (Some([_, first, _]), Some(kernel)) =
         (host.sysctls.triple("net.ipv4.tcp_rmem"), host.kernel)
