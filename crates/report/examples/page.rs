@@ -1,4 +1,4 @@
-//! Prints the page of a made-up outcome, for whoever works on the page:
+//! Prints the page of a synthetic outcome, for work on the page:
 //! `cargo run -p sweetspot-report --example page > page.html`.
 
 #[path = "../tests/synthetic/mod.rs"]

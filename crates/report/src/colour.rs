@@ -1,10 +1,10 @@
-//! One colour per variant, also distinguishable for colour-blind readers: Okabe and Ito, "Color
-//! Universal Design" (2008). Their yellow is left out (too pale on white), orange and sky blue are
-//! darker on a light page, and blue and grey are lighter on a dark one, so each line has a contrast of
-//! 3:1 to its background (WCAG 2.2, 1.4.11). The first two, the most frequent pair, differ most in
-//! lightness.
+//! One colour per variant, distinguishable for colour-blind readers, too: Okabe and Ito, "Color
+//! Universal Design" (2008). Their yellow is left out, because it is too pale on white. Orange and sky
+//! blue are darker on a light page, and blue and grey are lighter on a dark one. Each line thus has a
+//! contrast of 3:1 to its background (WCAG 2.2, 1.4.11). The first two colours, the most frequent
+//! pair, differ most in lightness.
 
-/// On a light page, on a dark page.
+/// Each colour for a light page and for a dark page.
 const PALETTE: [(&str, &str); 7] = [
     ("#005f9e", "#4a9fd8"), // blue
     ("#c28500", "#ffc04d"), // orange
@@ -15,12 +15,12 @@ const PALETTE: [(&str, &str); 7] = [
     ("#6b6b6b", "#a3a3a3"), // black, softened
 ];
 
-/// The CSS class that colours the n-th variant; after seven they repeat.
+/// The CSS class for the colour of the n-th variant; colours repeat after seven.
 pub fn class(variant: usize) -> String {
     format!("c{}", variant % PALETTE.len())
 }
 
-/// Whether a sizing is Sweetspot's own controller, which every picture shows boldest.
+/// Whether a sizing is Sweetspot's own controller, which every picture draws boldest.
 pub fn is_own(sizing: &str) -> bool {
     matches!(sizing, "sobas" | "sobas:live")
 }
@@ -49,7 +49,7 @@ pub fn style() -> String {
 mod tests {
     use super::PALETTE;
 
-    /// The relative luminance of WCAG 2.2.
+    /// Relative luminance (WCAG 2.2).
     fn luminance(tone: &str) -> f64 {
         let part = |at: usize| {
             let value = u8::from_str_radix(&tone[at..at + 2], 16).expect("two digits");
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn every_line_stands_out_from_its_ground() {
         for (light, dark) in PALETTE {
-            // The darker of the light pages' grounds, and the lighter of the dark ones'.
+            // The darkest light background, and the lightest dark one.
             assert!(contrast(light, "#fafaf8") >= 3.0, "{light}: {}", contrast(light, "#fafaf8"));
             assert!(contrast(dark, "#1d1f23") >= 3.0, "{dark}");
         }

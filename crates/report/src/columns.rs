@@ -5,7 +5,7 @@ pub struct Columns {
     notes: Vec<(String, String)>,
 }
 
-/// The values of a column; `None`: no value in that row.
+/// The values of a column; `None` in a row without a value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Column {
     /// Numbers.
@@ -17,7 +17,7 @@ pub enum Column {
 }
 
 impl Column {
-    /// How many rows it has.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         match self {
             Column::Real(values) => values.len(),
@@ -26,7 +26,7 @@ impl Column {
         }
     }
 
-    /// The number in this row; `None` if there is none.
+    /// The number in this row; `None` without a value or for text.
     pub fn number(&self, row: usize) -> Option<f64> {
         match self {
             Column::Real(values) => *values.get(row)?,
@@ -43,7 +43,7 @@ impl Column {
         }
     }
 
-    /// The text in this row; `None` if there is none.
+    /// The text in this row; `None` without a value or for numbers.
     pub fn text(&self, row: usize) -> Option<&str> {
         match self {
             Column::Text(values) => values.get(row)?.as_deref(),
@@ -51,7 +51,7 @@ impl Column {
         }
     }
 
-    /// The text of this row, whatever its type; `None` if it is empty.
+    /// The value of this row as text, whatever its type; `None` without a value.
     pub fn words(&self, row: usize) -> Option<String> {
         match self {
             Column::Real(values) => values.get(row)?.map(|n| n.to_string()),
@@ -60,7 +60,7 @@ impl Column {
         }
     }
 
-    /// Whether it has no rows.
+    /// Whether the column has no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -86,7 +86,7 @@ impl Columns {
         self.notes.push((key.to_owned(), value.into()));
     }
 
-    /// How many rows.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |(_, column)| column.len())
     }
@@ -96,7 +96,7 @@ impl Columns {
         &self.columns
     }
 
-    /// The column of this name.
+    /// The column with this name.
     pub fn named(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|(known, _)| known == name).map(|(_, column)| column)
     }

@@ -1,4 +1,4 @@
-//! Comma-separated values (RFC 4180): the first line names the columns, unknown values are empty.
+//! Comma-separated values (RFC 4180). The first line names the columns; unknown values are empty.
 
 use thiserror::Error;
 
@@ -20,26 +20,26 @@ pub fn csv(columns: &Columns) -> String {
     String::from_utf8(text.into_inner().unwrap_or_default()).unwrap_or_default()
 }
 
-/// Text that is no table of comma-separated values.
+/// An error in comma-separated values.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CsvError {
     /// A row that has more or fewer cells than there are columns.
     #[error("row {row} has {cells} cells, but there are {columns} columns")]
     Ragged {
-        /// The row, the names being row 1.
+        /// The number of the row; the row of names is 1.
         row: usize,
-        /// How many it has.
+        /// The number of cells in the row.
         cells: usize,
-        /// How many columns there are.
+        /// The number of columns.
         columns: usize,
     },
-    /// A quote without its partner.
+    /// A quote that is never closed.
     #[error("a quoted cell is not closed")]
     OpenQuote,
 }
 
-/// The columns of `text`. A column of whole numbers is one of whole numbers, one of numbers one of
-/// numbers, and any other one of texts.
+/// Parses the columns of `text`. A column holds whole numbers if all its cells are whole numbers,
+/// numbers if all are numbers, and otherwise texts.
 ///
 /// # Errors
 /// If rows differ in length, or a quote is never closed.
@@ -53,7 +53,7 @@ pub fn from_csv(text: &str) -> Result<Columns, CsvError> {
         .flexible(true)
         .from_reader(text.as_bytes())
         .into_records()
-        // A text is UTF-8 and flexible rows fit, so that none fails.
+        // A text is UTF-8, and rows of any length are allowed, so reading cannot fail.
         .flatten();
     let names = rows.next().unwrap_or_default();
     let mut cells: Vec<Vec<String>> = vec![Vec::new(); names.len()];

@@ -2,11 +2,11 @@ use sweetspot_units::{Duration, grouped};
 
 use crate::outcome::{DemoOutcome, VariantOutcome};
 
-/// The result in sentences: first SOBAS (or else the fastest variant), then one for each of the
-/// others, and which of them were better. The table beside it has the reasons against runs that are not certified.
+/// Summarises the result in sentences: first SOBAS (or the fastest variant without it), then each other variant, then which of
+/// them were better. The table beside it explains why runs are not certified.
 pub fn headline(outcome: &DemoOutcome) -> Vec<String> {
     let finished = outcome.variants.iter().filter_map(|c| c.duration.map(|d| (c, d)));
-    // The path of an uncertified run was another than the others had.
+    // The path of an uncertified run differed from the others' path.
     let (finished, doubtful): (Vec<(&VariantOutcome, Duration)>, Vec<_>) =
         finished.partition(|(c, _)| c.distrust().is_none());
     let left_out = doubtful.iter().map(|(c, _)| {
@@ -53,7 +53,7 @@ fn name(c: &VariantOutcome) -> String {
     format!("{sizing} ({})", c.congestion)
 }
 
-/// The median RTT, and what it would be without a queue.
+/// The median RTT, and the RTT without a queue.
 fn delay(c: &VariantOutcome, base: Duration) -> String {
     c.rtt_median.map_or(String::new(), |rtt| {
         let (rtt, base) = (milliseconds(rtt), milliseconds(base));
@@ -76,7 +76,7 @@ fn milliseconds(rtt: Duration) -> String {
     format!("{:.1} ms", rtt.as_secs_f64() * 1e3)
 }
 
-/// `c`, which took `time`, beside the hero and its time.
+/// Compares `c`, which took `time`, with the hero and its time.
 fn comparison(
     c: &VariantOutcome,
     time: Duration,
@@ -91,13 +91,15 @@ fn comparison(
     format!("{} {how} ({}){}{}.", name(c), seconds(time), retransmitted(c), longer(c, hero))
 }
 
-/// By how many percent `one` is longer than `other`; zero within one percent, as two runs of the same program differ as well.
+/// The percentage by which `one` is longer than `other`; zero within one percent, because two runs of the same program also
+/// differ by that much.
 fn beside(one: Duration, other: Duration) -> i64 {
     let percent = (one.as_secs_f64() / other.as_secs_f64() - 1.0) * 100.0;
     if percent.abs() > 1.0 { percent.round() as i64 } else { 0 }
 }
 
-/// Which variants were better than the hero, in time or in median RTT and not worse in the other, and which were equal in both.
+/// Lists the variants that were better than the hero, in time or median RTT and worse in neither, and those that were equal in
+/// both.
 fn conclusion(hero: (&VariantOutcome, Duration), others: &[(&VariantOutcome, Duration)]) -> String {
     let differences = |c: &VariantOutcome, time| {
         let (rtt, of_hero) = c.rtt_median.zip(hero.0.rtt_median)?;
@@ -129,7 +131,7 @@ fn conclusion(hero: (&VariantOutcome, Duration), others: &[(&VariantOutcome, Dur
     }
 }
 
-/// The name of a variant that does not begin a sentence.
+/// The name of a variant, for use within a sentence.
 fn within_sentence(c: &VariantOutcome) -> String {
     let name = name(c);
     let common = [("The ", "the "), ("A ", "a ")];
@@ -147,7 +149,7 @@ fn retransmitted(c: &VariantOutcome) -> String {
 }
 
 pub fn seconds(t: Duration) -> String {
-    // Three digits, so that short transfers can be told apart.
+    // Three significant digits, so that short transfers differ.
     let decimals = if t < Duration::from_secs(10) { 2 } else { 1 };
     format!("{:.decimals$} s", t.as_secs_f64())
 }

@@ -1,7 +1,8 @@
-//! Tables, JSON, column files and self-contained HTML from outcomes: one exporter per file.
+//! Exports outcomes as tables, JSON, column files and self-contained HTML; each exporter has its
+//! own file.
 //!
 //! An exporter is a function from an outcome to text or bytes. It reads no clock, opens no file and
-//! makes no system call; the caller decides where the text goes.
+//! makes no system call; the caller writes the result.
 //!
 //! ```
 //! use sweetspot_report::{Column, Columns, csv};

@@ -10,11 +10,11 @@ use crate::wire;
 pub struct DemoOutcome {
     /// Sweetspot's version.
     pub version: String,
-    /// The command that repeats this.
+    /// The command that repeats this demonstration.
     pub command: String,
-    /// When it ended, UTC, as RFC 3339 writes it.
+    /// The time when it ended, in UTC (RFC 3339).
     pub date: String,
-    /// Processor and number of them.
+    /// The processor model and the number of processors.
     pub machine: String,
     /// The kernel with the measured TCP.
     pub kernel: String,
@@ -29,29 +29,29 @@ pub struct DemoOutcome {
 /// The emulated path and quantities derived from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PathFacts {
-    /// As `sweetspot emulate --path` takes it.
+    /// The path in the syntax of `sweetspot emulate --path`.
     pub spec: String,
-    /// Bottleneck rate C in the direction of the data, in IP packets.
+    /// The bottleneck rate C in the direction of the data, counting IP packets.
     #[serde(rename = "rate_bps", with = "wire")]
     pub rate: Rate,
-    /// The rate of TCP payload at rate C.
+    /// The rate of TCP payload when packets use all of C.
     #[serde(rename = "payload_capacity_bps", with = "wire")]
     pub payload_capacity: Rate,
-    /// Propagation both ways, T_m.
+    /// The propagation RTT, T_m.
     #[serde(rename = "rtt_s", with = "wire")]
     pub rtt: Duration,
-    /// The bottleneck's buffer B; a buffer counted in packets as bytes of full packets.
+    /// The bottleneck's buffer B. If it is limited in packets, the bytes of that many full packets.
     #[serde(rename = "buffer_bytes", with = "wire")]
     pub buffer: Bytes,
-    /// C x T_m.
+    /// The bandwidth-delay product, C x T_m.
     #[serde(rename = "bdp_bytes", with = "wire")]
     pub bdp: Bytes,
-    /// Seed of random loss and jitter.
+    /// The seed of random loss and jitter.
     pub seed: u64,
 }
 
 impl PathFacts {
-    /// The facts of `path`.
+    /// Derives the facts of `path`.
     pub fn of(path: &PathSpec) -> PathFacts {
         PathFacts {
             spec: path.to_string(),
@@ -64,30 +64,30 @@ impl PathFacts {
         }
     }
 
-    /// How long a full buffer delays the packet behind it: B / C.
+    /// The delay behind a full buffer: B / C.
     pub fn longest_wait(&self) -> Duration {
         self.buffer / self.rate
     }
 }
 
-/// The file that every variant moved.
+/// The file that every variant transferred.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FileFacts {
     /// Its size.
     #[serde(rename = "size_bytes", with = "wire")]
     pub size: Bytes,
-    /// The seed of its content; `null` for a file of the user's.
+    /// The seed of its content; `null` for the user's own file.
     pub seed: Option<u64>,
 }
 
 /// One way of moving the file, and its result. A missing measurement is `null`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct VariantOutcome {
-    /// How the window was sized, e.g. `sobas`.
+    /// The sizing of the window, e.g. `sobas`.
     pub sizing: String,
     /// The sender's congestion control, e.g. `cubic`.
     pub congestion: String,
-    /// Payload over the time from the first byte asked for to the last one received.
+    /// Payload divided by the time from the request for the first byte to the arrival of the last.
     #[serde(rename = "goodput_bps", with = "wire")]
     pub goodput: Option<Rate>,
     /// Goodput over the path's payload capacity, 0 to 1.
@@ -95,19 +95,19 @@ pub struct VariantOutcome {
     /// Duration of the content's transfer.
     #[serde(rename = "seconds", with = "wire")]
     pub duration: Option<Duration>,
-    /// Data segments sent, retransmissions among them.
+    /// Data segments sent, including retransmissions.
     pub segments: Option<u64>,
     /// Retransmitted segments.
     pub retransmitted_segments: Option<u64>,
-    /// Packets dropped by the bottleneck's full buffer, in the direction of the data.
+    /// Packets that the bottleneck's full buffer dropped, in the direction of the data.
     pub bottleneck_drops: Option<u64>,
-    /// Median round-trip time.
+    /// The median RTT.
     #[serde(rename = "rtt_median_s", with = "wire")]
     pub rtt_median: Option<Duration>,
-    /// The round-trip time that 99 of 100 stayed below.
+    /// The 99th percentile of the RTT.
     #[serde(rename = "rtt_p99_s", with = "wire")]
     pub rtt_p99: Option<Duration>,
-    /// When goodput over half a second first reached 90 % of the payload capacity.
+    /// The time at which goodput over half a second first reached 90 % of the payload capacity.
     #[serde(rename = "seconds_to_90_percent", with = "wire")]
     pub time_to_90_percent: Option<Duration>,
     /// CPU time of the sending program, user and system.
@@ -116,13 +116,13 @@ pub struct VariantOutcome {
     /// CPU time of the receiving program.
     #[serde(rename = "receiver_cpu_s", with = "wire")]
     pub receiver_cpu: Option<Duration>,
-    /// Whether the file that arrived, read back from the disk, is the file that was sent.
+    /// Whether the received file, read back from disk, equals the file sent.
     pub hash_ok: bool,
-    /// The emulator's certificate of this run.
+    /// The emulator's certificate for this run.
     pub certificate: Option<Certificate>,
-    /// Why it failed; `null` when it did not.
+    /// The reason for a failure; `null` without one.
     pub failure: Option<String>,
-    /// The run over time.
+    /// The time series of the run.
     pub series: Series,
 }
 
@@ -136,18 +136,18 @@ impl VariantOutcome {
         }
     }
 
-    /// Its name as it is typed, e.g. `kernel+bbr`.
+    /// The variant's name as typed on the command line, e.g. `kernel+bbr`.
     pub fn name(&self) -> String {
         format!("{}+{}", self.sizing, self.congestion)
     }
 
-    /// Retransmitted over sent segments, 0 to 1.
+    /// Retransmitted segments as a share of the segments sent, 0 to 1.
     pub fn retransmitted_share(&self) -> Option<f64> {
         let (again, all) = (self.retransmitted_segments?, self.segments?);
         (all > 0).then(|| again as f64 / all as f64)
     }
 
-    /// Why this run's numbers cannot be trusted, if the emulator says so.
+    /// The emulator's reason to distrust this run, if there is one.
     pub fn distrust(&self) -> Option<String> {
         let certificate = self.certificate.as_ref()?;
         if certificate.trust {
@@ -165,21 +165,21 @@ impl VariantOutcome {
 pub struct Certificate {
     /// Whether the run can be trusted.
     pub trust: bool,
-    /// Why not, where not.
+    /// The reasons to distrust it.
     pub reasons: Vec<String>,
-    /// Half of the packets were released this late or less, in the worse direction.
+    /// Median lateness of released packets, in the worse direction.
     #[serde(rename = "lateness_p50_s", with = "wire")]
     pub lateness_p50: Duration,
-    /// 99 of 100 packets were released this late or less.
+    /// 99th percentile of the lateness.
     #[serde(rename = "lateness_p99_s", with = "wire")]
     pub lateness_p99: Duration,
-    /// The largest lateness.
+    /// The largest lateness of a packet.
     #[serde(rename = "lateness_max_s", with = "wire")]
     pub lateness_max: Duration,
     /// Packets lost on the path, by cause, e.g. `("up: buffer full", 184)`.
     pub drops: Vec<(String, u64)>,
-    /// The whole certificate as the emulator prints it.
+    /// The whole certificate as printed by the emulator.
     pub text: String,
-    /// The whole certificate as JSON: histogram, rates, queue.
+    /// The whole certificate as JSON, with histogram, rates and queue.
     pub emulator: serde_json::Value,
 }

@@ -15,8 +15,8 @@ use parquet::schema::parser::parse_message_type;
 
 use crate::columns::{Column, Columns};
 
-/// A Parquet file of `columns`: one row group, compressed by Snappy, every column optional, the
-/// notes as key-value metadata.
+/// A Parquet file of `columns`: one row group with Snappy compression, all columns optional, and
+/// the notes as key-value metadata.
 pub fn parquet(columns: &Columns) -> Result<Vec<u8>, ParquetError> {
     let schema = Arc::new(parse_message_type(&schema(columns))?);
     let notes = columns.notes().iter().map(|(k, v)| KeyValue::new(k.clone(), Some(v.clone())));
@@ -59,7 +59,7 @@ fn schema(columns: &Columns) -> String {
     schema
 }
 
-/// Values that are there, and for every row whether one is: definition level 1 or 0.
+/// Writes the values that exist, and for each row its definition level: 1 with a value, 0 without.
 fn write<D: DataType, T>(
     writer: &mut SerializedColumnWriter<'_>,
     values: &[Option<T>],
@@ -71,13 +71,12 @@ fn write<D: DataType, T>(
     Ok(())
 }
 
-/// Reads a Parquet file of numbers and texts, such as [`parquet()`] writes.
+/// Reads a Parquet file of numbers and texts, such as the output of [`parquet()`].
 ///
 /// # Errors
 /// If the file is not Parquet, is damaged, or has a column of another type.
 pub fn from_parquet(bytes: Vec<u8>) -> Result<Columns, ParquetError> {
-    // The library asserts where a damaged file contradicts itself. Nothing of ours is half done
-    // then.
+    // The library panics if a damaged file contradicts itself. No state of this crate is affected.
     let read = catch_unwind(AssertUnwindSafe(|| read_file(bytes)));
     read.unwrap_or_else(|_| Err(ParquetError::General("it contradicts itself".to_owned())))
 }
@@ -124,7 +123,7 @@ fn read_column(group: &dyn RowGroupReader, index: usize) -> Result<Column, Parqu
 
 const ROWS_PER_READ: usize = 65_536;
 
-/// The values of every row; a definition level of 0 means that there is none.
+/// The value of each row; `None` at a definition level of 0.
 fn values<D: DataType, T>(
     mut reader: ColumnReaderImpl<D>,
     convert: impl Fn(&D::T) -> Result<T, ParquetError>,
@@ -137,7 +136,7 @@ fn values<D: DataType, T>(
         if records == 0 {
             return Ok(rows);
         }
-        // A column that always has a value has no levels.
+        // A required column, which always has values, has no definition levels.
         levels.resize(records, 1);
         let mut present = present.iter();
         for level in levels {

@@ -11,10 +11,10 @@ use crate::columns::{Column, Columns};
 use crate::series_row::{SeriesRow, rows_of};
 use crate::sweep::SweepPath;
 
-/// A run, with its file's further contents.
+/// A run, and the further contents of its file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFile {
-    /// The outcome.
+    /// The result of the run.
     pub outcome: Outcome,
     /// The path of the run, if the file has it.
     pub path: Option<SweepPath>,
@@ -23,24 +23,24 @@ pub struct RunFile {
 }
 
 impl RunFile {
-    /// A run with nothing known but its `outcome`.
+    /// A run with only its `outcome`, without path and series.
     pub fn alone(outcome: Outcome) -> RunFile {
         RunFile { outcome, path: None, series: Vec::new() }
     }
 }
 
-/// Members in addition to those from `run --json`.
+/// Members of the file in addition to the output of `run --json`.
 const PATH: &str = "path";
 const SERIES: &str = "series";
 
 /// The content of a run's file: `finished`, the output of `run --json`, with the path of `scenario` as `path` and the time series
-/// as `series`, an array for each column.
+/// as `series`, with an array for each column.
 ///
 /// # Errors
-/// If `finished` cannot be JSON.
+/// If `finished` cannot be serialized.
 ///
 /// # Panics
-/// If `finished` has no members.
+/// If `finished` is not a JSON object.
 pub fn run_file(
     finished: &impl Serialize,
     scenario: &Scenario,
@@ -63,7 +63,7 @@ fn array(column: &Column) -> Value {
     }
 }
 
-/// Reads the output of [`run_file`], or an outcome alone.
+/// Reads the output of [`run_file`], or only an outcome.
 pub fn read_run(mut value: Value) -> serde_json::Result<RunFile> {
     let mut member = |name: &str| value.get_mut(name).map(Value::take);
     let path = member(PATH).map(serde_json::from_value).transpose()?;

@@ -12,24 +12,24 @@ pub struct RunSeries {
     samples: Vec<Sample>,
 }
 
-/// Largest number of samples: a row takes half a kilobyte of memory until it is written.
+/// Maximum number of samples: each row occupies half a kilobyte of memory until it is written.
 const MAX_SAMPLES: u64 = 4_000_000;
 
-/// An interval so short that there were too many samples.
+/// The error that an interval is too short, because it would give too many samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("{interval}: more than {MAX_SAMPLES} samples; use {min} or more")]
 pub struct TooManySamples {
     /// The interval.
     pub interval: Duration,
-    /// The shortest that will do, in whole microseconds.
+    /// The shortest allowed interval, in whole microseconds.
     pub min: Duration,
 }
 
 impl RunSeries {
-    /// A sample of every transfer of `scenario` each `interval`.
+    /// Prepares to sample every transfer of `scenario` at each `interval`.
     ///
     /// # Errors
-    /// If there were more than 4 million, or more than one in a microsecond.
+    /// If this would give more than 4 million samples, or more than one per microsecond.
     pub fn of(scenario: &Scenario, interval: Duration) -> Result<RunSeries, TooManySamples> {
         let span = scenario.warmup + scenario.duration;
         let transfers = scenario.transfers.len().max(1) as u64;
@@ -41,10 +41,10 @@ impl RunSeries {
         Ok(RunSeries { interval, samples: Vec::new() })
     }
 
-    /// The samples of a run that ended with `outcome`, with its controllers' events between them.
+    /// The samples of a run that ended with `outcome`, merged with the events of its controllers.
     pub fn columns(&self, outcome: &Outcome) -> Columns {
         let mut rows: Vec<SeriesEntry> = Vec::with_capacity(self.samples.len());
-        // The time of each transfer's last sample, and its bytes by then.
+        // For each transfer: the time of its last sample, and its bytes at that time.
         let mut sampled = vec![(0.0, 0); outcome.transfers.len()];
         for sample in &self.samples {
             let Some(before) = sampled.get_mut(sample.transfer) else { continue };
@@ -62,7 +62,7 @@ impl RunSeries {
                 ..SeriesEntry::default()
             }));
         }
-        // Samples were there first and stay first among rows of one time.
+        // The sort is stable: at equal times, samples stay before events.
         rows.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
         let mut columns = by_columns(&rows);
         columns.note("scenario", outcome.scenario.as_str());

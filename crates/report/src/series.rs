@@ -3,26 +3,26 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::wire;
 
-/// A run over time, column by column; the n-th entries of the first columns belong together.
-/// Time is zero when the transfer began.
+/// The time series of a run, column by column; the n-th entries of `t` to `rtt` belong together. Time starts at zero with
+/// the transfer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     /// Times of the receiver's samples.
     #[serde(rename = "t_s", with = "wire")]
     pub t: Vec<Duration>,
-    /// Payload received by then.
+    /// Payload received by these times.
     #[serde(rename = "received_bytes", with = "wire")]
     pub received: Vec<Bytes>,
-    /// Goodput over [`Series::SPAN`] before then, see [`Series::fill_goodput`].
+    /// Goodput over the [`Series::SPAN`] before each time, see [`Series::fill_goodput`].
     #[serde(rename = "goodput_bps", with = "wire")]
     pub goodput: Vec<Rate>,
-    /// Advertised window.
+    /// The advertised window.
     #[serde(rename = "window_bytes", with = "wire")]
     pub window: Vec<Option<Bytes>>,
-    /// Round-trip time seen last.
+    /// The latest RTT measured.
     #[serde(rename = "rtt_s", with = "wire")]
     pub rtt: Vec<Option<Duration>>,
-    /// The bottleneck's queue, at the emulator's own times.
+    /// The bottleneck's queue, sampled at the emulator's own times.
     pub queue: QueueSeries,
     /// The controller's events.
     pub events: Vec<SeriesEvent>,
@@ -31,7 +31,7 @@ pub struct Series {
 /// Bytes in the bottleneck's buffer over time, in the direction of the data.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct QueueSeries {
-    /// Times.
+    /// Times of the samples.
     #[serde(rename = "t_s", with = "wire")]
     pub t: Vec<Duration>,
     /// Bytes in the buffer.
@@ -39,10 +39,10 @@ pub struct QueueSeries {
     pub bytes: Vec<Bytes>,
 }
 
-/// An event.
+/// An event of the controller.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SeriesEvent {
-    /// Times.
+    /// The time of the event.
     #[serde(rename = "t_s", with = "wire")]
     pub t: Duration,
     /// The event in words.
@@ -50,12 +50,12 @@ pub struct SeriesEvent {
 }
 
 impl Series {
-    /// Goodput is counted over this long: five round trips of a 100 ms path, so that one
-    /// repaired hole does not look like a burst above the link's rate.
+    /// The span over which goodput is counted: five RTTs of a 100 ms path, so that one repaired loss does not look like a
+    /// burst above the link rate.
     pub const SPAN: Duration = Duration::from_millis(500);
 
-    /// Computes goodput from the received bytes. In the first half second, too, it counts over the whole span, with nothing
-    /// before zero: the rate climbs as the transfer does.
+    /// Computes goodput from the received bytes. Within the first half second it also counts over the whole span, with
+    /// nothing received before zero, so that the rate climbs with the transfer.
     pub fn fill_goodput(&mut self) {
         let over_span = |(&t, &received): (&Duration, &Bytes)| {
             let before = self.received_at(t.saturating_sub(Series::SPAN));
@@ -64,7 +64,7 @@ impl Series {
         self.goodput = self.t.iter().zip(&self.received).map(over_span).collect();
     }
 
-    /// Bytes received by `t`, interpolated linearly between two samples.
+    /// Bytes received by `t`, interpolated linearly between samples.
     fn received_at(&self, t: Duration) -> Bytes {
         let after = self.t.partition_point(|&sample| sample < t);
         let sample = |i: usize| (self.t[i].as_secs_f64(), self.received[i].as_f64());
@@ -74,12 +74,12 @@ impl Series {
         Bytes::from_f64(r0 + (r1 - r0) * part)
     }
 
-    /// When goodput first reached `rate`.
+    /// The time at which goodput first reached `rate`.
     pub fn time_to(&self, rate: Rate) -> Option<Duration> {
         self.goodput.iter().position(|&g| g >= rate).map(|i| self.t[i])
     }
 
-    /// The round-trip times measured.
+    /// All RTTs measured.
     pub fn rtts(&self) -> Vec<Duration> {
         self.rtt.iter().flatten().copied().collect()
     }

@@ -5,31 +5,31 @@ use crate::columns::Columns;
 /// A row of a time series; unknown values are `None`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct SeriesRow {
-    /// Which transfer.
+    /// The transfer's number.
     #[serde(default)]
     pub transfer: u64,
-    /// Seconds since the start.
+    /// Time since the start, in seconds.
     pub t_s: f64,
-    /// Goodput since the row before, bit/s.
+    /// Goodput since the previous row, in bit/s.
     pub goodput_bps: Option<f64>,
-    /// The advertised window, bytes.
+    /// The advertised window, in bytes.
     pub window_bytes: Option<f64>,
-    /// Round-trip time, seconds.
+    /// The RTT, in seconds.
     pub rtt_s: Option<f64>,
-    /// Packets waiting at the bottleneck.
+    /// Packets queued at the bottleneck.
     pub queue_packets: Option<f64>,
-    /// Packets that the bottleneck has dropped so far.
+    /// Packets dropped so far by the bottleneck.
     pub dropped_packets: Option<f64>,
-    /// Congestion window, bytes.
+    /// The congestion window, in bytes.
     pub cwnd_bytes: Option<f64>,
-    /// Congestion window, packets.
+    /// The congestion window, in packets.
     pub cwnd_packets: Option<f64>,
-    /// The controller's event, if this row is one.
+    /// The controller's event, if this row is an event.
     pub event: Option<String>,
 }
 
-/// The rows of the time series in `columns`, which docs/scenario.md describes; those without a time are
-/// left out.
+/// The rows of a time series from `columns`, which docs/scenario.md describes. Rows without a time are
+/// skipped.
 pub fn rows_of(columns: &Columns) -> Vec<SeriesRow> {
     let number = |name: &str, row| columns.named(name)?.number(row);
     let row = |row| SeriesRow {

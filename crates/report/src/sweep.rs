@@ -10,42 +10,42 @@ use crate::columns::{Column, Columns};
 /// The content of a sweep's JSON file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SweepFile {
-    /// The format's version, which also identifies the kind of file.
+    /// The version of the format; the member's name also identifies the kind of file.
     pub sweetspot_sweep: u32,
     /// Sweetspot's version.
     pub version: String,
-    /// The command that repeats this.
+    /// The command that repeats the sweep.
     pub command: String,
-    /// The keys that were varied.
+    /// The keys that vary.
     pub keys: Vec<String>,
-    /// One per variant.
+    /// The variants.
     pub points: Vec<SweepFilePoint>,
 }
 
 /// A variant in a sweep's JSON file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SweepFilePoint {
-    /// The values, in the order of the keys.
+    /// The values of the keys, in their order.
     pub values: Vec<String>,
     /// The path of the run.
     pub path: SweepPath,
-    /// One outcome per seed.
+    /// The outcomes, one per seed.
     pub outcomes: Vec<Outcome>,
 }
 
-/// The properties of a variant's path that pictures show.
+/// The properties of a variant's path that pictures use.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SweepPath {
-    /// C of the bottleneck.
+    /// The bottleneck rate C, in bit/s.
     pub rate_bps: u64,
-    /// T_m, seconds.
+    /// The RTT without queues T_m, in seconds.
     pub rtt_s: f64,
-    /// B_t of the bottleneck, bytes.
+    /// The bottleneck's buffer B_t, in bytes.
     pub buffer_bytes: u64,
-    /// A data packet on the wire, bytes.
+    /// The size of a data packet on the wire, in bytes.
     pub packet_bytes: u64,
-    /// The windows, bytes on the wire, with which its transfer fills the path without loss beside
-    /// its cross traffic; `None` where no closed form knows them.
+    /// The smallest and the largest window with which the transfer fills the path without loss, beside
+    /// its cross traffic, in bytes on the wire; `None` without a closed form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweet_spot_bytes: Option<(u64, u64)>,
 }
@@ -65,14 +65,15 @@ impl SweepPath {
     }
 }
 
-/// Columns of the ends of the sweet spot.
+/// The column of the sweet spot's lower end.
 pub(crate) const SPOT_FROM: &str = "path_sweet_spot_from_bytes";
 pub(crate) const SPOT_TO: &str = "path_sweet_spot_to_bytes";
 
-/// The format's number.
+/// The version of the format.
 pub const SWEEP_FORMAT: u32 = 1;
 
-/// One row per variant, seed and transfer. A key's column has the key's name with `_` for dots.
+/// A table with one row per variant, seed and transfer. A key's column has the key's name, with `_` for
+/// dots.
 pub fn sweep_columns(sweep: &SweepFile) -> Columns {
     let rows: Vec<SweepRow<'_>> = sweep.points.iter().flat_map(rows_of).collect();
     let mut columns = Columns::default();
@@ -147,19 +148,19 @@ pub(crate) fn column_of(key: &str) -> String {
     key.replace('.', "_")
 }
 
-/// The unit in which the fastest transfer of all has a digit before the point, and its share of a bit/s.
+/// A unit in which the rate of the fastest transfer is at least one, and the factor from bit/s to it.
 fn rate_unit(points: &[SweepPoint]) -> (&'static str, f64) {
     let transfers = points.iter().flat_map(|point| &point.outcomes).flat_map(|o| &o.transfers);
     let fastest = transfers.map(|transfer| transfer.goodput_bps).fold(0.0, f64::max);
     match fastest {
-        // Nothing moved: the usual unit.
+        // Without any data, the usual unit.
         0.0 | 1e6.. => ("Mbit/s", 1e-6),
         1e3.. => ("kbit/s", 1e-3),
         _ => ("bit/s", 1.0),
     }
 }
 
-/// The text table: one row per variant and transfer, mean and 95 % confidence.
+/// The text table: one row per variant and transfer, with means and 95 % confidence intervals.
 pub fn sweep_table(keys: &[String], points: &[SweepPoint]) -> String {
     let (unit, per_bit) = rate_unit(points);
     let mut rows = vec![keys.to_vec()];
@@ -184,7 +185,7 @@ pub fn sweep_table(keys: &[String], points: &[SweepPoint]) -> String {
     right_aligned(&rows)
 }
 
-/// The rows with each column as wide as its widest cell.
+/// The rows, with each column as wide as its widest cell and right-aligned.
 fn right_aligned(rows: &[Vec<String>]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| {

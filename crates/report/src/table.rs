@@ -7,8 +7,7 @@ use crate::wrap::wrapped;
 pub const TABLE_LEGEND: &str = "retx: retransmitted segments, and their share of all. share: of the path's payload capacity. drops: by the bottleneck's full buffer. RTT: the median, and the 99th percentile. 90 % \
     at s: when goodput over half a second first reached 90 % of that capacity; -: never. Each variant made one transfer. trust: whether the emulation was accurate.";
 
-/// The outcome as a text table of at most 80 columns. A row says if its variant failed or cannot be
-/// trusted.
+/// The outcome as a text table of at most 80 columns. A row shows whether its variant failed or cannot be trusted.
 pub fn table(outcome: &DemoOutcome) -> String {
     let widest = outcome.variants.iter().map(|c| c.name().chars().count()).max();
     let name_width = widest.unwrap_or(0).max("variant".len());
@@ -32,7 +31,7 @@ pub fn table(outcome: &DemoOutcome) -> String {
     text
 }
 
-/// Two columns of them are a gap, at which a narrow terminal divides the table.
+/// Widths of the columns, including a gap of two spaces at which a narrow terminal can divide the table.
 const WIDTHS: [usize; 9] = [8, 7, 7, 7, 7, 7, 7, 6, 7];
 
 fn columns(name_width: usize, name: &str, cells: [String; 9]) -> String {
@@ -53,8 +52,8 @@ fn row(name_width: usize, c: &VariantOutcome) -> String {
     columns(name_width, &name, cells(c))
 }
 
-/// Rate, share of the capacity, retransmissions and their share, drops, median and 99 % of the round trips, time to 90 %
-/// of the capacity, and whether the emulator trusts the row.
+/// The cells of a variant: rate, share of the capacity, retransmissions and their share, drops, median and 99th
+/// percentile of the RTT, time to 90 % of the capacity, and whether the emulator trusts the run.
 pub fn cells(c: &VariantOutcome) -> [String; 9] {
     [
         show(c.goodput, |rate| format!("{:.1}", rate.as_f64() / 1e6)),
@@ -73,7 +72,7 @@ fn milliseconds(t: Duration) -> String {
     format!("{:.1}", t.as_secs_f64() * 1e3)
 }
 
-/// A dash where nothing was measured.
+/// The value as text, or a dash if it was not measured.
 fn show<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "-".to_owned(), text)
 }

@@ -16,7 +16,7 @@ pub enum TableFormat {
 }
 
 impl TableFormat {
-    /// The format that the name of a file asks for, if it asks for one of these.
+    /// The format for a file with this extension, if known.
     pub fn of(path: &Path) -> Option<TableFormat> {
         match path.extension()?.to_str()? {
             "csv" => Some(TableFormat::Csv),
@@ -28,7 +28,7 @@ impl TableFormat {
     /// `columns` in this format.
     ///
     /// # Errors
-    /// If the columns make no Parquet file.
+    /// If `columns` cannot be encoded as a Parquet file.
     pub fn bytes(self, columns: &Columns) -> Result<Vec<u8>, ParquetError> {
         match self {
             TableFormat::Csv => Ok(csv(columns).into_bytes()),

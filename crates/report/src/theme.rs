@@ -1,11 +1,11 @@
 //! The medium of a page or a picture.
 
-/// Light or dark, as the reader's system is set, or white.
+/// The colours of a page or picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Theme {
-    /// Light or dark, as the reader's system is set.
+    /// Light or dark, following the reader's system setting.
     #[default]
     Screen,
-    /// White, for paper and for programs that know no media queries.
+    /// White, for paper and for programs without media queries.
     Print,
 }

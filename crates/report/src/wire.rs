@@ -1,20 +1,20 @@
-//! Quantities in JSON: a plain number in the base unit that the field's name ends with
-//! (`goodput_bps`, `rtt_median_s`, `window_bytes`), which any language can read directly.
+//! Quantities in JSON: plain numbers in the base unit at the end of the member's name
+//! (`goodput_bps`, `rtt_median_s`, `window_bytes`), so that any language can read them directly.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-/// A quantity of a JSON field.
+/// A quantity in a JSON member.
 pub trait Quantity: Sized {
-    /// As JSON.
+    /// The quantity as JSON.
     fn to_value(&self) -> Value;
-    /// From JSON; `None` where it is something else.
+    /// Parses the quantity; `None` if the JSON has another form.
     fn from_value(value: &Value) -> Option<Self>;
 }
 
-/// Bits per second, a whole number.
+/// A whole number of bits per second.
 impl Quantity for Rate {
     fn to_value(&self) -> Value {
         self.bits_per_second().into()
@@ -24,7 +24,7 @@ impl Quantity for Rate {
     }
 }
 
-/// Bytes, a whole number.
+/// A whole number of bytes.
 impl Quantity for Bytes {
     fn to_value(&self) -> Value {
         self.get().into()

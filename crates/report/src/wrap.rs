@@ -1,4 +1,4 @@
-/// `text` in lines of at most `width` characters, broken between words; a longer word has a line of its own.
+/// Wraps `text` at words into lines of at most `width` characters; a longer word has its own line.
 pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

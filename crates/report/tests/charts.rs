@@ -1,4 +1,4 @@
-//! Laws of the pictures and of the page of results.
+//! Properties of the pictures and of the results page.
 
 use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot};
 use sweetspot_report::{ReadError, ResultFile, Sheet, Theme, read, report_page, sheets, svg_file};
@@ -19,8 +19,8 @@ fn drawn(plot: &Plot) -> String {
 
 #[test]
 fn a_published_number_stands_where_the_axes_say() {
-    // The frame goes from x = 44 to 344 and from y = 214 up to 24: its middle is (194, 119), and
-    // a diamond begins five units above its centre.
+    // The frame extends from x = 44 to 344 and from y = 214 up to 24, so its middle is (194, 119). A diamond begins
+    // five units above its centre.
     assert!(drawn(&plot()).contains(r#"<path class="mark c0" d="M194.0 114.0l5 5"#));
 }
 
@@ -30,14 +30,14 @@ fn cases_stand_side_by_side_under_their_names() {
     let mut plot = Plot::new("", Axis::named("case", names), Axis::new("%").between(0.0, 100.0));
     plot.curve("share", Origin::Sim, 0, vec![(1.0, 50.0), (2.0, 60.0), (3.0, 70.0)]);
     let svg = drawn(&plot);
-    // Three columns of 100 units from x = 44 on: their middles.
+    // Three columns of 100 units, starting at x = 44: their middles.
     for (x, name) in [("94.0", "first"), ("194.0", "second"), ("294.0", "third")] {
         assert!(svg.contains(&format!("M{x} 214v4")), "{name} has no tick at {x}");
         assert_eq!(svg.matches(&format!(">{name}<")).count(), 1);
     }
 }
 
-/// Between two cases there is nothing that a line could show: each has its mark, closed forms, too.
+/// Between two cases, a line would show nothing: each case has a mark, including closed forms.
 #[test]
 fn no_line_joins_cases() {
     let names = ["first", "second"].map(str::to_owned).to_vec();
@@ -48,7 +48,7 @@ fn no_line_joins_cases() {
     let svg = drawn(&plot);
     assert!(!svg.contains(r#"class="line"#) && !svg.contains(r#"class="leader"#), "{svg}");
     for class in ["dot sim c0", "dot theory c1"] {
-        // Two cases, and the legend for the simulated ones; a legend shows colours in one style.
+        // Two cases, and the sample in the legend for simulated ones; a legend shows colours in one style.
         assert!(svg.matches(class).count() >= 2, "{class}: {svg}");
     }
     assert_eq!(svg.matches(">share 1<").count(), 1);
@@ -115,7 +115,7 @@ fn a_time_series_whose_writer_was_killed_is_shown_up_to_its_last_whole_line() {
     assert_eq!(series.rows.len(), 3);
     let sheets = sheets(&[("one.jsonl".to_owned(), ResultFile::Series(series))]);
     let page = report_page("one", &sheets, &[], "1", Theme::Screen);
-    // The mean of 1 and 9 Mbit/s for 0.05 s each; the median of 0.1 and 0.11 s: of two the larger.
+    // The mean of 1 and 9 Mbit/s for 0.05 s each; the median of 0.1 and 0.11 s is the larger of the two.
     let title = "<h1>one.jsonl: mean 5.00 Mbit/s, median RTT 110.0 ms</h1>";
     assert!(page.contains(title), "{page}");
     assert!(page.contains("0.07 s: saturated") && page.contains("share of samples"));
@@ -157,7 +157,7 @@ fn a_recording_is_no_simulation_in_the_legend() {
     assert!(!svg.contains(">sim<") && !svg.contains(">recorded<"), "{svg}");
 }
 
-/// Line styles need a legend only if there are several kinds.
+/// Line styles need a legend only if there are several.
 #[test]
 fn one_engine_alone_has_no_entry_in_the_legend() {
     let mut plot = plot();
@@ -187,7 +187,8 @@ fn symbols_stand_below_the_line_in_pictures_and_pages() {
     assert!(!svg.contains("T_m</text>"), "{svg}");
 }
 
-/// Without colours: the shape of the marks, or the dashes where points are too many for marks.
+/// Groups differ without colours: in the shape of their marks, or in their dashes if there are too many points for
+/// marks.
 #[test]
 fn groups_are_told_apart_without_their_colours() {
     for (points, attribute) in [(5, "<path class=\"dot"), (100, "<path class=\"line")] {
@@ -197,7 +198,7 @@ fn groups_are_told_apart_without_their_colours() {
             plot.curve(format!("group {group}"), Origin::Recorded, group, flat);
         }
         let svg = svg_file("", &[plot], Theme::Screen);
-        // All curves are at the same place: their first elements differ in their looks alone.
+        // All curves are at the same place: their first elements differ only in style.
         let mut looks: Vec<String> = (0..5)
             .map(|c| {
                 let class = format!(" c{c}\"");
@@ -215,7 +216,7 @@ fn groups_are_told_apart_without_their_colours() {
     }
 }
 
-/// Both have the strongest colour.
+/// Both controllers have the strongest colour.
 #[test]
 fn two_controllers_of_our_own_are_told_apart_by_their_dashes() {
     let mut plot = Plot::new("", Axis::new("ratio").between(0.0, 100.0), Axis::new("share"));
@@ -224,17 +225,17 @@ fn two_controllers_of_our_own_are_told_apart_by_their_dashes() {
         plot.curve(sizing, Origin::Sim, group, points.collect());
     }
     let svg = drawn(&plot);
-    // A line and its sample in the legend.
+    // The line and its sample in the legend.
     let lines =
         |svg: &str, dash: &str| svg.matches(&format!(r#"class="line sim own"{dash} d="#)).count();
     assert_eq!([lines(&svg, ""), lines(&svg, r#" stroke-dasharray="6 3""#)], [2, 2]);
-    // Of few points, too: marks on one place hide one another.
+    // Dashes are also needed with few points: marks at one place hide each other.
     plot.curves.iter_mut().for_each(|curve| curve.points.truncate(5));
     let few = drawn(&plot);
     assert_eq!([lines(&few, ""), lines(&few, r#" stroke-dasharray="6 3""#)], [2, 2]);
 }
 
-/// With a congestion control before or after it, in a heading, and as the name of a file.
+/// With a congestion control before or after its name, in a heading, and as a file name.
 #[test]
 fn our_own_controller_has_the_strongest_colour_in_every_label() {
     let drawn_as_own = |label: &str| {
@@ -250,7 +251,7 @@ fn our_own_controller_has_the_strongest_colour_in_every_label() {
     }
 }
 
-/// Curves that end at 10, 20 and 30: their names stand there, the highest on top, and not in a legend.
+/// The curves end at 10, 20 and 30. Their names are at these ends, the highest on top, and not in a legend.
 #[test]
 fn few_curves_are_named_where_they_end() {
     let mut plot = Plot::new("", Axis::new("x"), Axis::new("y"));
@@ -269,7 +270,7 @@ fn few_curves_are_named_where_they_end() {
     assert_eq!(svg.matches("class=\"leader").count(), 3);
 }
 
-/// Distributions all end at one: which is which is not to be seen there.
+/// All distributions end at one, where names could not identify them.
 #[test]
 fn curves_that_end_at_one_place_have_a_legend() {
     let mut plot = Plot::new("", Axis::new("x"), Axis::new("y"));
@@ -288,29 +289,30 @@ fn intervals_stand_in_the_frame() {
     plot.curve("a", Origin::Sim, 0, vec![(1.0, 10.0), (2.0, 20.0)]);
     plot.curves[0].half_widths = vec![1.0, 30.0];
     let tall = svg_file("", &[plot], Theme::Screen);
-    // The axis goes to 20 + 30 at least, so that 40 is marked on it, and to 20 - 30 not: no value is below zero.
+    // The axis extends at least to 20 + 30, so that 40 is labelled, but not down to 20 - 30, because no value is
+    // negative.
     assert!(tall.contains(">40</text>") && !tall.contains(">-10</text>"), "{tall}");
-    // From 20 - 100 on: -50 is marked.
+    // From 20 - 100 on, so that -50 is labelled.
     let mut below = Plot::new("", Axis::new("x"), Axis::new("y"));
     below.curve("a", Origin::Sim, 0, vec![(1.0, -1.0), (2.0, 20.0)]);
     below.curves[0].half_widths = vec![1.0, 100.0];
     assert!(svg_file("", &[below], Theme::Screen).contains(">-50</text>"));
 }
 
-/// Two levels of one look: each name stands on its own line, and none in a legend.
+/// Two levels in the same style: each name is on its own line, and not in a legend.
 #[test]
 fn a_level_of_its_own_is_named_on_its_line() {
     let mut plot = plot();
     plot.mark("path full", 6, MarkPosition::Level(20.0));
     plot.mark("buffer full", 6, MarkPosition::Level(40.0));
     let svg = drawn(&plot);
-    // From 214 up to 24 for 50: 20 is at 138, 40 at 62; names stand five above.
+    // 0 to 50 is drawn from 214 up to 24: 20 is at 138 and 40 at 62. Names are five units above.
     assert!(svg.contains("y=\"133.0\">path full</text>"), "{svg}");
     assert!(svg.contains("y=\"57.0\">buffer full</text>"), "{svg}");
     assert_eq!(svg.matches(">path full</text>").count(), 1);
 }
 
-/// The curve runs along the level from the left, and far below it on the right: the name stands where it hides nothing.
+/// The curve follows the level on the left, and is far below it on the right, where the name hides nothing.
 #[test]
 fn a_levels_name_hides_no_curve() {
     let mut plot =
@@ -319,13 +321,13 @@ fn a_levels_name_hides_no_curve() {
     plot.curve("near", Origin::Recorded, 0, near.into_iter().chain([(100.0, 2.0)]).collect());
     plot.mark("path full", 6, MarkPosition::Level(20.0));
     let svg = drawn(&plot);
-    // From 44 to 344 for 100: 46 is at 182.
+    // 0 to 100 is drawn from 44 to 344: 46 is at 182.
     let (before, _) = svg.split_once("\" y=\"133.0\">path full</text>").expect("above the line");
     let x: f64 = before.rsplit_once("x=\"").unwrap().1.parse().unwrap();
     assert!(x > 182.0, "{x}");
 }
 
-/// The frame is 300 units wide: more ticks than that would be drawn on each other.
+/// The frame is 300 units wide: more ticks would overlap.
 #[test]
 fn thousands_of_events_are_ticks_that_hide_no_curve() {
     let mut plot = plot();
@@ -350,7 +352,7 @@ fn a_bands_name_ends_at_the_frame_where_it_would_go_beyond() {
     assert!(drawn(&plot).contains(r#"x="344.0" y="209.0" text-anchor="end"> sweet spot "#));
     plot.band = Some(("sweet spot".to_owned(), 10.0, 99.0));
     assert!(drawn(&plot).contains(r#"x="74.0" y="209.0" text-anchor="start"> sweet spot "#));
-    // A point at (20, 1) would lie below the words: they stand at the top, which begins at 24.
+    // A point at (20, 1) would be below the words, so they move to the top, which begins at 24.
     plot.curve("low", Origin::Sim, 1, vec![(20.0, 1.0), (100.0, 2.0)]);
     assert!(drawn(&plot).contains(r#"y="35.0" text-anchor="start"> sweet spot "#));
 }

@@ -1,4 +1,4 @@
-//! The demonstration's page in a real browser.
+//! Tests the demonstration's page in a real browser.
 
 mod synthetic;
 

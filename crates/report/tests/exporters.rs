@@ -1,4 +1,4 @@
-//! Laws of the exporters.
+//! Properties of the exporters.
 
 mod synthetic;
 
@@ -14,7 +14,7 @@ fn the_table_fits_eighty_columns_and_aligns() {
     let lengths: Vec<usize> =
         text.lines().filter(|l| l.contains('+')).map(|l| l.chars().count()).collect();
     assert!(lengths.windows(2).all(|w| w[0] == w[1]), "ragged:\n{text}");
-    // A name and nine values, each two columns from the next, so that a narrow terminal can divide the table there.
+    // A name and nine values, separated by two spaces, so that a narrow terminal can divide the table there.
     for row in text.lines().filter(|line| line.contains('+')) {
         assert_eq!(row.split("  ").filter(|cell| !cell.trim().is_empty()).count(), 10, "{row}");
     }
@@ -67,7 +67,7 @@ fn outcome_json_names_its_units() {
     ] {
         assert!(first.get(field).is_some(), "{field} is missing");
     }
-    // C = 100 Mbit/s of 1500-byte packets that carry 1448 bytes each: 96,533,333 bit/s.
+    // C = 100 Mbit/s of 1500-byte packets with 1448 bytes of payload each: 96,533,333 bit/s.
     assert_eq!(json["path"]["payload_capacity_bps"], 96_533_333);
 }
 
@@ -96,7 +96,7 @@ fn the_headline_is_about_sobas_and_counts_retransmissions() {
     assert!(words[2].contains("5,709 segments retransmitted"), "{words:?}");
 }
 
-/// 33.9 / 21.6 = 1.569, 18 / 21.6 = 0.833; 21.7 is within a hundredth.
+/// 33.9 / 21.6 = 1.569, 18 / 21.6 = 0.833, and 21.7 is within 1 %.
 #[test]
 fn the_headline_compares_median_round_trips_where_they_differ() {
     let mut outcome = synthetic::outcome();
@@ -127,8 +127,8 @@ fn the_headline_gives_the_share_by_which_another_run_took_less_time() {
     assert!(words.iter().any(|line| line.contains("took 25 % less time (")), "{words:?}");
 }
 
-/// 0.9 % is as long, 1.6 % is 2 % longer, and so on up to twice the time. A variant is better if it wins in time or RTT and loses in
-/// neither.
+/// A difference of 0.9 % counts as equal, 1.6 % as 2 % longer, and so on up to twice the time. A variant is better if it wins in
+/// time or RTT and loses in neither.
 #[test]
 fn the_headline_has_one_form_for_times_and_concludes_with_the_better_variants() {
     let mut outcome = synthetic::outcome();
@@ -173,7 +173,7 @@ fn the_headline_compares_certified_runs_alone() {
     };
     (0..variants).for_each(|i| certify(&mut outcome, i, i != 0));
     let words = headline(&outcome);
-    // The first line is SOBAS's own; each other run has one, the doubtful run the last, behind the conclusion.
+    // The first line is SOBAS's. Each other run has a line, the doubtful run the last one, after the conclusion.
     assert_eq!(words.len(), variants + 1, "{words:?}");
     let (last, compared) = words.split_last().expect("lines");
     assert_eq!(
@@ -190,7 +190,7 @@ fn the_headline_compares_certified_runs_alone() {
 #[test]
 fn goodput_counts_over_half_a_second() {
     let mut series = sweetspot_report::Series::default();
-    // 1 MB every 100 ms: 80 Mbit/s as soon as half a second has passed, a fifth of it after 100 ms.
+    // 1 MB every 100 ms: 80 Mbit/s after the first half second, and a fifth of it after 100 ms.
     for i in 1..=10_u64 {
         series.t.push(Duration::from_millis(100 * i));
         series.received.push(Bytes::new(1_000_000 * i));
@@ -202,7 +202,7 @@ fn goodput_counts_over_half_a_second() {
     assert_eq!(series.time_to(Rate::from_mbit_per_second(72)), Some(Duration::from_millis(500)));
 }
 
-/// Five transfers in one frame: each has its dashes, in the picture and in the names above it.
+/// Five transfers in one frame: each has its own dashes, in the picture and in the names above it.
 #[test]
 fn transfers_in_one_frame_are_told_apart_without_their_colours() {
     let page = page(&synthetic::outcome());

@@ -1,4 +1,4 @@
-//! A reader gets exactly the data that was written.
+//! Checks that Parquet files read back exactly as written.
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;

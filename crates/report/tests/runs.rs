@@ -1,4 +1,4 @@
-//! Files of runs: drawn over time, and compared with one another.
+//! Files of runs, drawn over time and compared with each other.
 
 use sweetspot_experiment::plot::MarkPosition;
 use sweetspot_report::{
@@ -8,14 +8,14 @@ use sweetspot_scenario::{Engine, Outcome, Scenario};
 use sweetspot_sim::Simulator;
 use sweetspot_units::Duration;
 
-/// 10 Mbit/s, 40 ms and 50 packets of 1000 B, so that C T_m is 50 packets.
+/// A path of 10 Mbit/s, 40 ms and 50 packets of 1000 B, so that C T_m is 50 packets.
 fn scenario() -> Scenario {
     let text = "title = \"ten\"\nwarmup = \"2s\"\nduration = \"5s\"\n[path]\nrate = \"10Mbit/s\"\nrtt = \"40ms\"\n\
                 buffer = \"50pkt\"\npacket = \"1000B\"\n[[transfer]]\nsizing = \"fixed:40pkt\"";
     Scenario::parse(text).unwrap()
 }
 
-/// The outcome, the content of its file, and the rows of the same series in columns.
+/// The outcome, the content of its file, and the rows of its time series.
 fn finished() -> (Outcome, String, Vec<SeriesRow>) {
     let scenario = scenario();
     let mut recorder = RunSeries::of(&scenario, Duration::from_millis(100)).unwrap();
@@ -49,7 +49,7 @@ fn a_run_is_drawn_with_its_rate_window_and_queue_in_time_and_what_the_path_has_o
     let (_, text, _) = finished();
     let sheets = sheets(&[("run.json".to_owned(), ResultFile::Runs(runs(&text)))]);
     assert_eq!(sheets.len(), 1);
-    // 40 of 50 packets are four fifths of 10 Mbit/s, less a packet's own time in each round trip.
+    // 40 of 50 packets carry four fifths of 10 Mbit/s, minus the transmission time of one packet in each RTT.
     let said = sheets[0].title.strip_prefix("ten: ").and_then(|words| words.split(' ').next());
     let rate: f64 = said.unwrap().parse().unwrap();
     assert!((7.7..8.0).contains(&rate), "{}", sheets[0].title);
@@ -64,7 +64,7 @@ fn a_run_is_drawn_with_its_rate_window_and_queue_in_time_and_what_the_path_has_o
     };
     assert_eq!(levels("goodput"), [10.0]);
     assert_eq!(levels("advertised window"), [50.0, 100.0]);
-    // A full buffer of 50 packets takes 40 ms, too.
+    // A full buffer of 50 packets also takes 40 ms.
     assert_eq!(levels("round-trip time"), [40.0, 80.0]);
     assert_eq!(levels("bottleneck queue"), [50.0]);
     assert_eq!(sheets[0].tables[0].rows.len(), 1);
@@ -79,7 +79,7 @@ fn a_series_whose_columns_differ_in_length_is_refused() {
     assert!(error.contains("its series has"), "{error}");
 }
 
-/// Runs under the seeds `seeds`: all share `base`, and chance adds up to 5 Mbit/s.
+/// Runs with these `seeds`: all have the rate `base`, plus up to 5 Mbit/s by chance.
 fn under_seeds(seeds: std::ops::Range<u64>, base: f64) -> ResultFile {
     let (outcome, ..) = finished();
     let run = |seed: u64| {
@@ -101,16 +101,16 @@ fn compared(a: ResultFile, b: ResultFile) -> Sheet {
 #[test]
 fn what_two_files_have_in_common_cancels_pair_by_pair() {
     let sheet = compared(under_seeds(0..11, 20.0), under_seeds(0..11, 22.0));
-    // 2 Mbit/s in each pair, though one file's runs differ by 5.
+    // Each pair differs by 2 Mbit/s, although one file's runs differ by 5.
     assert_eq!(
         sheet.title,
         "b.json is faster than a.json: +2.00 ± 0.00 Mbit/s, mean RTT +0.00 ± 0.00 ms in 11 pairs"
     );
     assert_eq!(sheet.tables[0].rows[0].last().unwrap(), "+2.00 ± 0.00");
-    // Goodput and RTT: boxes, distributions, differences.
+    // Box plots, distributions and differences, each for goodput and RTT.
     assert_eq!(sheet.plots.len(), 6);
     let [a, b] = sheet.plots[0].boxes.as_slice() else { panic!("two boxes") };
-    // The middle of 0, 0.5, ... 5 is 2.5.
+    // The median of 0, 0.5, ... 5 is 2.5.
     assert_eq!([a.quantiles[2], b.quantiles[2]], [22.5, 24.5]);
     let differences = &sheet.plots[2].curves[0].points;
     assert!(differences.iter().all(|point| (point.0 - 2.0).abs() < 1e-9), "{differences:?}");
@@ -131,11 +131,12 @@ fn a_difference_that_chance_explains_is_none() {
     assert!(sheet.title.contains("no difference in goodput beyond chance"), "{}", sheet.title);
 }
 
-/// 0.3 of 20 Mbit/s are 1.5 %, and 0.5 are 2.5 %.
+/// 0.3 of 20 Mbit/s is 1.5 %, and 0.5 is 2.5 %.
 #[test]
 fn one_pair_within_two_percent_makes_no_file_faster() {
     let title = |rate| compared(under_seeds(0..1, 20.0), under_seeds(0..1, rate)).title;
-    // A window of 40 packets of 1000 B on a path of 50 of them: no queue, an RTT of 40 ms and the time of a packet.
+    // A window of 40 packets of 1000 B on a path that holds 50: no queue, so the RTT is 40 ms plus the time of one
+    // packet.
     assert_eq!(
         title(20.3),
         "b.json: goodput within 2 % of a.json, mean RTT 40.8 ms in both (one pair)"
@@ -162,7 +163,8 @@ fn runs_of_other_seeds_are_no_pairs() {
     assert_eq!(sheet.tables[0].rows[0].last().unwrap(), "–");
 }
 
-/// The same rates under each seed: a mean over seeds that one file lacks would show a difference that no pair has.
+/// Both files have the same rates under each seed. A mean over seeds that only one file has would show a difference
+/// that no pair has.
 #[test]
 fn means_are_taken_over_the_seeds_of_both_files() {
     let sheet = compared(under_seeds(0..3, 20.0), under_seeds(0..8, 20.0));
@@ -171,7 +173,7 @@ fn means_are_taken_over_the_seeds_of_both_files() {
     assert_eq!(goodput[3], "+0.00 ± 0.00");
 }
 
-/// A mean over several variants or scenarios is the rate of none of them.
+/// A mean over several variants or scenarios describes none of them.
 #[test]
 fn files_without_pairs_have_their_means_in_the_title_only_if_each_has_one_variant() {
     let sheet = compared(under_seeds(0..5, 20.0), under_seeds(5..10, 30.0));
@@ -189,7 +191,7 @@ fn files_without_pairs_have_their_means_in_the_title_only_if_each_has_one_varian
     assert!(sheet.about.contains("so nothing is compared"), "{}", sheet.about);
 }
 
-/// `slow` is 10 Mbit/s in both files and `fast` 30 and 33: a mean over both would be 20, the rate of neither.
+/// `slow` has 10 Mbit/s in both files, and `fast` has 30 and 33: a mean over both would be 20, the rate of neither.
 #[test]
 fn the_means_of_two_files_are_taken_within_each_case() {
     let file = |fast: f64| {
@@ -208,7 +210,7 @@ fn the_means_of_two_files_are_taken_within_each_case() {
     let goodput: Vec<&[String]> = table.rows.iter().map(Vec::as_slice).step_by(5).collect();
     assert_eq!(goodput[0], ["slow", "goodput, Mbit/s", "10.00", "10.00", "+0.00 ± 0.00"]);
     assert_eq!(goodput[1], ["fast", "goodput, Mbit/s", "30.00", "33.00", "+3.00 ± 0.00"]);
-    // An interval of a mean over both would be none of either.
+    // The interval of a mean over both cases would describe neither.
     assert!(sheet.plots.iter().all(|plot| plot.band.is_none()));
 }
 

@@ -1,4 +1,4 @@
-//! The pictures of the documents, made by runs that take long, are drawn in the colours that are made today.
+//! Checks that the documents' pictures, made by long runs, have today's colours.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ fn the_pictures_of_the_documents_have_the_style_of_new_ones() {
     assert!(found.len() > 40, "{}", found.len());
     for path in found {
         let stored = fs::read_to_string(&path).unwrap();
-        // Scripts draw others: bars, and recordings of terminals.
+        // Scripts draw other pictures: bars and terminal recordings.
         if !stored.contains(r#"class="chart""#) {
             continue;
         }

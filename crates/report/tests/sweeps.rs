@@ -1,4 +1,4 @@
-//! The path's description in a sweep's pictures.
+//! The pictures of sweeps, with the path's sweet spot.
 
 use sweetspot_experiment::SweepPoint;
 use sweetspot_experiment::plot::MarkPosition;
@@ -21,7 +21,7 @@ fn scenario(cross: &str, window: u64) -> Scenario {
 const ELEPHANTS: &str =
     "[[cross]]\nkind = \"elephants\"\ncount = 5\nwindow = \"5pkt\"\nrtt = [\"40ms\", \"40ms\"]";
 
-/// Its windows, packets.
+/// The windows, in packets.
 const WINDOWS: [u64; 10] = [5, 10, 20, 30, 40, 60, 70, 74, 80, 120];
 
 fn sweep(cross: &str) -> SweepFile {
@@ -59,13 +59,13 @@ fn the_shade_holds_a_window_that_is_as_good_as_the_best_within_a_tenth() {
             tried.map(|(_, rate)| *rate).fold(0.0, f64::max)
         };
         let shaded = best(&|window| (from..=to).contains(&window));
-        // Equation 8 counts others' windows as queued throughout; part of them is on its way, so that the shade
-        // ends early: by 5 of 25 packets here, a fifteenth of the window and of the rate.
+        // Equation 8 counts all of the others' windows as queued, although part of them is in flight. The shade
+        // therefore ends early: here by 5 of 25 packets, a fifteenth of the window and of the rate.
         assert!(shaded > 0.9 * best(&|_| true), "{rates:?}: {from} to {to}, {cross}");
     }
 }
 
-/// A window without a number has no place on the axis of the others: a level shows it.
+/// A window without a number has no position on the numeric axis: a level shows it.
 #[test]
 fn a_value_without_a_number_is_a_level_among_the_numbers() {
     let mut sweep = sweep("");
@@ -83,8 +83,8 @@ fn a_value_without_a_number_is_a_level_among_the_numbers() {
     assert_ne!(level.group, curve.group);
 }
 
-/// Alone C T = 50 packets and C T + B = 100, and a packet that is being sent. Against elephants, which
-/// hold half of the path, the spot begins at half of C T and ends below C T + B.
+/// Without cross traffic, the sweet spot is from C T = 50 packets to C T + B = 100 and the packet in
+/// transmission. With elephants, which hold half of the path, it begins at half of C T and ends below C T + B.
 #[test]
 fn cross_traffic_moves_the_shade() {
     let (from, to) = band(sweep("")).unwrap();
@@ -126,7 +126,7 @@ fn point(values: [&str; 2], seeds: u64) -> SweepPoint {
 fn a_table_of_two_keys_and_one_seed_fits_into_80_columns() {
     let keys = ["path.buffer", "transfer.sizing"].map(str::to_owned);
     let one = sweep_table(&keys, &[point(["100pkt", "fixed:250pkt"], 1)]);
-    // Each column is as wide as its widest cell: 11 + 15 + 8 + 6 + 7 + 7, and five gaps of two.
+    // Each column is as wide as its widest cell: 11 + 15 + 8 + 6 + 7 + 7, plus five gaps of two.
     let heading = "path.buffer  transfer.sizing  transfer  Mbit/s  RTT, ms  loss, %\n";
     assert!(one.starts_with(heading) && heading.len() == 65, "{one}");
     assert!(one.lines().all(|line| line.len() == 64), "{one}");
@@ -157,7 +157,7 @@ fn values_in_different_units_stand_in_their_order_on_one_axis() {
     let plot = &sheets[0].plots[0];
     assert_eq!(plot.x.label, "transfer.sizing, B");
     let at: Vec<f64> = plot.curves[0].points.iter().map(|point| point.0).collect();
-    // 1 kB is 1000 B.
+    // 1 kB = 1000 B.
     assert_eq!(at, [3e4, 2e5, 1e6]);
 }
 

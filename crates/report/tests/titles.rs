@@ -1,4 +1,4 @@
-//! Every picture of a report has a title and named axes.
+//! Checks that every picture of a report has a title and named axes.
 
 mod synthetic;
 
@@ -18,7 +18,7 @@ fn scenario(window: u64) -> Scenario {
     Scenario::parse(&text).unwrap()
 }
 
-/// The outcome with a different rate under each of eleven seeds.
+/// Outcomes with a different rate under each of eleven seeds.
 fn under_seeds(window: u64) -> Vec<Outcome> {
     let outcome = Simulator.run(&scenario(window), &mut NoRecorder).unwrap();
     let of = |seed: u64| {
@@ -59,7 +59,7 @@ fn run_over_time() -> ResultFile {
 
 #[test]
 fn a_heading_names_the_fastest_and_the_sentence_below_it_the_others() {
-    // The key is no window, so the smallest of equals is not the best.
+    // The key is not a window, so the smallest of equal values is not the best.
     let ResultFile::Sweep(mut sweep) = sweep() else { panic!("it is a sweep") };
     sweep.keys = vec!["name".to_owned()];
     sweep.points = ["one", "two"]
@@ -89,7 +89,7 @@ fn a_comparison_of_different_scenarios_says_so() {
     assert!(!same.about.contains("different scenarios"), "{}", same.about);
 }
 
-/// A repaired loss lets the cumulative ACK jump: 20 Mbit/s over a link of 10.
+/// When a lost segment is repaired, the cumulative ACK jumps: 20 Mbit/s on a link of 10.
 #[test]
 fn a_goodput_above_the_rate_of_the_link_is_explained() {
     let about = |peak_bps: f64| {
@@ -108,7 +108,7 @@ fn curves_of_runs_name_their_sizing() {
     assert_eq!(sheets[0].plots[0].curves[0].label, "run.json, fixed:40pkt");
 }
 
-/// The sheets of every kind of file.
+/// The sheets of all kinds of files.
 fn every_kind() -> Vec<Sheet> {
     let named = |files: Vec<ResultFile>| -> Vec<(String, ResultFile)> {
         files.into_iter().enumerate().map(|(i, file)| (format!("{i}.json"), file)).collect()
@@ -122,7 +122,7 @@ fn every_kind() -> Vec<Sheet> {
     kinds.into_iter().flat_map(|files| sheets(&named(files))).collect()
 }
 
-/// The numbers that the demonstration printed are in a table: a row of each variant, and a cell of each column.
+/// A table shows the numbers printed by the demonstration: a row per variant, and a cell per column.
 #[test]
 fn a_demonstration_has_a_table_of_its_variants() {
     let demo = synthetic::outcome();

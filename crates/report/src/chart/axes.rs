@@ -5,14 +5,14 @@ use sweetspot_experiment::plot::{Axis, MarkPosition, Plot};
 use super::scale::PlotScale;
 use crate::svg::{tick_words, typeset};
 
-/// Width of an average letter of 11 units, with some room to spare.
+/// Width of an average letter at a font size of 11 units, slightly generous.
 pub const CHAR_WIDTH: f64 = 5.9;
 
-/// The frame: both scales and where they stand.
+/// The frame of a plot: both scales and their positions.
 pub struct PlotFrame {
-    /// Across.
+    /// The scale of the horizontal axis.
     pub x: PlotScale,
-    /// Upwards.
+    /// The scale of the vertical axis.
     pub y: PlotScale,
     left: f64,
     right: f64,
@@ -21,12 +21,13 @@ pub struct PlotFrame {
 }
 
 impl PlotFrame {
-    /// The frame that shows all of `plot`, from `left` to `right` and `bottom` to `top`.
+    /// The frame that shows all of `plot`, between `left` and `right` and between `bottom` and `top`.
     pub fn of(plot: &Plot, (left, right): (f64, f64), (bottom, top): (f64, f64)) -> PlotFrame {
         let curves = || plot.curves.iter().flat_map(|curve| curve.points.iter().copied());
         let mut xs: Vec<f64> = curves().map(|point| point.0).collect();
         let mut ys: Vec<f64> = curves().map(|point| point.1).collect();
-        // The frame holds whole intervals; a quantity that is never negative, a rate or a time, has no interval below zero.
+        // The frame extends to whole intervals. If a quantity is never negative, such as a rate or a time, its intervals
+        // are cut at zero.
         let min = if ys.iter().all(|y| *y >= 0.0) { 0.0 } else { f64::NEG_INFINITY };
         for curve in &plot.curves {
             let both = curve.points.iter().zip(&curve.half_widths);
@@ -45,28 +46,28 @@ impl PlotFrame {
             }
         }
         let x = PlotScale::new(domain(&plot.x, &xs, 1.0), (left, right), plot.x.logarithmic);
-        // A little room above the highest point.
+        // A margin above the highest point.
         let y = PlotScale::new(domain(&plot.y, &ys, 1.06), (bottom, top), plot.y.logarithmic);
         PlotFrame { x, y, left, right, bottom, top }
     }
 
-    /// Its left edge.
+    /// The left edge.
     pub fn left(&self) -> f64 {
         self.left
     }
 
-    /// Its right edge.
+    /// The right edge.
     pub fn right(&self) -> f64 {
         self.right
     }
 
-    /// The frame, its grid, its ticks and the name of the axis across.
+    /// Draws the frame, its grid, its ticks and the name of the horizontal axis.
     pub fn draw(&self, plot: &Plot) -> String {
         let PlotFrame { left, right, bottom, top, .. } = *self;
         let mut svg = String::new();
         if let Some((name, from, to)) = &plot.band {
             let (x0, x1) = (self.x.clamped(*from), self.x.clamped(*to));
-            // Words end at the frame where they would go beyond it.
+            // A name that would extend beyond the frame ends at its right edge.
             let words = name.chars().count() as f64 * CHAR_WIDTH;
             let (at, anchor) = if x0 + words > right { (right, "end") } else { (x0, "start") };
             let begins = if x0 + words > right { right - words } else { x0 };
@@ -114,10 +115,10 @@ impl PlotFrame {
 }
 
 impl PlotFrame {
-    /// Where the name of a band stands that has the width `from` to `to`: at the bottom, or at the top if fewer points are
-    /// there.
+    /// The height of a band's name, for a band with a name from `from` to `to`: at the bottom, or at the top if fewer
+    /// points are there.
     fn name_of_band(&self, plot: &Plot, (from, to): (f64, f64)) -> f64 {
-        /// A line of text.
+        /// Height of a line of text.
         const HEIGHT: f64 = 15.0;
         let points = || plot.curves.iter().flat_map(|curve| curve.points.iter());
         let beside = points().filter(|(x, _)| (from..to).contains(&self.x.at(*x)));
@@ -128,7 +129,7 @@ impl PlotFrame {
     }
 }
 
-/// The values marked on the x axis, and their labels.
+/// The values labelled on the x axis, and their labels.
 fn ticks(axis: &Axis, scale: &PlotScale) -> Vec<(f64, String)> {
     if axis.names.is_empty() {
         let values = scale.ticks(6);
@@ -138,7 +139,7 @@ fn ticks(axis: &Axis, scale: &PlotScale) -> Vec<(f64, String)> {
     (1u32..).map(f64::from).zip(axis.names.iter().cloned()).collect()
 }
 
-/// The range of an axis: its own, or all `values`, and zero if it is linear.
+/// The range of an axis: its own, or the range of `values`, including zero if the axis is linear.
 fn domain(axis: &Axis, values: &[f64], room: f64) -> (f64, f64) {
     if let Some(domain) = axis.domain {
         return domain;

@@ -8,13 +8,13 @@ use super::marks;
 use crate::colour;
 use crate::svg::{escape, number, thin_by};
 
-/// Up to this many points, each gets a dot of its own.
+/// Curves with more points than this get no dots.
 const DOTTED: usize = 40;
 
-/// Lines, dots and marks, and arrows where something lies beyond the frame.
+/// Draws lines, dots and marks, and arrows for values beyond the frame.
 pub fn draw(plot: &Plot, frame: &PlotFrame) -> String {
     let mut svg = String::new();
-    // Sweetspot's own variant lies above all others.
+    // Sweetspot's own variant is drawn above all others.
     let (own, others): (Vec<&Curve>, Vec<&Curve>) = plot.curves.iter().partition(|c| is_own(c));
     for curve in others.into_iter().chain(own) {
         line(&mut svg, (plot, curve), frame);
@@ -27,7 +27,7 @@ pub fn draw(plot: &Plot, frame: &PlotFrame) -> String {
     svg
 }
 
-/// Whether a curve shows Sweetspot's own controller: `sobas` or `sobas:live`, with any congestion control, also as a file's name.
+/// Whether a curve shows Sweetspot's own controller: `sobas` or `sobas:live`, with any congestion control, or as a file name.
 pub fn is_own(curve: &Curve) -> bool {
     curve.label.split(['+', ' ', ',', '.']).any(colour::is_own) && curve.origin != Origin::Theory
 }
@@ -37,7 +37,7 @@ pub fn tone(curve: &Curve) -> String {
     if is_own(curve) { "own".to_owned() } else { colour::class(curve.group) }
 }
 
-/// The CSS class of an engine's lines.
+/// The CSS class of the line style for an engine.
 pub fn style(origin: Origin) -> &'static str {
     match origin {
         Origin::Theory => "theory",
@@ -75,23 +75,23 @@ fn line(svg: &mut String, (plot, curve): (&Plot, &Curve), frame: &PlotFrame) {
     }
 }
 
-/// A place on the x axis by its name, if it has one.
+/// The name at a position on the x axis, or the number if it has no name.
 fn place_name(plot: &Plot, x: f64) -> String {
     let name = plot.x.names.get((x - 1.0).max(0.0) as usize);
     name.cloned().unwrap_or_else(|| number(x))
 }
 
-/// Whether lines join the points: between two cases there are no values for a line to show.
+/// Whether lines join the points. Between named cases there are no values, so no lines.
 pub fn has_lines(plot: &Plot) -> bool {
     plot.x.names.is_empty()
 }
 
-/// Whether the points of `curve` get a mark each, if they are few.
+/// Whether each point of `curve` gets a mark, if there are few points.
 fn is_marked(plot: &Plot, curve: &Curve) -> bool {
     curve.origin != Origin::Theory || !has_lines(plot)
 }
 
-/// A sample for the legend, as the line is drawn.
+/// A sample of the curve for the legend.
 pub fn sample(plot: &Plot, curve: &Curve) -> String {
     let class = tone(curve);
     let line = match has_lines(plot) {
@@ -108,8 +108,8 @@ pub fn sample(plot: &Plot, curve: &Curve) -> String {
     )
 }
 
-/// Dashes that distinguish lines of several groups without colours: recorded ones, and simulated ones without marks that appear
-/// next to no other engine's, where the style names the engine.
+/// Dashes that distinguish the lines of several groups without colours. They are used for recorded lines, and for simulated lines
+/// without marks if no other engine's lines are there. Otherwise, the style identifies the engine.
 fn dashes(plot: &Plot, curve: &Curve) -> &'static str {
     let alone = || plot.curves.iter().all(|each| each.origin == Origin::Sim);
     let by_group = match curve.origin {
@@ -121,7 +121,7 @@ fn dashes(plot: &Plot, curve: &Curve) -> &'static str {
         return "";
     }
     if is_own(curve) {
-        // All of Sweetspot's own have one colour, and few points' marks hide under one another.
+        // All variants of Sweetspot's own controller have the same colour, and the marks of few points may hide each other.
         let first = plot.curves.iter().find(|each| is_own(each)).map(|each| each.group);
         return if first == Some(curve.group) { "" } else { r#" stroke-dasharray="6 3""# };
     }
@@ -134,7 +134,7 @@ fn dashes(plot: &Plot, curve: &Curve) -> &'static str {
     }
 }
 
-/// The outline of a point: each group has its own shape, so that groups differ without colours. The shapes cover about the same
+/// The outline of a point. Each group has its own shape, so that groups differ without colours; all shapes have about the same
 /// area.
 fn marker(curve: &Curve, (x, y): (f64, f64)) -> String {
     let r = if curve.origin == Origin::Ns2 { 3.2 } else { 2.8 };
@@ -153,7 +153,7 @@ fn marker(curve: &Curve, (x, y): (f64, f64)) -> String {
     }
 }
 
-/// Confidence intervals as upright strokes.
+/// Draws confidence intervals as vertical strokes.
 fn whiskers(svg: &mut String, curve: &Curve, frame: &PlotFrame) {
     for (&(x, y), half) in curve.points.iter().zip(&curve.half_widths) {
         if frame.x.holds(x) {
@@ -192,7 +192,7 @@ fn quantiles(svg: &mut String, each: &QuantileBox, frame: &PlotFrame) {
     );
 }
 
-/// Says how far values went beyond the frame.
+/// Notes how far values extend beyond the frame.
 fn beyond(svg: &mut String, plot: &Plot, frame: &PlotFrame) {
     let points = || plot.curves.iter().flat_map(|curve| curve.points.iter().copied());
     let right = frame.x.at(frame.x.domain.1) - 4.0;
@@ -205,7 +205,7 @@ fn beyond(svg: &mut String, plot: &Plot, frame: &PlotFrame) {
     };
     let highest = points().map(|p| p.1).fold(f64::NEG_INFINITY, f64::max);
     if highest > frame.y.domain.1 {
-        // Below the ticks of events.
+        // Below the event ticks.
         say(
             frame.y.at(frame.y.domain.1) + 11.0 + marks::moments_height(plot),
             '▲',

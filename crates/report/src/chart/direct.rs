@@ -7,23 +7,23 @@ use super::curves::{has_lines, tone};
 use super::legend::named_curves;
 use crate::svg::typeset;
 
-/// More lines than colours cannot be told apart by anything.
+/// With more lines than colours, names would not identify the lines.
 const MAX: usize = 7;
-/// Longer names leave too little room for the frame.
+/// Longer names leave too little space for the frame.
 const LONGEST: usize = 18;
 const LINE_HEIGHT: f64 = 11.5;
-/// Between the frame and a name: the line that leads from the curve to it.
+/// Width of the leader line between the frame and a name.
 const LEAD: f64 = 12.0;
-/// Width of a letter of a name that is short, so that wide letters do not average out, in a wide typeface.
+/// Width of a letter in a short name, where wide letters do not average out, in a wide typeface.
 const LETTER: f64 = 6.8;
-/// A name further from its curve's end than this is not seen to belong to it.
+/// The largest distance between a curve's end and its name.
 const FURTHEST: f64 = 24.0;
-/// Ends that are nearer to each other than this cannot be told apart.
+/// The smallest distance at which two ends can be distinguished.
 const DISTINCT: f64 = 2.5;
 /// Curves that end before this share of the frame are not named at its edge.
 const NEAR_THE_EDGE: f64 = 0.85;
 
-/// The room that names at the curves' ends take beside the frame, if the curves have ends and names that fit there.
+/// The width that names need beside the frame, if all curves have ends and names that fit there.
 pub fn room(plot: &Plot) -> Option<f64> {
     if !has_lines(plot) {
         return None;
@@ -34,8 +34,8 @@ pub fn room(plot: &Plot) -> Option<f64> {
     fit.then_some(LEAD + longest as f64 * LETTER)
 }
 
-/// The names of the curves of `plot` where they end, right of the frame; `None` where a legend says better
-/// which is which: where curves end elsewhere, or all at one place.
+/// Draws the names of the curves of `plot` at their ends, right of the frame. `None` if a legend is clearer,
+/// because curves end elsewhere or all at one place.
 pub fn draw(plot: &Plot, frame: &PlotFrame) -> Option<String> {
     let mut names: Vec<(f64, f64, &Curve)> = Vec::new();
     for curve in named_curves(plot) {
@@ -65,7 +65,7 @@ pub fn draw(plot: &Plot, frame: &PlotFrame) -> Option<String> {
     Some(svg)
 }
 
-/// Where the curves of the name and the group of `curve` end: of several the one that is no theory.
+/// The end of the curve with the name and group of `curve`; with several such curves, of one that is not theory.
 fn end(plot: &Plot, curve: &Curve, frame: &PlotFrame) -> Option<(f64, f64)> {
     let same = |other: &&Curve| (other.group, &other.label) == (curve.group, &curve.label);
     let all = || plot.curves.iter().filter(same);
@@ -77,10 +77,10 @@ fn end(plot: &Plot, curve: &Curve, frame: &PlotFrame) -> Option<(f64, f64)> {
     (share >= NEAR_THE_EDGE).then(|| (at, frame.y.clamped(y)))
 }
 
-/// Places a line of text apart or more, in the order of `wanted`, as near to those as can be: the least
+/// Moves lines of text at least a line height apart, in the order of `wanted` and as close as possible by least
 /// squares (pool adjacent violators).
 fn apart(wanted: &[f64]) -> Vec<f64> {
-    // With the lines' own heights taken off, places need only not to decrease.
+    // With the lines' heights subtracted, positions only need not decrease.
     let mut pools: Vec<(f64, usize)> = Vec::new();
     for (i, place) in wanted.iter().enumerate() {
         let mut pool = (place - i as f64 * LINE_HEIGHT, 1);

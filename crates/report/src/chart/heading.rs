@@ -7,18 +7,18 @@ use crate::wrap::wrapped;
 
 /// The text above the frame, and its height.
 pub struct Heading {
-    /// The elements.
+    /// The SVG elements.
     pub svg: String,
-    /// SVG units, down to the frame.
+    /// Height in SVG units, down to the frame.
     pub height: f64,
 }
 
 const HEADING_LINE_HEIGHT: f64 = 14.0;
-/// Width of an average bold letter of 11 units, with some room to spare.
+/// Width of an average bold letter at a font size of 11 units, slightly generous.
 const HEADING_CHAR_WIDTH: f64 = 6.6;
 const LEFT: f64 = 4.0;
 
-/// The title, in as many rows as it needs, and below it the name of the axis upwards.
+/// The title, in as many rows as needed, and below it the name of the vertical axis.
 pub fn draw(plot: &Plot, width: f64) -> Heading {
     let mut svg = String::new();
     let mut y = 2.0;

@@ -8,11 +8,11 @@ use super::marks::is_named_level;
 use crate::colour;
 use crate::svg::typeset;
 
-/// A legend and how much room it takes.
+/// A legend and its height.
 pub struct Legend {
-    /// The elements.
+    /// The SVG elements.
     pub svg: String,
-    /// SVG units.
+    /// Height in SVG units.
     pub height: f64,
 }
 
@@ -26,8 +26,8 @@ struct LegendItem {
     words: String,
 }
 
-/// The legend of `plot` from `top` down: first the colours, then the styles. `named`: whether the curves'
-/// names stand at their ends.
+/// The legend of `plot`, downwards from `top`: first the colours, then the styles. With `named`, the curves already have
+/// their names at their ends.
 pub fn draw(plot: &Plot, named: bool, (top, width): (f64, f64)) -> Legend {
     let mut x = 6.0;
     let mut y = top + 14.0;
@@ -68,12 +68,12 @@ pub fn named_curves(plot: &Plot) -> Vec<&Curve> {
     seen
 }
 
-/// One entry for each of `curves`, and one per mark without a curve.
+/// One entry for each of `curves`, and one for each group of marks without a curve.
 fn colours(plot: &Plot, curves: &[&Curve]) -> Vec<LegendItem> {
     let item =
         |curve: &Curve| LegendItem { sample: sample(plot, curve), words: curve.label.clone() };
     let mut items: Vec<LegendItem> = curves.iter().map(|curve| item(curve)).collect();
-    // Numbers in a colour that no curve explains.
+    // Marks in a colour that no curve explains.
     let explained = |group| plot.curves.iter().any(|curve| curve.group == group);
     let lonely =
         plot.marks.iter().filter(|mark| !explained(mark.group) && !is_named_level(plot, mark));
@@ -84,7 +84,7 @@ fn colours(plot: &Plot, curves: &[&Curve]) -> Vec<LegendItem> {
             None => shared.push((mark.group, mark.label.clone())),
         }
     }
-    // The entry for all published values has these words, too.
+    // The entry for all published values has the same words.
     shared.retain(|(_, words)| words != PUBLISHED);
     items.extend(shared.into_iter().map(|(group, words)| LegendItem {
         sample: format!(
@@ -98,15 +98,15 @@ fn colours(plot: &Plot, curves: &[&Curve]) -> Vec<LegendItem> {
 
 const PUBLISHED: &str = "published";
 
-/// The first parts, between commas, that both have.
+/// The leading comma-separated parts that both have in common.
 fn in_common(one: &str, other: &str) -> String {
     let both = one.split(", ").zip(other.split(", "));
     let same: Vec<&str> = both.take_while(|(a, b)| a == b).map(|(a, _)| a).collect();
     same.join(", ")
 }
 
-/// One entry per engine, and one for published values; none if one engine drew everything, and so in one style. A recording's
-/// label says it all.
+/// One entry per engine, and one for published values. None if one engine drew everything, so that there is only one style.
+/// The label of a recording is enough.
 fn styles(plot: &Plot) -> Vec<LegendItem> {
     let mut origins: Vec<Origin> = Vec::new();
     for curve in &plot.curves {

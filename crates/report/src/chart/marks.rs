@@ -8,7 +8,7 @@ use super::curves::tone;
 use crate::colour;
 use crate::svg::{escape, number, typeset};
 
-/// Published numbers, named levels, and the moments of events.
+/// Draws published numbers, named levels, and the times of events.
 pub fn draw(plot: &Plot, frame: &PlotFrame) -> String {
     let mut svg = String::new();
     for each in &plot.marks {
@@ -21,18 +21,18 @@ pub fn draw(plot: &Plot, frame: &PlotFrame) -> String {
     svg
 }
 
-/// Whether a mark is a level with its name on its line: one that belongs to no curve.
+/// Whether a mark is a level with its name on its line, because it belongs to no curve.
 pub fn is_named_level(plot: &Plot, mark: &PublishedMark) -> bool {
     let alone = plot.curves.iter().all(|curve| curve.group != mark.group);
     alone && matches!(mark.place, MarkPosition::Level(_))
 }
 
-/// Height of a name on its line.
+/// Height of a level's name.
 const NAME_HEIGHT: f64 = 13.0;
-/// Between two samples of a curve that a name may hide, SVG units.
+/// Distance between samples of a curve that a name may hide, in SVG units.
 const STEP: f64 = 4.0;
 
-/// The name of a level, above its line or below it, at its left end or its right one: where it hides least of the curves.
+/// Draws the name of a level: above or below its line, at its left or right end, wherever it hides least of the curves.
 fn name(svg: &mut String, (plot, mark): (&Plot, &PublishedMark), frame: &PlotFrame) {
     let MarkPosition::Level(y) = mark.place else { return };
     let line = frame.y.clamped(y);
@@ -53,7 +53,7 @@ fn name(svg: &mut String, (plot, mark): (&Plot, &PublishedMark), frame: &PlotFra
     };
     let (left, right) = (frame.left() + 4.0, frame.right() - 8.0 - width);
     let (above, below) = (line - NAME_HEIGHT, line);
-    // The right corners belong to the notes on values beyond the frame.
+    // The right corners are reserved for notes on values beyond the frame.
     let free = |above: f64| above >= top + NAME_HEIGHT && above + 2.0 * NAME_HEIGHT <= bottom;
     let fits = |above: f64| above >= top && above + NAME_HEIGHT <= bottom;
     let places = [(left, above), (left, below), (right, above), (right, below)];
@@ -81,7 +81,7 @@ fn height(curve: &Curve, frame: &PlotFrame, x: f64) -> Option<f64> {
     Some(low + share * (high - low))
 }
 
-/// Length of an event's tick, and the most events that one tick names.
+/// Height of an event's tick in SVG units, and the largest number of events in the text of one tick.
 const TICK: f64 = 6.0;
 const NAMED_EVENTS: usize = 4;
 
@@ -93,7 +93,7 @@ pub(super) fn moments_height(plot: &Plot) -> f64 {
     rows.len() as f64 * (TICK + 1.0)
 }
 
-/// Events as ticks along the top edge, a row for each group: thousands of them hide no curve.
+/// Draws events as ticks along the top edge, one row per group, so that thousands of them hide no curve.
 fn moments(svg: &mut String, plot: &Plot, frame: &PlotFrame) {
     let mut rows: BTreeMap<usize, BTreeMap<i64, Vec<&str>>> = BTreeMap::new();
     for each in &plot.marks {

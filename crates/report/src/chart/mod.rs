@@ -17,17 +17,16 @@ use crate::theme::Theme;
 use axes::PlotFrame;
 pub use style::page_style;
 
-/// Width of a picture in SVG units: letters of 11 units can be read where it is as wide as a
-/// phone.
+/// Width of a picture in SVG units. At this width, letters of 11 units are legible on a phone.
 const WIDTH: f64 = 360.0;
 const LEFT: f64 = 44.0;
 const RIGHT: f64 = 16.0;
-/// Height of the frame that the curves are in.
+/// Height of the frame around the curves.
 const FRAME: f64 = 190.0;
-/// Below the frame: ticks and the name of the x axis.
+/// Height below the frame, for the ticks and the name of the x axis.
 const FOOT: f64 = 36.0;
 
-/// `plot` as an SVG element without styles, for a page that has them (see [`page_style`]).
+/// `plot` as an SVG element without styles, for a page with [`page_style`].
 pub fn element(plot: &Plot) -> String {
     let (svg, height) = body(plot);
     format!(
@@ -36,7 +35,7 @@ pub fn element(plot: &Plot) -> String {
     )
 }
 
-/// Several plots, one below the other, as an SVG file that stands alone.
+/// Several plots, one below the other, as a standalone SVG file.
 pub fn file(title: &str, plots: &[Plot], theme: Theme) -> String {
     let style = style::file_style(theme);
     let mut y = 0.0;

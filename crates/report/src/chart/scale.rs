@@ -1,34 +1,35 @@
 use crate::svg;
 
-/// Maps values to positions, straight or by their logarithm.
+/// Maps values to positions, linearly or logarithmically.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PlotScale {
-    /// The values at the two ends.
+    /// The values at both ends.
     pub domain: (f64, f64),
     straight: svg::LinearScale,
     logarithmic: bool,
 }
 
 impl PlotScale {
-    /// A scale over `domain`; a logarithmic one needs it above zero, and is straight otherwise.
+    /// A scale over `domain`. A logarithmic scale needs a domain above zero; otherwise it is
+    /// linear.
     pub fn new(domain: (f64, f64), range: (f64, f64), logarithmic: bool) -> PlotScale {
         let logarithmic = logarithmic && domain.0 > 0.0;
         let ends = if logarithmic { (domain.0.log10(), domain.1.log10()) } else { domain };
         PlotScale { domain, straight: svg::LinearScale::new(ends, range), logarithmic }
     }
 
-    /// Where `value` stands.
+    /// The position of `value`.
     pub fn at(&self, value: f64) -> f64 {
         let value = if self.logarithmic { value.max(f64::MIN_POSITIVE).log10() } else { value };
         self.straight.at(value)
     }
 
-    /// Where `value` stands, or the end of the scale that it lies beyond.
+    /// The position of `value`, clamped to the ends of the scale.
     pub fn clamped(&self, value: f64) -> f64 {
         self.at(value.clamp(self.domain.0, self.domain.1.max(self.domain.0)))
     }
 
-    /// Whether `value` lies on the scale.
+    /// Whether `value` is within the domain.
     pub fn holds(&self, value: f64) -> bool {
         (self.domain.0..=self.domain.1).contains(&value)
     }
@@ -40,7 +41,7 @@ impl PlotScale {
         }
         let (low, high) = self.domain;
         let decades = (high / low).log10();
-        // One, two and five of each decade while they are few, else the decades alone.
+        // One, two and five of each decade if there are few decades, otherwise only the decades.
         let steps: &[f64] = if decades < wanted as f64 / 2.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
         let first = low.log10().floor() as i32;
         let last = high.log10().ceil() as i32;

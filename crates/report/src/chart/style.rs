@@ -1,10 +1,10 @@
-//! The pictures' styles, in plain colours: a program that turns SVG into pixels knows neither
+//! The styles of pictures, in plain colours: programs that rasterise SVG often support neither
 //! custom properties nor media queries.
 
 use crate::colour;
 use crate::theme::Theme;
 
-/// Paper, ink, muted ink, grid, edge, band.
+/// Colours of background, text, muted text, grid, edge and band.
 const LIGHT: [&str; 6] = ["#ffffff", "#1c1c1a", "#5f5f5a", "#e4e4df", "#cfcfc8", "#0072b2"];
 const DARK: [&str; 6] = ["#16171a", "#ecece8", "#a2a29c", "#2e3036", "#41444b", "#4a9fd8"];
 
@@ -42,7 +42,7 @@ fn rules(tones: [&str; 6], dark: bool) -> String {
              .chart .dot.sim.c{i},.chart .dot.lab.c{i}{{fill:{tone}}}"
         );
     }
-    // The variant that a reader came for: boldest, in the strongest colour.
+    // Sweetspot's own variant stands out: the boldest line, in the strongest colour.
     css += &format!(
         ".chart .line.own,.chart .whisker.own,.chart .moment.own,.chart .leader.own,.chart .dot.ns2.own{{stroke:{ink}}}\
          .chart .line.own{{stroke-width:2.8}}.chart .dot.sim.own,.chart .dot.lab.own{{fill:{ink}}}"
@@ -52,7 +52,7 @@ fn rules(tones: [&str; 6], dark: bool) -> String {
 
 const FONT: &str = "text{font-family:system-ui,\"Segoe UI\",Roboto,\"Liberation Sans\",\"DejaVu Sans\",sans-serif}";
 
-/// For a page that holds pictures.
+/// Styles for a page with pictures.
 pub fn page_style(theme: Theme) -> String {
     if theme == Theme::Print {
         return rules(LIGHT, false);
@@ -60,7 +60,7 @@ pub fn page_style(theme: Theme) -> String {
     format!("{}@media(prefers-color-scheme:dark){{{}}}", rules(LIGHT, false), rules(DARK, true))
 }
 
-/// For a picture in a file of its own.
+/// Styles for a picture in its own file.
 pub fn file_style(theme: Theme) -> String {
     format!("{FONT}{}", page_style(theme))
 }

@@ -5,8 +5,7 @@ use super::received::longest;
 use crate::outcome::{DemoOutcome, PathFacts, VariantOutcome};
 use crate::svg::{Band, LineRun, LinearScale, Panel, ReferenceLine, time_axis};
 
-/// Four panels per variant, all with the same scales, so that two variants can be compared
-/// by eye.
+/// Four panels per variant, all with the same scales, so that variants can be compared visually.
 pub fn section(outcome: &DemoOutcome) -> Markup {
     let end = longest(outcome);
     html! {
@@ -27,7 +26,7 @@ pub fn section(outcome: &DemoOutcome) -> Markup {
 const WIDTH: f64 = 360.0;
 const LEFT: f64 = 38.0;
 const FRAME_HEIGHT: f64 = 78.0;
-/// Distance between the tops of two frames, with room for a title.
+/// Distance between the tops of two frames, including a title.
 const PITCH: f64 = 104.0;
 const FIRST_TOP: f64 = 22.0;
 
@@ -70,13 +69,13 @@ struct PanelFrame<'a> {
     c: &'a VariantOutcome,
     path: &'a PathFacts,
     x: LinearScale,
-    /// Bottom and top.
+    /// The positions of bottom and top.
     at: (f64, f64),
     class: String,
 }
 
 impl PanelFrame<'_> {
-    /// A run over the receiver's times.
+    /// Lines over the receiver's sample times, with a gap wherever a value is missing.
     fn run(&self, values: impl Iterator<Item = Option<f64>>) -> Vec<LineRun> {
         let mut runs = vec![LineRun { class: self.class.clone(), points: Vec::new() }];
         for (t, value) in self.c.series.t.iter().zip(values) {
@@ -91,7 +90,8 @@ impl PanelFrame<'_> {
         runs
     }
 
-    /// Round trips in milliseconds, each joined to the next one measured: between them no probe came back.
+    /// RTTs in milliseconds. Consecutive measured RTTs are joined, although no probe was answered between
+    /// them.
     fn measured(&self, rtts: &[Option<Duration>]) -> LineRun {
         let points = self.c.series.t.iter().zip(rtts);
         let points =
@@ -117,7 +117,7 @@ fn goodput(f: &mut PanelFrame<'_>) -> String {
 
 fn window(f: &mut PanelFrame<'_>) -> String {
     let (full, overflow) = (f.path.bdp.as_f64(), (f.path.bdp + f.path.buffer).as_f64());
-    // 1.5 times the sweet spot: beyond that windows do not differ in effect.
+    // 1.5 times the upper end of the sweet spot: beyond this, windows do not differ in effect.
     let top = overflow * 1.5;
     let (unit, title) =
         if top > 2e6 { (1e6, "Advertised window, MB") } else { (1e3, "Advertised window, kB") };
@@ -171,7 +171,7 @@ fn queue(f: &mut PanelFrame<'_>) -> String {
     .draw()
 }
 
-/// The controller's events, along the top of the window's frame.
+/// Marks for the controller's events, along the top of the window's frame.
 fn marks(c: &VariantOutcome, x: &LinearScale) -> Markup {
     let y = FIRST_TOP + PITCH + 1.0;
     html! {

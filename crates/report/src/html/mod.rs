@@ -13,7 +13,7 @@ use crate::headline::headline;
 use crate::outcome::{DemoOutcome, VariantOutcome};
 use crate::page::{in_html, whole};
 
-/// The whole page.
+/// The whole HTML page.
 pub fn page(outcome: &DemoOutcome) -> String {
     let path = &outcome.path;
     let sentences = headline(outcome);
@@ -38,7 +38,7 @@ pub fn page(outcome: &DemoOutcome) -> String {
     whole(&title, "light dark", colour::style() + include_str!("style.css"), &body)
 }
 
-/// The CSS classes of a variant's colour.
+/// The CSS classes for a variant's colour.
 fn class(index: usize, variant: &VariantOutcome) -> String {
     let ours = if colour::is_own(&variant.sizing) { " ours" } else { "" };
     colour::class(index) + ours

@@ -1,15 +1,15 @@
-//! The data with which the page's script shows the values under the pointer.
+//! The data from which the page's script shows the values at the pointer.
 
 use serde_json::{Value, json};
 
 use super::received::longest;
 use crate::outcome::{DemoOutcome, VariantOutcome};
 
-/// Steps of the time axis; each shows the last sample before it.
+/// Number of steps of the time axis; each shows the last sample before it.
 const TIME_STEPS: usize = 400;
 
-/// For each variant and quantity one value per step, ready to be shown; `null` where there
-/// is none. Safe inside a script element: numbers and nulls only.
+/// For each variant and quantity, one value per step, rounded for display; `null` without a
+/// value. Safe inside a script element, because it has only numbers and nulls.
 pub fn samples(outcome: &DemoOutcome) -> String {
     let end = longest(outcome);
     let runs: Vec<Value> = outcome.variants.iter().map(|c| run(c, end)).collect();

@@ -4,7 +4,7 @@ use crate::headline::seconds;
 use crate::outcome::DemoOutcome;
 use crate::svg::{LineRun, LinearScale, Panel, time_axis};
 
-/// How much of the file had arrived, over time, all variants in one frame.
+/// The share of the file received over time, with all variants in one frame.
 pub fn section(outcome: &DemoOutcome) -> Markup {
     html! {
         section #race {
@@ -18,7 +18,8 @@ pub fn section(outcome: &DemoOutcome) -> Markup {
                     }
                 }
             }
-            // Two drawings of the same, so that letters keep their size: CSS shows the one that fits.
+            // The picture is drawn in two sizes, so that letters keep theirs; CSS shows the one that
+            // fits.
             (drawing(outcome, "wide", 1080.0, 300.0))
             (drawing(outcome, "narrow", 360.0, 260.0))
         }
@@ -37,7 +38,7 @@ fn drawing(outcome: &DemoOutcome, class: &str, width: f64, height: f64) -> Marku
             let arrived = c.series.received.iter().map(|r| r.as_f64() / size * 100.0);
             let points = c.series.t.iter().map(|t| t.as_secs_f64()).zip(arrived);
             let seen = c.series.t.last().copied().unwrap_or_default();
-            // The last row is sampled before the last byte.
+            // The last sample precedes the last byte.
             let whole = c.duration.map(|end| (end.max(seen).as_secs_f64(), 100.0));
             LineRun {
                 class: super::class(i, c),
@@ -64,9 +65,10 @@ fn drawing(outcome: &DemoOutcome, class: &str, width: f64, height: f64) -> Marku
     }
 }
 
-/// When the last variant ended, seconds: the end of every time axis.
+/// The time at which the last variant ended, in seconds: the end of all time axes.
 pub fn longest(outcome: &DemoOutcome) -> f64 {
-    // The queue is sampled until the receiver has its last byte, somewhat longer than the sender looks.
+    // The queue is sampled until the receiver has the last byte, slightly longer than the sender's
+    // samples.
     let ends = outcome
         .variants
         .iter()

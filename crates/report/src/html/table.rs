@@ -14,7 +14,7 @@ const HEADINGS: [&str; 8] = [
     "90 % of the path after, s",
 ];
 
-/// The numbers. On a phone each row becomes a card with its headings beside the cells.
+/// The table of results. On a phone, each row becomes a card with its headings beside the cells.
 pub fn section(outcome: &DemoOutcome) -> Markup {
     html! {
         section #numbers {

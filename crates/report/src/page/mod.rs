@@ -12,7 +12,7 @@ use crate::theme::Theme;
 const DARK: &str = "@media(prefers-color-scheme:dark){:root{--paper:#16171a;--card:#16171a;\
     --ink:#ecece8;--muted:#a2a29c;--grid:#2e3036;--link:#6cb8ea}}";
 
-/// A page with its styles, and nothing from elsewhere.
+/// A self-contained page with its styles.
 pub fn document(title: &str, body: &Markup, theme: Theme) -> String {
     let (scheme, dark) = match theme {
         Theme::Screen => ("light dark", DARK),
@@ -22,7 +22,7 @@ pub fn document(title: &str, body: &Markup, theme: Theme) -> String {
     whole(title, scheme, styles, &html! { main { (body) } })
 }
 
-/// The file of a page with its styles, for these colour schemes.
+/// The HTML file of a page with its styles, for these colour schemes.
 pub fn whole(title: &str, schemes: &str, styles: String, body: &Markup) -> String {
     html! {
         (DOCTYPE)
@@ -40,7 +40,7 @@ pub fn whole(title: &str, schemes: &str, styles: String, body: &Markup) -> Strin
     .into_string()
 }
 
-/// Pictures side by side, as many as there is room for.
+/// Pictures side by side, as many as fit.
 pub fn cards(plots: &[Plot]) -> Markup {
     html! {
         @if !plots.is_empty() {
@@ -49,7 +49,7 @@ pub fn cards(plots: &[Plot]) -> Markup {
     }
 }
 
-/// A text with `code` and *emphasis* as Markdown writes them.
+/// Text with Markdown's `code` and *emphasis*, as HTML.
 pub fn in_html(text: &str) -> Markup {
     let outside_code = |(i, part): (usize, &str)| match i % 2 {
         0 => subscripts(part, |base, below| format!("{base}<sub>{below}</sub>")),
@@ -72,8 +72,8 @@ pub fn in_html(text: &str) -> Markup {
     PreEscaped(html)
 }
 
-/// A table. On a phone a row of many columns, or of some with sentences, becomes a block, where each cell is beside its heading; a
-/// wider one scrolls.
+/// A table. On a phone, a row of many columns, or of columns with sentences, becomes a block, where each cell is beside its
+/// heading. A table that is too wide scrolls.
 pub fn table_element(table: &Table) -> Markup {
     const FIT_A_PHONE: usize = 4;
     let class = |column| match column {
@@ -101,15 +101,14 @@ pub fn table_element(table: &Table) -> Markup {
     }
 }
 
-/// Whether sentences stand in a column: they begin at the left and may be broken, where numbers stand at the right on one
-/// line.
+/// Whether a column has sentences. They are left-aligned and may wrap; numbers are right-aligned on one line.
 fn is_prose(table: &Table, column: usize) -> bool {
     const FEW_WORDS: usize = 32;
     let mut cells = table.rows.iter().filter_map(|row| row.get(column));
     column > 0 && cells.any(|cell| cell.chars().count() > FEW_WORDS && cell.contains(' '))
 }
 
-/// Whether a column has names and no number: they begin at the left.
+/// Whether a column has names and no numbers, and is therefore left-aligned.
 fn is_words(table: &Table, column: usize) -> bool {
     let mut cells = table.rows.iter().filter_map(|row| row.get(column));
     cells.all(|cell| cell.starts_with(char::is_alphabetic))

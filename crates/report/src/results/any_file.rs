@@ -6,11 +6,11 @@ use crate::parquet::from_parquet;
 /// The magic number of a Parquet file.
 const PARQUET: &[u8] = b"PAR1";
 
-/// Reads a file of results in any format: Parquet by its first bytes, CSV by its `name`, else JSON. `ours` is this version of
-/// sweetspot.
+/// Reads a file of results in any format: Parquet by its magic number, CSV by its `name`, otherwise JSON. `ours` is this
+/// version of Sweetspot.
 ///
 /// # Errors
-/// If it is none of them, or no result of sweetspot.
+/// If the format is unknown, or the file is not a result of Sweetspot.
 pub fn read_file(name: &str, bytes: Vec<u8>, ours: &str) -> Result<ResultFile, ReadError> {
     if bytes.starts_with(PARQUET) {
         let columns = from_parquet(bytes).map_err(|e| ReadError::Parquet(e.to_string()))?;

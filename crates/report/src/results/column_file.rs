@@ -9,7 +9,7 @@ use crate::sweep::{
     SPOT_FROM, SPOT_TO, SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, column_of,
 };
 
-/// Reads the time series of a run, or a sweep, from columns; `ours` is this version of sweetspot.
+/// Reads the time series of a run, or a sweep, from columns; `ours` is this version of Sweetspot.
 pub fn read_columns(columns: &Columns, ours: &str) -> Result<ResultFile, ReadError> {
     if columns.noted("sweetspot_sweep").is_some() {
         return sweep(columns, ours).map(ResultFile::Sweep);
@@ -24,7 +24,7 @@ pub fn read_columns(columns: &Columns, ours: &str) -> Result<ResultFile, ReadErr
     Ok(ResultFile::Series(SeriesFile { version, rows: rows_of(columns) }))
 }
 
-/// The keys of a sweep without notes, as CSV has none: the columns before the seed's.
+/// The keys of a sweep without notes, which CSV cannot store: the columns before the seed.
 fn keys_by_position(columns: &Columns) -> Option<Vec<String>> {
     columns.named("path_rate_bps")?;
     let mut names = columns.columns().iter().map(|(name, _)| name);
@@ -32,7 +32,8 @@ fn keys_by_position(columns: &Columns) -> Option<Vec<String>> {
     Some(columns.columns()[..seed].iter().map(|(name, _)| key_of(name)).collect())
 }
 
-/// The key of a column's name, which has underscores for dots: a dot follows a table of the scenario and the number of an entry.
+/// Converts a column's name with underscores to a key with dots. A dot follows a table of the scenario or the number of an
+/// entry.
 fn key_of(column: &str) -> String {
     let is_table = |key: &str| {
         let last = key.rsplit('.').next().unwrap_or_default();
@@ -45,11 +46,11 @@ fn key_of(column: &str) -> String {
     column.split('_').map(str::to_owned).reduce(|key, part| join(key, &part)).unwrap_or_default()
 }
 
-/// The tables of a scenario in which a key may stand.
+/// The scenario tables that may contain a key.
 const TABLES: [&str; 8] =
     ["path", "path.hop", "path.backward", "path.change", "path.trace", "tcp", "cross", "transfer"];
 
-/// The sweep, read as its notes describe.
+/// Reads a sweep, as described by its notes.
 fn sweep(columns: &Columns, ours: &str) -> Result<SweepFile, ReadError> {
     let version = columns.noted("version").unwrap_or("of unknown version");
     let other = |reason: String| ReadError::OtherVersion {
@@ -68,7 +69,7 @@ fn sweep(columns: &Columns, ours: &str) -> Result<SweepFile, ReadError> {
     points(columns, ours, keys)
 }
 
-/// The sweep, without the parts that have no column: events, cross traffic, cost of the runs.
+/// Reads a sweep without the parts that have no column: events, cross traffic and the cost of the runs.
 fn points(columns: &Columns, ours: &str, keys: Vec<String>) -> Result<SweepFile, ReadError> {
     let version = columns.noted("version").unwrap_or_default();
     let other = |reason: String| ReadError::OtherVersion {
@@ -86,7 +87,7 @@ fn points(columns: &Columns, ours: &str, keys: Vec<String>) -> Result<SweepFile,
             points.push(SweepFilePoint { values, path: reader.path(row)?, outcomes: Vec::new() });
         }
         let Some(point) = points.last_mut() else { continue };
-        // The transfers of one run stand one below the other.
+        // The transfers of one run are consecutive rows.
         if reader.count("transfer", row)? == 0 {
             point.outcomes.push(reader.outcome(row)?);
         }
@@ -105,7 +106,7 @@ fn points(columns: &Columns, ours: &str, keys: Vec<String>) -> Result<SweepFile,
     })
 }
 
-/// Takes outcomes apart into their columns' cells, backwards.
+/// Reads outcomes back from the rows of a column file.
 struct OutcomeRows<'a> {
     columns: &'a Columns,
     other: &'a dyn Fn(String) -> ReadError,
@@ -163,7 +164,7 @@ impl OutcomeRows<'_> {
         })
     }
 
-    /// The run of that row, without its transfers.
+    /// The run of this row, without its transfers.
     fn outcome(&self, row: usize) -> Result<Outcome, ReadError> {
         let noted = |key: &str| {
             let column = || self.columns.named(key).and_then(|column| column.text(row));

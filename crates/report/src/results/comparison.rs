@@ -1,4 +1,4 @@
-//! Compares two files of runs: their distributions, and their differences pair by pair.
+//! Compares two files of runs: distributions, and differences between paired runs.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use sweetspot_scenario::{Outcome, TransferOutcome};
 use super::file::ResultFile;
 use super::sheet::{DISTRIBUTION, Sheet, distribution, picture_title, spread_out};
 
-/// Metric of a transfer, its name with the unit, the factor to it, decimals.
+/// A metric of a transfer: its name with the unit, the factor to that unit, and its decimals.
 struct ComparedQuantity {
     label: &'static str,
     unit: &'static str,
@@ -35,16 +35,16 @@ const QUANTITIES: [ComparedQuantity; 5] = [
     },
 ];
 
-/// Fewer values make no box with whiskers, nor a distribution.
+/// With fewer values, no box plot or distribution is drawn.
 pub const FEWEST_FOR_A_SPREAD: usize = 5;
 
-/// The parts of a transfer's key.
+/// Indices of the parts of a transfer's key.
 const VARIANT: usize = 0;
 const SCENARIO: usize = 1;
 const SEED: usize = 2;
 const NUMBER: usize = 3;
 
-/// A transfer of a run, and its identity in its file.
+/// A transfer of a run, with its key in its file.
 struct Measured<'a> {
     key: [String; 4],
     transfer: &'a TransferOutcome,
@@ -87,7 +87,7 @@ impl<'a> Side<'a> {
         (!measured.is_empty()).then_some(Side { name, measured })
     }
 
-    /// Whether all transfers have the same part `part` of their keys.
+    /// Whether all transfers have the same `part` of the key.
     fn is_constant(&self, part: usize) -> bool {
         self.measured.windows(2).all(|pair| pair[0].key[part] == pair[1].key[part])
     }
@@ -97,18 +97,18 @@ impl<'a> Side<'a> {
     }
 }
 
-/// The transfers of both files with the same variant, scenario and number. Files with one variant each, or one scenario, may
-/// differ in it. A mean over several cases would be the value of none.
+/// The transfers of both files with the same variant, scenario and number. If each file has only one variant, or one
+/// scenario, it may differ between the files. Cases are kept apart, because a mean over several would describe none of them.
 struct Case<'a> {
-    /// Its difference from the other cases; empty if it is the only one.
+    /// The parts of the key in which this case differs from the others; empty for a single case.
     name: String,
     sides: [Vec<&'a Measured<'a>>; 2],
-    /// Its transfers of both files with the same seed.
+    /// Pairs of transfers with the same seed, one from each file.
     pairs: Vec<(&'a Measured<'a>, &'a Measured<'a>)>,
 }
 
 impl<'a> Case<'a> {
-    /// Every case, in the order in which the files have them.
+    /// All cases, in the order of the files.
     fn all(a: &'a Side<'a>, b: &'a Side<'a>) -> Vec<Case<'a>> {
         let varies = |part: &usize| !(a.is_constant(*part) && b.is_constant(*part));
         let parts: Vec<usize> = [VARIANT, SCENARIO, NUMBER].into_iter().filter(varies).collect();
@@ -134,7 +134,7 @@ impl<'a> Case<'a> {
     }
 
     fn paired([a, b]: &[Vec<&'a Measured<'a>>; 2]) -> Vec<(&'a Measured<'a>, &'a Measured<'a>)> {
-        // Runs of one seed, by several engines for example, are paired in order.
+        // Runs with the same seed, for example of several engines, are paired in order.
         let mut waiting: BTreeMap<&str, Vec<&'a Measured<'a>>> = BTreeMap::new();
         for measured in a.iter().rev() {
             waiting.entry(&measured.key[SEED]).or_default().push(measured);
@@ -145,12 +145,12 @@ impl<'a> Case<'a> {
         b.iter().filter_map(partner).collect()
     }
 
-    /// The differences of its pairs, the second file's less the first's.
+    /// The differences within pairs: the second file's value minus the first's.
     fn differences(&self, quantity: &ComparedQuantity) -> Vec<f64> {
         self.pairs.iter().map(|(a, b)| quantity.measured(b) - quantity.measured(a)).collect()
     }
 
-    /// The mean of one file, over the pairs if there are any; `None` if the file does not have the case.
+    /// The mean of one file, over its paired transfers if there are pairs; `None` if the file does not have this case.
     fn mean(&self, side: usize, quantity: &ComparedQuantity) -> Option<f64> {
         let of_pairs = self.pairs.iter().map(|(a, b)| if side == 0 { *a } else { *b });
         let of_all = self.sides[side].iter().copied().filter(|_| self.pairs.is_empty());
@@ -159,7 +159,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// How the second of exactly two files with runs differs from the first.
+/// Compares the second of exactly two files of runs with the first.
 pub fn sheets(findings: &[(String, ResultFile)]) -> Option<Sheet> {
     let [first, second] = findings else { return None };
     let (a, b) = (Side::of(first)?, Side::of(second)?);
@@ -182,7 +182,7 @@ pub fn sheets(findings: &[(String, ResultFile)]) -> Option<Sheet> {
     })
 }
 
-/// The scenarios of two files that have one each, if they differ.
+/// The scenarios of two files, if each has a single one and they differ.
 fn different_scenarios<'a>(a: &'a Side<'_>, b: &'a Side<'_>) -> Option<[&'a str; 2]> {
     let only = |side: &'a Side<'_>| {
         let first = side.measured.first().filter(|_| side.is_constant(SCENARIO))?;
@@ -192,10 +192,11 @@ fn different_scenarios<'a>(a: &'a Side<'_>, b: &'a Side<'_>) -> Option<[&'a str;
     (both[0] != both[1]).then_some(both)
 }
 
-/// Rates of a single pair within this share of one another do not tell which file is faster: another seed may reverse them.
+/// A single pair with rates within this share of each other does not show which file is faster: another seed may reverse
+/// them.
 const CLOSE: f64 = 0.02;
 
-/// The second's goodput relative to the first's.
+/// The goodput of the second file relative to the first.
 fn title([a, b]: [&str; 2], cases: &[Case<'_>]) -> String {
     if let [case] = cases {
         return title_of_one([a, b], case);
@@ -215,16 +216,16 @@ fn title([a, b]: [&str; 2], cases: &[Case<'_>]) -> String {
     }
 }
 
-/// Which file is faster in a case.
+/// Which file is faster, in one case.
 #[derive(PartialEq)]
 enum Verdict {
-    /// The second.
+    /// The second file.
     Faster,
-    /// The first.
+    /// The first file.
     Slower,
-    /// Neither, beyond chance.
+    /// Neither: the difference may be chance.
     Level,
-    /// Neither, by the only pair.
+    /// Neither: the only pair has a small difference.
     Close,
 }
 
@@ -234,7 +235,7 @@ impl Verdict {
         let quantity = &QUANTITIES[0];
         let differences = case.differences(quantity);
         let goodput = difference(quantity, &differences)?;
-        // One pair has no interval.
+        // A single pair has no confidence interval.
         let is_close = differences.len() == 1
             && goodput.mean.abs() < CLOSE * case.mean(0, quantity).unwrap_or(0.0);
         Some(match goodput.mean > 0.0 {
@@ -246,7 +247,7 @@ impl Verdict {
     }
 }
 
-/// The only case: the goodput and RTT of the second file relative to the first's.
+/// The title for a single case: goodput and RTT of the second file relative to the first.
 fn title_of_one([a, b]: [&str; 2], case: &Case<'_>) -> String {
     let [goodput, rtt] =
         [0, 1].map(|i| difference(&QUANTITIES[i], &case.differences(&QUANTITIES[i])));
@@ -259,7 +260,7 @@ fn title_of_one([a, b]: [&str; 2], case: &Case<'_>) -> String {
         count => format!("{count} pairs"),
     };
     let [of_goodput, of_rtt] = [0, 1].map(|i| QUANTITIES[i].unit);
-    // Where the rates are alike, the RTTs tell the files apart.
+    // If the rates are alike, the RTTs distinguish the files.
     let [before, after] = [0, 1].map(|side| case.mean(side, &QUANTITIES[1]).unwrap_or(0.0));
     let rtts = match format!("{before:.0}") == format!("{after:.0}") {
         true => format!("mean RTT {after:.1} {of_rtt} in both"),
@@ -268,7 +269,7 @@ fn title_of_one([a, b]: [&str; 2], case: &Case<'_>) -> String {
     let numbers =
         format!("{} {of_goodput}, mean RTT {} {of_rtt} in {pairs}", goodput.words, rtt.words);
     match verdict {
-        // One pair tells nothing about chance.
+        // A single pair says nothing about chance.
         Verdict::Level if case.pairs.len() == 1 => {
             format!("{b} and {a}: the same goodput, {rtts} ({pairs})")
         }
@@ -286,7 +287,7 @@ fn title_of_one([a, b]: [&str; 2], case: &Case<'_>) -> String {
 struct MeanDifference {
     mean: f64,
     words: String,
-    /// Whether its interval leaves out zero; of one pair, whether it shows at all.
+    /// Whether the interval excludes zero; for a single pair, whether the digits show a difference.
     beyond_chance: bool,
 }
 
@@ -294,7 +295,7 @@ fn difference(quantity: &ComparedQuantity, differences: &[f64]) -> Option<MeanDi
     let ComparedQuantity { decimals, .. } = *quantity;
     let spread = Spread::of(differences)?;
     let half = spread.half_width.map_or(String::new(), |half| format!(" ± {half:.decimals$}"));
-    // The least that the digits show.
+    // Half of the last digit: the smallest difference that the digits show.
     let seen = 0.5 * 10_f64.powi(-(decimals as i32));
     Some(MeanDifference {
         mean: spread.mean,
@@ -353,7 +354,7 @@ fn boxes(a: &Side<'_>, b: &Side<'_>, quantity: &ComparedQuantity) -> Option<Plot
         let at = group as f64 + 1.0;
         plot.boxes.extend(QuantileBox::of(side.name, (group, at), side.values(quantity)));
     }
-    // Boxes have no area that would need a zero.
+    // Box plots have no area, so the axis needs no zero.
     let ends = plot.boxes.iter().flat_map(|each| [each.quantiles[0], each.quantiles[4]]);
     let (low, high) =
         ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), y| (low.min(y), high.max(y)));
@@ -377,7 +378,7 @@ fn distributions(a: &Side<'_>, b: &Side<'_>, quantity: &ComparedQuantity) -> Opt
     Some(spread_out(plot))
 }
 
-/// How the differences of pairs are distributed, with the interval of their mean if all are of one case.
+/// The distribution of the paired differences, with the interval of their mean if all belong to one case.
 fn paired(
     a: &Side<'_>,
     b: &Side<'_>,
@@ -404,9 +405,9 @@ fn paired(
 fn table(names: [&str; 2], cases: &[Case<'_>]) -> Table {
     let [a, b] = names;
     let heads = ["case", "mean of", a, b, "difference in pairs"];
-    // The only case has no name.
+    // A single case has no name.
     let first = usize::from(cases.len() == 1);
-    // One pair has no interval.
+    // A single pair has no interval.
     let title = match cases.iter().any(|case| case.pairs.len() > 1) {
         true => "Differences with the 95 % confidence interval of their mean",
         false => "Differences",

@@ -3,8 +3,8 @@ use sweetspot_scenario::{Outcome, TransferOutcome};
 
 use super::sheet::{DISTRIBUTION, Sheet, distribution, picture_title, titled};
 
-/// Every run in a table, the engines side by side, and how goodput and RTT are distributed. `hint`: whether to
-/// say which files have more to draw.
+/// A table of every run, the engines side by side, and the distributions of goodput and RTT. With `hint`, it
+/// also says which files would show more.
 pub fn sheet(runs: &[&Outcome], hint: bool) -> Sheet {
     let mut sheet = Sheet {
         name: "runs".into(),
@@ -29,7 +29,7 @@ pub fn sheet(runs: &[&Outcome], hint: bool) -> Sheet {
     sheet
 }
 
-/// A run's summary: its first transfer's rate, RTT and loss, and the queue.
+/// Summarises a run: its first transfer's rate, RTT and loss, and the queue.
 pub fn message(run: &Outcome) -> String {
     let Some(first) = run.transfers.first() else { return titled(&run.scenario).to_owned() };
     let others = match run.transfers.len() - 1 {
@@ -83,10 +83,10 @@ fn all(runs: &[&Outcome]) -> Table {
     table
 }
 
-/// Identity of a transfer across engines and seeds: scenario, index, sizing.
+/// Key of a transfer across engines and seeds: scenario, index and sizing.
 type TransferCase<'a> = (&'a str, usize, &'a str);
 
-/// Goodput by engine, mean over seeds, where one scenario was run by several.
+/// Goodput by engine, as means over seeds, if several engines ran a scenario.
 fn side_by_side(runs: &[&Outcome]) -> Option<Table> {
     let mut engines: Vec<&str> = Vec::new();
     let mut cases: Vec<TransferCase<'_>> = Vec::new();
@@ -142,7 +142,7 @@ fn mean_rate(
     (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
 }
 
-/// Cumulative distributions by sizing; none if there are too few runs.
+/// Cumulative distributions by sizing; empty if there are too few runs.
 fn distributions(runs: &[&Outcome]) -> Vec<Plot> {
     let transfers = || runs.iter().flat_map(|run| run.transfers.iter().map(|t| (&run.engine, t)));
     let mut names: Vec<(&str, &str)> = Vec::new();
@@ -176,7 +176,7 @@ fn distributions(runs: &[&Outcome]) -> Vec<Plot> {
     ]
 }
 
-/// How an engine's lines are drawn.
+/// The line style for an engine.
 pub fn origin(engine: &str) -> Origin {
     match engine {
         "theory" => Origin::Theory,

@@ -12,7 +12,7 @@ use crate::sweep::{SWEEP_FORMAT, SweepFile};
 /// The content of a file of results.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ResultFile {
-    /// Output of `run --json` or `run --out`, one or several.
+    /// Outputs of `run --json` or `run --out`.
     Runs(Vec<RunFile>),
     /// Output of `sweep --out FILE.json`.
     Sweep(SweepFile),
@@ -24,16 +24,16 @@ pub enum ResultFile {
     Series(SeriesFile),
 }
 
-/// A time series, row by row.
+/// The rows of a time series.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SeriesFile {
-    /// The version that made it, if the file says so.
+    /// The version of Sweetspot that wrote it, if noted in the file.
     pub version: Option<String>,
-    /// Samples and events in the order of their times.
+    /// Samples and events in order of time.
     pub rows: Vec<SeriesRow>,
 }
 
-/// Why a file cannot be shown.
+/// The reason why a file cannot be shown.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ReadError {
     /// Not JSON.
@@ -42,48 +42,48 @@ pub enum ReadError {
          or of a demo, the results of a sweep, or a time series"
     )]
     NoJson,
-    /// JSON that breaks off or is damaged.
+    /// Truncated or damaged JSON.
     #[error("it begins like JSON but cannot be read ({0}); make it again")]
     DamagedJson(String),
-    /// JSON, but not a result.
+    /// JSON that is not a result.
     #[error(
         "it is JSON that no report shows; give the outcome of a run or of a demo, the results \
          of a sweep, or a time series"
     )]
     Alien,
-    /// Of another verb, which draws it itself.
+    /// The output of `measure`, which draws its own page.
     #[error("it is a measured path; `sweetspot measure --html FILE` draws one")]
     MeasuredPath,
-    /// A result that this version does not understand.
+    /// A result in a format that this version cannot read.
     #[error(
         "it is a {kind} of sweetspot {theirs}, which sweetspot {ours} cannot read ({reason}); \
          make it again, or use that version"
     )]
     OtherVersion {
-        /// The kind of result that it seems to be.
+        /// The presumed kind of result.
         kind: &'static str,
-        /// Its version.
+        /// The version that wrote it.
         theirs: String,
         /// This version.
         ours: String,
         /// The missing or different part.
         reason: String,
     },
-    /// Neither Parquet nor text.
+    /// A file that is neither Parquet nor text.
     #[error("expected a file of results: JSON, CSV or Parquet")]
     NoText,
     /// A damaged Parquet file.
     #[error("it begins like a Parquet file but cannot be read ({0}); make it again")]
     Parquet(String),
-    /// Not CSV.
+    /// A damaged CSV file.
     #[error("{0}")]
     Csv(#[from] CsvError),
-    /// Columns, but not a result.
+    /// A table that is not a result.
     #[error(
         "it is a table, but not a result of sweetspot; give a time series or the results of a sweep"
     )]
     AlienColumns,
-    /// A log of events without samples, as `tune --events` writes it.
+    /// A log of events without samples, such as the output of `tune --events`.
     #[error(
         "it has events but no samples, so there is nothing to draw over time; watch events of tune with \
          sweetspot ui --watch FILE, and record samples with --series"
@@ -95,7 +95,7 @@ pub enum ReadError {
 }
 
 impl ResultFile {
-    /// The versions of sweetspot that made it.
+    /// The versions of Sweetspot that wrote the results.
     pub fn versions(&self) -> Vec<&str> {
         let mut versions: Vec<&str> = match self {
             ResultFile::Runs(runs) => runs.iter().map(|run| run.outcome.version.as_str()).collect(),
@@ -111,7 +111,7 @@ impl ResultFile {
     }
 }
 
-/// Reads a file of results for sweetspot `ours`.
+/// Parses a file of results; `ours` is this version of Sweetspot.
 pub fn read(text: &str, ours: &str) -> Result<ResultFile, ReadError> {
     if text.trim().is_empty() {
         return Err(ReadError::Empty);
@@ -119,7 +119,7 @@ pub fn read(text: &str, ours: &str) -> Result<ResultFile, ReadError> {
     let found = match serde_json::from_str::<Value>(text) {
         Ok(value) => one(value, ours),
         Err(error) => lines(text, ours).unwrap_or_else(|| {
-            // `[` alone also begins a table of TOML.
+            // A lone `[` also begins a table in TOML.
             let text = text.trim_start();
             let begun = text.strip_prefix('[').unwrap_or(text).trim_start();
             Err(match begun.starts_with('{') {
@@ -136,7 +136,7 @@ pub fn read(text: &str, ours: &str) -> Result<ResultFile, ReadError> {
     }
 }
 
-/// A file that is one JSON value.
+/// Interprets a file that is a single JSON value.
 fn one(value: Value, ours: &str) -> Result<ResultFile, ReadError> {
     let version = value["version"].as_str().unwrap_or("of unknown version").to_owned();
     let other = |kind, reason: String| ReadError::OtherVersion {
@@ -184,8 +184,8 @@ fn one(value: Value, ours: &str) -> Result<ResultFile, ReadError> {
     })
 }
 
-/// A file of one JSON object per line; `None` if it is not even that. A torn last line, of a
-/// program that was killed, is left out.
+/// Interprets a file with one JSON object per line; `None` if it has another form. A partial last
+/// line, left by a killed program, is skipped.
 fn lines(text: &str, ours: &str) -> Option<Result<ResultFile, ReadError>> {
     let mut findings = Vec::new();
     let mut lines = text.lines().filter(|line| !line.trim().is_empty()).peekable();
@@ -207,7 +207,7 @@ fn lines(text: &str, ours: &str) -> Option<Result<ResultFile, ReadError>> {
     Some(findings.and_then(|findings| joined(findings).ok_or(ReadError::Alien)))
 }
 
-/// Several findings of one kind as one.
+/// Joins several results of the same kind.
 fn joined(findings: Vec<ResultFile>) -> Option<ResultFile> {
     let mut findings = findings.into_iter();
     let first = findings.next()?;

@@ -1,4 +1,4 @@
-//! One page from any results: runs, sweeps, demonstrations, time series.
+//! Builds one page from any results: runs, sweeps, demonstrations and time series.
 
 mod any_file;
 mod column_file;
@@ -24,7 +24,8 @@ use sweetspot_experiment::plot::Plot;
 use crate::page::{cards, document, in_html, table_element};
 use crate::theme::Theme;
 
-/// The page with the `sheets` of `files`, titled by the first sheet's summary; `notes` are sentences about the files.
+/// The page with the `sheets` of `files`; the first sheet's summary is the title. `notes` are sentences about the
+/// files.
 pub fn report_page(
     files: &str,
     sheets: &[Sheet],
@@ -44,7 +45,7 @@ pub fn report_page(
         @for (index, sheet) in sheets.iter().enumerate() {
             section {
                 article id=(sheet.name) {
-                    // The page's heading is the first sheet's.
+                    // The page's heading already shows the first sheet's title.
                     @if index > 0 { h2 { (sheet.title) } }
                     p { (in_html(&sheet.about)) }
                     (cards(&sheet.plots))
@@ -59,7 +60,7 @@ pub fn report_page(
     document(title, &body, theme)
 }
 
-/// How to read the pictures that the page has.
+/// Explains how to read the pictures on the page.
 fn explanations(sheets: &[Sheet]) -> String {
     let plots = || sheets.iter().flat_map(|sheet| &sheet.plots);
     let mut words = Vec::new();

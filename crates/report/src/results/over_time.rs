@@ -12,7 +12,7 @@ use crate::table::cells;
 
 type Points = Vec<(f64, f64)>;
 
-/// A demonstration: every variant over time, and how the round trips were distributed.
+/// A demonstration: all variants over time, and the distributions of their RTTs.
 pub fn demonstration(index: usize, file: &str, demo: &DemoOutcome) -> Vec<Sheet> {
     let path = &demo.path;
     let seconds =
@@ -41,7 +41,7 @@ pub fn demonstration(index: usize, file: &str, demo: &DemoOutcome) -> Vec<Sheet>
     let (full, overflow) = (path.bdp.as_f64() / 1e3, (path.bdp + path.buffer).as_f64() / 1e3);
     window.mark("C T_m: path full", 6, MarkPosition::Level(full));
     window.mark("C T_m + B: path and buffer full", 6, MarkPosition::Level(overflow));
-    // Beyond 1.5 times that, windows do not differ in effect.
+    // Beyond 1.5 times this window, windows do not differ in effect.
     window.y = window.y.between(0.0, overflow * 1.5);
     let rtt = draw("round-trip time, ms", &|c| {
         let values = c.series.rtt.iter().map(|r| r.map(|r| r.as_secs_f64() * 1e3));
@@ -69,7 +69,7 @@ pub fn demonstration(index: usize, file: &str, demo: &DemoOutcome) -> Vec<Sheet>
     }]
 }
 
-/// The numbers of every variant, as the demonstration prints them.
+/// The results of all variants, as printed by `demo`.
 fn variants(demo: &DemoOutcome) -> Table {
     let heads = [
         "variant",
@@ -96,10 +96,10 @@ fn variants(demo: &DemoOutcome) -> Table {
     table
 }
 
-/// A time series, its name, and its path, if known.
+/// A time series with its name, and its path if known.
 #[derive(Debug, Clone)]
 pub struct Recorded<'a> {
-    /// The name of its file or of the run.
+    /// The name of the file or of the run.
     pub name: String,
     /// Its rows.
     pub rows: &'a [SeriesRow],
@@ -109,10 +109,10 @@ pub struct Recorded<'a> {
     pub sizings: Vec<&'a str>,
 }
 
-/// The rows of one transfer, and their name.
+/// The name of one transfer, and its rows.
 type TransferRows<'a> = (String, Vec<&'a SeriesRow>);
 
-/// More lines than colours cannot be told apart.
+/// With more lines than colours, lines cannot be distinguished.
 const MAX_TRANSFERS: usize = 7;
 
 fn transfers<'a>(recorded: &[Recorded<'a>]) -> Vec<TransferRows<'a>> {
@@ -136,7 +136,7 @@ fn transfers<'a>(recorded: &[Recorded<'a>]) -> Vec<TransferRows<'a>> {
     all
 }
 
-/// A quantity of samples over time, a curve per transfer.
+/// One quantity over time, with a curve per transfer.
 fn quantity(all: &[TransferRows<'_>], label: &str, of: impl Fn(&SeriesRow) -> Option<f64>) -> Plot {
     let mut plot =
         Plot::new(picture_title(label, " over time"), Axis::new("time, s"), Axis::new(label));
@@ -148,9 +148,10 @@ fn quantity(all: &[TransferRows<'_>], label: &str, of: impl Fn(&SeriesRow) -> Op
     plot
 }
 
-/// The series' summary: each transfer's mean goodput and median RTT. The wait for its first byte does not count.
+/// Summarises the series: each transfer's mean goodput and median RTT. The time before the first byte does not
+/// count.
 fn message(all: &[TransferRows<'_>]) -> String {
-    /// More do not fit into a title.
+    /// Summaries of more transfers do not fit into a title.
     const MAX: usize = 3;
     let median_rtt = |rows: &[&SeriesRow]| {
         let mut values: Vec<f64> = rows.iter().filter_map(|row| row.rtt_s).collect();
@@ -167,7 +168,7 @@ fn message(all: &[TransferRows<'_>]) -> String {
     if each.is_empty() { "Over time".to_owned() } else { each.join("; ") }
 }
 
-/// The mean over time from the first byte on, bit/s: each sample is the rate since the one before it.
+/// The mean goodput from the first byte on, in bit/s. Each sample is the rate since the previous one.
 fn mean_goodput(rows: &[&SeriesRow]) -> Option<f64> {
     let samples = rows.iter().filter_map(|row| Some((row.t_s, row.goodput_bps?)));
     let (mut before, mut bits, mut time) = (0.0, 0.0, 0.0);
@@ -187,7 +188,7 @@ fn round_trip_plot() -> Plot {
     Plot::new(picture_title(label, DISTRIBUTION), Axis::new(label), share)
 }
 
-/// The distribution that a picture of RTTs shows below its title.
+/// The distribution of RTTs.
 fn round_trips(all: &[TransferRows<'_>]) -> Plot {
     let mut plot = round_trip_plot();
     for (group, (name, rows)) in all.iter().enumerate() {
@@ -198,15 +199,14 @@ fn round_trips(all: &[TransferRows<'_>]) -> Plot {
     spread_out(plot)
 }
 
-/// Each picture with a level that the path sets, if all series are of one path.
-/// An event of a transfer, or several in a row that raise its window.
+/// An event of a transfer, or consecutive events that raise its window.
 #[derive(Debug, PartialEq)]
 struct Moment {
     t_s: f64,
     words: String,
 }
 
-/// The events among `rows`. Several limits in a row that only grow are one event, as in the output of `run`.
+/// The events among `rows`. Consecutive limits that only grow count as one event, as in the output of `run`.
 fn moments(rows: &[&SeriesRow]) -> Vec<Moment> {
     let events: Vec<(&str, &SeriesRow)> =
         rows.iter().filter_map(|row| Some((row.event.as_deref()?, *row))).collect();
@@ -277,7 +277,7 @@ impl OverTime {
         level(&mut self.rtt, "T_m: no queue", path.rtt_s * 1e3);
         level(&mut self.rtt, "T_m + B/C: a full buffer", (path.rtt_s + buffer * 8.0 / rate) * 1e3);
         level(&mut self.queue, "B: a full buffer", buffer / path.packet_bytes.max(1) as f64);
-        // Beyond 1.5 times that, windows do not differ in effect.
+        // Beyond 1.5 times this window, windows do not differ in effect.
         let top = (pipe + buffer) * 1.5;
         self.window.y = self.window.y.clone().between(0.0, top / 1e3);
         let [in_bytes, in_packets] = &mut self.cwnd;
@@ -291,7 +291,7 @@ impl OverTime {
         }
     }
 
-    /// The explanation of a goodput above the rate of the link, if there is one.
+    /// Explains a goodput above the link rate, if there is one.
     fn goodput_jumps(&self, path: &SweepPath) -> &'static str {
         let rate = path.rate_bps as f64 / 1e6;
         let mut points = self.goodput.curves.iter().flat_map(|curve| &curve.points);
@@ -304,7 +304,7 @@ impl OverTime {
     }
 }
 
-/// Time series side by side, each quantity in one picture. `title` overrides the summary of medians.
+/// Time series side by side, with one picture per quantity. `title` replaces the summary.
 pub fn series(recorded: &[Recorded<'_>], title: Option<String>) -> Sheet {
     let every = transfers(recorded);
     let all = &every[..every.len().min(MAX_TRANSFERS)];
@@ -315,7 +315,7 @@ pub fn series(recorded: &[Recorded<'_>], title: Option<String>) -> Sheet {
     let jumps = path.map_or("", |path| over_time.goodput_jumps(&path));
     let OverTime { goodput, window, cwnd: [cwnd, packets], rtt, queue } = over_time;
     let drops = quantity(all, "dropped so far, packets", |row| row.dropped_packets);
-    // Where nothing was dropped a line along the axis says nothing.
+    // A curve at zero would add no information.
     let falls = drops.curves.iter().any(|curve| curve.points.iter().any(|point| point.1 > 0.0));
     let mut plots = vec![goodput, window, rtt, cwnd, packets, queue];
     plots.extend(falls.then_some(drops));
@@ -369,7 +369,7 @@ mod tests {
             ..SeriesRow::default()
         };
         let rows = [(1.0, 0.0), (2.0, 0.0), (3.0, 8.0), (4.0, 0.0), (6.0, 9.0)].map(at);
-        // From the first byte: 8 Mbit/s for 1 s, 0 for 1 s and 9 for 2 s.
+        // From the first byte on: 8 Mbit/s for 1 s, 0 for 1 s and 9 for 2 s.
         let all = [("one".to_owned(), rows.iter().collect())];
         assert_eq!(message(&all), "one: mean 6.50 Mbit/s");
     }

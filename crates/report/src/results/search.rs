@@ -1,24 +1,24 @@
-//! A search for the best window, as `sweep --find-best --out` writes it.
+//! A search for the best window, from `sweep --find-best --out`.
 
 use serde::Deserialize;
 use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, Table};
 
 use super::sheet::{Sheet, picture_title, titled};
 
-/// The windows that a search tried. Sizes are packets, rates bit/s, times seconds.
+/// The windows that a search tried. Sizes are in packets, rates in bit/s, times in seconds.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct SearchFile {
     /// The title of its scenario.
     pub scenario: String,
-    /// The highest rate, the mean over the seeds.
+    /// The highest mean rate over the seeds, in bit/s.
     pub mft_bps: f64,
-    /// The window that has it.
+    /// The window with this rate.
     pub window_packets: u64,
     /// The smallest window that is as fast.
     pub smallest_window_packets: Option<u64>,
-    /// Seeds of each trial.
+    /// The number of seeds per trial.
     pub seeds: u64,
-    /// Every window that was tried, the smallest first.
+    /// All windows tried, the smallest first.
     pub trials: Vec<SearchTrial>,
 }
 
@@ -27,15 +27,15 @@ pub struct SearchFile {
 pub struct SearchTrial {
     /// The window.
     pub window_packets: u64,
-    /// The goodput.
+    /// The goodput, in bit/s.
     pub goodput_bps: f64,
-    /// The mean RTT.
+    /// The mean RTT, in seconds.
     pub rtt_mean_s: f64,
-    /// Whether the bottleneck dropped nothing in the measured time.
+    /// Whether the bottleneck dropped nothing during the measured time.
     pub lossless: bool,
 }
 
-/// The search in pictures, with a row per window.
+/// Pictures of the search, and a table with a row per window.
 pub fn sheet(index: usize, file: &str, search: &SearchFile) -> Sheet {
     let best = search.smallest_window_packets.unwrap_or(search.window_packets);
     let chosen = search.trials.iter().find(|trial| trial.window_packets == best);

@@ -5,19 +5,20 @@ use sweetspot_statistics::Sorted;
 /// A part of the page.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Sheet {
-    /// The name of its files, e.g. `sweep-goodput`.
+    /// The base name of its files, e.g. `sweep-goodput`.
     pub name: String,
     /// Its heading.
     pub title: String,
     /// The sheet's subject.
     pub about: String,
-    /// Pictures.
+    /// The pictures.
     pub plots: Vec<Plot>,
-    /// Tables.
+    /// The tables.
     pub tables: Vec<Table>,
 }
 
-/// `plot` with an axis across as long as its curves: distributions have no zero to start from.
+/// `plot` with the horizontal axis limited to the range of its curves, because distributions need
+/// no zero.
 pub fn spread_out(mut plot: Plot) -> Plot {
     let across = plot.curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.0));
     let (low, high) =
@@ -29,17 +30,17 @@ pub fn spread_out(mut plot: Plot) -> Plot {
     plot
 }
 
-/// The title of a scenario, or words for none.
+/// The title of a scenario, or a substitute if it is empty.
 pub fn titled(scenario: &str) -> &str {
     if scenario.is_empty() { "Untitled scenario" } else { scenario }
 }
 
-/// The cumulative distribution of the finite ones among `values`.
+/// The cumulative distribution of the finite values among `values`.
 pub fn distribution(values: impl IntoIterator<Item = f64>) -> Vec<(f64, f64)> {
     values.into_iter().filter(|value| value.is_finite()).collect::<Sorted>().distribution()
 }
 
-/// The title of a picture: the quantity of an axis without its unit, and how it is shown.
+/// A picture's title: the quantity of an axis without its unit, and the form of the display.
 pub fn picture_title(label: &str, how: &str) -> String {
     let quantity = label.split(',').next().unwrap_or(label);
     let mut letters = quantity.chars();
@@ -47,5 +48,5 @@ pub fn picture_title(label: &str, how: &str) -> String {
     format!("{first}{}{how}", letters.as_str())
 }
 
-/// How a cumulative distribution is shown.
+/// The form of a cumulative distribution, for a title.
 pub const DISTRIBUTION: &str = ": share of values below";

@@ -6,7 +6,7 @@ use super::sheet::Sheet;
 use super::{comparison, engines, over_time, search, sweeps};
 use crate::run_file::RunFile;
 
-/// The sheets for the files in `findings`.
+/// The sheets that show the files in `findings`.
 pub fn sheets(findings: &[(String, ResultFile)]) -> Vec<Sheet> {
     let mut sheets: Vec<Sheet> = comparison::sheets(findings).into_iter().collect();
     let runs: Vec<(&str, &RunFile)> = findings
@@ -45,7 +45,7 @@ pub fn sheets(findings: &[(String, ResultFile)]) -> Vec<Sheet> {
     sheets
 }
 
-/// Runs over time, where their files have time series, and in tables.
+/// The sheets for runs: pictures over time if their files have time series, and tables.
 fn of_runs(runs: &[(&str, &RunFile)]) -> Vec<Sheet> {
     if runs.is_empty() {
         return Vec::new();
@@ -74,7 +74,7 @@ fn of_runs(runs: &[(&str, &RunFile)]) -> Vec<Sheet> {
 
 /// The rate and RTT of the first transfer of each run, over the measured time.
 fn summary(runs: &[(&str, &RunFile)]) -> String {
-    /// More do not fit into a title.
+    /// Summaries of more runs do not fit into a title.
     const MAX: usize = 3;
     if runs.len() > MAX {
         return format!("{} runs over time", runs.len());

@@ -6,7 +6,7 @@ use super::engines::origin;
 use super::sheet::{Sheet, distribution, picture_title, spread_out, titled};
 use crate::sweep::{SweepFile, SweepFilePoint};
 
-/// A sweep: each quantity against the key that is a number, a line per combination of the others.
+/// A sweep: each quantity against a numeric key, with a line per combination of the other keys.
 pub fn sheets(index: usize, file: &str, sweep: &SweepFile) -> Vec<Sheet> {
     let points: Vec<Point> = sweep.points.iter().map(Point::of).collect();
     let mut plots = Vec::new();
@@ -36,7 +36,8 @@ fn about(file: &str, sweep: &SweepFile) -> String {
     }
 }
 
-/// The sweep's summary: the best values for the first transfer, or the fastest and a sentence for each group of others that may be as fast.
+/// Summarises the sweep: the best values for the first transfer, or the fastest and, for each group of other keys, a sentence
+/// about the values that may be as fast.
 fn message(sweep: &SweepFile, points: &[Point]) -> (String, String) {
     let Some(fastest) = Fastest::of(points.iter().map(|point| &point.statistics)) else {
         return (format!("Sweep over {}", sweep.keys.join(" and ")), String::new());
@@ -74,14 +75,14 @@ fn message(sweep: &SweepFile, points: &[Point]) -> (String, String) {
     (format!("Best of {}: {best}, {because} {first}", points.len()), String::new())
 }
 
-/// A clause as a sentence, with the space after it.
+/// Turns a clause into a sentence, with a leading space.
 fn sentence(clause: &str) -> String {
     let mut letters = clause.chars();
     let first = letters.next().map(|letter| letter.to_ascii_uppercase());
     first.into_iter().chain(letters).collect::<String>() + ". "
 }
 
-/// Metric, the axis' name, the factor to its unit.
+/// Metric, name of its axis, and factor to its unit.
 type SweptQuantity = (&'static str, &'static str, f64);
 
 const QUANTITIES: [SweptQuantity; 3] = [
@@ -94,7 +95,7 @@ fn metric(name: &str) -> Option<Metric> {
     Metric::ALL.into_iter().find(|metric| metric.name == name)
 }
 
-/// A variant with its statistics at hand.
+/// A variant with its statistics.
 struct Point {
     values: Vec<String>,
     statistics: SweepPoint,
@@ -109,18 +110,18 @@ impl Point {
 }
 
 impl Point {
-    /// Of the first transfer, bit/s, over the seeds.
+    /// The mean goodput of the first transfer over the seeds, in bit/s.
     fn mean_goodput(&self) -> f64 {
         let spread = metric("goodput_bps").and_then(|m| self.statistics.spread(m, 0));
         spread.map_or(0.0, |spread| spread.mean)
     }
 }
 
-/// The numbers in the values of a key, a number for each point: as written if all have one unit.
+/// The positions of a key's values on an axis, a number for each point: the numbers as written if all have one unit.
 struct KeyAxis {
     unit: String,
     numbers: Vec<Option<f64>>,
-    /// The values themselves, if the numbers only count them from one.
+    /// The values themselves, if the positions only count them from one.
     names: Vec<String>,
 }
 
@@ -149,7 +150,7 @@ impl KeyAxis {
         Some(KeyAxis { unit: unit.to_owned(), numbers: found.numbers, names: Vec::new() })
     }
 
-    /// The values of a key side by side.
+    /// An axis with the values of a key side by side.
     fn of_names(sweep: &SweepFile, key: usize) -> KeyAxis {
         let mut names: Vec<String> = Vec::new();
         let mut number = |point: &SweepFilePoint| {
@@ -164,7 +165,7 @@ impl KeyAxis {
         KeyAxis { unit: String::new(), numbers, names }
     }
 
-    /// How many different numbers it has.
+    /// The number of distinct positions.
     fn different(&self) -> usize {
         let mut numbers: Vec<f64> = self.numbers.iter().copied().flatten().collect();
         numbers.sort_by(f64::total_cmp);
@@ -173,7 +174,7 @@ impl KeyAxis {
     }
 }
 
-/// The number at the end of a value, and its unit: 625 and `pkt` of `fixed:625pkt`.
+/// The number at the end of a value and its unit, e.g. 625 and `pkt` in `fixed:625pkt`.
 fn as_written(value: &str) -> Option<(f64, &str)> {
     let quantity = value.rsplit(':').next().unwrap_or(value).trim();
     let unit_at = quantity.find(|c: char| !(c.is_ascii_digit() || "+-.eE".contains(c)));
@@ -181,15 +182,15 @@ fn as_written(value: &str) -> Option<(f64, &str)> {
     Some((number.trim_end().parse().ok()?, unit))
 }
 
-/// The key with the most different numbers, if it has three or more.
+/// The key with the most distinct numbers, if it has three or more.
 fn numeric_key(sweep: &SweepFile) -> Option<(usize, KeyAxis)> {
     let keys = (0..sweep.keys.len()).filter_map(|key| Some((key, KeyAxis::of(sweep, key)?)));
     keys.max_by_key(|(_, axis)| axis.different()).filter(|(_, axis)| axis.different() >= 3)
 }
 
-/// The key with the most different values, if their names find room side by side.
+/// The key with the most distinct values, if their names fit side by side.
 fn named_key(sweep: &SweepFile) -> Option<(usize, KeyAxis)> {
-    /// More names overlap.
+    /// More names would overlap.
     const MAX_NAMES: usize = 6;
     let keys = (0..sweep.keys.len()).map(|key| (key, KeyAxis::of_names(sweep, key)));
     let fit = keys.filter(|(_, axis)| (2..=MAX_NAMES).contains(&axis.names.len()));
@@ -240,7 +241,7 @@ fn against(
     plot
 }
 
-/// The points that the axis has no place for, such as `sobas` among windows in packets: a level each, in a colour of its own.
+/// The points without a position on the axis, such as `sobas` among windows in packets. Each is a level in its own colour.
 fn levels(
     sweep: &SweepFile,
     points: &[Point],
@@ -267,8 +268,8 @@ fn levels(
     marks
 }
 
-/// Whether four or more values on the x axis have equal ratios: then only a logarithmic axis separates them. Rounding to whole
-/// packets may change a ratio a little.
+/// Whether the x axis has four or more values in equal ratios, for which only a logarithmic axis is clear. Rounding to whole
+/// packets may slightly change a ratio.
 fn in_equal_ratios<'a>(points: impl Iterator<Item = &'a (f64, f64)>) -> bool {
     let mut values: Vec<f64> = points.map(|point| point.0).collect();
     values.sort_by(f64::total_cmp);
@@ -288,7 +289,7 @@ fn sort(curve: &mut Curve) {
     (curve.points, curve.half_widths) = both.into_iter().unzip();
 }
 
-/// The values of the other keys, and the transfer where there are several.
+/// The values of the other keys, and the transfer if there are several.
 fn label_of(
     sweep: &SweepFile,
     point: &Point,
@@ -310,8 +311,8 @@ fn label_of(
     words.join(", ")
 }
 
-/// The sweet spot, cross traffic considered, where the axis is a window, a closed form knows it, and
-/// it is the same for every point.
+/// The sweet spot, including the effect of cross traffic. `None` unless the axis is a window, a closed form exists, and all
+/// points have the same sweet spot.
 fn sweet_spot(sweep: &SweepFile, axis: usize, unit: &str) -> Option<(String, f64, f64)> {
     let path = sweep.points.first()?.path;
     let window = sweep.keys[axis].ends_with("sizing");
@@ -329,11 +330,12 @@ fn sweet_spot(sweep: &SweepFile, axis: usize, unit: &str) -> Option<(String, f64
     Some(("sweet spot, in theory".to_owned(), low as f64 / one, high as f64 / one))
 }
 
-/// How goodput is distributed over the seeds of each variant; of many, the fastest. `None` where all seeds give the same, or are few.
+/// The distribution of goodput over the seeds of each variant; with many variants, of the fastest. `None` if all seeds give the
+/// same goodput, or there are too few.
 fn goodput_over_seeds(sweep: &SweepFile, points: &[Point]) -> Option<Plot> {
-    /// More lines than colours cannot be told apart,
+    /// With more lines than colours, lines cannot be distinguished.
     const MAX_VARIANTS: usize = 7;
-    /// and of those left out these are the least missed.
+    /// The number of variants shown if there are more than `MAX_VARIANTS`.
     const FASTEST: usize = 4;
     let mut shown: Vec<(f64, &Point)> = points.iter().map(|p| (p.mean_goodput(), p)).collect();
     let label = "goodput, Mbit/s";
@@ -358,7 +360,7 @@ fn goodput_over_seeds(sweep: &SweepFile, points: &[Point]) -> Option<Plot> {
     plot.curves.iter().any(|curve| differs(&curve.points)).then(|| spread_out(plot))
 }
 
-/// Half an interval as words behind a mean; nothing where every seed gives the same.
+/// Half an interval, as text to follow a mean; empty if all seeds give the same value.
 fn plus_minus(half: Option<f64>, decimals: usize) -> String {
     match half {
         Some(half) if half > 1e-9 => format!(" ± {half:.decimals$}"),
@@ -405,7 +407,7 @@ mod tests {
             let points: Vec<(f64, f64)> = values.iter().map(|x| (*x, 0.0)).collect();
             in_equal_ratios(points.iter())
         };
-        // 50..2000 in eight steps of 40^(1/7) = 1.694, rounded to whole packets.
+        // 50..2000 in eight steps, each a ratio of 40^(1/7) = 1.694, rounded to whole packets.
         assert!(across(&[50.0, 85.0, 143.0, 243.0, 412.0, 697.0, 1181.0, 2000.0]));
         assert!(!across(&[100.0, 200.0, 300.0, 400.0]));
         assert!(!across(&[0.0, 1.0, 10.0, 100.0]));

@@ -2,7 +2,7 @@ use std::fmt::Write;
 
 use super::LinearScale;
 
-/// The time axis below a stack of panels: ticks in seconds from `y` down.
+/// The time axis below a stack of panels: ticks in seconds, starting at the height `y`.
 pub fn time_axis(x: &LinearScale, y: f64) -> String {
     let mut svg = String::new();
     let ticks = x.ticks(6);
@@ -25,13 +25,13 @@ pub fn number(value: f64) -> String {
     rounded(value, 3)
 }
 
-/// The words of ticks: as many decimals as tell them apart.
+/// The labels of ticks, with as many decimals as needed to distinguish them.
 pub fn tick_words(ticks: &[f64]) -> Vec<String> {
     let steps = ticks.windows(2).map(|pair| (pair[1] - pair[0]).abs());
     let min = steps.fold(f64::INFINITY, f64::min);
     let decimals = if min > 0.0 && min.is_finite() { -min.log10().floor() } else { 0.0 };
     let decimals = (decimals as i64).clamp(3, 12) as usize;
-    // Beside an axis there is room for five digits.
+    // An axis has room for labels of five digits.
     let long = ticks.iter().any(|tick| tick.abs() >= 1e5);
     let words = |tick: &f64| match tick.abs() {
         great if long && great >= 1e6 => format!("{}M", rounded(tick / 1e6, 3)),

@@ -1,4 +1,4 @@
-//! Line charts as SVG text, so the page needs no script to show them.
+//! Line charts as SVG text, so that the page needs no script to show them.
 
 mod axis;
 mod panel;
@@ -10,20 +10,20 @@ pub use panel::{Band, LineRun, Panel, ReferenceLine};
 pub use scale::LinearScale;
 pub use thin::thin_by;
 
-/// Text that is safe in SVG and HTML. Characters that XML forbids, and bidirectional controls, are replaced: names in results
-/// may come from anyone.
+/// Escapes text for SVG and HTML. Characters that XML forbids, and bidirectional controls, are replaced, because names in
+/// results may come from anyone.
 pub fn escape(text: &str) -> String {
     let text = text.replace(is_harmful, "\u{fffd}");
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// Control characters (XML 1.0, section 2.2) and bidirectional ones (UAX 9, section 2).
+/// Whether `c` is a control character (XML 1.0, section 2.2) or a bidirectional one (UAX 9, section 2).
 fn is_harmful(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t' | '\r')
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// `text` with its subscripts (`T_m`: a letter, `_`, letters or digits) as `typeset` sets them.
+/// Replaces the subscripts in `text` (`T_m`: a letter, `_`, letters or digits) by the output of `typeset`.
 pub fn subscripts(text: &str, typeset: impl Fn(char, &str) -> String) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -46,9 +46,9 @@ pub fn subscripts(text: &str, typeset: impl Fn(char, &str) -> String) -> String 
     out
 }
 
-/// `text` for an SVG text element, symbols typeset.
+/// `text` for an SVG text element, with its symbols typeset.
 pub fn typeset(text: &str) -> String {
-    // A shift lasts until the element ends, so that an empty one takes it back.
+    // A shift lasts until the element ends, so an empty shift in the opposite direction follows.
     let below = |base: char, below: &str| {
         format!(
             r#"{base}<tspan dy="2.5" font-size="80%">{below}</tspan><tspan dy="-2.5">&#8203;</tspan>"#

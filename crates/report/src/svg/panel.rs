@@ -4,45 +4,46 @@ use super::axis::number;
 use super::thin::thin;
 use super::{LinearScale, escape, typeset};
 
-/// The height of a line of small text, SVG units.
+/// Height of a line of small text, in SVG units.
 const LABEL_HEIGHT: f64 = 10.0;
 
-/// A chart of one quantity over time, with target band and reference lines.
+/// A chart of one quantity over time, with a target band and reference lines.
 #[derive(Debug)]
 pub struct Panel<'a> {
     /// The quantity and its unit, e.g. "Goodput, Mbit/s".
     pub title: &'a str,
-    /// Identifier for screen readers and scripts: `goodput`.
+    /// An identifier for screen readers and scripts, e.g. `goodput`.
     pub key: &'a str,
-    /// Positions; the range of `y` runs upwards, so from the larger SVG coordinate.
+    /// The horizontal scale.
     pub x: LinearScale,
-    /// The values shown. Values outside are drawn at the edge, with a note.
+    /// The vertical scale. Its range runs upwards, from the larger SVG coordinate. Values outside
+    /// its domain are drawn at the edge, with a note.
     pub y: LinearScale,
     /// The target range of values.
     pub band: Option<Band<'a>>,
     /// Reference lines.
     pub rules: Vec<ReferenceLine<'a>>,
-    /// Lines; where a quantity is unknown there is a gap between two runs.
+    /// The lines; between two runs there is a gap where the quantity is unknown.
     pub runs: Vec<LineRun>,
-    /// Whether the area below a line is tinted.
+    /// Whether the area below each line is tinted.
     pub filled: bool,
 }
 
-/// Points that one line joins, time and value.
+/// Points that are joined by a line, as pairs of time and value.
 #[derive(Debug, Clone)]
 pub struct LineRun {
-    /// The CSS class that colours it.
+    /// The CSS class for the colour.
     pub class: String,
-    /// The points, in the order of time.
+    /// The points in order of time.
     pub points: Vec<(f64, f64)>,
 }
 
 /// A shaded span of values.
 #[derive(Debug, Clone, Copy)]
 pub struct Band<'a> {
-    /// Lower and upper end.
+    /// The lower and upper end.
     pub span: (f64, f64),
-    /// Its name.
+    /// The name of the band.
     pub label: &'a str,
 }
 
@@ -51,12 +52,12 @@ pub struct Band<'a> {
 pub struct ReferenceLine<'a> {
     /// The value.
     pub at: f64,
-    /// Its name, with the value in words; empty where the title row has no room for it.
+    /// The name, with the value in words; empty if the title row has no room for it.
     pub label: &'a str,
 }
 
 impl Panel<'_> {
-    /// The panel as SVG elements. Its title stands above the frame.
+    /// The panel as SVG elements, with the title above the frame.
     pub fn draw(&self) -> String {
         let mut svg = format!(r#"<g class="panel" data-key="{}">"#, self.key);
         self.frame(&mut svg);
@@ -121,14 +122,14 @@ impl Panel<'_> {
         let _ = write!(svg, r#"<path class="line {}" d="{d}"/>"#, run.class);
     }
 
-    /// A note of how far values lie beyond the frame.
+    /// Notes how far values extend beyond the frame.
     fn outside(&self, svg: &mut String) {
         let values = || self.runs.iter().flat_map(|run| &run.points).map(|point| point.1);
         let highest = values().fold(f64::NEG_INFINITY, f64::max);
         let lowest = values().fold(f64::INFINITY, f64::min);
         let (bottom, top) = self.y.range;
         let x = self.x.range.1 - 4.0;
-        // Beside the reference lines, not on one.
+        // Beside the reference lines, not on them.
         let clear = |y: &f64| {
             let middle = y - LABEL_HEIGHT / 2.0;
             self.rules.iter().all(|rule| (self.clamped(rule.at) - middle).abs() >= LABEL_HEIGHT)
@@ -149,7 +150,7 @@ impl Panel<'_> {
         }
     }
 
-    /// The title, the value under the pointer, and the names of band and rules.
+    /// Draws the title, the value at the pointer, and the names of band and reference lines.
     fn legend(&self, svg: &mut String) {
         let (left, right) = self.x.range;
         let y = self.y.range.1 - 6.0;

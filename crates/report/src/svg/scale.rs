@@ -1,14 +1,14 @@
 /// A linear map from values to positions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinearScale {
-    /// The values at the two ends.
+    /// The values at both ends.
     pub domain: (f64, f64),
-    /// The positions there, in SVG units.
+    /// The positions of both ends, in SVG units.
     pub range: (f64, f64),
 }
 
 impl LinearScale {
-    /// A scale with a domain that is not empty: an empty one is widened to one.
+    /// A scale over `domain`; an empty domain is widened to a length of one.
     pub fn new(domain: (f64, f64), range: (f64, f64)) -> LinearScale {
         let (low, high) = domain;
         LinearScale { domain: (low, if high > low { high } else { low + 1.0 }), range }
@@ -32,7 +32,7 @@ impl LinearScale {
             r if r <= 5.0 => 5.0 * power,
             _ => 10.0 * power,
         };
-        // A little slack, so that a tick at the very end is not lost to rounding.
+        // A small tolerance, so that rounding does not lose a tick at the very end.
         let first = (low / step - 1e-9).ceil() as i64;
         let last = (high / step + 1e-9).floor() as i64;
         (first..=last).map(|n| n as f64 * step).collect()
@@ -45,10 +45,10 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_inside() {
-        // 100/5 = 20 apart.
+        // 100 / 5 = 20 apart.
         let scale = LinearScale::new((0.0, 100.0), (0.0, 1.0));
         assert_eq!(scale.ticks(5), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
-        // 17.4/6 = 2.9, so 5 apart.
+        // 17.4 / 6 = 2.9, so 5 apart.
         assert_eq!(LinearScale::new((0.0, 17.4), (0.0, 1.0)).ticks(6), [0.0, 5.0, 10.0, 15.0]);
     }
 

@@ -1,12 +1,12 @@
 use super::LinearScale;
 
-/// Fewer points that draw the same picture: of all points in one column of a pixel's width the
-/// first, the lowest, the highest and the last, in their order. A peak is never lost.
+/// Thins points without changing the picture: from each pixel column it keeps the first, lowest,
+/// highest and last point, in their order. No peak is lost.
 pub fn thin(points: &[(f64, f64)], x: &LinearScale) -> Vec<(f64, f64)> {
     thin_by(points, |t| x.at(t))
 }
 
-/// Thins with any map from a value to its position.
+/// Thins points with any map from a value to its position.
 pub fn thin_by(points: &[(f64, f64)], place: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
     let column = |&(t, _): &(f64, f64)| place(t).floor() as i64;
     points

@@ -1,5 +1,5 @@
-//! An outcome like a real one, made by arithmetic: five transfers of 200 MB over 100 Mbit/s,
-//! 100 ms, 125 kB of buffer, with the shapes that windows, round trips and queues have.
+//! A computed outcome that resembles a real one: five transfers of 200 MB over 100 Mbit/s, 100 ms
+//! and 125 kB of buffer, with typical shapes of windows, RTTs and queues.
 
 use sweetspot_path::{PathSpec, Random};
 use sweetspot_report::{
@@ -9,12 +9,12 @@ use sweetspot_statistics::Sorted;
 use sweetspot_units::{Bytes, Duration};
 
 const SIZE: f64 = 200e6;
-/// Bytes per second of payload that the path carries: 100 Mbit/s x 1448/1500 / 8.
+/// The path's payload capacity in bytes per second: 100 Mbit/s x 1448/1500 / 8.
 const CARRIES: f64 = 12.067e6;
 const BDP: f64 = 1.25e6;
 const BUFFER: f64 = 125e3;
 
-/// The window over time (seconds to bytes) that shapes one transfer.
+/// The window of one transfer: a function from seconds to bytes.
 type Shape = fn(f64) -> f64;
 
 /// The whole outcome.
@@ -43,12 +43,12 @@ pub fn outcome() -> DemoOutcome {
     }
 }
 
-/// From nothing to one in `after` seconds.
+/// Rises from zero to one within `after` seconds.
 fn ramp(t: f64, after: f64) -> f64 {
     (t / after).min(1.0).powf(1.5)
 }
 
-/// A sawtooth with a slow start that overshot.
+/// A sawtooth that begins with a slow-start overshoot.
 fn cubic(t: f64) -> f64 {
     let since = (t / 8.0).fract() * 8.0;
     if t < 1.0 { BDP * 1.4 * t } else { BDP * (0.45 + 0.00136 * (since * since * since)) }
