@@ -1,8 +1,8 @@
-//! Rejects options that have no effect together with other given options.
+//! Rejects options that have no effect in combination with the other given options.
 //!
-//! Clap's `requires` is not enough: it is ignored if the required option conflicts with another given one, as `--clients` does
-//! with `--dir` in `serve --dir in --state here`. Only the command line counts: values from a configuration file or the
-//! environment are defaults, and some command lines do not need them.
+//! Clap's `requires` is not enough: it is ignored if the required option conflicts with another given option, as `--clients`
+//! does with `--dir` in `serve --dir in --state here`. Only options on the command line are checked: values from a
+//! configuration file or the environment are defaults, which some command lines do not need.
 
 use std::ffi::OsStr;
 
@@ -13,19 +13,19 @@ use crate::ends::has_port;
 use crate::verbs::copy::Operand;
 use crate::verbs::transfer::is_ticket;
 
-/// When an option has an effect.
+/// The condition under which an option has an effect.
 enum Condition {
-    /// Beside one of these.
+    /// With at least one of these options.
     With(&'static [&'static str]),
-    /// Without any of these.
+    /// Without any of these options.
     Without(&'static [&'static str]),
-    /// Where this holds; the words say so.
+    /// If this function returns true; the text describes the condition.
     If(fn(&ArgMatches) -> bool, &'static str),
 }
 
 use Condition::{If, With, Without};
 
-/// A verb, its options, and when they have an effect.
+/// A verb, some of its options, and the condition under which they have an effect.
 type Rule = (&'static str, &'static [&'static str], Condition);
 
 const RULES: &[Rule] = &[
@@ -61,7 +61,7 @@ const RULES: &[Rule] = &[
     ("top", &["rows"], With(&["once", "json"])),
 ];
 
-/// The error names an option on the command line of `matches` that has no effect.
+/// Checks the options on the command line of `matches`. The error names an option without effect.
 pub fn check(matches: &ArgMatches) -> Result<(), String> {
     let Some((verb, given)) = matches.subcommand() else { return Ok(()) };
     let rules = RULES.iter().filter(|(of, ..)| *of == verb);
@@ -87,7 +87,8 @@ fn is_given(matches: &ArgMatches, option: &str) -> bool {
     matches.value_source(option) == Some(ValueSource::CommandLine)
 }
 
-/// Whether it is set at all, by the command line or elsewhere. A flag that is not set is its default.
+/// Whether the option is set, by the command line or a default. An unset flag has its default value, so flags are checked by
+/// value.
 fn is_there(matches: &ArgMatches, option: &str) -> bool {
     match matches.try_get_one::<bool>(option) {
         Ok(flag) => flag.copied().unwrap_or(false),
@@ -103,7 +104,7 @@ fn listed(options: &[&str]) -> String {
     options.iter().map(|option| long(option)).collect::<Vec<_>>().join(" or ")
 }
 
-/// The operands of `option`, as typed.
+/// The values of `option`, as typed.
 fn typed<'a>(matches: &'a ArgMatches, option: &str) -> impl DoubleEndedIterator<Item = &'a OsStr> {
     matches.get_raw(option).into_iter().flatten()
 }
@@ -112,19 +113,19 @@ fn has_value(matches: &ArgMatches, option: &str, values: &[&str]) -> bool {
     typed(matches, option).any(|typed| values.iter().any(|value| typed == *value))
 }
 
-/// Whether `send` offers files rather than bringing them to a listener.
+/// Whether `send` offers files and waits for a receiver, instead of sending them to a listener.
 fn waits_for_receiver(matches: &ArgMatches) -> bool {
     let has_ticket = typed(matches, "paths").next_back().is_some_and(is_ticket);
     !has_ticket && !matches.contains_id("ticket_file") && !matches.contains_id("code")
 }
 
-/// Whether one operand of `copy` is on another host. Unreadable operands are reported later.
+/// Whether an operand of `copy` is on another host. Invalid operands are reported later.
 fn is_remote(matches: &ArgMatches) -> bool {
     let is_here = |typed: &OsStr| matches!(Operand::parse(typed), Ok(Operand::Here(_)));
     !typed(matches, "operands").all(is_here)
 }
 
-/// Whether the far end of `measure` runs this program: a ticket has no port at its end.
+/// Whether the far end of `measure` runs this program: unlike HOST:PORT, a ticket does not end in a port.
 fn knows_far_end(matches: &ArgMatches) -> bool {
     !typed(matches, "far_end").any(|typed| has_port(&typed.to_string_lossy()))
 }

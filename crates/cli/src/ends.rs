@@ -1,4 +1,4 @@
-//! Parses the ends of connections: an address or a host name.
+//! Parses an end of a connection: an address or a host name, with a port.
 
 use core::fmt;
 #[cfg(target_os = "linux")]
@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
-/// All that `ADDRESS:PORT` or `HOST:PORT` stands for: a name may have several addresses. IPv4 addresses mapped
-/// into IPv6 are IPv4 ones, as in the kernel's table.
+/// All addresses of `ADDRESS:PORT` or `HOST:PORT`; a name may have several. IPv4 addresses mapped into IPv6
+/// become IPv4 addresses, as in the kernel's table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ends {
     typed: String,
@@ -54,20 +54,20 @@ impl fmt::Display for Ends {
     }
 }
 
-/// Whether `typed` is a host and a port, `HOST:PORT`.
+/// Whether `typed` has the form `HOST:PORT`.
 pub fn has_port(typed: &str) -> bool {
     let end = typed.rsplit_once(':');
     end.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
 }
 
-/// The port of `typed`, `HOST:PORT`, if that is a number and no port can be so large.
+/// The port in `typed`, `HOST:PORT`, if it is a number that is too large for a port.
 pub fn port_out_of_range(typed: &str) -> Option<&str> {
     let (host, port) = typed.rsplit_once(':')?;
     let is_number = !port.is_empty() && port.bytes().all(|digit| digit.is_ascii_digit());
     (is_number && !host.is_empty() && port.parse::<u16>().is_err()).then_some(port)
 }
 
-/// The address of a host, by its name or as it is.
+/// Parses an address, or resolves the name of a host.
 #[cfg(target_os = "linux")]
 pub fn host(typed: &str) -> Result<IpAddr, String> {
     let found = (typed, 0).to_socket_addrs().map_err(|error| {

@@ -1,11 +1,11 @@
-//! Hints for options of other programs, and of other verbs, that a verb lacks. They replace clap's hint to pass the
-//! option as a value.
+//! Hints for options that a verb lacks, but that other programs or other verbs have. They replace clap's hint to
+//! pass the option as a value.
 
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// An option of another program, and the next step in `copy` and `send`.
+/// Options of other programs, and the hint for them in `copy` and `send`.
 const HABITS: [(&[&str], &str); 15] = [
     (&["-r", "-R", "--recursive"], "directories are always copied whole; leave it out"),
     (
@@ -70,13 +70,13 @@ const HABITS: [(&[&str], &str); 15] = [
     (&["-e", "-i", "-F", "--rsh"], "options of ssh go into --ssh, as in --ssh 'ssh -i FILE'"),
 ];
 
-/// The verbs that people use in place of scp and rsync.
+/// The verbs used in place of scp and rsync.
 const VERBS: &[&str] = &["copy", "send"];
 
-/// Their other ends.
+/// The verbs at the receiving end.
 const RECEIVERS: &[&str] = &["receive", "serve"];
 
-/// An option of another program, and the next step in `receive` and `serve`.
+/// Options of other programs, and the hint for them in `receive` and `serve`.
 const RECEIVER_HABITS: [(&[&str], &str); 8] = [
     (&["-r", "-R", "--recursive"], "directories always arrive whole; leave it out"),
     (
@@ -125,7 +125,7 @@ const RECEIVER_HABITS: [(&[&str], &str); 8] = [
     ),
 ];
 
-/// Verbs, an option that they lack, and the next step.
+/// Verbs, an option that they lack, and the hint for it.
 const OTHERS: [(&[&str], &[&str], &str); 9] = [
     (&["serve", "send"], &["-p", "--port"], "--listen ADDR:PORT sets the port"),
     (&["receive"], &["-p", "--port"], "the ticket holds the port"),
@@ -242,7 +242,7 @@ mod tests {
             let line = typed(wrong).unwrap_or_else(|| panic!("{wrong}: no hint"));
             assert!(line.contains(words), "{wrong}: {line}");
         }
-        // Not these verbs, or not an option of theirs.
+        // These are other verbs, or options that these verbs have.
         for other in [
             "sweetspot top -a",
             "sweetspot copy -Q x y",
@@ -253,7 +253,7 @@ mod tests {
         }
     }
 
-    /// A hint for an option that all of its verbs have would never be seen.
+    /// A hint for an option that all of its verbs have would never be printed.
     #[test]
     fn no_habit_is_an_option_of_all_its_verbs() {
         let program = crate::program();

@@ -1,6 +1,6 @@
 //! The `sweetspot` command: parses the command line and runs one verb.
 
-// They panic if a stream cannot be written; see `print`.
+// These macros panic if a stream cannot be written; use the module `print`.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 use std::process::ExitCode;
@@ -26,8 +26,9 @@ mod picture;
 mod settings;
 mod verbs;
 
-/// glibc copies more than 2 kB by `rep movsb`, which AMD's Zen 3 and 4 run at a tenth of the speed for some alignments of source
-/// and target (glibc bug 30994). glibc's allocator gives TLS records such; large buffers here begin at a multiple of 64 bytes.
+/// glibc copies more than 2 kB with `rep movsb`. For some alignments of source and target, AMD's Zen 3 and 4 run it at a tenth
+/// of the speed (glibc bug 30994). glibc's allocator aligns TLS records that way; with this allocator, large buffers are aligned
+/// to 64 bytes.
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -91,7 +92,7 @@ enum Verb {
     Generate(verbs::generate::Generated),
 }
 
-/// Headings of the verbs in `sweetspot --help`, each with its first and last verb.
+/// The headings of the verbs in `sweetspot --help`, each with its first and last verb.
 const GROUPS: [(&str, &str, &str); 4] = [
     ("Move files", "copy", "serve"),
     ("Inspect connections and paths", "top", "measure"),
@@ -112,7 +113,7 @@ const RENAMED: [(&str, &str); 10] = [
     ("validate", "sweetspot-research validate"),
 ];
 
-/// The command line as documented: every verb takes --quiet.
+/// The documented command line: every verb has --quiet.
 fn program() -> Command {
     let program = CommandLine::command();
     let template = help_template(&program);
@@ -125,7 +126,7 @@ fn program() -> Command {
     program
 }
 
-/// The help, with the verbs below headings.
+/// The help template, with the verbs grouped below headings.
 fn help_template(program: &Command) -> String {
     let verbs: Vec<&Command> =
         program.get_subcommands().filter(|verb| !verb.is_hide_set()).collect();
@@ -144,19 +145,19 @@ fn help_template(program: &Command) -> String {
     )
 }
 
-/// The line for a verb that was renamed; `None` for any other.
+/// The error for a renamed verb; `None` for any other verb.
 fn renamed() -> Option<String> {
     let typed = std::env::args_os().skip(1).find(|word| word != "help")?;
     let (old, new) = RENAMED.iter().find(|(old, _)| typed == *old)?;
     Some(format!("{old}: this is now `{new}`; try `{new} --help`"))
 }
 
-/// `verb`, or each verb below it, with --quiet.
+/// `verb`, or each verb below it, with the option --quiet.
 fn with_quiet(verb: Command) -> Command {
     let names: Vec<String> =
         verb.get_subcommands().map(|inner| inner.get_name().to_owned()).collect();
     let verb = names.into_iter().fold(verb, |verb, name| verb.mut_subcommand(name, with_quiet));
-    // `--seed -1` has a wrong value, and no unknown option -1.
+    // `--seed -1` has a wrong value; it is not an unknown option -1.
     let verb = verb.mut_args(|option| {
         match option.get_action().takes_values() && !option.is_positional() {
             true => option.allow_negative_numbers(true),
@@ -175,7 +176,7 @@ fn with_quiet(verb: Command) -> Command {
 
 const QUIET: &str = "quiet";
 
-/// Whether --quiet is set for the verb that was called.
+/// Whether --quiet is set for the called verb.
 fn is_quiet(matches: &ArgMatches) -> bool {
     match matches.subcommand() {
         Some((_, verb)) => is_quiet(verb),
@@ -184,7 +185,7 @@ fn is_quiet(matches: &ArgMatches) -> bool {
 }
 
 impl Verb {
-    /// The reader of hints, which name options of the same verb.
+    /// The verb for hints, which name only options of that verb.
     #[cfg(target_os = "linux")]
     fn asker(&self) -> Asker {
         match self {
@@ -206,14 +207,14 @@ impl Verb {
 
 #[cfg(target_os = "linux")]
 impl Verb {
-    /// Whether its output is its only purpose, so that it ends when nobody reads that. A transfer, a tuner and a server go on:
-    /// a caller may read the first line only.
+    /// Whether output is the verb's only purpose, so that it ends when its reader does. Transfers, tuners and servers continue:
+    /// a caller may read only the first line.
     fn is_its_output(&self) -> bool {
         match self {
             Verb::Serve(arguments) => arguments.prints_content(),
             Verb::Receive(arguments) => arguments.prints_content(),
             Verb::Emulate(arguments) => arguments.prints(),
-            // Its standard output is COMMAND's.
+            // Its standard output belongs to COMMAND.
             Verb::Tune(_) => false,
             Verb::Send(_) | Verb::Copy(_) | Verb::Ui(_) => false,
             _ => true,
@@ -224,7 +225,7 @@ impl Verb {
 #[cfg(target_os = "linux")]
 use combinations::check as checked;
 
-/// The verbs that have options without effect beside others need Linux.
+/// The verbs with options to check run only on Linux.
 #[cfg(not(target_os = "linux"))]
 fn checked(_: &ArgMatches) -> Result<(), String> {
     Ok(())
@@ -255,7 +256,7 @@ fn main() -> ExitCode {
                 .map_or_else(|| usage_error::answer(&error), |line| usage_error::said(&line));
         }
     };
-    // Without it a verb still obeys signals.
+    // If this fails, the verb still obeys signals.
     #[cfg(target_os = "linux")]
     let _ = lifeline::hold(typed.verb.is_its_output());
     let asker = typed.verb.asker();
@@ -295,7 +296,7 @@ mod tests {
 
     use super::*;
 
-    /// Calls `look` for each verb that people call, with its names.
+    /// Calls `look` for each public verb, with its name.
     fn each_verb(command: &Command, path: &str, look: &mut impl FnMut(&Command, &str)) {
         look(command, path);
         for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
@@ -314,7 +315,7 @@ mod tests {
         });
     }
 
-    /// Help folds at 80 columns; a folded example cannot be pasted, and a folded paragraph has ragged lines.
+    /// Help is wrapped at 80 columns. A wrapped example cannot be pasted, and a wrapped paragraph has ragged lines.
     #[test]
     fn nothing_below_the_options_is_wider_than_the_help() {
         each_verb(&program(), "", &mut |verb, path| {
@@ -338,7 +339,7 @@ mod tests {
                 let Err(error) = program().try_get_matches_from(example.split_whitespace()) else {
                     continue;
                 };
-                // `diagnose slow.pcap`, where there is no such file.
+                // `diagnose slow.pcap` fails here, because this file does not exist.
                 let no_file = error.kind() == ErrorKind::ValueValidation
                     && error.to_string().contains("there is no file");
                 assert!(no_file, "{example}: {error}");

@@ -1,12 +1,12 @@
-//! Libraries describe an error; this module adds the option that fixes it. It finds the option by the error's text,
-//! because a peer sends nothing else.
+//! Adds to the errors of libraries the option that fixes them. It finds the option by the error's text, because a peer sends only
+//! text.
 
 use std::borrow::Cow;
 use std::error::Error;
 
 use sweetspot_advise::AdviceError;
 
-/// The verb that prints a hint: the hint names no option of another verb.
+/// The verb that prints a hint; the hint names no options of other verbs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asker {
     /// `copy`
@@ -32,8 +32,8 @@ use Asker as A;
 /// The verbs that move files.
 const MOVERS: &[Asker] = &[A::Copy, A::Send, A::Offer, A::Receive, A::Serve, A::Service];
 
-/// Words of a fault, its option, and the verbs for which that is the option. A hint that begins with the first of the words takes
-/// their place; any other one follows the line.
+/// Words of an error, the hint, and the verbs that it applies to. A hint that starts with the first of these words replaces them;
+/// other hints follow the line.
 type Hint = (&'static str, &'static str, &'static [Asker]);
 
 const HINTS: &[Hint] = &[
@@ -131,7 +131,7 @@ const HINTS: &[Hint] = &[
     ("JSON that no report shows", "`run --out` and `sweep --out` write such files", &[A::Other]),
 ];
 
-/// `line`, which a library or a peer wrote, with the option of `asker` that mends its fault.
+/// `line`, written by a library or a peer, with the hint for `asker` that fixes the error.
 pub fn with_options(line: &str, asker: Asker) -> Cow<'_, str> {
     let meant = |(words, _, askers): &&Hint| line.contains(words) && askers.contains(&asker);
     match HINTS.iter().find(meant) {
@@ -144,11 +144,11 @@ pub fn with_options(line: &str, asker: Asker) -> Cow<'_, str> {
     }
 }
 
-/// The words of `error`, with options of `asker`.
+/// The text of `error`, with hints for `asker`.
 pub fn of(error: &(dyn Error + 'static), asker: Asker) -> String {
     let line = error.to_string();
     match error.downcast_ref() {
-        // A field of the question is the option of that name.
+        // A field of the question has the name of its option.
         Some(AdviceError::Impossible { what, .. }) if !what.contains(' ') => {
             format!("--{}{}", what.replace('_', "-"), &line[what.len()..])
         }
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(of(&expired, A::Receive), expired.to_string(), "an offer has no --lifetime");
     }
 
-    /// A hint names options of its reader's verb, or says which verb's they are.
+    /// A hint names options of its reader's verb, or names the other verb.
     #[test]
     fn no_hint_names_an_option_that_the_verb_lacks() {
         let program = crate::program();

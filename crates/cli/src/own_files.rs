@@ -1,4 +1,4 @@
-//! The directories of the user's files, by the XDG base directory specification.
+//! The directories of the user's files, by the XDG Base Directory Specification.
 
 use std::env;
 #[cfg(target_os = "linux")]
@@ -10,7 +10,7 @@ use sweetspot_program::print::Shown;
 #[cfg(target_os = "linux")]
 use sweetspot_transfer::Identity;
 
-/// The directory of persistent state; systemd passes it in STATE_DIRECTORY.
+/// The directory of persistent state; systemd sets it in STATE_DIRECTORY.
 #[cfg(target_os = "linux")]
 pub fn state_directory() -> Result<PathBuf, String> {
     match env::var_os("STATE_DIRECTORY").filter(|path| !path.is_empty()) {
@@ -24,7 +24,7 @@ pub fn config_directory() -> Result<PathBuf, String> {
     own("XDG_CONFIG_HOME", ".config")
 }
 
-/// The user's identity in `path`, which must exist, or in its usual place, where it is made if it is missing.
+/// The user's identity from `path`, which must exist, or from the default file, which is created if missing.
 #[cfg(target_os = "linux")]
 pub fn existing_identity(path: Option<&Path>) -> Result<Identity, Box<dyn std::error::Error>> {
     if let Some(path) = path.filter(|path| !path.exists()) {
@@ -37,7 +37,8 @@ pub fn existing_identity(path: Option<&Path>) -> Result<Identity, Box<dyn std::e
     own_identity(path)
 }
 
-/// The user's identity, from `path` or its usual place. Made if it is missing; the directory of `path` is not.
+/// The user's identity from `path` or the default file, which is created if missing. The directory of `path`
+/// must exist.
 #[cfg(target_os = "linux")]
 pub fn own_identity(path: Option<&Path>) -> Result<Identity, Box<dyn std::error::Error>> {
     let usual = || config_directory().map(|dir| dir.join("identity.pem"));
@@ -56,7 +57,7 @@ pub fn own_identity(path: Option<&Path>) -> Result<Identity, Box<dyn std::error:
 }
 
 fn own(variable: &str, below_home: &str) -> Result<PathBuf, String> {
-    // Relative paths are to be ignored, the specification says.
+    // The specification requires relative paths to be ignored.
     let named = env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = || env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
     named

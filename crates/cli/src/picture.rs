@@ -1,15 +1,15 @@
-//! Pictures as PNG, for programs that cannot read SVG.
+//! Converts pictures to PNG, for programs that cannot read SVG.
 
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree};
 
-/// Turns SVG texts into PNG with this machine's fonts.
+/// Converts SVG to PNG with this machine's fonts.
 pub struct Converter {
     options: Options<'static>,
 }
 
 impl Converter {
-    /// Loads the machine's fonts; an error if there are none, because texts would be missing.
+    /// Loads the machine's fonts. Without any, it fails, because pictures would lack their text.
     pub fn new() -> Result<Converter, String> {
         let mut options = Options::default();
         options.fontdb_mut().load_system_fonts();
@@ -21,12 +21,12 @@ impl Converter {
                     .into(),
             );
         };
-        // The rest of a list of names, none of them installed.
+        // The font that replaces a list of fonts if none of them is installed.
         options.font_family = family;
         Ok(Converter { options })
     }
 
-    /// `svg` as PNG, as large as it says itself.
+    /// `svg` as PNG, in the size given by the SVG.
     pub fn png(&self, svg: &str) -> Result<Vec<u8>, String> {
         let tree = Tree::from_str(svg, &self.options).map_err(|error| error.to_string())?;
         let size = tree.size().to_int_size();
@@ -41,7 +41,7 @@ impl Converter {
 mod tests {
     use super::*;
 
-    /// A blue picture of 3 x 2 pixels; `None` where there are no fonts.
+    /// A converter, or `None` if the machine has no fonts.
     fn converter() -> Option<Converter> {
         Converter::new().map_err(|why| err!("skipped: {why}")).ok()
     }

@@ -11,17 +11,17 @@ use toml::de::{DeString, DeTable, DeValue};
 use super::{COMMON, options, verbs};
 use sweetspot_program::print::Shown;
 
-/// A verb's names and an option's long name.
+/// The names of a verb, and the long name of an option.
 type Key = (Vec<String>, String);
 
 #[derive(Debug, Default)]
 pub struct ConfigFile {
-    /// The values, and where they stand.
+    /// The values of each option, and their position in the file.
     set: BTreeMap<Key, (Vec<String>, String)>,
 }
 
 impl ConfigFile {
-    /// Reads `path`, in which tables are verbs of `program`.
+    /// Reads `path`, in which tables have the names of verbs of `program`.
     pub fn read(path: &Path, program: &Command) -> Result<ConfigFile, String> {
         let name = path.shown();
         let text = std::fs::read_to_string(path)
@@ -35,7 +35,7 @@ impl ConfigFile {
         Ok(ConfigFile { set: reader.set })
     }
 
-    /// The values of an option in the file, for this verb or for all.
+    /// The values of an option in the file, set for this verb or else for all verbs.
     pub fn of(&self, verb: &[String], long: &str) -> Option<(Vec<String>, String)> {
         let own = self.set.get(&(verb.to_vec(), long.to_owned()));
         let common = || self.set.get(&(Vec::new(), long.to_owned()));
@@ -95,7 +95,7 @@ impl Reader<'_> {
     }
 }
 
-/// The keys that a verb's table may have; at the top those that all verbs share.
+/// The keys allowed in a verb's table; at the top level, the keys that all verbs share.
 fn known<'c>(command: &'c Command, path: &[String]) -> impl Iterator<Item = &'c str> {
     let common = path.is_empty().then_some(COMMON).into_iter().flatten();
     common.chain(options(command).filter_map(|option| option.get_long()))

@@ -1,6 +1,5 @@
-//! The user's own defaults, for any option of any verb, from environment variables or the
-//! configuration file. Options on the command line override variables, and variables override the
-//! file.
+//! The user's defaults for any option of any verb, from environment variables or the configuration
+//! file. The command line overrides variables, and variables override the file.
 
 mod file;
 
@@ -13,26 +12,26 @@ use crate::own_files::config_directory;
 use file::ConfigFile;
 use sweetspot_program::usage_error::in_one_line;
 
-/// Names the configuration file; empty: none is read.
+/// The variable that names the configuration file; if empty, no file is read.
 pub const CONFIG_VARIABLE: &str = "SWEETSPOT_CONFIG";
 
 /// Options that a variable or the file may set for all verbs at once.
 pub const COMMON: [&str; 2] = ["json", "quiet"];
 
 struct Default {
-    /// The names of the verb: `["advise", "window"]`.
+    /// The names of the verb, such as `["advise", "window"]`.
     verb: Vec<String>,
-    /// Clap's name of the option.
+    /// Clap's name for the option.
     id: String,
-    /// As typed; more than one for options that may be repeated.
+    /// The values as typed; several for options that can be repeated.
     values: Vec<String>,
 }
 
-/// `program` with the user's defaults in place of its own.
+/// `program` with the user's defaults instead of its own.
 ///
 /// # Errors
-/// A file that cannot be read, a key in it that no verb has, a value that an option does not take:
-/// each names the file and line, or the variable.
+/// If the file cannot be read, has an unknown key, or a value is invalid. The error names the file
+/// and line, or the variable.
 pub fn with_defaults(program: Command) -> Result<Command, String> {
     let file = match config_path() {
         Some(path) => ConfigFile::read(&path, &program)?,
@@ -43,7 +42,7 @@ pub fn with_defaults(program: Command) -> Result<Command, String> {
     Ok(defaults.into_iter().fold(program, |program, default| set(program, &default.verb, &default)))
 }
 
-/// The file that is read if it is there.
+/// The path of the configuration file, if there is one.
 fn config_path() -> Option<PathBuf> {
     match std::env::var_os(CONFIG_VARIABLE) {
         Some(path) if path.is_empty() => None,
@@ -55,7 +54,7 @@ fn config_path() -> Option<PathBuf> {
     }
 }
 
-/// The options of a verb that can be set: those with a long name, but for help and version.
+/// The options of a verb that can be set: those with a long name, except help and version.
 fn options(verb: &Command) -> impl Iterator<Item = &Arg> {
     verb.get_arguments().filter(|option| {
         let help = matches!(
@@ -66,7 +65,7 @@ fn options(verb: &Command) -> impl Iterator<Item = &Arg> {
     })
 }
 
-/// The verbs of `command` that people call.
+/// The public verbs of `command`.
 fn verbs(command: &Command) -> impl Iterator<Item = &Command> {
     command.get_subcommands().filter(|verb| !verb.is_hide_set())
 }
@@ -97,7 +96,7 @@ fn collect(
     Ok(())
 }
 
-/// The variable of an option: `SWEETSPOT_ADVISE_WINDOW_RATE`.
+/// The variable for an option, such as `SWEETSPOT_ADVISE_WINDOW_RATE`.
 pub fn variable(verb: &[String], long: &str) -> String {
     let words = verb.iter().map(String::as_str).chain([long]);
     let words: Vec<String> = words.map(|word| word.replace('-', "_").to_uppercase()).collect();
@@ -112,7 +111,7 @@ fn from_environment(verb: &[String], long: &str) -> Option<(Vec<String>, String)
     })
 }
 
-/// Flags in the environment are often 1 and 0.
+/// In the environment, flags are often 1 and 0.
 fn as_option(option: &Arg, value: String) -> String {
     match (option.get_action(), value.as_str()) {
         (ArgAction::SetTrue | ArgAction::SetFalse, "1") => "true".to_owned(),
@@ -121,7 +120,7 @@ fn as_option(option: &Arg, value: String) -> String {
     }
 }
 
-/// Clap's error for these values as if typed, without the verb's other arguments.
+/// Clap's error for these values, as if typed without the verb's other arguments.
 fn check(command: &Command, long: &str, values: &[String], option: &Arg) -> Result<(), String> {
     let flag = !option.get_action().takes_values();
     for value in values {

@@ -61,7 +61,7 @@ pub struct DemoArguments {
     json: bool,
 }
 
-/// A path, and its text on the command line.
+/// A path, and its text from the command line.
 #[derive(Debug, Clone)]
 struct WrittenPath {
     text: String,
@@ -86,14 +86,14 @@ pub fn run(arguments: DemoArguments) -> Ending {
     }
     refuse_repeated(&arguments.sizing)?;
     refuse_unable(&variants)?;
-    // Made now, so that an error shows before the transfers run.
+    // Creates the directory now, so that an error is reported before the transfers run.
     fs::create_dir_all(&arguments.out)
         .and_then(|()| tempfile::tempfile_in(&arguments.out))
         .map_err(|e| {
             format!("--out {}: {e}; name a directory that you may write to", arguments.out.shown())
         })?;
     let program = std::env::current_exe()?;
-    // Made and removed in this process, which survives the isolated one.
+    // Created and removed by this process, which outlives the isolated one.
     let scratch = scratch::make()?;
     let code = isolate(|| match story(&arguments, &variants, &program, scratch.path()) {
         Ok(code) => code,
@@ -108,10 +108,10 @@ pub fn run(arguments: DemoArguments) -> Ending {
     Ok(ExitCode::from(code))
 }
 
-/// The outcome of the finished variants, beside the data that they move.
+/// The file with the outcome of the finished variants, next to the transferred data.
 const FINISHED: &str = "finished.json";
 
-/// Shows and writes the variants that had finished when the demo was interrupted.
+/// Prints and writes the variants that finished before the demo was interrupted.
 fn keep_finished(arguments: &DemoArguments, scratch: &Path, total: usize) -> Fallible<()> {
     let text = fs::read(scratch.join(FINISHED)).unwrap_or_default();
     let Ok(outcome) = serde_json::from_slice::<DemoOutcome>(&text) else {
@@ -124,14 +124,14 @@ fn keep_finished(arguments: &DemoArguments, scratch: &Path, total: usize) -> Fal
     Ok(())
 }
 
-/// Says how long the demo takes, and what will make its result less than expected.
+/// Prints how long the demo takes, and warns of conditions that worsen its result.
 fn announce(arguments: &DemoArguments, variants: &[Variant], size: Bytes) {
     let path = &arguments.path.spec;
     let (count, each) = (variants.len() as u64, size / path.payload_capacity());
     let least = (each * count).as_secs_f64();
     let transfers = if count == 1 { "1 transfer".to_owned() } else { format!("{count} transfers") };
     note!("{transfers} of {size}: {least:.0} s or more in all");
-    // Slow start doubles the flight until it overflows the path, BDP + buffer: it has sent twice that by then.
+    // Slow start doubles the flight until it overflows BDP + buffer. By then it has sent twice that amount.
     let slow_start = (path.bdp() + path.up.buffer.in_bytes(path.mtu)) * 2;
     if size < slow_start {
         note!(
@@ -146,7 +146,7 @@ fn announce(arguments: &DemoArguments, variants: &[Variant], size: Bytes) {
     }
 }
 
-/// Refuses a variant that is given twice.
+/// Rejects a variant that is given twice.
 fn refuse_repeated(variants: &[Variant]) -> Result<(), UsageError> {
     let is_repeated = |(i, variant): &(usize, &Variant)| {
         variants[..*i].iter().any(|before| before.to_string() == variant.to_string())
@@ -157,7 +157,7 @@ fn refuse_repeated(variants: &[Variant]) -> Result<(), UsageError> {
     }
 }
 
-/// Refuses variants that all cannot run here; beside others, one that cannot has a row with the reason.
+/// Rejects the variants if none of them can run here. If others can, a variant that cannot gets a row with the reason.
 fn refuse_unable(variants: &[Variant]) -> Result<(), UsageError> {
     let obstacles: Option<Vec<_>> = variants.iter().map(VariantRunner::obstacle).collect();
     match obstacles.and_then(|all| all.into_iter().next()) {
@@ -196,14 +196,14 @@ fn story(
     let failures: Vec<&str> = rows.iter().filter_map(|row| row.failure.as_deref()).collect();
     let failed = !failures.is_empty();
     if failures.len() == rows.len() {
-        // A page of nothing would replace an earlier one.
+        // An empty page would replace an earlier one.
         return Err(format!("no transfer finished: {}", failures.join("; ")).into());
     }
     publish(&outcome_of(arguments, &content, rows), arguments)?;
     Ok(u8::from(failed))
 }
 
-/// The outcome with these `rows`.
+/// The outcome with the given `rows`.
 fn outcome_of(
     arguments: &DemoArguments,
     content: &Content,
@@ -248,7 +248,7 @@ fn publish(outcome: &DemoOutcome, arguments: &DemoArguments) -> Fallible<()> {
     Ok(())
 }
 
-/// The file to move: the user's, or generated data.
+/// The file to transfer: the user's, or generated data.
 fn content(arguments: &DemoArguments, scratch: &Path) -> Result<Content, ComparisonError> {
     match &arguments.file {
         Some(file) => Content::of(file),

@@ -1,6 +1,7 @@
-//! The verbs that need Linux, on other systems. Whatever its options, each prints that it needs Linux.
+//! Replaces the verbs that need Linux on other systems. With any options, each prints that it needs
+//! Linux.
 
-/// A module per verb, with the name of its arguments and what the verb is for.
+/// A module for each verb, with the name of its arguments and the verb's description.
 macro_rules! verbs {
     ($($verb:ident $arguments:ident $about:literal)*) => { $(
         pub mod $verb {
@@ -33,7 +34,7 @@ verbs! {
     advise_host AdviseHostArguments "The settings that limit a flow on this host (needs Linux)"
 }
 
-/// The line that `what` prints here.
+/// The line that `what` prints on this system.
 pub fn needs_linux(what: &str) -> String {
     format!(
         "{what}: needs Linux, whose TCP it reads or sets; on this system you can use advise window, advise router, \

@@ -1,13 +1,13 @@
-//! The lists of JSON members in help texts, for tests that compare them with the JSON.
+//! Reads the lists of JSON members in help texts, for tests that compare them with the JSON.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// The last column in which a name may begin: behind it are descriptions.
+/// The last column in which a name may begin; descriptions are further right.
 const LAST_INDENT: usize = 8;
 
-/// The names in the first columns of a list: each line begins with an indent and a name, or several with commas between them.
+/// The names in a list: each line begins with an indent and a name, or several names with commas between them.
 pub fn listed(list: &str) -> BTreeSet<String> {
     let indent = |line: &&str| line.len() - line.trim_start().len();
     let lines = list.lines().filter(|line| (1..=LAST_INDENT).contains(&indent(line)));
@@ -23,7 +23,7 @@ pub fn listed(list: &str) -> BTreeSet<String> {
     names
 }
 
-/// The names of all members of `document` and of the objects in it.
+/// The names of all members of `document`, including nested objects.
 pub fn written(document: &impl serde::Serialize) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     collect(&serde_json::to_value(document).unwrap(), &mut names);

@@ -1,4 +1,4 @@
-//! One file per verb: its arguments and its steps.
+//! The verbs, each in its own file with its arguments and its steps.
 
 pub mod advise;
 #[cfg(target_os = "linux")]

@@ -63,12 +63,12 @@ pub struct ReceiveArguments {
 }
 
 impl ReceiveArguments {
-    /// Whether standard output takes the content.
+    /// Whether standard output receives the content.
     pub fn prints_content(&self) -> bool {
         self.operands().1.is_some_and(|target| target == "-")
     }
 
-    /// The ticket and the target. If an option or the environment names the sender, one operand alone is the target.
+    /// The ticket and the target. If an option or the environment names the sender, a single operand is the target.
     fn operands(&self) -> (Option<&OsStr>, Option<&OsStr>) {
         let (first, second) = (self.ticket.as_deref(), self.target.as_deref().map(Path::as_os_str));
         match (first, second) {

@@ -82,7 +82,7 @@ pub fn run(arguments: ReportArguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Refuses a name of another format: the page is HTML.
+/// Rejects a file name with another format's extension: the page is HTML.
 fn refuse_other_suffix(out: &Path) -> Result<(), UsageError> {
     if out == Path::new("-") {
         return Err(UsageError::new(
@@ -93,7 +93,7 @@ fn refuse_other_suffix(out: &Path) -> Result<(), UsageError> {
     whole_file::has_format("--out", Some(out), &["html", "htm"], expected)
 }
 
-/// The content of every file, by name, and remarks on versions.
+/// The content of every file, with its name, and notes about versions.
 type Read = (Vec<(String, ResultFile)>, Vec<String>);
 
 fn read_all(paths: &[PathBuf]) -> Fallible<Read> {
@@ -117,13 +117,13 @@ fn read_all(paths: &[PathBuf]) -> Fallible<Read> {
 
 struct Written {
     path: PathBuf,
-    /// The option that places it.
+    /// The option that sets its location.
     option: &'static str,
     content: Vec<u8>,
 }
 
 impl ReportArguments {
-    /// Every picture in every format that is asked for.
+    /// Draws every picture in every requested format.
     fn pictures(&self, sheets: &[Sheet]) -> Result<Vec<Written>, String> {
         let asked = self.svg.is_some() || self.png.is_some();
         if asked && sheets.iter().all(|sheet| sheet.plots.is_empty()) {
@@ -151,7 +151,7 @@ impl ReportArguments {
     }
 }
 
-/// The paths of `written`, the page first, and the summary of each part.
+/// The paths of `written`, the page first, and the summary of each part, as JSON.
 fn in_json(written: &[Written], sheets: &[Sheet]) -> serde_json::Value {
     let paths = written.iter().map(|file| file.path.shown().to_string());
     let parts = sheets.iter().map(|sheet| {
@@ -182,7 +182,7 @@ fn open(path: &Path) -> Fallible<ResultFile> {
     Ok(file.map_err(|error| format!("{name}: {error}"))?)
 }
 
-/// Does `work`, which catches its own panics, without the message that a panic prints.
+/// Runs `work`, which catches its own panics, without printing a panic message.
 fn quietly<T>(work: impl FnOnce() -> T) -> T {
     let loud = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
@@ -191,14 +191,14 @@ fn quietly<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// The file's name, which labels its curves; with its directories where another of `all` has the same.
+/// The file's name as a label for its curves; with its directories if another file in `all` has the same name.
 fn name(path: &Path, all: &[PathBuf]) -> String {
     let alone = all.iter().filter(|other| other.file_name() == path.file_name()).count() == 1;
     let short = path.file_name().filter(|_| alone);
     short.map_or_else(|| path.shown().to_string(), |name| name.to_string_lossy().into())
 }
 
-/// Every plot as a file of its own, drawn by `draw` from the sheet's title and the plot. `option` is the file's type.
+/// Every plot in its own file, drawn by `draw` from the sheet's title and the plot. `option` gives the file type.
 fn drawn(
     directory: &Path,
     option: &'static str,

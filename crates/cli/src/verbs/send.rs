@@ -129,7 +129,7 @@ pub struct ChoiceArguments {
     pub xattrs: bool,
 }
 
-/// A pattern of names to leave out.
+/// Parses a pattern of names to exclude.
 fn pattern(text: &str) -> Result<String, &'static str> {
     if text.is_empty() {
         return Err("it is empty; is a variable unset?");
@@ -139,7 +139,7 @@ fn pattern(text: &str) -> Result<String, &'static str> {
 }
 
 impl ChoiceArguments {
-    /// The sources that are meant.
+    /// The sources to send.
     pub fn sources(
         &self,
         paths: Vec<PathBuf>,
@@ -151,7 +151,7 @@ impl ChoiceArguments {
             let wrong = "--files-from lists paths below a single source; give one source";
             return Err(UsageError::new(wrong));
         }
-        // The source alone would be a mistake of the list, too.
+        // Paths must not lead out of the source.
         let is_below = |path: &Path| {
             path.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir))
         };
@@ -203,7 +203,7 @@ pub fn run(mut arguments: SendArguments) -> Ending {
     if contact.is_none() && arguments.dry_run {
         return Ok(usage_error::said("--dry-run compares with a receiver: give its ticket"));
     }
-    // A word that is neither a file nor a ticket was meant as a ticket, except where none is wanted.
+    // A last word that is neither a file nor a ticket was probably meant as a ticket, unless none is needed.
     if let (None, false, [_, .., last]) = (&contact, arguments.offer, &arguments.paths[..])
         && !PathBuf::from(last).exists()
     {
@@ -241,7 +241,7 @@ pub fn run(mut arguments: SendArguments) -> Ending {
     match contact {
         Some(contact) => send_to(&contact, &options, &reporter),
         None => {
-            // A pipe can be read once.
+            // A pipe can be read only once.
             let once = arguments.one_try || arguments.paths.iter().any(|path| path == "-");
             let ends = if once { EndsAfter::First } else { EndsAfter::FirstNotRefused };
             let offer = ServeOptions {
@@ -263,7 +263,7 @@ fn send_to(contact: &Contact, options: &SendOptions, reporter: &TransferReporter
     }
     let mut observer = reporter.observer(1);
     let sent = send(contact, options, observer.as_mut());
-    // The bar goes before the result comes.
+    // Removes the progress bar before the result is printed.
     drop(observer);
     if let Ok(outcome) = &sent {
         reporter.would("send", outcome);

@@ -54,7 +54,7 @@ pub fn run(arguments: UiArguments) -> Ending {
     }
     let watched: Vec<WatchedFile> = arguments.watch.iter().map(WatchedFile::new).collect();
     watched.iter().try_for_each(is_watchable)?;
-    // From here on signals wait to be asked for, on this thread and those it starts.
+    // From here on, signals are held until they are asked for, on this thread and those that it starts.
     let mut interruption = Interruption::hold()?;
     let names: Vec<String> = arguments.watch.iter().map(|path| path.shown().to_string()).collect();
     let server = PageServer::start(arguments.port, watched)?;
@@ -78,7 +78,7 @@ pub fn run(arguments: UiArguments) -> Ending {
     }
 }
 
-/// Refuses a file of another kind; a missing or empty one may still become a series.
+/// Rejects files of other kinds; a missing or empty file may still become a series.
 fn is_watchable(watched: &WatchedFile) -> Result<(), UsageError> {
     let path = watched.path().shown();
     let refused = |why: String| Err(UsageError::new(format!("--watch {path}: {why}")));

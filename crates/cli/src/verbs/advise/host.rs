@@ -103,7 +103,7 @@ pub fn run(a: AdviseHostArguments) -> Ending {
     a.output.show(words, || advice.json())
 }
 
-/// A file that `sysctl --system` reads, or - for standard output.
+/// Parses the path of a file that `sysctl --system` reads, or - for standard output.
 fn sysctl_file(text: &str) -> Result<PathBuf, String> {
     let file = PathBuf::from(text);
     let is_read = text == "-" || file.extension().is_some_and(|extension| extension == "conf");
@@ -111,7 +111,7 @@ fn sysctl_file(text: &str) -> Result<PathBuf, String> {
     is_read.then_some(file).ok_or_else(|| format!("{why}; write {text}.conf, or - to print them"))
 }
 
-/// Writes the sysctls of this host to a new file, if there are any.
+/// Writes the sysctls of this host to a new file, if any need a change.
 fn write(file: &Path, advice: &HostAdvice) -> Result<(), Box<dyn std::error::Error>> {
     let count = advice.of_sysctl_file().count();
     if count == 0 {

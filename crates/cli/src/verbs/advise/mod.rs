@@ -1,4 +1,4 @@
-//! Advice from closed forms.
+//! Prints advice from closed forms.
 
 #[cfg(target_os = "linux")]
 mod host;
@@ -71,14 +71,14 @@ struct OutputOptions {
     explain: bool,
 }
 
-/// How much of an advice is printed.
+/// The amount of advice to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Detail {
-    /// The labelled lines and the warnings: --quiet.
+    /// The labelled lines and the warnings, with --quiet.
     Answer,
-    /// The reasons and alternatives, too.
+    /// Also the reasons and alternatives.
     Usual,
-    /// Everything: --explain.
+    /// Everything, with --explain.
     Explained,
 }
 
@@ -105,7 +105,7 @@ impl OutputOptions {
     }
 }
 
-/// The size of a packet or of a socket's buffer, which counts bytes where no unit says otherwise.
+/// Parses the size of a packet or a socket buffer; a number without a unit is in bytes.
 fn bytes(text: &str) -> Result<Bytes, UnitError> {
     text.trim().parse().map(Bytes::new).or_else(|_| text.parse())
 }
@@ -117,7 +117,7 @@ pub fn run(arguments: AdviseArguments) -> Ending {
         About::Router(arguments) => router::run(arguments),
     };
     ending.map_err(|error| match error.downcast_ref() {
-        // An option's value, as if clap had refused it.
+        // The value of an option is wrong, so the exit code is the one for clap's errors.
         Some(AdviceError::Impossible { .. } | AdviceError::TooSmall { .. }) => {
             UsageError::new(option_hints::of(error.as_ref(), Asker::Other)).into()
         }
@@ -125,7 +125,7 @@ pub fn run(arguments: AdviseArguments) -> Ending {
     })
 }
 
-/// The kernel version given, or this host's.
+/// The given kernel version, or this host's.
 fn kernel(named: Option<Kernel>) -> Result<Kernel, Box<dyn std::error::Error>> {
     if let Some(kernel) = named {
         return Ok(kernel);

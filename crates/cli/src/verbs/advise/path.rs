@@ -1,4 +1,4 @@
-//! The path of `advise window`: as written, by name, or a scenario's.
+//! The path of `advise window`: written out, named, or from a scenario.
 
 use std::path::Path;
 
@@ -16,18 +16,18 @@ pub enum Toward {
     Down,
 }
 
-/// The bottleneck in the direction of the data, and the RTT.
+/// The bottleneck in the direction of the data, and the RTT of the path.
 #[derive(Debug, Clone)]
 pub struct PathFacts {
     pub direction: DirectionSpec,
-    /// Without queues, but with jitter and aggregation.
+    /// The RTT without queues, but with jitter and aggregation.
     pub rtt: Duration,
     pub mtu: Bytes,
-    /// The warning about a scenario's cross traffic, which a path does not have.
+    /// The warning about a scenario's cross traffic, which is not part of a path.
     pub cross: Option<String>,
 }
 
-/// The warning about properties of a path that no formula here knows.
+/// The warning about properties of a path that the formulas ignore.
 pub fn left_out(direction: &DirectionSpec) -> Option<String> {
     let properties = [
         (direction.queue != QueueDiscipline::DropTail, "its queue discipline counts as drop-tail"),
@@ -39,7 +39,8 @@ pub fn left_out(direction: &DirectionSpec) -> Option<String> {
     (!all.is_empty()).then(|| format!("the formulas simplify this path: {}", all.join("; ")))
 }
 
-/// The time that jitter and aggregation add to the RTT. Packets wait behind one that is delayed longest, unless they overtake it.
+/// The time that jitter and aggregation add to the RTT. Packets wait behind the one with the longest delay, unless they overtake
+/// it.
 fn variation(directions: [&DirectionSpec; 2]) -> [(&'static str, Duration); 2] {
     let jitter = |direction: &DirectionSpec| {
         direction.jitter.scaled(if direction.jitter_reorders { 0.5 } else { 1.0 })
@@ -51,12 +52,12 @@ fn variation(directions: [&DirectionSpec; 2]) -> [(&'static str, Duration); 2] {
     ]
 }
 
-/// The path as written or named, or the path of a scenario, for data in one direction.
+/// Reads a path as written or by name, or the path of a scenario, for data in one direction.
 pub fn read_path(
     text: &str,
     toward: Option<Toward>,
 ) -> Result<PathFacts, Box<dyn std::error::Error>> {
-    // As for `run`, a dash is a scenario on standard input.
+    // As in `run`, a dash stands for a scenario on standard input.
     let ([up, down], rtt, mtu, cross) = if text == "-" || path_option::is_scenario(text) {
         let scenario = sweetspot_program::scenario_file::read_path(Path::new(text))?;
         let cross = cross_left_out(&scenario);
@@ -93,7 +94,7 @@ pub fn read_path(
     Ok(PathFacts { direction, rtt: rtt + added, mtu, cross })
 }
 
-/// The warning about the cross traffic of `scenario`, with the option that counts it; `None` if it has none.
+/// The warning about the cross traffic of `scenario`, with the option to include it; `None` without cross traffic.
 fn cross_left_out(scenario: &Scenario) -> Option<String> {
     let largest = scenario.cross.iter().map(|cross| share(cross, scenario));
     let largest = largest.flatten().max_by(|one, other| one.1.total_cmp(&other.1));
@@ -107,7 +108,7 @@ fn cross_left_out(scenario: &Scenario) -> Option<String> {
     })
 }
 
-/// The option's word for cross traffic, and its share of the capacity in percent; `None` if only congestion limits it.
+/// The kind of cross traffic as an option, and its share of the capacity in percent; `None` if only congestion limits it.
 fn share(cross: &Cross, scenario: &Scenario) -> Option<(&'static str, f64)> {
     let packet = scenario.path.packet;
     let mean = |(low, high): (Duration, Duration)| (low + high).as_secs_f64() / 2.0;
@@ -121,7 +122,7 @@ fn share(cross: &Cross, scenario: &Scenario) -> Option<(&'static str, f64)> {
         }
         TrafficKind::Mice { count, packets, sleep, .. } => {
             let each = (packets.0 + packets.1) as f64 / 2.0;
-            // Slow start from two packets.
+            // Slow start begins with two packets.
             let cycle = mean(*sleep) + (each / 2.0 + 1.0).log2() * mean(cross.rtt);
             ("mice", each * packet.as_f64() * 8.0 * *count as f64 / cycle)
         }
@@ -131,6 +132,6 @@ fn share(cross: &Cross, scenario: &Scenario) -> Option<(&'static str, f64)> {
         TrafficKind::Arrivals { rate, .. } => ("mice", rate.as_f64()),
     };
     let percent = bits / scenario.path.narrow().lasting_rate().as_f64() * 100.0;
-    // A share leaves something.
+    // The share must leave some capacity.
     (percent > 0.0).then_some((kind, percent.min(99.0)))
 }

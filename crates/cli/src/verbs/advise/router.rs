@@ -112,7 +112,7 @@ impl LossForm {
     }
 }
 
-/// A share or a percentage. The advice, not this, rejects one above 100 %.
+/// Parses a share or a percentage. The advice rejects shares above 100 %.
 fn share(text: &str) -> Result<f64, UnitError> {
     let (number, unit) = match text.trim().strip_suffix('%') {
         Some(number) => (number.trim_end(), 0.01),
@@ -179,14 +179,14 @@ fn show(advice: &RouterAdvice, output: OutputOptions) -> Ending {
     output.show(words, || advice.json())
 }
 
-/// `advice`, checked by the simulator where that is wanted and can be done.
+/// `advice`, checked by a simulation if wanted and possible.
 fn verified(
     advice: RouterAdvice,
     verify: Option<Verify>,
     workers: Workers,
     output: OutputOptions,
 ) -> RouterAdvice {
-    // Unless somebody asks for it: measurements beat a simulation, which does not use them.
+    // By default, measurements are not checked: they are better than a simulation, which does not use them.
     let is_wanted = verify.map_or(!advice.question.is_measured(), |verify| verify == Verify::Sim);
     if !is_wanted || !advice.can_be_simulated() {
         return advice;

@@ -75,8 +75,8 @@ pub struct AdviseWindowArguments {
     output: OutputOptions,
 }
 
-/// The largest simulation without --verify: 40 s at 10 million packets a second on one core (docs/results/speed.md).
-/// Packets, not time, so that every machine gives the same answer.
+/// The largest simulation without --verify: 40 s at 10 million packets per second on one core (docs/results/speed.md). The limit
+/// is in packets, not in time, so that every machine gives the same answer.
 const MAX_UNASKED_PACKETS: f64 = 400e6;
 
 pub fn run(a: AdviseWindowArguments) -> Ending {
@@ -95,7 +95,7 @@ pub fn run(a: AdviseWindowArguments) -> Ending {
     };
     let buffer = a.buffer.map(|size| size.on(rate, rtt));
     let buffer = buffer.map(|buffer| buffer.in_bytes(mtu));
-    // A scenario's buffer counts packets of the scenario.
+    // A scenario's buffer counts packets of the scenario's size.
     let buffer = buffer.or(path.as_ref().map(|path| path.direction.buffer.in_bytes(path.mtu)));
     let loss =
         path.as_ref().map(|path| path.direction.loss).filter(|loss| *loss > Probability::ZERO);
@@ -110,7 +110,7 @@ pub fn run(a: AdviseWindowArguments) -> Ending {
         kernel: super::kernel(a.kernel)?,
     };
     let advice = match advise(&question) {
-        // An answer, not a failure.
+        // This is an answer, not a failure.
         Err(error @ AdviceError::NoWindowHelps { .. }) => return leave_it(a.output, &error),
         other => {
             let mut advice = other?;
@@ -125,7 +125,7 @@ fn show(advice: &WindowAdvice, output: OutputOptions) -> Ending {
     output.show(|detail, width| advice.text(detail == Detail::Explained, width), || advice.json())
 }
 
-/// The answer for a path on which no window helps.
+/// Prints the answer for a path on which no window helps.
 fn leave_it(output: OutputOptions, why: &AdviceError) -> Ending {
     if output.json {
         let answer = serde_json::json!({ "recommended_bytes": null, "why": why.to_string() });
@@ -136,7 +136,7 @@ fn leave_it(output: OutputOptions, why: &AdviceError) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `advice`, decided by the simulator if wanted.
+/// `advice`, decided by a simulation if wanted.
 fn verified(
     mut advice: WindowAdvice,
     verify: Option<Verify>,
@@ -162,7 +162,7 @@ fn verified(
         let done = counting.done();
         err!("sweetspot: interrupted after {done} of {total} simulations; this is the closed form");
     };
-    // Before the first bar is drawn, and where an interruption already leaves the closed form.
+    // Printed before the first progress bar, so that an interruption still leaves the closed form.
     let announcement = Cell::new(advice.recommended.window.zip(advice.recommended.rate));
     let done = || {
         if let Some((window, rate)) = announcement.take() {
@@ -184,7 +184,7 @@ fn warn(advice: &mut WindowAdvice, words: String) {
     advice.warnings.push(words);
 }
 
-/// The warning about a closed form, which may recommend a window at the edge of an overflow, or one that stalls recoveries.
+/// The warning that only a closed form was used, which may recommend a window near an overflow, or one that stalls recoveries.
 fn closed_form_alone(work: f64, is_shared: bool) -> String {
     let safer = if is_shared { "a slightly smaller window" } else { "twice the window" };
     format!(

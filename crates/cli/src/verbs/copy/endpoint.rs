@@ -1,7 +1,7 @@
-//! The far end of `copy`, started by ssh: it listens, or connects, or passes data through its own standard input and output.
+//! The far end of `copy`, started through ssh: it listens, connects, or passes data through its standard input and output.
 //!
-//! It ends with its standard input, which the near end closes when it ends, by whatever signal, and sshd when the connection is
-//! lost. An interrupted transfer resumes over a new ssh, from the files on disk.
+//! It ends when its standard input does. The near end closes that when it ends, whatever the signal, and sshd when the
+//! connection is lost. An interrupted transfer resumes over a new ssh connection, from the files on disk.
 
 use std::io::{self, BufReader, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
@@ -48,7 +48,7 @@ pub fn run(_arguments: EndpointArguments) -> Ending {
             return Ok(ExitCode::FAILURE);
         }
     };
-    // Only their number reaches the receiver; ssh carries the names to the user.
+    // The receiver gets only the number of missing sources; ssh carries their names to the user.
     for why in missing(&request) {
         err!("sweetspot: {why}");
     }
@@ -57,19 +57,19 @@ pub fn run(_arguments: EndpointArguments) -> Ending {
     addresses.extend(interfaces::addresses().unwrap_or_default());
     let ticket = server.ticket().to_string();
     messages::say(io::stdout(), &Reply::Listening { version: VERSION, ticket, addresses, client })?;
-    // Whether all was moved over a connection that this end made.
+    // Whether everything was moved over a connection that this end made.
     let connected = Mutex::new(None);
     thread::scope(|scope| {
         let (server, connected, request) = (&server, &connected, &request);
         scope.spawn(move || {
             obey(&mut input, server, request, connected, scope);
-            // The near end has ended, or has all it wanted: nothing goes on without it.
+            // The near end has ended or has everything it wanted, so this end must not continue.
             signals::end_within(signals::CLEANING_TIME, FAILED);
             server.stop();
         });
         let served = server.run(&Unwatched).is_ok();
         let connected = *connected.lock().unwrap_or_else(PoisonError::into_inner);
-        // Standard input may stay open: its reader is not waited for.
+        // Standard input may stay open, so its reader is not waited for.
         process::exit(i32::from(!connected.unwrap_or(served)))
     })
 }
@@ -77,7 +77,8 @@ pub fn run(_arguments: EndpointArguments) -> Ending {
 /// The exit code of a copy that did not move everything.
 const FAILED: u8 = 1;
 
-/// Carries out orders until standard input ends. `connected` notes whether data moved over a connection that it made.
+/// Carries out orders until standard input ends. `connected` notes whether everything moved over a connection that this end
+/// made.
 fn obey<'scope>(
     input: &mut BufReader<io::Stdin>,
     server: &'scope Server,
@@ -87,7 +88,7 @@ fn obey<'scope>(
 ) {
     while let Some(order) = messages::hear::<Order>(&mut *input).ok().flatten() {
         match order {
-            // On a thread of its own: the end of standard input is noticed meanwhile.
+            // A separate thread connects, so that this one notices the end of standard input.
             Order::Connect { tickets } => {
                 scope.spawn(move || {
                     if let Some(moved) = connect(&tickets, request) {
@@ -99,14 +100,14 @@ fn obey<'scope>(
             Order::Tunnel => {
                 let socket = match server.address().and_then(connect_here) {
                     Ok(socket) => socket,
-                    // ssh carries it to the user.
+                    // ssh carries the message to the user.
                     Err(error) => {
                         return err!(
                             "sweetspot: no connection from ssh to this host's end: {error}"
                         );
                     }
                 };
-                // Bytes read ahead belong to the connection.
+                // Bytes that were read ahead belong to the connection.
                 let ahead = input.buffer().to_vec();
                 let from = io::Cursor::new(ahead).chain(io::stdin()).chain(EndOfInput);
                 let _ = pump_both(&socket, from, io::stdout());
@@ -116,7 +117,7 @@ fn obey<'scope>(
     }
 }
 
-/// After the end of standard input the process ends soon, even if the other direction still waits.
+/// Ends the process soon after standard input ends, even if the other direction still waits.
 struct EndOfInput;
 
 impl Read for EndOfInput {
@@ -126,18 +127,19 @@ impl Read for EndOfInput {
     }
 }
 
-/// A connection to the server of this host that listens at `address`.
+/// Connects to the server on this host that listens at `address`.
 fn connect_here(address: SocketAddr) -> io::Result<TcpStream> {
     let v4 = SocketAddr::from((Ipv4Addr::LOCALHOST, address.port()));
     if address.is_ipv4() {
         return TcpStream::connect(v4);
     }
-    // A listener at [::] takes IPv4, too, and a host may have no IPv6 address.
+    // A listener at [::] also accepts IPv4, and the host may have no IPv6 address.
     let v6 = SocketAddr::from((Ipv6Addr::LOCALHOST, address.port()));
     TcpStream::connect(v6).or_else(|_| TcpStream::connect(v4))
 }
 
-/// Connects to one of these tickets and reports that. Returns whether all was moved; `None` if none can be reached.
+/// Connects to one of these tickets and reports this. Returns whether everything was moved; `None` if no ticket's address can
+/// be reached.
 fn connect(tickets: &[String], request: &Request) -> Option<bool> {
     let tickets: Vec<Ticket> = tickets.iter().filter_map(|ticket| ticket.parse().ok()).collect();
     match first_reachable(&tickets, DIRECT_TIMEOUT) {
@@ -145,7 +147,7 @@ fn connect(tickets: &[String], request: &Request) -> Option<bool> {
             let _ = messages::say(io::stdout(), &Reply::Connected);
             let moved = move_over(&contact, request);
             if let Err(error) = &moved {
-                // ssh carries it to the user: the protocol has said it only where both ends spoke it.
+                // ssh carries the message to the user. The protocol reported it only if both ends could speak to each other.
                 err!("sweetspot: {error}");
             }
             Some(moved.is_ok())
@@ -167,7 +169,7 @@ fn listen(request: &Request) -> Fallible<Server> {
     })?)
 }
 
-/// Why sources at this end cannot be sent, although others can.
+/// The reasons why sources at this end cannot be sent, if others can.
 fn missing(request: &Request) -> Vec<String> {
     match purpose(request) {
         Ok(Purpose::Send(options)) => options.sources.missing().unwrap_or_default(),
@@ -187,7 +189,7 @@ fn purpose(request: &Request) -> Fallible<Purpose> {
             delete: request
                 .delete
                 .map(|Deletion { contents }| Delete { contents, keep: request.exclude.clone() }),
-            // The user of the other end logged in to this one, and may do as much without this program.
+            // The user of the other end logged in here, and could do the same without this program.
             dotfiles: true,
             other_kinds: true,
             outward_links: true,
@@ -236,7 +238,7 @@ fn move_over(contact: &Contact, request: &Request) -> Fallible<()> {
     Ok(())
 }
 
-/// The two ends of the ssh connection, by sshd's `SSH_CONNECTION`: client address and port, server address and port.
+/// The two ends of the ssh connection: client and server address, from sshd's `SSH_CONNECTION`.
 fn ssh_addresses() -> (Option<IpAddr>, Option<IpAddr>) {
     let connection = std::env::var("SSH_CONNECTION").unwrap_or_default();
     let mut words = connection.split(' ');
@@ -248,7 +250,7 @@ fn ssh_addresses() -> (Option<IpAddr>, Option<IpAddr>) {
 mod tests {
     use super::*;
 
-    /// Where IPv6 is off, a listener at [::] is reached by IPv4. Here nothing listens at [::1].
+    /// With IPv6 disabled, a listener at [::] can be reached by IPv4. In this test, nothing listens at [::1].
     #[test]
     fn a_host_without_an_ipv6_address_reaches_its_own_server() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

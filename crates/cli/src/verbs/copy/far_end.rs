@@ -12,17 +12,17 @@ use sweetspot_units::Duration;
 
 use super::messages::{self, Reply};
 
-/// The shell's code for a command that is not there.
+/// The shell's exit code if a command does not exist.
 const NOT_FOUND: i32 = 127;
-/// ssh's own code for a failed connection.
+/// ssh's exit code for a failed connection.
 const SSH_FAILED: i32 = 255;
-/// clap's code for a command line that it does not know.
+/// clap's exit code for an unknown command line.
 const USAGE: i32 = 2;
 
-/// The most that is read of ssh's configuration for a host.
+/// The largest part of ssh's configuration for a host that is read, in bytes.
 const MAX_CONFIGURATION_BYTES: u64 = 1 << 20;
 
-/// `sweetspot endpoint` on another host, behind ssh.
+/// `sweetspot endpoint` on another host, reached through ssh.
 pub struct FarEnd {
     child: Option<Child>,
     input: Option<ChildStdin>,
@@ -32,7 +32,7 @@ pub struct FarEnd {
     program: String,
 }
 
-/// ssh ended before the copy did.
+/// The error that ssh ended before the copy.
 #[derive(Debug)]
 pub struct SshEnded {
     ssh: String,
@@ -41,12 +41,12 @@ pub struct SshEnded {
     code: Option<i32>,
     /// Whether this host's shell could not start ssh.
     here: bool,
-    /// Whether it kept printing text that is no message.
+    /// Whether the far end kept printing text that is not a message.
     babbled: bool,
 }
 
 impl SshEnded {
-    /// Whether the path may be the reason, so that another attempt may succeed.
+    /// Whether the path may be the cause, so that another attempt may succeed.
     pub fn is_of_the_path(&self) -> bool {
         !self.babbled && !matches!(self.code, Some(NOT_FOUND | USAGE))
     }
@@ -95,8 +95,8 @@ impl FarEnd {
         program: &str,
     ) -> Result<FarEnd, String> {
         let mut command = ssh_command(ssh, jump);
-        // --ssh may hold options and spaces: the shell splits it. The host cannot be taken
-        // for an option, and the far end's command holds nothing but its own words.
+        // The shell splits --ssh, which may contain options and spaces. After `--`, the host is never read as an
+        // option, and the far end's command has only fixed words.
         command.args(["--", host, &format!("{program} endpoint")]);
         signals::end_with_parent(&mut command);
         let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
@@ -123,13 +123,13 @@ impl FarEnd {
         })
     }
 
-    /// Reads its next line.
+    /// Reads the far end's next message.
     pub fn hear(&mut self) -> Result<Reply, SshEnded> {
         let heard = self.output.as_mut().map(messages::hear);
         match heard {
             Some(Ok(Some(reply))) => Ok(reply),
             Some(Err(error)) if error.kind() == io::ErrorKind::InvalidData => {
-                // It would not end by itself.
+                // ssh would not end by itself.
                 self.child.as_mut().map(Child::kill);
                 Err(SshEnded { babbled: true, ..self.ended() })
             }
@@ -137,22 +137,22 @@ impl FarEnd {
         }
     }
 
-    /// The process of ssh; `None` if it has ended.
+    /// The process ID of ssh; `None` if it has ended.
     pub fn ssh_id(&self) -> Option<u32> {
         self.child.as_ref().map(Child::id)
     }
 
-    /// Calls `then` when it has ended, however that is. Nothing more can be heard from it.
+    /// Calls `then` when ssh has ended, for any reason. No more messages can be read.
     pub fn when_ended(&mut self, then: impl FnOnce() + Send + 'static) {
         let Some(mut output) = self.output.take() else { return };
-        // Not waited for: it ends with the far end.
+        // This thread is not joined: it ends with the far end.
         thread::spawn(move || {
             let _ = io::copy(&mut output, &mut io::sink());
             then();
         });
     }
 
-    /// Lets it end by itself.
+    /// Waits until ssh ends by itself.
     pub fn close(mut self) {
         self.input = None;
         if let Some(mut child) = self.child.take() {
@@ -160,7 +160,7 @@ impl FarEnd {
         }
     }
 
-    /// The error for a far end that ended too soon. Waits for its end.
+    /// Waits for the end of ssh, and returns the error that it ended too soon.
     pub fn ended(&mut self) -> SshEnded {
         self.input = None;
         let status = self.child.as_mut().and_then(|child| child.wait().ok());
@@ -171,7 +171,7 @@ impl FarEnd {
     }
 }
 
-/// The host's name in ssh's configuration.
+/// The host's name in ssh's configuration, unless there is a jump host.
 pub fn name_of(ssh: &str, jump: Option<&str>, host: &str) -> Option<TicketHost> {
     let mut command = ssh_command(ssh, jump);
     signals::end_with_parent(&mut command);
@@ -180,12 +180,12 @@ pub fn name_of(ssh: &str, jump: Option<&str>, host: &str) -> Option<TicketHost> 
     let mut printed = Vec::new();
     let read =
         child.stdout.take().map(|out| out.take(MAX_CONFIGURATION_BYTES).read_to_end(&mut printed));
-    // It has ended by itself, unless it prints more.
+    // ssh has already ended, unless it prints more than the limit.
     let _ = child.kill();
     let _ = child.wait();
     let text = read.and_then(Result::ok).map(|_| String::from_utf8_lossy(&printed))?;
     let name = text.lines().find_map(|line| line.strip_prefix("hostname "));
-    // Through a jump host the name may mean something else there.
+    // A jump host may resolve the name differently.
     let jumps =
         text.lines().any(|line| line.strip_prefix("proxyjump ").is_some_and(|to| to != "none"));
     name.filter(|_| !jumps).and_then(TicketHost::parse)
@@ -193,7 +193,7 @@ pub fn name_of(ssh: &str, jump: Option<&str>, host: &str) -> Option<TicketHost> 
 
 impl Drop for FarEnd {
     fn drop(&mut self) {
-        // Its standard input ends, and so does the far end.
+        // When its standard input ends, the far end ends, too.
         self.input = None;
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();
@@ -202,7 +202,7 @@ impl Drop for FarEnd {
     }
 }
 
-/// Whether this host's shell finds the program. The far shell ends with the same code if it does not find its own.
+/// Whether this host's shell finds ssh. A far shell that does not find its command ends with the same code.
 fn is_there(ssh: &str) -> bool {
     let mut command = ssh_command(ssh, None);
     signals::end_with_parent(&mut command);
@@ -219,7 +219,7 @@ fn ssh_command(ssh: &str, jump: Option<&str>) -> Command {
     command
 }
 
-/// A local port behind which one connection goes through ssh.
+/// A local port that forwards one connection through ssh.
 pub struct Tunnel {
     port: u16,
     child: Child,
@@ -227,7 +227,7 @@ pub struct Tunnel {
 }
 
 impl Tunnel {
-    /// Takes over the far end's standard input and output.
+    /// Uses the standard input and output of the far end for the connection.
     pub fn open(mut far_end: FarEnd) -> io::Result<Tunnel> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let port = listener.local_addr()?.port();
@@ -248,10 +248,10 @@ impl Tunnel {
         self.port
     }
 
-    /// The transfer is over.
+    /// Closes the tunnel after the transfer.
     pub fn close(mut self) {
         let child = &mut self.child;
-        // The pump ends when the connection does; a child that stays longer is not waited for.
+        // The pump ends when the connection does; a child that stays longer is killed.
         for _ in 0..50 {
             if self.pump.is_finished() && matches!(child.try_wait(), Ok(Some(_))) {
                 return;
@@ -263,7 +263,7 @@ impl Tunnel {
     }
 }
 
-/// Carries bytes between a connection and two streams, until the connection ends.
+/// Copies bytes between a connection and two streams until the connection ends.
 pub fn pump_both(
     socket: &TcpStream,
     mut from: impl Read + Send,
@@ -276,14 +276,14 @@ pub fn pump_both(
             let _ = socket.shutdown(Shutdown::Write);
         });
         let pumped = pump(&mut &*socket, &mut to);
-        // Ends the other direction's writing; its reading ends with the other end's stream.
+        // Stops the writing side of the other direction; its reading side ends with the other end's stream.
         let _ = socket.shutdown(Shutdown::Both);
         drop(to);
         pumped
     })
 }
 
-/// Carries bytes as they come: none wait for more.
+/// Copies bytes as they arrive, and flushes at once.
 fn pump(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
     let mut buffer = vec![0; 256 << 10];
     loop {

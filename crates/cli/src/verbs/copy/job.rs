@@ -1,4 +1,4 @@
-//! One copy, and the part of it at either end.
+//! One copy, and each end's part in it.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -20,18 +20,18 @@ use super::messages::{Deletion, PathText, Request};
 use crate::verbs::Fallible;
 use crate::verbs::transfer::TransferReporter;
 
-/// How long the far end waits for a broken path: longer than this end, which then starts another far end. It ends sooner
-/// with its ssh; this is for a path that breaks without a word to either.
+/// The time that the far end waits after the path broke. This end waits for less, and then starts another far end. The
+/// far end ends sooner if its ssh does; this limit is for a path that breaks without an error at either end.
 const FAR_RETRY: Duration = Duration::from_secs(40);
-/// How long a copy on this host waits for its receiver's error.
+/// The time that a copy on this host waits for its receiver's error.
 const OWN_WORDS_TIMEOUT: Duration = Duration::from_secs(2);
-/// The next step for `host:dir/*.txt`: no shell at the far end expands it.
+/// The hint for `host:dir/*.txt`: no shell at the far end expands it.
 const NO_PATTERNS: &str = "patterns are not expanded at the far end: name the directory, as HOST:DIR/, and select names with \
                            --exclude or --files-from";
 
 pub type Copied = Fallible<TransferSummary>;
 
-/// One copy, both ends known.
+/// One copy, between known ends.
 pub struct Job {
     pub sources: Sources,
     pub target: PathBuf,
@@ -49,7 +49,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// A refusal names its host. One by the receiver names no path there: this end knows which one it asked for.
+    /// Adds the host to a refusal, and the path if the receiver refused: this end knows the path that it asked for.
     pub fn with_target(
         &self,
         error: Box<dyn std::error::Error>,
@@ -58,7 +58,7 @@ impl Job {
     ) -> Box<dyn std::error::Error> {
         let at = |path: &Path| PathBuf::from(format!("{host}:{}", path.display()));
         match error.downcast::<TransferError>().map(|error| *error) {
-            // The far end keeps its paths to itself; this one was typed here.
+            // The far end does not reveal its paths; this one was typed here.
             Ok(TransferError::Refused(reason)) if reason.raw() == NO_PARENT => {
                 let parent = self.target.parent().unwrap_or(&self.target);
                 TransferError::NoParent(at(&self.target), at(parent)).into()
@@ -66,7 +66,7 @@ impl Job {
             Ok(TransferError::Refused(reason)) if role == Role::Receiver => {
                 format!("{host}:{}: {reason}", self.target.display()).into()
             }
-            // The far end names a missing source.
+            // The far end reports a missing source.
             Ok(TransferError::Refused(reason)) if reason.raw().contains('*') => {
                 format!("{host}: {reason}; {NO_PATTERNS}").into()
             }
@@ -118,7 +118,7 @@ impl Job {
         }
     }
 
-    /// The role of this end while it listens.
+    /// The purpose of this end while it listens.
     pub fn purpose(&self, far: Role, retry_for: Duration) -> Result<Purpose, TransferError> {
         Ok(match far {
             Role::Receiver => Purpose::Send(Box::new(self.send_options(retry_for, false))),
@@ -177,7 +177,7 @@ impl Job {
         }
     }
 
-    /// Copies on this host, from one thread to another.
+    /// Copies between two threads on this host.
     pub fn copy_here(&self, reporter: &TransferReporter) -> Copied {
         let options = ServeOptions {
             listen: (Ipv4Addr::LOCALHOST, 0).into(),
@@ -192,7 +192,8 @@ impl Job {
             let contact = ticket.clone().into();
             let moved = self.move_over(&contact, Role::Receiver, Duration::ZERO, false, reporter);
             let is_refused = moved.as_ref().is_err_and(TransferError::is_refusal);
-            // Both ends are here: the receiver's own words name the file and the reason, and come a moment later.
+            // Both ends are here, and the receiver's own error names the file and the reason. It may come slightly
+            // later.
             let deadline = clock::now() + OWN_WORDS_TIMEOUT;
             while is_refused && !served.is_finished() && clock::now() < deadline {
                 clock::sleep_until(clock::now() + Duration::from_millis(2));
@@ -210,7 +211,7 @@ impl Job {
     }
 }
 
-/// Watches nothing.
+/// A server observer that does nothing.
 pub struct Unwatched;
 
 impl ServerObserver for Unwatched {

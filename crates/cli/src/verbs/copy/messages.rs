@@ -10,68 +10,68 @@ use serde::{Deserialize, Serialize};
 use sweetspot_protocol::{PeerText, Role};
 use sweetspot_units::Bytes;
 
-/// The longest line, bytes: many paths.
+/// The longest line, in bytes; it allows for many paths.
 const MAX_LINE_BYTES: usize = 4 << 20;
 
-/// The most that a shell may print before the first message: a long greeting.
+/// The most bytes that a shell may print before the first message; it allows for a long greeting.
 const MAX_GREETING_BYTES: usize = 1 << 20;
 
 /// The job of the far end: the first line to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Request {
-    /// The protocol's version.
+    /// The version of the protocol.
     pub version: u32,
     /// Whether the far end sends or receives.
     pub role: Role,
     /// The files to send.
     pub sources: Vec<PathText>,
-    /// The names below the only source that it sends; `None`: all.
+    /// The names to send below the only source; `None` for all.
     #[serde(default)]
     pub only: Option<Vec<PathText>>,
-    /// Where it puts received files.
+    /// The target for received files.
     pub target: Option<PathText>,
     /// Patterns of names to leave out.
     pub exclude: Vec<String>,
-    /// Whether extended attributes are sent and taken.
+    /// Whether extended attributes are sent and accepted.
     pub attributes: bool,
-    /// Whether owners are sent and taken.
+    /// Whether owners are sent and accepted.
     #[serde(default)]
     pub owners: bool,
-    /// The deletion at the far end, if it receives; `None`: none.
+    /// The deletion at the far end, if it receives; `None` if nothing is deleted.
     #[serde(default)]
     pub delete: Option<Deletion>,
-    /// Whether the sender compresses where that pays.
+    /// Whether the sender compresses data if that is faster.
     #[serde(default)]
     pub compress: bool,
-    /// The most that the sender sends, bits per second.
+    /// The sender's maximum rate, in bits per second.
     #[serde(default)]
     pub rate_limit_bps: Option<u64>,
-    /// Whether contents are compared.
+    /// Whether contents are compared instead of lengths and times.
     pub checksum: bool,
-    /// Whether existing files stay.
+    /// Whether existing files are kept.
     pub keep_existing: bool,
     /// Whether this is a dry run.
     pub dry_run: bool,
-    /// The sizing, as `--sizing` spells it.
+    /// The sizing, as spelled in `--sizing`.
     pub sizing: Option<String>,
-    /// The sender's congestion control.
+    /// The congestion control of the sender.
     pub congestion: Option<String>,
-    /// How many connections.
+    /// The number of connections.
     pub streams: Option<u32>,
-    /// The port to listen on; 0: any.
+    /// The port to listen on; 0 for any.
     pub port: u16,
-    /// How long a broken transfer may go on, seconds.
+    /// How long a broken transfer may try to resume, in seconds.
     pub retry_for_s: u64,
 }
 
-/// A deletion of everything at the far end that this end lacks, except for excluded names.
+/// A deletion of everything at the target that the sources lack, except excluded names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deletion {
-    /// Whether a source stands for the contents of the target.
+    /// Whether the contents of a source go directly into the target.
     pub contents: bool,
 }
 
-/// A path in any encoding, as hexadecimal.
+/// A path in any encoding, written in hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PathText(pub PathBuf);
@@ -97,42 +97,42 @@ impl TryFrom<String> for PathText {
     }
 }
 
-/// A later line to the far end.
+/// A later message to the far end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum Order {
     /// Connect to one of these tickets instead of waiting.
     Connect {
-        /// The tickets, one per address.
+        /// The tickets, one for each address.
         tickets: Vec<String>,
     },
-    /// The connection itself follows on this stream.
+    /// The connection's data follow on this stream.
     Tunnel,
 }
 
-/// A line from the far end.
+/// A message from the far end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum Reply {
-    /// It listens.
+    /// The far end listens.
     Listening {
         version: u32,
         ticket: String,
-        /// Addresses at which it may be reached, the likeliest first.
+        /// Addresses at which the far end may be reached, the most likely first.
         addresses: Vec<std::net::IpAddr>,
-        /// The address from which ssh came to it.
+        /// The address from which the ssh connection came.
         client: Option<std::net::IpAddr>,
     },
-    /// It connected as requested.
+    /// The far end connected as requested.
     Connected,
-    /// It cannot carry out the order.
+    /// The far end cannot carry out the order.
     Failed {
-        /// Why, in one line.
+        /// The reason, in one line.
         reason: PeerText,
     },
 }
 
-/// Writes one line. One that the other end would not read is [`io::ErrorKind::InvalidInput`].
+/// Writes one line. If it is too long for the other end, the error is [`io::ErrorKind::InvalidInput`].
 pub fn say(mut out: impl Write, line: &impl Serialize) -> io::Result<()> {
     let mut text = serde_json::to_vec(line)?;
     text.push(b'\n');
@@ -145,8 +145,8 @@ pub fn say(mut out: impl Write, line: &impl Serialize) -> io::Result<()> {
     out.flush()
 }
 
-/// Reads one line; `None` at the end. Lines outside the protocol (a shell's greeting) are skipped. If they do not end, or a line
-/// does not, the error is [`io::ErrorKind::InvalidData`].
+/// Reads one line; `None` at the end. Lines outside the protocol (a shell's greeting) are skipped. If there are too many of
+/// them, or a line is too long, the error is [`io::ErrorKind::InvalidData`].
 pub fn hear<T: for<'de> Deserialize<'de>>(mut input: impl BufRead) -> io::Result<Option<T>> {
     let mut skipped = 0;
     loop {
@@ -180,13 +180,13 @@ mod tests {
         stream.extend(b"raw bytes");
         let mut input = &stream[..];
         assert_eq!(hear::<Order>(&mut input).unwrap(), Some(Order::Tunnel));
-        // The rest is left unread.
+        // The rest is not read.
         assert_eq!(input, b"raw bytes");
         let mut nothing = &b""[..];
         assert_eq!(hear::<Order>(&mut nothing).unwrap(), None);
     }
 
-    /// A mebibyte of lines of two bytes is no greeting any more.
+    /// A mebibyte of lines of two bytes is too long for a greeting.
     #[test]
     fn a_shell_that_never_stops_greeting_is_an_error() {
         let greeting =
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_line_is_as_long_as_the_other_end_reads_or_an_error() {
-        // The quotation marks and the end of the line take three bytes.
+        // The quotation marks and the line end take three bytes.
         let longest = "x".repeat(MAX_LINE_BYTES - 3);
         let mut stream = Vec::new();
         say(&mut stream, &longest).unwrap();

@@ -226,7 +226,7 @@ fn rate_limit(text: &str) -> Result<Rate, String> {
     }
 }
 
-/// The host that all sources are on, `None` for this one, and their paths.
+/// The host of all sources (`None` for this host), and their paths.
 fn one_host(sources: Vec<Operand>) -> Result<(Option<String>, Vec<PathBuf>), UsageError> {
     let mut hosts = Vec::new();
     let mut paths = Vec::new();

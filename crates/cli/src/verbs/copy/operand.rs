@@ -6,22 +6,22 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operand {
     Here(PathBuf),
-    /// A path on a host that ssh reaches: `host:path`, `user@host:path`.
+    /// A path on a host reached through ssh: `host:path` or `user@host:path`.
     There {
         /// The destination for ssh: `user@host`.
         host: String,
-        /// The path there, relative to the user's home.
+        /// The path on that host, relative to the user's home.
         path: PathBuf,
     },
 }
 
-/// Beginnings of URLs, which name a protocol and not a host.
+/// Prefixes of URLs, which name a protocol instead of a host.
 const SCHEMES: [&str; 6] = ["sftp://", "ssh://", "scp://", "rsync://", "http://", "https://"];
 
 impl Operand {
-    /// Reads an operand. A colon before the first slash makes it remote.
+    /// Parses an operand. A colon before the first slash makes it remote.
     ///
-    /// An IPv6 address stands in brackets: `[2001:db8::7]:path`.
+    /// An IPv6 address needs brackets: `[2001:db8::7]:path`.
     pub fn parse(text: &OsStr) -> Result<Operand, String> {
         let bytes = text.as_bytes();
         let shown = || text.to_string_lossy().into_owned();
@@ -64,7 +64,7 @@ impl Operand {
         let path = match rest {
             b"" | b"~" | b"~/" => PathBuf::from("."),
             [b'~', b'/', below @ ..] => PathBuf::from(OsString::from_vec(below.to_vec())),
-            // A file of that name: standard input is this end's.
+            // A file named `-`: only this end can read standard input.
             b"-" => PathBuf::from("./-"),
             path => PathBuf::from(OsStr::from_bytes(path)),
         };
@@ -106,7 +106,7 @@ mod tests {
             assert!(wrong.starts_with(&format!("{url}: expected HOST:PATH")), "{wrong}");
             assert!(wrong.ends_with(&format!(": {meant}")), "{wrong}");
         }
-        // The root's path may begin with two slashes.
+        // An absolute path may begin with two slashes.
         assert_eq!(Operand::parse("sftp:/x".as_ref()), there("sftp", "/x"));
     }
 

@@ -1,4 +1,4 @@
-//! Copies on one host of a directory into itself, or over itself.
+//! Detects copies of a directory into itself, or over itself, on one host.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use sweetspot_program::print::Shown;
 use sweetspot_transfer::{NamedThings, Sources};
 
-/// The reason against a copy to `target`: a directory would be copied into itself, or `deletes` would remove a source.
+/// The reason against a copy to `target`: a directory would be copied into itself, or the deletion (`deletes`) would
+/// remove a source.
 pub fn hazard(sources: &Sources, target: &Path, deletes: bool) -> Option<String> {
-    // Both can be meant: then the list, or what is left out, keeps them apart.
+    // With a list of names or exclusions, such a copy can be intended: they keep source and target apart.
     if sources.only.is_some() || !sources.exclude.is_empty() {
         return None;
     }
@@ -38,7 +39,7 @@ pub fn hazard(sources: &Sources, target: &Path, deletes: bool) -> Option<String>
     })
 }
 
-/// The path without links, although its end may not be there yet.
+/// The path with links resolved, although its last components may not exist yet.
 fn real(path: &Path) -> PathBuf {
     let mut rest = Vec::new();
     for above in path.ancestors() {

@@ -1,4 +1,4 @@
-//! The ways to the far end: a connection to it, one from it, or ssh itself.
+//! The routes to the far end: a connection to it, a connection from it, or ssh itself.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -22,18 +22,18 @@ use super::job::{Copied, Job};
 use super::messages::{Order, Reply};
 use crate::verbs::transfer::TransferReporter;
 
-/// How long an attempt to connect directly may take, in either direction.
+/// The timeout for a direct connection, in either direction.
 pub const DIRECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long ssh may take without a word.
+/// The time without output from ssh after which this is reported.
 const SILENCE: Duration = Duration::from_secs(10);
-/// How long a login may take, for somebody may type a password (sshd's LoginGraceTime).
+/// The time allowed for a login, because a user may have to type a password (sshd's LoginGraceTime).
 const LOGIN_TIME: Duration = Duration::from_secs(120);
-/// How much later than ssh its configuration may be read.
+/// The time allowed for reading ssh's configuration after ssh has connected.
 const NAME_TIME: Duration = Duration::from_secs(1);
-/// How long after the last data a new connection is tried before ssh is started anew. Half a minute of it may pass before the
+/// After the last data, new connections are tried for this long before ssh is restarted. Up to 30 s of it may pass before the
 /// path counts as broken.
 const INNER_RETRY: Duration = Duration::from_secs(50);
-/// The pause before ssh is started anew; it doubles.
+/// The first pause before ssh is restarted; it doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
@@ -52,7 +52,7 @@ impl Route {
     }
 }
 
-/// Copies between this host and `host`, where the far end has `role`. When ssh itself breaks it is started anew.
+/// Copies between this host and `host`, where the far end has `role`. If ssh itself breaks, it is restarted.
 pub fn copy_with(
     job: &Job,
     arguments: &CopyArguments,
@@ -85,7 +85,7 @@ pub fn copy_with(
         };
         let path = reporter.take_path();
         if path.moved > Bytes::ZERO {
-            // Content moved, so the time to go on begins anew, with the last data.
+            // Content moved, so the time limit starts again at the last data.
             (lost, pause) = (path.lost, FIRST_PAUSE);
             kept += path.moved;
         }
@@ -105,7 +105,7 @@ pub fn copy_with(
     }
 }
 
-/// The reason for a new attempt. A copy has no ticket, and is not started again by hand.
+/// The reason for a new attempt. The wording avoids tickets and a manual restart, which a copy does not need.
 fn reason_in_copy(error: Box<dyn std::error::Error>) -> String {
     match error.downcast_ref::<TransferError>() {
         Some(error) if error.is_of_the_program() => {
@@ -116,7 +116,7 @@ fn reason_in_copy(error: Box<dyn std::error::Error>) -> String {
     }
 }
 
-/// Why an attempt failed, and whether the path did.
+/// The error of a failed attempt, and whether the path caused it.
 struct Failure {
     error: Box<dyn std::error::Error>,
     path: bool,
@@ -126,7 +126,7 @@ impl<E: Into<Box<dyn std::error::Error>>> From<E> for Failure {
     fn from(error: E) -> Failure {
         let error = error.into();
         let path = match error.downcast_ref::<TransferError>() {
-            // Another ssh starts another far end.
+            // A new ssh connection starts a new far end.
             Some(error) => error.is_of_the_path() || error.is_of_the_program(),
             None => error
                 .downcast_ref::<far_end::SshEnded>()
@@ -198,7 +198,7 @@ fn copy_once(
 
 struct Listening {
     ticket: Ticket,
-    /// Its name and its addresses.
+    /// The far end's name and its addresses.
     hosts: Vec<TicketHost>,
     client: Option<IpAddr>,
 }
@@ -225,7 +225,7 @@ fn wait_for_far_end(
     }
 }
 
-/// The host's name in ssh's configuration, found while ssh connects, which takes several round trips.
+/// Reads the host's name from ssh's configuration while ssh connects, which takes several RTTs.
 fn name_meanwhile(arguments: &CopyArguments, host: &str) -> mpsc::Receiver<Option<TicketHost>> {
     let (ssh, jump, host) = (arguments.ssh.clone(), arguments.jump.clone(), host.to_owned());
     let (found, name) = mpsc::channel();
@@ -233,7 +233,7 @@ fn name_meanwhile(arguments: &CopyArguments, host: &str) -> mpsc::Receiver<Optio
     name
 }
 
-/// The far end's first message. Reports that ssh is silent, and ends it if it stays so.
+/// The far end's first message. Reports a silent ssh, and ends it if it stays silent.
 fn hear_first(
     far_end: &mut FarEnd,
     arguments: &CopyArguments,
@@ -272,7 +272,7 @@ fn hear_first(
     Ok(heard?)
 }
 
-/// Lets the far end connect to this one; `None` if it cannot.
+/// Makes the far end connect to this one; `None` if it cannot.
 fn reverse(
     job: &Job,
     arguments: &CopyArguments,
@@ -301,7 +301,8 @@ fn reverse(
         match far_end.hear() {
             Ok(Reply::Connected) => {
                 reporter.detail("the far end connected to this one");
-                // Once admitted, a transfer may come back, and is waited for as long as that may take.
+                // An admitted transfer may resume after its connection breaks, so the server waits as long as that is
+                // allowed.
                 let (stopped, admitted) = (Arc::clone(server), Arc::clone(&admitted));
                 far_end.when_ended(move || {
                     if !admitted.load(Ordering::Acquire) {
@@ -328,7 +329,7 @@ fn reverse(
     })
 }
 
-/// Watches the one transfer of a server, as `copy` does.
+/// Observes the single transfer of a server, for `copy`.
 struct OneTransfer<'a> {
     reporter: &'a TransferReporter,
     admitted: &'a AtomicBool,

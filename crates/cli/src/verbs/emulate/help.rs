@@ -1,4 +1,4 @@
-//! The end of the help, with the members of a certificate.
+//! The text after the options in the help, with the members of a certificate.
 
 pub const AFTER: &str = "\
 Examples:

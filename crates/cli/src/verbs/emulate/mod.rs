@@ -85,12 +85,12 @@ pub struct EmulateArguments {
 }
 
 impl EmulateArguments {
-    /// Whether standard output is its own rather than COMMAND's.
+    /// Whether standard output is used by the verb itself, not by COMMAND.
     pub fn prints(&self) -> bool {
         self.self_test || self.list
     }
 
-    /// The files that the path is read from.
+    /// The files from which the path is read.
     fn files(&self) -> Vec<PathBuf> {
         let scenario = self.path.as_deref().filter(|text| path_option::is_scenario(text));
         let scenario = scenario.map(|text| text_file::scenario_files(Path::new(text)));
@@ -157,7 +157,7 @@ fn resolve(text: &str, arguments: &EmulateArguments) -> Fallible<HopChain> {
         let hop = text.parse().map_err(wrong)?;
         HopChain { hops: vec![hop], up: steady(), down: steady() }
     };
-    // They take the place of a scenario's own, at its narrow hop.
+    // Traces replace a scenario's own rates, at the hop with the lowest rate.
     let narrow = |rates: Vec<Rate>| (0..rates.len()).min_by_key(|hop| rates[*hop]).unwrap_or(0);
     if let Some(trace) = traces.0 {
         let hop = narrow(path.hops.iter().map(|hop| hop.up.lasting_rate()).collect());
@@ -170,7 +170,7 @@ fn resolve(text: &str, arguments: &EmulateArguments) -> Fallible<HopChain> {
     Ok(path)
 }
 
-/// The message that the direction without a trace has no rate; `None` if both or none have a trace.
+/// The error that the direction without a trace has no rate; `None` if both directions have a trace, or neither.
 fn untraced(traces: &(Option<Trace>, Option<Trace>)) -> Option<&'static str> {
     match traces {
         (Some(_), None) => Some(
@@ -183,7 +183,7 @@ fn untraced(traces: &(Option<Trace>, Option<Trace>)) -> Option<&'static str> {
     }
 }
 
-/// Whether `word` sets the rate of that side.
+/// Whether `word` sets the rate of direction `side`.
 fn names_rate(word: &str, side: &str) -> bool {
     word.starts_with("rate=")
         || word.split_once('.').is_some_and(|(of, rest)| of == side && rest.starts_with("rate="))
@@ -223,17 +223,17 @@ fn list(is_json: bool) {
 /// The path of a scenario, if the emulator can run it.
 fn path_of(scenario: &Scenario) -> Result<HopChain, String> {
     let path = &scenario.path;
-    // The rest of the RTT lies behind the last hop, half of it each way.
+    // The rest of the RTT is behind the last hop, half of it in each direction.
     let rest = path.rest((0, path.hops.len() - 1), path.rtt);
     let mut chain = path.chain(rest, scenario.seed);
     for hop in &mut chain.hops {
-        // Checked like the command line's words: the same limits hold.
+        // Checks the hop like one on the command line, with the same limits.
         *hop = hop.to_string().parse().map_err(|error: PathError| error.to_string())?;
     }
     Ok(if path.is_download { chain.from_the_far_end() } else { chain })
 }
 
-/// Runs the commands inside the namespaces; returns the near command's exit code.
+/// Runs the commands inside the namespaces, and returns the near command's exit code.
 fn run_across(path: &HopChain, arguments: &EmulateArguments) -> Fallible<u8> {
     let (program, rest) = arguments.command.split_first().ok_or("no command was given")?;
     let mut supervisor = Supervisor::new()?;
@@ -242,7 +242,7 @@ fn run_across(path: &HopChain, arguments: &EmulateArguments) -> Fallible<u8> {
     let far = match &arguments.far {
         Some(line) => {
             let mut shell = Command::new("sh");
-            // The terminal belongs to the near command.
+            // Only the near command may read from the terminal.
             shell.args(["-c", line]).stdin(Stdio::null());
             Some(emulation.far().spawn(&mut shell)?)
         }
@@ -300,9 +300,9 @@ fn test_machine(arguments: &EmulateArguments) -> Fallible<u8> {
     Ok(u8::from(found.highest.is_none()))
 }
 
-/// Waits for the near command; returns its exit code. The first signal is passed on to it, the second kills it. A far
-/// command that fails meanwhile is reported, because the near one may wait for it; if it was not found, that ends the near
-/// one, too.
+/// Waits for the near command, and returns its exit code. The first signal is passed on to it; the second kills it. If the far
+/// command fails meanwhile, this is reported, because the near command may wait for it. If the far command was not found, the
+/// near command is ended as well.
 fn wait_near(supervisor: &mut Supervisor, near: u32, far: &mut Option<u32>) -> std::io::Result<u8> {
     let (mut asked, mut is_far_missing) = (false, false);
     loop {
@@ -331,7 +331,7 @@ fn wait_near(supervisor: &mut Supervisor, near: u32, far: &mut Option<u32>) -> s
     }
 }
 
-/// Asks the far command to end, and gives it a second to write its output; after that it is killed with the namespaces.
+/// Asks the far command to end, and gives it one second to write its output. After that it is killed with the namespaces.
 fn end_far(supervisor: &mut Supervisor, far: u32) -> std::io::Result<()> {
     Signal::TERMINATE.send(far);
     let due = clock::now() + Duration::from_secs(1);

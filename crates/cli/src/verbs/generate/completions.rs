@@ -26,7 +26,7 @@ pub struct GenerateCompletionsArguments {
 /// Prints the completions for a shell.
 pub fn run(arguments: GenerateCompletionsArguments, program: clap::Command) -> Ending {
     let name = program.get_name().to_owned();
-    // clap offers hidden verbs, too.
+    // clap would also offer hidden verbs.
     let verbs = program.get_subcommands().filter(|verb| !verb.is_hide_set()).cloned();
     let mut shown = clap::Command::new(name.clone())
         .version(env!("CARGO_PKG_VERSION"))

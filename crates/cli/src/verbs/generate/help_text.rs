@@ -1,6 +1,6 @@
-//! The parts of the text below a verb's options.
+//! Parses the text below a verb's options.
 
-/// The text below the options in a verb's help.
+/// The text below the options in a verb's help, split into its parts.
 #[derive(Default)]
 pub struct Help {
     pub examples: Vec<String>,
@@ -8,7 +8,7 @@ pub struct Help {
     pub environment: Option<String>,
     /// A path, and its purpose.
     pub files: Option<String>,
-    /// The other paragraphs.
+    /// The remaining paragraphs.
     pub notes: Vec<String>,
 }
 
@@ -19,7 +19,7 @@ impl Help {
         let mut in_examples = false;
         for paragraph in text.split("\n\n").filter(|paragraph| !paragraph.is_empty()) {
             let examples = paragraph.strip_prefix("Examples:\n");
-            // A list of examples goes on while lines are indented.
+            // A list of examples continues as long as lines are indented.
             in_examples = examples.is_some() || in_examples && paragraph.starts_with("  ");
             let lines = || examples.unwrap_or(paragraph).lines().map(str::to_owned);
             if in_examples {

@@ -25,12 +25,12 @@ pub struct GenerateManArguments {
     dir: PathBuf,
 }
 
-/// The overview, with the parts common to all verbs.
+/// The overview page, for the parts common to all verbs.
 const OVERVIEW: &str = include_str!("sweetspot.7");
 
 const TAKES_SCENARIOS: [&str; 4] = ["run", "sweep", "emulate", "window"];
 
-/// Writes the overview, the page on scenarios, one man page for the program and one per verb.
+/// Writes the overview, the page on scenarios, a man page for the program, and one for each verb.
 pub fn run(arguments: GenerateManArguments, program: clap::Command) -> Ending {
     let mut program = program.disable_help_subcommand(true);
     program.build();
@@ -58,7 +58,7 @@ pub fn run(arguments: GenerateManArguments, program: clap::Command) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The lower margin of a page.
+/// The text at the bottom of a page.
 struct Footer {
     date: String,
     source: String,
@@ -80,7 +80,7 @@ impl Footer {
     }
 }
 
-/// The overview with its title and its exit codes.
+/// The overview page with its title and its exit codes.
 fn overview(footer: &Footer) -> String {
     let mut title = Roff::new();
     title.control("TH", ["sweetspot", "7", &footer.date, &footer.source, "Overview"]);
@@ -144,7 +144,8 @@ fn visible(command: &clap::Command) -> impl Iterator<Item = &clap::Command> {
     command.get_subcommands().filter(|inner| !inner.is_hide_set())
 }
 
-/// The pages of all verbs for the program; else of the verbs with the same purpose, or below the same verb, which comes first.
+/// Related pages. For the program: the pages of all verbs. For a verb: the verbs below it and the others with its purpose. For a
+/// verb below another: its parent and siblings.
 fn related(program: &clap::Command, verb: &[String]) -> Vec<String> {
     let names = |command| visible(command).map(|inner| inner.get_name().to_owned()).collect();
     let all: Vec<String> = names(program);
@@ -171,7 +172,7 @@ fn related(program: &clap::Command, verb: &[String]) -> Vec<String> {
     }
 }
 
-/// The verb, its options with their values, and the rest as its usage has it: operands, verbs, required options.
+/// The synopsis: the verb, its options with their values, then the rest of the usage (operands, verbs, required options).
 fn synopsis(page: &mut Roff, command: &clap::Command) {
     page.control("SH", ["SYNOPSIS"]);
     let usage = command.clone().render_usage().to_string();
@@ -194,7 +195,7 @@ fn synopsis(page: &mut Roff, command: &clap::Command) {
     }
 }
 
-/// An option in brackets; nothing for those that the usage names.
+/// An option in brackets; empty for options that the usage already names.
 fn optional(option: &clap::Arg) -> Vec<Inline> {
     if option.is_positional() || option.is_hide_set() || option.is_required_set() {
         return Vec::new();
@@ -212,7 +213,7 @@ fn optional(option: &clap::Arg) -> Vec<Inline> {
     parts
 }
 
-/// An exit code, and the verbs that may end with it; none stands for all.
+/// An exit code, and the verbs that may end with it; an empty list stands for all verbs.
 struct Code {
     code: &'static str,
     meaning: &'static str,
@@ -248,7 +249,7 @@ const CODES: [Code; 7] = [
 /// Verbs that run a command and end with its exit code.
 const COMMANDS: [&str; 2] = ["emulate", "tune run"];
 
-/// Exit codes from the verb's help, or from the table; the whole table on the page of the program.
+/// Exit codes from the verb's help, or from the table. The page of the program has the whole table.
 fn exit_status(page: &mut Roff, help: &Help, verb: &[String]) {
     page.control("SH", ["EXIT STATUS"]);
     let name = verb.join(" ");
@@ -260,7 +261,7 @@ fn exit_status(page: &mut Roff, help: &Help, verb: &[String]) {
         [] if !verbs.is_empty() => format!("{code} {}: {meaning}", verbs.join(", ")),
         _ => format!("{code} {meaning}"),
     });
-    // The page's last line has the codes after a signal.
+    // The page's last line already has the exit codes after a signal.
     let is_own = |code: &&str| !code.starts_with("128+N");
     let of_help = |codes: &String| {
         codes.trim_end_matches('.').split("; ").filter(is_own).map(str::to_owned).collect()
@@ -289,7 +290,7 @@ fn exit_status(page: &mut Roff, help: &Help, verb: &[String]) {
     }
 }
 
-/// Whether the verb has options of its own; one that only has verbs has none.
+/// Whether the verb has its own options, not only verbs below it.
 fn has_options(command: &clap::Command) -> bool {
     command.get_opts().any(|option| !option.is_global_set() && option.get_id() != "help")
 }
@@ -308,7 +309,7 @@ fn environment(page: &mut Roff, command: &clap::Command, help: &Help, verb: &[St
         }
     }
     if verb.is_empty() || has_options(command) {
-        // A variable names its verb.
+        // The name of a variable includes the verb.
         let any = ["VERB".to_owned()];
         let own = settings::variable(if verb.is_empty() { &any } else { verb }, "OPTION");
         let words =
@@ -327,7 +328,7 @@ fn environment(page: &mut Roff, command: &clap::Command, help: &Help, verb: &[St
     entry("NO_COLOR".to_owned(), "If set and not empty, disables colours.".to_owned());
 }
 
-/// The verb's own file, if its help names one, and the configuration.
+/// The verb's own file, if its help names one, and the configuration file.
 fn files(page: &mut Roff, command: &clap::Command, verb: &[String], own: Option<&str>) {
     page.control("SH", ["FILES"]);
     if let Some((path, purpose)) = own.and_then(|own| own.split_once(' ')) {
@@ -347,7 +348,7 @@ fn files(page: &mut Roff, command: &clap::Command, verb: &[String], own: Option<
     ))]);
 }
 
-/// The paragraphs, if there are any: prose for the reader's width, lists as they are.
+/// The remaining paragraphs: prose is wrapped for the reader's width, lists are kept as they are.
 fn notes(page: &mut Roff, paragraphs: &[String]) {
     if paragraphs.is_empty() {
         return;
@@ -375,7 +376,7 @@ fn literally<'a>(page: &mut Roff, lines: impl Iterator<Item = &'a str>) {
 mod tests {
     use super::*;
 
-    /// The synopsis of a verb, without fonts.
+    /// The synopsis of a verb, without font commands.
     fn of(verbs: &[&str]) -> String {
         let mut program = crate::program();
         program.build();
@@ -392,7 +393,7 @@ mod tests {
             .replace(r"\-", "-")
     }
 
-    /// Each verb's help with its names.
+    /// Calls `look` with the help and the names of each verb.
     fn each(command: &clap::Command, verb: &mut Vec<String>, look: &mut dyn FnMut(&Help, &str)) {
         look(&Help::of(command), &verb.join(" "));
         for inner in visible(command) {

@@ -1,4 +1,4 @@
-//! Files that a package installs beside the program.
+//! Files that a package installs with the program.
 
 mod completions;
 mod help_text;

@@ -2,13 +2,13 @@
 
 use clap_mangen::roff::{Inline, Roff, bold, roman};
 
-/// The chapter of the documentation, which is the page's source.
+/// The chapter of the documentation that becomes the page.
 const CHAPTER: &str = include_str!("../../../../../docs/scenario.md");
 pub const FILE: &str = "sweetspot-scenario.5";
-/// Sections on programs that are not installed.
+/// Sections about programs that are not installed.
 const NOT_INSTALLED: [&str; 1] = ["Comparing engines"];
 
-/// The page, with the `date` and the `source` of its footer.
+/// The man page, with `date` and `source` in its footer.
 pub fn text(date: &str, source: &str) -> String {
     let mut page = Roff::new();
     page.control("TH", ["sweetspot-scenario", "5", date, source, "File formats"]);
@@ -39,12 +39,12 @@ pub fn text(date: &str, source: &str) -> String {
     page.render()
 }
 
-/// A title in capitals, unless it is a name of the file.
+/// A title in capitals, unless it is a name from the scenario file.
 fn heading(title: &str) -> String {
     if title.contains('`') { title.replace('`', "") } else { title.to_uppercase() }
 }
 
-/// Paragraphs, lists, tables and examples.
+/// Converts paragraphs, lists, tables and examples.
 fn blocks(page: &mut Roff, body: &str) {
     let mut lines = body.lines().peekable();
     while let Some(line) = lines.next() {
@@ -78,13 +78,14 @@ fn blocks(page: &mut Roff, body: &str) {
     }
 }
 
-/// The cells of a table's row; `None` if the line is none.
+/// The cells of a table row; `None` if the line is not a table row.
 fn cells(line: &str) -> Option<Vec<&str>> {
     let row = line.strip_prefix('|')?.strip_suffix('|')?;
     Some(row.split('|').map(str::trim).collect())
 }
 
-/// A row: the first cell is the name, the second its meaning; the others have their column's head.
+/// Writes a row as an entry: the first cell is the name and the second its meaning; other cells get
+/// the heading of their column.
 fn entry(page: &mut Roff, head: &[&str], row: &[&str]) {
     let [name, meaning, ..] = row else { return };
     let mut text = (*meaning).to_owned();
@@ -103,7 +104,7 @@ fn entry(page: &mut Roff, head: &[&str], row: &[&str]) {
     page.text(inlines(&text));
 }
 
-/// A text with its `code` in bold, and the words of a [link](page.md) alone.
+/// Text with its `code` in bold, and a [link](page.md) reduced to its words.
 fn inlines(text: &str) -> Vec<Inline> {
     let parts = text.split('`').enumerate();
     parts.map(|(i, part)| if i % 2 == 1 { bold(part) } else { roman(unlinked(part)) }).collect()
@@ -133,7 +134,7 @@ mod tests {
         "duration = \"1s\"\n[path]\nrate = \"1Mbit/s\"\nrtt = \"10ms\"\nbuffer = \"10pkt\"\n";
     const HOP: &str = "duration = \"1s\"\n[path]\nrtt = \"10ms\"\n[[path.hop]]\nrate = \"1Mbit/s\"\nbuffer = \"10pkt\"\n";
 
-    /// The keys that the parser takes where `wrong`, an unknown key, stands in `text`.
+    /// The keys that the parser allows in place of the unknown key `wrong` in `text`.
     fn keys(text: &str, wrong: &str) -> Vec<String> {
         match Scenario::parse_with(text, &[format!("{wrong}=1")]) {
             Err(ScenarioError::UnknownKey { allowed, .. }) => {
@@ -171,12 +172,12 @@ mod tests {
         ] {
             add(&mut known, &format!("[[cross]]\nkind = {kind}\n"), "cross.0.zz");
         }
-        // Keys of a hop, TCP, cross traffic, a transfer and a trace.
+        // Examples of keys for a hop, TCP, cross traffic, a transfer and a trace.
         for key in ["jitter_order", "min_rto", "think_mean", "sizing", "file"] {
             assert!(known.contains(key), "{key}: {known:?}");
         }
         let page = text("2026-11-30", "sweetspot 0.1.0");
-        // Some stand with their form, such as `packets = [min, max]`, and tables between brackets.
+        // Some keys appear with their form, such as `packets = [min, max]`, and tables in brackets.
         let is_there = |key: &&String| {
             let forms = ["\\fB{}\\fR", "\\fB{} = ", "[{}", "path.{}]"];
             forms.iter().any(|form| page.contains(&form.replace("{}", key)))
@@ -188,7 +189,7 @@ mod tests {
     #[test]
     fn every_sizing_is_in_the_page() {
         let page = text("2026-11-30", "sweetspot 0.1.0").replace("\\-", "-");
-        // `bdp1 to bdp6` stands for a range.
+        // `bdp1 to bdp6` is written as a range.
         for name in sweetspot_sizing::Sizing::NAMES.map(|name| name.split(' ').next()) {
             let name = name.expect("a name");
             assert!(page.contains(&format!("\\fB{name}\\fR")), "{name}: {page}");

@@ -1,4 +1,4 @@
-//! A measurement on a terminal of 80 columns.
+//! Prints a measurement for a terminal of 80 columns.
 
 use std::fmt::Display;
 
@@ -11,10 +11,10 @@ use super::verdict::why_wide;
 use sweetspot_program::print::wrapped;
 use sweetspot_program::progress;
 
-/// The width of names, and of a direction's column.
+/// The width of names, and of each direction's column.
 const NAME: usize = 19;
 const COLUMN: usize = 29;
-/// In place of a value; [`unknown_reasons`] says why.
+/// Printed in place of a value; [`unknown_reasons`] gives the reason.
 pub const UNKNOWN: &str = "unknown";
 
 pub fn print(measured: &Measured, outlook: &Outlook) {
@@ -89,7 +89,7 @@ fn rates(directions: &[DirectionReport]) {
     }
 }
 
-/// A direction, seen from this host.
+/// The name of a direction, as seen from this host.
 pub fn way(direction: Direction) -> &'static str {
     match direction {
         Direction::Down => "Down, from the far end",
@@ -102,7 +102,7 @@ fn row(name: &str, cells: &[String]) -> String {
     format!("  {name:<NAME$}{cells}").trim_end().to_owned()
 }
 
-/// A value with its interval: its half width if it is `even`, else its ends.
+/// A value with its interval: as half of its width if `even`, otherwise as its ends.
 fn of<T: Copy + Display + sweetspot_measure::Quantity>(finding: &Finding<T>, even: bool) -> String {
     let Some(estimate) = finding.estimate() else { return UNKNOWN.into() };
     let (low, high) = (estimate.low.number(), estimate.high.number());
@@ -115,12 +115,12 @@ fn of<T: Copy + Display + sweetspot_measure::Quantity>(finding: &Finding<T>, eve
     }
 }
 
-/// The idle RTT from its 5th percentile to its 95th.
+/// The difference between the 95th and the 5th percentile of the idle RTT.
 pub fn variation(finding: &Finding<Duration>) -> String {
     finding.value().map_or(UNKNOWN.into(), |span| format!("{} (p95 - p5)", short(span)))
 }
 
-/// Three digits are enough for a card; nothing has no unit.
+/// A value rounded to about three digits; zero has no unit.
 pub fn short(value: impl Display) -> String {
     let text = value.to_string();
     let (number, unit) = text.split_at(text.find(' ').unwrap_or(text.len()));
@@ -210,12 +210,12 @@ fn tcp(measured: &Measured) {
     wrapped(&words, "");
 }
 
-/// The unknown quantities and the skipped measurements, each once, with its reason.
+/// The unknown quantities and the skipped measurements, each once with its reason.
 pub fn unknown_reasons(measured: &Measured) -> Vec<String> {
     measured.report.directions.iter().flat_map(reasons_of).collect()
 }
 
-/// The reasons of one direction. A quantity has the reason of its skipped step, if a step was skipped.
+/// The reasons of one direction. The reason of a skipped step applies to its quantities.
 fn reasons_of(report: &DirectionReport) -> Vec<String> {
     let way = report.direction.name();
     let mut skipped: Vec<(&str, &str, bool)> = report
@@ -225,9 +225,9 @@ fn reasons_of(report: &DirectionReport) -> Vec<String> {
         .map(|(what, why)| (what, why, false))
         .collect();
     let discipline = report.discipline.as_ref().err().map(ToString::to_string);
-    // Each quantity with the steps that measure it, as `Measurement::progress` names them.
+    // Each quantity with the steps that measure it, named as in `Measurement::progress`.
     let available = "available bandwidth";
-    // Without a loss there is no burst either.
+    // Without loss, there are no bursts to report.
     let burst = why(&report.loss.burst).filter(|_| report.loss.lost > 0);
     let quantities = [
         ("capacity", why(&report.capacity), "rough capacity"),
@@ -280,7 +280,7 @@ fn why<T>(finding: &Finding<T>) -> Option<&String> {
     }
 }
 
-/// The simulation of the direction that was measured first.
+/// The simulation of the direction measured first.
 fn expected(outlook: &Outlook, first: Option<&DirectionReport>) {
     if let Some(why) = &outlook.unknown {
         return wrapped(&format!("The throughput of TCP was not simulated: {why}."), "");
@@ -312,7 +312,7 @@ fn expected(outlook: &Outlook, first: Option<&DirectionReport>) {
     }
 }
 
-/// Explains the rates simulated for the direction `first`, sentence by sentence.
+/// Explains the rates simulated for the direction `first`, one sentence each.
 pub fn notes(outlook: &Outlook, first: Option<&DirectionReport>) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some((window, held)) = outlook.window_bytes.zip(outlook.window.as_ref()) {
@@ -328,18 +328,19 @@ pub fn notes(outlook: &Outlook, first: Option<&DirectionReport>) -> Vec<String> 
     notes
 }
 
-/// The assumptions behind simulated rates, as a sentence.
+/// The assumptions behind the simulated rates, as a sentence.
 fn assumptions(outlook: &Outlook) -> String {
     let lower = if outlook.is_upper_bound { " Random loss would lower these rates." } else { "" };
     format!("Not measured, and assumed: {}.{lower}", outlook.assumed.join("; "))
 }
 
-/// The name of a transfer with a fixed window.
+/// The label of a transfer with a fixed window.
 pub fn held(expected: &Expected, window: u64) -> String {
     format!("{} at {}", expected.congestion, Bytes::new(window))
 }
 
-/// A simulated rate in Mbit/s, with its interval if that has a width. A bound has none.
+/// A simulated rate in Mbit/s, with its interval unless that is a point. An upper bound has no
+/// interval.
 pub fn ranged(expected: &Expected, outlook: &Outlook) -> String {
     let [mean, low, high] =
         [expected.goodput_bps, expected.goodput_low_bps, expected.goodput_high_bps]

@@ -1,4 +1,4 @@
-//! The end of the help, with the members of the JSON.
+//! The text after the options in the help, with the members of the JSON.
 
 pub const AFTER: &str = "\
 Examples:

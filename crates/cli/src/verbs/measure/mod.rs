@@ -28,10 +28,10 @@ use sweetspot_program::progress;
 use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::whole_file;
 
-/// A measurement takes longer than this.
+/// The shortest interval of --watch; no measurement is shorter.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Why HOST:PORT gives no rate, also where `serve` listens: its ticket is the right to measure with it.
+/// The reason why HOST:PORT gives no rate, even if `serve` listens there: its ticket grants the right to measure with it.
 const NO_RATE: &str = "handshakes show no rate; give the ticket that `sweetspot serve` prints at that host instead of HOST:PORT";
 
 /// Measure the path to a host that runs `sweetspot serve`
@@ -145,7 +145,7 @@ pub fn run(arguments: MeasureArguments) -> Ending {
 }
 
 impl MeasureArguments {
-    /// Says on Ctrl-C where the measurements of --watch are.
+    /// On Ctrl-C, prints the file with the measurements of --watch.
     fn tell_when_interrupted(&self, series: &Path) {
         if self.common.quiet {
             return;
@@ -155,19 +155,19 @@ impl MeasureArguments {
     }
 }
 
-/// Success, or the shell's code of the signal that ended the measurement early.
+/// Success, or the shell's exit code for the signal that ended the measurement early.
 fn ending() -> ExitCode {
     progress::stop_code().map_or(ExitCode::SUCCESS, ExitCode::from)
 }
 
-/// How much of `plan` is over after `passed`.
+/// The progress of `plan` after the time `passed`.
 fn position(plan: &Plan, passed: Duration) -> String {
     let (min, max) = plan.duration();
     let [passed, min, max] = [passed, min, max].map(Duration::as_secs_f64);
     format!("{passed:.0} s of {min:.0} to {max:.0} s")
 }
 
-/// How long a measurement by `plan` takes.
+/// The duration of a measurement by `plan`, in words.
 fn duration_in_words(plan: &Plan) -> String {
     let (min, max) = plan.duration();
     let (min, max) = (min.as_secs_f64(), max.as_secs_f64());
@@ -177,7 +177,7 @@ fn duration_in_words(plan: &Plan) -> String {
     }
 }
 
-/// Measures again and again; a measurement that fails is a line that says why.
+/// Measures repeatedly; a failed measurement becomes a line with the reason.
 fn watched(arguments: &MeasureArguments, interval: Duration, file: &Path) -> Ending {
     if interval < MIN_INTERVAL {
         let wrong = format!("--watch {interval} is too short; the minimum is {MIN_INTERVAL}");
@@ -196,7 +196,7 @@ fn watched(arguments: &MeasureArguments, interval: Duration, file: &Path) -> End
         let at = start + interval * taken;
         clock::sleep_until(at);
         taken += 1;
-        // A measurement that took longer than the interval is followed at once.
+        // If a measurement took longer than the interval, the next one follows at once.
         let now = clock::now();
         if now > at + interval && !common.quiet && !std::mem::replace(&mut is_late, true) {
             let took = now.since(at - interval).as_secs_f64();
@@ -232,7 +232,7 @@ fn watched(arguments: &MeasureArguments, interval: Duration, file: &Path) -> End
     Ok(ExitCode::SUCCESS)
 }
 
-/// A short measurement with one verdict.
+/// Makes a short measurement with one verdict.
 fn quick(common: &SharedArguments, plan: Plan) -> Ending {
     let (measured, outlook) = common.measure(plan)?;
     let verdict = verdict::verdict(&measured, &outlook);
@@ -251,7 +251,7 @@ fn quick(common: &SharedArguments, plan: Plan) -> Ending {
 }
 
 impl SharedArguments {
-    /// Measures, writes the scenario, and simulates the path as it was measured.
+    /// Measures, writes the scenario, and simulates the measured path.
     fn measure(&self, plan: Plan) -> Fallible<(Measured, outlook::Outlook)> {
         self.check_port()?;
         if let Some(server) = self.server() {
@@ -285,7 +285,7 @@ impl SharedArguments {
         Ok((measured, outlook))
     }
 
-    /// Measures. The first signal ends the measurement after its present step, the second ends the program.
+    /// Measures. The first signal ends the measurement after its present step; the second ends the program.
     fn until_interrupted(&self, contact: &Contact, plan: &Plan) -> Result<Measured, TransferError> {
         let shown = !self.quiet && std::io::stderr().is_terminal();
         let start = clock::now();
@@ -310,7 +310,7 @@ impl SharedArguments {
         })
     }
 
-    /// Writes the page, if one is wanted.
+    /// Writes the page, if requested.
     fn write_page(
         &self,
         measured: &Measured,
@@ -326,13 +326,13 @@ impl SharedArguments {
         Ok(())
     }
 
-    /// The host and port, if no ticket was given but those.
+    /// The host and port, if they were given instead of a ticket.
     fn server(&self) -> Option<String> {
         let typed = self.far_end.as_ref()?.to_string_lossy();
         has_port(&typed).then(|| typed.into_owned())
     }
 
-    /// Refuses a number behind the last colon that is no port. No ticket ends like that.
+    /// Rejects a number after the last colon that is not a port. Tickets do not end like this.
     fn check_port(&self) -> Result<(), UsageError> {
         let typed = self.far_end.as_ref().map(|typed| typed.to_string_lossy());
         let port = typed.as_ref().and_then(|typed| typed.rsplit_once(':')).map(|(_, port)| port);

@@ -1,4 +1,4 @@
-//! TCP's throughput on the measured path, by simulation.
+//! Simulates TCP's throughput on the measured path.
 
 use serde::Serialize;
 use sweetspot_experiment::Workers;
@@ -13,36 +13,36 @@ use super::card::short;
 use super::path_file::PathFile;
 use super::verdict::{SLOWER, WORTH};
 
-/// Simulations of each transfer, with different seeds.
+/// The number of simulations of each transfer, with different seeds.
 const RUNS: u64 = 5;
-/// The simulated time, and the most packets of one simulation: so that all take a few seconds.
+/// The simulated time; together with the limit on packets, it keeps each simulation to a few seconds.
 const DURATION: Duration = Duration::from_secs(15);
 const WARMUP: Duration = Duration::from_secs(5);
 const MAX_PACKETS: f64 = 2e6;
-/// The window that fills the path with a short queue, over the bandwidth-delay product.
+/// The window as a multiple of the bandwidth-delay product, so that it fills the path with a short queue.
 pub const WINDOW_RATIO: f64 = 1.05;
 
-/// A simulation may be below the measurement by this factor, as in the diagnosis of a capture.
+/// The factor by which a simulation may fall below the measurement, as in the diagnosis of a capture.
 const REFUTED_RATIO: f64 = 1.5;
 
-/// The throughput of each congestion control, and of a window of the right size.
+/// The simulated throughput of each congestion control, and of a window of the right size.
 #[derive(Debug, Clone, Serialize)]
 pub struct Outlook {
-    /// Each with the kernel's window.
+    /// The result of each congestion control with the kernel's window.
     pub congestion: Vec<Expected>,
-    /// Cubic with a window of [`Outlook::window_bytes`].
+    /// The result of CUBIC with a window of [`Outlook::window_bytes`].
     pub window: Option<Expected>,
-    /// A little more than the bandwidth-delay product.
+    /// A window slightly above the bandwidth-delay product.
     pub window_bytes: Option<u64>,
-    /// Simulations behind each rate.
+    /// The number of simulations behind each rate.
     pub runs: u64,
     /// Properties of the path that were not measured, with the values assumed for them.
     pub assumed: Vec<String>,
-    /// Whether random loss is one of them: then every rate is an upper bound.
+    /// Whether random loss was not measured, so that every rate is an upper bound.
     pub is_upper_bound: bool,
-    /// How far the simulated transfer is from the measured one, if they contradict each other.
+    /// The differences between the simulated and the measured transfer, if they contradict each other.
     pub contradiction: Option<String>,
-    /// Why there is nothing, if there is not.
+    /// The reason why there is no result.
     pub unknown: Option<String>,
 }
 
@@ -50,20 +50,20 @@ pub struct Outlook {
 #[derive(Debug, Clone, Serialize)]
 pub struct Expected {
     pub congestion: &'static str,
-    /// Payload, bits per second.
+    /// The payload rate, in bits per second.
     pub goodput_bps: f64,
-    /// The lower end of its 95 % interval, at the most loss that agrees with the measurement.
+    /// The lower end of its 95 % interval, at the highest loss consistent with the measurement.
     pub goodput_low_bps: f64,
-    /// The upper end, at the least loss.
+    /// The upper end, at the lowest loss.
     pub goodput_high_bps: f64,
-    /// Mean round trip, seconds.
+    /// The mean RTT, in seconds.
     pub rtt_s: f64,
-    /// Share of packets lost.
+    /// The share of packets lost.
     pub loss_rate: f64,
 }
 
 impl Outlook {
-    /// By simulation of the path in `file`.
+    /// Simulates the path in `file`.
     pub fn of(file: &Result<PathFile, String>) -> Outlook {
         match file {
             Err(why) => Outlook::nothing(why.clone()),
@@ -71,7 +71,8 @@ impl Outlook {
         }
     }
 
-    /// Nothing, if the simulated path carries less than TCP was measured to carry: then the path is another one.
+    /// Discards the result if the simulated path carries less than TCP was measured to carry, because the path must have
+    /// been different.
     pub fn unless_refuted(self, carried: Option<Rate>) -> Outlook {
         let rates = self.congestion.iter().map(|expected| expected.goodput_bps);
         let (Some(most), Some(carried)) = (rates.reduce(f64::max), carried) else { return self };
@@ -85,8 +86,8 @@ impl Outlook {
         ))
     }
 
-    /// With a sentence if the transfer under `load`, which had the kernel's window, was unlike its simulation. The measured
-    /// RTT belongs to another flow, so it differs from the transfer's if each flow `has_own_queue`.
+    /// Adds a sentence if the transfer under `load`, which had the kernel's window, contradicts its simulation. The measured
+    /// RTT is another flow's, so it is not compared if each flow `has_own_queue`.
     pub fn beside(self, load: &DelayUnderLoad, has_own_queue: bool) -> Outlook {
         let alike = self.congestion.iter().find(|each| each.congestion == load.congestion);
         let rate = alike.and_then(|each| self.rate_difference(each, load));
@@ -102,7 +103,8 @@ impl Outlook {
         Outlook { contradiction, ..self }
     }
 
-    /// Beyond its interval, a simulated rate may differ from the measured one by [`SLOWER`]; an upper bound may be above it.
+    /// Apart from its interval, a simulated rate may differ from the measured one by the ratio [`SLOWER`]. An upper bound
+    /// may be higher.
     fn rate_difference(&self, simulated: &Expected, load: &DelayUnderLoad) -> Option<String> {
         let measured = load.goodput.value()?.as_f64();
         let is_below = simulated.goodput_high_bps < SLOWER * measured;
@@ -157,7 +159,8 @@ impl Outlook {
     }
 }
 
-/// A mean and a median differ by themselves, so the round trips must differ by [`REFUTED_RATIO`] and by more than [`WORTH`].
+/// The difference between the RTTs, if they differ by [`REFUTED_RATIO`] and by more than [`WORTH`]; a mean and a median
+/// always differ somewhat.
 fn rtt_difference(simulated: &Expected, load: &DelayUnderLoad) -> Option<String> {
     let measured = load.round_trip.value()?.as_secs_f64();
     let now = simulated.rtt_s;
@@ -168,13 +171,13 @@ fn rtt_difference(simulated: &Expected, load: &DelayUnderLoad) -> Option<String>
     })
 }
 
-/// The change from one value to another, in brackets.
+/// The relative change from one value to another, in brackets.
 fn change(to: f64, from: f64) -> String {
     format!(" ({:+.0} %)", (to / from - 1.0) * 100.0)
 }
 
-/// The mean of [`RUNS`] simulations at the measured loss. Its interval is Student's, widened by the same simulations at
-/// both ends of the loss's interval.
+/// The mean of [`RUNS`] simulations at the measured loss. Its interval is Student's, widened by the same simulations at both
+/// ends of the loss interval.
 fn expected(
     file: &PathFile,
     name: &'static str,
@@ -204,7 +207,7 @@ fn expected(
         simulated(&scenario).map(|found| interval(&rates(&found)))
     };
     if let Some([least, most]) = file.loss {
-        // Less loss raises the upper end only, and more lowers the lower one.
+        // Less loss only raises the upper end, and more loss only lowers the lower end.
         if Some(least) != as_measured {
             high = high.max(at(least)?.1);
         }
@@ -222,7 +225,7 @@ fn expected(
     })
 }
 
-/// The first transfer of `scenario`, with [`RUNS`] seeds.
+/// The results of the first transfer of `scenario` with [`RUNS`] seeds.
 fn simulated(scenario: &Scenario) -> Result<Vec<TransferOutcome>, String> {
     let seeds: Vec<u64> = (0..RUNS).map(|run| scenario.seed + run).collect();
     let runs = Workers::per_core().map(&seeds, |seed| {
@@ -234,7 +237,7 @@ fn simulated(scenario: &Scenario) -> Result<Vec<TransferOutcome>, String> {
     runs.into_iter().collect()
 }
 
-/// The 95 % interval of the mean of `values`, which is not negative.
+/// The 95 % interval of the mean of `values`; its lower end is at least zero.
 fn interval(values: &[f64]) -> (f64, f64) {
     mean_interval(values)
         .map_or((0.0, f64::INFINITY), |(mean, half)| ((mean - half).max(0.0), mean + half))
@@ -267,7 +270,7 @@ pub(super) mod tests {
         }
     }
 
-    /// A transfer with this congestion control, rate and median round trip.
+    /// A measured transfer with this congestion control, rate and median RTT.
     fn load(congestion: &str, mbit: f64, rtt_ms: u64) -> DelayUnderLoad {
         let (rate, rtt) = (Rate::from_f64(mbit * 1e6), Duration::from_millis(rtt_ms));
         DelayUnderLoad {
@@ -280,7 +283,7 @@ pub(super) mod tests {
         }
     }
 
-    /// Cubic at 20 Mbit/s and 20 ms, simulated: 22 is within a tenth, and 30 ms are one and a half times as long.
+    /// CUBIC is simulated at 20 Mbit/s and 20 ms: 22 Mbit/s is within a tenth, and 30 ms is a factor of 1.5.
     #[test]
     fn a_measured_transfer_that_its_simulation_contradicts_is_remarked_on() {
         let said = |outlook: Outlook, load| outlook.beside(&load, false).contradiction;
@@ -294,15 +297,16 @@ pub(super) mod tests {
              (-20 %); simulated RTT 20.0 ms, measured 80.0 ms (-75 %). Measure again before you rely on the scenario."
         );
         assert!(said(cubic(), load("cubic", 10.0, 20)).unwrap().contains("(+100 %)"));
-        // Random loss that was not measured may explain less, and a control that was not simulated says nothing.
+        // Random loss that was not measured may explain a lower rate. A congestion control that was not simulated allows no
+        // conclusion.
         let bound = Outlook { is_upper_bound: true, ..cubic() };
         assert_eq!(said(bound, load("cubic", 10.0, 20)), None);
         assert_eq!(said(cubic(), load("dctcp", 10.0, 20)), None);
-        // Another flow has a queue of its own, and so another round trip.
+        // If each flow has its own queue, the RTT of another flow differs.
         assert_eq!(cubic().beside(&load("cubic", 20.0, 80), true).contradiction, None);
     }
 
-    /// A path of 20 Mbit/s and 20 ms with this random loss; `loss` has the ends of its interval.
+    /// A path of 20 Mbit/s and 20 ms with this random loss; `loss` has the ends of its interval in percent.
     fn path(percent: f64, loss: Option<[f64; 2]>) -> PathFile {
         let text = format!(
             "duration = '10s'\n[path]\nrate = '20Mbit/s'\nrtt = '20ms'\nbuffer = '50kB'\nloss = '{percent}%'\n\
@@ -328,7 +332,7 @@ pub(super) mod tests {
         assert_eq!(found.runs, RUNS);
     }
 
-    /// None of 300 packets lost leaves 1 % possible (the rule of three: 3 / 300), which would slow CUBIC down.
+    /// Without a loss in 300 packets, a loss of 1 % is still possible (rule of three: 3 / 300). It would slow CUBIC down.
     #[test]
     fn a_loss_that_may_have_gone_unseen_lowers_the_lower_end_only() {
         let sure = Outlook::of(&Ok(path(0.0, Some([0.0, 0.0]))));

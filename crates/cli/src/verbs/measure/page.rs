@@ -195,7 +195,7 @@ fn in_ms(points: &[DelayPoint]) -> Vec<(f64, f64)> {
     points.iter().map(|(at, delay)| (*at, delay * 1e3)).collect()
 }
 
-/// The share of delays below each, in milliseconds.
+/// The cumulative distribution of the delays, in milliseconds.
 fn distribution(points: &[DelayPoint]) -> Vec<(f64, f64)> {
     points.iter().map(|(_, delay)| delay * 1e3).collect::<Sorted>().distribution()
 }

@@ -1,4 +1,4 @@
-//! A measured path as a scenario.
+//! Writes a measured path as a scenario.
 
 use std::fmt::Write;
 
@@ -10,14 +10,14 @@ use sweetspot_units::{Bytes, Duration, Probability, Rate};
 use super::card::short;
 use super::watch::Series;
 
-/// Others' traffic is written as this many sources.
+/// The number of sources that represent cross traffic.
 const OTHERS: u64 = 10;
-/// How long a path lasts that does not change.
+/// The duration of a path that does not change.
 const DURATION: Duration = Duration::from_secs(20);
-/// Hosts have links of this rate or more to their routers.
+/// The lowest access rate assumed between hosts and their routers.
 const MIN_ACCESS: Rate = Rate::from_mbit_per_second(1000);
 
-/// A scenario with the path as it was measured: data goes in the direction that was measured first, ACKs in the other.
+/// A scenario with the measured path. Data goes in the direction that was measured first, ACKs in the other.
 #[derive(Debug, Clone)]
 pub struct PathFile {
     /// The file's text; comments give the source of each value.
@@ -26,19 +26,20 @@ pub struct PathFile {
     pub rate: Rate,
     /// The base RTT.
     pub rtt: Duration,
-    /// The 95 % interval of the random loss of the data's direction; `None` if it was not measured.
+    /// The 95 % interval of the random loss in the direction of the data; `None` if not measured.
     pub loss: Option<[Probability; 2]>,
-    /// Properties of the data's direction that were not measured, in words, with the values assumed for them.
+    /// Properties of the data's direction that were not measured, in words, with the assumed values.
     pub assumed: Vec<String>,
 }
 
 impl PathFile {
-    /// The path as a scenario; the error names the missing values.
+    /// Builds a scenario from the path; the error names the missing values.
     pub fn new(measured: &Measured) -> Result<PathFile, String> {
         PathFile::of(measured, None)
     }
 
-    /// The path as it changed over `series`, which was measured each `interval`, `measured` last.
+    /// Builds a scenario in which the path changes as in `series`, with a measurement at each `interval`; `measured`
+    /// is the last.
     pub fn over_time(
         measured: &Measured,
         series: &Series,
@@ -88,7 +89,7 @@ fn written(
     line(format_args!("warmup = \"5s\"\nduration = \"{}s\"\n\n[path]", duration.as_secs_f64()));
     line(format_args!("# {}\nrtt = \"{}us\"", how(round_trip), rtt.as_micros()));
     if over_time.is_some() {
-        // All of the round trip, for the changes below.
+        // All of the RTT is this hop's, so that the changes below can set it.
         line(format_args!("delay = \"{}us\"", rtt.as_micros() / 2));
     }
     line(format_args!("packet = \"{packet}B\""));
@@ -133,7 +134,8 @@ fn written(
     text
 }
 
-/// The keys of one direction; `samples` is how many measurements its rate comes from, none where it does not change.
+/// The keys of one direction. `samples` is the number of measurements behind its rate, or `None` if the rate is
+/// constant.
 fn direction(
     found: &DirectionReport,
     (rate, rtt, packet): (Rate, Duration, u64),
@@ -164,7 +166,7 @@ fn direction(
     .join("\n")
 }
 
-/// The source of a value, or its absence.
+/// The method that measured a value, or the reason for its absence.
 fn how<T: Copy>(finding: &sweetspot_measure::Finding<T>) -> String {
     match finding {
         sweetspot_measure::Finding::Known { how, .. } => format!("measured: {how}"),
@@ -172,7 +174,7 @@ fn how<T: Copy>(finding: &sweetspot_measure::Finding<T>) -> String {
     }
 }
 
-/// The properties of `forward` that were not measured, with the values assumed for them.
+/// The properties of `forward` that were not measured, with the assumed values.
 fn assumed(forward: &DirectionReport, rate: Rate, rtt: Duration) -> Vec<String> {
     let mut assumed = Vec::new();
     if forward.loss.rate.value().is_none() {
@@ -196,7 +198,7 @@ fn buffer(forward: &DirectionReport, rate: Rate, rtt: Duration) -> (Bytes, Strin
     }
 }
 
-/// The queue of the file in words, with the article.
+/// The queue in the file in words, with an article.
 fn in_words(queue: &str) -> &str {
     match queue {
         "codel" => "a CoDel",
@@ -229,7 +231,7 @@ mod tests {
 
     use super::*;
 
-    /// The words beside a forecast are about the path in the file, which is the one that was simulated.
+    /// The assumptions printed beside a forecast describe the path in the file, because that path was simulated.
     #[test]
     fn an_assumed_buffer_has_the_queue_of_the_file() {
         let (rate, rtt) = (Rate::from_mbit_per_second(20), Duration::from_millis(40));
@@ -241,7 +243,7 @@ mod tests {
         ] {
             direction.discipline = Ok(discipline);
             let assumed = assumed(&direction, rate, rtt);
-            // 20 Mbit/s times 40 ms are 100 kB.
+            // 20 Mbit/s times 40 ms is 100 kB.
             assert!(assumed.iter().any(|a| a.starts_with(words)), "{assumed:?}");
             assert_eq!(queue(&direction).0, key);
             let known = Finding::known(Bytes::new(1), Bytes::new(1), Bytes::new(1), "");

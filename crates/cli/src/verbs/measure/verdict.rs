@@ -1,4 +1,4 @@
-//! The short test's one verdict.
+//! The verdict of the short test.
 
 use sweetspot_measure::Finding;
 use sweetspot_transfer::Measured;
@@ -14,9 +14,9 @@ pub struct Verdict {
     remedy: Option<&'static str>,
 }
 
-/// A remedy pays if the round trip under load falls by more than this.
+/// A remedy is worthwhile if the RTT under load falls by more than this.
 pub const WORTH: Duration = Duration::from_millis(5);
-/// A window costs rate if less than this share of the measured one is left; measured and simulated rates differ by less.
+/// A window costs rate if the rate falls below this share of the measured one. Measured and simulated rates differ by less.
 pub const SLOWER: f64 = 0.9;
 
 /// The verdict: a sentence per direction, and the remedy.
@@ -59,7 +59,7 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
     lines.extend(simulated);
     lines.extend(outlook.contradiction.clone());
     if lines.is_empty() {
-        // One-sided.
+        // A measurement from one side, without a far end that runs Sweetspot.
         let idle = idle.map_or("RTT unknown".to_owned(), |idle| ms(idle.as_secs_f64()));
         let why = outlook.unknown.as_deref().unwrap_or("nothing else was measured");
         lines.push(format!("{idle} idle; {why}"));
@@ -68,7 +68,7 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
     Verdict { message, lines, remedy }
 }
 
-/// Simulated TCP with a window of the right size, or the reason why it is unknown.
+/// The result of simulated TCP with a window of the right size, or the reason why it is unknown.
 fn at_a_window(outlook: &Outlook, way: &str, measured: Option<Rate>, lost: bool) -> Option<String> {
     if outlook.is_upper_bound {
         let why = "random loss was not measured, and the rate of a window depends on it";
@@ -102,8 +102,8 @@ fn at_a_window(outlook: &Outlook, way: &str, measured: Option<Rate>, lost: bool)
     Some(format!("simulated {way}: {words}"))
 }
 
-/// Why a simulated rate has a wide interval, if it has one: its low end is for the most loss that agrees with the measurement, in
-/// which some packets were `lost`, or none.
+/// The reason for a wide interval of a simulated rate, if it has one. Its low end assumes the highest loss consistent with the
+/// measurement; `lost` tells whether the measurement lost any packets.
 pub fn why_wide(expected: &Expected, lost: bool) -> Option<&'static str> {
     (expected.goodput_low_bps < SLOWER * expected.goodput_bps).then_some(match lost {
         true => "The low end of a range is for the highest random loss within its interval.",
@@ -113,7 +113,7 @@ pub fn why_wide(expected: &Expected, lost: bool) -> Option<&'static str> {
     })
 }
 
-/// Whether a window keeps the measured rate and removes more than [`WORTH`] from the round trip under load.
+/// Whether a window keeps the measured rate and reduces the RTT under load by more than [`WORTH`].
 fn is_worth_a_window(outlook: &Outlook, measured: Option<Rate>, loaded: Duration) -> bool {
     !outlook.is_upper_bound
         && outlook.window.as_ref().is_some_and(|held| {
@@ -126,17 +126,17 @@ fn is_slower(held: &Expected, measured: Option<Rate>) -> bool {
 }
 
 impl Verdict {
-    /// The results of the direction measured first.
+    /// The results for the direction measured first.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// A sentence per direction.
+    /// The lines of the verdict, a sentence per direction.
     pub fn lines(&self) -> &[String] {
         &self.lines
     }
 
-    /// The command that fixes the fixable limits.
+    /// The command that removes the limits that can be removed.
     pub fn remedy(&self) -> Option<&'static str> {
         self.remedy
     }
@@ -145,7 +145,7 @@ impl Verdict {
         self.lines.join(" | ")
     }
 
-    /// Prints it, with the command that fixes the fixable limits.
+    /// Prints the verdict, with the command that removes the limits that can be removed.
     pub fn print(&self) {
         self.lines.iter().for_each(|line| wrapped(line, ""));
         if let Some(command) = self.remedy {
@@ -154,7 +154,7 @@ impl Verdict {
     }
 }
 
-/// Why a direction has no rate: its capacity's reason, the first that a reader can act on.
+/// The reason why a direction has no rate, from its capacity: the first reason that a reader can act on.
 fn no_rate(capacity: &Finding<Rate>) -> String {
     match capacity {
         Finding::Unknown(why) => format!("rate unknown ({why})"),
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
     use crate::verbs::measure::outlook::tests::outlook;
 
-    /// The rate of a window depends on random loss.
+    /// The rate with a window depends on random loss, which is unknown here.
     #[test]
     fn without_a_measured_loss_no_window_is_promised() {
         let measured = Some(Rate::from_mbit_per_second(20));
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn a_wide_interval_is_explained_and_no_window_is_blamed_for_a_loss() {
         let (slow, fast) = (Rate::from_mbit_per_second(20), Rate::from_mbit_per_second(40));
-        // 20 Mbit/s in the mean, with any window.
+        // A mean of 20 Mbit/s with any window.
         let at_least = |low: f64| {
             let outlook = outlook([20.0; 3]);
             let free = outlook.congestion[0].clone();
@@ -211,7 +211,7 @@ mod tests {
         };
         let words = |low: f64, measured| told(low, measured, false);
         assert!(told(15.0, slow, true).contains("the highest random loss"));
-        // 15 is less than nine tenths of 20, and 19 is not.
+        // 15 is less than nine tenths of 20; 19 is not.
         assert!(
             words(15.0, slow).contains("(15.0 to 20.0)")
                 && words(15.0, slow).contains("random loss")

@@ -1,4 +1,4 @@
-//! A path over time: gentle measurements, one line of JSON each.
+//! A path over time: gentle measurements, with a line of JSON each.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -11,16 +11,16 @@ use sweetspot_protocol::clients::rfc3339;
 use sweetspot_transfer::Measured;
 use sweetspot_units::{Duration, Rate, Time};
 
-/// The path at one time.
+/// The path at one point in time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// From the first sample on.
+    /// The time since the first sample.
     pub at: Duration,
     /// The available bandwidth in the direction measured first.
     pub rate: Rate,
-    /// The same in the other direction, where that was measured.
+    /// The available bandwidth in the other direction, if measured.
     pub back: Option<Rate>,
-    /// Its base RTT.
+    /// The path's base RTT.
     pub rtt: Duration,
 }
 
@@ -28,12 +28,12 @@ pub struct Sample {
 #[derive(Debug, Clone, Default)]
 pub struct Series {
     first: Option<Time>,
-    /// Measurements with a rate and an RTT.
+    /// The measurements that have a rate and an RTT.
     pub samples: Vec<Sample>,
 }
 
 impl Series {
-    /// Takes a measurement that began at `at`.
+    /// Adds a measurement that began at `at`.
     pub fn add(&mut self, at: Time, measured: &Measured) {
         let first = *self.first.get_or_insert(at);
         let mut rates = measured.report.directions.iter().map(|direction| {
@@ -48,20 +48,20 @@ impl Series {
     }
 }
 
-/// Appends `line` with the time, which it returns.
+/// Appends `line` to the file with the current time, and returns that time.
 pub fn append(path: &Path, mut line: Value) -> Result<String, String> {
     let time = rfc3339(clock::wall()).unwrap_or_else(|| "time unknown".to_owned());
     line["time"] = time.as_str().into();
     let mut file = OpenOptions::new().append(true).create(true).open(path);
     let written = file.as_mut().map_err(|error| error.to_string()).and_then(|file| {
-        // One write, so that a reader never sees half a line of ours.
+        // One write per line, so that a reader never sees a partial line.
         file.write_all(format!("{line}\n").as_bytes()).map_err(|error| error.to_string())
     });
     written.map_err(|error| format!("{}: {error}", path.shown()))?;
     Ok(time)
 }
 
-/// A measurement that failed: a time series has a gap there, and says why.
+/// The line for a failed measurement: a gap in the series, with the reason.
 pub fn failed(why: &str) -> Value {
     json!({ "unknown": why })
 }

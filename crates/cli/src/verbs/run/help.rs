@@ -1,4 +1,5 @@
-//! The end of the help, with the members of an [`EngineAnswer`](sweetspot_program::engine::EngineAnswer).
+//! The text after the options in the help, with the members of an
+//! [`EngineAnswer`](sweetspot_program::engine::EngineAnswer).
 
 pub const AFTER: &str = "\
 Examples:
@@ -69,7 +70,7 @@ mod tests {
     use super::AFTER;
     use crate::verbs::members::{listed, written};
 
-    /// An outcome with all its members: those that are absent if they say nothing are filled.
+    /// An outcome in which every member is set, including those that are left out when empty.
     fn full() -> Outcome {
         let text = || "x".to_owned();
         let event = ControllerEvent {
@@ -120,7 +121,7 @@ mod tests {
     fn the_help_lists_the_members_that_are_written() {
         let (_, list) = AFTER.split_once("Members of --json:").unwrap();
         let mut members = written(&full());
-        // Only the lab has one.
+        // Only outcomes of the lab have a certificate.
         members.insert("certificate".to_owned());
         assert_eq!(listed(list), members);
         let page = include_str!("../../../../../docs/scenario.md");

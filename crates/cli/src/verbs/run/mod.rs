@@ -51,7 +51,7 @@ pub struct RunArguments {
     interval: Option<Duration>,
 }
 
-/// Interval between samples if none is given.
+/// Default interval between samples.
 const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Exit code if no closed form covers the scenario.
@@ -78,7 +78,7 @@ pub fn run(arguments: RunArguments) -> Ending {
         return Err(format!("{name}: nothing to run; add a [[transfer]] or [[cross]]").into());
     }
     if arguments.engine == EngineName::Lab {
-        // A run takes real time.
+        // Checked before the run, which takes real time.
         refuse_late_starts(&arguments, &scenario)?;
     }
     let mut series = recorder(&scenario, &arguments)?;
@@ -142,7 +142,7 @@ fn run_interruptibly(
         None => arguments.engine.run(scenario, &mut NoRecorder),
     };
     match arguments.engine {
-        // It may have one thread only, and ends on signals by itself.
+        // The lab may have only one thread, and handles signals itself.
         EngineName::Lab => {
             #[cfg(target_os = "linux")]
             sweetspot_linux::signals::tell_when_interrupted(interrupted + "\n");
@@ -177,13 +177,14 @@ pub fn list() {
     }
 }
 
-/// Whether there are transfers and none of them has throughput to show.
+/// Whether there are transfers, and none of them has any throughput.
 fn nothing_moved(outcome: &Outcome) -> bool {
     let mut transfers = outcome.transfers.iter().peekable();
     transfers.peek().is_some() && transfers.all(|transfer| transfer.goodput_bps <= 0.0)
 }
 
-/// Prints the scenario. Its own text has comments and leaves defaults out; where options change it, there is none.
+/// Prints the scenario. The file's own text has comments and omits defaults; with options that change it, all keys are
+/// printed.
 fn print_scenario(arguments: &RunArguments) -> Ending {
     let scenario = read(&arguments.scenario, &arguments.overrides, arguments.seed)?;
     let text = if arguments.overrides.is_empty() && arguments.seed.is_none() {
@@ -195,7 +196,7 @@ fn print_scenario(arguments: &RunArguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The format that a file's name asks for; Parquet if it asks for none.
+/// The format by the extension of a file; Parquet if it has no known one.
 fn series_format(path: &Path) -> Result<TableFormat, UsageError> {
     if path.extension().is_none() {
         return Ok(TableFormat::Parquet);
@@ -204,13 +205,13 @@ fn series_format(path: &Path) -> Result<TableFormat, UsageError> {
     TableFormat::of(path).ok_or_else(|| UsageError::new(expected()))
 }
 
-/// Refuses a name of another format: the outcome is JSON.
+/// Rejects a file name with another format's extension: the outcome is JSON.
 fn refuse_other_suffix(path: &Path) -> Result<(), UsageError> {
     let expected = "FILE.json; for time series as CSV or Parquet, give --series";
     whole_file::has_format("--out", Some(path), &["json"], expected)
 }
 
-/// The recorder of the time series of `scenario`, if one is written; closed forms have none.
+/// The recorder for the time series of `scenario`, if requested; closed forms have no time series.
 fn recorder(
     scenario: &Scenario,
     arguments: &RunArguments,

@@ -1,4 +1,4 @@
-//! Prints an outcome for a terminal.
+//! Prints an outcome as text.
 
 use sweetspot_program::print::{self, spaced, wrapped};
 use sweetspot_scenario::{
@@ -33,7 +33,7 @@ pub fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
         wrapped(&format!("cross {i} ({}): goodput {rates}, loss {loss}", c.kind), "");
     }
     let b = &outcome.bottleneck;
-    // The closed forms know bytes; the other engines count data packets and ACKs alike.
+    // Closed forms count bytes; the other engines count packets, both data and ACKs.
     let counted = match outcome.derivation {
         Some(_) => format!("packets of {}", scenario.path.packet),
         None => "packets, ACKs included".to_owned(),
@@ -53,7 +53,7 @@ pub fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
         Some(derivation) => print_derivation(derivation),
         None if print::is_quiet() => {}
         None => {
-            // Only the simulator has events of its own.
+            // Only the simulator counts events.
             let events = match outcome.events {
                 0 => String::new(),
                 events => format!("{} events, ", grouped(events)),
@@ -69,7 +69,7 @@ pub fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
     }
 }
 
-/// The title, the engine with its seed, and the time that the numbers are of; closed forms take no time.
+/// The title, the engine with its seed, and the time measured; closed forms have no time.
 fn heading(scenario: &Scenario, outcome: &Outcome) -> String {
     let title = print::title(&outcome.scenario);
     let (from, to) = (scenario.warmup, scenario.warmup + scenario.duration);
@@ -80,15 +80,15 @@ fn heading(scenario: &Scenario, outcome: &Outcome) -> String {
     format!("{title} ({} engine, seed {}{measured})", outcome.engine, outcome.seed)
 }
 
-/// The earliest start of `transfer`; one that follows another starts at an unknown time.
+/// The earliest start of `transfer`; the start of a transfer that follows another is unknown.
 fn begins(transfer: &Transfer) -> Duration {
     if transfer.follows { Duration::ZERO } else { transfer.start }
 }
 
-/// Transfers with a line each, and lines for their events.
+/// The number of transfers up to which each has its own line, with lines for its events.
 const MAX_DETAILED: usize = 20;
 
-/// The goodput of several transfers; `None` for one.
+/// The total goodput of several transfers; `None` for a single one.
 fn all_together(all: &[TransferOutcome]) -> Option<String> {
     let rates: Sorted = all.iter().map(|transfer| transfer.goodput_bps).collect();
     let [low, median, high] = rates.quantiles([0.0, 0.5, 1.0])?.map(Rate::from_f64);
@@ -98,15 +98,15 @@ fn all_together(all: &[TransferOutcome]) -> Option<String> {
     })
 }
 
-/// A line for each event of a transfer that starts at `start`.
+/// Prints the events of a transfer that starts at `start`.
 fn print_events(events: &[ControllerEvent], start: Duration) {
     for line in event_lines(events, start) {
         spaced(&line);
     }
 }
 
-/// One line per event; several alike in a row are one line, with their windows and their number. A window that is set before
-/// the transfer starts limits it from its start.
+/// One line per event; consecutive similar events share a line with their windows and their number. A window set before the
+/// transfer starts takes effect at the start.
 fn event_lines(events: &[ControllerEvent], start: Duration) -> Vec<String> {
     let is_alike = |a: &ControllerEvent, b: &ControllerEvent| {
         a.kind == b.kind && a.reason == b.reason && a.congestion_to == b.congestion_to
@@ -134,7 +134,7 @@ fn event_lines(events: &[ControllerEvent], start: Duration) -> Vec<String> {
     events.chunk_by(is_alike).filter_map(line).collect()
 }
 
-/// Whether several events raise the window step by step, as a kernel's autotuning does: they limit nothing.
+/// Whether several events only raise the window step by step, as a kernel's autotuning does, without limiting anything.
 fn rises(events: &[ControllerEvent]) -> bool {
     let windows = || events.iter().map(|event| event.window_bytes);
     let is_step = |(before, after)| matches!((before, after), (Some(b), Some(a)) if b <= a);
@@ -143,7 +143,7 @@ fn rises(events: &[ControllerEvent]) -> bool {
         && windows().next() < windows().next_back()
 }
 
-/// The measurement that an event without a window reports.
+/// The measurement reported by an event without a window.
 fn measured(event: &ControllerEvent) -> Option<String> {
     let rate = event.rate_bps.map(|bps| Rate::from_f64(bps).to_string());
     let rtt = event.rtt_s.map(|rtt| format!("RTT {}", Duration::from_secs_f64(rtt)));
@@ -151,7 +151,7 @@ fn measured(event: &ControllerEvent) -> Option<String> {
     (!both.is_empty()).then(|| both.join(", "))
 }
 
-/// In how many steps the window rises in several events, the last of them at `end_s`.
+/// The number of steps in which several events raise the window; the last is at `end_s`.
 fn rise(events: &[ControllerEvent], end_s: f64) -> String {
     let is_step = |pair: &&[ControllerEvent]| pair[0].window_bytes < pair[1].window_bytes;
     match events.windows(2).filter(is_step).count() {
@@ -160,7 +160,7 @@ fn rise(events: &[ControllerEvent], end_s: f64) -> String {
     }
 }
 
-/// The windows of several events: the only one, or the ends between which it `rises`, or else the range and the last.
+/// The windows of several events: a single value, the two ends if it `rises`, otherwise the range and the last value.
 fn windows(events: &[ControllerEvent], rises: bool) -> Option<String> {
     let set = || events.iter().filter_map(|event| event.window_bytes);
     let (last, low, high) = (set().next_back()?, set().min()?, set().max()?);
@@ -172,12 +172,12 @@ fn windows(events: &[ControllerEvent], rises: bool) -> Option<String> {
     })
 }
 
-/// A share in per cent, to three digits.
+/// A share in percent, with three digits.
 fn share(of: f64) -> String {
     format!("{} %", Significant::<3>(of * 100.0))
 }
 
-/// Use of the bottleneck before the first transfer; the closed forms know it even if that starts at once.
+/// The use of the bottleneck before the first transfer. Closed forms give it even if the transfer starts at once.
 fn before(scenario: &Scenario, outcome: &Outcome) -> String {
     let first = scenario.transfers.iter().filter(|t| !t.follows).map(|t| t.start).min();
     match first {
@@ -190,7 +190,7 @@ fn before(scenario: &Scenario, outcome: &Outcome) -> String {
     }
 }
 
-/// The rate of a transfer, after its size and completion time if it is complete.
+/// The rate of a transfer; if it is complete, preceded by its size and completion time.
 fn moved(t: &TransferOutcome, size: Option<Bytes>) -> String {
     let rate = Rate::from_f64(t.goodput_bps);
     match size.zip(t.completion_s) {
@@ -218,7 +218,7 @@ fn print_transfer(i: usize, t: &TransferOutcome, size: Option<Bytes>) {
     wrapped(&line, "");
 }
 
-/// Why a transfer has no throughput to show, if it has none.
+/// The reason why a transfer has no throughput in the measured time, if it has none.
 fn why_nothing_moved(scenario: &Scenario, i: usize, finished: &TransferOutcome) -> Option<String> {
     if finished.goodput_bps > 0.0 {
         return None;
@@ -236,7 +236,7 @@ fn why_nothing_moved(scenario: &Scenario, i: usize, finished: &TransferOutcome) 
     }
 }
 
-/// Goodput of cross traffic: each direction is a link of its own.
+/// The goodput of cross traffic in each direction, as each is a separate link.
 fn by_direction(cross: &CrossOutcome) -> String {
     match cross.reverse_goodput_bps {
         Some(reverse) if reverse > 0.0 => {
@@ -298,7 +298,7 @@ mod tests {
         assert!(
             before(&["transfer.start=1s"], &Simulator).ends_with(" % before the first transfer)")
         );
-        // 10 x 0.4 of 10 Mbit/s.
+        // 10 x 0.4 of 10 Mbit/s: 40 %.
         assert_eq!(before(&[], &Theory), " (40.0 % before the first transfer)");
     }
 
@@ -367,7 +367,7 @@ mod tests {
             "     5.000 s  limited  9 kB, 2 times until 6.500 s",
         ];
         assert_eq!(event_lines(&events, Duration::ZERO), expected);
-        // A window that is set before the start limits the transfer from there on, and no later event moves.
+        // A window set before the start takes effect at the start; later events keep their times.
         let late = event_lines(&events[4..], Duration::from_secs(6));
         assert_eq!(late, ["     6.000 s  limited  9 kB, 2 times until 6.500 s"]);
     }

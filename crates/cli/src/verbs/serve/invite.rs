@@ -70,7 +70,8 @@ pub fn run(arguments: ServeInviteArguments) -> Ending {
     let identity = service_identity(arguments.state.as_deref())?;
     let expires = Ticket::expiry(clock::wall(), arguments.lifetime);
     let directory = std::path::absolute(&arguments.dir)?;
-    // The service makes the directory for its client, but not the one above: it would refuse every transfer.
+    // The service creates its client's directory, but not the parent: without that, it would refuse every
+    // transfer.
     if let Some(above) = directory.parent().filter(|above| !above.is_dir()) {
         let what = if above.exists() { "is not a directory" } else { "does not exist" };
         return Err(format!("{} {what}; create the directory first", above.shown()).into());
@@ -80,7 +81,7 @@ pub fn run(arguments: ServeInviteArguments) -> Ending {
         return Err(UsageError::new(wrong).into());
     }
     let (mut file, before) = open_alone(&arguments.clients)?;
-    // The service ignores wrong lines, too.
+    // The service also ignores wrong lines.
     let (there, wrong) = Clients::read(before.as_bytes());
     for error in wrong {
         note!(
@@ -105,7 +106,7 @@ pub fn run(arguments: ServeInviteArguments) -> Ending {
         once: !arguments.many,
     };
     let line = client.to_string();
-    // Refuse values that would be read back differently.
+    // Rejects values that would be read back differently.
     if line.parse::<Clients>().map_err(|e| e.reason)?.list != [client.clone()] {
         return Err("the name or the directory cannot be written on one line; choose others".into());
     }
@@ -146,7 +147,7 @@ fn client_name(text: &str) -> Result<String, ClientError> {
     check_name(text).map(|()| text.to_owned())
 }
 
-/// The file of clients and its content; locked, so that no two invitations draw the same number.
+/// The clients file and its content; locked, so that no two invitations choose the same number.
 fn open_alone(clients: &Path) -> Fallible<(File, String)> {
     let mut options = File::options();
     options.create(true).append(true).mode(0o600);

@@ -20,7 +20,7 @@ use sweetspot_tune::Exporter;
 
 use sweetspot_program::print::{Harmless, Shown, system};
 
-/// The audit log and the metrics of a service, those that are wanted.
+/// The audit log and the metrics of a service, as far as requested.
 #[derive(Clone, Default)]
 pub struct ServiceLog(Arc<Kept>);
 
@@ -39,13 +39,13 @@ struct State {
 
 #[derive(Clone)]
 struct Transfer {
-    /// The client's name; `None`: the holder of the ticket.
+    /// The client's name; `None` for the holder of the ticket.
     client: Option<String>,
     peer: SocketAddr,
     role: Role,
 }
 
-/// The client's name, if it has one, and the address of a transfer that began.
+/// The name of the client, if it has one, and its address, for a transfer that began.
 pub type Began = (Option<String>, SocketAddr);
 
 impl Transfer {
@@ -54,7 +54,7 @@ impl Transfer {
     }
 }
 
-/// Since the start.
+/// The counters since the start.
 #[derive(Debug, Clone, Default)]
 struct Counts {
     done: u64,
@@ -62,7 +62,7 @@ struct Counts {
     refused: u64,
     received: Moved,
     sent: Moved,
-    /// Bytes moved, by the label of the client's network.
+    /// Bytes moved, by a label for the client's network.
     by_peer: BTreeMap<String, u64>,
     labels: PeerLabels,
 }
@@ -73,11 +73,11 @@ struct Moved {
     files: u64,
 }
 
-/// The requested parts.
+/// The parts of the record that were requested.
 #[derive(Debug, Clone, Default)]
 pub struct LogOptions {
     pub audit: Option<PathBuf>,
-    /// The address at which metrics are served.
+    /// The address for serving metrics.
     pub metrics: Option<SocketAddr>,
 }
 
@@ -105,7 +105,8 @@ impl ServiceLog {
         Ok(log)
     }
 
-    /// A transfer of a client began. Returns the log of its files, if there is an audit log.
+    /// Notes that a client's transfer began. Returns the log of its files, if there is an audit
+    /// log.
     pub fn began(&self, transfer: AdmittedTransfer<'_>, role: Role) -> Option<Arc<dyn FileLog>> {
         let AdmittedTransfer { number, peer, client } = transfer;
         let transfer = Transfer { client: client.map(str::to_owned), peer, role };
@@ -113,12 +114,13 @@ impl ServiceLog {
         self.change(|state| {
             state.running.insert(number, transfer.clone());
         });
-        // Without a file for it no transfer waits for a log.
+        // Without an audit file, no transfer waits for the log.
         let audit = self.0.audit.as_ref();
         audit.map(|_| Arc::new(Files { log: self.clone(), number, transfer }) as Arc<dyn FileLog>)
     }
 
-    /// The path of a transfer broke. It may go on over another connection, under another number.
+    /// Notes that the path of a transfer broke. It may resume over another connection, under
+    /// another number.
     pub fn interrupted(&self, number: u64, error: &TransferError) -> Option<Began> {
         let mut transfer = None;
         self.change(|state| transfer = state.running.remove(&number));
@@ -128,7 +130,7 @@ impl ServiceLog {
         Some(transfer.began())
     }
 
-    /// A transfer ended.
+    /// Notes that a transfer ended.
     pub fn ended(
         &self,
         number: u64,
@@ -197,7 +199,7 @@ impl ServiceLog {
             "time": rfc3339(clock::wall()),
             "event": event,
             "transfer": number,
-            // null: the holder of the ticket.
+            // null stands for the holder of the ticket.
             "client": transfer.client,
             "peer": transfer.peer.to_string(),
             "direction": direction,
@@ -210,7 +212,7 @@ impl ServiceLog {
 
     fn append(&self, line: Value) {
         let Some(audit) = &self.0.audit else { return };
-        // One write, so that lines stay whole.
+        // A single write, so that lines stay whole.
         let mut file = audit.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) =
             file.write_all(format!("{}\n", Harmless(format_args!("{line}"))).as_bytes())
@@ -241,7 +243,7 @@ impl FileLog for Files {
     }
 }
 
-/// In Prometheus's text format 0.0.4.
+/// The metrics in Prometheus's text format 0.0.4.
 fn prometheus(running: usize, counts: &Counts) -> String {
     let mut text = String::new();
     let mut family = |name: &str, kind: &str, help: &str, samples: &[(&str, u64)]| {
@@ -305,7 +307,7 @@ mod tests {
         }
     }
 
-    /// The names in `text` that only a service has.
+    /// The metric names in `text` that only a service has.
     fn ours(text: &str) -> Vec<&str> {
         let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
         let ours = ["sweetspot_transfer", "sweetspot_refused"];

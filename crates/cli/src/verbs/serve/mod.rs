@@ -144,13 +144,13 @@ enum ServiceVerb {
 }
 
 impl ServeArguments {
-    /// Whether standard output takes the content.
+    /// Whether standard output receives the content.
     pub fn prints_content(&self) -> bool {
         self.stdout
     }
 }
 
-/// The exit code after a signal. A service manager stops a server of many transfers by SIGTERM: that is its regular end.
+/// The exit code after a signal. For a server of many transfers, SIGTERM from a service manager is the regular end.
 fn code_after(signal: Signal, once: bool) -> u8 {
     if signal == Signal::TERMINATE && !once { 0 } else { signal.exit_code() }
 }
@@ -179,7 +179,7 @@ pub fn run(mut arguments: ServeArguments) -> Ending {
     serve(options, reporter, &log)
 }
 
-/// The identity of a service, which survives restarts.
+/// The identity of a service, which persists across restarts.
 pub fn service_identity(state: Option<&Path>) -> Fallible<Identity> {
     Ok(Identity::load_or_make(&state_directory(state)?.join("identity.pem"))?)
 }
@@ -188,13 +188,13 @@ fn state_directory(state: Option<&Path>) -> Result<PathBuf, String> {
     state.map_or_else(own_files::state_directory, |state| Ok(state.to_owned()))
 }
 
-/// A spoken code with its listener's address.
+/// A spoken code with the address of its listener.
 pub fn code_address(host: &TicketHost, port: u16, code: &SpokenCode) -> String {
     let code = code.password();
     if port == DEFAULT_PORT { format!("{host}/{code}") } else { format!("{host}:{port}/{code}") }
 }
 
-/// Serves until the end or a signal.
+/// Serves until all transfers are done or a signal arrives.
 pub fn serve(options: ServeOptions, reporter: TransferReporter, log: &LogOptions) -> Ending {
     process::report_file_size_limit();
     // Signals are blocked before any thread starts, so that only the waiting thread gets them.
@@ -208,7 +208,7 @@ pub fn serve(options: ServeOptions, reporter: TransferReporter, log: &LogOptions
         Ok(server) => Arc::new(server),
         Err(error) => return reporter.finish(Err(error.into())),
     };
-    // The ticket is the first line, flushed at once, because a caller may wait for it.
+    // The ticket is the first line, and flushed at once, because a caller may wait for it.
     let invitation = greeting.invitation(server.ticket());
     if to_output {
         err!("{invitation}");
@@ -229,13 +229,13 @@ pub fn serve(options: ServeOptions, reporter: TransferReporter, log: &LogOptions
     let (stopped, code) =
         (Arc::clone(&server), Arc::new(AtomicU8::new(Signal::INTERRUPT.exit_code())));
     let told = Arc::clone(&code);
-    // Not waited for: it ends with the process.
+    // This thread is not joined: it ends with the process.
     thread::spawn(move || stop_on_signal(&stopped, signals, once, &told));
     let reporter = ServerReporter::new(reporter, log);
     match server.run(&reporter) {
         Ok(outcome) => Ok(ending(&outcome)),
         Err(TransferError::Interrupted) => Ok(ExitCode::from(code.load(Ordering::Acquire))),
-        // That is the end that a server of many transfers was given.
+        // For a server of many transfers, this is the intended end.
         Err(TransferError::TicketExpired(_)) if !once => Ok(ExitCode::SUCCESS),
         Err(error @ TransferError::TicketExpired(_)) => {
             reporter.failed(&error);
@@ -273,7 +273,7 @@ impl Greeting {
         }
     }
 
-    /// Prints how to use it.
+    /// Prints how to use the ticket or code.
     fn print(&self, reporter: &TransferReporter, server: &Server) -> std::io::Result<()> {
         let (address, ticket) = (server.address()?, server.ticket());
         let verb = if self.sends { "receive" } else { "send" };
@@ -303,8 +303,8 @@ impl Greeting {
     }
 }
 
-/// Ends the transfers in order on the first signal, for as long as [`signals::CLEANING_TIME`], and at once on the
-/// second. `code` becomes the exit code.
+/// On the first signal, ends the transfers cleanly within [`signals::CLEANING_TIME`]; on the second, at once. `code` receives the
+/// exit code.
 fn stop_on_signal(server: &Server, mut signals: Supervisor, once: bool, code: &AtomicU8) {
     let mut ending = false;
     while let Ok(event) = signals.next_event() {
@@ -363,7 +363,7 @@ fn resolve(arguments: ServeArguments, asker: Asker) -> Fallible<ServeOptions> {
     })
 }
 
-/// A time in the largest unit that expresses its whole seconds exactly: a deadline is never rounded up.
+/// A time in the largest unit that divides its whole seconds: a deadline is never rounded up.
 fn in_whole_units(time: Duration) -> String {
     let seconds = time.as_nanos() / 1_000_000_000;
     let units = [(86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")];
@@ -376,7 +376,7 @@ fn in_whole_units(time: Duration) -> String {
     }
 }
 
-/// How long a ticket is valid; its end is written in whole seconds.
+/// Parses the validity of a ticket; its end is written in whole seconds.
 fn lifetime(text: &str) -> Result<Duration, String> {
     match waiting_time(text)? {
         lifetime if lifetime >= Duration::from_secs(1) => Ok(lifetime),
@@ -384,7 +384,7 @@ fn lifetime(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// An address or a name of this host and a port.
+/// Parses an address or a name of this host, with a port.
 pub fn listening(text: &str) -> Result<SocketAddr, String> {
     const EXAMPLES: &str = "write it like 0.0.0.0:7411, localhost:7411, 192.0.2.7:0 or [::]:7411";
     if !has_port(text) {
@@ -394,7 +394,7 @@ pub fn listening(text: &str) -> Result<SocketAddr, String> {
     found.next().ok_or_else(|| format!("that name has no address; {EXAMPLES}"))
 }
 
-/// The host and port of `--advertise`, if it is given.
+/// The host and port of `--advertise`, if given.
 pub fn advertise(text: Option<&str>) -> Result<Option<(TicketHost, Option<u16>)>, UsageError> {
     text.map(|text| advertised("--advertise", text)).transpose()
 }

@@ -1,4 +1,4 @@
-//! The reports of a server: its transfers, and the connections that it turns away.
+//! Reports a server's transfers, and the connections that it refuses.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +20,7 @@ pub(super) struct ServerReporter {
     turned_away: Mutex<TurnedAway>,
 }
 
-/// Connections that were refused lately: strangers do not fill the log.
+/// Counts recently refused connections, so that strangers cannot fill the log.
 #[derive(Default)]
 struct TurnedAway {
     since: Time,
@@ -28,12 +28,13 @@ struct TurnedAway {
     unsaid: u64,
 }
 
-/// Refused connections to report one by one in [`REFUSAL_INTERVAL`]; the rest are counted.
+/// The number of refused connections that are reported individually per [`REFUSAL_INTERVAL`]; the others are
+/// counted.
 const MAX_REFUSALS: u32 = 10;
 const REFUSAL_INTERVAL: Duration = Duration::from_secs(60);
 
 impl TurnedAway {
-    /// Whether one more is reported, and how many were not since the last.
+    /// Whether to report this refusal, and how many were not reported since the last report.
     fn note(&mut self, now: Time) -> (bool, u64) {
         if now.since(self.since) >= REFUSAL_INTERVAL || self.lines == 0 {
             (self.since, self.lines) = (now, 0);
@@ -62,7 +63,7 @@ impl ServerReporter {
     }
 }
 
-/// `line` about a transfer, with its client's name and address in front. Some errors begin with the address.
+/// `line` about a transfer, after its client's name and address. Some errors already begin with the address.
 fn labelled(began: Option<&Began>, line: String) -> String {
     let Some((Some(client), peer)) = began else { return line };
     let label = format!("{client} at {peer}");

@@ -1,4 +1,4 @@
-//! The search for the window at which a scenario's first transfer is fastest.
+//! The search for the window that makes a scenario's first transfer fastest.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -19,7 +19,7 @@ use sweetspot_units::{Bytes, Duration, Probability, Volume};
 use super::SweepArguments;
 use crate::verbs::Ending;
 
-/// Reads the distance from the best window at which the search ends.
+/// Parses the relative distance from the best window at which the search ends.
 pub fn tolerance(text: &str) -> Result<f64, String> {
     let share =
         text.parse().ok().map(Probability::get).filter(|share| (1e-4..=1.0).contains(share));
@@ -65,7 +65,8 @@ pub fn run(arguments: &SweepArguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Refuses a name of another format, and a file that the search reads or that cannot be made.
+/// Rejects a file name with another format's extension, a file that the search reads, and one that cannot be
+/// created.
 fn check_out(out: &Path, arguments: &SweepArguments) -> Result<(), Box<dyn std::error::Error>> {
     if out.extension().is_none_or(|extension| extension != "json") {
         let wrong = format!("--out {}: --find-best writes FILE.json", out.shown());
@@ -76,13 +77,13 @@ fn check_out(out: &Path, arguments: &SweepArguments) -> Result<(), Box<dyn std::
     Ok(())
 }
 
-/// The search ends within this fraction of the best window.
+/// Default relative distance from the best window at which the search ends.
 const TOLERANCE: f64 = 0.005;
 
-/// Rates within this share of the best count as equal to it.
+/// Rates within this share of the best rate count as equal to it.
 const PLATEAU: f64 = 0.02;
 
-/// The unbroken runs of tried windows, each from and to, with rates within [`PLATEAU`] of the best.
+/// The uninterrupted ranges of tried windows with rates within [`PLATEAU`] of the best, as first and last window.
 fn level_runs(found: &Mft) -> Vec<(u64, u64)> {
     let is_level = |trial: &WindowTrial| trial.rate_bps >= found.rate_bps * (1.0 - PLATEAU);
     let runs = found.trials.chunk_by(|one, next| is_level(one) && is_level(next));
@@ -93,14 +94,14 @@ fn level_runs(found: &Mft) -> Vec<(u64, u64)> {
     .collect()
 }
 
-/// The unbroken run around the best window.
+/// The uninterrupted range that includes the best window.
 fn plateau(found: &Mft) -> (u64, u64) {
     let runs = level_runs(found);
     let around = |(from, to): &(u64, u64)| (*from..=*to).contains(&found.window);
     runs.into_iter().find(around).unwrap_or((found.window, found.window))
 }
 
-/// The sentence about the other windows that do nearly as well, and the first beyond them.
+/// A sentence about the other windows with nearly the best rate, and the first window beyond them.
 fn level_words(found: &Mft) -> String {
     let percent = PLATEAU * 100.0;
     let runs = level_runs(found);
@@ -122,7 +123,7 @@ fn level_words(found: &Mft) -> String {
     format!("Windows tried within {percent} % of the highest rate, in packets: {all}{beyond}.")
 }
 
-/// The smallest window as fast as the best, and the best one where that is larger.
+/// The smallest window that is as fast as the best, and the best window if that is larger.
 fn headline(found: &Mft, seeds: u64) -> Vec<String> {
     let show = |place: usize| {
         let trial = &found.trials[place];
@@ -147,7 +148,7 @@ fn headline(found: &Mft, seeds: u64) -> Vec<String> {
     lines
 }
 
-/// The warning that a window only a little larger than the best loses much of its rate: the first such one tried.
+/// The warning that the first tried window above the best is only slightly larger, but loses much of the rate.
 fn edge_words(found: &Mft) -> Option<String> {
     let trial = found.trials.iter().find(|trial| trial.window > found.window)?;
     let lost = 1.0 - trial.rate_bps / found.rate_bps;
@@ -163,10 +164,10 @@ fn edge_words(found: &Mft) -> Option<String> {
     })
 }
 
-/// A flow that leaves more than a tenth of its window unused is limited by something else.
+/// If a flow uses less than this share of its window, something else limits it.
 const FILLED: f64 = 0.9;
 
-/// Whether the first transfer used the window of `trial`: by Little's law, rate times RTT is in flight.
+/// Whether the first transfer used the window of `trial`: by Little's law, rate times RTT bytes are in flight.
 fn is_filled(scenario: &Scenario, trial: &WindowTrial, rtt_s: f64) -> bool {
     let header = scenario.transfers.first().map_or(Bytes::ZERO, |transfer| transfer.tcp.header);
     let payload = scenario.path.packet.saturating_sub(header).as_f64();
@@ -200,9 +201,9 @@ fn json(scenario: &Scenario, found: &Mft, seeds: u64) -> serde_json::Value {
     })
 }
 
-/// Columns of a line before its bars, and between them.
+/// Columns of a line before and between its bars.
 const NUMBERS: usize = 29;
-/// Columns of half an interval, with several seeds.
+/// Columns for half an interval, if there are several seeds.
 const SPREAD: usize = 7;
 const BETWEEN_BARS: usize = 2;
 const LONGEST_BAR: usize = 24;
@@ -223,7 +224,7 @@ fn print_for_people(scenario: &Scenario, found: &Mft, seeds: u64) {
     }
     let has_spread = seeds > 1;
     let numbers = if has_spread { NUMBERS + SPREAD } else { NUMBERS };
-    // Two bars have the rest of the line.
+    // The rest of the line is divided between two bars.
     let longest = (print::width().saturating_sub(numbers + BETWEEN_BARS) / 2).min(LONGEST_BAR);
     let bar = |value: f64, highest: f64| "#".repeat((value / highest * longest as f64) as usize);
     let highest_rtt = found.rtts.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
@@ -263,7 +264,7 @@ fn print_for_people(scenario: &Scenario, found: &Mft, seeds: u64) {
     }
 }
 
-/// The remark that a buffer in packets holds fewer data packets where ACKs of reverse traffic wait in it.
+/// The remark that a buffer limited in packets holds fewer data packets if ACKs of reverse traffic share it.
 fn shared_places(scenario: &Scenario) -> Option<String> {
     let Volume::Packets(places) = scenario.path.narrow().buffer else { return None };
     let is_shared = scenario.path.reverse == Reverse::Mirror && !scenario.cross.is_empty();
@@ -296,7 +297,7 @@ mod tests {
 
     #[test]
     fn the_smallest_window_that_is_as_fast_heads_the_result() {
-        // 38.55 of 38.56 is 0.03 % less; its RTT of 1.62 s shows the shorter queue.
+        // 38.55 is 0.03 % less than 38.56; its RTT of 1.62 s shows the shorter queue.
         let several = found(&[(115, 30e6), (162, 38.55e6), (483, 38.56e6), (700, 38e6)], 483);
         let expected = [
             "38.55 Mbit/s with a window of 162 packets, RTT 1.62 s",
@@ -313,7 +314,7 @@ mod tests {
         assert_eq!(headline(&alone, 1), ["38.56 Mbit/s with a window of 162 packets, RTT 1.62 s"]);
     }
 
-    /// The scenario @elephants: packets of 1000 B without a header.
+    /// The scenario @elephants: packets of 1000 B without headers.
     fn elephants(overrides: &[&str]) -> Scenario {
         let overrides: Vec<String> = overrides.iter().map(|o| (*o).to_owned()).collect();
         let path = std::path::Path::new("@elephants");
@@ -329,7 +330,7 @@ mod tests {
         }
     }
 
-    /// 40 Mbit/s times 50 ms are 250 packets of 1000 B.
+    /// 40 Mbit/s times 50 ms is 250 packets of 1000 B.
     #[test]
     fn a_window_is_filled_by_rate_times_rtt() {
         let is_filled = |window| {
@@ -343,14 +344,14 @@ mod tests {
     #[test]
     fn a_buffer_in_packets_that_acks_share_is_remarked_on() {
         let words = |overrides: &[&str]| shared_places(&elephants(overrides));
-        // Packets of 1000 B.
+        // Packets have 1000 B.
         let found = words(&["path.buffer=313pkt"]).unwrap();
         assert!(found.contains("313 packets") && found.contains("path.buffer=313000B"), "{found}");
         assert_eq!(words(&["path.buffer=313kB"]), None);
         assert_eq!(words(&["path.reverse=clean"]), None);
     }
 
-    /// Near is within 2 % of the window, or the next packet; much is more than 2 % of the rate.
+    /// Near means within 2 % of the window, or the next packet; much slower means by more than 2 % of the rate.
     #[test]
     fn a_best_window_near_a_much_slower_one_is_warned_about() {
         let words = |beyond| edge_words(&found(&[(400, 90e6), (500, 100e6), beyond], 500));
@@ -363,7 +364,7 @@ mod tests {
 
     #[test]
     fn every_window_within_two_percent_is_named() {
-        // 98 of 100 is level, 97 is not.
+        // 98 of 100 counts as equal; 97 does not.
         let several =
             found(&[(1, 98.0), (2, 99.0), (3, 97.0), (4, 100.0), (5, 50.0), (6, 98.5)], 4);
         let words = level_words(&several);

@@ -179,7 +179,7 @@ fn run_all(arguments: &SweepArguments) -> Ending {
     };
     let run = |engine: &(dyn Engine + Sync), journal: Option<&Path>| {
         if arguments.engine == EngineName::Lab {
-            // The lab isolates this process, which it can only while that has one thread.
+            // The lab isolates this process, which is possible only as long as it has a single thread.
             let total = sweep.runs(variants.len());
             note!("{total} runs, one after another, in real time");
             #[cfg(target_os = "linux")]
@@ -212,15 +212,15 @@ fn run_all(arguments: &SweepArguments) -> Ending {
     Ok(if variants.len() < count { ExitCode::from(NOT_COVERED) } else { ExitCode::SUCCESS })
 }
 
-/// The variants that closed forms cover. Names the others; if no variant is left, fails with the first reason.
+/// The variants that closed forms cover. Names the others; fails with the first reason if none is left.
 fn covered(sweep: &Sweep, variants: Vec<SweepVariant>) -> Fallible<Vec<SweepVariant>> {
-    // No seed changes that.
+    // All seeds have the same coverage.
     let once = Sweep { seeds: 1, ..sweep.clone() };
     let (mut covered, mut errors) = (Vec::new(), Vec::new());
     for variant in variants {
         match once.run(std::slice::from_ref(&variant), &Theory, Workers::ONE) {
             Err(error @ StudyError::PointNotCovered { .. }) => errors.push(error),
-            // Another error is for the sweep itself.
+            // Any other error is reported by the sweep itself.
             _ => covered.push(variant),
         }
     }
@@ -242,7 +242,7 @@ fn blame(arguments: &SweepArguments, error: &StudyError) -> Box<dyn std::error::
     match error {
         StudyError::Sweep(error) => wrong_over(error).into(),
         other => match arguments.file.scenario() {
-            // The scenario is valid without the values of --over.
+            // The scenario is valid without the values of --over, so these are at fault.
             Ok(_) => UsageError::new(arguments.file.blame(other)).into(),
             Err(of_file) => of_file,
         },
@@ -256,7 +256,7 @@ fn journal_of(out: &Path) -> PathBuf {
     name.into()
 }
 
-/// Where the finished runs of an interrupted sweep are.
+/// A sentence about where the finished runs of an interrupted sweep are kept.
 fn kept(journal: Option<&Path>) -> String {
     journal.map_or_else(
         || "without --out FILE, no results are kept".to_owned(),
@@ -266,7 +266,7 @@ fn kept(journal: Option<&Path>) -> String {
     )
 }
 
-/// Runs the sweep with a progress display until done or interrupted.
+/// Runs the sweep with a progress display, until it is done or interrupted.
 fn run_interruptibly(
     sweep: &Sweep,
     variants: &[SweepVariant],
@@ -303,8 +303,8 @@ fn print(arguments: &SweepArguments, sweep: &Sweep, points: &[SweepPoint]) -> Fa
     Ok(())
 }
 
-/// The values with the fastest first transfer, or with the smallest window that is as fast; `None` if there is no choice or no
-/// transfer.
+/// The values with the fastest first transfer, or with the smallest window that is as fast; `None` if there is nothing to choose
+/// from, or no transfer.
 fn verdict(keys: &[String], points: &[SweepPoint], engine: EngineName) -> Option<String> {
     let mut outcomes = points.iter().flat_map(|point| &point.outcomes);
     if points.len() < 2 || outcomes.all(|outcome| outcome.transfers.is_empty()) {
@@ -356,7 +356,7 @@ fn keys(sweep: &Sweep) -> Vec<String> {
     sweep.over.iter().map(|over| over.key.clone()).collect()
 }
 
-/// Writes the results. If that fails, the journal still has them.
+/// Writes the results. If this fails, the journal still has them.
 fn write(
     out: &Path,
     format: ResultFormat,

@@ -1,4 +1,4 @@
-//! Reports of failed entries and failed transfers.
+//! Reports failed entries and failed transfers.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use crate::option_hints::{self, with_options};
 use crate::verbs::{Ending, Fallible};
 
 impl TransferReporter {
-    /// Names entries that failed, and counts the rest of `count`; `label` begins each line.
+    /// Prints entries that failed, and counts the rest of `count`; each line begins with `label`.
     pub(super) fn failed_entries(&self, label: &str, lines: &[String], count: u64) {
         lines.iter().for_each(|line| self.print(&format!("{label}{line}")));
         match count.saturating_sub(lines.len() as u64) {
@@ -23,8 +23,8 @@ impl TransferReporter {
         }
     }
 
-    /// If `error` says that several entries failed and nothing else came, names them and returns their count in words; `label`
-    /// begins each line.
+    /// If `error` says that several entries failed and no others arrived, prints them and returns their number in words; each
+    /// line begins with `label`.
     pub fn all_failed(&self, label: &str, error: &(dyn Error + 'static)) -> Option<String> {
         match error.downcast_ref() {
             Some(TransferError::NothingMoved { failures, count, .. }) if *count > 1 => {
@@ -35,7 +35,7 @@ impl TransferReporter {
         }
     }
 
-    /// Reports how a transfer ended, as the end of a verb.
+    /// Reports the result of a transfer, and returns the verb's ending.
     pub fn finish(&self, result: Fallible<TransferSummary>) -> Ending {
         match result {
             Ok(outcome) => {
@@ -53,12 +53,12 @@ impl TransferReporter {
         }
     }
 
-    /// The words of `error`, with the option that mends it.
+    /// The text of `error`, with the option that fixes it.
     pub fn hinted(&self, error: &TransferError) -> String {
         option_hints::of(error, self.screen.asker)
     }
 
-    /// `error`, as wrong usage if an argument is at fault.
+    /// Returns `error` as a usage error if an argument is at fault.
     fn classed(&self, error: Box<dyn Error>) -> Box<dyn Error> {
         match error.downcast_ref::<TransferError>() {
             Some(wrong) if wrong.is_wrong_usage() => UsageError::new(self.hinted(wrong)).into(),
@@ -66,14 +66,14 @@ impl TransferReporter {
         }
     }
 
-    /// Prints the failure of a transfer as JSON, if wanted.
+    /// Prints the failure of a transfer as JSON, if requested.
     pub fn failure(&self, error: &(dyn Error + 'static)) {
         if self.json {
             self.json(&self.error_object(error));
         }
     }
 
-    /// Prints the failure of a server's transfer as JSON, if wanted, with the client's name and address if it `began`.
+    /// Prints the failure of a server's transfer as JSON, if requested, with the client's name and address if it `began`.
     pub fn failure_of(&self, error: &TransferError, began: Option<(Option<String>, SocketAddr)>) {
         let Some((client, peer)) = began else { return self.failure(error) };
         if self.json {
@@ -84,7 +84,7 @@ impl TransferReporter {
         }
     }
 
-    /// The error, and the reasons one by one where everything failed.
+    /// The error as JSON, with the individual reasons if everything failed.
     fn error_object(&self, error: &(dyn Error + 'static)) -> serde_json::Value {
         let asker = self.screen.asker;
         let mut object = serde_json::json!({ "error": option_hints::of(error, asker) });

@@ -92,7 +92,7 @@ pub(crate) mod tests {
         object.as_object().unwrap().keys().cloned().collect()
     }
 
-    /// A summary with all its members: those that are absent if they say nothing are filled.
+    /// A summary in which every member is set, including those that are left out when empty.
     fn full() -> TransferSummary {
         let names = || vec!["x".to_owned()];
         TransferSummary {
@@ -129,7 +129,8 @@ pub(crate) mod tests {
         [names(&row), names(&event), vec!["transfer".to_owned()]].concat()
     }
 
-    /// The code is the source: the help and docs/formats.md name each member that it writes, and the help no other.
+    /// The code decides: the help and docs/formats.md name all members that it writes, and the help names no
+    /// others.
     #[test]
     fn the_help_lists_the_members_that_are_written() {
         let help = members_help!();

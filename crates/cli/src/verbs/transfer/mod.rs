@@ -1,4 +1,4 @@
-//! Shared by the verbs that move files: arguments, tickets, and progress.
+//! Shared by the verbs that transfer files: arguments, tickets, and progress.
 
 mod failures;
 pub(crate) mod help;
@@ -49,7 +49,7 @@ pub struct PathArguments {
 }
 
 impl PathArguments {
-    /// The path, if both of its numbers were given. Refuses a `sizing` that needs more than that.
+    /// The path, if its rate and RTT were given. Rejects a `sizing` that needs more than these.
     pub fn resolve(
         &self,
         sizing: Option<Sizing>,
@@ -123,7 +123,7 @@ pub struct OutputArguments {
     verbose: bool,
 }
 
-/// The exit code of a transfer in which some files failed: rsync's.
+/// The exit code of a transfer in which some files failed; rsync uses the same.
 const SOME_FAILED: u8 = 23;
 const TICKET_VARIABLE: &str = "SWEETSPOT_TICKET";
 
@@ -139,7 +139,7 @@ pub fn is_ticket(argument: &OsStr) -> bool {
     })
 }
 
-/// The ticket: as an argument, from a file, or from the environment.
+/// The ticket from an argument, a file, or the environment.
 fn ticket_from(argument: Option<&OsStr>, file: Option<&Path>) -> Fallible<Option<Ticket>> {
     let (text, source) = match (argument, file) {
         (Some(_), Some(_)) => {
@@ -161,7 +161,7 @@ fn ticket_from(argument: Option<&OsStr>, file: Option<&Path>) -> Fallible<Option
             Err(_) => return Ok(None),
         },
     };
-    // Other words may follow the line of a ticket, or the line may have been broken into several.
+    // Other text may follow the ticket's line, or the ticket may be split across several lines.
     let line = text.lines().next().unwrap_or_default().trim();
     match line.parse::<Ticket>().or_else(|error| text.parse().map_err(|_| error)) {
         Ok(ticket) => Ok(Some(ticket)),
@@ -174,7 +174,7 @@ fn ticket_from(argument: Option<&OsStr>, file: Option<&Path>) -> Fallible<Option
         Err(_) if line.parse::<CodeAddress>().is_ok() => {
             Err("this is a spoken code: give it with --code".into())
         }
-        // A damaged ticket holds most of its secret, which is not printed.
+        // A damaged ticket contains most of its secret, so it is not printed.
         Err(error @ TicketError::Prefix) => Err(format!("{source}: {error}").into()),
         Err(error) => Err(error.into()),
     }
@@ -196,19 +196,19 @@ pub struct ContactArguments {
 }
 
 impl ContactArguments {
-    /// The file that holds the ticket.
+    /// The file with the ticket.
     pub fn ticket_file(&self) -> Option<&Path> {
         self.ticket_file.as_deref()
     }
 
-    /// Whether an option or the environment names the peer, in place of a ticket as an argument.
+    /// Whether an option or the environment names the peer, instead of a ticket argument.
     pub fn names_peer(&self) -> bool {
         self.code.is_some()
             || self.ticket_file.is_some()
             || std::env::var_os(TICKET_VARIABLE).is_some()
     }
 
-    /// The peer, from these arguments, the ticket `given` beside them, or the environment.
+    /// The peer from these arguments, the ticket argument `given`, or the environment.
     pub fn contact(&self, given: Option<&OsStr>) -> Fallible<Option<Contact>> {
         if let Some(code) = &self.code {
             return match given {
@@ -230,7 +230,7 @@ impl ContactArguments {
     }
 }
 
-/// Rejects standard input in more than one of `places`: only the first reader would get its content.
+/// Rejects standard input for more than one of `places`: only the first reader would get its content.
 pub fn one_standard_input<'a>(places: impl Iterator<Item = &'a Path>) -> Result<(), UsageError> {
     let is_standard_input =
         |place: &&Path| [Path::new("-"), Path::new("/dev/stdin")].contains(place);
@@ -259,14 +259,14 @@ fn read_bytes(file: &Path, option: &str) -> Result<Vec<u8>, String> {
     })
 }
 
-/// Reports on transfers: progress and words on standard error, JSON on standard output.
+/// Reports on transfers: progress and messages on standard error, JSON on standard output.
 pub struct TransferReporter {
-    /// Whether existing files are left alone, whatever they hold.
+    /// Whether existing files are left unchanged, whatever their content.
     pub leaves_existing: bool,
-    /// The sender's own limit: its packets' wait for their turn is no part of the path's RTT.
+    /// The sender's own rate limit. The time that its packets wait for their turn is not part of the path's RTT.
     pub rate_limit: Option<Rate>,
-    /// Whether a peer at a loopback address is this program or an ssh tunnel: neither its address nor the RTT and the
-    /// retransmissions of that connection are the path's.
+    /// Whether a peer at a loopback address is this program or an ssh tunnel. Its address, RTT and retransmissions are then not
+    /// the path's.
     pub relays_loopback: bool,
     series: Option<Arc<Mutex<LineWriter<File>>>>,
     screen: ProgressScreen,
@@ -277,7 +277,7 @@ pub struct TransferReporter {
 }
 
 impl OutputArguments {
-    /// Reports as these arguments say.
+    /// Creates a reporter as these arguments request.
     pub fn reporter(&self, asker: Asker) -> Result<TransferReporter, String> {
         let &OutputArguments { json, quiet, ref series, verbose } = self;
         let open = |path: &PathBuf| {
@@ -315,7 +315,7 @@ impl TransferReporter {
         self.observer_of(number, None)
     }
 
-    /// The observer of a transfer of `client`: its name and address.
+    /// The observer for a transfer of `client`, given by name and address.
     pub fn observer_of(&self, number: u64, client: Option<String>) -> Box<dyn TransferObserver> {
         let (series, screen) = (self.series.clone(), self.screen.clone());
         let (verbose, quiet, relays_loopback) = (self.verbose, self.quiet, self.relays_loopback);
@@ -336,7 +336,7 @@ impl TransferReporter {
         })
     }
 
-    /// `outcome` without an RTT and retransmissions that are not the path's.
+    /// `outcome` without an RTT and retransmissions that do not belong to the path.
     fn of_the_path(&self, outcome: &TransferSummary) -> TransferSummary {
         let peer = outcome.peer.parse::<SocketAddr>();
         let relayed = self.relays_loopback && peer.is_ok_and(|peer| peer.ip().is_loopback());
@@ -356,12 +356,12 @@ impl TransferReporter {
         std::mem::take(&mut *self.path.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The path broke: nothing has arrived since then.
+    /// Notes that the path broke, and that the last data arrived at `since`.
     pub fn lost(&self, since: Time) {
         self.path.lock().unwrap_or_else(PoisonError::into_inner).lost = Some(since);
     }
 
-    /// Whether standard output takes JSON.
+    /// Whether JSON goes to standard output.
     pub fn prints_json(&self) -> bool {
         self.json
     }
@@ -370,7 +370,7 @@ impl TransferReporter {
         self.screen.print(line);
     }
 
-    /// Says on Ctrl-C what becomes of the transfer.
+    /// On Ctrl-C, prints the consequence for the transfer.
     pub fn tell_when_interrupted(&self) {
         if !self.quiet {
             let begin = if self.screen.bars.is_some() { "\n" } else { "" };
@@ -380,28 +380,28 @@ impl TransferReporter {
         }
     }
 
-    /// Prints a line unless nothing but errors is wanted.
+    /// Prints a line unless only errors are wanted.
     pub fn remark(&self, line: &str) {
         if !self.quiet {
             self.print(line);
         }
     }
 
-    /// Prints a line if detail is wanted.
+    /// Prints a line if more detail is wanted.
     pub fn detail(&self, line: &str) {
         if self.verbose {
             self.print(line);
         }
     }
 
-    /// Lists the files that a dry run would move.
+    /// Lists the files that a dry run would transfer.
     pub fn would(&self, verb: &str, outcome: &TransferSummary) {
         for file in &outcome.would_move {
             self.list(&format!("would {verb} {file}"));
         }
     }
 
-    /// Prints a line of a dry run, which is its result; with `--json`, the object is.
+    /// Prints a line of a dry run's result; with `--json`, the object is the result instead.
     pub fn list(&self, line: &str) {
         if self.json {
             self.print(line);
@@ -410,7 +410,7 @@ impl TransferReporter {
         }
     }
 
-    /// Prints the outcome of a transfer. Returns false if standard output did not take it.
+    /// Prints the outcome of a transfer. Returns false if writing to standard output failed.
     pub fn outcome(&self, outcome: &TransferSummary) -> bool {
         let failures = outcome
             .failures
@@ -444,7 +444,7 @@ impl TransferReporter {
         printed
     }
 
-    /// Prints an object. Returns false, and says why, if standard output did not take it.
+    /// Prints an object. If writing to standard output fails, prints the reason and returns false.
     fn json(&self, value: &impl serde::Serialize) -> bool {
         let print = || match serde_json::to_string(value) {
             Ok(text) => try_out(format_args!("{text}")),
@@ -458,7 +458,7 @@ impl TransferReporter {
     }
 }
 
-/// Standard error, with progress bars if there are any.
+/// Standard error, with progress bars if they are shown.
 #[derive(Clone)]
 struct ProgressScreen {
     bars: Option<MultiProgress>,
@@ -473,7 +473,7 @@ impl ProgressScreen {
         self.beside(|| err!("sweetspot: {line}"));
     }
 
-    /// Writes while no bar is drawn.
+    /// Calls `write` while no progress bar is drawn.
     fn beside<R>(&self, write: impl FnOnce() -> R) -> R {
         match &self.bars {
             Some(bars) => bars.suspend(write),

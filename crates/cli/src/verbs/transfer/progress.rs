@@ -1,4 +1,4 @@
-//! Progress of a transfer: a bar on a terminal, else a plain line every few seconds.
+//! Progress of a transfer: a bar on a terminal, otherwise a plain line every few seconds.
 
 use std::time::Duration as StdDuration;
 
@@ -9,39 +9,39 @@ use sweetspot_program::print::{GAP, whole_parts};
 use sweetspot_transfer::{Agreed, Progress};
 use sweetspot_units::{Bytes, Duration, Rate};
 
-/// Interval between two plain lines, seconds.
+/// Interval between plain lines, in seconds.
 const LINE_INTERVAL_S: f64 = 5.0;
-/// The line with a bar. A line that wraps would be drawn anew below itself: `wide_msg` never does.
+/// The line with a bar. A wrapped line would be redrawn below itself, so `wide_msg` truncates it.
 const BAR: &str = "{prefix} [{bar:6}] {percent:>3} %  {wide_msg}";
-/// The line without a length to draw a bar of, as of a pipe.
+/// The line without a bar, if the total length is unknown, as for a pipe.
 const NO_BAR: &str = "{prefix}  {wide_msg}";
-/// Columns between the name and the facts.
+/// Columns between the name and the details.
 const BAR_COLUMNS: usize = 17;
-/// After this long without data, the line says so in place of a rate.
+/// Time without data, in seconds, after which the line says so instead of a rate.
 const SILENCE_S: f64 = 5.0;
-/// The width of a terminal that does not say it, as `indicatif` draws there.
+/// The assumed width of a terminal that does not report it; `indicatif` assumes the same.
 const UNKNOWN_COLUMNS: usize = 80;
-/// The longest name before a bar: with it, rate and state fit into 60 columns.
+/// The longest name before a bar, so that rate and state still fit into 60 columns.
 const NAME_COLUMNS: usize = 14;
-/// The longest name of a phase: `measuring`.
+/// The length of the longest phase name, `measuring`.
 const STATE_COLUMNS: usize = 9;
-/// Share of the newest row in the running average of the rate: with 20 rows per second an average
-/// over about a second.
+/// Share of the newest row in the running average of the rate: with 20 rows per second, it averages over about a
+/// second.
 const RATE_AVERAGE_GAIN: f64 = 0.05;
 
 pub struct TransferProgress {
     name: String,
-    /// Content of all files, once it is known.
+    /// The total size of all files, once known.
     size: Option<Bytes>,
-    /// Files that are whole, and how many there are, where there is more than one.
+    /// The number of complete files, and the total if known, if there is more than one.
     files: Option<(u64, Option<u64>)>,
-    /// The running average, and how many rows it is of, from the first content on.
+    /// The running average of the rate, and the number of its rows since the first content.
     rate: (f64, u32),
-    /// Content that need not be moved, because the receiver has it, bytes.
+    /// Bytes of content that need not be sent, because the receiver already has them.
     present: u64,
-    /// The bytes that were there, and since when no more have come.
+    /// The bytes moved so far, and the time since which their number has not changed.
     moved: (u64, f64),
-    /// The last round trip that a row told, seconds, and the last window: a fact that was shown stays.
+    /// The last RTT, in seconds, and the last window of any row: a value that was shown stays.
     rtt_s: Option<f64>,
     window_bytes: Option<u64>,
     shown: Shown,
@@ -55,8 +55,7 @@ enum Shown {
 }
 
 impl TransferProgress {
-    /// The progress of a transfer that has just opened: a bar among `bars` if there is a terminal
-    /// for them.
+    /// The progress of a transfer that has just begun: a bar among `bars` if there is a terminal.
     pub fn new(opened: &Agreed, bars: Option<&MultiProgress>) -> TransferProgress {
         let shown = match bars {
             Some(bars) => {
@@ -84,7 +83,7 @@ impl TransferProgress {
         }
     }
 
-    /// Takes in how many files are whole and how much is there already, for the next row.
+    /// Notes the number of complete files, and the content already present, for the next row.
     pub fn files(&mut self, progress: &Progress) {
         self.present = progress.present.get();
         if let Some((files, bytes)) = progress.totals {
@@ -92,19 +91,19 @@ impl TransferProgress {
             if let Shown::Bar(bar) = &self.shown {
                 bar.set_length(bytes.get());
             }
-            // A receiver also counts directories that got another mode.
+            // A receiver also counts directories with a changed mode.
             self.files = (files > 1).then_some((progress.files.min(files), Some(files)));
         } else if progress.files > 0 {
             self.files = Some((progress.files, None));
         }
     }
 
-    /// Shows the newest row; returns a line to print, where there is no bar.
+    /// Shows the newest row; without a bar, it returns a line to print.
     pub fn row(&mut self, row: &SeriesRow) -> Option<String> {
         let (mut rate, mut rows) = self.rate;
         if row.goodput_bps > 0.0 || rows > 0 {
             rows = rows.saturating_add(1);
-            // The mean of all rows at first: none of them is worth more than another.
+            // At first, the mean of all rows, so that each has the same weight.
             rate += RATE_AVERAGE_GAIN.max(1.0 / f64::from(rows)) * (row.goodput_bps - rate);
         }
         self.rate = (rate, rows);
@@ -114,11 +113,11 @@ impl TransferProgress {
         }
         let silent_s = row.t_s - self.moved.1;
         self.rtt_s = row.rtt_s.or(self.rtt_s);
-        // Before the first sample it is 0.
+        // The window is 0 before the first sample.
         self.window_bytes = row.window_bytes.filter(|window| *window > 0).or(self.window_bytes);
         let (rtt_s, window_bytes) = (self.rtt_s, self.window_bytes);
         let known = SeriesRow { rtt_s, window_bytes, ..row.clone() };
-        // The length of a pipe counts as zero, and a file may have grown.
+        // The length of a pipe is given as zero, and a file may have grown.
         let size = self.size.filter(|size| *size >= Bytes::new(row.bytes.max(1)));
         let facts = match silent_s >= SILENCE_S {
             true => vec![format!("no data for {silent_s:.0} s")],
@@ -170,7 +169,7 @@ fn style(template: &str) -> ProgressStyle {
     style.progress_chars("=> ")
 }
 
-/// A name that leaves room for the rest of the line: its end, which tells files apart.
+/// A name shortened to fit the line. Its end is kept, because that distinguishes files.
 fn shortened(name: &str) -> String {
     let letters = name.chars().count();
     if letters <= NAME_COLUMNS {
@@ -180,9 +179,9 @@ fn shortened(name: &str) -> String {
     format!("…{end}")
 }
 
-/// As many whole `facts` as fit into `columns`, and the state of the window behind them, in place of the last ones.
+/// As many whole `facts` as fit into `columns`, then the window's `state`, which takes precedence over the last facts.
 fn fitted(facts: &[String], state: Option<&str>, columns: usize) -> String {
-    // Room for any state, so that facts do not come and go with it.
+    // Reserves room for any state, so that facts do not appear and disappear with it.
     let room = columns.saturating_sub(GAP.len() + STATE_COLUMNS);
     // The most important fact comes first.
     match (whole_parts(facts, room), state) {
@@ -192,8 +191,7 @@ fn fitted(facts: &[String], state: Option<&str>, columns: usize) -> String {
     }
 }
 
-/// Rate, time left, files, window and round trip, as far as they are known, the most important first. Each keeps its
-/// width.
+/// Rate, time left, files, window and RTT as far as known, the most important first. Each has a fixed width.
 fn describe(
     row: &SeriesRow,
     size: Option<Bytes>,
@@ -204,7 +202,7 @@ fn describe(
     facts.extend(size.map(|size| {
         let left = size.saturating_sub(Bytes::new(row.bytes));
         let left = if rate > Rate::ZERO { left / rate } else { Duration::ZERO };
-        // Rounded up: until the end, some time is left.
+        // Rounded up, so that it is never zero before the end.
         match left.as_nanos().div_ceil(1_000_000_000) {
             0 => "eta   -".to_owned(),
             seconds => {
@@ -224,7 +222,7 @@ fn describe(
     facts
 }
 
-/// Columns of the terminal, if there is one that says its size; without rows it does not.
+/// The terminal's columns, if it reports a size; one without rows does not.
 fn terminal_columns() -> Option<u16> {
     terminal::size().ok().filter(|(_, rows)| *rows > 0).map(|(columns, _)| columns)
 }
@@ -249,14 +247,14 @@ mod tests {
 
     #[test]
     fn a_line_tells_rate_time_left_window_round_trip_and_phase() {
-        // 75 MB left at 100 Mbit/s: 6 s.
+        // 75 MB remain at 100 Mbit/s: 6 s.
         let size = Some(Bytes::new(100_000_000));
         let facts = describe(&row(1.0), size, Some((3, Some(7))), Rate::from_mbit_per_second(100));
         let all = "  100 Mbit/s  eta  6s  3 of 7 files  window  1.25 MB  rtt 100.5 ms  holding";
         assert_eq!(fitted(&facts, Some("holding"), 200), all);
     }
 
-    /// 25 MB of 26 MB at 100 Mbit/s: 80 ms are left.
+    /// 25 MB of 26 MB at 100 Mbit/s: 80 ms remain.
     #[test]
     fn a_time_left_is_never_zero() {
         let facts = |mb: u64| {
@@ -275,7 +273,7 @@ mod tests {
         assert_eq!(line, "f:  25 %    100 Mbit/s  eta  6s  rtt 100.5 ms  holding");
     }
 
-    /// From 8 bit/s to 1 Tbit/s, and from 1 s to 50 days left of 100 MB.
+    /// From 8 bit/s to 1 Tbit/s, and from 1 s to 50 days for 100 MB.
     #[test]
     fn facts_keep_their_places() {
         let line = |bits: u64, rtt_s: f64, window: u64, done: u64| {
@@ -295,7 +293,8 @@ mod tests {
         assert_eq!(lengths, [lengths[0]; 5]);
     }
 
-    /// Rows of a connection that takes a second to begin, then brings 100 Mbit/s in half of them and 300 in the others.
+    /// Rows of a connection without data in the first second; half of the later rows have 100 Mbit/s, and half have
+    /// 300.
     #[test]
     fn the_first_rates_are_the_mean_since_the_first_content() {
         let mut progress = without_terminal();
@@ -316,7 +315,7 @@ mod tests {
         drawn_of(width, columns, ("a-long-name-of-a-release-2026-11.tar.gz", size), None)
     }
 
-    /// The line for a thing of that name and size, after a row and, if given, these totals.
+    /// The line for a transfer with this name and size, after a row and, if given, these totals.
     fn drawn_of(
         width: u16,
         columns: fn() -> Option<u16>,
@@ -338,7 +337,8 @@ mod tests {
         terminal.line()
     }
 
-    /// The name takes 14 columns, bar and share 17, the state 11: of 60 remain 18 for the facts, of 80 38, of 120 78.
+    /// The name has 14 columns, bar and share 17, and the state 11. This leaves 18 of 60 columns for the details, 38 of
+    /// 80, and 78 of 120.
     #[test]
     fn a_bar_takes_one_line_and_has_as_many_facts_as_fit_whole() {
         let of = |width, columns, facts: &str| {
@@ -349,16 +349,16 @@ mod tests {
         of(80, || Some(80), "100 Mbit/s  eta  6s  window  1.25 MB  holding");
         let all = "100 Mbit/s  eta  6s  window  1.25 MB  rtt 100.5 ms  holding";
         of(120, || Some(120), all);
-        // A terminal that does not say its width counts as one of 80 columns.
+        // A terminal that does not report its width is assumed to have 80 columns.
         of(80, || None, "100 Mbit/s  eta  6s  window  1.25 MB  holding");
-        // A width that is not known, or has changed since, breaks no line either.
+        // A width that is unknown, or that has changed since, breaks no line either.
         let line = drawn(60, || None);
         assert_eq!(line.chars().count(), 60, "{line}");
     }
 
     #[test]
     fn what_a_pipe_brings_has_no_share_and_no_time_left() {
-        // Its length counts as zero in the totals.
+        // The totals give its length as zero.
         for totals in [None, Some((1, Bytes::ZERO))] {
             let line = drawn_of(80, || Some(80), ("src.tar", None), totals);
             let facts = "   25 MB    100 Mbit/s  window  1.25 MB  rtt 100.5 ms  holding";
@@ -366,7 +366,7 @@ mod tests {
         }
     }
 
-    /// The progress of a file f of 100 MB, in lines.
+    /// The progress of a file f of 100 MB, as lines.
     fn without_terminal() -> TransferProgress {
         let peer = ([127, 0, 0, 1], 1).into();
         let sizing = sweetspot_sizing::Sizing::Sobas;
@@ -374,14 +374,14 @@ mod tests {
         TransferProgress::new(&Agreed { peer, name: "f".into(), size, sizing }, None)
     }
 
-    /// 25 MB moved, and 50 MB were there.
+    /// 25 MB were moved, and 50 MB were already there.
     #[test]
     fn what_was_there_counts() {
         let mut progress = without_terminal();
         let (bytes, present) = (Bytes::new(25_000_000), Bytes::new(50_000_000));
         progress.files(&Progress { bytes, present, files: 0, totals: None });
         let line = progress.row(&row(6.0)).unwrap();
-        // 25 MB left at 100 Mbit/s: 2 s.
+        // 25 MB remain at 100 Mbit/s: 2 s.
         assert!(line.starts_with("f:  75 %    100 Mbit/s  eta  2s"), "{line}");
     }
 
@@ -397,7 +397,7 @@ mod tests {
     #[test]
     fn an_outage_is_named_in_place_of_a_rate_and_a_time_left() {
         let mut progress = without_terminal();
-        // The same 25 MB from the first second on.
+        // The same 25 MB in every second from the first on.
         let lines: Vec<_> =
             (1..21).filter_map(|second| progress.row(&row(f64::from(second)))).collect();
         let silent: Vec<_> = [9, 14, 19].map(|s| format!("f:  25 %  no data for {s} s")).into();

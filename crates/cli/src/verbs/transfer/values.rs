@@ -1,4 +1,4 @@
-//! Readers of option values that several verbs take.
+//! Parsers for option values of several verbs.
 
 use sweetspot_comparison::{Variant, VariantError};
 use sweetspot_program::values::Offering;
@@ -6,7 +6,7 @@ use sweetspot_protocol::MAX_STREAMS;
 use sweetspot_sizing::{Sizing, SizingError};
 use sweetspot_units::{Duration, UnitError};
 
-/// A window sizing of a transfer; its error lists those in the help of the verb.
+/// Parses the sizing of a transfer; its error lists the sizings in the verb's help.
 pub fn sizing() -> Offering<Sizing> {
     const WORDS: &[&str] = &["sobas", "sobas:paper", "kernel", "fixed:1MB", "max"];
     const KNOWN: &str = "kernel, fixed:SIZE, max, sobas or sobas:paper";
@@ -18,10 +18,10 @@ pub fn sizing() -> Offering<Sizing> {
     })
 }
 
-/// The sizings of a verb that may be given the path.
+/// The sizings for a verb that may be given the path's rate and RTT.
 const OF_PATH: &str = "kernel, fixed:SIZE, max, bdp, sobas or sobas:paper";
 
-/// The same for a verb that may be given the path.
+/// The same parser, for a verb that may be given the path's rate and RTT.
 pub fn sizing_of_path() -> Offering<Sizing> {
     const WORDS: &[&str] = &["sobas", "sobas:paper", "kernel", "fixed:1MB", "bdp", "max"];
     Offering::new(WORDS, |word| read_sizing(word, OF_PATH))
@@ -38,7 +38,7 @@ fn wrong_sizing(error: &SizingError, known: &str) -> String {
     }
 }
 
-/// A variant of the demo, which measures nothing before its transfers.
+/// Parses a variant of the demo, which measures nothing before its transfers.
 pub fn variant() -> Offering<Variant> {
     const WORDS: &[&str] = &["kernel+cubic", "kernel+bbr", "bdp", "sobas:paper", "sobas"];
     Offering::new(WORDS, |word| {
@@ -55,14 +55,14 @@ pub fn variant() -> Offering<Variant> {
     })
 }
 
-/// A duration in which people wait.
+/// Parses a duration for which users wait.
 pub fn waiting_time(text: &str) -> Result<Duration, String> {
     text.parse().map_err(|error: UnitError| {
         UnitError { examples: "90s, 15min, 24h, 7d", ..error }.to_string()
     })
 }
 
-/// A number of connections.
+/// Parses a number of connections.
 pub fn streams(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(n @ 1..=MAX_STREAMS) => Ok(n),

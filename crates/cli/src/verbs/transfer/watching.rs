@@ -1,4 +1,4 @@
-//! Watches one transfer: displays its progress and writes its series.
+//! Watches a transfer: shows its progress and writes its time series.
 
 use std::fs::File;
 use std::io::{LineWriter, Write};
@@ -13,19 +13,20 @@ use super::ProgressScreen;
 use super::progress::TransferProgress;
 use super::words::chosen;
 
-/// The path of a transfer, for a verb that makes new connections itself.
+/// The state of a transfer's path, for a verb that makes new connections itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PathState {
-    /// When the last data arrived on a connection that broke.
+    /// The time when the last data arrived on a connection that broke.
     pub lost: Option<Time>,
-    /// Content that was moved over all connections.
+    /// Content moved over all connections.
     pub moved: Bytes,
-    /// The part of it that the newest connection moved.
+    /// The part of it moved by the newest connection.
     newest: Bytes,
 }
 
 impl PathState {
-    /// Takes in how much the newest connection has moved; less than before means that it is another one.
+    /// Notes the content moved by the newest connection; a lower number than before means a new
+    /// connection.
     fn note(&mut self, bytes: Bytes) {
         let before = if bytes < self.newest { Bytes::ZERO } else { self.newest };
         self.moved += bytes.saturating_sub(before);
@@ -42,13 +43,13 @@ pub(super) struct Watching {
     pub relays_loopback: bool,
     pub rate_limit: Option<Rate>,
     pub number: u64,
-    /// The name and the address of a service's client.
+    /// The name and address of a service's client.
     pub client: Option<String>,
     pub progress: Option<TransferProgress>,
     pub path: Arc<Mutex<PathState>>,
 }
 
-/// A line of the series with the number of its transfer, because a server has many at once.
+/// A row of the series with the transfer's number, because a server has several transfers at once.
 #[derive(serde::Serialize)]
 struct NumberedRow<'a> {
     transfer: u64,
@@ -65,7 +66,7 @@ impl Watching {
     }
 }
 
-/// Names each file once its content has arrived.
+/// Prints each file's name once its content has arrived.
 struct FileNames {
     screen: ProgressScreen,
     client: Option<String>,
@@ -111,7 +112,7 @@ impl TransferObserver for Watching {
             let numbered = NumberedRow { transfer: self.number, line };
             if let Ok(mut text) = serde_json::to_vec(&numbered) {
                 text.push(b'\n');
-                // A series that cannot be written must not end the transfer.
+                // A failure to write the series must not end the transfer.
                 let _ = series.lock().unwrap_or_else(PoisonError::into_inner).write_all(&text);
             }
         }
@@ -166,7 +167,7 @@ mod tests {
         for bytes in [0, 300, 500, 500, 100, 150] {
             path.note(Bytes::new(bytes));
         }
-        // 500 over the first, 150 over the second.
+        // 500 over the first connection and 150 over the second.
         assert_eq!(path.moved, Bytes::new(650));
     }
 }

@@ -1,14 +1,14 @@
-//! The outcome of a transfer in words.
+//! Describes the outcome of a transfer in words.
 
 use sweetspot_control::{DryRunCounts, TransferSummary};
 use sweetspot_protocol::RttSource;
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-/// The number of skipped names in the line.
+/// The largest number of skipped names in one line.
 const MAX_NAMED: usize = 3;
 
-/// A number of things: `1 file`, `2 files`, `2 entries`.
+/// A count with its noun: `1 file`, `2 files`, `2 entries`.
 fn counted(n: u64, thing: &str) -> String {
     match thing.strip_suffix('y') {
         Some(stem) if n != 1 => format!("{n} {stem}ies"),
@@ -16,7 +16,7 @@ fn counted(n: u64, thing: &str) -> String {
     }
 }
 
-/// The name of a sizing that somebody chose: the default needs no word.
+/// The name of an explicitly chosen sizing; `None` for the default.
 pub fn chosen(sizing: &str) -> Option<&str> {
     Some(sizing).filter(|sizing| *sizing != Sizing::Sobas.to_string())
 }
@@ -27,7 +27,7 @@ fn dry_in_words(outcome: &TransferSummary) -> String {
         outcome.would.unwrap_or_default();
     let some =
         |verb: &str, n: u64, thing: &str| (n > 0).then(|| format!("{verb} {}", counted(n, thing)));
-    // As a real run counts: links are files.
+    // Counted as in a real run, where links are files.
     let write = some("write", files + links, "file");
     let write = write.map(|words| format!("{words} ({})", Bytes::new(bytes)));
     let make = some("make", directories, "directory");
@@ -44,8 +44,8 @@ fn dry_in_words(outcome: &TransferSummary) -> String {
     }
 }
 
-/// The outcome of a transfer in words. `leaves_existing`: existing files were left alone, whatever they hold. `limit`: the
-/// sender's limit on its own rate.
+/// The outcome of a transfer in words. With `leaves_existing`, existing files were left unchanged, whatever their content.
+/// `limit` is the sender's own rate limit.
 pub fn in_words(outcome: &TransferSummary, leaves_existing: bool, limit: Option<Rate>) -> String {
     let rate = Rate::from_f64(outcome.goodput_bps);
     let mut line = format!("{}: ", outcome.name);
@@ -53,7 +53,7 @@ pub fn in_words(outcome: &TransferSummary, leaves_existing: bool, limit: Option<
         return line + &dry_in_words(outcome);
     }
     let files = outcome.files;
-    // Only if nothing failed does the receiver have everything.
+    // Only without failures does the receiver have everything.
     if files.present() == files.unchanged
         && files.unchanged > 0
         && files.failed + files.deleted == 0
@@ -92,7 +92,7 @@ pub fn in_words(outcome: &TransferSummary, leaves_existing: bool, limit: Option<
     if let Some(window) = outcome.window_final_bytes {
         line += &format!(", window {}", Bytes::new(window));
     }
-    // The user's unit may have been another one: rsync's 20M is 168 Mbit/s.
+    // The user may have meant another unit: rsync's 20M is 168 Mbit/s.
     if let Some(limit) = limit {
         line += &format!(", limited to {limit}");
     }
@@ -111,7 +111,7 @@ pub fn in_words(outcome: &TransferSummary, leaves_existing: bool, limit: Option<
     if let (Some(congestion), Some(n)) = (&outcome.congestion, outcome.retransmitted_segments) {
         line += &format!(", {congestion}, {} retransmitted", counted(n, "segment"));
     }
-    // The receiving kernel's round trips are whole ticks: only its minimum is near a short path's.
+    // The receiving kernel measures RTTs in whole ticks: on a short path, only the minimum is close to the true RTT.
     let (kind, rtt) = match outcome.rtt_source {
         RttSource::Kernel => ("minimum", outcome.rtt_min_s),
         _ => ("median", outcome.rtt_median_s),
@@ -122,7 +122,7 @@ pub fn in_words(outcome: &TransferSummary, leaves_existing: bool, limit: Option<
     line
 }
 
-/// The pipes, sockets and devices that were not moved, in one line; `None` if there are none.
+/// A line about the pipes, sockets and devices that were not copied; `None` if there are none.
 pub fn skipped(names: &[String]) -> Option<String> {
     let named = &names[..names.len().min(MAX_NAMED)];
     let more = match names.len() - named.len() {
@@ -133,7 +133,7 @@ pub fn skipped(names: &[String]) -> Option<String> {
     (!names.is_empty()).then(|| format!("skipped pipes, sockets and devices: {which}{more}"))
 }
 
-/// How many entries lost bits of their modes, in one line; `None` if none did.
+/// A line about the number of entries that lost special mode bits; `None` if there are none.
 pub fn special_bits(entries: u64) -> Option<String> {
     let which = counted(entries, "entry");
     (entries > 0)
@@ -147,7 +147,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// The words for a transfer of a directory `d` in a second, without content.
+    /// The outcome in words for a directory `d`, after one second and without content.
     fn said(written: u64, unchanged: u64, updated: u64, failed: u64, deleted: u64) -> String {
         let files = FileCounts { written, unchanged, updated, failed, deleted };
         in_words(&outcome(files), false, None)
@@ -191,7 +191,7 @@ pub(super) mod tests {
         assert!(said(1, 3, 0, 1, 0).starts_with("d: 1 file, 3 unchanged, 1 failed, 0 B in 1.00 s"));
     }
 
-    /// A directory of two files and a link, which a real run counts as three files.
+    /// A directory with two files and a link, which a real run counts as three files.
     #[test]
     fn a_dry_run_counts_files_as_a_real_run_does() {
         use sweetspot_control::DryRunKind as Kind;
@@ -207,7 +207,7 @@ pub(super) mod tests {
         assert_eq!(words, "d: dry run, would write 3 files (2 kB), make 1 directory");
     }
 
-    /// 20M means 20 Mbit/s here and 20 MiB/s to rsync.
+    /// 20M means 20 Mbit/s here, but 20 MiB/s in rsync.
     #[test]
     fn the_limit_of_the_rate_is_named_with_its_unit() {
         let one = FileCounts { written: 1, ..FileCounts::default() };
