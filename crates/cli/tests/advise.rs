@@ -1,4 +1,4 @@
-//! Advice that the simulator checks.
+//! Advice that a simulation checks.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ fn sweetspot(line: &str) -> Command {
     command
 }
 
-/// 40 Gbit/s for three minutes, 36 times, takes hours; the closed form takes no time.
+/// The simulation takes hours: 40 Gbit/s for three minutes, 36 times. The closed form is immediate.
 #[test]
 fn the_closed_form_comes_at_once_and_an_interruption_leaves_it() -> Tested {
     let question =
@@ -24,7 +24,7 @@ fn the_closed_form_comes_at_once_and_an_interruption_leaves_it() -> Tested {
     let mut notes = BufReader::new(asked.stderr.take().ok_or("no standard error")?);
     let mut note = String::new();
     notes.read_line(&mut note)?;
-    // (40 - 12) Gbit/s x 40 ms = 140 MB, and 5 % more; 1448 of 1500 B are payload.
+    // (40 - 12) Gbit/s x 40 ms = 140 MB, plus 5 %; 1448 of 1500 B are payload.
     assert!(note.contains("by closed form 141.9 MB, 28 Gbit/s"), "{note}");
     let interrupt = format!("kill -s INT {}", asked.id());
     assert!(Command::new("sh").args(["-c", &interrupt]).status()?.success());
@@ -37,7 +37,7 @@ fn the_closed_form_comes_at_once_and_an_interruption_leaves_it() -> Tested {
     Ok(())
 }
 
-/// Nothing runs for it: the advice is the same without one.
+/// Advice simulates no run of the scenario, so a missing duration changes nothing.
 #[test]
 fn a_scenario_needs_no_duration() -> Tested {
     let dir = tempfile::tempdir()?;
@@ -54,7 +54,7 @@ fn a_scenario_needs_no_duration() -> Tested {
     Ok(())
 }
 
-/// The advice counts cross traffic by the share in `--cross`; @elephants has some of its own.
+/// The advice takes cross traffic only from `--cross`, although @elephants has some of its own.
 #[test]
 fn a_scenario_with_cross_traffic_is_said_to_be_advised_on_without_it() -> Tested {
     for (options, is_said) in
@@ -65,7 +65,7 @@ fn a_scenario_with_cross_traffic_is_said_to_be_advised_on_without_it() -> Tested
         let notes = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{notes}");
         assert_eq!(notes.contains("cross traffic is left out"), is_said, "{notes}");
-        // 20 windows of 22 packets of 1000 B per 100 ms are 35.2 of 50 Mbit/s.
+        // 20 windows of 22 packets of 1000 B per 100 ms are 35.2 Mbit/s of 50.
         assert_eq!(notes.contains("add --cross elephants:70%"), is_said, "{notes}");
         if options.contains("--json") {
             let advice: serde_json::Value = serde_json::from_slice(&output.stdout)?;
@@ -76,7 +76,8 @@ fn a_scenario_with_cross_traffic_is_said_to_be_advised_on_without_it() -> Tested
     Ok(())
 }
 
-/// 100 Mbit/s x 40 ms are 500 kB, and a hundred packets of 1000 B, whatever the MTU, 100 kB more; less 52 B of headers per packet.
+/// 100 Mbit/s x 40 ms is 500 kB. The buffer of a hundred packets of 1000 B adds 100 kB, whatever the MTU. 52 B of headers per
+/// packet are subtracted.
 #[test]
 fn the_buffer_of_a_scenario_counts_its_own_packets() -> Tested {
     let directory = tempfile::tempdir()?;
@@ -94,8 +95,8 @@ fn the_buffer_of_a_scenario_counts_its_own_packets() -> Tested {
     Ok(())
 }
 
-/// A path by emulate's name, and one that is faster to the user than from there. The windows are rate x RTT and 5 % more, or two packets
-/// if that is more: 40.5 kB of 10 Mbit/s x 30 ms, 39,096 B of them payload.
+/// One of emulate's named paths, and a path that is faster towards the user than from it. The windows are rate x RTT plus 5 %, or
+/// plus two packets if that is more: 10 Mbit/s x 30 ms gives 40.5 kB, 39,096 B without headers.
 #[test]
 fn a_path_may_be_named_and_has_two_directions() -> Tested {
     let both = "up.rate=10Mbit/s down.rate=100Mbit/s rtt=30ms buffer=256kB";
@@ -122,8 +123,9 @@ fn a_path_may_be_named_and_has_two_directions() -> Tested {
     Ok(())
 }
 
-/// Packets wait behind one that jitter delays by 30 ms in each direction: 100 Mbit/s x (40 + 2 x 30) ms are 1.25 MB, 1.2067 MB of them
-/// payload, and half of the buffer's 125 kB at most, 60,333 B of payload, are the margin: 5 %. If they overtake it, the mean counts.
+/// Packets wait behind one that jitter delays by 30 ms in each direction: 100 Mbit/s x (40 + 2 x 30) ms is 1.25 MB, 1.2067 MB
+/// without headers. The margin is 5 %, or at most half of the buffer's 125 kB: 60,333 B of payload. If packets overtake, the mean
+/// jitter counts instead.
 #[test]
 fn jitter_counts_in_the_round_trip_and_what_no_formula_knows_is_named() -> Tested {
     let base = "rate=100Mbit/s rtt=40ms buffer=125kB";
@@ -177,14 +179,14 @@ fn a_policed_path_is_refused_and_a_scenario_may_come_from_standard_input() -> Te
     let mut run = sweetspot("advise window --json --path -");
     let output = run.stdin(std::fs::File::open(scenario.path())?).output()?;
     let advice: serde_json::Value = serde_json::from_slice(&output.stdout)?;
-    // 500 kB and 5 % more, 1448 of 1500 B each, whatever the scenario's packets.
+    // 500 kB plus 5 %, 1448 of each 1500 B, whatever the scenario's packet size.
     assert!(advice["recommended_bytes"].as_u64() > Some(450_000), "{advice}");
     Ok(())
 }
 
-/// 20 Gbit/s are 1.67 million packets of 1500 B a second, 66,667 in a round trip: CUBIC is back after a loss in cbrt(0.75 x 66,667) = 36.84 s.
-/// 36 runs of 120 s, the most, and two such times before have 11.62 billion packets. No machine simulates them unasked, however many its
-/// cores.
+/// 20 Gbit/s is 1.67 million packets of 1500 B per second, 66,667 per RTT. After a loss, CUBIC takes cbrt(0.75 x 66,667) = 36.84
+/// s to grow back. 36 runs of 120 s (the maximum), each after two such times, have 11.62 billion packets. No machine simulates
+/// them by default, however many cores it has.
 #[test]
 fn too_large_a_simulation_leaves_the_closed_form_with_a_warning() -> Tested {
     let question = "advise window --rate 20Gbit/s --rtt 40ms --buffer 20MB --cross udp:30% --json";
@@ -204,7 +206,7 @@ fn too_large_a_simulation_leaves_the_closed_form_with_a_warning() -> Tested {
     Ok(())
 }
 
-/// Sixty runs, with a line for the whole of them every ten seconds.
+/// Sixty runs share one progress display, with a line every ten seconds.
 #[test]
 fn a_simulation_of_a_router_shows_one_progress_and_a_small_link_its_own_reason() -> Tested {
     let router =
@@ -217,7 +219,7 @@ fn a_simulation_of_a_router_shows_one_progress_and_a_small_link_its_own_reason()
     let (notes, text) = asked("10")?;
     assert!(text.contains("By simulation: 1 Mbit/s"), "{text}");
     assert!(!notes.contains("simulated 1 of"), "{notes}");
-    // A reason to doubt the result belongs to it.
+    // The result includes the reason to doubt it.
     let (_, text) = asked("5")?;
     let text = text.replace("\n  ", " ");
     assert!(text.contains("5 flows are too few for an average; it takes 8 or more"), "{text}");
@@ -245,7 +247,7 @@ fn advice_about_a_router_is_short_with_quiet() {
     }
 }
 
-/// p = 0.1 / B^0.5: 0.01 with 100 packets. The simulator has other losses.
+/// p = 0.1 / B^0.5: 0.01 with 100 packets. The simulation has other losses.
 #[test]
 fn measurements_decide_unless_a_simulation_is_asked_for() -> Tested {
     let directory = tempfile::tempdir()?;
@@ -263,7 +265,7 @@ fn measurements_decide_unless_a_simulation_is_asked_for() -> Tested {
     Ok(())
 }
 
-/// Packets and socket buffers count bytes. A router's buffer may count packets, so that it needs a unit.
+/// A packet or socket buffer without a unit is in bytes. A router's buffer may be in packets, so it needs a unit.
 #[test]
 fn a_packet_without_a_unit_counts_bytes_and_a_buffer_without_one_is_refused() -> Tested {
     let path = "advise window --rate 1Gbit/s --rtt 20ms --kernel 6.18 --json";
@@ -298,7 +300,7 @@ fn an_option_without_effect_is_named_and_an_aim_without_transfers_refused() -> T
     closed["warnings"] = asked["warnings"].clone();
     assert_eq!(closed, asked);
 
-    // 10 flows of 10 GB on a link that holds 2.5 MB.
+    // 10 flows of 10 GB each, on a link with a BDP of 2.5 MB.
     let lasting = "advise router --rate 100Mbit/s --rtt 200ms --input-rate 1Gbit/s --flows 10 --size-mean 10GB";
     for favour in ["short", "latency"] {
         let refused = sweetspot(&format!("{lasting} --favour {favour}")).output()?;
@@ -339,7 +341,7 @@ fn a_file_of_sysctls_has_a_name_that_the_system_reads_or_is_printed() -> Tested 
     Ok(())
 }
 
-/// Whatever the settings of the host on which this runs.
+/// The test does not depend on the host's settings.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_file_that_exists_is_not_overwritten() -> Tested {

@@ -1,17 +1,18 @@
-//! On a terminal no line is wider than it, but for text to paste. `script(1)` makes the terminal.
+//! On a terminal, no line is wider than the terminal, except text to paste. `script(1)` provides
+//! the terminal.
 
 use std::path::Path;
 use std::process::Command;
 
-/// The output of `sweetspot` on a terminal of that width; `None` without script(1).
+/// The output of `sweetspot` on a terminal of this width; `None` without script(1).
 fn on_terminal(columns: usize, arguments: &str) -> Option<String> {
     on_terminal_called("dumb", columns, arguments)
 }
 
-/// The same on a terminal of that kind: a dumb one shows no bars.
+/// The same on a terminal of type `kind`: a dumb terminal shows no bars.
 fn on_terminal_called(kind: &str, columns: usize, arguments: &str) -> Option<String> {
     let program = env!("CARGO_BIN_EXE_sweetspot");
-    // A terminal without rows reports no size.
+    // Without rows, the terminal would not report its size.
     let command = format!("stty rows 24 cols {columns}; {program} {arguments}");
     let mut script = Command::new("script");
     script.args(["--quiet", "--command", &command, "/dev/null"]).env("TERM", kind);
@@ -25,7 +26,7 @@ fn on_terminal_called(kind: &str, columns: usize, arguments: &str) -> Option<Str
     }
 }
 
-/// Whether a line may be as long as it is: a command, or one word.
+/// Whether a line may exceed the width: a command, or a single word.
 fn is_to_paste(line: &str) -> bool {
     let line = line.trim();
     !line.contains(' ') || ["sweetspot ", "sysctl ", "tc "].iter().any(|p| line.starts_with(p))
@@ -58,7 +59,7 @@ fn no_line_is_wider_than_the_terminal() {
     }
 }
 
-/// The lab runs in real time: two seconds here.
+/// The lab runs in real time: here for two seconds.
 #[test]
 fn a_run_in_the_lab_shows_how_long_it_has_run() {
     let run = "run @standing/window-limited --engine lab --set warmup=1s --set duration=1s";
@@ -81,7 +82,7 @@ fn prose_has_80_columns_where_there_is_no_terminal() {
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 
-/// Four rows, 64 columns: the loss follows below, beside both keys.
+/// Four rows of 64 columns: the loss is on a line below, next to both keys.
 #[test]
 fn a_narrow_table_keeps_each_heading_above_its_column() {
     let call = "sweep scenarios/standing/sweet-spot.toml --over path.buffer=100pkt,200pkt \

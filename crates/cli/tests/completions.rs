@@ -1,10 +1,11 @@
-//! Completions in bash itself: verbs that people call, and the values of options that have names.
+//! Tests completions in bash itself: public verbs, and the values of options with named values.
 
 use std::process::{Command, Stdio};
 
 type Tested = Result<(), Box<dyn std::error::Error>>;
 
-/// Bash's completions at the end of each line in `typed`; a line ends in a blank if its last word is empty.
+/// Bash's completions at the end of each line in `typed`; a trailing blank means that the last word is
+/// empty.
 fn offered(typed: &[&str]) -> Result<Option<Vec<String>>, Box<dyn std::error::Error>> {
     if !Command::new("bash").arg("-c").arg("true").status().is_ok_and(|status| status.success()) {
         sweetspot_testing::skipped("there is no bash here (install bash)");
@@ -14,7 +15,8 @@ fn offered(typed: &[&str]) -> Result<Option<Vec<String>>, Box<dyn std::error::Er
         .args(["generate", "completions", "bash"])
         .output()?;
     let mut source = String::from_utf8(script.stdout)?;
-    // As readline calls the function: with the words, a colon one of its own, and the place of the last.
+    // Calls the function like readline does: with the words, a colon as a separate word, and the index of
+    // the last word.
     source += r#"
 COMP_WORDBREAKS=$' \t\n"\'><=;|&(:'
 registered=$(complete -p sweetspot); registered=${registered#*-F }; registered=${registered%% *}
@@ -52,7 +54,7 @@ fn bash_offers_the_values_that_have_names() -> Tested {
         ("sweetspot tune run --via ", "pidfd bpf auto"),
         ("sweetspot tune run --goal ", "throughput less-than-best-effort"),
         ("sweetspot advise router --favour ", "throughput short latency"),
-        // The text before the colon is not inserted a second time.
+        // The text before the colon is not inserted again.
         ("sweetspot demo --sizing sobas:p", "paper"),
         ("sweetspot send --sizing sobas:paper --congestion b", "bbr"),
         ("sweetspot demo --sizing b", "bdp"),

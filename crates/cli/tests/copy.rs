@@ -1,4 +1,4 @@
-//! `sweetspot copy` through a real sshd, in a network namespace of its own.
+//! Tests `sweetspot copy` through a real sshd, in its own network namespace.
 
 use std::fs;
 use std::io;
@@ -17,7 +17,7 @@ struct Ssh {
 }
 
 impl Ssh {
-    /// `None`, with the reason printed, where there is no ssh server or no namespace can be had.
+    /// An ssh server; `None`, with the reason printed, without an ssh server or namespaces.
     fn new() -> Option<Ssh> {
         if !Path::new(ssh::SSHD).exists() {
             sweetspot_testing::skipped("there is no sshd (apt-get install openssh-server)");
@@ -34,7 +34,7 @@ impl Ssh {
         Some(Ssh { scratch, configured })
     }
 
-    /// Runs `sweetspot copy` beside an sshd, in a namespace in which `before` was run.
+    /// Runs `sweetspot copy` next to an sshd, in a namespace in which `before` has run.
     fn copy(&self, before: &str, arguments: &[&str]) -> Output {
         let chosen = arguments.contains(&"--remote-program");
         let program = if chosen { "" } else { "--remote-program \"$0\"" };
@@ -52,7 +52,7 @@ impl Ssh {
         format!("far:{}", self.path(name).display())
     }
 
-    /// A small tree with a bit of everything.
+    /// A small tree with every kind of entry.
     fn tree(&self) -> PathBuf {
         let tree = self.path("tree");
         fs::create_dir_all(tree.join("a/b")).unwrap();
@@ -90,15 +90,15 @@ fn a_tree_goes_there_and_comes_back() {
     assert_same_tree(&tree, &ssh.path("there/tree"));
     let mode = fs::metadata(ssh.path("there/tree/a/b/two")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o640);
-    // The same command means the same place: nothing is nested, and nothing is sent again.
+    // The same command has the same destination: nothing is nested, and nothing is sent again.
     assert!(succeeded(&ssh.copy("", &arguments)).contains("the receiver is up to date"));
     assert_eq!(fs::read_dir(ssh.path("there")).unwrap().count(), 1);
     assert_same_tree(&tree, &ssh.path("there/tree"));
-    // A slash at the end stands for a directory's contents.
+    // With a trailing slash, a directory stands for its contents.
     let contents = ssh.far("there/tree/");
     succeeded(&ssh.copy("", &[&contents, &ssh.path("contents").display().to_string()]));
     assert_same_tree(&tree, &ssh.path("contents"));
-    // Files already there are not sent again.
+    // Files that are already there are not sent again.
     let again = ssh.copy("", &[&contents, &ssh.path("contents").display().to_string(), "--json"]);
     let outcome: serde_json::Value = serde_json::from_slice(&again.stdout).unwrap();
     assert_eq!(outcome["bytes"], 0, "{outcome}");
@@ -157,7 +157,7 @@ fn pause(milliseconds: u64) {
     sweetspot_linux::clock::sleep_until(sweetspot_linux::clock::now() + time);
 }
 
-/// A program in place of ssh, which runs the far end here and notes its process.
+/// A program in place of ssh: it runs the far end on this host, and records its process ID.
 fn local_ssh(scratch: &Path) -> String {
     let (program, processes) = (scratch.join("ssh"), scratch.join("processes"));
     let script = format!(
@@ -168,7 +168,8 @@ fn local_ssh(scratch: &Path) -> String {
     format!("sh {}", program.display())
 }
 
-/// A copy of `content` at 20 Mbit/s to a far end that `local_ssh` runs; `stop` acts once a part has arrived. Returns how it ended.
+/// Copies `content` at 20 Mbit/s to a far end that `local_ssh` runs; `stop` acts once a part has arrived. Returns the exit status
+/// and output.
 fn stopped_copy(
     content: &[u8],
     retry_for: &str,
@@ -192,7 +193,7 @@ fn stopped_copy(
     while part().is_none() && sweetspot_linux::clock::now() < limit {
         pause(5);
     }
-    // Some rows of the series later, this end knows how much has moved.
+    // A few rows of the series later, this end knows how much has been moved.
     pause(300);
     stop(scratch.path());
     (scratch, child.wait_with_output().unwrap())
@@ -204,7 +205,7 @@ fn kill_far_end(scratch: &Path) {
     sweetspot_linux::signals::Signal::KILL.send(id);
 }
 
-/// 5 MB at 20 Mbit/s take 2 s.
+/// 5 MB take 2 s at 20 Mbit/s.
 fn five_megabytes() -> Vec<u8> {
     (0..5_000_000u32).map(|n| (n / 1000) as u8).collect()
 }
@@ -222,7 +223,7 @@ fn a_far_end_that_is_killed_is_started_again_and_the_copy_completes() {
 #[test]
 fn a_copy_that_gives_up_names_the_last_cause_and_what_is_kept() {
     let (_scratch, output) = stopped_copy(&five_megabytes(), "5s", |scratch| {
-        // No other far end can be started.
+        // From now on, no new far end can start.
         fs::write(scratch.join("ssh"), "exit 255\n").unwrap();
         kill_far_end(scratch);
     });
@@ -234,7 +235,7 @@ fn a_copy_that_gives_up_names_the_last_cause_and_what_is_kept() {
     assert!(last.contains("received and kept") && !said.contains("ticket"), "{said}");
 }
 
-/// Routes that refuse the port that the far end listens on, in place of a firewall.
+/// In place of a firewall: routes that block the far end's port.
 const PORT_IS_CLOSED: &str = "ip rule add pref 9 lookup local && ip rule add pref 7 ipproto tcp dport 2300 prohibit && ip rule del pref 0 && ";
 
 #[test]
@@ -249,7 +250,7 @@ fn where_only_ssh_passes_data_goes_through_ssh() {
     let back = ssh.path("back").display().to_string();
     succeeded(&ssh.copy("", &[&ssh.far("there/tree"), &back, "--via", "ssh"]));
     assert_same_tree(&tree, &ssh.path("back/tree"));
-    // If the far end's port is closed, the next way is tried; a direct connection alone is refused with an error.
+    // If the far end's port is closed, another route is tried; a direct connection only (--via direct) fails with an error.
     let closed = [tree.to_str().unwrap(), &ssh.far("next"), "--port", "2300", "--verbose"];
     let said = succeeded(&ssh.copy(PORT_IS_CLOSED, &closed));
     assert!(said.contains("the far end connected to this one"), "{said}");
@@ -297,7 +298,7 @@ fn what_is_wrong_with_the_far_end_is_said_in_one_line() {
 
 #[test]
 fn an_ssh_that_only_babbles_or_is_silent_is_named() {
-    // It prints its arguments again and again.
+    // `yes` prints its arguments repeatedly.
     let output = copy_here(&["--ssh", "yes", "/etc/hostname", "far:x", "--retry-for", "1ms"]);
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{stderr}");
@@ -305,7 +306,7 @@ fn an_ssh_that_only_babbles_or_is_silent_is_named() {
         stderr.contains("far keeps printing text that does not come from sweetspot"),
         "{stderr}"
     );
-    // Ten seconds, and one more.
+    // A timeout slightly above ten seconds.
     let mut command = Command::new("timeout");
     command.args(["11", SWEETSPOT, "copy", "--ssh", "sleep 60 #", "/etc/hostname", "far:x"]);
     let output = command.output().unwrap();
@@ -338,7 +339,7 @@ fn a_dry_run_names_the_same_entries_whichever_end_sends() {
         lines.sort();
         lines
     };
-    // Below `tree/`, not below the directories in which the two ends run.
+    // The paths are relative to `tree/`, not to the directories in which the two ends run.
     let names = [
         "a (directory)",
         "a/b (directory)",
@@ -364,12 +365,12 @@ fn without_a_host_it_copies_here() {
     assert_same_tree(&source, &scratch.path().join("target/source"));
 }
 
-/// `sweetspot copy` on this host.
+/// Runs `sweetspot copy` on this host.
 fn copy_here(arguments: &[&str]) -> Output {
     Command::new(SWEETSPOT).arg("copy").args(arguments).output().unwrap()
 }
 
-/// Names below `dir`, in order; directories end with a slash.
+/// The names below `dir`, sorted; directories have a trailing slash.
 fn names_below(dir: &Path) -> Vec<String> {
     let mut names = Vec::new();
     let mut left = vec![dir.to_owned()];
@@ -387,7 +388,7 @@ fn names_below(dir: &Path) -> Vec<String> {
     names
 }
 
-/// A source, and a target with the same, older, and more: the tree beside the target must never be touched.
+/// A source, and a target with the same files, older files, and others. The tree beside the target must stay unchanged.
 fn mirror() -> (tempfile::TempDir, PathBuf, PathBuf) {
     let scratch = tempfile::tempdir().unwrap();
     let (source, target) = (scratch.path().join("source"), scratch.path().join("target"));
@@ -423,7 +424,7 @@ fn delete_leaves_what_the_source_has_and_nothing_else_in_its_directories() {
     let left = ["other", "source/", "source/a/", "source/a/kept", "source/o.log"];
     assert_eq!(names_below(&target), left, "excluded names stay, and names beside the source");
     assert_eq!(fs::read(scratch.path().join("beside/safe")).unwrap(), b"safe");
-    // A slash at the end: the target itself holds nothing else.
+    // With a trailing slash, the target itself contains nothing else.
     succeeded(&copy_here(&["--delete", &format!("{from}/"), to]));
     assert_same_tree(&source, &target);
 }
@@ -488,7 +489,7 @@ fn owners_are_kept_for_root_and_refused_for_others() {
     let (from, to) = (source.to_str().unwrap(), target.to_str().unwrap());
     succeeded(&copy_here(&[&format!("{from}/"), to]));
     assert_eq!(owners(&target), [(0, 0); 5], "only on request");
-    // Of files that are there already, too.
+    // Owners of existing files are updated, too.
     succeeded(&copy_here(&["--owners", &format!("{from}/"), to]));
     assert_eq!(owners(&target), owners(&source));
     let fresh = scratch.path().join("fresh");
@@ -500,8 +501,8 @@ fn owners_are_kept_for_root_and_refused_for_others() {
 fn bwlimit_bounds_the_rate() {
     let scratch = tempfile::tempdir().unwrap();
     let source = scratch.path().join("f");
-    // 4 Mbit at 8 Mbit/s take half a second. What leaves ahead of its time is one burst per connection: a write of 1500 B
-    // while the first segments are held back, and two segments of the loopback's 64 KB from the kernel.
+    // 4 Mbit take half a second at 8 Mbit/s. Each connection sends one burst ahead of time: a write of 1500 B while the first
+    // segments are held back, and two 64 KB segments of the loopback device from the kernel.
     fs::write(&source, b"0123456789abcdef".repeat(500_000 / 16)).unwrap();
     let target = scratch.path().join("g");
     for streams in ["1", "4"] {
@@ -522,14 +523,14 @@ fn bwlimit_bounds_the_rate() {
         assert!(took > least, "{streams} connections: {took} s");
         fs::remove_file(&target).unwrap();
     }
-    // Less than a packet of 1500 B per second is no limit that a connection could keep.
+    // No connection could keep a limit below one packet of 1500 B per second.
     for too_slow in ["0", "0kbit/s", "11.9kbit/s"] {
         let output = copy_here(&["--bwlimit", too_slow, "a", "b"]);
         assert_eq!(output.status.code(), Some(2), "{too_slow}");
     }
 }
 
-/// A path of 8 Mbit/s on the loopback device of a namespace of its own.
+/// A path of 8 Mbit/s on the loopback device of a new namespace.
 const SLOW: &str =
     "ip link set lo up && tc qdisc add dev lo root tbf rate 8mbit burst 200kb latency 500ms && ";
 

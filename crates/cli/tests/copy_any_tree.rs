@@ -1,4 +1,4 @@
-//! `sweetspot copy` of drawn trees over drawn trees.
+//! Copies random trees over random trees with `sweetspot copy`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,10 +10,10 @@ use sweetspot_path::Random;
 
 /// Lengths around a page and around a piece of 256 KiB.
 const LENGTHS: [usize; 8] = [0, 1, 4095, 4097, 262_143, 262_144, 262_145, 600_000];
-/// Few names, so that most of one tree are in the other.
+/// Few names, so that most names of one tree are also in the other.
 const NAMES: [&str; 6] = ["a", "b", "c d", "é", "e", "f"];
 
-/// An entry, as far as a copy must keep it.
+/// The properties of an entry that a copy must keep.
 #[derive(Debug, PartialEq)]
 enum Kept {
     Directory,
@@ -34,7 +34,7 @@ fn grow(random: &mut Random, path: &Path, depth: usize) {
             0..=2 => {}
             3 if depth < 2 => grow(random, &entry, depth + 1),
             4 => symlink(NAMES[draw(random, NAMES.len())], &entry).unwrap(),
-            // The first name may be no file.
+            // The first name may not be a file.
             5 if fs::hard_link(path.join(NAMES[0]), &entry).is_ok() => {}
             _ => {
                 let byte = draw(random, 3) as u8;
@@ -44,7 +44,7 @@ fn grow(random: &mut Random, path: &Path, depth: usize) {
     }
 }
 
-/// Everything below `root`, by its path there.
+/// Everything below `root`, by relative path.
 fn kept(root: &Path) -> BTreeMap<String, Kept> {
     let (mut found, mut pending) = (BTreeMap::new(), vec![root.to_owned()]);
     while let Some(directory) = pending.pop() {
@@ -65,7 +65,7 @@ fn kept(root: &Path) -> BTreeMap<String, Kept> {
     found
 }
 
-/// The names of each file that has several.
+/// The names of each file with several names.
 fn linked(root: &Path) -> Vec<Vec<String>> {
     let mut names: BTreeMap<u64, Vec<String>> = BTreeMap::new();
     for (name, kept) in kept(root) {
@@ -84,8 +84,8 @@ fn copy(directory: &Path, options: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// Contents decide (--checksum): both trees are made within the granularity of times. A directory with entries gives way to
-/// nothing else (exit code 23), so that its files are kept.
+/// Contents are compared (--checksum), because both trees are made within the granularity of file times. A directory with
+/// entries is not replaced by anything else (exit code 23), so that its files are kept.
 #[test]
 fn whatever_was_there_a_copy_is_the_source_and_a_second_one_has_nothing_to_do() {
     let mut whole = 0;

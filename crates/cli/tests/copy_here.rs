@@ -1,4 +1,4 @@
-//! `sweetspot copy` on one host: dry runs, existing files, and devices in the way.
+//! Tests `sweetspot copy` on one host: dry runs, existing files, and devices at the destination.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -38,7 +38,7 @@ impl Ended {
     }
 }
 
-/// A directory with a source `src` of these files, at a time of long ago.
+/// A directory with a source `src` of these files, with an old modification time.
 fn source(files: &[(&str, &str)]) -> tempfile::TempDir {
     let scratch = tempfile::tempdir().unwrap();
     write(&scratch.path().join("src"), files);
@@ -62,7 +62,7 @@ fn read(path: PathBuf) -> String {
     fs::read_to_string(path).unwrap()
 }
 
-/// The second reader would get nothing, and overwrite the file with nothing.
+/// A second reader would get nothing, and overwrite its file with nothing.
 #[test]
 fn standard_input_is_used_once() {
     let scratch = source(&[("a.txt", "precious")]);
@@ -92,7 +92,7 @@ fn neither_a_file_nor_a_link_takes_the_place_of_a_pipe_a_socket_or_a_device() {
     for name in names {
         assert!(there.join(name).symlink_metadata().unwrap().file_type().is_fifo(), "{name}");
     }
-    // As DESTINATION, and by a link, as /dev/stdout is one.
+    // Both as DESTINATION and through a link, such as /dev/stdout.
     let socket = UnixListener::bind(dir.join("socket")).unwrap();
     symlink("socket", dir.join("way")).unwrap();
     for to in ["socket", "way"] {
@@ -112,7 +112,7 @@ fn neither_a_file_nor_a_link_takes_the_place_of_a_pipe_a_socket_or_a_device() {
     }
 }
 
-/// Two files and a further name of the second, each with a directory in its place.
+/// Two files and a second name of one of them, each with a directory in its place.
 #[test]
 fn each_failure_is_named_where_everything_fails() {
     let scratch = source(&[("a", "1"), ("b", "22")]);
@@ -148,7 +148,8 @@ fn a_dry_run_lists_the_rest_where_something_cannot_be_read() {
     assert!(!scratch.path().join("there").exists());
 }
 
-/// Their names at the destination stay, whatever they are there, and everything else that the source lacks goes.
+/// Entries at the destination with the name of a skipped pipe or socket are kept, whatever they are.
+/// Everything else that the source lacks is deleted.
 #[test]
 fn pipes_and_sockets_in_a_tree_are_skipped_and_do_not_stop_a_deletion() {
     let scratch = source(&[("f", "1")]);
@@ -173,11 +174,11 @@ fn pipes_and_sockets_in_a_tree_are_skipped_and_do_not_stop_a_deletion() {
         serde_json::from_str(&copy(dir, &["--json", "src", "there"]).stdout).unwrap();
     assert_eq!(json["skipped"], serde_json::json!(["src/a", "src/b", "src/c", "src/s"]));
     drop(socket);
-    // The user asked for this pipe.
+    // Here, the user named the pipe explicitly.
     copy(dir, &["src/a", "elsewhere"]).ends(1, &["src/a is a pipe"]);
 }
 
-/// Root may write anywhere, so a directory in the way stands for one that is not writable.
+/// Root can write anywhere, so a directory in the file's place is used instead of one that is not writable.
 #[test]
 fn a_copy_that_cannot_be_written_names_the_directory() {
     let scratch = source(&[("f", "1")]);
@@ -186,7 +187,7 @@ fn a_copy_that_cannot_be_written_names_the_directory() {
     copy(scratch.path(), &["src/f", "there"]).ends(1, &[named]);
 }
 
-/// Two of three files differ, one of them in length: only a comparison finds the other.
+/// Two of three files differ, and only one of them in length: only a comparison of contents finds the other.
 #[test]
 fn a_dry_run_that_compares_contents_lists_those_that_differ() {
     let scratch = source(&[("f", "BBB"), ("longer", "1234"), ("same", "x")]);
@@ -209,7 +210,7 @@ fn a_dry_run_that_compares_contents_lists_those_that_differ() {
         assert_eq!(change(path), &expected, "{told}");
     }
     assert_eq!(changes.len(), 2, "{told}");
-    // f has 3 B and longer 4 B.
+    // f has 3 B, and longer has 4 B.
     let would = serde_json::json!({
         "write": 2, "files": 2, "directories": 0, "links": 0, "update": 0, "delete": 0, "bytes": 7
     });
@@ -326,12 +327,12 @@ fn a_directory_is_neither_copied_into_itself_nor_deleted_by_its_copy() {
     }
     assert_eq!(read(dir.join("src/f")), "1");
     assert!(!dir.join("src/src").exists() && !dir.join("src/new").exists());
-    // An excluded name may lie in the source.
+    // An excluded name may be inside the source.
     copy(dir, &["--exclude", "inner", "src/", "src/inner"]).ends(0, &[]);
     assert_eq!(read(dir.join("src/inner/f")), "1");
 }
 
-/// As `rsync -a` does. The mode of a directory that was there stays: it may be a home directory.
+/// As in `rsync -a`. An existing directory keeps its mode, because it may be a home directory.
 #[test]
 fn the_directory_that_takes_contents_gets_their_time_and_if_it_is_new_their_mode() {
     let scratch = source(&[("f", "1")]);
@@ -365,7 +366,7 @@ fn files_of_one_name_do_not_take_each_others_place() {
     write(&dir.join("more/src"), &[("f", "22"), ("g", "3")]);
     copy(dir, &["src", "more/src", "there"]).ends(2, &["several sources are named src"]);
     assert!(!dir.join("there").exists());
-    // Their contents make one directory, the same at each run.
+    // The contents of both sources go into one directory, with the same result in each run.
     for _ in 0..2 {
         let left_out = "more/src/f: another source has this name; it was left out";
         copy(dir, &["src/", "more/src/", "there"]).ends(23, &[left_out]);
@@ -374,7 +375,7 @@ fn files_of_one_name_do_not_take_each_others_place() {
     }
 }
 
-/// 10 MB at 1 Mbit/s take 80 s.
+/// 10 MB take 80 s at 1 Mbit/s.
 #[test]
 fn the_interrupt_key_says_what_becomes_of_a_copy() {
     if sweetspot_testing::is_ignored(Signal::INTERRUPT.number()) {
@@ -388,7 +389,7 @@ fn the_interrupt_key_says_what_becomes_of_a_copy() {
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut said = String::new();
-    // The transfer has begun.
+    // This line shows that the transfer has begun.
     stderr.read_line(&mut said).unwrap();
     Signal::INTERRUPT.send(child.id());
     stderr.read_to_string(&mut said).unwrap();
@@ -403,7 +404,7 @@ fn pause(milliseconds: u64) {
     sweetspot_linux::clock::sleep_until(sweetspot_linux::clock::now() + time);
 }
 
-/// The names in a directory, in order.
+/// The names in a directory, sorted.
 fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).unwrap();
     let mut names: Vec<_> =
@@ -412,7 +413,7 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// 10 MB at 20 Mbit/s take 4 s.
+/// 10 MB take 4 s at 20 Mbit/s.
 #[test]
 fn the_same_command_after_an_interruption_completes_the_same_copy() {
     let scratch = tempfile::tempdir().unwrap();
@@ -472,7 +473,7 @@ fn a_change_of_a_mode_alone_arrives_and_is_counted() {
     copy(dir, &["src", "there"]).ends(0, &["attributes of 2 entries updated, 1 unchanged"]);
     assert_eq!(modes(), [0o700, 0o600, before[2]]);
     copy(dir, &["src", "there"]).ends(0, &["the receiver is up to date"]);
-    // Contents that are compared, too.
+    // Also if contents are compared.
     set_mode(&dir.join("src/g"), 0o640);
     copy(dir, &["--checksum", "src", "there"]).ends(0, &["attributes of 1 entry updated"]);
     assert_eq!(modes(), [0o700, 0o600, 0o640]);
@@ -503,7 +504,7 @@ fn extended_attributes_of_a_file_that_is_there_become_those_of_the_source() {
     set("there/src/f", "user.old");
     copy(dir, &["src", "there"]).ends(0, &["the receiver is up to date"]);
     assert_eq!(list("there/src/f"), "['user.kept', 'user.old']", "only on request");
-    // A file that may not be written to gets them, too.
+    // Also for a file without write permission.
     for path in ["src/f", "there/src/f"] {
         set_mode(&dir.join(path), 0o444);
     }
@@ -549,7 +550,7 @@ fn a_dry_run_lists_links_and_new_directories() {
     assert_eq!(names(&dir.join("there")), ["f"]);
     copy(dir, &arguments).ends(0, &[]);
     assert_eq!(dry(&[]), "", "all of it is there");
-    // A link that leads elsewhere, and a further name that became a file of its own.
+    // A link with another target, and a second name that became a separate file.
     fs::remove_file(dir.join("src/soft")).unwrap();
     symlink("hard", dir.join("src/soft")).unwrap();
     fs::remove_file(dir.join("there/hard")).unwrap();
@@ -558,7 +559,7 @@ fn a_dry_run_lists_links_and_new_directories() {
     assert_eq!(dry(&["--keep-existing"]), "");
 }
 
-/// One file of one piece and one of several, to which a program appends a line every few milliseconds.
+/// A file of one piece and a file of several, to which a program appends a line every few milliseconds.
 #[test]
 fn a_file_that_only_grows_arrives_with_a_length_that_it_had() {
     let scratch = source(&[]);
@@ -591,7 +592,7 @@ fn a_file_that_only_grows_arrives_with_a_length_that_it_had() {
     }
 }
 
-/// The transfer that was interrupted left some of 10 MB.
+/// The interrupted transfer left part of 10 MB.
 #[test]
 fn a_resumed_copy_says_where_it_resumed() {
     let scratch = tempfile::tempdir().unwrap();
@@ -635,7 +636,7 @@ fn a_result_that_standard_output_does_not_take_is_a_failure() {
     assert_eq!(read(scratch.path().join("there/src/f")), "1");
 }
 
-/// Two names of one file, and a directory: two entries of `src` lose bits.
+/// Two names of one file, and a directory: two entries of `src` lose mode bits.
 #[test]
 fn special_bits_of_modes_are_counted_and_not_kept() {
     let scratch = source(&[("tool", "1"), ("plain", "2")]);

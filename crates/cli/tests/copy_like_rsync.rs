@@ -1,4 +1,4 @@
-//! `sweetspot copy` beside rsync: the same names are left out, and the same things give way.
+//! Compares `sweetspot copy` with rsync: both exclude the same names, and replace the same entries.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -19,7 +19,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The paths below a directory, directories with a slash and links with their target, in order.
+/// The paths below a directory, sorted; directories with a slash, links with their target.
 fn below(directory: &Path) -> Vec<String> {
     let (mut found, mut pending) = (Vec::new(), vec![directory.to_owned()]);
     while let Some(next) = pending.pop() {
@@ -61,7 +61,7 @@ const TREE: [&str; 9] = [
     "top/b\\c",
 ];
 
-/// Each pattern, by either program, for a directory and for its contents.
+/// Each pattern with both programs, for a directory and for its contents.
 #[test]
 fn the_same_names_are_left_out() {
     let patterns = [
@@ -128,7 +128,7 @@ fn a_pattern_leaves_out_sources_and_names_of_a_list_too() {
     assert_eq!(below(&dir.join("listed")), ["x/", "x/b.c"]);
 }
 
-/// Names that a pattern protects keep their directories, in the dry run as in the real one.
+/// Directories with protected names are kept, in the dry run as in the real run.
 #[test]
 fn a_deletion_leaves_what_is_excluded_with_the_directories_that_hold_it() {
     let scratch = tempfile::tempdir().unwrap();
@@ -150,7 +150,8 @@ fn a_deletion_leaves_what_is_excluded_with_the_directories_that_hold_it() {
     );
 }
 
-/// Each source has something of another kind in its way; rsync without `--force` or `--delete` replaces the same ones.
+/// At the destination, each source finds an entry of another kind. rsync without `--force` or `--delete` replaces the same
+/// ones.
 #[test]
 fn the_same_things_give_way() {
     let scratch = tempfile::tempdir().unwrap();
@@ -189,7 +190,7 @@ fn the_same_things_give_way() {
     if rsync(dir, &["source/", "theirs"]).is_some() {
         assert_eq!(below(&dir.join("theirs")), expected);
     }
-    // Nothing is left to do but that one file.
+    // Only that one file is left to copy.
     let again = copy(dir, &["-n", "source/", "ours"]);
     assert!(again.stdout.is_empty() && again.status.code() == Some(23), "{again:?}");
 }
@@ -210,7 +211,7 @@ fn a_link_named_as_destination_stays_a_link() {
     }
     assert_eq!(fs::read_to_string(dir.join("old")).unwrap(), "old");
     assert_eq!(fs::read_link(dir.join("link")).unwrap(), Path::new("old"));
-    // A link to a directory stands for the directory.
+    // A link to a directory counts as the directory.
     fs::create_dir(dir.join("there")).unwrap();
     symlink("there", dir.join("way")).unwrap();
     assert!(copy(dir, &["file", "way"]).status.success());
@@ -233,7 +234,7 @@ fn wrong_usage_ends_with_2_before_anything_is_written() {
     assert_eq!(below(dir), ["file"]);
 }
 
-/// Around a piece of 256 KiB, and where one end has no content.
+/// Lengths around a piece of 256 KiB, and empty files at either end.
 #[test]
 fn checksums_replace_a_file_of_any_other_length() {
     let scratch = tempfile::tempdir().unwrap();
@@ -256,7 +257,8 @@ fn checksums_replace_a_file_of_any_other_length() {
     }
 }
 
-/// Like rsync, `copy` goes on and exits with 23. rsync deletes all the same; `copy` cannot know what the source would hold.
+/// Like rsync, `copy` continues and exits with 23. rsync deletes nevertheless; `copy` does not, because it cannot know the
+/// missing source's contents.
 #[test]
 fn a_missing_source_costs_no_other_and_deletes_nothing() {
     let scratch = tempfile::tempdir().unwrap();
@@ -293,7 +295,7 @@ fn sources_that_are_all_missing_are_an_error_that_names_each() {
     }
 }
 
-/// The second name of a file that is left alone has nothing to become a name of.
+/// If a file is left alone, its second name has no file to link to.
 #[test]
 fn a_dry_run_gives_a_hard_link_the_reason_of_the_real_run() {
     let scratch = tempfile::tempdir().unwrap();
@@ -313,7 +315,7 @@ fn a_dry_run_gives_a_hard_link_the_reason_of_the_real_run() {
 fn a_verbose_copy_names_each_file_that_it_writes() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path();
-    // Each file but one holds its name: 8 and 7 bytes.
+    // Each file but one contains its own name: 8 and 7 bytes.
     write(dir, &["src/a/bc", "src/d/e"]);
     fs::write(dir.join("src/empty"), "").unwrap();
     let named = |options: &[&str]| {

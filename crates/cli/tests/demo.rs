@@ -1,5 +1,5 @@
-//! The demonstration end to end: real programs, real kernel TCP, an emulated path. Where the
-//! machine does not allow namespaces these tests say so and pass.
+//! The demonstration end to end: real programs, real kernel TCP, an emulated path. If the machine
+//! does not allow namespaces, these tests print this and pass.
 
 use std::error::Error;
 use std::fs;
@@ -21,7 +21,7 @@ fn demo(dir: &Path, path: &str, arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs it; nothing where namespaces are not allowed.
+/// Runs it; `None` if namespaces are not allowed.
 fn run(dir: &Path, arguments: &[&str]) -> Result<Option<Output>, Box<dyn Error>> {
     fs::create_dir_all(dir.join("tmp"))?;
     let output = demo(dir, PATH, arguments).output()?;
@@ -54,7 +54,7 @@ fn every_variant_moves_the_file_whole_and_nothing_stays_behind() -> Tested {
     for c in variants {
         assert_eq!(c["hash_ok"], true, "{c}");
         assert_eq!(c["congestion"], "cubic");
-        // No transfer is faster than its path.
+        // Goodput never exceeds the path's rate.
         let goodput = c["goodput_bps"].as_f64().ok_or("no goodput")?;
         let capacity = outcome["path"]["payload_capacity_bps"].as_f64().ok_or("no capacity")?;
         assert!(goodput > 0.0 && goodput <= capacity, "{goodput} of {capacity}");
@@ -75,7 +75,7 @@ fn a_variant_that_cannot_run_is_named_with_the_way_out() -> Tested {
     assert!(table.contains("kernel+nosuch  failed: congestion control nosuch is not"), "{table}");
     let advice = String::from_utf8_lossy(&output.stderr);
     assert!(advice.contains("sudo modprobe tcp_nosuch"), "{advice}");
-    // A run without any result leaves the page of an earlier one.
+    // A run without any result keeps an earlier run's page.
     let page = dir.path().join("out/report.html");
     let before = fs::read(&page)?;
     let Some(output) = run(dir.path(), &["--size", "200kB", "--sizing", "kernel+nosuch"])? else {
@@ -92,7 +92,7 @@ fn a_variant_that_cannot_run_is_named_with_the_way_out() -> Tested {
 #[test]
 fn more_than_the_disk_could_hold_is_refused_before_it_is_full() -> Tested {
     let dir = tempfile::tempdir()?;
-    // No file system holds an exabyte.
+    // No file system has room for an exabyte.
     let Some(output) = run(dir.path(), &["--size", "1000000TB"])? else { return Ok(()) };
     assert_eq!(output.status.code(), Some(1));
     let usage_error = String::from_utf8_lossy(&output.stderr);
@@ -131,7 +131,7 @@ fn results_that_cannot_be_kept_are_not_measured() -> Tested {
 fn an_interrupted_demonstration_leaves_nothing_behind() -> Tested {
     let dir = tempfile::tempdir()?;
     fs::create_dir_all(dir.path().join("tmp"))?;
-    // At this path's rate the transfer takes minutes: it is running when the signal comes.
+    // At this rate, the transfer takes minutes, so it is still running when the signal arrives.
     let slow = "rate=1Mbit/s rtt=10ms buffer=125kB";
     let mut running = demo(dir.path(), slow, &["--size", "20MB", "--sizing", "kernel"])
         .stderr(Stdio::piped())
@@ -142,11 +142,11 @@ fn an_interrupted_demonstration_leaves_nothing_behind() -> Tested {
         sweetspot_testing::skipped(&first);
         return Ok(());
     }
-    // 20 MB at 1 Mbit/s, 1448 of 1500 bytes payload: 166 s.
+    // 20 MB at 1 Mbit/s, with 1448 of 1500 bytes as payload: 166 s.
     assert_eq!(first, "1 transfer of 20 MB: 166 s or more in all");
     let second = stderr.next().ok_or("it said nothing more")??;
     assert!(second.ends_with("running"), "{second}");
-    // SIGINT says that there is no result, unless the caller ignores it.
+    // After SIGINT, the program says that there is no result, unless the caller ignores the signal.
     let (signal, code, words) = match sweetspot_testing::is_ignored(2) {
         true => ("TERM", 128 + 15, None),
         false => (
@@ -155,7 +155,7 @@ fn an_interrupted_demonstration_leaves_nothing_behind() -> Tested {
             Some("sweetspot: interrupted before a variant was complete; there is no result"),
         ),
     };
-    // The shell's own: the program kill is no part of a bare system.
+    // The shell's built-in: a minimal system has no program kill.
     Command::new("sh").args(["-c", &format!("kill -s {signal} {}", running.id())]).status()?;
     let last = stderr.last().transpose()?;
     let status = running.wait()?;
@@ -172,7 +172,7 @@ fn an_interrupted_demonstration_keeps_the_variants_that_had_finished() -> Tested
     }
     let dir = tempfile::tempdir()?;
     fs::create_dir_all(dir.path().join("tmp"))?;
-    // 4 kB in 100 ms are 320 kbit/s: the second variant takes 50 s.
+    // 4 kB per 100 ms is 320 kbit/s: the second variant takes 50 s.
     let path = "rate=20Mbit/s rtt=100ms buffer=125kB";
     let mut running = demo(dir.path(), path, &["--size", "2MB", "--sizing", "kernel,fixed:4kB"])
         .stdout(Stdio::piped())
@@ -205,7 +205,7 @@ fn an_interrupted_demonstration_keeps_the_variants_that_had_finished() -> Tested
     Ok(())
 }
 
-/// Twice the path's 125 kB and the buffer's 125 kB: slow start moves up to 500 kB.
+/// Slow start moves up to 500 kB: twice the sum of the path's 125 kB and the buffer's 125 kB.
 #[test]
 fn a_size_that_slow_start_moves_alone_and_a_variant_that_cannot_run_are_named_first() -> Tested {
     let dir = tempfile::tempdir()?;

@@ -1,4 +1,4 @@
-//! Laws of `sweetspot emulate`, as its user sees it.
+//! Properties of `sweetspot emulate` from a user's view.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -25,7 +25,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// Whether this user may make namespaces; says so if not.
+/// Whether this user may create namespaces; prints a message if not.
 fn may_emulate() -> bool {
     let stderr = stderr(&run(&["--quiet"], "true"));
     let may = !stderr.contains("no permission for namespaces");
@@ -49,7 +49,7 @@ fn send(signal: &str, process: u32) {
     assert!(sent.unwrap().success());
 }
 
-/// The processes with `word` in their command line.
+/// The processes that have `word` in their command line.
 fn processes_with(word: &str) -> Vec<String> {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     processes
@@ -79,7 +79,7 @@ fn packets_cross_and_a_certificate_follows() {
     let json = stderr(&output);
     let certificate: serde_json::Value = serde_json::from_str(json.trim()).unwrap();
     assert_eq!(certificate["up"]["packets_in"], 1, "{json}");
-    // One packet makes no backlog.
+    // A single packet makes no backlog.
     let words = stderr(&run(&[], line));
     let is_trusted = words.starts_with("Emulation certificate: TRUST");
     assert_eq!(
@@ -205,7 +205,7 @@ fn nothing_is_left_when_the_parent_is_killed() {
     assert!(processes_with(&nap).len() >= 4, "{:?}", processes_with(&nap));
     send("KILL", child.id());
     assert_eq!(child.wait().unwrap().signal(), Some(9));
-    // The pipe closes when the last process inside has ended.
+    // The pipe closes when the last process inside the namespaces has ended.
     child.stdout.as_mut().unwrap().read_to_end(&mut Vec::new()).unwrap();
     child.stderr.as_mut().unwrap().read_to_end(&mut Vec::new()).unwrap();
     assert_eq!(processes_with(&nap), Vec::<String>::new());
@@ -213,7 +213,7 @@ fn nothing_is_left_when_the_parent_is_killed() {
 
 #[test]
 fn it_works_without_root() {
-    // The owner of /proc/self is our own user.
+    // The owner of /proc/self is the user of this process.
     let me = fs::metadata("/proc/self").unwrap().uid();
     if me != 0 {
         sweetspot_testing::skipped("the other tests run without root already");
@@ -222,9 +222,10 @@ fn it_works_without_root() {
     if !may_emulate() {
         return;
     }
-    // A place where nobody may run it.
+    // A path that the user nobody may execute.
     let copy = std::env::temp_dir().join(format!("sweetspot-{}", std::process::id()));
-    // By another process: a program that is open for writing, by a child of this one too, cannot be started.
+    // Another process copies it: a program cannot start while it is open for writing, even by a child of
+    // this process.
     assert!(Command::new("cp").arg(SWEETSPOT).arg(&copy).status().unwrap().success());
     fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = emulate(copy.to_str().unwrap(), &["--json"], "exit 7");
@@ -249,7 +250,7 @@ fn a_trace_that_is_none_is_refused_with_its_line() {
     assert!(!output.status.success());
 }
 
-/// The path of @elephants is 50 Mbit/s with 20 ms on its hop; the certificate repeats the rate.
+/// The path of @elephants has a hop of 50 Mbit/s with 20 ms; the certificate repeats the rate.
 #[test]
 fn the_path_of_a_scenario_that_comes_with_the_program_is_found_by_its_name() {
     if !may_emulate() {
@@ -270,7 +271,7 @@ fn the_paths_that_have_names_are_listed_with_their_sources() {
     assert!(said.lines().all(|line| line.chars().count() <= 100), "{said}");
 }
 
-/// It lasts as long as its command.
+/// The emulation lasts as long as its command.
 #[test]
 fn a_scenario_needs_no_duration() {
     if !may_emulate() {

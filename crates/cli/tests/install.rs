@@ -1,4 +1,4 @@
-//! README's make targets for newcomers.
+//! Tests README's make targets for newcomers.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +9,7 @@ fn root() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// `make install` builds and then does the same as `install-of` with an existing program.
+/// `make install` builds, and then does the same as `install-of` does with an existing program.
 #[test]
 fn what_is_installed_is_found_where_shells_and_man_look() -> Tested {
     let prefix = tempfile::tempdir()?;

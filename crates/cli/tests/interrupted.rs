@@ -1,4 +1,4 @@
-//! A verb that the interrupt key ends says what becomes of its work.
+//! A verb ended by Ctrl-C says what becomes of its work.
 
 use std::error::Error;
 use std::io::{BufRead, BufReader};
@@ -15,13 +15,13 @@ type Tested = Result<(), Box<dyn Error>>;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_sweetspot");
 
-/// Runs `arguments` with an open standard input, and interrupts it once it catches the signal or holds it back; `None` if this process
-/// ignores the signal, and so does its child.
+/// Runs `arguments` with an open standard input, and sends SIGINT once the verb catches or holds this signal. `None` if this
+/// process ignores the signal, because its child then does, too.
 fn interrupted(arguments: &[&str]) -> Result<Option<Output>, Box<dyn Error>> {
     interrupted_with(arguments, || {})
 }
 
-/// The same; `afterwards` runs once the signal is sent.
+/// The same; `afterwards` runs after the signal.
 fn interrupted_with(
     arguments: &[&str],
     afterwards: impl FnOnce(),
@@ -49,7 +49,7 @@ fn interrupted_with(
     Ok(Some(output))
 }
 
-/// It said so in one line, and ended by the signal, for which a shell has 130.
+/// Asserts that the verb printed one such line, and that the signal ended it, which a shell shows as 130.
 fn says_so(output: &Output, left: &str) {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(said.matches("sweetspot: interrupted").count(), 1, "{said}");
@@ -90,7 +90,7 @@ fn an_interrupted_measurement_prints_its_results_so_far_or_says_where_they_are()
     let output = server.stdout.take().ok_or("no output")?;
     BufReader::new(output).read_line(&mut ticket)?;
     let series = scratch.path().join("day.jsonl").display().to_string();
-    // The step under way waits for the server for longer than other verbs have to clean up.
+    // The step under way waits for the server longer than other verbs have for cleaning up.
     let pause = (CLEANING_TIME + Duration::from_millis(500)).as_secs_f64();
     let held_up = format!("kill -STOP {0}; sleep {pause}; kill -CONT {0}", server.id());
     let once = interrupted_with(&["measure", ticket.trim()], || {
@@ -113,7 +113,7 @@ fn an_interrupted_measurement_prints_its_results_so_far_or_says_where_they_are()
     Ok(())
 }
 
-/// The processes of the lab fork from the program, and say nothing.
+/// The lab's processes are forks of the program, and print nothing.
 #[test]
 fn an_interrupted_run_of_the_lab_says_so_once() -> Tested {
     let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/elephants.toml");

@@ -1,4 +1,4 @@
-//! The lab's verbs end to end. Where the machine does not allow namespaces these tests say so and
+//! The lab's verbs end to end. If the machine does not allow namespaces, these tests print this and
 //! pass.
 
 use std::error::Error;
@@ -9,14 +9,14 @@ use serde_json::Value;
 
 type Tested = Result<(), Box<dyn Error>>;
 
-/// A scenario of the standing set, cut short.
+/// Options that shorten a scenario of the standing set.
 const SHORT: [&str; 4] = ["--set", "warmup=1s", "--set", "duration=1s"];
 
 fn scenario() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/standing/window-limited.toml")
 }
 
-/// Runs a verb with its files in `place`; nothing where namespaces are not allowed.
+/// Runs a verb with its files in `place`; `None` if namespaces are not allowed.
 fn sweetspot(place: &Path, arguments: &[&str]) -> Result<Option<Output>, Box<dyn Error>> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
     let output = command.args(arguments).env("TMPDIR", place).output()?;
@@ -42,7 +42,7 @@ fn a_scenario_run_by_the_kernel_has_the_same_outcome_and_a_certificate() -> Test
     let finished: Value = serde_json::from_slice(&output.stdout)?;
     assert_eq!((&finished["engine"], &finished["seed"]), (&Value::from("lab"), &Value::from(1)));
     let goodput = finished["transfers"][0]["goodput_bps"].as_f64().ok_or("no goodput")?;
-    // 50,048 B of window per 40 ms, at most; SOBAS eq. (3).
+    // At most one window of 50,048 B per 40 ms (SOBAS eq. 3).
     assert!(goodput > 0.0 && goodput <= 50_048.0 * 8.0 / 0.040, "{goodput}");
     assert!(finished["certificate"]["trust"].is_boolean());
     assert_eq!(std::fs::read_dir(place.path())?.count(), 0);
@@ -58,10 +58,10 @@ fn a_sweep_is_run_by_the_kernel_run_by_run() -> Tested {
     let arguments = [&sweep[..], &over, &SHORT].concat();
     let Some(output) = sweetspot(place.path(), &arguments)? else { return Ok(()) };
     assert!(output.status.success(), "{}", usage_error(&output));
-    // A line per point.
+    // One line per point.
     let points = String::from_utf8(output.stdout)?;
     assert_eq!(points.lines().count(), 2, "{points}");
-    // Each run takes its time, and is reported when it is over.
+    // Each run takes a while, and is reported when it is done.
     let said = String::from_utf8(output.stderr)?;
     let reports: Vec<&str> = said.lines().filter(|line| line.contains('/')).collect();
     assert_eq!(reports, ["1/2 runs", "2/2 runs"], "{said}");

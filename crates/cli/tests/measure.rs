@@ -1,5 +1,5 @@
-//! `sweetspot measure` and `measure --quick` between two hosts across an emulated path, and simulations of the scenarios that
-//! they wrote.
+//! Tests `sweetspot measure` and `measure --quick` between two hosts across an emulated path, and simulates the scenarios that
+//! they write.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -15,13 +15,13 @@ type Tested = Result<(), Box<dyn std::error::Error>>;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_sweetspot");
 
-/// Runs `command` at the near end of a path of 20 Mbit/s, 20 ms and 100 kB, with a server at the far end; `None` if
-/// there is no permission for namespaces.
+/// Runs `command` at the near end of a path of 20 Mbit/s, 20 ms and 100 kB, with a server at the far end; `None` without
+/// permission for namespaces.
 fn across(dir: &Path, command: &str) -> std::io::Result<Option<Output>> {
     across_path(dir, "rate=20Mbit/s rtt=20ms buffer=100kB", command)
 }
 
-/// The same across another path.
+/// The same across a different path.
 fn across_path(dir: &Path, path: &str, command: &str) -> std::io::Result<Option<Output>> {
     let at = dir.display();
     let far = format!("{PROGRAM} serve --dir {at} --listen 10.77.0.2:7000 > {at}/ticket");
@@ -40,7 +40,7 @@ fn across_path(dir: &Path, path: &str, command: &str) -> std::io::Result<Option<
     Ok(Some(output))
 }
 
-/// Every finding in `value` has an interval around it, or a reason.
+/// Asserts that every finding in `value` has an interval around it, or a reason, and returns their number.
 fn findings_are_whole(value: &Value) -> usize {
     match value {
         Value::Object(map) if map.contains_key("how") => {
@@ -77,7 +77,8 @@ fn a_measured_path_is_a_scenario_that_runs_again() -> Tested {
     assert_eq!(down["direction"], "down");
     assert!(down["buffer_bytes"]["unknown"].is_string(), "a gentle measurement fills no buffer");
     assert!(measured["intrusion"]["bytes"].as_u64().is_some_and(|bytes| bytes <= 20_000_000));
-    // The value looks past the earliest echo, and so to either side; the upper bound is that echo, without its own time.
+    // The value is extrapolated from the earliest echo, so it may lie on either side. The upper bound is that echo, without its
+    // own time.
     let base = &measured["round_trip"]["base_s"];
     let high = base["high"].as_f64().ok_or("no base RTT")?;
     assert!(high >= 0.02, "nothing is faster than the path's propagation: {base}");
@@ -155,14 +156,14 @@ fn a_watched_path_is_a_line_per_measurement_and_a_scenario_that_changes() -> Tes
         assert!(said.contains(&format!("{}, {time}: down: ", n + 1)), "{said}");
     }
     let text = fs::read_to_string(&file)?;
-    // The comment on each measurement's time agrees with its result.
+    // The comment with each measurement's time agrees with its result.
     let path = Scenario::parse(&text)?.path;
     let (first, second) = (Duration::ZERO, path.changes.last().ok_or("no change")?.at);
     for (sample, at) in samples.iter().zip([first, second]) {
         let until = at + Duration::from_millis(1);
         let value = |of: &Value| of["value"].as_f64();
         let base = value(&sample["round_trip"]["base_s"]).ok_or("no base RTT")?;
-        // Whole microseconds, each way.
+        // Delays are rounded to whole microseconds in each direction.
         assert!((path.mean_rtt(at, until) - base).abs() < 3e-6, "{text}\n{sample}");
         let down = &sample["directions"][0];
         let left = value(&down["available_bps"]).or(value(&down["capacity_bps"]));
@@ -185,7 +186,7 @@ fn a_budget_too_small_for_anything_is_said_and_kept() -> Tested {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(words.contains("would exceed the budget of 1 kB"), "{words}");
     assert!(words.contains("Both ends sent 0 B in total; "), "{words}");
-    // Each quantity has one reason: that its measurement was skipped.
+    // Each quantity has one reason: its measurement was skipped.
     let unknown = words.split("Unknown, with the reason:").nth(1).unwrap_or_default();
     for quantity in ["random loss", "buffer", "jitter"] {
         assert_eq!(unknown.matches(quantity).count(), 1, "{quantity}: {words}");
@@ -214,7 +215,7 @@ fn a_server_that_does_not_run_this_shows_its_round_trip_and_no_more() -> Tested 
     assert_eq!(measured["directions"], Value::Array(Vec::new()));
     let why = measured["outlook"]["unknown"].as_str().ok_or("no reason")?;
     assert!(why.contains("ticket that `sweetspot serve` prints"), "{why}");
-    // It may run there all the same.
+    // Sweetspot may nevertheless run there.
     assert!(!why.contains("does not run"), "{why}");
     Ok(())
 }
@@ -235,7 +236,7 @@ fn a_far_end_that_dies_is_named_and_ends_the_measurement() -> Tested {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()?;
-    // A thread of that name begins when both ends have met; echoes alone take 1.2 s from then on.
+    // A thread of this name starts once both ends have met. From then on, the echoes alone take 1.2 s.
     let tasks = format!("/proc/{}/task", measuring.id());
     let name = |task: fs::DirEntry| fs::read_to_string(task.path().join("comm"));
     let is_named = |task| name(task).is_ok_and(|name| name.trim() == "datagrams");
@@ -259,7 +260,7 @@ fn the_path_of_a_scenario_is_emulated_hop_by_hop_both_ways() -> Tested {
     let dir = tempfile::tempdir()?;
     let (file, certificate) = (dir.path().join("chain.toml"), dir.path().join("certificate.json"));
     fs::write(dir.path().join("back.csv"), "0,6Mbit/s\n1,2Mbit/s\n")?;
-    // The data cross 5 Mbit/s, the ACKs 3; the near end sends the data, or receives them.
+    // The data crosses 5 Mbit/s, the ACKs 3 Mbit/s; the near end sends the data, or receives it.
     for (forward, back, rates) in [("up", "down", [5, 3]), ("down", "up", [3, 5])] {
         let text = format!(
             "duration = \"1s\"\n[path]\nrtt = \"9ms\"\nforward = \"{forward}\"\n\
@@ -320,7 +321,8 @@ fn a_port_out_of_range_is_named() -> Tested {
     Ok(())
 }
 
-/// A server without Sweetspot shows no rate: no verdict, and no path for a scenario. Nobody answers at this address (RFC 5737).
+/// A server without Sweetspot shows no rate, so there is no verdict and no path for a scenario. Nobody answers at this address
+/// (RFC 5737).
 #[test]
 fn what_handshakes_cannot_show_is_refused_before_the_measurement() -> Tested {
     for option in [&["--quick"][..], &["--scenario", "path.toml"], &["--budget", "1MB"]] {
@@ -333,7 +335,7 @@ fn what_handshakes_cannot_show_is_refused_before_the_measurement() -> Tested {
     Ok(())
 }
 
-/// Nobody answers at this address (RFC 5737), so that only a check before the measurement names the file.
+/// Nobody answers at this address (RFC 5737), so only a check before the measurement can name the file.
 #[test]
 fn a_file_without_a_place_is_refused_before_the_measurement() -> Tested {
     for (far_end, option) in [("192.0.2.1:7", "--html"), ("sweetspot1:x", "--scenario")] {

@@ -1,4 +1,4 @@
-//! An option either has an effect or is wrong usage.
+//! An option has an effect, or it is a usage error.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 const SWEETSPOT: &str = env!("CARGO_BIN_EXE_sweetspot");
 
-/// A command line and the option in it that would have no effect.
+/// Command lines, each with its option that would have no effect.
 const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("serve --dir . --state .", "--state"),
     ("serve --dir . --quiet --verbose", "--verbose"),
@@ -50,7 +50,7 @@ fn an_option_without_an_effect_is_wrong_usage_and_named() {
     }
 }
 
-/// Wrong values on the command line, each with a part of its message.
+/// Wrong values on the command line, each with a part of its error.
 const WRONG: &[(&str, &str)] = &[
     ("emulate --path nonsense -- true", "is not key=value"),
     ("emulate --path rate=9,rtt=1ms -- true", "is not a rate"),
@@ -137,7 +137,8 @@ const WRONG: &[(&str, &str)] = &[
     ("demo --sizing sobas,sobas", "sobas+cubic is listed twice"),
 ];
 
-/// Paths with an answer, however short: fewer than ten packets, and more than any window.
+/// Very short and very long paths also get an answer: the BDP is below ten packets, or above the largest TCP
+/// window.
 #[test]
 fn paths_at_either_end_are_answered_in_words_and_as_json() {
     let ask = |rate: &str, rtt: &str, json: &[&str]| {
@@ -170,7 +171,8 @@ fn a_wrong_value_is_wrong_usage_in_every_verb() {
     }
 }
 
-/// Command lines with an input as their output, through a link or by another name, each with a part of its message.
+/// Command lines that would write to one of their inputs, also through a link or by another name, each with a part
+/// of its error.
 const OVERWRITING: &[(&str, &str)] = &[
     ("run m.toml --out m.toml", "--out m.toml: this would overwrite the input m.toml"),
     ("run m.toml --out link.json", "--out link.json: this would overwrite the input m.toml"),
@@ -218,7 +220,7 @@ fn no_verb_overwrites_what_it_reads() {
     }
 }
 
-/// Files that cannot be used, each with its name and the next step.
+/// Files that cannot be used, each with its name and the next step in the error.
 const UNUSABLE: &[(&str, &str)] = &[
     ("serve --clients .", ".: Is a directory; name a file that can be read"),
     ("serve invite --clients . --dir d --to host ann", ".: Is a directory; name a file"),
@@ -251,7 +253,7 @@ fn a_scenario_that_comes_with_the_program_is_found_by_its_name() {
         command.output().unwrap()
     };
     assert!(run("@standing/window-limited").status.success());
-    // A line for each file below `scenarios`, with its title.
+    // One line with the title for each file below `scenarios`.
     let list = run("@");
     let lines = String::from_utf8(list.stdout).unwrap();
     assert!(list.status.success() && list.stderr.is_empty(), "{lines}");
@@ -266,7 +268,7 @@ fn a_scenario_that_comes_with_the_program_is_found_by_its_name() {
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("@elephants"), "{unknown:?}");
 }
 
-/// Whatever names it, and before anything else that is wrong: that there is no such file is wrong usage.
+/// A missing file is a usage error wherever its name appears, and is reported before any other error.
 #[test]
 fn a_file_or_scenario_that_is_not_there_is_wrong_usage() {
     let scratch = tempfile::tempdir().unwrap();
@@ -293,7 +295,7 @@ fn a_file_or_scenario_that_is_not_there_is_wrong_usage() {
     }
 }
 
-/// Paths and scenarios both have names. Each of the wrong kind is wrong usage, and says where it works.
+/// Paths and scenarios both have names. A name of the wrong kind is a usage error that says where it can be used.
 #[test]
 fn a_name_of_the_other_kind_says_what_it_is_and_which_verb_takes_it() {
     for (line, words) in [
@@ -309,7 +311,7 @@ fn a_name_of_the_other_kind_says_what_it_is_and_which_verb_takes_it() {
     }
 }
 
-/// The printed file and the name with its options have the same outcome, but for the time taken.
+/// The printed file, and the name with its options, have the same outcome except for the time taken.
 #[test]
 fn a_printed_scenario_is_the_one_that_runs() {
     let scratch = tempfile::tempdir().unwrap();
@@ -330,10 +332,10 @@ fn a_printed_scenario_is_the_one_that_runs() {
         let here = outcome(&format!("run @standing/sweet-spot --json{options}"));
         assert_eq!(outcome("run mine.toml --json"), here, "{printed}");
     }
-    // Without options it is the file's own text.
+    // Without options, it prints the file's own text.
     let own = include_str!("../../../scenarios/elephants.toml");
     assert_eq!(sweetspot("run @elephants --print"), own);
-    // Whatever the width of the terminal, a line stays whole: 1 BDP are 50 Mbit/s x 100 ms = 625 kB.
+    // Lines are never wrapped, whatever the terminal's width: 1 BDP is 50 Mbit/s x 100 ms = 625 kB.
     let set = sweetspot("run @elephants --print --set path.buffer=1bdp");
     assert!(set.contains("buffer = \"625kB\""), "{set}");
 }
@@ -357,7 +359,7 @@ fn a_server_with_one_ticket_keeps_an_audit_log_and_counts() {
     let sent = Command::new(SWEETSPOT).arg("send").arg(&file).arg(ticket.trim()).output().unwrap();
     assert!(sent.status.success(), "{sent:?}");
     let mut metrics = String::new();
-    // The server counts after its last word to the sender.
+    // The server updates its counters after its last message to the sender.
     while !metrics.contains("sweetspot_transfers_total{result=\"done\"} 1") {
         metrics.clear();
         let mut client = TcpStream::connect(&free).unwrap();
@@ -381,11 +383,11 @@ fn a_server_with_one_ticket_keeps_an_audit_log_and_counts() {
     assert!(lines[0]["client"].is_null());
 }
 
-/// The exit codes are the shell's (POSIX, 2.8.2).
+/// The exit codes are a shell's (POSIX, 2.8.2).
 #[test]
 fn a_tuned_command_ends_as_in_a_shell_and_is_told_if_nothing_was_tuned() {
     for (command, code, words, lines) in [
-        // After the line that names the watched process.
+        // It follows the line that names the watched process.
         ("true", 0, "no TCP connection of true was seen", 2),
         ("/etc/passwd", 126, "cannot run /etc/passwd", 1),
         ("no-such-program", 127, "is it installed and in PATH?", 1),

@@ -1,4 +1,4 @@
-//! Pages that the program writes, in a real browser: they fit a phone, and can be read.
+//! Tests the program's pages in a real browser: they fit on a phone and are readable.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -36,7 +36,7 @@ fn pages(directory: &Path) -> Result<Vec<PathBuf>, Box<dyn std::error::Error>> {
     Ok(names.into_iter().map(|name| directory.join(name)).collect())
 }
 
-/// A browser, and the pages with the directory that they are in.
+/// A browser, and the pages in their temporary directory.
 type Shown = (Browser, TempDir, Vec<PathBuf>);
 
 fn browser_and_pages() -> Result<Option<Shown>, Box<dyn std::error::Error>> {
@@ -70,9 +70,9 @@ fn no_table_scrolls_sideways_on_a_phone() -> Tested {
     Ok(())
 }
 
-/// A capture without the packets of the server, port 80.
+/// A capture without the packets that the server sent from port 80.
 fn without_answers(capture: &[u8]) -> Vec<u8> {
-    // A file header of 24 bytes, then records with headers of 16; the source port lies behind Ethernet and IPv4.
+    // A file header of 24 bytes, then records with 16-byte headers; the source port follows Ethernet and IPv4.
     const PORT: usize = 16 + 14 + 20;
     let (header, mut rest) = capture.split_at(24);
     let mut kept = header.to_vec();
@@ -86,7 +86,7 @@ fn without_answers(capture: &[u8]) -> Vec<u8> {
     kept
 }
 
-/// A sender that was never answered has no window, no round trip, and no rate.
+/// A sender that got no answer has no window, no RTT, and no rate.
 #[test]
 fn a_frame_without_values_has_no_scale() -> Tested {
     let Some(mut browser) = Browser::start()? else {
@@ -117,7 +117,7 @@ fn a_frame_without_values_has_no_scale() -> Tested {
     Ok(())
 }
 
-/// On a phone a row is a block of names and values; a value with its interval is at most 17 letters.
+/// On a phone, a row is a block of names and values; a value with its interval has at most 17 characters.
 #[test]
 fn no_value_of_a_table_breaks_on_a_phone() -> Tested {
     let Some((mut browser, _directory, pages)) = browser_and_pages()? else { return Ok(()) };
@@ -137,7 +137,7 @@ fn no_value_of_a_table_breaks_on_a_phone() -> Tested {
 fn pictures_are_written_or_it_is_said_why_not() -> Tested {
     let directory = tempfile::tempdir()?;
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/standing/sweet-spot.toml");
-    // One variant and two seeds: there is nothing to draw a line through.
+    // With one variant and two seeds, there is no line to draw.
     let sweep = "--over transfer.sizing=sobas --seeds 2 --out one.json";
     sweetspot(directory.path(), &format!("sweep {path} {sweep}"))?;
     let nothing = sweetspot(directory.path(), "report one.json --svg pictures");
@@ -147,7 +147,7 @@ fn pictures_are_written_or_it_is_said_why_not() -> Tested {
     sweetspot(directory.path(), "report run.csv --theme print --svg pictures")?;
     let drawn = std::fs::read_dir(directory.path().join("pictures"))?.count();
     assert!(drawn >= 4, "{drawn}");
-    // As many of each format, and nothing that is not said.
+    // The same number of pictures in each format, and none that is not listed.
     let all = "report run.csv --svg all --png all --json --out page.html";
     let output = Command::new(env!("CARGO_BIN_EXE_sweetspot"))
         .args(all.split(' '))

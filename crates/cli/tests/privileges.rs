@@ -1,5 +1,5 @@
-//! Each verb by another user, in the user namespace of an unprivileged container, and where no rights can be gained
-//! (no_new_privs): it does its work, or names what is missing.
+//! Runs each verb as another user, in the user namespace of an unprivileged container, and without a way to gain
+//! privileges (no_new_privs). Each verb does its work, or names the missing privilege.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use sweetspot_testing::ONE_TRANSFER;
 
-/// How a program is started with fewer rights.
+/// Ways to start a program with fewer privileges.
 const WAYS: [(&str, &[&str]); 3] = [
     (
         "another user",
@@ -32,7 +32,7 @@ const COPY: &str = "\
 printf '#!/bin/sh\\nwhile [ $# -gt 1 ]; do shift; done\\nexec sh -c \"$1\"\\n' >ssh && chmod 755 ssh
 \"$0\" copy --quiet --ssh ./ssh --remote-program \"$0\" file far:$PWD/got && cmp file got";
 
-/// A call of each verb, and the words of the error if a right is missing; "" if none may be.
+/// A command for each verb, and words of the error for a missing privilege; "" if it must succeed.
 const VERBS: [(&str, &str); 17] = [
     (ONE_TRANSFER, ""),
     (COPY, ""),
@@ -44,7 +44,7 @@ const VERBS: [(&str, &str); 17] = [
     ("\"$0\" tune run -- true", ""),
     ("\"$0\" tune run --via bpf -- true", "cannot tune via bpf|tune doctor names what is missing"),
     ("\"$0\" tune undo", ""),
-    // It fails where a way is missing, and says which.
+    // It fails if a requirement is missing, and names it.
     ("\"$0\" tune doctor | grep 'tune runs'", ""),
     ("\"$0\" advise host", ""),
     ("\"$0\" run path.toml && \"$0\" run path.toml --out run.json && \"$0\" report run.json", ""),
@@ -65,7 +65,7 @@ fn each_verb_works_with_fewer_rights_or_names_what_is_missing() {
         return sweetspot_testing::skipped("only root can give rights up (run as root)");
     }
     for (name, way) in WAYS {
-        // Rights that cannot be given up here, or a user namespace that cannot be had.
+        // These privileges cannot be dropped here, or there are no user namespaces.
         if !Command::new(way[0])
             .args(&way[1..])
             .arg("true")
@@ -75,7 +75,7 @@ fn each_verb_works_with_fewer_rights_or_names_what_is_missing() {
             sweetspot_testing::skipped(format!("no {name} can be had here"));
             continue;
         }
-        // Another user may not read root's build directory.
+        // Another user may be unable to read root's build directory.
         let scratch = tempfile::tempdir().unwrap();
         let open = fs::Permissions::from_mode(0o777);
         fs::set_permissions(scratch.path(), open).unwrap();

@@ -1,4 +1,4 @@
-//! The files for Prometheus and Grafana, checked with Prometheus's promtool.
+//! Checks the files for Prometheus and Grafana with Prometheus's promtool.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,12 +11,12 @@ use sweetspot_units::Duration;
 
 const PACKAGING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging");
 
-/// A loopback address that nothing listens at.
+/// A loopback address without a listener.
 fn address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
-/// The metrics at `address`, fetched repeatedly as Prometheus does, until there are some.
+/// The metrics at `address`, fetched repeatedly like Prometheus does, until there are some.
 fn scraped(address: SocketAddr) -> String {
     let mut last = String::new();
     for _ in 0..600 {
@@ -35,7 +35,8 @@ fn scraped(address: SocketAddr) -> String {
     panic!("nothing is handed out at {address}: {last}");
 }
 
-/// The answer of `address` to one request. Until the program listens, another process that briefly had the port may answer.
+/// The response of `address` to one request. Until the program listens, another process that briefly has the port may
+/// respond.
 fn answer(address: SocketAddr) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(address)?;
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
@@ -44,13 +45,13 @@ fn answer(address: SocketAddr) -> std::io::Result<String> {
     Ok(answer)
 }
 
-/// The program, ended when this is dropped.
+/// The program; it is killed when this is dropped.
 struct Program(Child);
 
 impl Program {
     fn start(arguments: &[&str]) -> Program {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
-        // Its complaints tell why nothing is handed out.
+        // Its error messages show why there are no metrics.
         command.args(arguments).stdout(Stdio::null());
         Program(command.spawn().unwrap())
     }
@@ -85,7 +86,7 @@ fn what_tune_hands_out_is_as_prometheus_wants_it() {
     let _tune =
         Program::start(&["tune", "run", "--metrics", &metrics.to_string(), "--", "sleep", "60"]);
     let handed_out = scraped(metrics);
-    // increase() needs a zero to begin with.
+    // increase() needs an initial zero.
     assert!(handed_out.contains("sweetspot_events_total{event=\"refused\"} 0"), "{handed_out}");
     promtool::accepts(&["check", "metrics"], &handed_out);
 }
@@ -93,7 +94,7 @@ fn what_tune_hands_out_is_as_prometheus_wants_it() {
 #[test]
 fn each_alert_fires_when_it_should_and_not_else() {
     promtool::accepts(&["test", "rules", &format!("{PACKAGING}/alerts-test.yml")], "");
-    // None is left out there.
+    // Every alert has a test.
     let read = |name| std::fs::read_to_string(format!("{PACKAGING}/{name}")).unwrap();
     let (rules, tested) = (read("alerts.yml"), read("alerts-test.yml"));
     let names: Vec<&str> =
@@ -104,7 +105,7 @@ fn each_alert_fires_when_it_should_and_not_else() {
     }
 }
 
-/// Each as a rule that records, for promtool parses those.
+/// Wraps each expression in a recording rule, because promtool parses rules.
 #[test]
 fn each_expression_of_the_dashboard_is_one() {
     let text = std::fs::read_to_string(format!("{PACKAGING}/grafana-dashboard.json")).unwrap();
@@ -121,7 +122,7 @@ fn each_expression_of_the_dashboard_is_one() {
         .collect();
     assert!(!rules.is_empty());
     let file = tempfile::NamedTempFile::new().unwrap();
-    // JSON is YAML.
+    // JSON is valid YAML.
     let all = serde_json::json!({ "groups": [{ "name": "dashboard", "rules": rules }] });
     std::fs::write(file.path(), all.to_string()).unwrap();
     promtool::accepts(&["check", "rules", file.path().to_str().unwrap()], "");

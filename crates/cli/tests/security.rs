@@ -1,4 +1,4 @@
-//! SECURITY.md promises nothing without a test, and lists the limits that the code has.
+//! Every promise in SECURITY.md has a test, and its limits are the code's.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ fn document() -> String {
     fs::read_to_string(root().join("SECURITY.md")).unwrap()
 }
 
-/// The cells of the rows of each table with these columns in its header.
+/// The cells of all rows, from each table with these columns in its header.
 fn rows(document: &str, columns: &[&str]) -> Vec<Vec<String>> {
     let cells = |line: &str| -> Vec<String> {
         let line = line.trim().trim_start_matches('|').trim_end_matches('|');
@@ -41,7 +41,7 @@ fn every_promise_names_a_test_that_exists() {
         assert!(![asset, attacker, defence].iter().any(|cell| cell.is_empty()), "{row:?}");
         let names: Vec<&str> = tests.split('`').skip(1).step_by(2).collect();
         assert!(!names.is_empty(), "no test keeps this promise: {row:?}");
-        // A test without a file is in the file of the one before it.
+        // A test without a file is in the file of the previous test.
         let mut file = "";
         for name in names {
             let test = name.rsplit_once("::").map_or(name, |(named, test)| {
@@ -55,7 +55,8 @@ fn every_promise_names_a_test_that_exists() {
     }
 }
 
-/// Text outside the tables makes no promises: where to report, and the limits of protection.
+/// Text outside the tables makes no promises, except how to report a problem and the limits of
+/// protection.
 #[test]
 fn prose_between_the_tables_is_short() {
     let prose =
@@ -104,7 +105,7 @@ fn limits() -> Vec<(String, String, String)> {
     limits
 }
 
-/// A value as a reader expects it: numbers evaluated, durations in seconds.
+/// A value in the form that readers expect: with numbers evaluated, and durations in seconds.
 fn in_words(value: &str) -> String {
     let inside = |function: &str| {
         value

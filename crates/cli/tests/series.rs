@@ -1,4 +1,4 @@
-//! `sweetspot run --series`: the file is written whole, or the error is one line.
+//! Tests `sweetspot run --series`: the file is written completely, or there is a one-line error.
 
 use std::process::{Command, Output};
 
@@ -42,7 +42,7 @@ fn the_series_is_a_parquet_file_and_the_same_for_the_same_seed() {
     let bytes = read("a.parquet");
     assert_eq!((&bytes[..4], &bytes[bytes.len() - 4..]), (&b"PAR1"[..], &b"PAR1"[..]));
     assert_eq!(bytes, read("b.parquet"));
-    // Only the requested file is left.
+    // Only the requested files remain.
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 3);
 }
 
@@ -52,7 +52,7 @@ fn the_name_of_the_file_decides_its_format() {
     assert!(run(directory.path(), "a.csv", &[]).status.success());
     let text = std::fs::read_to_string(directory.path().join("a.csv")).unwrap();
     assert!(text.starts_with("at_s,transfer,event,goodput_bps,"), "{text}");
-    // 2 s, every 100 ms, for two transfers.
+    // 2 s, sampled every 100 ms, for two transfers.
     assert!(text.lines().filter(|line| !line.contains("limited")).count() >= 40, "{text}");
     let message = usage_error(&run(directory.path(), "a.txt", &[]));
     assert!(message.contains("a.txt") && message.contains("FILE.csv or FILE.parquet"), "{message}");
@@ -78,7 +78,7 @@ fn a_series_in_csv_is_drawn_like_one_in_parquet() {
     assert!(pictures("a.csv") >= 4);
 }
 
-/// The rates that a line of output names, Mbit/s.
+/// The rates in a line of output, in Mbit/s.
 fn rates(line: &str) -> Vec<f64> {
     let words: Vec<&str> = line.split(' ').collect();
     let before_unit = words.windows(2).filter(|pair| pair[1].starts_with("Mbit/s"));
@@ -111,7 +111,7 @@ fn a_transfer_that_starts_after_the_end_is_said_to_have_none() {
     let text = String::from_utf8(output.stdout).unwrap();
     let line = "transfer 0: nothing measured, it starts at 3 s and the run ends at 2 s";
     assert!(text.contains(line), "{text}");
-    // Nothing was measured, which is no success; one transfer that moved something is enough.
+    // A run without any throughput is a failure; a single transfer with throughput is enough.
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("s.toml: no transfer moved data between 0 s and 2 s"), "{said}");
@@ -125,7 +125,7 @@ fn a_transfer_that_starts_after_the_end_is_said_to_have_none() {
 #[test]
 fn a_series_that_cannot_be_written_is_named_with_the_next_step() {
     let directory = tempfile::tempdir().unwrap();
-    // A link, so that nothing worse than a link can be replaced.
+    // A link to the device, so that at worst the link is replaced.
     std::os::unix::fs::symlink("/dev/full", directory.path().join("full")).unwrap();
     let message = usage_error(&run(directory.path(), "full", &[]));
     assert!(message.ends_with("; free some space or name a file elsewhere"), "{message}");

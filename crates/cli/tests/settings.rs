@@ -1,4 +1,4 @@
-//! Defaults that the user sets: the configuration file, the environment, and their order of precedence.
+//! The user's defaults: the configuration file, the environment, and their order of precedence.
 
 use std::process::{Command, Output, Stdio};
 
@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 type Tested = Result<(), Box<dyn std::error::Error>>;
 
-/// `sweetspot` in a home of its own with this configuration file.
+/// A home directory for `sweetspot`, with this configuration file.
 struct Home(TempDir);
 
 impl Home {
@@ -36,7 +36,8 @@ fn first_line(output: &Output) -> String {
 #[test]
 fn options_win_over_variables_and_variables_over_the_file() -> Tested {
     let home = Home::with("[advise.window]\nrate = \"100Mbit/s\"\nrtt = \"80ms\"\n")?;
-    // 1.05 x 100 Mbit/s x T with a buffer as large, 1448 of 1500 B payload: 1.014 MB for 80 ms, 506.8 kB for 40, 253.4 kB for 20.
+    // 1.05 x 100 Mbit/s x T, with a buffer of the same size and 1448 of 1500 B payload: 1.014 MB for 80 ms, 506.8 kB for 40 ms,
+    // 253.4 kB for 20 ms.
     let ask = |variable: Option<&str>, option: &[&str]| -> std::io::Result<String> {
         let words = [&["advise", "window", "--buffer", "1MB"], option].concat();
         let mut command = home.sweetspot(&words);
@@ -118,7 +119,7 @@ fn a_key_at_the_top_counts_for_every_verb_that_has_it() -> Tested {
 #[test]
 fn quiet_leaves_out_what_is_neither_result_nor_error() -> Tested {
     let home = Home::with("")?;
-    // The direction of an asymmetric path is worth a note.
+    // The direction of an asymmetric path is noted.
     let path = "up.rate=10Mbit/s down.rate=100Mbit/s rtt=30ms buffer=256kB";
     let question = ["advise", "window", "--verify", "none", "--path", path];
     let loud = home.sweetspot(&question).output()?;
@@ -132,7 +133,7 @@ fn quiet_leaves_out_what_is_neither_result_nor_error() -> Tested {
 #[test]
 fn quiet_keeps_a_warning_that_may_change_the_decision() -> Tested {
     let home = Home::with("")?;
-    // 10 Gbit/s: the simulation exceeds its default limit, so that nothing checks the closed form.
+    // At 10 Gbit/s, a simulation would exceed its default limit, so the closed form is not checked.
     let question = "advise window --rate 10Gbit --rtt 80ms --buffer 12MB --cross mice:30% --json";
     let question: Vec<&str> = question.split(' ').collect();
     let quiet = home.sweetspot(&question).env("SWEETSPOT_QUIET", "1").output()?;

@@ -1,4 +1,4 @@
-//! Sweeps survive a kill, and report faults.
+//! Sweeps survive a kill, and report errors.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Refused inputs, each with a part of its message.
+/// Rejected inputs, each with a part of its error.
 const REFUSED: [(&[&str], &str); 6] = [
     (&["--over", "path.bufer=1pkt,2pkt"], "did you mean path.buffer?"),
     (&["--over", "path.buffer=9pkt..2pkt:log:3"], "first end must be below its last"),
@@ -78,10 +78,10 @@ fn a_sweep_that_was_killed_ends_with_the_bytes_of_one_that_was_not() -> Tested {
     assert!(sweetspot(here, &SWEEP).output()?.status.success());
     let whole = fs::read(here.join("points.csv"))?;
     let journal = fs::read(here.join("points.csv.journal"))?;
-    // 24 runs and the head.
+    // 24 runs and the header.
     assert_eq!(journal.iter().filter(|byte| **byte == b'\n').count(), 25);
 
-    // As a SIGKILL would leave it: no results, and the journal torn in the middle of a line.
+    // The state after a SIGKILL: no results, and a journal that ends in the middle of a line.
     fs::remove_file(here.join("points.csv"))?;
     fs::write(here.join("points.csv.journal"), &journal[..journal.len() / 2])?;
     assert!(sweetspot(here, &SWEEP).output()?.status.success());
@@ -114,7 +114,7 @@ fn a_full_disk_is_said_and_takes_nothing_from_the_table() -> Tested {
     let output = sweetspot(directory.path(), &SWEEP).output()?;
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("every run is kept"), "{}", stderr(&output));
-    // The heading, six rows, an empty line and the verdict, which is folded.
+    // The heading, six rows, an empty line, and the verdict, which is wrapped.
     let shown = String::from_utf8_lossy(&output.stdout);
     let (table, verdict) = shown.split_once("\n\n").ok_or("no verdict")?;
     assert_eq!(table.lines().count(), 7, "{shown}");
@@ -126,7 +126,7 @@ fn a_full_disk_is_said_and_takes_nothing_from_the_table() -> Tested {
 fn an_interrupted_sweep_says_where_its_runs_are_and_goes_on_from_there() -> Tested {
     let (directory, _) = scenario()?;
     let here = directory.path();
-    // Long enough that it cannot be done before it is interrupted: a thousand seeds.
+    // A thousand seeds take long enough that the interruption always comes first.
     let long = [&SWEEP[..5], &["1000", "--out", "points.csv"]].concat();
     let mut child = sweetspot(here, &long).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
     let journal = here.join("points.csv.journal");
@@ -135,7 +135,7 @@ fn an_interrupted_sweep_says_where_its_runs_are_and_goes_on_from_there() -> Test
     while lines() < 5 && child.try_wait()?.is_none() {
         std::thread::yield_now();
     }
-    // The shell's own: the program kill is no part of a bare system.
+    // The shell's built-in: a minimal system has no program kill.
     let interrupt = format!("kill -s INT {}", child.id());
     assert!(Command::new("sh").args(["-c", &interrupt]).status()?.success());
     let output = child.wait_with_output()?;
@@ -213,7 +213,7 @@ fn files_that_are_no_results_are_named_with_what_they_are() -> Tested {
     Ok(())
 }
 
-/// The cells of a Parquet file as CSV, so that the two can be compared.
+/// The cells of a Parquet file as CSV, for comparison.
 fn as_csv(path: &Path) -> Result<String, Box<dyn std::error::Error>> {
     Ok(sweetspot_report::csv(&sweetspot_report::from_parquet(fs::read(path)?)?))
 }
@@ -230,7 +230,7 @@ fn the_parquet_file_of_a_sweep_has_the_rows_and_values_of_its_csv() -> Tested {
     }
     let parquet = as_csv(&here.join("points.parquet"))?;
     assert_eq!(parquet, fs::read_to_string(here.join("points.csv"))?);
-    // 2 x 2 variants, 3 seeds, 1 transfer, and the names.
+    // 2 x 2 variants, 3 seeds and 1 transfer, plus the names.
     assert_eq!(parquet.lines().count(), 13);
     let names = parquet.lines().next().unwrap_or_default();
     assert!(names.starts_with("transfer_sizing,path_buffer,seed,transfer,"), "{names}");
@@ -261,7 +261,7 @@ fn a_page_is_made_of_parquet_files_too() -> Tested {
     for words in ["Over time", "bottleneck queue, packets", "transfer 1", ": limited"] {
         assert!(series.contains(words), "{words} is missing");
     }
-    // The same pictures and tables, whichever form the sweep was kept in.
+    // The pictures and tables are the same for all formats of the sweep.
     let section = |page: &str| page.split("</header>").nth(1).unwrap_or_default().to_owned();
     let (columns, json) = (section(&page(&["s.parquet"])?), section(&page(&["s.json"])?));
     assert!(columns.contains("sweet spot"));
@@ -309,7 +309,7 @@ fn a_sweep_ends_with_its_verdict_which_names_ties() -> Tested {
         assert!(output.status.success(), "{}", stderr(&output));
         Ok(String::from_utf8(output.stdout)?.replace("\n  ", " "))
     };
-    // C T = 125 packets of 1000 bytes, and the buffer takes 50: 140 and 160 fill the path, 5 do not.
+    // C T is 125 packets of 1000 bytes, and the buffer holds 50: 140 and 160 fill the path, 5 does not.
     let theory = said("theory")?;
     let last = theory.lines().last().unwrap_or_default();
     assert!(last.starts_with("Fastest: transfer.0.sizing=fixed:140pkt, "), "{theory}");
@@ -334,7 +334,7 @@ fn a_queue_is_counted_in_a_named_unit() -> Tested {
         let output = sweetspot(directory.path(), &line).output()?;
         Ok(String::from_utf8(output.stdout)?.replace("\n  ", " "))
     };
-    // The closed forms divide bytes by path.packet; the simulator counts ACKs as well.
+    // Closed forms divide bytes by path.packet; the simulator also counts ACKs.
     let (theory, sim) = (said("theory")?, said("sim")?);
     assert!(theory.contains(" packets of 1 kB (max "), "{theory}");
     assert!(sim.contains(" packets, ACKs included (max "), "{sim}");
@@ -344,7 +344,7 @@ fn a_queue_is_counted_in_a_named_unit() -> Tested {
 #[test]
 fn closed_forms_that_do_not_cover_a_sweep_end_it_as_they_end_a_run() -> Tested {
     let directory = tempfile::tempdir()?;
-    // A window above the path's and the buffer's overflows the buffer.
+    // A window larger than path and buffer overflows the buffer.
     let large = "transfer.0.sizing=fixed:100000pkt";
     let run = ["run", "@elephants", "--engine", "theory", "--set", large];
     let sweep = ["sweep", "@elephants", "--engine", "theory", "--over", large];
@@ -353,7 +353,7 @@ fn closed_forms_that_do_not_cover_a_sweep_end_it_as_they_end_a_run() -> Tested {
         assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
         assert!(stderr(&output).ends_with("; --engine sim runs it\n"), "{}", stderr(&output));
     }
-    // The message begins with the combination at fault, and the others have their rows.
+    // The error begins with the combination that failed, and the others have their rows.
     let over = "transfer.0.sizing=fixed:50pkt,fixed:100000pkt";
     let sweep = ["sweep", "@elephants", "--engine", "theory", "--over", over];
     let output = sweetspot(directory.path(), &sweep).output()?;
@@ -381,14 +381,14 @@ fn a_search_in_runs_without_the_transfer_finds_no_best_window() {
     assert!(words.contains("no window moved data"), "{words}");
 }
 
-/// C T_m is 125 packets of 1000 bytes and the buffer takes 50 more: 130 packets fill the path with an RTT of 130 / 125 of 20 ms,
-/// 20.8 ms, and 170 with 27.2 ms for the same rate.
+/// C T_m is 125 packets of 1000 bytes, and the buffer holds 50 more. 130 packets fill the path with an RTT of 130 / 125 of 20
+/// ms, 20.8 ms; 170 packets have 27.2 ms at the same rate.
 #[test]
 fn the_smallest_of_the_windows_that_are_as_fast_is_named_with_its_round_trip() -> Tested {
     let (directory, _) = scenario()?;
     let windows = "transfer.0.sizing=fixed:170pkt,fixed:130pkt,fixed:60pkt";
     let said = |options: &[&str]| -> Result<String, Box<dyn std::error::Error>> {
-        // Slow start is over by then.
+        // By then, slow start is over.
         let options = [&["sweep", "small.toml", "--set", "warmup=30s"][..], options].concat();
         let output = sweetspot(directory.path(), &options).output()?;
         assert!(output.status.success(), "{}", stderr(&output));
@@ -402,7 +402,7 @@ fn the_smallest_of_the_windows_that_are_as_fast_is_named_with_its_round_trip() -
     assert!(best.contains(", RTT 20."), "{table}");
     assert!(fastest.starts_with("transfer.0.sizing=fixed:170pkt, "), "{table}");
     assert!(fastest.contains(", RTT 27."), "{table}");
-    // The edge of the plateau is C T_m to the share that counts as equal, 0.5 %, and the tolerance of the search.
+    // The plateau begins at C T_m, within the 0.5 % that counts as equal and the tolerance of the search.
     let search: serde_json::Value = serde_json::from_str(&said(&["--find-best", "--json"])?)?;
     let smallest = search["smallest_window_packets"].as_u64().unwrap_or(0);
     assert!((124..=126).contains(&smallest), "{search}");
@@ -410,7 +410,7 @@ fn the_smallest_of_the_windows_that_are_as_fast_is_named_with_its_round_trip() -
     Ok(())
 }
 
-/// A million seconds take the simulator longer than the test waits for its first sign of life.
+/// The simulator needs longer for a million seconds than the test waits for the first sign of life.
 #[test]
 fn an_interrupted_run_says_that_there_is_no_result() -> Tested {
     let (directory, _) = scenario()?;
@@ -425,7 +425,7 @@ fn an_interrupted_run_says_that_there_is_no_result() -> Tested {
         let run = ["run", "small.toml", "--set", "duration=1000000s"];
         let mut command = sweetspot(directory.path(), &[&run[..], options].concat());
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
-        // Before that it ends without a word.
+        // A signal before that ends it without a message.
         while !sweetspot_testing::takes(child.id(), 2) && child.try_wait()?.is_none() {
             std::thread::yield_now();
         }
@@ -440,7 +440,7 @@ fn an_interrupted_run_says_that_there_is_no_result() -> Tested {
     Ok(())
 }
 
-/// It does not need the permissions of the lab, nor its time.
+/// This check needs neither the lab's permissions nor its running time.
 #[test]
 fn a_lab_whose_transfers_start_after_its_end_is_refused_before_it_runs() {
     let directory = tempfile::tempdir().unwrap();
@@ -503,11 +503,11 @@ fn an_option_of_the_search_is_refused_without_it() -> Tested {
     Ok(())
 }
 
-/// 130 packets of 1000 B fill C T = 125: T = 20 ms becomes 20.8 ms. The kernel's window fills a large buffer as well.
+/// 130 packets of 1000 B fill C T = 125, and T = 20 ms becomes 20.8 ms. The kernel's window also fills a large buffer.
 #[test]
 fn of_those_that_are_as_fast_the_verdict_names_the_shortest_rtt_first() -> Tested {
     let (directory, _) = scenario()?;
-    // Slow start is over by then.
+    // By then, slow start is over.
     let line = ["sweep", "small.toml", "--set", "warmup=30s", "--set", "path.buffer=2000pkt"];
     let over = ["--over", "transfer.0.sizing=kernel,fixed:130pkt"];
     let output = sweetspot(directory.path(), &[&line[..], &over[..]].concat()).output()?;

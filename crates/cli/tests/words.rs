@@ -1,4 +1,4 @@
-//! The command's output, whatever standard output and standard error are.
+//! The command's output, for any kind of standard output and standard error.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -36,7 +36,7 @@ fn what_cannot_be_written_to_standard_output_is_said() -> Tested {
 
 #[test]
 fn a_reader_that_has_gone_is_no_error() -> Tested {
-    // The last one would go on for ever.
+    // The last one would never end by itself.
     let endless = ["top", "--json", "--interval", "100ms"];
     for arguments in
         [&["generate", "completions", "bash"][..], &["advise", "host"], &["--help"], &endless]
@@ -123,7 +123,7 @@ fn advice_beside_others_is_simulated_unless_that_is_refused() -> Tested {
     let held = |w: &&serde_json::Value| w["window_bytes"] == simulated["recommended_bytes"];
     assert!(tried.iter().any(|w| held(&w)), "{simulated}");
     assert!(ask(&["--cross", "elephants:50%", "--verify", "none"])?["simulated"].is_null());
-    // Alone, the closed form is the answer.
+    // Without a simulation, the closed form is the answer.
     assert!(ask(&[])?["simulated"].is_null());
     Ok(())
 }
@@ -172,7 +172,7 @@ fn the_overview_names_only_verbs_and_every_page_has_its_sections() -> Tested {
     let (_, environment) = send.split_once(".SH ENVIRONMENT").ok_or("a section")?;
     let (environment, _) = environment.split_once(".SH").ok_or("the next section")?;
     assert!(environment.contains("SWEETSPOT_TICKET"), "{environment}");
-    // A verb without options has no defaults for them; the verbs below it do.
+    // A verb without options has no defaults for them, but the verbs below it do.
     let advise = std::fs::read_to_string(directory.path().join("man1/sweetspot-advise.1"))?;
     let window = std::fs::read_to_string(directory.path().join("man1/sweetspot-advise-window.1"))?;
     let variable = |page: &str| page.contains("_OPTION\\fR");
@@ -190,7 +190,7 @@ fn the_overview_names_only_verbs_and_every_page_has_its_sections() -> Tested {
     for page in pages {
         assert!(directory.path().join("man1").join(&page).exists(), "{page}");
     }
-    // A page on a file (man5) has other sections.
+    // A page on a file (man5) has different sections.
     let listed = ["man1", "man7"].map(|section| std::fs::read_dir(directory.path().join(section)));
     let [commands, overviews] = listed;
     for page in commands?.chain(overviews?) {

@@ -6,33 +6,34 @@ use std::process::{Command as Process, Stdio};
 /// A command, and the output that the document shows below it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Command {
-    /// As typed, continuation lines included.
+    /// The command as typed, including continuation lines.
     pub typed: String,
-    /// The exit code that a line `? CODE` names, else 0.
+    /// The exit code from a line `? CODE`, otherwise 0.
     pub code: i32,
-    /// The lines below; empty where the document shows nothing.
+    /// The output lines below the command; empty if the document shows none.
     pub shown: String,
 }
 
 /// A block of a document.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Where it begins, from 1.
+    /// The line at which it begins, counted from 1.
     pub line: usize,
-    /// The words of its fence after `console`.
+    /// The reasons after `console` in its fence.
     pub reasons: Vec<Reason>,
     /// Its commands, in order.
     pub commands: Vec<Command>,
 }
 
-/// Why a block is not run, or where only.
+/// The reason why a block does not run, or the condition under which it does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
-    /// `needs-root`, `needs-network`, `two-hosts`, `builds`, `takes-minutes`, `until-ctrl-c`: never.
+    /// `needs-root`, `needs-network`, `two-hosts`, `builds`, `takes-minutes`, `until-ctrl-c`: never
+    /// runs.
     Never,
-    /// `needs-namespaces`: where this kernel allows them.
+    /// `needs-namespaces`: runs if this kernel allows them.
     Namespaces,
-    /// `needs-PROGRAM`: where there is one.
+    /// `needs-PROGRAM`: runs if this program exists.
     Program(String),
 }
 
@@ -57,7 +58,7 @@ impl Reason {
                     .to_owned()
             }),
             Reason::Program(name) => {
-                // A program of this workspace lies beside the one under test.
+                // Programs of this workspace are in the same directory as the one under test.
                 let beside = Path::new(env!("CARGO_BIN_EXE_sweetspot")).with_file_name(name);
                 let found = beside.exists() || quiet("sh", &["-c", &format!("command -v {name}")]);
                 (!found).then(|| format!("no {name} (install {name}, or cargo build -p {name})"))
@@ -81,18 +82,18 @@ fn quiet(program: &str, arguments: &[&str]) -> bool {
 }
 
 impl Block {
-    /// Whether it says that it is not to be run.
+    /// Whether it is marked as not to be run.
     pub fn is_marked(&self) -> bool {
         self.reasons.contains(&Reason::Never)
     }
 
-    /// The programs missing on this machine to run it.
+    /// The requirements of the block that this machine lacks.
     pub fn missing(&self) -> Option<String> {
         self.reasons.iter().find_map(Reason::missing)
     }
 }
 
-/// The console blocks of a document; an error begins with the line.
+/// Parses the console blocks of a document; an error begins with the line number.
 pub fn read(text: &str) -> Result<Vec<Block>, String> {
     let mut blocks = Vec::new();
     let mut lines = text.lines().enumerate();

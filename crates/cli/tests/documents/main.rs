@@ -1,8 +1,8 @@
-//! Documents are true: each `console` block of README and docs is run as a reader would paste it, in a clean directory of its
-//! document, and its output is compared with the document's.
+//! Checks that the documents are true. Each `console` block of README and docs runs as a reader would paste it, in a clean
+//! directory per document. Its output is compared with the document's.
 //!
-//! A block that is not run gives the reason after a comma, in words of [`block::Reason`]. Numbers are left out of the
-//! comparison; a line `...` stands for any lines, and `...` within a line for the rest of a word.
+//! A block that does not run gives a reason after a comma, in the words of [`block::Reason`]. The comparison ignores numbers.
+//! A line `...` matches any lines, and `...` within a line matches the rest of a word.
 
 mod block;
 mod shell;
@@ -13,10 +13,9 @@ use std::path::{Path, PathBuf};
 use block::Block;
 use shell::Shell;
 
-/// The least number of blocks that are run: one cannot take an example out of the test by a mark
-/// without taking this number down.
+/// The minimum number of blocks that run. To mark an example as not to be run, this number must be lowered.
 const MIN_RUN: usize = 30;
-/// How often an example is run that its emulator's certificate does not trust.
+/// How often an example is repeated if its emulator's certificate says "do not trust".
 const MAX_RUNS: usize = 10;
 
 fn root() -> PathBuf {
@@ -40,7 +39,7 @@ fn documents() -> std::io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// A document by its name from the root, and its console blocks.
+/// A document's path from the root, and its console blocks.
 type Document = (PathBuf, Vec<Block>);
 
 fn blocks() -> Result<Vec<Document>, Box<dyn std::error::Error>> {
@@ -64,7 +63,7 @@ fn run_examples(name: &str) -> Result<(), Box<dyn std::error::Error>> {
             sweetspot_testing::skipped(format!("{name}:{}: {missing}", block.line));
             continue;
         }
-        // A run that its certificate does not trust shows the machine and not the program.
+        // If a run's certificate says "do not trust", the result shows the machine, not the program.
         let mut ran = shell.run(block);
         for _ in 1..MAX_RUNS {
             if !ran.as_ref().is_err_and(|said| said.contains("DO NOT TRUST")) {
@@ -79,7 +78,7 @@ fn run_examples(name: &str) -> Result<(), Box<dyn std::error::Error>> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
 }
 
-/// A test for each document that has examples to run, and the list of these documents.
+/// Defines a test for each document with examples to run, and a list of these documents.
 macro_rules! documents_work_by_copy_and_paste {
     ($($test:ident: $name:literal,)*) => {
         $(#[test]
@@ -127,7 +126,7 @@ fn most_examples_are_run() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// A mark takes an example out of the test, but not its names: verbs, options and make's targets.
+/// Examples that are not run must still use existing verbs, options and make targets.
 #[test]
 fn examples_that_are_not_run_name_what_exists() -> Result<(), Box<dyn std::error::Error>> {
     let mut wrong = Vec::new();
@@ -142,7 +141,7 @@ fn examples_that_are_not_run_name_what_exists() -> Result<(), Box<dyn std::error
     Ok(())
 }
 
-/// Each row says yes, or gives the reason.
+/// Each row says yes, or gives a reason.
 #[test]
 fn each_feature_of_a_peer_is_offered_or_has_a_reason() -> Result<(), Box<dyn std::error::Error>> {
     let text = std::fs::read_to_string(root().join("docs/conveniences.md"))?;

@@ -1,4 +1,4 @@
-//! The shell in which a document's blocks are run.
+//! The shell that runs a document's blocks.
 
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
@@ -13,16 +13,16 @@ use crate::block::{Block, Command};
 
 /// Marks the end of a command's output, followed by its exit code.
 const END: char = '\u{1e}';
-/// A block that hangs is ended after this many seconds.
+/// Timeout for a block, in seconds.
 const MAX_SECONDS: &str = "900";
 
-/// The initial directory of a document: a clone's files, as far as examples need them.
+/// The initial directory of a document, with the files of a clone that examples need.
 pub struct Shell {
     directory: TempDir,
 }
 
 impl Shell {
-    /// A new directory, with the clone's scenarios and README.
+    /// Creates a new directory, with the clone's scenarios and README.
     pub fn in_clean_directory(root: &Path) -> std::io::Result<Shell> {
         let directory = tempfile::tempdir()?;
         for name in ["scenarios", "packaging", "README.md"] {
@@ -31,7 +31,7 @@ impl Shell {
         Ok(Shell { directory })
     }
 
-    /// Runs a block's commands; an error is the first that went otherwise than the document says.
+    /// Runs a block's commands; the error describes the first difference from the document.
     pub fn run(&self, block: &Block) -> Result<(), String> {
         let output = self.output(block).map_err(|error| error.to_string())?;
         let seen = String::from_utf8_lossy(&output.stdout);
@@ -52,7 +52,7 @@ impl Shell {
         Ok(())
     }
 
-    /// One shell for the whole block; its remaining processes are ended.
+    /// Runs one shell for the whole block, and ends its remaining processes.
     fn output(&self, block: &Block) -> std::io::Result<Output> {
         let script: String = block
             .commands
@@ -76,7 +76,7 @@ impl Shell {
 }
 
 impl Command {
-    /// Compares the output with the document's, if it shows any.
+    /// Compares the output with the document's, if the document shows any.
     fn compare(&self, said: &str) -> Result<(), String> {
         if self.shown.trim().is_empty() {
             return Ok(());
@@ -90,12 +90,13 @@ impl Command {
     }
 }
 
-/// The text a reader recognises: words, with every number as `0` and no distances between words.
+/// The form of a text that readers recognise: every number is replaced by `0`, and the spacing
+/// between words is ignored.
 fn shape(text: &str) -> String {
     let lines = text.trim().lines().map(|line| {
         let mut words: Vec<String> = line.split_whitespace().map(without_numbers).collect();
         for at in 1..words.len() {
-            // How late a machine is decides between these.
+            // The machine's timing decides between these units.
             if words[at - 1].ends_with('0') && matches!(&*words[at], "ns" | "us") {
                 words[at] = "ms".to_owned();
             }
@@ -106,7 +107,7 @@ fn shape(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n") + "\n"
 }
 
-/// Lines of progress without a terminal, which only a slow machine prints.
+/// Progress lines without a terminal, which only a slow machine prints.
 const PROGRESS: [&str; 3] = ["0 runs so far", "0/0 runs, 0 s to go", "simulating 0 s, 0 s so far"];
 
 fn pattern(shown: &str) -> String {
@@ -118,7 +119,7 @@ fn pattern(shown: &str) -> String {
     lines.collect()
 }
 
-/// `26.83` and `-3` as `0`, in the midst of a word, too; a bar of `#` as one.
+/// Replaces `26.83` and `-3` by `0`, also within a word, and shortens a bar of `#` to one.
 fn without_numbers(word: &str) -> String {
     let mut out = String::new();
     let mut letters = word.chars().peekable();

@@ -1,11 +1,11 @@
-//! Blocks that are not run name verbs, options and targets that exist.
+//! Checks that blocks that do not run use existing verbs, options and make targets.
 
 use std::path::Path;
 use std::process::Command as Process;
 
 use crate::block::Block;
 
-/// The part of `block` that does not exist, if any: a verb, an option, a target of make.
+/// The first part of `block` that does not exist: a verb, an option, or a make target.
 pub fn check(block: &Block, root: &Path) -> Result<(), String> {
     for command in &block.commands {
         for simple in simple_commands(&command.typed) {
@@ -19,7 +19,8 @@ pub fn check(block: &Block, root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The commands of a line of shell, words without quotes; the part after `--` is another program's.
+/// The commands in a line of shell, as words without quotes. Words after `--` belong to another
+/// program.
 fn simple_commands(typed: &str) -> Vec<Vec<String>> {
     let typed = typed.replace("\\\n", " ");
     let code = typed.lines().map(|line| line.split(" #").next().unwrap_or_default());
@@ -50,7 +51,7 @@ fn options_exist(words: &[String]) -> Result<(), String> {
     let Some(verb) = words.first().filter(|word| !word.starts_with('-')) else { return Ok(()) };
     let mut text = help(&[verb]).ok_or_else(|| format!("there is no verb {verb}"))?;
     let mut named = verb.clone();
-    // A verb of a verb: `tune run`.
+    // A verb below a verb, such as `tune run`.
     let inner = words.get(1).map_or("", String::as_str);
     if text.contains("\nCommands:\n") && !inner.starts_with("--") {
         text = help(&[verb, inner]).ok_or_else(|| format!("{verb} has no verb {inner}"))?;
@@ -68,7 +69,7 @@ fn options_exist(words: &[String]) -> Result<(), String> {
 
 fn targets_exist(words: &[String], root: &Path) -> Result<(), String> {
     let makefile = std::fs::read_to_string(root.join("Makefile")).map_err(|e| e.to_string())?;
-    // Variables come behind the targets, and their values may have several words.
+    // Variables follow the targets, and their values may have several words.
     let targets = words.iter().take_while(|word| !word.contains('='));
     for target in targets.filter(|word| !word.starts_with('-')) {
         if !makefile.lines().any(|line| line.starts_with(&format!("{target}:"))) {

@@ -1,4 +1,4 @@
-//! The far end of `copy`, behind a program that stands in for ssh.
+//! Tests the far end of `copy`, started through a program in place of ssh.
 
 use std::fs;
 use std::io::Write;
@@ -9,12 +9,13 @@ use sweetspot_linux::signals::Signal;
 
 use super::started::{Kept, SWEETSPOT, marked, wait_for};
 
-/// Runs the command here. As behind a real ssh, no signal reaches it from the near end: its standard input ends.
+/// Runs the command on this host. As with a real ssh, no signals from the near end reach it; its standard input
+/// ends instead.
 const SSH: &str = "[ \"$1\" = -G ] && exit; shift 2; cat | sh -c \"$1\" | cat";
 
 const WAYS: [&str; 3] = ["direct", "reverse", "ssh"];
 
-/// `copy` of standard input to a file `name` in `scratch`, which stands for the other host.
+/// Copies standard input to a file `name` in `scratch`, which represents the other host.
 fn copy(scratch: &Path, way: &str, name: &str, mark: &str) -> Kept {
     let ssh = scratch.join("ssh");
     fs::write(&ssh, SSH).unwrap();
@@ -46,7 +47,7 @@ fn the_far_end_ends_with_the_near_end() {
             let scratch = tempfile::tempdir().unwrap();
             let mark = format!("{}-{way}-{}", std::process::id(), signal.number());
             let mut near = copy(scratch.path(), way, "there", &mark);
-            // Standard input stays open: the transfer runs until a signal ends it.
+            // Standard input stays open, so the transfer runs until a signal ends it.
             let mut input = near.0.stdin.take().unwrap();
             input.write_all(&[7; 3_000_000]).unwrap();
             let begun = || {

@@ -1,6 +1,7 @@
-//! No verb outlives its cause: every verb that runs for long, by everything that may end it.
+//! No verb outlives its cause: tests every long-running verb with everything that may end it.
 //!
-//! Nothing here measures two seconds: a loaded machine takes longer. A process that does not end at all fails the test.
+//! The tests do not check exact times, because a loaded machine is slow. A process that does not end at all fails the
+//! test.
 
 mod copy;
 mod started;
@@ -20,15 +21,15 @@ use verbs::{Output, VERBS, Verb};
 /// Everything that may end a verb.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Cause {
-    /// A signal of another process.
+    /// A signal from another process.
     Signal(Signal),
-    /// The same, with all standard streams closed from the start.
+    /// A signal, with all standard streams closed from the start.
     WithoutStreams,
     /// Its terminal is closed.
     NoTerminal,
-    /// The reader of its standard output ends.
+    /// The reader of its standard output has ended.
     NoReader,
-    /// SIGKILL: processes that it started must not outlive it.
+    /// SIGKILL; processes that the verb started must not outlive it.
     Killed,
 }
 
@@ -43,7 +44,7 @@ const CAUSES: [Cause; 8] = [
     Cause::Killed,
 ];
 
-/// Runs one verb, ends it by `cause`, and returns the fault, if any.
+/// Runs one verb, ends it by `cause`, and returns the error, if any.
 fn outlives(verb: &Verb, cause: Cause, around: &Surroundings) -> Option<String> {
     if verb.needs_terminal && !matches!(cause, Cause::NoTerminal) {
         return None;
@@ -54,7 +55,7 @@ fn outlives(verb: &Verb, cause: Cause, around: &Surroundings) -> Option<String> 
         _ => Started::on_pipes(verb, around),
     };
     match started.wait_until_ready(verb) {
-        // The end of standard input is the end of some.
+        // Some verbs end when standard input ends.
         Err(_) if cause == Cause::WithoutStreams => {}
         Err(why) => return Some(why),
         Ok(()) => {}
@@ -67,7 +68,7 @@ fn outlives(verb: &Verb, cause: Cause, around: &Surroundings) -> Option<String> 
         Cause::NoReader => {
             started.close_output();
             if verb.output == Output::Aside {
-                // It goes on; the caller may have read the first line only.
+                // The verb continues: the caller may have read only the first line.
                 Signal::TERMINATE.send(started.pid);
             }
         }
@@ -89,7 +90,7 @@ fn no_verb_outlives_its_cause() {
         }
         found
     };
-    // A verb started with a signal ignored keeps it so. The end of a terminal is SIGHUP.
+    // A verb started with an ignored signal keeps ignoring it. A closed terminal sends SIGHUP.
     let mut causes = CAUSES.to_vec();
     causes.retain(|cause| match cause {
         Cause::Signal(signal) => !sweetspot_testing::is_ignored(signal.number()),
@@ -116,7 +117,7 @@ fn no_verb_outlives_its_cause() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The same as nohup(1) does it: SIGHUP is ignored from the start on.
+/// The same as under nohup(1): SIGHUP is ignored from the start.
 #[test]
 fn what_was_started_by_nohup_survives_its_terminal_and_ends_when_it_is_asked_to() {
     let scratch = tempfile::tempdir().unwrap();
@@ -132,7 +133,7 @@ fn what_was_started_by_nohup_survives_its_terminal_and_ends_when_it_is_asked_to(
     let output = server.stdout.take().unwrap();
     std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut ticket).unwrap();
     Signal::HANG_UP.send(server.id());
-    // It still receives a file.
+    // The server can still receive a file.
     let mut sender = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
     sender.args(["send", "-", ticket.trim(), "--name", "kept", "--quiet"]).stdin(Stdio::piped());
     let mut sender = sender.spawn().unwrap();

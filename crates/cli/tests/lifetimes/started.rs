@@ -1,4 +1,4 @@
-//! A running verb, its surroundings, and its remains.
+//! A running verb, its surroundings, and the processes and files that it leaves.
 
 use std::ffi::OsString;
 use std::fs;
@@ -19,10 +19,10 @@ use crate::verbs::Verb;
 
 pub const SWEETSPOT: &str = env!("CARGO_BIN_EXE_sweetspot");
 
-/// The environment variable that marks a verb's descendants, wherever they have gone.
+/// The environment variable that marks a verb's descendants, wherever they move.
 pub const MARK: &str = "SWEETSPOT_LIFETIME";
 
-/// Runs a command on a terminal of its own, prints its process ID, and closes the terminal when standard input ends.
+/// Runs a command on a new terminal, prints its process ID, and closes the terminal when standard input ends.
 const TERMINAL: &str = "\
 import os, pty, select, sys
 pid, screen = pty.fork()
@@ -36,7 +36,7 @@ while True:
 os.close(screen)
 os.waitpid(pid, 0)";
 
-/// Waits for something that comes sooner or later.
+/// Polls until `look` returns a value.
 pub fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let patience = clock::now() + Duration::from_secs(20);
     while clock::now() < patience {
@@ -48,12 +48,12 @@ pub fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
     None
 }
 
-/// Ends with the test.
+/// A child process that ends with the test.
 pub struct Kept(pub Child);
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        // One that has ended needs nothing.
+        // A process that has already ended needs no kill.
         let _ = self.0.kill().and_then(|()| self.0.wait());
     }
 }
@@ -97,7 +97,7 @@ impl Surroundings {
     }
 }
 
-/// A ticket with a listener that accepts connections and never sends.
+/// A ticket, and a listener that accepts its connections but never sends.
 fn silent_peer(scratch: &Path) -> (String, TcpListener) {
     loop {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -107,14 +107,14 @@ fn silent_peer(scratch: &Path) -> (String, TcpListener) {
         let mut ticket = String::new();
         BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut ticket).unwrap();
         drop(server);
-        // Another process may have taken the port meanwhile.
+        // Another process may have taken the port in the meantime.
         if let Ok(silent) = TcpListener::bind(("127.0.0.1", port)) {
             return (ticket.trim().to_owned(), silent);
         }
     }
 }
 
-/// The program of `verb`.
+/// The path of the program that runs `verb`.
 pub fn program(verb: &Verb) -> String {
     if !verb.is_research {
         return SWEETSPOT.to_owned();
@@ -122,7 +122,7 @@ pub fn program(verb: &Verb) -> String {
     Path::new(SWEETSPOT).with_file_name("sweetspot-research").display().to_string()
 }
 
-/// A verb that runs.
+/// A running verb.
 pub struct Started {
     pub pid: u32,
     /// The process that the test started: the verb, or the terminal around it.
@@ -150,7 +150,7 @@ impl Started {
         started
     }
 
-    /// Starts `verb` by `words`, in a directory of its own that takes its temporary files, too.
+    /// Starts `verb` with `words`, in its own directory, which also receives its temporary files.
     fn run(verb: &Verb, around: &Surroundings, words: &[&str]) -> Started {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -169,7 +169,7 @@ impl Started {
         Started { pid: child.id(), child: Kept(child), input, output, mark, own }
     }
 
-    /// Waits until it is at work: a signal before that ends any process.
+    /// Waits until the verb is at work: a signal before that ends any process.
     pub fn wait_until_ready(&self, verb: &Verb) -> Result<(), String> {
         let is_ready = || {
             let held = !verb.holds_signals || takes(self.pid, Signal::TERMINATE.number());
@@ -191,7 +191,7 @@ impl Started {
     }
 
     pub fn close_terminal(&mut self) {
-        // The program around it closes the terminal.
+        // Input makes the surrounding program close the terminal.
         let _ = self.input.as_mut().map(|input| input.write_all(b"\n"));
         self.input = None;
     }
@@ -200,10 +200,10 @@ impl Started {
         self.output = None;
     }
 
-    /// Waits for its end, and reports its remains: itself, processes, temporary files. After a kill the next run removes the
-    /// files.
+    /// Waits for the verb's end, and reports what is left: the verb itself, other processes, temporary files. After a kill,
+    /// the next run removes the files.
     pub fn leftovers(mut self, killed: bool, leaves_command: bool) -> Option<String> {
-        // A thread reads on, so that no full pipe holds it.
+        // A thread keeps reading, so that a full pipe does not block the verb.
         if let Some(mut output) = self.output.take() {
             thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
         }
@@ -211,7 +211,7 @@ impl Started {
             |pid: &u32| !leaves_command || name(*pid).is_some_and(|name| name == "sweetspot");
         let mut last = Vec::new();
         let gone = wait_for(|| {
-            // Reaps an ended child, so that it is no zombie.
+            // Reaps an ended child, so that it does not remain as a zombie.
             let _ = self.child.0.try_wait();
             last = self.marked().into_iter().filter(ours).collect();
             last.is_empty().then_some(())
@@ -223,19 +223,19 @@ impl Started {
             return Some(format!("these stay: {last:?}"));
         }
         let names = fs::read_dir(&self.own).ok()?.flatten().map(|file| file.file_name());
-        // The lab's process is killed with its namespaces, and leaves its scratch directory.
+        // The lab's process is killed with its namespaces, and leaves a scratch directory.
         let is_of_lab = |name: &OsString| name.as_encoded_bytes().starts_with(b"sweetspot-lab-");
         let files: Vec<OsString> = names.filter(|name| !is_of_lab(name)).collect();
         (!files.is_empty() && !killed).then(|| format!("these files stay: {files:?}"))
     }
 
-    /// The processes that come from it.
+    /// The processes that descend from the verb.
     fn marked(&self) -> Vec<u32> {
         marked(&self.mark)
     }
 }
 
-/// The processes that were started with this mark, and their descendants.
+/// The processes started with this mark, and their descendants.
 pub fn marked(mark: &str) -> Vec<u32> {
     let wanted = format!("{MARK}={mark}");
     let has_mark = |pid: &u32| {
@@ -249,7 +249,7 @@ fn name(pid: u32) -> Option<String> {
     Process::read(pid).ok().map(|process| process.name)
 }
 
-/// Whether the thread runs that every verb starts when its command line was read.
+/// Whether the process has the thread that every verb starts after parsing its command line.
 fn has_lifeline(pid: u32) -> bool {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let is_lifeline = |name: String| name.trim() == "lifeline";

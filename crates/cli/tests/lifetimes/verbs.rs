@@ -1,26 +1,26 @@
-//! The verbs that run for longer than a second.
+//! The verbs that may run for longer than a second.
 
 /// A verb's standard output.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Output {
-    /// All its purpose: it ends when nobody reads it.
+    /// The verb's only purpose: it ends when nobody reads its output.
     Product,
-    /// A remark beside its work, such as a ticket, or another command's.
+    /// Additional output, such as a ticket, or the output of another command.
     Aside,
 }
 
-/// A verb, how it is called, and how a test sees that it is at work.
+/// A verb, its command line, and a sign that it is at work.
 #[derive(Debug)]
 pub struct Verb {
     pub name: &'static str,
-    /// `{scratch}`, `{ticket}` of a peer that is silent, `{process}` and `{scenarios}` are filled in.
+    /// `{scratch}`, `{ticket}` (of a silent peer), `{process}` and `{scenarios}` are replaced.
     pub arguments: &'static [&'static str],
     pub output: Output,
-    /// Whether it holds signals back, to clean up.
+    /// Whether the verb holds signals back in order to clean up.
     pub holds_signals: bool,
     /// A program that it starts.
     pub starts: Option<&'static str>,
-    /// Whether a command that it ran goes on when it is killed.
+    /// Whether a command started by the verb continues when the verb is killed.
     pub leaves_command: bool,
     pub needs_terminal: bool,
     /// Whether it is a verb of `sweetspot-research`.
@@ -71,7 +71,7 @@ pub const VERBS: &[Verb] = &[
     holding(aside("send that offers", &["send", "{scratch}/file", LISTEN])),
     aside("send", &["send", "{scratch}/file", "{ticket}"]),
     aside("receive", &["receive", "{ticket}", "{scratch}/got"]),
-    // An ssh that never answers.
+    // This ssh never answers.
     Verb {
         starts: Some("sleep"),
         ..aside("copy", &["copy", "{scratch}/file", "host:", "--ssh", "sleep 1000 #"])

@@ -11,7 +11,7 @@ use sweetspot_protocol::record::{Answer, FileEnd, Record};
 
 use crate::running::{SWEETSPOT, Serve, eventually, file, names, run, send};
 
-/// Brings entries, those with content as "x", and returns the reasons of those that were refused, by number.
+/// Sends entries, with content "x" if so marked, and returns the index and the reason of each refused entry.
 fn bring(serve: &Serve, entries: Vec<(RawEntry, bool)>) -> Vec<(usize, String)> {
     let mut raw = Raw::connect(&serve.ticket());
     raw.say(&raw.hello());
@@ -33,12 +33,12 @@ fn new_file(path: &str) -> (RawEntry, bool) {
     (RawEntry::file(path, 1), true)
 }
 
-/// An entry without content, or with content that nobody will want.
+/// An entry without content, or with content that will not be requested.
 fn other(entry: RawEntry) -> (RawEntry, bool) {
     (entry, false)
 }
 
-/// Runs some lines of Python, which can read and set extended attributes.
+/// Runs lines of Python, which can read and set extended attributes.
 fn python(lines: &str, path: &Path) -> Option<String> {
     let mut command = Command::new("python3");
     command.args(["-c", &format!("import os, sys\np = sys.argv[1]\n{lines}")]).arg(path);
@@ -46,7 +46,7 @@ fn python(lines: &str, path: &Path) -> Option<String> {
     output.status.success().then(|| String::from_utf8(output.stdout).unwrap().trim().to_owned())
 }
 
-/// A file that asks for a capability, as `setcap cap_setuid=ep` stores it, and for three attributes more.
+/// A file with a capability, in the form stored by `setcap cap_setuid=ep`, and with three more attributes.
 fn with_attributes(path: &str) -> RawEntry {
     let capability = [0x0200_0001u32, 0x80, 0, 0, 0].map(u32::to_le_bytes).concat();
     let attributes = [
@@ -79,7 +79,7 @@ fn a_sender_sets_neither_special_bits_nor_more_than_the_umask_leaves() {
         (mode(0o6755, RawEntry::file("small", 1)), Some(b"x")),
         (mode(0o4666, RawEntry::file("empty", 0)), None),
     ]);
-    // The lower nine bits of each mode under the umask 027.
+    // The lower nine bits of each mode, under the umask 027.
     for (name, left) in [("d", 0o750), ("old", 0o750), ("small", 0o750), ("empty", 0o640)] {
         let mode = fs::metadata(directory.join(name)).unwrap().mode();
         assert_eq!(format!("{name} {:o}", mode & 0o7777), format!("{name} {left:o}"));
@@ -99,7 +99,7 @@ fn extended_attributes_are_taken_on_request_and_only_those_of_users() {
         let found = python("print(os.listxattr(p))", &serve.directory.join("f"));
         assert_eq!(found.as_deref(), Some(kept));
         let mut ended = serve.interrupt();
-        // The user of a sender that meant to send them learns why they are missing.
+        // Without --xattrs, a message says why the attributes are missing.
         let said = std::mem::take(&mut ended.stderr)
             .contains("did not ask for them; start the receiver with --xattrs");
         assert_eq!(said, arguments.is_empty());
@@ -157,7 +157,7 @@ fn a_dotfile_comes_only_into_a_directory_that_a_transfer_made() {
     assert_eq!(names(&serve.directory), ["old", "tree"]);
     assert!(names(&serve.directory.join("old/.ssh")).is_empty());
     assert_eq!(fs::read(serve.directory.join("tree/.git/config")).unwrap(), b"x");
-    // A second transfer resumes the tree that the first one made.
+    // A second transfer resumes the tree made by the first one.
     let resumed = vec![
         other(RawEntry::directory("tree")),
         other(RawEntry::directory("tree/.git")),
@@ -197,11 +197,11 @@ fn a_symbolic_link_does_not_lead_out_of_the_directory() {
             other(RawEntry::symlink("absolute", "/etc")),
             other(RawEntry::symlink("above", "../x")),
             other(RawEntry::symlink("d/above", "../../x")),
-            // Once "d/top" leads to the directory itself, ".." behind it leaves the directory.
+            // Once "d/top" is a link to the directory itself, a ".." below it leaves the directory.
             other(RawEntry::symlink("d/top", "..")),
             other(RawEntry::symlink("chain", "d/top/..")),
             other(RawEntry::symlink("inside", "d/f")),
-            // Nothing is written through a link, wherever it leads.
+            // Nothing is written through a link, whatever its target.
             other(RawEntry::symlink("l", "old")),
             other(RawEntry::file("l/f", 1)),
         ],
@@ -251,7 +251,7 @@ fn a_further_name_is_given_only_to_a_file_that_this_transfer_brought() {
 fn the_loser_of_two_senders_of_one_name_leaves_no_partial_file() {
     let serve = Serve::start(&[]);
     let (winner, content) = file(2 * PIECE_BYTES as usize);
-    // The loser learns that nothing is there, and waits until the winner has finished.
+    // The loser learns that no such file exists yet, and waits until the winner has finished.
     let mut loser = Raw::accepted(&serve.ticket());
     loser.list("f", content.len() as u64);
     loser.answered();
@@ -280,7 +280,7 @@ fn a_sender_that_is_cut_off_leaves_no_partial_file_of_a_name_that_is_taken() {
     let mut loser = Raw::accepted(&serve.ticket());
     loser.list("f", content.len() as u64);
     loser.answered();
-    // A partial file of the loser, beside the finished one that came by another way.
+    // A partial file of the loser, next to a finished file that was written separately.
     let first = &content[..PIECE_BYTES as usize];
     loser.send(&piece(0, 0, piece_hash(0, false, first), first));
     eventually("a partial file is there", || !serve.names().is_empty());
@@ -293,14 +293,15 @@ fn a_sender_that_is_cut_off_leaves_no_partial_file_of_a_name_that_is_taken() {
 fn a_partial_file_that_somebody_prepared_gets_no_content() {
     let serve = Serve::start(&[]);
     let (source, content) = file(2 * PIECE_BYTES as usize);
-    // If others may write to the directory, they can predict the name: it follows from the file's name.
+    // The name of a partial file follows from the file's name, so others with write access to the directory
+    // can predict it.
     let digits: String =
         blake3::hash(b"f").as_bytes()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
     let prepared = serve.directory.join(format!(".sweetspot-{digits}.part"));
     fs::write(&prepared, "x").unwrap();
     fs::set_permissions(&prepared, fs::Permissions::from_mode(0o666)).unwrap();
     let inode = fs::metadata(&prepared).unwrap().ino();
-    // Held open, so that no new file can get its inode.
+    // Held open, so that no new file gets its inode.
     let _held = fs::File::open(&prepared).unwrap();
     assert_eq!(send(source.path(), &serve.ticket, &["--name", "f"]).code, Some(0));
     let finished = serve.directory.join("f");
@@ -308,7 +309,7 @@ fn a_partial_file_that_somebody_prepared_gets_no_content() {
     assert!(fs::read(&finished).unwrap() == content);
 }
 
-/// A pipe among the sources is left out: neither end takes the rest for everything.
+/// A pipe among the sources is left out, and neither end treats the rest as everything.
 #[test]
 fn what_the_sender_leaves_out_the_receiver_misses_too() {
     let scratch = tempfile::tempdir().unwrap();
@@ -323,7 +324,7 @@ fn what_the_sender_leaves_out_the_receiver_misses_too() {
     assert_eq!(served.code, Some(23), "{served:?}");
     assert!(served.stderr.contains("the sender left out 1 entry"), "{served:?}");
 
-    // No other receiver gets it either: the offer ends.
+    // Other receivers cannot get it either, so the offer ends.
     let mut command = Command::new(SWEETSPOT);
     command.arg("send").args([&pipe, &file]).args(["--listen", "127.0.0.1:0"]);
     let offer = Serve::spawn(tempfile::tempdir().unwrap(), scratch.path(), command);
@@ -335,7 +336,7 @@ fn what_the_sender_leaves_out_the_receiver_misses_too() {
     assert_eq!(offer.wait().code, Some(23));
 }
 
-/// The second transfer finds in place what the first one made.
+/// The second transfer finds the files made by the first one.
 #[test]
 fn dot_files_that_are_there_already_are_unchanged() {
     let scratch = tempfile::tempdir().unwrap();
@@ -358,7 +359,7 @@ fn dot_files_that_are_there_already_are_unchanged() {
     fs::remove_file(source.join("visible")).unwrap();
     fs::write(source.join(".hidden"), "changed").unwrap();
     let sent = send(&source, &again.ticket, &[]);
-    // `.git/config` is still the same.
+    // `.git/config` is still unchanged.
     assert_eq!(sent.code, Some(23), "{sent:?}");
     assert!(sent.stderr.contains("src/.hidden was left out"), "{sent:?}");
     assert_eq!(fs::read(serve.directory.join("src/.hidden")).unwrap(), b"1");

@@ -1,4 +1,4 @@
-//! The cost that a peer with a ticket or a key may cause: memory, time, and disk space.
+//! Limits on the cost that a peer with a ticket or a key can cause: memory, time, and disk space.
 
 use std::collections::HashMap;
 use std::fs;
@@ -13,13 +13,13 @@ use sweetspot_protocol::record::{Answer, FileEnd, Record};
 
 use crate::running::{SWEETSPOT, Serve, eventually, file, names, send, signal};
 
-/// The longest sparse file that a receiver takes: 16 TiB.
+/// The longest sparse file that a receiver accepts: 16 TiB.
 const LONGEST_SPARSE: u64 = 16 << 40;
-/// An honest sender of a million files makes a receiver take 64 MB beside its windows; a hostile one costs some times as
-/// much at most (crates/transfer/src/limits.rs).
+/// For a million files from an honest sender, a receiver needs 64 MB in addition to its windows. A hostile sender can
+/// cause at most a few times as much (crates/transfer/src/limits.rs).
 const MAX_MEMORY: u64 = 200_000_000;
 
-/// The most memory that a process has had, bytes.
+/// The peak memory of a process, in bytes.
 fn peak_memory(child: &Child) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -50,7 +50,7 @@ fn an_announced_size_takes_no_memory() {
     let answers = answers(&mut raw);
     assert_eq!(answers[0], Answer::All);
     assert!(matches!(&answers[1], Answer::Refused { reason } if reason.raw().contains("16 TiB")));
-    // A hole at its very end, and the end: all other pieces are missing.
+    // A hole at the very end, then the end of the file: all other pieces are missing.
     let last = pieces(LONGEST_SPARSE) as u32 - 1;
     raw.holes(0, last, 1);
     raw.ends(vec![FileEnd { entry: 0, size: LONGEST_SPARSE, pieces_sent: 1, hash: [0; 32] }]);
@@ -85,7 +85,7 @@ fn holes_occupy_nobody_once_their_sender_is_gone() {
     drop(raw);
     eventually("what the sender left is removed", || names(&serve.directory).is_empty());
     honest_transfer_succeeds(&serve);
-    // A remaining one does not delay the server's exit.
+    // A remaining sender does not delay the server's exit.
     let mut raw = Raw::accepted(&serve.ticket());
     announce(&mut raw);
     signal(&serve.child, "TERM");
@@ -93,14 +93,15 @@ fn holes_occupy_nobody_once_their_sender_is_gone() {
     assert!(ended.code.is_some(), "it did not end: {ended:?}");
 }
 
-/// Hard links with names of 4 KB that share nothing: they are kept until the end, so they are refused from some number on.
+/// Hard links with names of 4 KB that share nothing. Names must be kept until the end, so the receiver refuses them beyond
+/// a limit.
 #[test]
 fn names_to_be_kept_have_a_limit() {
     let serve = Serve::start(&[]);
     let mut raw = Raw::accepted(&serve.ticket());
     let long = |n: usize| format!("{n:08}/{}x", "a/".repeat(2000));
     let mut refused = None;
-    // 100 MB of names, twice the record's limit.
+    // 100 MB of names, twice the limit of the record.
     for batch in 0..250 {
         let link = |n: usize| match n {
             0 => RawEntry::file("f", 0),
@@ -129,7 +130,7 @@ fn attributes_have_a_limit() {
     for n in 0..200 {
         let attributes = vec![(b"user.x".to_vec(), vec![0; 1_000_000])];
         raw.entries(&[RawEntry { attributes, ..RawEntry::file(format!("f{n}"), 10_000_000) }]);
-        // The receiver may leave them out, or refuse the file.
+        // The receiver may skip them, or refuse the file.
         assert_eq!(answers(&mut raw).len(), 1);
     }
     assert!(peak_memory(&serve.child) < MAX_MEMORY);
@@ -138,7 +139,7 @@ fn attributes_have_a_limit() {
     serve.interrupt();
 }
 
-/// The sender lists and lists, and reads no answer: it is not read from any more.
+/// The sender keeps listing files without reading answers, so the receiver stops reading.
 #[test]
 fn a_sender_that_does_not_read_is_not_read_from() {
     let serve = Serve::start(&[]);
@@ -147,7 +148,7 @@ fn a_sender_that_does_not_read_is_not_read_from() {
     raw.socket().set_write_timeout(Some(timeout)).unwrap();
     let mut sent = 0u64;
     for batch in 0u64.. {
-        // Refused with long reasons, so that the answers soon fill the buffers of both sockets.
+        // The files are refused with long reasons, so that the answers soon fill the buffers of both sockets.
         let name = |n| format!("{batch:08}{n:03}/{}", "y".repeat(240));
         let list: Vec<_> = (0..500).map(|n| RawEntry::file(name(n), 300_000)).collect();
         let frame = wire::entries(&list);
@@ -164,7 +165,7 @@ fn a_sender_that_does_not_read_is_not_read_from() {
     serve.interrupt();
 }
 
-/// A service with one client with this quota, and its directory.
+/// A service with one client that has this quota, and the client's directory.
 fn service(key: &Identity, quota: &str) -> (Serve, std::path::PathBuf) {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().to_owned();
@@ -182,7 +183,7 @@ fn service(key: &Identity, quota: &str) -> (Serve, std::path::PathBuf) {
     (Serve::spawn(scratch, &path, command), directory)
 }
 
-/// The disk space of a directory's files, bytes: a file with several names counts once.
+/// The disk space of a directory's files in bytes; a file with several names counts once.
 fn on_disk(directory: &Path) -> u64 {
     let entries = fs::read_dir(directory).unwrap();
     let files: HashMap<u64, u64> = entries
@@ -197,7 +198,7 @@ const PIECES: u32 = 7;
 const SIZE: u64 = PIECES as u64 * PIECE_BYTES;
 const QUOTA: u64 = 2_000_000;
 
-/// Sends pieces of several files, as far as the receiver takes them, and breaks off once it has them.
+/// Sends pieces of several files, as far as the receiver accepts them, and disconnects once they have arrived.
 fn leave_unfinished(mut raw: Raw, list: &[RawEntry], sent: &[u32]) {
     raw.entries(list);
     let mut open = Vec::new();
@@ -210,7 +211,7 @@ fn leave_unfinished(mut raw: Raw, list: &[RawEntry], sent: &[u32]) {
             let hash = piece_hash(*piece, false, &content);
             let _ = raw.try_send(&wire::piece(entry as u32, *piece, hash, &content));
         }
-        // Once all of that came, some is missing; unless it was given up before.
+        // When all of these pieces have arrived, some are still missing, unless the receiver gave up before.
         let (size, pieces_sent) = (SIZE, sent.len() as u32);
         let end = FileEnd { entry: entry as u32, size, pieces_sent, hash: [0; 32] };
         let _ = raw.try_send(&Record::Ends(vec![end]).to_frame());
@@ -223,8 +224,8 @@ fn leave_unfinished(mut raw: Raw, list: &[RawEntry], sent: &[u32]) {
     }
 }
 
-/// A file with several names is to be replaced under each of them, and no new one is finished: the old one's room, counted
-/// for each name, does not let them all in.
+/// A file with several names is replaced under each of them, but no new file is completed. The old file's space, counted
+/// once per name, must not admit all of them.
 #[test]
 fn replacing_files_takes_no_more_than_the_quota() {
     let key = Identity::fresh();
@@ -234,7 +235,7 @@ fn replacing_files_takes_no_more_than_the_quota() {
     let mut raw = Raw::accepted_as(&serve.ticket(), &dial);
     let links = (1..6).map(|n| (RawEntry::hard_link(format!("f{n}"), 0), None));
     let first = (RawEntry::file("f0", SIZE), Some(&content[..]));
-    // The end is not in `bring`: a file of several pieces needs it.
+    // The end is not in `bring`, because a file of several pieces needs it.
     let list: Vec<_> = std::iter::once(first).chain(links).collect();
     raw.entries(&list.iter().map(|(entry, _)| entry.clone()).collect::<Vec<_>>());
     raw.listed(6, 1, SIZE);
@@ -254,7 +255,7 @@ fn replacing_files_takes_no_more_than_the_quota() {
     serve.interrupt();
 }
 
-/// Sparse files are left unfinished, long and nearly empty: their length does not count as room that they have already.
+/// Sparse files are left unfinished, long and nearly empty: their length does not count as space that they already occupy.
 #[test]
 fn filling_the_holes_of_unfinished_files_takes_room() {
     let key = Identity::fresh();

@@ -1,5 +1,5 @@
-//! The order in which arriving data are written, synced, named and confirmed: a power cut between two of these leaves no name
-//! without its content, and nothing confirmed is lost.
+//! The order in which arriving data is written, synced, renamed and confirmed. A power failure at any point leaves no file
+//! name without its content, and loses nothing that was confirmed.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::running::{SWEETSPOT, Serve, file, run};
 
 const CALLS: &str = "trace=fsync,fdatasync,syncfs,rename,renameat,renameat2,linkat,sendto";
 
-/// The receiver's system calls, in order, while files of these names and lengths arrive.
+/// The receiver's system calls in order, while files with these names and lengths arrive.
 fn receive_traced(directory: &Path, trace: &Path, files: &[(&str, usize)]) -> Vec<String> {
     let scratch = tempfile::tempdir().unwrap();
     let mut command = Command::new("strace");
@@ -29,7 +29,7 @@ fn receive_traced(directory: &Path, trace: &Path, files: &[(&str, usize)]) -> Ve
     assert_eq!(sent.code, Some(0), "{sent:?}");
     let received = serve.wait();
     assert_eq!(received.code, Some(0), "{received:?}");
-    // A call that another thread interrupts appears at its beginning and at its end: it takes effect at the end.
+    // A call interrupted by another thread appears twice, at its beginning and its end; it takes effect at the end.
     let lines = fs::read_to_string(trace).unwrap();
     lines.lines().filter(|line| !line.contains("resumed>")).map(str::to_owned).collect()
 }
@@ -66,7 +66,7 @@ fn content_is_on_the_disk_before_its_name_and_the_name_before_it_is_confirmed() 
     assert!(parent < confirmed && all < confirmed, "{calls:#?}");
 }
 
-/// Syncing the file system would wait for other programs' writes.
+/// Syncing the whole file system would wait for the writes of other programs.
 #[test]
 fn a_small_file_alone_is_synced_by_itself_before_it_is_confirmed() {
     if Command::new("strace").arg("-V").output().is_err() {
@@ -96,7 +96,7 @@ fn files_that_may_not_be_on_the_disk_do_not_count_as_there() {
     fs::create_dir(&directory).unwrap();
     let source = tempfile::tempdir().unwrap();
     fs::write(source.path().join("small"), "content").unwrap();
-    // Nothing reaches the disk. The first transfer writes the file; the second one finds it, and must not call it safe.
+    // Nothing reaches the disk. The first transfer writes the file. The second one finds it, and must not confirm it either.
     for transfer in ["writes", "finds"] {
         let mut command = Command::new("strace");
         command.args(["-f", "-o", "/dev/null", "-e", "trace=fsync,syncfs"]);

@@ -1,13 +1,13 @@
-//! A ticket that expires: the server ends, but not before the transfers that run.
+//! Expiry of a ticket: the server ends, but only after its running transfers.
 
 use sweetspot_hostile_peer::{Dial, Heard, Raw};
 use sweetspot_protocol::{Message, Role};
 
 use crate::running::{Serve, file, send};
 
-/// A server with a ticket that expires soon, and a connection that it admitted.
+/// A server with a ticket that expires soon, and a connection admitted before that.
 fn expiring_in_use(arguments: &[&str]) -> (Serve, Raw) {
-    // A busy host takes its time to connect.
+    // A busy host may take a while to connect.
     for seconds in (0..7).map(|n| 1 << n) {
         let lifetime = format!("{seconds}s");
         let serve = Serve::start(&[&["--lifetime", &lifetime], arguments].concat());
@@ -25,7 +25,7 @@ fn expiring_in_use(arguments: &[&str]) -> (Serve, Raw) {
 fn an_idle_server_ends_with_its_ticket() {
     for (arguments, what, code) in [
         (&[][..], "ticket", 0),
-        // The one transfer did not come.
+        // The one transfer never came.
         (&["--once"], "ticket", 1),
         (&["--spoken-code"], "code", 1),
     ] {
@@ -59,7 +59,7 @@ fn a_transfer_outlives_the_ticket_which_admits_nobody_else() {
     assert!(ended.stderr.contains("the ticket has expired; start again"), "{ended:?}");
 }
 
-/// Its number is random, and known to nobody but its two ends.
+/// The transfer's number is random, and known only to its two ends.
 #[test]
 fn a_transfer_that_breaks_after_the_expiry_may_come_back_and_no_other_may_come() {
     for arguments in [&["--once"][..], &[]] {
@@ -73,7 +73,7 @@ fn a_transfer_that_breaks_after_the_expiry_may_come_back_and_no_other_may_come()
         again.say(&hello);
         let heard = again.next();
         assert!(matches!(heard, Heard::Message(Message::Welcome { .. })), "{heard:?}");
-        // Measuring is no transfer, whatever its number.
+        // A measurement is not a transfer, whatever its number.
         let mut other = Raw::dial(&serve.ticket(), &Dial::default()).unwrap();
         for (transfer, measures) in
             [(other.transfer.clone(), false), (again.transfer.clone(), true)]

@@ -1,4 +1,4 @@
-//! Peers that are hostile, or die.
+//! Peers that are hostile or that die.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -12,7 +12,7 @@ use sweetspot_units::Duration;
 
 use crate::running::{Ended, SWEETSPOT, Serve, eventually, file, send, wait};
 
-/// After all that happened, an honest transfer still goes through; then the server is ended.
+/// Asserts that an honest transfer still succeeds, and ends the server.
 fn still_serves(serve: Serve) -> Ended {
     let (file, content) = file(1000);
     assert_eq!(send(file.path(), &serve.ticket, &["--name", "honest"]).code, Some(0));
@@ -45,8 +45,7 @@ fn a_peer_that_hangs_up_during_the_handshake_is_dropped() {
 fn unauthenticated_peers_learn_nothing_and_write_nothing() {
     let serve = Serve::start(&[]);
     let ticket = serve.ticket();
-    // Content, an end, an oversized frame, an unknown kind, an empty frame, no JSON: before any
-    // hello.
+    // Content, an end, an oversized frame, an unknown kind, an empty frame, and no JSON, each before any hello.
     let header = frame::PieceHeader { entry: 0, piece: 0, hash: [0; 32], length: 3 };
     let content = [&header.to_bytes()[..], b"abc"].concat();
     let end = Message::End.to_frame();
@@ -105,7 +104,8 @@ fn an_admitted_peer_that_breaks_the_protocol_leaves_nothing() {
     still_serves(serve);
 }
 
-/// Before its answers a server accepts only the announced amount of early content, once per entry and never a whole piece.
+/// Before it has answered, a server accepts only the announced amount of early content, once per entry and never a whole
+/// piece.
 #[test]
 fn early_content_beyond_what_was_asked_for_leaves_nothing() {
     let serve = Serve::start(&[]);
@@ -124,7 +124,7 @@ fn early_content_beyond_what_was_asked_for_leaves_nothing() {
         let answer = raw.hear_all();
         assert!(answer.contains(words), "{words}: {answer}");
     }
-    // A piece that neither is whole nor lacks the beginning alone.
+    // A piece that is neither whole nor lacks only its beginning.
     let mut raw = Raw::accepted(&ticket);
     raw.list("f", 1000);
     raw.send(&early(0, 990));
@@ -143,7 +143,7 @@ fn content_that_is_not_what_its_sender_says_gets_no_name() {
     let mut raw = Raw::accepted(&serve.ticket());
     raw.list("f", 3);
     raw.answered();
-    // A piece under another hash, and pieces that are right under a wrong hash of the whole.
+    // A piece with the wrong hash, and correct pieces under a wrong hash of the whole.
     let header = frame::PieceHeader { entry: 0, piece: 0, hash: [0; 32], length: 3 };
     raw.send(&[&header.to_bytes()[..], b"abc"].concat());
     let answer = raw.hear();
@@ -172,7 +172,7 @@ fn names_from_a_peer_stay_below_the_directory() {
     serve.interrupt();
 }
 
-/// Half of a file of two pieces.
+/// Sends half of a file of two pieces.
 fn half_a_file(raw: &mut Raw) {
     raw.list("f", 2 * sweetspot_protocol::hash_tree::PIECE_BYTES);
     raw.answered();
@@ -228,7 +228,7 @@ fn silent_strangers_keep_nobody_out() {
     let serve = Serve::start(&[]);
     let port = serve.ticket().port;
     let knock = || TcpStream::connect(("127.0.0.1", port)).unwrap();
-    // Many more than the unauthenticated limit; they send nothing and wait.
+    // Far more connections than the unauthenticated limit; they send nothing and wait.
     let crowd: Vec<_> = (0..300).map(|_| knock()).collect();
     let (file, _) = file(10);
     assert_eq!(send(file.path(), &serve.ticket, &["--name", "f"]).code, Some(0));
@@ -238,7 +238,7 @@ fn silent_strangers_keep_nobody_out() {
     assert!(ended.stderr.lines().count() < 60, "strangers do not fill the log: {ended:?}");
 }
 
-/// Next to the server runs a forwarder that takes this many bytes, reads nothing more and reports that the server is gone.
+/// A forwarder in front of the server accepts this many bytes, then stops reading, and reports that the server is gone.
 #[test]
 fn a_receiver_that_goes_with_its_window_closed_does_not_hold_its_sender() {
     const TAKEN: usize = 4_000_000;
@@ -247,7 +247,7 @@ fn a_receiver_that_goes_with_its_window_closed_does_not_hold_its_sender() {
     let mut ticket = serve.ticket();
     let inner = ticket.port;
     ticket.port = listener.local_addr().unwrap().port();
-    // Far more than the buffers of both sockets hold.
+    // Far more than the buffers of both sockets.
     let (file, _) = file(60_000_000);
     let mut command = Command::new(SWEETSPOT);
     command.arg("send").arg(file.path()).arg(ticket.to_string()).args(["--retry-for", "1ms"]);
@@ -266,6 +266,6 @@ fn a_receiver_that_goes_with_its_window_closed_does_not_hold_its_sender() {
     outer.shutdown(Shutdown::Write).unwrap();
     let gone = clock::now();
     assert!(wait(&mut sender).is_some_and(|code| code != 0));
-    // It does not wait as for a peer that is silent, which takes 30 s (docs/protocol.md).
+    // The sender does not wait the 30 s that it allows a silent peer (docs/protocol.md).
     assert!(clock::now().since(gone) < Duration::from_secs(20));
 }

@@ -1,4 +1,4 @@
-//! `sweetspot serve` and `sweetspot send` over loopback: transfers and refusals.
+//! Tests `sweetspot serve` and `sweetspot send` over loopback: transfers and refusals.
 
 mod arriving;
 mod budget;

@@ -40,7 +40,7 @@ fn both_ends_report_the_same_transfer() {
     assert!(near.hash_ok && near.goodput_bps > 0.0);
     assert_eq!(near.sizing, "fixed:1MB");
     assert_eq!(near.congestion.as_ref().map(PeerText::raw), Some("reno"));
-    // Both ends report the counts of either end.
+    // Each end reports both ends' counts.
     let same = TransferSummary {
         role: far.role,
         peer: far.peer.clone(),
@@ -83,11 +83,11 @@ fn many_may_send_at_once() {
     assert_eq!(ended.stdout.lines().count(), 4, "{}", ended.stdout);
 }
 
-/// The second sender finds the name in use, by its own content.
+/// The second sender finds the name in use, with the same content.
 #[test]
 fn senders_of_the_same_content_under_one_name_all_succeed() {
     let serve = Serve::start(&[]);
-    // Less than a piece: it is written at once when its content is there, and nobody waits for a lock for long.
+    // Less than a piece: it is written as soon as its content is there, so nobody waits long for a lock.
     let (file, content) = file(200_000);
     std::thread::scope(|scope| {
         for _ in 0..12 {
@@ -102,7 +102,7 @@ fn senders_of_the_same_content_under_one_name_all_succeed() {
     assert_eq!(serve.names(), ["one"]);
 }
 
-/// A congestion control beside reno that needs no root here. There is one, unless the host's default is reno.
+/// A congestion control other than reno that does not need root here; `None` if the host's default is reno.
 fn beside_reno() -> Option<String> {
     let allowed = sweetspot_linux::sysctl::allowed_congestion_controls().unwrap();
     let other = allowed.into_iter().find(|name| name != "reno");
@@ -138,7 +138,7 @@ fn a_congestion_control_that_was_named_stays() {
     }
 }
 
-/// A sender that listens, too.
+/// A sender that listens.
 #[test]
 fn an_offers_congestion_control_stays() {
     for congestion in beside_reno().into_iter().chain(["reno".to_owned()]) {
@@ -180,7 +180,7 @@ fn probes_measure_the_path_and_without_them_the_kernel_does() {
     }
 }
 
-/// Five trains of five packets are more than 0.5 % of them.
+/// Five trains of five packets would be more than 0.5 % of the packets.
 #[test]
 fn a_short_transfer_is_neither_probed_nor_limited() {
     let serve = Serve::start(&["--once"]);
@@ -242,7 +242,7 @@ fn a_received_file_has_the_permissions_and_the_time_of_its_source() {
     assert_eq!(names(&serve.directory), ["f"]);
 }
 
-/// A TCP forwarder in front of the server, on a port with no UDP listener.
+/// A TCP forwarder in front of the server, on a port without a UDP listener.
 #[test]
 fn where_udp_does_not_pass_the_kernel_stands_in_and_it_is_said() {
     let serve = Serve::start(&["--once", "--verbose", "--sizing", "sobas:paper"]);
@@ -269,8 +269,8 @@ fn where_udp_does_not_pass_the_kernel_stands_in_and_it_is_said() {
     forwarder.join().unwrap();
 }
 
-/// Passes bytes on until the end; where `pausing`, it stops once in the midst, longer than probes
-/// may stay unanswered.
+/// Forwards bytes until the end. With `pausing`, it stops once in the middle, for longer than probes may stay
+/// unanswered.
 fn forward(mut from: &TcpStream, mut to: &TcpStream, pausing: bool) {
     let (mut buffer, mut passed, mut pausing) = ([0; 65536], 0, pausing);
     while let Ok(n @ 1..) = from.read(&mut buffer) {

@@ -1,11 +1,11 @@
-//! Transfers work without the features that older kernels and containers lack.
+//! Transfers work without features that older kernels and containers lack.
 
 use std::process::Command;
 
 use sweetspot_testing::ONE_TRANSFER;
 use sweetspot_testing::seccomp::{FORBIDDEN_IN_CONTAINERS, REPLACEABLE, forbidding};
 
-/// Files below /proc/sys/net/core exist in the first network namespace alone on Linux 5.10 and 6.1.
+/// On Linux 5.10 and 6.1, files below /proc/sys/net/core exist only in the first network namespace.
 const WITHOUT_CORE_LIMITS: &str = "\
 mount --make-rprivate / && mount -t tmpfs tmpfs /proc/sys/net/core || exit 77
 for sizing in sobas kernel fixed:1MB max; do
@@ -34,7 +34,7 @@ fn transfers_work_where_net_core_has_no_limits() {
     assert!(output.status.success(), "{stderr}");
 }
 
-/// EPERM and ENOSYS: a container's profile chooses either.
+/// EPERM and ENOSYS: the filter of a container returns one or the other.
 #[test]
 fn transfers_work_under_the_filter_of_a_container() {
     for error in [1, 38] {
@@ -60,7 +60,7 @@ for attempt in 1 2; do
     echo more >> tree/a/b/file
 done";
 
-/// The second transfer updates what the first one brought.
+/// The second transfer updates the files of the first one.
 #[test]
 fn trees_arrive_where_calls_with_another_way_are_forbidden() {
     for error in [1, 38] {

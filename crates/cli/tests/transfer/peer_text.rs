@@ -1,4 +1,4 @@
-//! Text that a peer chose is shown escaped, wherever it is shown.
+//! Text chosen by a peer is escaped wherever it is shown.
 
 use std::fs;
 use std::net::Shutdown;
@@ -14,14 +14,14 @@ use sweetspot_protocol::{
 
 use crate::running::{SWEETSPOT, Serve, file, wait};
 
-/// A marker that shows that a text was printed at all.
+/// A marker that proves that a text was printed.
 const MARK: &str = "MARK";
 
-/// A title of the terminal, a forged line, the line before rewritten, a control sequence in C1, a text that reads
-/// backwards, invisible characters, and separators of lines.
+/// A terminal title, a forged line, the previous line overwritten, a C1 control sequence, right-to-left text,
+/// invisible characters, and line separators.
 const HOSTILE: &str = "MARK\x1b]0;title\x07\nsweetspot: FORGED\r\x1b[2K\u{9b}2J\u{202e}\u{2066}\u{200b}\u{200f}\u{61c}\u{feff}\u{2028}\u{2029}\x7f\u{e0041}";
 
-/// Asserts that nothing in a program's output acts on a terminal or looks like a line of the program's own.
+/// Asserts that no output of a program acts on a terminal or looks like a line of the program itself.
 fn is_harmless(case: &str, output: &[u8]) {
     let text = std::str::from_utf8(output).unwrap_or_else(|e| panic!("{case}: {e}"));
     for c in text.chars().filter(|c| *c != '\n') {
@@ -30,7 +30,7 @@ fn is_harmless(case: &str, output: &[u8]) {
     assert!(!text.lines().any(|line| line.starts_with("sweetspot: FORGED")), "{case}: {text}");
 }
 
-/// Hangs up, and reads the other end's last messages.
+/// Disconnects after reading the other end's last messages.
 fn leave(raw: &mut Raw) {
     raw.close();
     let _ = raw.socket().shutdown(Shutdown::Write);
@@ -50,7 +50,7 @@ fn offer_called(name: &str) -> Message {
     })
 }
 
-/// A hostile sender's actions once it is welcome.
+/// The actions of a hostile sender once it is admitted.
 type Step = fn(&mut Raw);
 
 const SENDER: [(&str, Step); 8] = [
@@ -169,7 +169,7 @@ fn accept_with(raw: &mut Raw, sizing: &str, congestion: Option<&str>) {
     raw.say(&Message::Accept(Accept { sizing: sizing.into(), congestion, probes: false }));
 }
 
-/// Accepts, answers the one file, and reads its content.
+/// Accepts the offer, answers for its single file, and reads its content.
 fn take(raw: &mut Raw, answer: Answer) {
     raw.say(&Raw::accept());
     raw.list_of_entries();
@@ -261,7 +261,8 @@ fn a_sender_that_listens_cannot_write_to_the_receivers_terminal() {
     }
 }
 
-/// Runs a program that connects to `listener`, which does `step`, and returns all that the program printed.
+/// Runs a program that connects to `listener`, which performs `step`, and returns everything that the program
+/// printed.
 fn attacked(mut command: Command, step: impl FnOnce(&mut Raw), listener: &Listener) -> Vec<u8> {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let (mut raw, _) = listener.welcome();

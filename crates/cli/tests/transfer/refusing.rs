@@ -1,4 +1,4 @@
-//! Refusals: each prints one line that names the thing and the next step.
+//! Refusals: each prints one line that names the object and the next step.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -105,7 +105,7 @@ fn a_directory_that_cannot_be_served_is_named() {
         run(command)
     };
     serve("/proc/nowhere").failed_saying(&["/proc/nowhere", "--dir"]);
-    // Of a longer path most is a mistake if it is not there.
+    // If most of a longer path is missing, the path is probably a mistake.
     serve("/tmp/no/such/place").failed_saying(&["/tmp/no/such/place", "--dir"]);
     serve("/dev/null").failed_saying(&["/dev/null", "name a directory"]);
     serve("/proc").failed_saying(&["/proc"]);
@@ -140,7 +140,7 @@ fn an_existing_file_is_left_alone_unless_forced() {
     }
 }
 
-/// Whatever writes to the name of a device must go on reaching the device.
+/// Writes to the name of a device must still reach the device.
 #[test]
 fn a_pipe_or_a_device_is_left_alone_even_when_forced() {
     let (file, _) = file(1000);
@@ -214,7 +214,7 @@ fn sizings_and_congestion_controls_that_do_not_exist_are_named() {
     assert!(serve.names().is_empty());
 }
 
-/// A small disk of its own, which takes a mount namespace of its own.
+/// A small disk, mounted in a new mount namespace.
 #[test]
 fn a_full_disk_is_said_and_nothing_stays() {
     let scratch = tempfile::tempdir().unwrap();
@@ -284,7 +284,7 @@ fn a_dry_run_lists_what_would_be_sent_and_moves_nothing() {
     assert_eq!((sent.code, serve.names()), (Some(0), vec!["rehearsed".into()]), "{sent:?}");
 }
 
-/// `sweetspot send` with the ticket or the code that `serve` printed.
+/// Runs `sweetspot send` with the ticket or the code that `serve` printed.
 fn sending(file: &Path, serve: &Serve, arguments: &[&str]) -> Ended {
     let mut command = Command::new(SWEETSPOT);
     command.arg("send").arg(file).args(arguments);
@@ -295,7 +295,7 @@ fn sending(file: &Path, serve: &Serve, arguments: &[&str]) -> Ended {
     run(command)
 }
 
-/// A dry run, and a refusal before anything was written, cost nothing.
+/// A dry run, and a refusal before anything was written, do not count as the transfer.
 #[test]
 fn a_server_of_one_transfer_outlives_a_dry_run_and_a_refusal() {
     let (file, content) = file(1000);
@@ -314,7 +314,7 @@ fn a_server_of_one_transfer_outlives_a_dry_run_and_a_refusal() {
     }
 }
 
-/// `sweetspot serve --stdout`, and its ticket.
+/// Runs `sweetspot serve --stdout`, and returns its ticket.
 fn serve_to_output() -> (Child, String) {
     let mut command = Command::new(SWEETSPOT);
     command.args(["serve", "--stdout", "--listen", "127.0.0.1:0"]);
@@ -331,7 +331,7 @@ fn standard_output_is_there_for_another_try_until_something_was_written_to_it() 
     let (file, content) = file(1000);
     let (serve, ticket) = serve_to_output();
     send(directory.path(), &ticket, &["--name", "d"]).failed_saying(&["standard output takes one"]);
-    // Nothing is written of two files either.
+    // Of two files, nothing is written either.
     let mut both = Command::new(SWEETSPOT);
     let (other, _) = self::file(10);
     both.arg("send").args([file.path(), other.path()]).arg(&ticket);
@@ -348,7 +348,7 @@ fn standard_output_is_there_for_another_try_until_something_was_written_to_it() 
     raw.content(0, &vec![1; 2 * PIECE_BYTES as usize]).unwrap();
     let mut output = serve.stdout.take().unwrap();
     output.read_exact(&mut [0]).unwrap();
-    // A new transfer would begin anew.
+    // A new transfer would start from the beginning.
     drop(raw);
     thread::spawn(move || output.read_to_end(&mut Vec::new()));
     assert_eq!(wait(&mut serve), Some(1));
@@ -364,7 +364,8 @@ fn a_server_whose_output_nobody_reads_any_more_ends() {
     assert_eq!(wait(&mut serve), Some(1));
 }
 
-/// One file is there, and another of the same name is not replaced: nothing was written, so the one transfer is still to come.
+/// One file already exists, and another one with the same name is not replaced. Nothing was written, so the single transfer is
+/// still to come.
 #[test]
 fn a_transfer_that_wrote_nothing_does_not_end_a_server_of_one() {
     let scratch = tempfile::tempdir().unwrap();
@@ -392,7 +393,7 @@ fn a_server_of_another_protocol_is_named_as_one() {
         // A receiver tries more than once.
         for client in listener.incoming() {
             let mut client = client.unwrap();
-            // It has to have asked, or the answer is lost with a reset.
+            // The receiver must have sent a request, or a reset discards the answer.
             client.read_exact(&mut [0]).unwrap();
             client.write_all(b"HTTP/1.0 400 Bad request\r\n\r\n").unwrap();
             client.shutdown(Shutdown::Write).unwrap();
@@ -415,7 +416,7 @@ fn a_name_in_a_directory_that_is_missing_names_the_directory() {
     assert!(served.stderr.contains("create its directory first"), "{served:?}");
 }
 
-/// An offer makes its own ticket: the last word is a source.
+/// An offer prints a ticket instead of using one, so the last argument is a source.
 #[test]
 fn an_offer_whose_sources_are_missing_names_them_and_asks_for_no_ticket() {
     let mut command = Command::new(SWEETSPOT);

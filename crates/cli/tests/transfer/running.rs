@@ -1,4 +1,4 @@
-//! The programs, started and waited for.
+//! Starts the programs and waits for them.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -11,7 +11,7 @@ use sweetspot_protocol::Ticket;
 
 pub const SWEETSPOT: &str = env!("CARGO_BIN_EXE_sweetspot");
 
-/// A directory for received files, and `sweetspot serve` on it.
+/// A directory for received files, and a `sweetspot serve` that writes to it.
 pub struct Serve {
     pub directory: PathBuf,
     pub child: Child,
@@ -29,14 +29,14 @@ pub struct Ended {
 }
 
 impl Serve {
-    /// Serves into a fresh directory.
+    /// Starts a server with a new directory.
     pub fn start(arguments: &[&str]) -> Serve {
         let scratch = tempfile::tempdir().unwrap();
         let directory = scratch.path().to_owned();
         Serve::start_in(scratch, &directory, arguments)
     }
 
-    /// Serves into `directory`, which lives as long as `scratch`.
+    /// Starts a server with `directory`, which lives as long as `scratch`.
     pub fn start_in(scratch: tempfile::TempDir, directory: &Path, arguments: &[&str]) -> Serve {
         let mut command = Command::new(SWEETSPOT);
         command.arg("serve").arg("--dir").arg(directory).args(arguments);
@@ -46,7 +46,7 @@ impl Serve {
         Serve::spawn(scratch, directory, command)
     }
 
-    /// Any command that ends up serving into `directory`.
+    /// Starts any command that finally serves into `directory`.
     pub fn spawn(scratch: tempfile::TempDir, directory: &Path, mut command: Command) -> Serve {
         let mut child =
             command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starting");
@@ -60,7 +60,7 @@ impl Serve {
         Serve { directory: directory.to_owned(), child, ticket, stdout, _scratch: scratch }
     }
 
-    /// The ticket, to be tampered with.
+    /// The parsed ticket, for changes.
     pub fn ticket(&self) -> Ticket {
         self.ticket.parse().expect("the first line is a ticket")
     }
@@ -74,7 +74,7 @@ impl Serve {
         ended
     }
 
-    /// Reads its standard error until a line contains `words`.
+    /// Reads the server's standard error until a line contains `words`.
     pub fn read_until(&mut self, words: &str) {
         let mut stderr = String::new();
         let mut lines = BufReader::new(self.child.stderr.as_mut().unwrap());
@@ -83,7 +83,7 @@ impl Serve {
         }
     }
 
-    /// Waits until it ends by itself, or interrupts it where it waits for another try.
+    /// Waits until the server ends by itself, or interrupts it while it waits for another try.
     pub fn wait_for_try(mut self) -> Ended {
         let mut stderr = String::new();
         let mut lines = BufReader::new(self.child.stderr.take().unwrap());
@@ -99,13 +99,13 @@ impl Serve {
         ended
     }
 
-    /// Ends it as a person would, with a signal.
+    /// Ends the server with a signal, as a user would.
     pub fn interrupt(self) -> Ended {
         signal(&self.child, "INT");
         self.wait()
     }
 
-    /// Names in the directory, the unfinished too.
+    /// The names in the directory, including unfinished files.
     pub fn names(&self) -> Vec<String> {
         names(&self.directory)
     }
@@ -118,7 +118,7 @@ impl Drop for Serve {
     }
 }
 
-/// Names in a directory, sorted.
+/// The names in a directory, sorted.
 pub fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).unwrap();
     let mut names: Vec<_> =
@@ -127,7 +127,7 @@ pub fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Sends a signal by its name. The shell does it: the program kill is no part of a bare system.
+/// Sends a signal by name with the shell's built-in, because a minimal system has no program kill.
 pub fn signal(child: &Child, name: &str) {
     let status =
         Command::new("sh").args(["-c", &format!("kill -s {name} {}", child.id())]).status();
@@ -148,7 +148,7 @@ pub fn run(mut command: Command) -> Ended {
     Ended { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
 }
 
-/// Waits for a child, but not for ever.
+/// Waits for a child, with a timeout.
 pub fn wait(child: &mut Child) -> Option<i32> {
     let deadline = clock::now() + Duration::from_secs(60).into();
     loop {
@@ -160,7 +160,7 @@ pub fn wait(child: &mut Child) -> Option<i32> {
     }
 }
 
-/// Waits for something to become true.
+/// Polls until `is` returns true, with a timeout.
 pub fn eventually(what: &str, mut is: impl FnMut() -> bool) {
     let deadline = clock::now() + Duration::from_secs(20).into();
     while !is() {
@@ -169,7 +169,8 @@ pub fn eventually(what: &str, mut is: impl FnMut() -> bool) {
     }
 }
 
-/// A file of `length` bytes that do not repeat soon. Its name does not begin with a dot, which receivers refuse.
+/// A file of `length` bytes without short repetitions. Its name does not begin with a dot, because receivers
+/// refuse such names.
 pub fn file(length: usize) -> (tempfile::NamedTempFile, Vec<u8>) {
     let mut content = vec![0; length];
     blake3::Hasher::new().finalize_xof().fill(&mut content);
@@ -179,7 +180,7 @@ pub fn file(length: usize) -> (tempfile::NamedTempFile, Vec<u8>) {
 }
 
 impl Ended {
-    /// Asserts that it failed with one line that holds all of `words`.
+    /// Asserts that the program failed with one line that contains all `words`.
     pub fn failed_saying(&self, words: &[&str]) {
         assert!(self.code.is_some_and(|code| code != 0), "{self:?}");
         let lines: Vec<_> = self.stderr.lines().collect();

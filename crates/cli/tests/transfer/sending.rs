@@ -1,4 +1,4 @@
-//! A sender's answers to a hostile receiver, and files that change during the transfer.
+//! A sender's reactions to a hostile receiver, and to files that change during the transfer.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -17,14 +17,14 @@ use sweetspot_units::Duration;
 
 use crate::running::{Ended, SWEETSPOT, Serve, run, send, signal, wait};
 
-/// `sweetspot send` of the contents of `directory`, to the holder of the ticket.
+/// Runs `sweetspot send` with the contents of `directory`, for the holder of its ticket.
 fn offering(directory: &Path, arguments: &[&str]) -> Serve {
     let mut command = Command::new(SWEETSPOT);
     command.arg("send").arg(directory.join("")).args(["--listen", "127.0.0.1:0"]).args(arguments);
     Serve::spawn(tempfile::tempdir().unwrap(), directory, command)
 }
 
-/// Wants all content there is.
+/// Requests all content.
 fn all(list: &[Entry]) -> Vec<Answer> {
     let answer = |entry: &Entry| match entry.kind {
         EntryKind::File { .. } => Answer::All,
@@ -38,7 +38,7 @@ type Sent = Vec<(String, Vec<u8>)>;
 /// The reason for each entry that was not sent, by name.
 type Gone = Vec<(String, String)>;
 
-/// The one transfer of an offer has begun; its ticket is tried again.
+/// The single transfer of an offer has begun, and its ticket is used again.
 #[test]
 fn a_second_receiver_of_an_offer_hears_why_it_gets_nothing() {
     let directory = tempfile::tempdir().unwrap();
@@ -49,14 +49,14 @@ fn a_second_receiver_of_an_offer_hears_why_it_gets_nothing() {
     second.failed_saying(&["the other end refused: another transfer", "a new ticket"]);
 }
 
-/// `sweetspot receive` with this ticket into `target` below `directory`.
+/// Runs `sweetspot receive` with this ticket into `target` below `directory`.
 fn receiving(serve: &Serve, directory: &Path, target: &str) -> Ended {
     let mut command = Command::new(SWEETSPOT);
     command.args(["receive", &serve.ticket, target]).current_dir(directory);
     run(command)
 }
 
-/// The receiver names a file that exists, and then another one, as the message advises.
+/// The receiver names an existing file, and then another one, as the error advises.
 #[test]
 fn an_offer_that_the_receiver_refuses_can_be_received_still() {
     let directory = tempfile::tempdir().unwrap();
@@ -74,7 +74,7 @@ fn an_offer_that_the_receiver_refuses_can_be_received_still() {
     assert!(ended.stderr.contains("waiting for another try with this ticket"), "{ended:?}");
 }
 
-/// Starts `command` with a stream that does not end until the result of the thread is dropped.
+/// Starts `command` with a standard input that does not end until the thread's result is dropped.
 fn endless(mut command: Command) -> (Child, JoinHandle<io::Result<ChildStdin>>) {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -87,13 +87,13 @@ fn endless(mut command: Command) -> (Child, JoinHandle<io::Result<ChildStdin>>) 
 struct Endless {
     offer: Child,
     receive: Child,
-    /// The rest of the receiver's standard error, and the part read already.
+    /// The unread rest of the receiver's standard error, and the part read so far.
     lines: BufReader<ChildStderr>,
     stderr: String,
     _held: JoinHandle<io::Result<ChildStdin>>,
 }
 
-/// An offer that `receive` in `directory` has begun to take.
+/// An offer that `receive` has begun to accept in `directory`.
 fn endless_offer(directory: &Path) -> Endless {
     let mut command = Command::new(SWEETSPOT);
     command.args(["send", "-", "--name", "f", "--listen", "127.0.0.1:0"]);
@@ -111,7 +111,7 @@ fn endless_offer(directory: &Path) -> Endless {
     Endless { offer, receive, lines, stderr, _held }
 }
 
-/// A killed program says nothing, but nobody else listens at its port.
+/// A killed program sends no message, but its port refuses connections.
 #[test]
 fn a_peer_of_a_killed_program_gives_up_when_its_port_refuses_two_connections() {
     let directory = tempfile::tempdir().unwrap();
@@ -126,7 +126,7 @@ fn a_peer_of_a_killed_program_gives_up_when_its_port_refuses_two_connections() {
     ended.failed_saying(&["has ended; received data is kept", "with a new ticket"]);
 }
 
-/// The ticket ends with its program: the other end need not try again for fifteen minutes.
+/// The ticket ends with its program, so the other end need not retry for fifteen minutes.
 #[test]
 fn a_peer_hears_at_once_that_a_ticket_has_ended_with_its_program() {
     const WORDS: &[&str] =
@@ -154,7 +154,7 @@ fn a_peer_hears_at_once_that_a_ticket_has_ended_with_its_program() {
     }
 }
 
-/// A directory `tree` of two files, and a directory `here` in which one of them exists.
+/// A directory `tree` with two files, and a directory `here` that already has one of them.
 fn half_taken() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
@@ -178,7 +178,7 @@ fn an_offer_of_one_try_ends_with_the_code_for_missing_files() {
     ended.failed_saying(&["taken already exists"]);
 }
 
-/// Of a tree one file exists: the receiver overwrites it afterwards, as the message advises.
+/// One file of a tree exists. The receiver overwrites it in a second run, as the error advises.
 #[test]
 fn an_offer_of_which_some_files_were_refused_can_be_received_again() {
     let directory = half_taken();
@@ -197,7 +197,7 @@ fn an_offer_of_which_some_files_were_refused_can_be_received_again() {
     assert!(ended.stderr.contains("waiting for another try with this ticket"), "{ended:?}");
 }
 
-/// A receiver is killed and started again: that is another transfer, by the holder of the ticket.
+/// A receiver is killed and restarted. That is a new transfer by the ticket's holder.
 #[test]
 fn a_receive_that_broke_can_be_started_again() {
     let directory = tempfile::tempdir().unwrap();
@@ -211,7 +211,7 @@ fn a_receive_that_broke_can_be_started_again() {
     assert_eq!(serve.wait().code, Some(0));
 }
 
-/// The sender fails before the receiver has answered its offer.
+/// The sender fails before the receiver has answered the offer.
 #[test]
 fn a_receiver_hears_that_an_offered_file_is_gone() {
     let directory = tempfile::tempdir().unwrap();
@@ -225,7 +225,7 @@ fn a_receiver_hears_that_an_offered_file_is_gone() {
     assert_eq!(serve.wait().code, Some(1));
 }
 
-/// Waits until each entry was sent or is gone.
+/// Waits until each entry was sent or reported as gone.
 fn delivered(raw: &mut Raw, list: &[Entry]) -> (Sent, Gone) {
     let name = |entry: u32| list[entry as usize].path.to_string();
     let (mut came, mut gone) = (Vec::new(), Vec::new());
@@ -245,7 +245,7 @@ fn delivered(raw: &mut Raw, list: &[Entry]) -> (Sent, Gone) {
     (came, gone)
 }
 
-/// A receiver reads the list, other files take the places of the listed ones, and only then it answers.
+/// After a receiver has read the list, other files replace the listed ones, and only then it answers.
 #[test]
 fn a_sender_opens_nothing_but_what_it_listed() {
     let scratch = tempfile::tempdir().unwrap();
@@ -285,7 +285,7 @@ fn a_sender_opens_nothing_but_what_it_listed() {
     }
 }
 
-/// The list comes with the offer and the sender's summary with the content, each a round trip before the receiver could have
+/// The list arrives with the offer, and the sender's summary with the content: each one RTT before the receiver could have
 /// asked for it.
 #[test]
 fn a_sender_that_listens_waits_for_no_word_that_it_does_not_need() {
@@ -304,8 +304,8 @@ fn a_sender_that_listens_waits_for_no_word_that_it_does_not_need() {
     assert!(matches!(raw.next(), Heard::Message(Message::SenderSummary(_))));
 }
 
-/// A receiver that accepts early content gets the beginning of a file with the list, no more than its limit, and later the rest
-/// of the files that it wants.
+/// A receiver that accepts early content gets the beginning of a file with the list, up to its limit. Later it gets the rest of
+/// the files that it requests.
 #[test]
 fn what_a_receiver_takes_before_its_answer_is_not_sent_again() {
     let directory = tempfile::tempdir().unwrap();
@@ -346,7 +346,7 @@ fn what_a_receiver_takes_before_its_answer_is_not_sent_again() {
         assert!(early.len() <= bound && early.is_empty() == (taken == 0), "{case}");
         assert!(contents[0].1.starts_with(&early), "{case}");
         if changes {
-            // Its length stays, as that was listed.
+            // The file keeps its listed length.
             let mut changed = contents[0].1.clone();
             changed[0] ^= 1;
             fs::write(directory.path().join("a"), changed).unwrap();
@@ -374,7 +374,7 @@ fn what_a_receiver_takes_before_its_answer_is_not_sent_again() {
     }
 }
 
-/// A large file is not begun if another one took its name.
+/// A large file is not started if another file has taken its name.
 #[test]
 fn of_a_large_file_that_was_replaced_no_byte_leaves() {
     let scratch = tempfile::tempdir().unwrap();
@@ -391,8 +391,8 @@ fn of_a_large_file_that_was_replaced_no_byte_leaves() {
     assert!(came.is_empty() && gone.len() == 1, "{gone:?}");
 }
 
-/// Programs write whole files of one letter, over and over, half of them in place and half anew; some pause between two files.
-/// Whatever arrives is of one letter and of a length that was written.
+/// Programs repeatedly write whole files that consist of a single letter: half of them in place, half as new files; some pause
+/// between two files. Every file that arrives has a single letter, and a length that was written.
 #[test]
 fn nothing_torn_arrives_of_files_that_keep_changing() {
     const FILES: usize = 20;
@@ -400,7 +400,7 @@ fn nothing_torn_arrives_of_files_that_keep_changing() {
     let scratch = tempfile::tempdir().unwrap();
     let top = scratch.path().join("top");
     fs::create_dir(&top).unwrap();
-    // Some of one piece and one of three.
+    // Some files have one piece, and some have three.
     let length = |file: usize| if file == 0 { 3 * PIECE_BYTES as usize } else { 250_000 };
     let path = |file: usize| top.join(format!("{file:02}"));
     (0..FILES).for_each(|file| fs::write(path(file), vec![b'a'; length(file)]).unwrap());
@@ -433,7 +433,7 @@ fn nothing_torn_arrives_of_files_that_keep_changing() {
             let sent = send(&top, &serve.ticket, &["--checksum"]);
             let arrived = fs::read_dir(serve.directory.join("top"));
             let arrived = arrived.into_iter().flatten().map(|entry| entry.unwrap());
-            // The remains of a refused large file have no final name yet.
+            // The remains of a refused large file have only a temporary name.
             let named = |entry: &fs::DirEntry| {
                 !entry.file_name().to_string_lossy().starts_with(TEMP_FILE_PREFIX)
             };
@@ -441,7 +441,7 @@ fn nothing_torn_arrives_of_files_that_keep_changing() {
             for entry in &arrived {
                 let content = fs::read(entry.path()).unwrap();
                 let letter = content.first().copied();
-                // A file that was made anew was empty for a moment, which is a state of its own.
+                // A newly created file is empty for a moment, which is a valid state.
                 let whole = content.iter().all(|byte| Some(*byte) == letter)
                     && [0, 250_000, 3 * PIECE_BYTES as usize].contains(&content.len());
                 if !whole {
@@ -459,7 +459,7 @@ fn nothing_torn_arrives_of_files_that_keep_changing() {
     });
 }
 
-/// A receiver announces or sends more than a sender could need. The sender hangs up, and says why.
+/// A receiver announces or sends more than a sender could need. The sender disconnects, and reports the reason.
 #[test]
 fn a_receiver_that_claims_too_much_is_dropped() {
     type Claim = fn(&mut Raw);
@@ -497,12 +497,12 @@ fn a_receiver_that_claims_too_much_is_dropped() {
     }
 }
 
-/// A petabyte of holes: a list of its hashes would take 137 GB.
+/// A petabyte of holes: the list of its hashes would need 137 GB.
 #[test]
 fn a_giant_file_of_holes_costs_its_sender_no_memory() {
     let top = tempfile::tempdir().unwrap();
     let file = fs::File::create(top.path().join("holes")).unwrap();
-    // ext4 holds 16 TiB less a block in one file, others more.
+    // ext4 allows 16 TiB minus a block per file, other file systems more.
     let lengths = [1 << 50, (1 << 44) - 4096];
     let Some(length) = lengths.into_iter().find(|length| file.set_len(*length).is_ok()) else {
         return sweetspot_testing::skipped("this file system holds no file of 16 TiB");
@@ -518,12 +518,12 @@ fn a_giant_file_of_holes_costs_its_sender_no_memory() {
     assert_eq!(list[0].kind, EntryKind::File { size: length, sparse: true });
     let before = peak(&serve);
     raw.answer(vec![Answer::Compare { pieces: 0 }]);
-    // It reads, and learns that nothing more is wanted.
+    // The sender reads this, and learns that no more content is wanted.
     raw.results(vec![FileResult { entry: 0, outcome: Err("enough".into()) }]);
     let (came, gone) = delivered(&mut raw, &list);
     assert!(came.is_empty() && gone.is_empty(), "{came:?} {gone:?}");
-    // 32 bytes for each of 2^26 pieces of 256 KiB would be 2,147,484 kB of address space. Two threads that first allocate take
-    // 131,072 kB.
+    // 32 bytes for each of 2^26 pieces of 256 KiB would need 2,147,484 kB of address space. Two threads that allocate for the
+    // first time need 131,072 kB.
     let more = peak(&serve) - before;
     assert!(more < 1_000_000, "{more} kB");
 }

@@ -1,4 +1,4 @@
-//! `sweetspot serve --clients`: rights, expiry and the audit log.
+//! Tests `sweetspot serve --clients`: rights, expiry and the audit log.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -19,12 +19,13 @@ pub struct Service {
 }
 
 impl Service {
-    /// A service with these lines in its clients file; KEY stands for the user's key and DIR for a directory.
+    /// Starts a service with these lines in its clients file; KEY stands for the user's key, and DIR for a
+    /// directory.
     pub fn start(lines: &str) -> Service {
         Service::start_by(Command::new(SWEETSPOT), lines)
     }
 
-    /// The same, by a program that runs `sweetspot` with the arguments that follow.
+    /// The same, started by a program that runs `sweetspot` with the arguments that follow.
     pub fn start_by(command: Command, lines: &str) -> Service {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().to_owned();
@@ -137,7 +138,7 @@ fn the_json_of_a_service_names_the_client_of_each_transfer() {
     let service = Service::start_by(program, "KEY alice dir=DIR\n");
     let ((first, _), (second, _)) = (file(1000), file(2000));
     assert_eq!(service.send(first.path(), "f", &service.serve.ticket).code, Some(0));
-    // Without the right to overwrite.
+    // The client may not overwrite.
     assert_ne!(service.send(second.path(), "f", &service.serve.ticket).code, Some(0));
     let printed = service.serve.interrupt().stdout;
     let objects: Vec<serde_json::Value> =
@@ -156,7 +157,7 @@ fn each_line_of_a_service_about_a_client_names_it_and_its_address() {
     let mut service = Service::start("KEY alice dir=DIR\n");
     let ((first, _), (second, _)) = (file(1000), file(2000));
     assert_eq!(service.send(first.path(), "f", &service.serve.ticket).code, Some(0));
-    // Without the right to overwrite, then without the right to read.
+    // First without the right to overwrite, then without the right to read.
     assert_ne!(service.send(second.path(), "f", &service.serve.ticket).code, Some(0));
     let mut command = service.command("receive");
     command.arg(&service.serve.ticket).arg(service.scratch.join("back"));
@@ -181,7 +182,7 @@ fn what_a_client_has_no_right_to_is_refused() {
     let (one, _) = file(1000);
     let (two, _) = file(1001);
     assert_eq!(service.send(one.path(), "f", &service.serve.ticket).code, Some(0));
-    // No right to replace it.
+    // The client may not replace it.
     let ended = service.send(two.path(), "f", &service.serve.ticket);
     ended.failed_saying(&["f already exists"]);
     let back = tempfile::tempdir().unwrap();
@@ -189,7 +190,7 @@ fn what_a_client_has_no_right_to_is_refused() {
     command.arg(&service.serve.ticket).arg(back.path());
     run(command).failed_saying(&["you have no right to receive"]);
     assert!(names(back.path()).is_empty());
-    // The log is written as the client hears of it.
+    // The log is written at about the time when the client gets the answer.
     eventually("the audit log names the peer of the refusal", || {
         service.audit().iter().any(|line| {
             let peer = line["peer"].as_str().and_then(|peer| peer.parse::<SocketAddr>().ok());
@@ -209,13 +210,13 @@ fn a_directory_holds_no_more_than_its_quota() {
         ended.failed_saying(&[&format!("{name} does not fit in the quota of 2 MB ")]);
         assert_eq!(names(&service.scratch.join("alice")), ["f"]);
     };
-    // 0.9 and 1.2 MB, whether it would be another file or take the place of the first: both are on the disk at once.
+    // 0.9 MB and 1.2 MB, either as another file or as a replacement: both are on the disk at the same time.
     refused("g");
     refused("f");
     let (other, content) = file(900_001);
     assert_eq!(service.send(other.path(), "f", &service.serve.ticket).code, Some(0));
     assert_eq!(fs::read(service.scratch.join("alice/f")).unwrap(), content);
-    // The replaced file has returned its quota.
+    // The replaced file no longer counts against the quota.
     assert_eq!(service.send(first.path(), "g", &service.serve.ticket).code, Some(0));
 }
 
@@ -252,7 +253,7 @@ fn a_service_is_who_its_state_says_and_strangers_stay_strangers() {
 #[test]
 fn who_is_taken_out_of_the_file_is_refused_and_its_transfer_is_ended() {
     let service = Service::start("KEY alice dir=DIR\n");
-    // A source that never ends, after three pieces.
+    // A source that never ends; it is stopped after three pieces.
     let mut command = service.command("send");
     command.args(["-", &service.serve.ticket, "--name", "f", "--retry-for", "0s"]);
     let (reader, writer) = std::io::pipe().unwrap();
@@ -290,7 +291,7 @@ fn a_spoken_code_admits_whoever_was_told_it_and_one_wrong_try_ends_it() {
     let (file, content) = file(3_000_000);
     let send = |code: &str, name: &str| {
         let mut command = Command::new(SWEETSPOT);
-        // More connections than one, which the code alone would not admit.
+        // Several connections, which the code alone would not admit.
         command.arg("send").arg(file.path()).args(["--code", code.trim(), "--name", name]);
         run({
             command.args(["--streams", "3"]);
@@ -310,7 +311,7 @@ fn a_spoken_code_admits_whoever_was_told_it_and_one_wrong_try_ends_it() {
     assert_eq!(names(&service.scratch.join("guest")), ["f"]);
 }
 
-/// The service ignores such a line, too.
+/// The service also ignores such a line.
 #[test]
 fn a_wrong_line_does_not_keep_others_from_being_invited() {
     let service = Service::start("KEY alice directory=DIR\n");
@@ -336,7 +337,7 @@ fn a_service_ends_in_an_orderly_way() {
     let service = Service::start("KEY alice dir=DIR\n");
     signal(&service.serve.child, "TERM");
     assert_eq!(service.serve.wait().code, Some(0), "systemd's stop is no failure");
-    // One that waits for its only transfer has not done what it was started for: 128 + 15.
+    // A server that waits for its only transfer has not completed its task: 128 + 15.
     let serve = Serve::start(&["--once"]);
     signal(&serve.child, "TERM");
     assert_eq!(serve.wait().code, Some(143));

@@ -1,4 +1,4 @@
-//! Limits on a service's peers: codes, one-time tickets, connections, measurements, and the file of clients.
+//! Limits on a service's peers: codes, one-time tickets, connections, measurements, and the clients file.
 
 use std::fs;
 use std::process::Command;
@@ -13,7 +13,7 @@ use sweetspot_protocol::{MeasureMessage, Message, Role, Secret, Ticket};
 use crate::running::{Ended, SWEETSPOT, Serve, eventually, file, names, send, signal};
 use crate::service::Service;
 
-/// The number of connections that come at once.
+/// The number of simultaneous connections.
 const CROWD: usize = 30;
 
 const CODE: &str = "code:7-crisp-lemon-orbit guest dir=DIR once\n";
@@ -22,7 +22,7 @@ fn secret(number: u8) -> Secret {
     Secret([number; 16])
 }
 
-/// A line of a file of clients.
+/// A line of a clients file.
 fn line(number: u8, name: &str, options: &str) -> String {
     format!("{} {name} dir=DIR {options}\n", Credential::Secret(secret(number)))
 }
@@ -31,7 +31,7 @@ fn dial(number: u8) -> Dial<'static> {
     Dial { secret: Some(secret(number)), ..Dial::default() }
 }
 
-/// Ends the transfer of one file of three bytes.
+/// Completes the transfer of one file of three bytes.
 fn finish(raw: &mut Raw) {
     raw.piece(0, b"abc");
     raw.listed(1, 1, 3);
@@ -45,7 +45,7 @@ fn is_welcome(heard: &Heard) -> bool {
     matches!(heard, Heard::Message(Message::Welcome { .. }))
 }
 
-/// Runs `work` in [`CROWD`] threads that begin at once, and returns the results.
+/// Runs `work` in [`CROWD`] threads that start at the same time, and returns the results.
 fn at_once<T: Send>(work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let barrier = Barrier::new(CROWD);
     thread::scope(|scope| {
@@ -65,14 +65,14 @@ fn at_once<T: Send>(work: impl Fn(usize) -> T + Sync) -> Vec<T> {
 fn many_connections_at_once_have_one_try_of_a_code_together() {
     let service = Service::start(CODE);
     let ticket = service.serve.ticket();
-    // All have their connection before any tries, and hold it until all have tried.
+    // All connect before any tries a code, and stay connected until all have tried.
     let raws: Vec<_> = (0..CROWD).map(|_| Mutex::new(Raw::connect(&ticket))).collect();
     let tried = at_once(|i| {
         raws[i].lock().unwrap().try_code(7, &format!("7-crisp-lemon-wrong{i}")).is_ok()
     });
     assert_eq!(tried.into_iter().filter(|tried| *tried).count(), 1);
     drop(raws);
-    // The right code comes too late.
+    // The correct code comes too late.
     let refused = Raw::connect(&ticket).try_code(7, "7-crisp-lemon-orbit").unwrap_err();
     assert!(
         refused.reason().is_some_and(|r| r.contains("a wrong attempt has invalidated it")),
@@ -98,7 +98,7 @@ fn a_server_of_one_code_ends_with_the_code() {
     let (_, port) = address.rsplit_once(':').unwrap();
     let (number, _) = code.split_once('-').unwrap();
     let number = number.parse().unwrap();
-    // The code's connection shows any certificate.
+    // The connection for the code presents an arbitrary certificate.
     let other = Serve::start(&[]);
     let dial = Dial { port: Some(port.parse().unwrap()), ..Dial::default() };
     let mut raw = Raw::dial(&other.ticket(), &dial).unwrap();
@@ -125,7 +125,7 @@ fn a_ticket_for_one_transfer_admits_one_of_many_connections_at_once() {
     assert_eq!(heard.into_iter().filter(|welcome| *welcome).count(), 1);
 }
 
-/// `sweetspot send` of three bytes with this ticket.
+/// Runs `sweetspot send` with three bytes and this ticket.
 fn send_three(ticket: &str, arguments: &[&str]) -> Ended {
     let (file, _) = file(3);
     send(file.path(), ticket, arguments)
@@ -145,7 +145,7 @@ fn a_ticket_for_one_transfer_is_good_until_a_transfer_has_completed() {
     fs::write(service.scratch.join("guest/f"), "other content").unwrap();
     send_three(text, &["--name", "f"]).failed_saying(&["f already exists"]);
     eventually("a refusal leaves it unused", is_unused);
-    // A transfer runs with it, and breaks.
+    // A transfer with this ticket runs, and breaks.
     let running = Raw::accepted_as(&ticket, &Dial::default());
     send_three(text, &["--name", "g"]).failed_saying(&["another transfer", "is running"]);
     drop(running);
@@ -157,7 +157,7 @@ fn a_ticket_for_one_transfer_is_good_until_a_transfer_has_completed() {
     assert_eq!(names(&service.scratch.join("guest")), ["f", "g"]);
 }
 
-/// The key of a service survives: the client goes on with the next one.
+/// The key of a service persists: the client continues with the restarted service.
 #[test]
 fn a_service_that_is_stopped_does_not_send_its_clients_away() {
     let service = Service::start(&line(1, "guest", ""));
@@ -169,13 +169,14 @@ fn a_service_that_is_stopped_does_not_send_its_clients_away() {
 
 #[test]
 fn a_busy_server_does_not_use_up_a_ticket() {
-    // Of 320 descriptors 64 are reserved, and half of the others are for sessions of 128: there is one.
+    // 64 of 320 descriptors are reserved, and half of the others are for sessions of 128 each: there is room
+    // for one.
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -n 320; exec \"$0\" \"$@\"", SWEETSPOT]);
     let lines = line(1, "alice", "") + &line(2, "guest", "once");
     let service = Service::start_by(command, &lines);
     let ticket = service.serve.ticket();
-    // Each for a transfer of its own.
+    // Each one is for a separate transfer.
     let answer = || {
         let mut raw = Raw::dial(&ticket, &dial(2)).unwrap();
         raw.say(&raw.hello());
@@ -201,7 +202,7 @@ fn a_ticket_that_is_used_up_does_not_measure() {
     assert!(is_welcome(&measure()), "it is good until its transfer has ended");
     let (file, _) = file(1000);
     assert_eq!(service.send(file.path(), "f", text.trim()).code, Some(0));
-    // The sender ends first; then the service writes down that the transfer was made.
+    // The sender ends first; only then the service records that the transfer is done.
     let refused = || measure().reason().is_some_and(|r| r.contains("already been used"));
     eventually("a ticket that is used up is refused", refused);
 }
@@ -215,7 +216,7 @@ fn a_measurement_ends_when_its_client_is_taken_out_of_the_file() {
     raw.say(&Message::Measure(MeasureMessage::Fill { duration_ms: 60_000, max_bytes: 1 << 50 }));
     assert!(raw.next_frame().unwrap().is_some(), "content comes");
     service.edit(&line(2, "bob", ""));
-    // A measurement that is not cut ends with a message.
+    // A complete measurement ends with a message.
     let mut last = 0;
     while let Ok(Some((kind, _))) = raw.next_frame() {
         last = kind;
@@ -233,7 +234,7 @@ fn a_transfer_has_no_more_connections_than_a_receiver_asks_for() {
         assert!(is_welcome(&raw.next()));
         raw
     };
-    // With the first there are 64: sweetspot_protocol::MAX_STREAMS.
+    // With the first connection, there are 64: sweetspot_protocol::MAX_STREAMS.
     let mut further: Vec<Raw> = (0..66).map(join).collect();
     for raw in &mut further[63..] {
         let refused = raw.next();
@@ -243,7 +244,7 @@ fn a_transfer_has_no_more_connections_than_a_receiver_asks_for() {
 
 #[test]
 fn a_client_cannot_take_the_descriptors_that_others_need() {
-    // A server that bounds nothing runs out of 2,048 descriptors: 36 sessions have 2,304 connections.
+    // Without a limit, a server would run out of 2,048 descriptors: 36 sessions have 2,304 connections.
     process::raise_descriptor_limit().unwrap();
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -n 2048; exec \"$0\" \"$@\"", SWEETSPOT]);
@@ -270,7 +271,7 @@ fn a_client_cannot_take_the_descriptors_that_others_need() {
         }
         held.push(first);
     }
-    // The transfer of another client ends well, and a further one is served by the file as it is now.
+    // The transfer of another client completes, and a new one is served by the current file.
     finish(&mut alice);
     service.edit(&(lines.clone() + &line(3, "bob", "")));
     let mut bob = Raw::dial(&ticket, &dial(3)).unwrap();
@@ -289,21 +290,21 @@ fn a_file_of_clients_that_is_gone_or_wrong_cuts_nobody_off() {
     fs::remove_file(&clients).unwrap();
     service.serve.read_until("its last valid version stays in force");
     drop(Raw::accepted_as(&ticket, &dial(1)));
-    // A line with a mistake, and a second that is right.
+    // A line with a mistake, and a correct second line.
     let bob = line(2, "bob", "");
     service.edit(&(line(1, "alice", "") + "nonsense\n" + &bob));
     service.serve.read_until("line 2: it is too short");
     drop(Raw::accepted_as(&ticket, &dial(2)));
-    // Half of the second line is written.
+    // Only half of the second line has been written.
     let half = line(1, "alice", "") + &bob[..bob.len() / 2];
     fs::write(&clients, half.replace("DIR", "/srv")).unwrap();
     service.serve.read_until("half-written");
     drop(Raw::accepted_as(&ticket, &dial(2)));
-    // The transfer that ran all the time ends well.
+    // The transfer that was running throughout completes.
     finish(&mut raw);
     assert!(names(&service.scratch.join("alice")).contains(&"f".to_owned()));
     signal(&service.serve.child, "TERM");
     let ended = service.serve.wait();
-    // Each complaint was made once.
+    // Each error is reported only once.
     assert!(!ended.stderr.contains("clients:"), "{ended:?}");
 }

@@ -57,7 +57,7 @@ fn a_tree_arrives_as_it_is_and_is_not_sent_again() {
     assert_eq!(status("uno").ino(), status("a/one").ino());
     assert!(status("sparse").blocks() * 512 < 4 << 20, "holes stay holes");
     assert!(sent.bytes < 4 << 20, "holes are not sent: {sent:?}");
-    // A file with the same length and time is not sent again; a changed file is refused unless it may be replaced.
+    // A file with the same length and time is not sent again. A changed file is refused unless overwriting is allowed.
     let again = outcome(&send(&top, &serve.ticket, &["--json"]));
     assert_eq!(again.bytes, 0);
     fs::write(top.join("a/b/two"), "three").unwrap();
@@ -123,7 +123,7 @@ fn what_arrived_before_a_kill_is_not_sent_again() {
     let sent = outcome(&send(file.path(), &second.ticket, &["--name", "f", "--json"]));
     assert!(fs::read(directory.join("f")).unwrap() == content);
     assert_eq!(names(&directory), ["f"]);
-    // Data in progress when the kill came are sent again: a few pieces.
+    // Data in flight when the kill came is sent again: a few pieces.
     let again = (sent.bytes + before).saturating_sub(400 << 20);
     assert!(again <= 4_000_000, "{again} bytes were sent again");
 }
@@ -132,7 +132,7 @@ fn what_arrived_before_a_kill_is_not_sent_again() {
 fn only_changed_pieces_move_after_an_interruption() {
     let (source, mut content) = file(8 * PIECE_BYTES as usize);
     let serve = Serve::start(&[]);
-    // A transfer that was cut after six pieces left them under the name that the next one looks for.
+    // A transfer that broke after six pieces left them under the name that the next transfer looks for.
     let mut raw = sweetspot_hostile_peer::Raw::accepted(&serve.ticket());
     raw.list("f", content.len() as u64);
     raw.answered();
@@ -151,7 +151,7 @@ fn only_changed_pieces_move_after_an_interruption() {
     };
     eventually("six pieces are written", || written() >= 6 * PIECE_BYTES);
     drop(raw);
-    // Meanwhile the source changes in the second piece.
+    // Meanwhile, the second piece of the source changes.
     content[PIECE_BYTES as usize + 5] ^= 1;
     fs::write(source.path(), &content).unwrap();
     let sent = outcome(&send(source.path(), &serve.ticket, &["--name", "f", "--json"]));
@@ -189,7 +189,7 @@ fn a_file_received_from_a_pipe_is_as_old_as_its_arrival() {
     assert_eq!(run(command).code, Some(0));
     let modified = |path: &Path| fs::metadata(path).unwrap().modified().unwrap();
     let arrived = modified(&serve.directory.join("f"));
-    // It came after the source was written.
+    // It arrived after the source was written.
     assert!(arrived >= modified(file.path()), "{arrived:?}");
 }
 
@@ -237,7 +237,7 @@ fn a_ticket_may_come_from_a_file_or_the_environment() {
     let serve = Serve::start(&["--force"]);
     let (file, _) = file(10);
     let ticket = serve.directory.join("ticket");
-    // As a terminal of 80 columns shows it, or with a remark after it.
+    // As shown on a terminal of 80 columns, or with a note after it.
     let (head, tail) = serve.ticket.split_at(80);
     let broken = format!("{head}\n  {tail}\n");
     for text in
@@ -297,8 +297,8 @@ fn several_connections_carry_one_transfer() {
     assert_eq!(serve.wait().code, Some(0));
 }
 
-/// A quarter of 100 kB is less than a segment of loopback (64 kB): a sender would probe such a window once in 200 ms, and a
-/// receiver delay its ACKs by 40 ms (TCP_RTO_MIN, TCP_DELACK_MIN).
+/// A quarter of 100 kB is less than a segment on the loopback device (64 kB). With such a window, a sender would probe only
+/// every 200 ms, and a receiver would delay its ACKs by 40 ms (TCP_RTO_MIN, TCP_DELACK_MIN).
 #[test]
 fn a_window_too_small_for_its_connections_makes_none_of_them_wait_for_a_timer() {
     let (file, content) = file(20 << 20);

@@ -1,4 +1,4 @@
-//! Senders that bring unrequested files.
+//! Senders that send files nobody asked for.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -30,7 +30,8 @@ fn directory(path: &str) -> (RawEntry, Option<&'static [u8]>) {
     (RawEntry::directory(path), None)
 }
 
-/// Runs the attack to the first receiver that says hello; those that only look whether somebody answers are passed over.
+/// Performs the attack on the first receiver that sends a hello; connections that only check whether anyone answers are
+/// skipped.
 fn attack(listener: &Listener, attack: &Attack<'_>) {
     let mut raw = loop {
         let Ok(mut raw) = listener.accept() else { continue };
@@ -46,7 +47,7 @@ fn attack(listener: &Listener, attack: &Attack<'_>) {
     }
 }
 
-/// Runs `sweetspot` in `directory` while its other end is attacked by.
+/// Runs `sweetspot` in `directory`, attacked by its other end.
 fn attacked(
     directory: &Path,
     case: &Attack<'_>,
@@ -61,7 +62,7 @@ fn attacked(
     })
 }
 
-/// A directory with a user's own files, and a program that takes the place of ssh and answers as a hostile host.
+/// A directory with a user's own files, and a program in place of ssh that answers as a hostile host.
 fn home() -> (tempfile::TempDir, std::path::PathBuf) {
     let scratch = tempfile::tempdir().unwrap();
     let home = scratch.path().join("home");
@@ -71,7 +72,7 @@ fn home() -> (tempfile::TempDir, std::path::PathBuf) {
     (scratch, home)
 }
 
-/// `sweetspot copy` from a hostile host.
+/// Runs `sweetspot copy` from a hostile host.
 fn copy(case: &Attack<'_>, operands: &[&str]) -> (tempfile::TempDir, std::path::PathBuf, Ended) {
     let (scratch, home) = home();
     let ssh = scratch.path().join("ssh");
@@ -95,7 +96,7 @@ fn copy(case: &Attack<'_>, operands: &[&str]) -> (tempfile::TempDir, std::path::
     (scratch, home, ended)
 }
 
-/// The user's own files are as they were.
+/// Asserts that the user's own files are unchanged.
 fn untouched(home: &Path) {
     assert_eq!(fs::read_to_string(home.join(".bashrc")).unwrap(), "mine");
     assert_eq!(fs::read_to_string(home.join(".ssh/authorized_keys")).unwrap(), "mine");
@@ -117,7 +118,7 @@ fn a_host_brings_only_the_file_that_was_asked_for() {
         let (_scratch, home, ended) = copy(&case, &["host:docs/report.pdf", "."]);
         ended.failed_saying(&["was not requested", "hostile"]);
         untouched(&home);
-        // A record with an entry that was not asked for is refused as a whole.
+        // A record with an unrequested entry is refused as a whole.
         assert_eq!(names(&home), [".bashrc", ".ssh"], "{ended:?}");
     }
 }
@@ -154,7 +155,8 @@ fn what_a_host_announced_as_one_file_does_not_become_a_directory() {
     assert!(!home.join("new").exists());
 }
 
-/// A file was asked for; a directory of its name is as welcome, and goes into the new one, beside nothing.
+/// A file was requested. A directory with its name is accepted as well: it goes into the new directory, and nothing
+/// lands beside that.
 #[test]
 fn with_a_new_name_nothing_lands_beside_it() {
     let inside = vec![directory("report.pdf"), new_file("report.pdf/x")];
@@ -197,7 +199,7 @@ fn the_contents_of_a_directory_stay_below_the_destination() {
     let entries = vec![link, (RawEntry::file("way/x", 4), None), new_file("y")];
     let case = Attack { offer: offer("dir", true, false), entries };
     let (_scratch, home, ended) = copy(&case, &["host:dir/", "here"]);
-    // The link itself is kept, as scp and rsync keep it; nothing is written through it.
+    // The link itself is kept, as in scp and rsync, but nothing is written through it.
     assert_eq!(ended.code, Some(23), "{ended:?}");
     assert_eq!(names(&home.join("here")), ["way", "y"]);
     assert!(names(&outside).is_empty());
@@ -212,7 +214,7 @@ fn a_path_whose_name_this_end_cannot_know_is_wrong_usage() {
     assert!(ended.stderr.contains("add a slash"), "{ended:?}");
 }
 
-/// `sweetspot receive` from a hostile sender.
+/// Runs `sweetspot receive` from a hostile sender.
 fn receive(
     case: &Attack<'_>,
     arguments: &[&str],

@@ -1,4 +1,4 @@
-//! A client that may write and not read learns nothing about files that others brought.
+//! A client with write access but no read access learns nothing about files of others.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -12,7 +12,7 @@ use sweetspot_protocol::{Message, Offer};
 
 use crate::running::{SWEETSPOT, Serve, eventually, names};
 
-/// A service with two clients of one directory, which holds a file of somebody else.
+/// A service with two clients of the same directory, which contains another user's file.
 struct Shared {
     serve: Serve,
     directory: PathBuf,
@@ -51,7 +51,7 @@ impl Shared {
         raw
     }
 
-    /// The answer to one entry, and whether hashes follow it.
+    /// The answer for one entry, and whether hashes follow it.
     fn answer(&self, client: usize, offer: &Message, entry: RawEntry) -> (Answer, bool) {
         let mut raw = self.connect(client, offer);
         raw.entries(&[entry]);
@@ -59,7 +59,7 @@ impl Shared {
             Heard::Record(Record::Answers(answers)) => answers.first().cloned(),
             _ => None,
         });
-        // Hashes would come before the answer to a second entry.
+        // Hashes would precede the answer for a second entry.
         raw.entries(&[RawEntry::hard_link("second", 0)]);
         let hashes = raw.wait_for(|heard| match heard {
             Heard::Record(Record::Hashes { .. }) => Some(true),
@@ -69,20 +69,20 @@ impl Shared {
         (answer, hashes)
     }
 
-    /// Brings one small file whole.
+    /// Sends one small file completely.
     fn bring(&self, client: usize, entry: RawEntry, content: &[u8]) {
         self.connect(client, &offer()).bring(&[(entry, Some(content))]);
     }
 }
 
-/// A file as `path` is, by length and time.
+/// An entry with the length and time of `path`.
 fn same_as(path: &Path, name: &str) -> RawEntry {
     let status = fs::metadata(path).unwrap();
     let modified = (status.mtime(), status.mtime_nsec() as u32);
     RawEntry { modified, ..RawEntry::file(name, status.len()) }
 }
 
-/// An offer of several things, so that more than one record of entries may come.
+/// An offer of several items, so that more than one record of entries may follow.
 fn offer() -> Message {
     Raw::offer_many()
 }
@@ -113,7 +113,8 @@ fn the_right_to_write_shows_nothing_of_an_existing_file() {
     let mut said = Vec::new();
     for offer in [offer(), by_content(), rehearsed()] {
         for guess in &guesses {
-            // A dry run creates nothing, so it reports nothing on directories, links and files below them.
+            // A dry run creates nothing, so it gives no results for directories, links and files below
+            // them.
             let rehearsed = matches!(&offer, Message::Offer(offer) if offer.dry_run);
             if rehearsed && (!guess.kind.has_content() || guess.path.contains(&b'/')) {
                 continue;
@@ -161,7 +162,7 @@ fn a_client_finds_what_it_brought_itself_and_another_client_does_not() {
     shared.bring(0, mine(), b"abc");
     assert_eq!(shared.answer(0, &offer(), mine()), (Answer::Nothing, false));
     assert!(matches!(shared.answer(1, &offer(), mine()), (Answer::Refused { .. }, false)));
-    // Once somebody else has changed the file, it is not the client's any more.
+    // Once somebody else has changed the file, it no longer belongs to the client.
     fs::write(shared.directory.join("mine"), "another length").unwrap();
     let now = same_as(&shared.directory.join("mine"), "mine");
     assert!(matches!(shared.answer(0, &offer(), now), (Answer::Refused { .. }, false)));
