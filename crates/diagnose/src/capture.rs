@@ -1,4 +1,4 @@
-//! From a captured connection to verdicts: one per direction that carried data.
+//! Verdicts on a captured connection, one per direction that carried data.
 
 mod doubts;
 
@@ -17,16 +17,16 @@ use crate::remarks::{beside, remarks};
 use crate::unscaled::{filled_window, has_room, min_windows, varies};
 use crate::{Class, Evidence, Facts, Failure, Flow, Limits, Reader, Seen, Stall};
 
-/// The share of the capacity at which a path counts as full.
+/// The path counts as full from this share of its capacity on.
 const FULL: f64 = 0.9;
-/// The same where a queue stands and the window stands still.
+/// As [`FULL`], while a queue stands and the window does not grow.
 const NEARLY_FULL: f64 = 0.7;
-/// The same where nothing but the rate shows it.
+/// As [`FULL`], if the rate is the only sign.
 const QUITE_FULL: f64 = 0.95;
-/// Waits for delayed acknowledgements from which on Nagle's algorithm is at work, and not chance.
+/// Minimum number of waits for delayed acknowledgements that are attributed to Nagle's algorithm, not to chance.
 const NAGLE_WAITS: u64 = 5;
 
-/// Tells the class of each piece of a stream's time, once all of the stream was read.
+/// Maps each part of a stream's time to a class, once all of the stream has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Classifier {
     whole: Whole,
@@ -35,20 +35,20 @@ pub struct Classifier {
 }
 
 impl Classifier {
-    /// The class that the time of `account` counts for.
+    /// The class of the time of `account`.
     pub(crate) fn class(&self, account: &Account) -> Class {
         let class = class(account, &self.whole);
         let is_told = self.known && (shows_at_once(class) || !self.whole.is_brief);
         if is_told { class } else { Class::Unknown }
     }
 
-    /// The same on a path that the stream and others fill together.
+    /// The classifier for a path that the stream fills together with others.
     pub(crate) fn on_full_path(mut self) -> Classifier {
         self.whole.shares_full_path = true;
         self
     }
 
-    /// How the time of `stream` divides.
+    /// Divides the time of `stream` among the classes.
     pub(crate) fn limits(&self, stream: &Stream) -> Limits {
         let mut limits = Limits::default();
         for (account, time) in stream.accounts().iter() {
@@ -58,7 +58,7 @@ impl Classifier {
     }
 }
 
-/// How the time of the stream that `side` sent divides, the evidence, and the class of each piece of its time.
+/// Divides the time of the stream that `side` sent. Also returns the evidence, and a classifier for each part of the time.
 pub fn judge(connection: &Connection, side: usize) -> (Limits, Evidence, Classifier) {
     let stream = &connection.streams[side];
     let mut evidence = evidence(stream, connection.begun, connection.lasted());
@@ -78,7 +78,7 @@ pub fn judge(connection: &Connection, side: usize) -> (Limits, Evidence, Classif
     let held = |hold: Hold| stream.accounts().held(&[hold]);
     if held(Hold::Granted) > held(Hold::Waiting) {
         let granted = Evidence { granted: Some(stream.granted_flight()), ..evidence };
-        // The wait for a receiving program that grants late is longer than its window explains.
+        // If the receiving program grants late, the waits are longer than its window explains.
         if explains(Class::WaitingForPeer, limits.family_share(Class::Application), &granted) {
             evidence = granted;
         }
@@ -94,8 +94,8 @@ pub fn judge(connection: &Connection, side: usize) -> (Limits, Evidence, Classif
     (limits, evidence, Classifier { whole, known })
 }
 
-/// Whether the receiving program reads in time. Windows tell of that if they are known from the beginning, and were once larger than
-/// the first one of an autotuned buffer, 64 KiB, which unread data keep from growing.
+/// Whether the receiving program reads in time. Windows show that if they are known from the beginning and exceeded 64 KiB, the
+/// first window of an autotuned buffer: unread data keep such a buffer from growing.
 fn reader(stream: &Stream, limits: &Limits) -> Reader {
     let counts = stream.counts();
     let late = limits.share(Class::ReceiverApplication);
@@ -108,8 +108,8 @@ fn reader(stream: &Stream, limits: &Limits) -> Reader {
     }
 }
 
-/// The path's capacity as trains of acknowledgements show it. A capacity below the mean delivery rate spans pauses and shows
-/// nothing.
+/// The path's capacity as trains of acknowledgements show it. If it is below the mean delivery rate, the trains span pauses and
+/// show nothing.
 fn capacity(stream: &Stream, goodput: Rate) -> Option<Rate> {
     stream.train_rate().filter(|rate| *rate >= goodput.scaled(0.95))
 }
@@ -118,31 +118,32 @@ fn capacity(stream: &Stream, goodput: Rate) -> Option<Rate> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Whole {
     capacity: Option<Rate>,
-    /// Whether the shortest round trip was not known from the beginning, so that single rounds may hide a queue.
+    /// Whether the capture lacks the handshake, so that the min RTT may contain a queueing delay.
     begins_midway: bool,
-    /// Whether there are too few rounds to compare, and none from the beginning.
+    /// Whether the capture has too few rounds to compare, and lacks the beginning.
     is_brief: bool,
-    /// Whether a tenth of the round trips or more stood above the shortest, so that a queue grew and drained.
+    /// Whether at least a tenth of the RTTs exceeded the minimum clearly, so that a queue grew and drained.
     swings: bool,
-    /// Whether a queue may have stood all the time, so that none can be seen.
+    /// Whether a queue may have stood all the time, so that the RTT does not show it.
     never_empty: bool,
-    /// Whether how far the sender is from the capture is unknown.
+    /// Whether the distance from the sender to the capture point is unknown.
     blind: bool,
     /// Whether trains show the path's capacity and not the sender's rate.
     trains_tell: bool,
-    /// Whether data came as a link delivers it, where a queue before it cannot be seen.
+    /// Whether data arrived as evenly as from a link, at a place where a queue before that link cannot be seen.
     evenly: bool,
-    /// Whether pieces of different sizes came at the rate of all data, so that the time between them is no program's.
+    /// Whether writes of different sizes came at the mean rate of all data, so that a program does not cause the time between
+    /// them.
     paced: bool,
-    /// The window that flights fill, where its scale is not in the capture but must be this.
+    /// The window that flights fill, if the capture lacks the window scale but the flights determine it.
     filled: Option<Bytes>,
-    /// Whether less is under way than any send buffer holds.
+    /// Whether fewer bytes are in flight than the smallest send buffer holds.
     small: bool,
-    /// Whether flights may or may not fill the window, as its scale is unknown.
+    /// Whether flights might fill the window, because its scale is unknown.
     may_fill: bool,
-    /// The same with a window that varies, so that the flights may grow with it.
+    /// Whether in addition the window varies, so that flights might grow with it.
     may_vary: bool,
-    /// Whether it and other connections fill the path together, so that its own rate shows no capacity.
+    /// Whether the stream fills the path together with other connections, so that its own rate does not show the capacity.
     shares_full_path: bool,
 }
 
@@ -151,7 +152,7 @@ impl Whole {
         let window_known = stream.counts().window_known;
         let swings = |(min, long): (Duration, Duration)| long > min.scaled(QUEUE);
         let filled = filled_window(stream);
-        // The least of Linux holds two packets (SOCK_MIN_SNDBUF).
+        // Linux's smallest send buffer holds two packets (SOCK_MIN_SNDBUF).
         let small = stream.flight().is_some_and(|flight| flight < Bytes::new(2 * stream.mss()));
         let may_fill = !window_known && filled.is_none() && !small && !has_room(stream);
         Whole {
@@ -161,7 +162,7 @@ impl Whole {
             swings: evidence.rtt_min.zip(stream.round_trips().quantile(0.9)).is_some_and(swings),
             never_empty: evidence.doubts_rtt_min,
             blind: stream.is_blind(),
-            // In a smaller flight every train of acknowledgements reaches over a pause.
+            // In a smaller flight every train of acknowledgements spans a pause.
             trains_tell: stream.flight().unwrap_or(stream.largest_flight())
                 >= Bytes::new(10 * stream.mss()),
             evenly: evidence.even,
@@ -175,9 +176,9 @@ impl Whole {
     }
 }
 
-/// Whether data arrive with the spacing of a link, a shaper or a pacing sender: each segment at the same distance behind the
-/// one before, wherever the capture was taken; or evenly at a receiver's capture without timestamps, which cannot show whether
-/// data waited on the way. A window or a program that held the sender would make pauses between flights.
+/// Whether data arrive with the spacing of a link, a shaper or a pacing sender. Either all segments have the same distance, at
+/// any capture point, or train rates are even in a receiver's capture without timestamps, which cannot show whether data
+/// queued. If a window or a program held the sender, there would be pauses between flights.
 fn comes_evenly(stream: &Stream) -> bool {
     const SEGMENTS: u64 = 100;
     const EVENLY: f64 = 1.1;
@@ -190,23 +191,23 @@ fn comes_evenly(stream: &Stream) -> bool {
     unseen && rates.total() >= SEGMENTS * stream.mss() && quantile(0.9) <= quantile(0.25) * EVENLY
 }
 
-/// Whether the pieces keep a pace, and no time passes beside it.
+/// Whether writes are paced, and this pace accounts for almost all of the time.
 fn is_paced(stream: &Stream, goodput: Rate) -> bool {
     stream.pace().is_some_and(|pace| goodput >= pace.scaled(FULL))
 }
 
-/// The rules: from the sender's limit and its circumstances to a class.
+/// The rules, from the sender's limit and the circumstances to a class.
 fn class(account: &Account, whole: &Whole) -> Class {
     let reaches = |share: f64| {
         whole.capacity.is_some_and(|capacity| account.rate as f64 >= capacity.as_f64() * share)
     };
     let full = account.queue && reaches(FULL);
-    // A growing window has nothing left to gain at the capacity, with a queue or without.
+    // At the capacity a growing window gains nothing more, with or without a queue.
     let has_grown = full || (whole.never_empty && whole.trains_tell && reaches(FULL));
     let fills_with_others = whole.shares_full_path && (account.queue || whole.begins_midway);
     match account.hold {
         Hold::Opening => Class::Opportunity,
-        // As if the window's scale were known.
+        // The flights determine the window's scale.
         Hold::Flat if whole.filled.is_some() && !full => Class::ReceiverWindow,
         Hold::Pausing | Hold::Growing | Hold::Flat if whole.evenly && reaches(FULL) => {
             Class::Bandwidth
@@ -216,15 +217,14 @@ fn class(account: &Account, whole: &Whole) -> Class {
         {
             Class::Bandwidth
         }
-        // A slow bottleneck sets segments apart as pauses do, but behind a queue.
+        // A slow bottleneck spaces segments as far apart as pauses do, but it has a queue.
         Hold::Pausing if full && whole.trains_tell => Class::Bandwidth,
-        // Seen from afar, a sender that waits for acknowledgements and one that has nothing to send
-        // look the same.
+        // Far from the sender, waiting for acknowledgements and having nothing to send look the same.
         Hold::Unseen => Class::Unknown,
         Hold::Pausing | Hold::Doubling | Hold::Growing | Hold::Flat if whole.blind => {
             Class::Unknown
         }
-        // Segments that a pacing sender sets apart pause, too, and an end of the window may cut one short.
+        // A pacing sender pauses between segments, too, and the edge of the window may cut one short.
         Hold::IdleOrFull | Hold::Pausing if whole.may_fill => Class::Unknown,
         Hold::Idle if whole.may_vary => Class::Unknown,
         Hold::Idle | Hold::IdleOrFull | Hold::Pausing => Class::Application,
@@ -245,15 +245,14 @@ fn class(account: &Account, whole: &Whole) -> Class {
         Hold::TakenBack => Class::ReceiverApplication,
         Hold::Growing if has_grown => Class::Bandwidth,
         Hold::Growing => Class::Transport,
-        // It may fill the window, which then sets the rate, and unread data delay acknowledgements as a queue does.
+        // If the flight fills the window, the window sets the rate, and unread data delay acknowledgements as a queue does.
         Hold::Flat if whole.may_fill => Class::Unknown,
         Hold::Flat if fills_with_others => Class::Bandwidth,
-        // A paced sender at capacity has no queue; one held by its buffer sends bursts, faster
-        // than its average.
+        // A paced sender at capacity has no queue. A sender held by its buffer sends bursts faster than its mean rate.
         Hold::Flat if whole.trains_tell && reaches(FULL) => Class::Bandwidth,
         Hold::Flat if account.queue && reaches(NEARLY_FULL) => Class::Bandwidth,
         Hold::Flat if whole.small => Class::Application,
-        // One held by a window or a buffer alone has a constant round trip. Its losses may have been before the capture.
+        // Under a constant window or buffer the RTT is constant. Here losses before the capture may have set the window.
         Hold::Flat if whole.begins_midway && whole.swings => Class::Unknown,
         Hold::Flat => Class::SenderWindow,
     }
@@ -263,7 +262,7 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
     let counts = stream.counts();
     let retransmissions = stream.retransmissions();
     let goodput = goodput(stream, lasted);
-    // A round begins behind data already in flight; a flight turns over once an RTT at most.
+    // A round may begin behind data already in flight, and seem short. A flight is acknowledged once per RTT at most.
     let min = stream.round_trips().min().unwrap_or_default();
     let mean = |held: &Held| held.mean().map(|(bytes, round)| (bytes, round.max(min)));
     let (full, free) = (mean(stream.full_rounds()), mean(stream.free_rounds()));
@@ -306,29 +305,29 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
     }
 }
 
-/// Payload per second from the first data to the last sign of it. Data seen at one moment alone took as long as the connection
-/// `lasted`.
+/// Payload per second from the first data to the last data or acknowledgement. If both are one moment, the connection's
+/// duration `lasted` is used instead.
 fn goodput(stream: &Stream, lasted: Duration) -> Rate {
     let counts = stream.counts();
     let first = [counts.first_data, counts.first_unseen].into_iter().flatten().min();
     let active = first.zip(counts.last_ack.max(counts.last_data));
     let active = active.map_or(Duration::ZERO, |(first, last)| last.since(first));
     let active = if active > Duration::ZERO { active } else { lasted };
-    // A burst passes the capture in less time than it takes: no transfer is faster than all of it in one round trip.
+    // A burst passes the capture point in almost no time, but no transfer takes less than one round trip.
     let active = active.max(stream.round_trips().min().unwrap_or_default());
-    // Without acknowledgements the sent bytes must do.
+    // Without acknowledgements, count the bytes sent.
     let bytes = if counts.acked == 0 { counts.bytes } else { counts.acked };
     if active > Duration::ZERO { Bytes::new(bytes) / active } else { Rate::ZERO }
 }
 
-/// Whether how long rounds take is known: without the way to the sender they are too short, and shorter ones than a tick of
-/// the capture's clock take no time on it.
+/// Whether the duration of rounds is known. At an unknown distance from the sender they seem too short, and below a tick of the
+/// capture's clock they take no time.
 fn measures_rounds(stream: &Stream) -> bool {
     let trips = stream.round_trips();
     trips.vantage() != Vantage::Unknown && trips.min().is_some_and(|min| min > Duration::ZERO)
 }
 
-/// The rate that a tenth of the bytes exceeded in the mean of a round trip.
+/// The rate per round trip at or above which the fastest tenth of the bytes was delivered.
 fn best(stream: &Stream) -> Option<Rate> {
     let mut accounts: Vec<(u64, f64)> = stream
         .accounts()
@@ -345,7 +344,7 @@ fn best(stream: &Stream) -> Option<Rate> {
     rate.map(|(rate, _)| Rate::from_bits_per_second(rate)).filter(|rate| *rate > Rate::ZERO)
 }
 
-/// The waits for the sender's timer, if they had a printed share of the time that divides as `limits`.
+/// The waits for the sender's retransmission timer, if their share of the time in `limits` is printed.
 fn timer(stream: &Stream, limits: &Limits) -> Option<TimerWait> {
     let waits = stream.timer_waits();
     let leads = waits.time * 2 > limits.time(Class::Congestion);
@@ -356,7 +355,7 @@ fn timer(stream: &Stream, limits: &Limits) -> Option<TimerWait> {
 fn stall(stream: &Stream, begun: Time) -> Option<Stall> {
     let Silence { since, lasted, repeats, ended, beyond } = stream.silence()?;
     let unheard = stream.counts().acks == 0;
-    // Any repair takes a round trip, and its timer another.
+    // Any repair takes a round trip, and the timer before it another.
     let repair = stream.round_trips().median().unwrap_or_default() * 2;
     (!ended || lasted > repair).then_some(Stall {
         after: since.since(begun),
@@ -375,8 +374,7 @@ fn reset(connection: &Connection, side: usize, stall: &Stall) -> Option<Duration
     (!stall.ended && reset < stall.after + stall.lasted).then_some(reset)
 }
 
-/// Why a capture that shows only one side of it says nothing. A sender that repeats itself tells
-/// that no answer came, though.
+/// Why a capture with only one side of the connection shows no limit. Retransmissions do show that no answer came.
 fn one_sided(stream: &Stream) -> Option<&'static str> {
     let counts = stream.counts();
     let shut = stream.shut() > Duration::ZERO;
@@ -391,8 +389,8 @@ fn one_sided(stream: &Stream) -> Option<&'static str> {
     }
 }
 
-/// The flows of a connection: the direction with more data, and the other one if it had a tenth
-/// as much; or the connection itself where it never opened.
+/// The flows of a connection: the direction with more data, and the other one if it had at least a tenth as much. A connection
+/// that never opened is one flow.
 pub fn flows(connection: &Connection) -> Vec<Flow> {
     let bytes = |side: usize| {
         let counts = connection.streams[side].counts();
@@ -448,15 +446,15 @@ fn flow(connection: &Connection, side: usize) -> Flow {
     flow
 }
 
-/// Whether data was in flight all the time, so that a queue may have stood all the time. The path seems empty in front of
-/// the first acknowledgement, too.
+/// Whether data was always in flight, so that a queue may have stood all the time. Up to one round trip without data is
+/// allowed, because the path also seems empty before the first acknowledgement.
 fn is_never_empty(stream: &Stream) -> bool {
     let empty = [Hold::Idle, Hold::IdleOrFull, Hold::Unseen, Hold::Waiting, Hold::Quiet];
     let round_trip = stream.round_trips().min().unwrap_or_default();
     stream.accounts().held(&empty) < round_trip
 }
 
-/// The finding for a connection with a handshake in the capture that did not succeed.
+/// The finding for a connection if the capture has its handshake and the handshake failed.
 fn never_established(connection: &Connection) -> Option<Flow> {
     let handshake = &connection.handshake;
     handshake.offers[0]?;

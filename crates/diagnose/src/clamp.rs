@@ -3,7 +3,7 @@ use sweetspot_units::Bytes;
 use crate::Evidence;
 use crate::quantities::in_bytes;
 
-/// A clamp on the receiver's window (TCP_WINDOW_CLAMP) that its kernel did not set itself.
+/// A clamp on the receiver's window (TCP_WINDOW_CLAMP) that the kernel did not set by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WindowClamp {
     /// The largest window that it allows.
@@ -13,7 +13,7 @@ pub struct WindowClamp {
 }
 
 impl WindowClamp {
-    /// The clamp that bounds the window: one that is much larger does not.
+    /// The clamp, if it is small enough to bound the window.
     pub(crate) fn binding(e: &Evidence) -> Option<WindowClamp> {
         e.clamp.filter(|clamp| e.window.is_none_or(|window| window > clamp.size / 2))
     }
@@ -29,7 +29,7 @@ impl WindowClamp {
         }
     }
 
-    /// The remedy: a larger buffer is none.
+    /// The remedy. A larger buffer would not help.
     pub(crate) fn fix(&self) -> &'static str {
         match self.is_of_tuner {
             true => {

@@ -11,7 +11,7 @@ pub enum Class {
     Opportunity,
     /// The congestion window after losses.
     Congestion,
-    /// The congestion window, which grows but slowly, without a loss.
+    /// The congestion window, which grows slowly although nothing is lost.
     Transport,
     /// The window that the receiver advertises.
     ReceiverWindow,
@@ -21,26 +21,26 @@ pub enum Class {
     SenderWindow,
     /// The path's capacity.
     Bandwidth,
-    /// The sending application, which has nothing to send though it is its turn.
+    /// The sending application: it has nothing to send, although it is its turn.
     Application,
     /// A pacing rate that the sender set for itself.
     Pacing,
     /// Repeated retransmissions got no answer: the peer or the path is gone.
     Stalled,
-    /// The sending application waits for the other's request or answer; of
-    /// [`Class::Application`]'s family.
+    /// The sending application waits for the peer's request or answer. Belongs to the family of
+    /// [`Class::Application`].
     WaitingForPeer,
-    /// Both sides have nothing to send, between transfers or after the last; of
-    /// [`Class::Application`]'s family.
+    /// Neither side has anything to send, between transfers or after the last. Belongs to the
+    /// family of [`Class::Application`].
     Idle,
     /// The connection was refused, reset or not answered before it was open.
     NeverEstablished,
-    /// It cannot be told.
+    /// The limit is unknown.
     Unknown,
 }
 
 impl Class {
-    /// All of them.
+    /// All classes.
     pub const ALL: [Class; 14] = [
         Class::Opportunity,
         Class::Congestion,
@@ -58,8 +58,8 @@ impl Class {
         Class::Unknown,
     ];
 
-    /// The class that it is counted with where only the kind of limit matters: no data to send is
-    /// the application's, whoever it waits for.
+    /// The class under which this class is counted where only the kind of limit matters. Time
+    /// without data to send counts as the application's, whatever the application waits for.
     pub fn family(self) -> Class {
         match self {
             Class::WaitingForPeer | Class::Idle => Class::Application,
@@ -67,7 +67,7 @@ impl Class {
         }
     }
 
-    /// Its name as JSON has it.
+    /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Class::Opportunity => "opportunity",
@@ -107,7 +107,7 @@ impl Class {
         }
     }
 
-    /// Its name in 14 characters at most, for a table: "100 % " precedes it.
+    /// A name of at most 14 characters, which fits behind "100 % " in a table.
     pub fn brief(self) -> &'static str {
         match self {
             Class::Congestion => "losses",

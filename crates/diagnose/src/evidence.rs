@@ -5,27 +5,28 @@ use sweetspot_units::{Bytes, Duration, Rate};
 use crate::limits::MIN_PRINTED_SHARE;
 use crate::{Class, WindowClamp};
 
-/// A time in which nothing was answered.
+/// A time in which no acknowledgement came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stall {
-    /// How long after the beginning of the connection.
+    /// Its beginning, from the beginning of the connection.
     pub after: Duration,
-    /// How long it lasted.
+    /// Its duration.
     pub lasted: Duration,
-    /// How often something was sent again meanwhile.
+    /// Number of retransmissions meanwhile.
     pub repeats: u64,
-    /// Whether an answer came after all.
+    /// Whether an acknowledgement came in the end.
     pub ended: bool,
     /// Whether the acknowledgement passed the capture and was lost beyond it.
     pub beyond: bool,
     /// Whether the capture has no packet of the receiver at all.
     pub unheard: bool,
-    /// How long after the beginning the receiver reset the connection, if it did before the sender tried for the last time.
+    /// When the receiver reset the connection, from its beginning, if the sender still retransmitted after that.
     pub reset: Option<Duration>,
 }
 
 impl Stall {
-    /// Whether it has a printed share of the time `lasted`, and the sender tried again meanwhile: a closed window is no silence.
+    /// Whether the stall has a printed share of the time `lasted`, and the sender retransmitted or got no answer at all. Waiting
+    /// at a closed window is no stall.
     pub(crate) fn matters(&self, lasted: Duration) -> bool {
         let is_long = self.lasted >= lasted.scaled(MIN_PRINTED_SHARE);
         is_long && (self.repeats > 0 || !self.ended) && !self.beyond
@@ -35,9 +36,9 @@ impl Stall {
 /// Waits for the sender's retransmission timer, each before a retransmission that was answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimerWait {
-    /// How many, how long, and how soon the path answered.
+    /// Their number and time, and how soon the retransmissions were answered.
     pub waits: TimerWaits,
-    /// Whether that is most of the time that losses cost.
+    /// Whether they are more than half of the time in class [`Class::Congestion`].
     pub leads: bool,
 }
 
@@ -49,164 +50,166 @@ pub enum Failure {
     Refused,
     /// The SYN was not answered.
     Unanswered,
-    /// The answer came and was not confirmed.
+    /// The SYN/ACK came and was not acknowledged.
     Unconfirmed,
 }
 
-/// Whether the receiving program reads data as it arrives. A sender sees only windows, which a small buffer makes as small as
-/// unread data in a large one.
+/// Whether the receiving program reads data as it arrives. The sender sees only the window, which is small if the buffer is
+/// small, or if unread data fill a large buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reader {
     /// It cannot be told.
     #[default]
     Unknown,
-    /// It reads in time: the window never shrank from its beginning on, or next to nothing lay unread.
+    /// It reads in time: the window never shrank from the beginning on, or almost no data stayed unread.
     Prompt,
-    /// It was late for a part of the time.
+    /// It read too slowly for part of the time.
     Late,
 }
 
-/// How data came to a live connection's receiver, which sees neither the sender nor the path.
+/// How data arrived at the receiver of a live connection, which sees neither the sender nor the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Arrivals {
     /// It cannot be told.
     #[default]
     Unknown,
-    /// Mostly without pauses, as a full link, a shaper or a sender that paces itself spaces them.
+    /// Mostly without pauses, as a full link, a shaper or a pacing sender spaces data.
     Steady,
-    /// Often with pauses, in which the sender waits.
+    /// Often with pauses, while the sender waits.
     Pausing,
 }
 
-/// The buffer of an end that is on this host.
+/// The socket buffer of an end on this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostBuffer {
-    /// Whether its program set the size itself, so that the kernel does not autotune it.
+    /// Whether the program set the size, which turns the kernel's autotuning off. `None` if unknown.
     pub is_set: Option<bool>,
     /// The largest size to which the kernel autotunes buffers: the third value of tcp_rmem or tcp_wmem.
     pub max: Bytes,
 }
 
-/// The evidence for a verdict, from whichever source.
+/// The evidence for a verdict, from any source.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Evidence {
     /// Payload delivered per second.
     pub goodput: Rate,
-    /// The payload that the path could deliver, where that was seen.
+    /// The path's capacity in payload per second, if it was seen.
     pub capacity: Option<Rate>,
-    /// The capacity rests on too few or too different rates to promise it.
+    /// The capacity comes from too few or too different rates to be promised.
     pub doubts_capacity: bool,
     /// The other connections on the path, if they carried a part of its capacity.
     pub shared: Option<SharedPath>,
-    /// The most that was delivered in a round trip.
+    /// The rate of the fastest round trips.
     pub best: Option<Rate>,
-    /// The shortest round trip.
+    /// The minimum RTT.
     pub rtt_min: Option<Duration>,
-    /// It may contain a queue: the capture began in mid-connection and always has data in flight.
+    /// `rtt_min` may contain a queueing delay: the capture began in mid-connection and always has data in flight.
     pub doubts_rtt_min: bool,
-    /// The median round trip.
+    /// The median RTT.
     pub rtt: Option<Duration>,
-    /// It is the kernel's smoothed round trip at one moment instead.
+    /// `rtt` is not a median but the kernel's smoothed RTT at one moment.
     pub rtt_is_smoothed: bool,
-    /// Nothing of its data was acknowledged in the capture: `goodput` is the rate of what was sent.
+    /// The capture has no acknowledgement of the data: `goodput` is the rate at which it was sent.
     pub is_unacknowledged: bool,
-    /// The mean of the full window.
+    /// The mean window while it was full.
     pub window: Option<Bytes>,
-    /// How long the rounds lasted in which it was full, in the mean.
+    /// The mean duration of the rounds in which the window was full.
     pub window_round: Option<Duration>,
-    /// The minimum window that the receiver advertised once it had advertised more.
+    /// The minimum window that the receiver advertised after a larger one.
     pub min_window: Option<Bytes>,
     /// The largest window that the receiver advertised.
     pub largest_window: Option<Bytes>,
-    /// The clamp on it, where one is known.
+    /// The clamp on the receiver's window, if one is known.
     pub clamp: Option<WindowClamp>,
-    /// The receiver's buffer, where it is on this host.
+    /// The receive buffer, if the receiver is on this host.
     pub receive_buffer: Option<HostBuffer>,
-    /// The sender's buffer, likewise.
+    /// The send buffer, if the sender is on this host.
     pub send_buffer: Option<HostBuffer>,
-    /// Its scale, where known.
+    /// The shift of the receiver's window scale option, if known.
     pub scale: Option<u8>,
     /// The ends did not agree on window scaling, so that no window exceeds 65,535 bytes (RFC 7323, section 2.2).
     pub unscaled: bool,
     /// Whether the receiving program reads in time.
     pub reader: Reader,
-    /// How data came, where only the receiver's kernel was asked.
+    /// How data arrived, if only the receiver's kernel was sampled.
     pub arrivals: Arrivals,
-    /// The sender keeps to a model of the path (bbr).
+    /// The sender's congestion control follows a model of the path (bbr).
     pub model_based: bool,
-    /// While the path was the limit, the data stood in the sender's own host: its device, or a shaper on it, is the bottleneck.
+    /// While the path was the limit, the queue was in the sender's own host: its device, or a shaper on it, is the bottleneck.
     pub in_device: bool,
-    /// It comes from samples of the kernel's counters rather than from packets.
+    /// The evidence comes from samples of the kernel's counters, not from packets.
     pub is_sampled: bool,
-    /// The class with most of the time that the verdict leaves out, because it does not account for the rate.
+    /// The class with the most time among those that the verdict rejects because they do not account for the rate.
     pub(crate) unexplained: Option<Class>,
-    /// The mean flight while no window of the receiver bounded it.
+    /// The mean number of bytes in flight while the receiver's window did not bound it.
     pub flight: Option<Bytes>,
-    /// How long those rounds lasted, in the mean.
+    /// The mean duration of those rounds.
     pub flight_round: Option<Duration>,
     /// Payload of a full segment.
     pub mss: Bytes,
     /// Segments sent.
     pub segments: u64,
-    /// How many of them more than once; the receiver's kernel does not know.
+    /// Segments retransmitted; `None` from the receiver's kernel, which does not know.
     pub retransmitted: Option<u64>,
     /// Separate loss events.
     pub loss_events: u64,
-    /// Most losses came while the queue was not full, so that it did not cause them.
+    /// Most losses came while the bottleneck's queue was not full, so its overflow did not cause them.
     pub loses_elsewhere: bool,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Times the receiver closed its window.
     pub zero_windows: u64,
-    /// The data that wait unread at the end, where the receiver's kernel was asked.
+    /// Data unread at the end, if the receiver's kernel was sampled.
     pub unread: Option<Bytes>,
     /// Whether the receiver's window is closed at the end.
     pub is_closed: bool,
-    /// For how long the receiving program has read nothing at the end, if that is most of the time in which it was the limit.
+    /// How long the receiving program has read nothing at the end, if that is at least half of the time in which it was the
+    /// limit.
     pub hangs_for: Option<Duration>,
-    /// How long the flow was seen.
+    /// The time for which the flow was observed.
     pub lasted: Duration,
-    /// Payload in all.
+    /// Total payload.
     pub bytes: Bytes,
-    /// The longest time without an answer.
+    /// The longest time without an acknowledgement.
     pub stall: Option<Stall>,
-    /// The waits for the sender's retransmission timer, if they had a printed share of the time.
+    /// The waits for the sender's retransmission timer, if their share of the time is printed.
     pub timer: Option<TimerWait>,
-    /// Why the connection never opened, where it did not.
+    /// Why the connection never opened, if it did not.
     pub failure: Option<Failure>,
-    /// Its segments come evenly, as a link, a shaper or a sender that paces itself sets them apart.
+    /// The segments are evenly spaced, as by a link, a shaper or a pacing sender.
     pub even: bool,
-    /// Its pieces, of different sizes, each take the time of their bytes at the rate of all data, as those do too.
+    /// Writes of different sizes each take the time that their bytes need at the flow's mean rate, as behind a shaper or pacing.
     pub paced: bool,
-    /// The largest flight in bursts that small messages of the receiver released: a window above TCP.
+    /// The largest flight in bursts that followed small messages from the receiver: a window above TCP.
     pub granted: Option<Bytes>,
     /// Small segments that waited for a delayed acknowledgement.
     pub nagle: Option<Nagle>,
-    /// Less than a segment was mostly found waiting behind one in flight; the waits themselves were not seen.
+    /// Most samples found less than a segment waiting behind a single one in flight. The waits themselves were not seen.
     pub holds_small: bool,
-    /// The largest payload that was acknowledged, if all larger segments vanished.
+    /// The largest payload that was acknowledged, if all larger segments were lost.
     pub passes: Option<Bytes>,
-    /// All of it comes from the totals of one reading: the time is that with data in flight, and `goodput` the rate meanwhile.
+    /// The evidence comes from the totals of one reading: the time is the time with data in flight, and `goodput` the rate
+    /// during it.
     pub is_one_reading: bool,
     /// The reason why the limit is unknown.
     pub unknown_because: Option<&'static str>,
 }
 
-/// A program that reads at all seldom pauses for longer.
+/// A program that is not hanging seldom pauses its reading for longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 impl Evidence {
-    /// Notes that the receiving program, which was the limit for the time `limited`, has read nothing for the time `unread_for`.
+    /// Records a hang if the receiving program, the limit for the time `limited`, has read nothing for the time `unread_for`.
     pub(crate) fn note_hang(&mut self, unread_for: Option<Duration>, limited: Duration) {
         let hangs = |time: &Duration| *time >= LONGEST_PAUSE && *time * 2 >= limited;
         self.hangs_for = unread_for.filter(hangs);
     }
 
-    /// The window at which the connection would be as fast with no queue: the path's capacity times the shortest round trip.
-    /// Until a standing queue shows the capacity, it is unknown: losses or a program may set the rate.
-    /// So is the round trip of a path that was never seen empty.
+    /// The window at which the connection would be equally fast without a queue: the path's capacity times the min RTT. It is
+    /// unknown until a standing queue shows the capacity, because losses or a program may set the rate. It is also unknown if
+    /// the path was never seen empty.
     pub fn sweet_spot(&self) -> Option<Bytes> {
         let empty = self.rtt_min.filter(|_| !self.doubts_rtt_min)?;
         let spot = self.capacity? * empty;
@@ -215,23 +218,23 @@ impl Evidence {
     }
 }
 
-/// The connections that shared a path with another one.
+/// The other connections on a flow's path.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SharedPath {
-    /// How many other connections there were between the same hosts at the same time.
+    /// Number of other connections between the same hosts at the same time.
     pub others: u64,
-    /// The payload per second of all of them together, in bits, during the time of this one.
+    /// Payload rate of all of them together while this connection lasted, in bits per second.
     pub together_bps: f64,
 }
 
 /// Small segments that Nagle's algorithm held until a delayed acknowledgement came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Nagle {
-    /// How many.
+    /// Number of segments that waited.
     pub waits: u64,
-    /// How long they waited, all together.
+    /// Their total waiting time.
     pub time: Duration,
-    /// Whether that is most of the time in which the sending application was the limit.
+    /// Whether `time` is at least half of the time in which the sending application was the limit.
     pub leads: bool,
 }
 

@@ -4,12 +4,13 @@ use sweetspot_units::Rate;
 
 use crate::{Class, Evidence};
 
-/// The rate that the named limit allows, times its share of the time, and the measured rate differ by no more than this factor.
+/// Maximum factor between the measured rate and the rate that the named limit allows times its share of the
+/// time.
 pub const FACTOR: f64 = 2.5;
-/// Measurement tolerance: a limit that allows a twentieth less may still be the limit.
+/// Measurement tolerance: a limit that allows 5 % less than the measured rate may still be the limit.
 pub const BLUR: f64 = 0.95;
 
-/// The rate that `class` allows, where it is of the kind that has one and that is known.
+/// The rate that `class` allows, if this kind of limit sets a rate and the rate is known.
 pub fn allowed(class: Class, e: &Evidence) -> Option<Rate> {
     match class {
         Class::ReceiverWindow => Some(e.window? / e.window_round.or(e.rtt)?),

@@ -2,24 +2,24 @@ use serde::Serialize;
 use sweetspot_trace::flow::{Retransmissions, Stream, Vantage};
 use sweetspot_units::Duration;
 
-/// Figures that a capture shows of the data sent by one end.
+/// Figures from a capture about the data that one end sent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Facts {
     /// Payload, each byte counted once.
     pub bytes: u64,
     /// Payload acknowledged.
     pub acked_bytes: u64,
-    /// Payload that was acknowledged and that the capture missed.
+    /// Payload that was acknowledged although the capture does not have it.
     pub unseen_bytes: u64,
-    /// Segments with payload, those sent again among them.
+    /// Segments with payload, including retransmissions.
     pub data_segments: u64,
     /// Retransmitted segments, by cause.
     pub retransmitted: RetransmissionFacts,
-    /// Loss events: fast recoveries, in which everything lost in a round trip is one, and timeouts.
+    /// Loss events: fast recoveries and timeouts. All losses within a round trip count as one event.
     pub loss_events: u64,
     /// Loss events that were retransmission timeouts.
     pub timeouts: u64,
-    /// Segments that came out of order without having been sent again.
+    /// Segments that came out of order and were not retransmissions.
     pub out_of_order: u64,
     /// Segments that were captured twice and sent once.
     pub captured_twice: u64,
@@ -29,13 +29,14 @@ pub struct Facts {
     pub window_probes: u64,
     /// Keep-alives.
     pub keep_alives: u64,
-    /// Time in which the window was closed or had no room for a segment because data lay unread.
+    /// Time in which unread data closed the window or left no space for a segment, in seconds.
     pub shut_s: f64,
-    /// The windows that the receiver advertised, scaled where the scale is known.
+    /// The windows that the receiver advertised, scaled if the scale is known.
     pub window: WindowFacts,
     /// Payload of a full segment.
     pub mss: u64,
-    /// The largest payload of a segment; above `mss`, the capture point lies before a network card segments the data.
+    /// The largest payload of a segment. If it exceeds `mss`, the capture point is before a network card's
+    /// segmentation.
     pub largest_segment: u64,
     /// Whether both ends offered selective acknowledgements; unknown without the handshake.
     pub sack: Option<bool>,
@@ -45,46 +46,47 @@ pub struct Facts {
     pub rtt: RttFacts,
     /// Capture point, from the sender's side: sender, receiver, middle, unknown.
     pub vantage: &'static str,
-    /// The most that was ever under way.
+    /// The maximum in flight, in bytes.
     pub largest_flight: u64,
-    /// The most that was sent at once.
+    /// The largest burst, in bytes.
     pub largest_burst: u64,
-    /// The rate at which full segments were delivered back to back.
+    /// The rate at which back-to-back full segments were delivered, in bits per second.
     pub delivery_bps: Option<f64>,
 }
 
 /// Segments sent again, by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct RetransmissionFacts {
-    /// After duplicate or selective acknowledgements, or by time with some of them.
+    /// After duplicate or selective acknowledgements, or by time together with some of them (RACK, RFC
+    /// 8985).
     pub fast: u64,
     /// By the retransmission timer.
     pub timeout: u64,
-    /// The tail once more, to provoke an answer.
+    /// The tail, to provoke an acknowledgement (tail loss probe, RFC 8985).
     pub tail: u64,
-    /// Needlessly: it had been acknowledged.
+    /// Spuriously: the data had already arrived.
     pub spurious: u64,
-    /// Dropped by the receiver, which had taken back the window that they were sent into.
+    /// Dropped by the receiver, which had withdrawn the window for them.
     pub taken_back: u64,
 }
 
 /// Windows in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct WindowFacts {
-    /// The least.
+    /// The minimum.
     pub min: Option<u64>,
     /// The median of all advertisements.
     pub median: Option<u64>,
     /// The largest.
     pub largest: Option<u64>,
-    /// By how many bits it was shifted; unknown without the handshake.
+    /// The shift of the window scale option; unknown without the handshake.
     pub scale: Option<u8>,
 }
 
 /// Round trips in seconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RttFacts {
-    /// The shortest.
+    /// The minimum.
     pub min_s: Option<f64>,
     /// The mean.
     pub mean_s: Option<f64>,
@@ -99,7 +101,7 @@ pub struct RttFacts {
 }
 
 impl Facts {
-    /// The facts of `stream`; its receiver advertised `scale`.
+    /// The facts of `stream`; its receiver advertised the window scale `scale`.
     pub fn new(stream: &Stream, scale: Option<u8>, sack: Option<bool>) -> Facts {
         let counts = stream.counts();
         let retransmissions = stream.retransmissions();

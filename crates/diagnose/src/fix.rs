@@ -84,15 +84,15 @@ pub fn fix(class: Class, e: &Evidence) -> String {
     words.to_owned()
 }
 
-/// Whether a queue's overflow lost packets. A capture shows the RTT before each loss; the kernel, only that the RTT stands far above its
-/// minimum.
+/// Whether a queue's overflow lost packets. A capture shows the RTT before each loss. The kernel shows only that the RTT is far
+/// above its minimum.
 fn overflows(e: &Evidence) -> bool {
     let before_losses = !e.is_sampled && e.loss_events > 0 && !e.loses_elsewhere;
     before_losses
         || e.rtt_min.zip(e.rtt).is_some_and(|(min, rtt)| rtt > min.scaled(QUEUE_AFTER_LOSS))
 }
 
-/// The handshake takes a round trip, and slow start one for each doubling, whatever the capacity.
+/// The handshake takes a round trip, and so does each doubling in slow start, whatever the capacity.
 fn opportunity_fix(e: &Evidence) -> String {
     let round_trip = e.rtt_min.or(e.rtt).map_or(String::new(), |rtt| format!(" of {}", ms(rtt)));
     format!(
@@ -128,7 +128,7 @@ fn unknown_fix(e: &Evidence) -> &'static str {
 struct BufferKind {
     option: &'static str,
     sysctl: &'static str,
-    /// Linux's least default for the third value, on hosts with enough memory (tcp_init, net/ipv4/tcp.c).
+    /// Linux's smallest default for the third value on hosts with enough memory (tcp_init, net/ipv4/tcp.c).
     default_max: Bytes,
     /// Settings that keep the kernel from growing it.
     growth: &'static str,
@@ -149,8 +149,8 @@ const SEND_BUFFER: BufferKind = BufferKind {
 };
 
 impl BufferKind {
-    /// A buffer for the window that the path takes, or for more than the one of `now`, which was too small. A buffer is
-    /// twice its window. Never lowers the setting of a host.
+    /// Advises a buffer for the path's capacity, or one larger than for the window of `now`, which was too small. A buffer is
+    /// twice its window. Never advises to lower a host's setting.
     fn fix(
         &self,
         host: Option<HostBuffer>,
@@ -193,12 +193,12 @@ impl BufferKind {
     }
 }
 
-/// The window that the path's capacity takes at the RTT of `now`.
+/// The window for the path's capacity at the RTT of `now`.
 fn wanted(now: Option<(Bytes, Duration)>, e: &Evidence) -> Option<Bytes> {
     e.capacity.zip(now).map(|(capacity, (_, rtt))| capacity * rtt)
 }
 
-/// A small buffer and a slow reader both make a window small, and a larger buffer helps one of them only.
+/// A small buffer and a slow reader both make the window small, but a larger buffer helps only against the former.
 fn receiver_window_fix(e: &Evidence) -> String {
     let now = e.window.zip(e.window_round.or(e.rtt));
     // The largest window without a scale (RFC 9293, section 3.1).

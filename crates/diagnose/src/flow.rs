@@ -11,13 +11,13 @@ use crate::path::{NoReplay, PathEstimate, Replay, Simulation};
 use crate::words::{has_nagle, standing};
 use crate::{Class, Evidence, Facts, LimitVerdict, Limits, SharedPath, in_rate};
 
-/// The limit of a connection that its receiver does not hold, in a table.
+/// Table entry if a receiver knows only that the limit is at the sender or on the path.
 pub const SENDER_OR_PATH: &str = "sender or path";
 
-/// The receiver's messages as a limit, where they grant a window above TCP.
+/// The name of a limit by a window above TCP, which the receiver's messages grant.
 const WINDOW_ABOVE_TCP: &str = "window above TCP";
 
-/// From this share of the rate on, the mean over all of the time says the same.
+/// If the mean over the whole time is at least this share of the rate, only the rate is printed.
 const SAME_RATE: f64 = 0.9;
 
 /// The diagnosis of a flow: the data that one end of a connection sent.
@@ -33,26 +33,27 @@ pub struct Flow {
     pub limits: Limits,
     /// The parts of the application's share.
     pub application_time: ApplicationTime,
-    /// Shortest round trip.
+    /// Min RTT.
     pub rtt_min_s: Option<f64>,
     /// Median RTT; for a live connection, of the smoothed RTT while data were in flight.
     pub rtt_median_s: Option<f64>,
-    /// The smoothed RTT of the kernel at one moment, where no median is known.
+    /// The kernel's smoothed RTT at one moment, if no median is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rtt_smoothed_s: Option<f64>,
-    /// Payload per second while it lasted, or if [one reading](Evidence::is_one_reading) shows no more, while data was in flight.
+    /// Payload rate in bits per second while the flow lasted. From [one reading](Evidence::is_one_reading), the rate while data
+    /// was in flight.
     pub goodput_bps: f64,
-    /// Whether it is the latter.
+    /// Whether `goodput_bps` is the rate while data was in flight.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub goodput_is_while_sending: bool,
     /// Payload.
     pub bytes: u64,
     /// Segments sent more than once.
     pub retransmitted_segments: u64,
-    /// Whether they are known: a receiver's kernel does not count them.
+    /// Whether `retransmitted_segments` is known: a receiver's kernel does not count them.
     #[serde(skip)]
     pub counts_retransmissions: bool,
-    /// The most that is gained without the limit; unknown without the capacity, and where another limit comes first.
+    /// The maximum gain without the limit. Unknown if the capacity is unknown, or if another limit is below it.
     pub expected_gain_bps: Option<f64>,
     /// The fix.
     pub fix: String,
@@ -60,27 +61,27 @@ pub struct Flow {
     pub remarks: Vec<String>,
     /// Times the receiver closed its window.
     pub zero_windows: u64,
-    /// The connections that shared its path.
+    /// The other connections on its path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared_path: Option<SharedPath>,
-    /// From when to when its rate is the mean, where that is known.
+    /// The beginning and end of the time over which the rate is averaged, if known.
     #[serde(skip)]
     pub span: Option<(Time, Time)>,
     #[serde(skip)]
     pub(crate) evidence: Evidence,
-    /// How its time divides if other connections turn out to fill the path with it.
+    /// The division of its time for the case that it fills the path together with other connections.
     #[serde(skip)]
     pub(crate) on_full_path: Option<OnFullPath>,
-    /// When it was seen in the capture.
+    /// The part of the capture that shows it.
     #[serde(skip)]
     pub seen: Option<Seen>,
-    /// Figures from a capture; live connections have none.
+    /// Figures that only a capture shows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub facts: Option<Facts>,
     /// The path as a capture shows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<PathEstimate>,
-    /// How to run the transfer again with its limit and without, or why that cannot be.
+    /// How to simulate the transfer with and without its limit, or why that is impossible.
     #[serde(skip)]
     pub replay: Option<Result<Replay, NoReplay>>,
     /// Findings from two captures of the connection together.
@@ -105,7 +106,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// The same on a path that it and others fill together.
+    /// The same part for a path that the connection fills together with others.
     pub(crate) fn on_full_path(mut self) -> Seen {
         self.classifier = self.classifier.on_full_path();
         self
@@ -115,20 +116,20 @@ impl Seen {
 /// The view of a flow that fills its path together with others.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OnFullPath {
-    /// How its time divides then.
+    /// The division of its time.
     pub limits: Limits,
-    /// When its data was delivered; the sum with the others' shows whether they fill the path.
+    /// Its deliveries over time. Their sum with those from the other flows shows whether the path is full.
     pub deliveries: Deliveries,
 }
 
 /// Shares of the time in which the sender had nothing to send.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ApplicationTime {
-    /// It was its turn.
+    /// The sender was due to send.
     pub own: f64,
-    /// It was the receiver's turn.
+    /// The receiver was due to send.
     pub waiting_for_peer: f64,
-    /// Nobody had anything to send.
+    /// Neither end had anything to send.
     pub idle: f64,
 }
 
@@ -144,7 +145,8 @@ impl ApplicationTime {
 }
 
 impl Flow {
-    /// The rate in words. A capture's is that from the first data to the last; the handshake, or a rest at an end, may take as long.
+    /// The rate in words. In a capture it covers the time from the first data to the last. If handshake or idle time at an end
+    /// changes the mean noticeably, that is printed, too.
     pub fn rate(&self) -> String {
         let goodput = Rate::from_f64(self.goodput_bps);
         let rate = in_rate(goodput);
@@ -163,7 +165,7 @@ impl Flow {
         }
     }
 
-    /// The shares of its time in words. What a live receiver does not know is the sender's or the path's.
+    /// The shares of its time in words. For a live connection's receiver, unknown time is called the sender's or the path's.
     pub fn time(&self) -> String {
         self.limits.words_as(|class| match class {
             Class::Unknown if self.is_by_receiver() && self.evidence.window.is_some() => {
@@ -174,7 +176,7 @@ impl Flow {
         })
     }
 
-    /// Its limit in 14 characters at most, for a table.
+    /// Its limit in at most 14 characters, for a table.
     pub fn brief(&self) -> &'static str {
         match self.verdict.cause {
             Class::WaitingForPeer if self.evidence.granted.is_some() => "wnd above TCP",
@@ -182,8 +184,8 @@ impl Flow {
         }
     }
 
-    /// Notes how much of a live connection's data was delivered when. A receiver knows neither the sender nor the path: if the path is
-    /// full, what it cannot tell, and the losses, are the path's.
+    /// Adds a live connection's deliveries over time. A receiver knows neither the sender nor the path: if the path turns out to
+    /// be full, its unknown time and its losses are attributed to the path's capacity.
     #[must_use]
     pub fn with_deliveries(mut self, deliveries: &Deliveries) -> Flow {
         let mut limits = self.limits;
@@ -195,18 +197,18 @@ impl Flow {
         self
     }
 
-    /// Whether only the kernel of its receiver was asked.
+    /// Whether only the receiver's kernel was sampled.
     fn is_by_receiver(&self) -> bool {
         self.evidence.is_sampled && !self.counts_retransmissions
     }
 
-    /// Whether its median RTT is the estimate of a receiver, and so far above the minimum that it may contain the sender's pauses.
+    /// Whether its median RTT is a receiver's estimate, and so far above the minimum that it may contain the sender's pauses.
     pub fn may_time_pauses(&self) -> bool {
         let is_queue = self.verdict.class == Class::Bandwidth;
         self.is_by_receiver() && !is_queue && standing(&self.evidence).is_some()
     }
 
-    /// Draws the conclusions from its limits and its evidence anew.
+    /// Updates the verdict and the figures derived from limits and evidence.
     pub(crate) fn conclude(&mut self) {
         self.verdict = LimitVerdict::new(&self.limits, &self.evidence);
         self.application_time = ApplicationTime::of(&self.limits);
@@ -215,7 +217,7 @@ impl Flow {
         self.replay();
     }
 
-    /// Finds out how to run it again on its path, if that is known.
+    /// Sets the field `replay`, if the path is known.
     pub(crate) fn replay(&mut self) {
         let programs = self.limits.family_share(Class::Application);
         let held = [self.verdict.share_of_time, programs];
@@ -223,7 +225,7 @@ impl Flow {
         self.replay = self.path.as_ref().map(replay);
     }
 
-    /// Takes its fix from `other`, the data in the other direction, if that is what it answers: messages that Nagle's algorithm holds.
+    /// Takes the fix from `other`, the opposite direction, if this flow waits for messages that Nagle's algorithm delays there.
     pub(crate) fn answers_late_messages(&mut self, other: &Flow) {
         let answers =
             self.verdict.cause == Class::WaitingForPeer && self.evidence.granted.is_none();
@@ -286,7 +288,7 @@ mod tests {
         Flow::new(from, to, Limits::only(class, Duration::from_secs(1)), evidence)
     }
 
-    /// 1 MB in 400 ms are 20 Mbit/s; with the handshake it took 550 ms, 14.5 Mbit/s.
+    /// 1 MB in 400 ms is 20 Mbit/s; with the handshake it took 550 ms, 14.5 Mbit/s.
     #[test]
     fn a_rate_names_its_time_where_the_whole_time_gives_another() {
         let goodput = Rate::from_mbit_per_second(20);
@@ -307,7 +309,7 @@ mod tests {
         let blind = Evidence { is_sampled: true, ..Evidence::default() };
         let receiver = Evidence { window: Some(Bytes::new(3_000_000)), ..blind };
         assert_eq!(flow(Class::Unknown, &receiver).time(), "sender or path 100 %");
-        // Its window may be the limit where it is unknown.
+        // If the receiver's window is unknown, it may be the limit.
         let blind = flow(Class::Unknown, &blind);
         assert_eq!(blind.time(), "unknown 100 %");
         assert!(blind.verdict.words.contains("this receiver's window, which"), "{blind:?}");

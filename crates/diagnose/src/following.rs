@@ -10,26 +10,27 @@ use sweetspot_units::{Bytes, Duration, Time};
 use crate::capture::{shows_at_once, spans_rounds};
 use crate::{Class, Evidence, LimitVerdict, Limits, capture, shared};
 
-/// A connection since the last sample.
+/// A connection's activity since the last sample.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RecentFlow {
     /// The address of the end that sent most of the data.
     pub source: SocketAddr,
     /// The receiver's address.
     pub destination: SocketAddr,
-    /// Payload acknowledged per second since the last sample, or since the connection began if that was later; unknown in the first.
+    /// Payload acknowledged since the last sample, or since the connection began if that was later, in bits per second. Unknown
+    /// in the first sample.
     pub goodput_bps: Option<f64>,
-    /// The latest round trip, if the capture shows all of its way.
+    /// The latest RTT, if the capture shows the whole round trip.
     pub rtt_s: Option<f64>,
     /// Payload acknowledged since the connection began or was first seen.
     pub bytes: u64,
-    /// Segments sent again since then.
+    /// Segments retransmitted since then.
     pub retransmitted_segments: u64,
-    /// The limit since the last sample, or before if that is not known yet.
+    /// The limit since the last sample, or an earlier one if that is not known yet.
     pub limited_by: Class,
     /// That limit's share of the time.
     pub share_of_time: f64,
-    /// The capture joined it in mid-connection, too short a time ago to know its limit: `limited_by` is unknown.
+    /// The capture began in mid-connection, too recently to know the limit: `limited_by` is unknown.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub measuring: bool,
 }
@@ -41,10 +42,10 @@ struct Earlier {
     limits: Limits,
 }
 
-/// Which connection it is, and which of its two streams.
+/// The connection's ends, its beginning, and the index of the stream.
 type Key = ([SocketAddr; 2], Time, usize);
 
-/// Looks at the connections of a table again and again.
+/// Samples the connections of a table repeatedly.
 #[derive(Debug, Default)]
 pub struct Following {
     before: HashMap<Key, Earlier>,
@@ -52,7 +53,7 @@ pub struct Following {
 }
 
 impl Following {
-    /// Activity of the connections in `table` since the last sample, at `now` on the capture's clock; the fastest first.
+    /// The activity of the connections in `table` since the last sample, the fastest first; `now` is on the capture's clock.
     pub fn sample(&mut self, table: &Table, now: Time) -> Vec<RecentFlow> {
         let since = self.last.replace(now);
         let mut seen = HashMap::new();
@@ -128,25 +129,25 @@ impl Following {
     }
 }
 
-/// Whether a limit of the data that `side` sent can be known yet, if the capture does not have the connection's beginning.
+/// Whether the capture shows enough to know the limit of the data that `side` sent, even if it began in mid-connection.
 fn is_known_from(limit: Class, connection: &Connection, side: usize) -> bool {
     shows_at_once(limit)
         || connection.handshake.offers[0].is_some()
         || spans_rounds(connection, side)
 }
 
-/// The stream of a connection that delivered more.
+/// The index of the stream that delivered more.
 fn main_side(connection: &Connection) -> usize {
     let acked = |side: usize| connection.streams[side].counts().acked;
     usize::from(acked(1) > acked(0))
 }
 
-/// The hosts of the stream that `side` sent: the sender's, and the receiver's.
+/// The hosts of the stream that `side` sent: sender, receiver.
 fn hosts(connection: &Connection, side: usize) -> [IpAddr; 2] {
     [side, 1 - side].map(|side| connection.ends[side].ip())
 }
 
-/// The deliveries between hosts that have several connections.
+/// The summed deliveries between each pair of hosts that has several connections.
 fn together(table: &Table) -> HashMap<[IpAddr; 2], Deliveries> {
     let mut series: HashMap<_, Vec<&Deliveries>> = HashMap::new();
     for connection in table.iter() {
@@ -208,7 +209,7 @@ mod tests {
         assert!(!after(HISTORY as u64).measuring);
     }
 
-    /// Ten segments of 1 kB in each of 10 round trips of 100 ms are 100 kB a second, whenever the sample before was.
+    /// Ten segments of 1 kB in each round trip of 100 ms are 100 kB/s, whenever the previous sample was.
     #[test]
     fn a_new_connection_has_the_rate_since_it_began() {
         let mut following = Following::default();

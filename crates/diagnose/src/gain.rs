@@ -1,4 +1,4 @@
-//! The gain without a limit, and the rates that other limits allow.
+//! The gain from removing a limit, and the rates that other limits allow.
 
 use sweetspot_theory::reno::pftk;
 use sweetspot_units::{Duration, Probability, Rate};
@@ -6,11 +6,11 @@ use sweetspot_units::{Duration, Probability, Rate};
 use crate::explained::{FACTOR, allowed};
 use crate::{Class, Evidence};
 
-/// The window with which a connection starts, in segments (RFC 6928).
+/// The initial window, in segments (RFC 6928).
 const INITIAL_WINDOW: f64 = 10.0;
 
-/// The gain if `class`, which limited for `share` of the time, no longer does: up to the path's capacity, where that was seen and
-/// no other known limit comes first. A rate at or below another limit shows what that limit left, and not how much more it allows.
+/// The gain if `class`, the limit for `share` of the time, is removed: capacity - goodput. Unknown if the capacity was not
+/// seen, if the limit itself allows more than the capacity, or if another known limit is below it.
 pub fn gain(class: Class, share: f64, e: &Evidence) -> Option<Rate> {
     match class {
         Class::Bandwidth => return Some(Rate::ZERO),
@@ -24,7 +24,7 @@ pub fn gain(class: Class, share: f64, e: &Evidence) -> Option<Rate> {
         Class::WaitingForPeer if e.granted.is_some() => {}
         _ => return None,
     }
-    // A mean over all time with data in flight shows neither the rate over time nor a faster one.
+    // A mean over all time with data in flight shows neither the course of the rate nor a capacity above it.
     let capacity = e.capacity.filter(|_| !e.is_one_reading && !e.doubts_capacity)?;
     if allowed(class, e).is_some_and(|allowed| allowed > capacity) {
         return None;
@@ -41,13 +41,13 @@ fn windows_limit(e: &Evidence) -> Option<Rate> {
     Some(e.largest_window? / usual_rtt(e)?)
 }
 
-/// The RTT to expect. The shortest one may be of an empty path that does not come back, and would promise too much.
+/// The RTT to expect: the median. The min RTT would promise too much, because the path may not be empty again.
 pub fn usual_rtt(e: &Evidence) -> Option<Duration> {
     e.rtt.or(e.rtt_min).filter(|rtt| *rtt > Duration::ZERO)
 }
 
-/// The mean rate if a limit's `share` of the time took no time at all: the rest of the time still passes (G. Amdahl, "Validity of
-/// the single processor approach", AFIPS 1967).
+/// The mean rate if the `share` of the time of one limit shrank to zero and the rest stayed: goodput / (1 - share) (G. Amdahl,
+/// "Validity of the single processor approach", AFIPS 1967).
 fn remaining_limit(share: f64, e: &Evidence) -> Option<Rate> {
     (share < 1.0).then(|| e.goodput.scaled(1.0 / (1.0 - share)))
 }
@@ -60,28 +60,28 @@ fn starting_limit(e: &Evidence) -> Option<Rate> {
     Some(e.bytes / rtt.scaled(rounds))
 }
 
-/// Reno's rate at the losses seen.
+/// Reno's rate at the observed losses.
 fn loss_limit(e: &Evidence) -> Option<Rate> {
     Some(loss_model(e)?.approximate())
 }
 
-/// The rates that the losses seen allow loss-based senders: the lower and the higher of Reno's and CUBIC's.
+/// The rates of loss-based senders at the observed losses: the lower and the higher of Reno's and CUBIC's.
 pub fn rates_at_losses(e: &Evidence) -> Option<[Rate; 2]> {
     let model = loss_model(e)?;
     let [reno, cubic] = [model.approximate(), model.cubic()];
     Some([reno.min(cubic), reno.max(cubic)])
 }
 
-/// Whether the flow is faster than the losses seen allow a loss-based sender.
+/// Whether the flow is faster than a loss-based sender could be at the observed losses.
 pub fn outruns_losses(e: &Evidence) -> bool {
     rates_at_losses(e).is_some_and(|[_, high]| e.goodput > high.scaled(FACTOR))
 }
 
 fn loss_model(e: &Evidence) -> Option<pftk::Flow> {
-    // PFTK holds where loss is a steady state and not a few events.
+    // PFTK applies to losses in steady state, not to a few events.
     const STEADY: u64 = 5;
     let rtt = e.rtt.filter(|_| e.loss_events >= STEADY)?;
-    // A receiver does not know how many segments were sent, only the payload that they brought.
+    // A receiver knows the payload that arrived, not the number of segments sent.
     let segments = match e.retransmitted {
         Some(_) => e.segments,
         None => e.bytes.get() / e.mss.get().max(1),
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn no_gain_rests_on_a_doubtful_capacity_or_one_below_the_limit() {
-        // 50 kB each 40 ms are 10 Mbit/s, half of the capacity.
+        // 50 kB per 40 ms is 10 Mbit/s, half of the capacity.
         let e = Evidence {
             goodput: Rate::from_mbit_per_second(8),
             capacity: Some(Rate::from_mbit_per_second(20)),

@@ -13,9 +13,9 @@ use sweetspot_trace::packet::Segment;
 use sweetspot_units::Time;
 use thiserror::Error;
 
-/// Packets of a connection that are remembered of the first capture.
+/// Maximum number of packets kept from the first capture.
 pub const MAX_PACKETS: usize = 2_000_000;
-/// Packets of each direction that must be in both captures.
+/// Minimum number of packets of each direction in both captures.
 const MIN_PACKETS: usize = 4;
 
 /// Fields that distinguish a packet from all others of its connection.
@@ -30,7 +30,7 @@ struct PacketKey {
     id: Option<u16>,
 }
 
-/// A packet and when each capture has it, in nanoseconds.
+/// A packet and its time in each capture, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 struct Passed {
     key: PacketKey,
@@ -42,9 +42,9 @@ struct Passed {
 #[derive(Debug, Default)]
 pub struct Joining {
     packets: Vec<Passed>,
-    /// By key, packets of the first capture that were not found in the second yet.
+    /// Packets of the first capture that are not matched in the second yet, by key.
     waiting: HashMap<PacketKey, VecDeque<usize>>,
-    /// From first to last packet, in each capture.
+    /// The times of the first and last packet, in each capture.
     spans: [Option<(i64, i64)>; 2],
     full: bool,
 }
@@ -54,15 +54,15 @@ pub struct Joining {
 pub struct Joined {
     /// The round trip between the captures without queues.
     pub rtt_s: f64,
-    /// How much later the clock of the capture near the receiver is, if both ways are as long.
+    /// How far the clock near the receiver is ahead, assuming equal delays in both directions.
     pub clock_offset_s: f64,
-    /// How much it gains per second.
+    /// How much that clock gains per second.
     pub clock_drift: f64,
     /// Packets with data.
     pub data: OneWay,
-    /// The other direction's.
+    /// Packets of the other direction.
     pub acks: OneWay,
-    /// Whether the first file is that near the sender of the data.
+    /// Whether the first file was captured nearer to the sender of the data.
     pub first_is_nearer: bool,
 }
 
@@ -76,20 +76,20 @@ pub struct Joined {
 pub struct TooFewPackets {
     /// Packets in both captures that the end under study sent.
     pub forward: usize,
-    /// Packets of its peer in both.
+    /// Packets in both captures that its peer sent.
     pub reverse: usize,
 }
 
 /// Packets of one direction between the captures.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OneWay {
-    /// Packets in the capture that they pass first.
+    /// Packets in the capture that they passed first.
     pub sent: u64,
-    /// Of them, those that are not in the other one: they were lost between the two.
+    /// Packets among them that are missing in the other capture: they were lost between the two.
     pub lost: u64,
-    /// Packets that only the capture has which they pass last: the other one missed them.
+    /// Packets that are only in the capture that they passed last: the other one missed them.
     pub missed: u64,
-    /// The shortest way, half of the round trip.
+    /// The minimum one-way delay, half of the round trip.
     pub min_s: f64,
     /// The median.
     pub median_s: f64,
@@ -121,7 +121,7 @@ impl Joining {
         }
     }
 
-    /// The joint findings; the error says why there are none.
+    /// The findings from both captures.
     pub fn joined(&self) -> Result<Joined, TooFewPackets> {
         let both = |forward: bool| {
             let those = self.packets.iter().filter(move |p| p.key.forward == forward);
@@ -169,7 +169,7 @@ impl Joining {
         let mut way = OneWay { sent: 0, lost: 0, missed: 0, min_s: 0.0, median_s: 0.0, p99_s: 0.0 };
         // The capture that this direction passes first, and the other.
         let [before, after] = if forward == first_is_nearer { [0, 1] } else { [1, 0] };
-        // When a packet would have passed the other one.
+        // From a packet's time in one capture to its expected time in the other.
         let ahead = if forward { clocks.offset } else { -clocks.offset } + clocks.round_trip / 2;
         let slack = 2 * clocks.round_trip;
         let covers = |capture: usize, at: i64| {
@@ -192,7 +192,7 @@ impl Joining {
     }
 }
 
-/// The median of how much later packets are in the other capture.
+/// The median delay of packets between the captures, with the clocks' offset.
 fn median(of: &[(i64, i64)]) -> i64 {
     let mut later: Vec<i64> = of.iter().map(|(_, later)| *later).collect();
     let middle = later.len() / 2;
@@ -223,11 +223,11 @@ impl Joined {
     }
 }
 
-/// How the second clock differs from the first, and the round trip between them, in nanoseconds.
+/// The offset and drift of the second clock from the first, and the round trip between the captures, in nanoseconds.
 #[derive(Debug)]
 struct Clocks {
     offset: i64,
-    /// Nanoseconds that the second gains per nanosecond.
+    /// Nanoseconds that the second clock gains per nanosecond.
     drift: f64,
     middle: i64,
     round_trip: i64,
@@ -239,8 +239,8 @@ impl Clocks {
         let from = all.clone().map(|(at, _)| *at).min().unwrap_or(0);
         let to = all.map(|(at, _)| *at).max().unwrap_or(0);
         let middle = from + (to - from) / 2;
-        // A drift moves the least difference of both directions against one another, a queue that
-        // stands longer moves one.
+        // A drift moves the minimum differences of both directions in opposite senses. A standing queue moves only one
+        // of them.
         let min = |of: &[(i64, i64)], late: bool| {
             of.iter().filter(|(at, _)| (*at >= middle) == late).map(|(_, later)| *later).min()
         };

@@ -3,10 +3,10 @@ use sweetspot_units::Duration;
 
 use crate::Class;
 
-/// From this share of the time on, the verdict names a slow receiving program even if something else holds the flow longer.
+/// Minimum share of the time at which the verdict mentions a slow receiving program, even if another limit has more time.
 pub const OFTEN: f64 = 0.1;
 
-/// Smallest share that is printed.
+/// Shares below this are not printed.
 pub const MIN_PRINTED_SHARE: f64 = 0.005;
 
 /// How a connection's time divides among the classes.
@@ -16,7 +16,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// All of `time` is `class`'s.
+    /// Attributes all of `time` to `class`.
     pub fn only(class: Class, time: Duration) -> Limits {
         let mut limits = Limits::default();
         limits.add(class, time);
@@ -28,7 +28,7 @@ impl Limits {
         self.times[class as usize] += time;
     }
 
-    /// Adds all of `other`.
+    /// Adds the times of `other`.
     pub fn extend(&mut self, other: &Limits) {
         Class::ALL.into_iter().for_each(|class| self.add(class, other.time(class)));
     }
@@ -42,7 +42,7 @@ impl Limits {
         limits
     }
 
-    /// Gives the `times`, which are parts of these, to `class`.
+    /// Moves `times`, which are part of these limits, to `class`.
     pub(crate) fn attribute(&mut self, times: &Limits, class: Class) {
         for (all, part) in self.times.iter_mut().zip(times.times) {
             *all = all.saturating_sub(part);
@@ -50,12 +50,12 @@ impl Limits {
         self.add(class, times.total());
     }
 
-    /// Gives the time of `class` to [`Class::Unknown`].
+    /// Moves the time of `class` to [`Class::Unknown`].
     pub fn disown(&mut self, class: Class) {
         self.reassign(class, Class::Unknown);
     }
 
-    /// Gives the time of `class` to `other`.
+    /// Moves the time of `class` to `other`.
     pub(crate) fn reassign(&mut self, class: Class, other: Class) {
         let time = std::mem::take(&mut self.times[class as usize]);
         self.add(other, time);
@@ -66,35 +66,35 @@ impl Limits {
         self.times[class as usize]
     }
 
-    /// All time.
+    /// The total time.
     pub fn total(&self) -> Duration {
         Duration::from_nanos(self.times.iter().map(|time| time.as_nanos()).sum())
     }
 
-    /// The share of `class`, 0 to 1; zero where there is no time at all.
+    /// The share of `class`, 0 to 1; zero if the total time is zero.
     pub fn share(&self, class: Class) -> f64 {
         self.part(self.time(class))
     }
 
-    /// The share of all classes of the family of `class`, likewise.
+    /// The share of all classes in the family of `class`, 0 to 1.
     pub fn family_share(&self, class: Class) -> f64 {
         self.part(self.family_time(class))
     }
 
-    /// The family with the most time; unknown where there is none.
+    /// The family with the most time; [`Class::Unknown`] if the total time is zero.
     pub fn dominant(&self) -> Class {
         let families = Class::ALL.into_iter().filter(|class| class.family() == *class);
         let longest = families.rev().max_by_key(|class| self.family_time(*class));
         longest.filter(|class| self.family_time(*class) > Duration::ZERO).unwrap_or(Class::Unknown)
     }
 
-    /// The class with the most time of the family of `class`.
+    /// The class with the most time in the family of `class`.
     pub fn leading(&self, class: Class) -> Class {
         let members = Class::ALL.into_iter().filter(|member| member.family() == class.family());
         members.rev().max_by_key(|member| self.time(*member)).unwrap_or(class)
     }
 
-    /// The classes that have a share, the largest first.
+    /// The classes with a share above zero, the largest share first.
     pub fn shares(&self) -> Vec<(Class, f64)> {
         let mut shares: Vec<_> = Class::ALL.into_iter().map(|c| (c, self.share(c))).collect();
         shares.retain(|(_, share)| *share > 0.0);
@@ -102,12 +102,12 @@ impl Limits {
         shares
     }
 
-    /// The shares as a list in words, the largest first; shares below half a per cent are left out.
+    /// The shares as a list in words, the largest first, without those below 0.5 %.
     pub fn words(&self) -> String {
         self.words_as(Class::words)
     }
 
-    /// The same with other names of the classes.
+    /// As [`words`](Limits::words), with other names for the classes.
     pub(crate) fn words_as(&self, name: impl Fn(Class) -> &'static str) -> String {
         let shares = self.shares().into_iter().filter(|(_, share)| *share >= MIN_PRINTED_SHARE);
         let words = shares.map(|(class, share)| format!("{} {:.0} %", name(class), percent(share)));
@@ -125,7 +125,7 @@ impl Limits {
     }
 }
 
-/// One share per family; together they are 1.
+/// One share per family; the shares add up to 1.
 impl Serialize for Limits {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
@@ -136,12 +136,12 @@ impl Serialize for Limits {
     }
 }
 
-/// Four digits: a share is no more exact than that.
+/// Rounds a share to four decimal places, which is as exact as it is.
 pub(crate) fn rounded(share: f64) -> f64 {
     (share * 1e4).round() / 1e4
 }
 
-/// A share in whole per cent. A share that was rounded before gives the same number.
+/// A share in whole per cent. A share already rounded to four decimal places gives the same number.
 pub fn percent(share: f64) -> f64 {
     (rounded(share) * 100.0).round()
 }

@@ -2,12 +2,12 @@
 
 use sweetspot_units::{Bytes, Duration, Rate, grouped};
 
-/// `n` and what there is of it, one or more.
+/// `n` followed by the noun, `one` in the singular and `more` in the plural.
 pub fn counted(n: u64, one: &str, more: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { more })
 }
 
-/// How often, after `what`; nothing if never.
+/// The number of times in words, after `what`; empty for zero.
 pub(crate) fn times(what: &str, n: u64) -> String {
     match n {
         0 => String::new(),
@@ -17,7 +17,8 @@ pub(crate) fn times(what: &str, n: u64) -> String {
     }
 }
 
-/// Bytes to the last one, with thousands set off, up to windows without a scale; more in larger units.
+/// Exact bytes with thousands separators below 100,000, larger units from there on. Every unscaled
+/// window is exact.
 pub(crate) fn in_bytes(bytes: Bytes) -> String {
     const EXACT: Bytes = Bytes::new(100_000);
     match bytes.get() {
@@ -27,7 +28,7 @@ pub(crate) fn in_bytes(bytes: Bytes) -> String {
     }
 }
 
-/// A rate as sentences have it.
+/// A rate as in sentences.
 pub fn in_rate(rate: Rate) -> String {
     let mbit = rate.as_f64() / 1e6;
     match mbit {

@@ -7,9 +7,9 @@ use crate::limits::MIN_PRINTED_SHARE;
 use crate::quantities::in_bytes;
 use crate::{Class, Evidence, counted, words};
 
-/// A share of segments out of order that is worth a word.
+/// Minimum share of segments out of order that gets a remark.
 const REORDERING: f64 = 0.01;
-/// A clock this coarse, or packets this far out of order, blur round trips.
+/// A clock this coarse, or packets this far out of order, make RTTs inexact.
 const COARSE: Duration = Duration::from_millis(1);
 
 /// The remarks on the data that `side` of `connection` sent.
@@ -21,7 +21,7 @@ pub fn remarks(connection: &Connection, side: usize) -> Vec<String> {
     remarks
 }
 
-/// Limits with a part of the time beside the verdict, which `cause` has; the shares list their classes without a name.
+/// Limits with a part of the time that the shares do not name, besides the verdict's `cause`.
 pub fn beside(stream: &Stream, cause: Class, e: &Evidence) -> Vec<String> {
     let accounts = stream.accounts();
     let share = |time: Duration| time.as_secs_f64() / accounts.total().as_secs_f64();
@@ -34,13 +34,13 @@ pub fn beside(stream: &Stream, cause: Class, e: &Evidence) -> Vec<String> {
     let granted = Some(granted).filter(|_| !told && stream.is_granted_by_rule());
     let both = [nagle, granted].into_iter().flatten();
     let both = both.filter(|(share, _)| *share >= MIN_PRINTED_SHARE).map(|(_, words)| words);
-    // The verdicts on stalls and on congestion name it themselves.
+    // The verdicts on stalls and congestion mention the silence themselves.
     let silence = e.stall.filter(|stall| stall.matters(e.lasted));
     let silence = silence.filter(|_| !matches!(cause, Class::Stalled | Class::Congestion));
     both.chain(silence.map(|stall| format!("for {}", words::silence(&stall)))).collect()
 }
 
-/// Segments that went again because the receiver had taken its window back.
+/// Segments retransmitted because the receiver had withdrawn its window.
 fn retransmitted(segments: u64) -> String {
     match segments {
         0 => String::new(),
@@ -77,7 +77,8 @@ fn options(connection: &Connection, stream: &Stream) -> Vec<String> {
         both.map(|o| o.sack),
     );
     missing("window scaling", "no window exceeds 65,535 bytes", both.map(|o| o.scale.is_some()));
-    // An option behind a broken one is lost to the reader of the handshake alone.
+    // Behind a malformed option in the handshake, the timestamps option cannot be parsed, but later
+    // segments show it.
     if stream.counts().with_timestamps == 0 {
         missing("timestamps", "round trips are sampled less often", both.map(|o| o.timestamps));
     }
@@ -160,7 +161,7 @@ fn vantage(connection: &Connection, stream: &Stream) -> Vec<String> {
     ])
 }
 
-/// Causes of an uncertain round trip, or of none.
+/// Reasons for an uncertain or a missing RTT.
 fn round_trips(connection: &Connection, stream: &Stream) -> Vec<String> {
     let tick = connection.tick();
     let (counts, round_trips) = (stream.counts(), stream.round_trips());

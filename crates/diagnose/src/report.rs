@@ -19,24 +19,24 @@ const READ_BUFFER_BYTES: usize = 2 << 20;
 pub struct DiagnosisReport {
     /// The flows with the most payload, the largest first.
     pub flows: Vec<Flow>,
-    /// Number of smaller flows that are left out.
+    /// Number of smaller flows left out.
     pub flows_left_out: u64,
-    /// Packets of a capture.
+    /// Number of packets in the capture.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets: Option<u64>,
-    /// How many of them were TCP.
+    /// Number of TCP segments among them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp_segments: Option<u64>,
     /// Remarks.
     pub remarks: Vec<String>,
 }
 
-/// Why a capture ended before its end.
+/// Why reading a capture stopped before its end.
 #[derive(Debug)]
 pub enum PassFailure {
-    /// Its bytes could not be had.
+    /// Its bytes could not be read.
     Read(std::io::Error),
-    /// They are no capture, or it is broken here.
+    /// The bytes are not a capture, or the capture is damaged at this point.
     Capture(CaptureError),
 }
 
@@ -51,8 +51,8 @@ impl core::fmt::Display for PassFailure {
 
 impl std::error::Error for PassFailure {}
 
-/// Reads the capture `file`, pcap or pcapng and not compressed, and keeps the `max` flows with the most payload. A truncated
-/// capture, and one that cannot be read to its end, is reported as far as it goes.
+/// Reads the uncompressed capture `file`, pcap or pcapng, and keeps the `max` flows with the most payload. If the capture is
+/// truncated or cannot be read to its end, the report covers what precedes.
 ///
 /// # Errors
 /// If the bytes cannot be read, or the capture ends before its first packet.
@@ -76,10 +76,10 @@ pub struct Reading {
     left_out: u64,
 }
 
-/// Gives each TCP segment of the capture `file` to `take`.
+/// Passes each TCP segment of the capture `file` to `take`.
 ///
 /// # Errors
-/// If the bytes cannot be had, or are no capture from some place on.
+/// If the bytes cannot be read, or stop being a valid capture.
 pub fn segments(
     file: &mut dyn Read,
     dissector: &mut Dissector,
@@ -105,7 +105,7 @@ pub fn segments(
 }
 
 impl Reading {
-    /// Nothing was read yet; of all flows the `max` with the most payload will be kept.
+    /// A reading that keeps the `max` flows with the most payload.
     pub fn new(max: usize) -> Reading {
         Reading { max, ..Reading::default() }
     }
@@ -119,7 +119,7 @@ impl Reading {
         }
     }
 
-    /// The window scales that the ends of an open connection advertised before the capture began, as its kernel reports them.
+    /// Sets the window scales of a connection that opened before the capture began, as the kernel reports them.
     pub fn know_scales(&mut self, ends: [SocketAddr; 2], scales: [u8; 2]) {
         self.table.know_scales(ends, scales);
     }
@@ -129,7 +129,7 @@ impl Reading {
         self.dissector.counts().packets
     }
 
-    /// The connections under way.
+    /// The connections that have not ended.
     pub fn table(&self) -> &Table {
         &self.table
     }
@@ -170,7 +170,7 @@ impl Reading {
 
 fn keep(kept: &mut Vec<(u64, Flow)>, left_out: &mut u64, max: usize, connection: &Connection) {
     kept.extend(flows(connection).into_iter().map(|flow| (flow.bytes, flow)));
-    // Sorted only now and then.
+    // Sort and truncate only occasionally.
     if kept.len() > 2 * max + 1000 {
         rank(kept);
         *left_out += (kept.len() - max) as u64;
@@ -178,7 +178,7 @@ fn keep(kept: &mut Vec<(u64, Flow)>, left_out: &mut u64, max: usize, connection:
     }
 }
 
-/// Sorts by payload, the largest first; equal ones stay in the order in which they ended.
+/// Sorts by payload, the largest first. Flows with equal payload stay in the order in which they ended.
 pub fn rank(kept: &mut [(u64, Flow)]) {
     kept.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
 }
@@ -220,7 +220,7 @@ fn remarks(counts: &PacketCounts, evicted: u64, unfinished: Option<PassFailure>)
     remarks
 }
 
-/// Why a capture that was read in part was not read to its end.
+/// Why a capture was not read to its end.
 fn why_unfinished(failure: &PassFailure) -> String {
     match failure {
         PassFailure::Capture(error) => error.to_string(),

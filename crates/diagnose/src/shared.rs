@@ -11,11 +11,12 @@ use crate::explained::BLUR;
 use crate::live::{QUEUE, QUEUE_AFTER_LOSS};
 use crate::{Class, Evidence, Flow, Seen};
 
-/// Names the rate of all flows together in the verdict on each flow that shared a full path: flows between the same two hosts at the
-/// same time share one, if the others carried more than the measurement's tolerance.
+/// Adds the rate of all flows together to the verdict on each flow that shared a full path. Flows share a path if they ran
+/// between the same two hosts at the same time, and the others carried more than the measurement's tolerance.
 ///
-/// They filled it if one alone showed that, or if a queue stood and the sum of their rates was constant: it was then the rate of the
-/// bottleneck, and losses were its buffer's overflow. The rate of each single flow varies and shows no capacity.
+/// They filled the path if a single flow showed that, or if a queue stood and the sum of their rates was constant. This sum is
+/// then the rate of the bottleneck, and losses were its buffer's overflow. The rate of a single flow varies and does not show the
+/// capacity.
 pub fn name_shared_paths(flows: &mut [Flow]) {
     let together = together(flows);
     let shared: Vec<Option<SharedPath>> = flows.iter().map(|flow| shared(flow, flows)).collect();
@@ -33,7 +34,7 @@ pub fn name_shared_paths(flows: &mut [Flow]) {
     }
 }
 
-/// The deliveries of all flows between the same hosts.
+/// The deliveries of all flows, summed for each pair of hosts.
 fn together(flows: &[Flow]) -> HashMap<[IpAddr; 2], Deliveries> {
     let mut series: HashMap<_, Vec<&Deliveries>> = HashMap::new();
     for flow in flows {
@@ -49,10 +50,10 @@ pub fn sums(series: HashMap<[IpAddr; 2], Vec<&Deliveries>>) -> HashMap<[IpAddr; 
     series.into_iter().map(|(hosts, series)| (hosts, sum(series))).collect()
 }
 
-/// Whether a flow and those beside it, which delivered `together`, filled the path during `span`, which it lasted.
+/// Whether a flow and the others on its path, which delivered `together`, filled the path during `span`, the flow's lifetime.
 pub fn fills_path(span: [Time; 2], flow: &Evidence, together: &Deliveries) -> bool {
     let Some((min, rtt)) = flow.rtt_min.zip(flow.rtt) else { return false };
-    // The shortest RTT of a path that was never seen empty has a part of the queue.
+    // The min RTT of a path that was never seen empty contains part of the queueing delay.
     let queues = match flow.doubts_rtt_min {
         true => rtt > min.scaled(QUEUE),
         false => rtt > min.scaled(QUEUE_AFTER_LOSS) && !flow.loses_elsewhere,
@@ -60,7 +61,8 @@ pub fn fills_path(span: [Time; 2], flow: &Evidence, together: &Deliveries) -> bo
     queues && together.constant_rate(span, rtt).is_some()
 }
 
-/// Gives the time that `flow` spent behind the queue to the path, which carries no more for it than it did.
+/// Attributes the time that `flow` spent behind the queue to the path's capacity, which leaves the flow no more than its own
+/// rate.
 fn share_full_path(flow: &mut Flow, shared: Option<SharedPath>) {
     let Some((on_full_path, shared)) = flow.on_full_path.take().zip(shared) else { return };
     if let Some(path) = &mut flow.path {
@@ -77,7 +79,7 @@ fn hosts(flow: &Flow) -> [IpAddr; 2] {
 }
 
 fn shared(flow: &Flow, flows: &[Flow]) -> Option<SharedPath> {
-    // Flows of one reading have no times, but all of them were under way at that moment.
+    // Flows of one reading have no times, but all of them were open at that moment.
     let overlap = |other: &Flow| match (flow.span, other.span) {
         (Some((begun, ended)), Some((since, until))) => {
             let both = until.min(ended).since(begun.max(since));
@@ -106,8 +108,8 @@ mod tests {
 
     const SECONDS: u64 = 10;
 
-    /// A flow of 10 s that losses held, as its own rate shows, at an RTT of `rtt` ms, 40 ms without queues. In the seconds of its
-    /// `turn` it delivers 900 kB, in the others `low` kB.
+    /// A flow of 10 s that is limited by losses according to its own rate. Its RTT is `rtt` ms, 40 ms without queues. In the
+    /// seconds of its `turn` it delivers 900 kB, in the others `low` kB.
     fn held_by_losses(port: u16, turn: u64, low: u64, rtt: u64) -> Flow {
         let at = |ms: u64| Time::ZERO + Duration::from_millis(ms);
         let lasted = Duration::from_secs(SECONDS);
@@ -140,7 +142,7 @@ mod tests {
         flows.map(|flow| flow.verdict.class)
     }
 
-    /// 900 and 100 kB in turn are 1 MB, 8 Mbit/s, in each second.
+    /// 900 and 100 kB in turn are 1 MB per second, 8 Mbit/s.
     #[test]
     fn flows_that_take_turns_at_a_constant_sum_behind_a_queue_fill_the_path() {
         let mut flows = [0, 1].map(|turn| held_by_losses(1 + turn as u16, turn, 100, 80));
@@ -162,7 +164,7 @@ mod tests {
         // Both are fast in the same seconds: the sum is 1.8 MB and 0.2 MB.
         let at_once = [1, 2].map(|port| held_by_losses(port, 0, 100, 80));
         assert_eq!(named(at_once), [Class::Congestion; 2]);
-        // One carries almost nothing.
+        // One of the two carries almost nothing.
         let [one, mut other] = in_turn(80);
         other.goodput_bps = Rate::from_bits_per_second(1000).as_f64();
         assert_eq!(named([one, other])[0], Class::Congestion);

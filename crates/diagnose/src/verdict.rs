@@ -17,14 +17,14 @@ pub struct LimitVerdict {
     pub cause: Class,
     /// The family's share of the time, 0 to 1.
     pub share_of_time: f64,
-    /// The cause's own part of it.
+    /// The share of the cause alone.
     #[serde(skip)]
     pub cause_share: f64,
-    /// The rate that the named limit allows, in bits per second, if it has one.
+    /// The rate that the named limit allows, in bits per second, if it sets one.
     pub allowed_bps: Option<f64>,
     /// The limit, its share and its cause.
     pub words: String,
-    /// The most that is gained without this limit, where it is known.
+    /// The maximum gain without this limit, if known.
     #[serde(skip)]
     pub gain: Option<Rate>,
     /// The fix.
@@ -32,7 +32,7 @@ pub struct LimitVerdict {
     pub fix: String,
 }
 
-/// The class and the cause of a [`LimitVerdict`], without its words: cheap for tables of many connections.
+/// The class and the cause of a [`LimitVerdict`] without words: cheap for tables of many connections.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct NamedLimit {
@@ -42,17 +42,18 @@ pub struct NamedLimit {
     pub cause: Class,
     /// The family's share of the time, 0 to 1.
     pub share_of_time: f64,
-    /// The cause's own part of it.
+    /// The share of the cause alone.
     pub cause_share: f64,
 }
 
 impl NamedLimit {
-    /// The limit of a flow with time divided as in `limits`.
+    /// The limit of a flow with the division of time `limits`.
     pub fn new(limits: &Limits, evidence: &Evidence) -> NamedLimit {
         NamedLimit::settled(&mut { *limits }, &mut { *evidence })
     }
 
-    /// The limit; the time of classes that do not explain the rate becomes unknown in `limits`, and `evidence` tells why.
+    /// Finds the limit. Moves the time of classes that do not explain the rate to unknown in `limits`, and records the
+    /// reason in `evidence`.
     fn settled(limits: &mut Limits, evidence: &mut Evidence) -> NamedLimit {
         let class = name(limits, evidence);
         let cause = limits.leading(class);
@@ -61,12 +62,12 @@ impl NamedLimit {
     }
 }
 
-/// A class with less than this share of the time is no verdict where another, that explains
-/// nothing, had more.
+/// Minimum share of the time of a class that is reported in place of one with more time that does not explain the
+/// rate.
 const MIN_SHARE: f64 = 0.3;
 
 impl LimitVerdict {
-    /// The verdict on a flow with time divided as in `limits`.
+    /// The verdict on a flow with the division of time `limits`.
     pub fn new(limits: &Limits, evidence: &Evidence) -> LimitVerdict {
         let mut limits = *limits;
         let mut evidence = *evidence;
@@ -85,7 +86,8 @@ impl LimitVerdict {
         }
     }
 
-    /// The limit that had `share_of_time`, after "limited by": the cause, or the family if others of it had a part.
+    /// The limit's name after "limited by": the cause, or the family if other classes of it have a part of
+    /// `share_of_time`.
     pub fn limited_by(&self) -> String {
         match words::is_shared([self.share_of_time, self.cause_share]) {
             true => format!("applications, mostly {}", words::part(self.cause)),
@@ -94,8 +96,7 @@ impl LimitVerdict {
     }
 }
 
-/// The class with the most time among those that explain the rate. The time of one that does not
-/// is unknown time.
+/// The class with the most time among those that explain the rate. Moves the time of the others to unknown.
 fn name(limits: &mut Limits, evidence: &mut Evidence) -> Class {
     loop {
         let class = limits.dominant();
@@ -105,7 +106,7 @@ fn name(limits: &mut Limits, evidence: &mut Evidence) -> Class {
             let told =
                 next.max_by(|a, b| limits.family_share(*a).total_cmp(&limits.family_share(*b)));
             return match told {
-                // A limit with part of the time accounts for nothing: another class with enough time is reported.
+                // The class with the most time does not account for the rate: report another one with enough time.
                 Some(next)
                     if class == Class::Unknown
                         && evidence.unknown_because == Some(UNEXPLAINED)
@@ -123,5 +124,5 @@ fn name(limits: &mut Limits, evidence: &mut Evidence) -> Class {
     }
 }
 
-/// Why a verdict is withheld.
+/// The reason if the class with the most time does not explain the rate.
 const UNEXPLAINED: &str = "the most frequent limit does not account for the measured rate";

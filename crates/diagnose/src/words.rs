@@ -20,7 +20,7 @@ pub fn is_shared([family, own]: [f64; 2]) -> bool {
     percent(family) > percent(own)
 }
 
-/// The part of the applications' time that `cause` is, after "mostly".
+/// The name of `cause` as a part of the applications' time, after "mostly".
 pub fn part(cause: Class) -> &'static str {
     match cause {
         Class::WaitingForPeer => "waiting for the peer",
@@ -29,7 +29,7 @@ pub fn part(cause: Class) -> &'static str {
     }
 }
 
-/// The share of the applications together, and of the one that had most of it.
+/// The share of all application classes, and the share of the class with the most time, `most`.
 fn applications(shares: [f64; 2], most: &str) -> String {
     let [family, own] = shares.map(percent);
     let part = if is_mostly(shares) { "mostly" } else { "partly" };
@@ -116,7 +116,7 @@ pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Option<Rate>)
     words
 }
 
-/// A window above TCP.
+/// The verdict on a window above TCP, such as HTTP/2's or SSH's.
 fn granted(percent: f64, e: &Evidence) -> String {
     let window = e.granted.unwrap_or_default();
     let mut words = format!(
@@ -135,7 +135,8 @@ pub fn has_nagle(e: &Evidence) -> bool {
     e.nagle.is_some_and(|nagle| nagle.leads)
 }
 
-/// The first share is the applications', as with their other causes; Nagle's part of it stands behind if it is smaller.
+/// The verdict on Nagle's algorithm. The first share covers all application classes; Nagle's own share follows if it is
+/// smaller.
 fn nagles(shares: [f64; 2], e: &Evidence) -> String {
     let nagle = e.nagle.unwrap_or_default();
     let share = percent(shares[0]);
@@ -154,7 +155,7 @@ fn nagles(shares: [f64; 2], e: &Evidence) -> String {
     )
 }
 
-/// Nagle's algorithm beside another verdict, which it had `share` of the time.
+/// Nagle's algorithm, which had `share` of the time, as a remark on another verdict.
 pub fn nagle_beside(nagle: &Nagle, share: f64) -> String {
     format!(
         "{:.0} % of the time {} small segments waited for delayed acknowledgements of those before them, {} each \
@@ -165,7 +166,7 @@ pub fn nagle_beside(nagle: &Nagle, share: f64) -> String {
     )
 }
 
-/// A window above TCP beside another verdict, likewise.
+/// A window above TCP, which had `share` of the time, as a remark on another verdict.
 pub fn granted_beside(window: Bytes, share: f64) -> String {
     format!(
         "{:.0} % of the time a window above TCP limited it: bursts followed small messages from the receiver \
@@ -175,7 +176,7 @@ pub fn granted_beside(window: Bytes, share: f64) -> String {
     )
 }
 
-/// The retransmission timeouts, after `what`; nothing if there were none.
+/// The number of retransmission timeouts, after `what`; empty if there were none.
 fn timeouts(what: &str, e: &Evidence) -> String {
     match e.timeouts {
         0 => String::new(),
@@ -183,12 +184,12 @@ fn timeouts(what: &str, e: &Evidence) -> String {
     }
 }
 
-/// A silence, beside another verdict.
+/// A silence, as a sentence after another verdict.
 fn pause(stall: &Stall) -> String {
     format!(" For {}.", silence(stall))
 }
 
-/// How long nothing was acknowledged, after "for".
+/// The time without acknowledgements, after "for".
 pub fn silence(stall: &Stall) -> String {
     let end = if stall.ended { "then the receiver answered" } else { "no answer came after that" };
     format!("{}, from {} on, nothing was acknowledged; {end}", stall.lasted, stall.after)
@@ -237,7 +238,7 @@ fn stalled(percent: f64, e: &Evidence) -> String {
             stall.lasted
         );
     }
-    // Shorter silences have a part of the time, too.
+    // Shorter silences may have a part of the time, too.
     let is_only = stall.lasted.as_secs_f64() >= ONLY * percent / 100.0 * e.lasted.as_secs_f64();
     let silence = if is_only {
         "the receiver fell silent"
@@ -254,10 +255,10 @@ fn stalled(percent: f64, e: &Evidence) -> String {
     )
 }
 
-/// The share of the stalled time from which on the longest silence is as good as all of it.
+/// From this share of the stalled time on, the longest silence is treated as the only one.
 const ONLY: f64 = 0.9;
 
-/// The retransmission timeouts of the whole connection as a sentence after others; nothing if there were none.
+/// The retransmission timeouts of the whole connection, as a sentence after others; empty if there were none.
 fn all_timeouts(e: &Evidence) -> String {
     match timeouts(" In all it had ", e) {
         none if none.is_empty() => none,
@@ -283,10 +284,10 @@ fn never_established(e: &Evidence) -> String {
     }
 }
 
-/// Loss events from which on a cause, and not chance, loses packets.
+/// Minimum number of loss events that are not attributed to chance.
 const OFTEN_LOST: u64 = 5;
 
-/// The causes of evenly spaced data, which look the same in a capture.
+/// The possible causes of evenly spaced data, which a capture cannot distinguish.
 const SPACED_BY: &str =
     "Either a link or a shaper before the capture point spaces them, or the sender itself does";
 
@@ -333,17 +334,17 @@ fn bandwidth(percent: f64, e: &Evidence) -> String {
     words + "."
 }
 
-/// Whether packets are lost again and again at the capacity although no queue stands, as a policer drops them.
+/// Whether packets are lost repeatedly at the capacity without a standing queue, as at a policer.
 pub fn drops_without_queue(e: &Evidence) -> bool {
     e.loss_events >= OFTEN_LOST && standing(e).is_none() && !e.model_based && !e.in_device
 }
 
-/// Why a growing congestion window may not be the limit.
+/// The doubt about a growing congestion window as the limit.
 const NEVER_EMPTY: &str = " The capture began in mid-connection and never saw the path empty. If a queue stood all the time, the limit \
                            is the path's capacity.";
 
-/// The minimum round trip and the usual one, where a queue stands between them. BBR's probes of the bandwidth last one RTT in eight
-/// (bbr_pacing_gain), so that their queue does not raise the median.
+/// The minimum and the median RTT if a standing queue accounts for the difference. BBR probes the bandwidth during one RTT in
+/// eight (bbr_pacing_gain), so the queue of its probes does not raise the median.
 pub fn standing(e: &Evidence) -> Option<(Duration, Duration)> {
     e.rtt_min.zip(e.rtt).filter(|(min, rtt)| stands(*rtt, *min))
 }

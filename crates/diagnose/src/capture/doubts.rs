@@ -6,8 +6,8 @@ use sweetspot_units::Duration;
 use super::{Whole, class};
 use crate::Class;
 
-/// Whether the limit shows as soon as it holds: a closed window or silence, and a pause. Others show in how the flights and round trips of
-/// several rounds differ.
+/// Whether the limit shows as soon as it holds: a closed window, silence or a pause. For other limits, the flights and RTTs of
+/// several rounds must be compared.
 pub fn shows_at_once(limit: Class) -> bool {
     matches!(
         limit.family(),
@@ -15,13 +15,13 @@ pub fn shows_at_once(limit: Class) -> bool {
     )
 }
 
-/// Whether `connection` was seen for enough rounds of the data that `side` sent to compare them.
+/// Whether the capture has enough rounds of the data that `side` sent to compare them.
 pub fn spans_rounds(connection: &Connection, side: usize) -> bool {
     let rtt = connection.streams[side].round_trips().median();
     rtt.is_some_and(|rtt| connection.lasted() >= rtt * HISTORY as u64)
 }
 
-/// Why the larger part of the time that is unknown is.
+/// The reason for the largest part of the unknown time.
 pub fn doubt(stream: &Stream, whole: &Whole) -> Option<&'static str> {
     let held = |holds: &[Hold]| stream.accounts().held(holds);
     let (pauses, flat, unseen) = (held(&PAUSES), held(&[Hold::Flat]), held(&[Hold::Unseen]));
@@ -38,25 +38,25 @@ pub fn doubt(stream: &Stream, whole: &Whole) -> Option<&'static str> {
     }
 }
 
-/// Why nothing shows from afar.
+/// The reason if the distance from the sender is unknown.
 const BLIND: &str = "the capture is far from the sender, and has neither the handshake nor timestamps to say how far";
 
-/// Why so few rounds say nothing.
+/// The reason if there are too few rounds.
 const BRIEF: &str = "the capture has fewer than twelve round trips of it, and not its beginning: too few to compare their flights";
 
-/// Why a flight that does not grow says nothing although the windows are known.
+/// The reason if the flight does not grow and the windows are known.
 const SWINGS: &str = "the flight did not grow while the RTT varied: the send buffer bounds it, or losses before the capture began";
 
-/// Why a pause says nothing.
+/// The reason if the capture misses packets, which makes pauses unreliable.
 const MISSING: &str =
     "the capture misses packets, so that its pauses prove nothing (a display filter, or drops)";
 
-/// Why a flight that does not grow says nothing.
+/// The reason if the flight does not grow and the window scale is unknown.
 const UNSCALED: &str = "the handshake is not in the capture, and without the scale of its windows they may be full or not";
 
 /// Pauses of the sender.
 const PAUSES: [Hold; 3] = [Hold::Idle, Hold::IdleOrFull, Hold::Pausing];
 
-/// Why they say nothing.
+/// The reason for pauses if the window scale is unknown.
 const UNSCALED_PAUSES: &str = "it is the sending application or the receiver's window; which of them, the scale of its windows in \
      the handshake would tell, and that is not in the capture";

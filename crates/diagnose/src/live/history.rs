@@ -1,4 +1,4 @@
-//! The history of a connection, with which its next sample is compared.
+//! The history of a connection, for comparison with its next sample.
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -8,55 +8,55 @@ use super::{
     AT_CAPACITY, FULL, OBSERVATION, QUEUE, QUEUE_AFTER_LOSS, STARTING, Sample, Side, Step,
 };
 
-/// A writer blocks when its queued data reach the buffer's size (sk_stream_memory_free); a sample may already lack data that
-/// were acknowledged since.
+/// Share of the send buffer from which on it counts as full. A writer blocks when its queued data reach the buffer's size
+/// (sk_stream_memory_free). A sample may already lack data acknowledged since then.
 const NEARLY: f64 = 0.9;
 
-/// A send buffer this full binds: its chronograph counts only while nothing waits to be sent, so
-/// that it shows 45 % of the time with large writes and none with small ones (measured on Linux
-/// 6.18). A writer that was stopped goes on when a third is free (sk_stream_min_wspace), but only
-/// a full one stops him.
+/// A send buffer this full binds. Its chronograph is not enough: it counts only while nothing waits to be sent, which shows 45 %
+/// of the time with large writes and none with small ones (measured on Linux 6.18). A blocked writer continues when a third of
+/// the buffer is free (sk_stream_min_wspace), but only a full buffer blocks it.
 const BUFFER_FULL: f64 = 0.6;
 
 /// Round trips over which a receiver's rate is averaged.
 const ARRIVAL_ROUNDS: u64 = 4;
 
-/// A peer that reads at once mostly has more than this share of its largest window open: the last data may not have been read
-/// when they were acknowledged.
+/// A peer that reads at once mostly advertises more than this share of its largest window. The rest are the last data, which may
+/// be unread when they are acknowledged.
 const READ: f64 = 2.0 / 3.0;
 
-/// With fewer segments in flight, delayed acknowledgements and small writes add as much to a receiver's RTT.
+/// With fewer segments in flight, delayed acknowledgements and small writes add as much as a queue to a receiver's RTT.
 const MUCH: u64 = 8;
 
-/// The kernel's longest tick (CONFIG_HZ=100), in which it tells when data last came.
+/// The kernel's longest tick (CONFIG_HZ=100), the resolution of the time since data last came.
 const LONGEST_TICK: Duration = Duration::from_millis(10);
 
 /// Segments that may be missing at once from a steady stream: receive offload delivers several together.
 const TOGETHER: u64 = 4;
 
-/// Samples in a row without a pause in the arrivals that rule out a sender which pauses for half of the time: a sample finds a
-/// pause of two visible ones at least every fourth time, so that 0.75^12 = 3 % miss it.
+/// Number of consecutive samples without a pause in the arrivals that rules out a sender which pauses for half of the time. A
+/// sample finds such a pause at least every fourth time, so the chance to miss it is 0.75^12 = 3 %.
 pub const STEADY: u32 = 12;
 
-/// A reader that keeps up has read data that came this long ago.
+/// A reader that keeps up has read all data older than this.
 const LATE: Duration = Duration::from_millis(20);
-/// Less than this share of the window may lie unread without a meaning.
+/// Unread data below this share of the window do not count.
 const LITTLE: f64 = 1.0 / 16.0;
-/// A writer often leaves its buffer free if one sample in this number found it so.
+/// A writer often leaves half of its buffer free if at least one sample in this number found it so.
 const OFTEN_FREE: u64 = 8;
-/// A reader is often late if one sample in this number found it late.
+/// A reader is often late if at least one sample in this number found it late.
 const OFTEN_LATE: u32 = 4;
 
-/// State from earlier samples that later ones are compared with.
+/// State from earlier samples, for comparison with later ones.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ConnectionHistory {
-    /// One reading has the totals of its life: its state at the end shows nothing of the time before.
+    /// There is only one reading, with totals over the connection's life. The state at its end shows nothing about the time
+    /// before.
     pub is_one_reading: bool,
     /// Both ends are on one host.
     pub within_host: bool,
     pub peer_windows: WindowsSeen,
     pub own_windows: WindowsSeen,
-    /// The peer's windows while they held the sender, and the flights while nothing of it did.
+    /// The peer's windows while they held the sender, and the flights while they did not.
     pub held: HeldWindows,
     pub free: HeldWindows,
     /// The windows at both ends of intervals in which the peer's window held the sender throughout.
@@ -66,69 +66,68 @@ pub struct ConnectionHistory {
     /// Samples in a row that found no pause in the arrivals, and their time.
     pub steady: u32,
     pub steady_for: Duration,
-    /// Of each of the latest samples at the receiver, the newest in the lowest bit, whether its reader was late; and how many
-    /// they are.
+    /// One bit per recent sample at the receiver, the newest lowest: whether the reader was late. Then the number of samples.
     pub late: u16,
     pub receiver_samples: u32,
-    /// Samples of a receiver that could find a pause of half a round trip in the arrivals, and the ones that found a pause.
+    /// Number of a receiver's samples that could have found a pause of half an RTT in the arrivals, and of those that did.
     pub arrival_samples: u64,
     pub pauses: u64,
-    /// The best rate between two samples.
+    /// The highest rate between two samples.
     pub fastest: Rate,
-    /// The last interval was that much better than all before it that its sender is starting.
+    /// The rate of the last interval exceeded all earlier ones by so large a factor that the sender is in slow start.
     pub starts: bool,
-    /// The same, also if nothing went before.
+    /// As `starts`, but also true if there are no earlier intervals.
     pub outdoes: bool,
-    /// Data that arrived while a queue stood and more was waiting to be sent.
+    /// Data that arrived while a queue stood and more data waited to be sent.
     pub saturated: RecentArrivals,
-    /// The rate at which it did: the capacity. The best of many short intervals would be more than the path carries.
+    /// The rate of `saturated`: the capacity. The highest rate of many short intervals would exceed what the path carries.
     pub capacity: Option<Rate>,
-    /// The time in which the data stood in the sender's own host.
+    /// The time in which data queued in the sender's own host.
     pub in_device: Duration,
-    /// Samples while this end sent, and the ones in which less than a segment waited behind a single one in flight.
+    /// Number of samples while this end sent, and of those with less than a segment waiting behind a single one in flight.
     pub sent_samples: u64,
     pub held_small: u64,
     /// The rate at which the peer's window last became narrow.
     pub narrowed_at: Option<Rate>,
-    /// The rate in the latest interval; `None` before the first one of a connection that had moved data already.
+    /// The rate in the latest interval. `None` before the first interval of a connection that had already moved data.
     pub rate: Option<Rate>,
-    /// Of each of the peer's latest windows, the newest in the lowest bit, whether it was far below the largest; and how
-    /// many of them there are.
+    /// One bit per recent window of the peer, the newest lowest: whether it was far below the largest. Then the number of
+    /// windows.
     pub narrow: u16,
     pub windows: u32,
-    /// Timeouts, and the times at which anything else was lost: all in a round trip is one, and the latest began then.
+    /// Loss events: timeouts, and other losses, with all of a round trip as one event. Then the beginning of the latest one.
     pub loss_events: u64,
     pub lost_at: Option<Time>,
     /// Retransmission timeouts since the peer last acknowledged anything.
     pub unanswered: u64,
-    /// When something was last retransmitted while it was watched, and whether the peer had dropped it, having taken its
-    /// window back.
+    /// The time of the last retransmission since the first sample, and whether the peer had withdrawn its window and dropped the
+    /// data.
     pub repaired: Option<(Time, bool)>,
-    /// The stream's end when the peer last had taken its window back.
+    /// The end of the data sent when the peer last withdrew its window.
     pub withdrawn: Bytes,
-    /// The send buffer was full at its present size: only a writer that blocks fills it.
+    /// The send buffer was full at its present size, so the writer blocks.
     pub buffer_was_full: bool,
-    /// Of each of the latest samples of a sender, the newest in the lowest bit, whether at least half of the send buffer was free.
+    /// One bit per recent sample of a sender, the newest lowest: whether at least half of the send buffer was free.
     pub half_free: u16,
-    /// Of the same samples, whether the program had no more to send.
+    /// One bit per sample likewise: whether the program had no more to send.
     pub sent_all: u16,
-    /// The largest flight.
+    /// The largest number of bytes in flight.
     pub largest_flight: Bytes,
-    /// Of each of the latest samples, the newest in the lowest bit, whether the flight had drained although the send buffer was full:
-    /// the queue before it was of a burst.
+    /// One bit per recent sample, the newest lowest: whether the flight had drained although the send buffer was full. The queue
+    /// before it then belonged to a burst.
     pub drained: u16,
 }
 
 impl ConnectionHistory {
-    /// Whether a queue stands on the way, by the receiver's own estimate of the round trip. It is the time from an
-    /// acknowledgement to the data that echoes it (tcp_rcv_rtt_measure_ts), and so contains the sender's pauses. Only arrivals
-    /// without pauses as long as the excess make it a queue.
+    /// Whether a queue stands on the path according to the receiver's own RTT estimate. This is the time from an acknowledgement
+    /// to the data that echoes its timestamp (tcp_rcv_rtt_measure_ts), so it contains the sender's pauses. An excess over the
+    /// minimum counts as queueing delay only if arrivals have no pauses that long.
     pub fn queues_at_receiver(&self, step: &Step) -> bool {
         self.seems_to_queue(step) && self.is_steady(step)
     }
 
-    /// Whether its estimate stands above the least by more than pauses that samples show: by a queue, or by the sender's pauses.
-    /// Within a host there is no path.
+    /// Whether the receiver's RTT estimate exceeds the minimum clearly, by queueing delay or by the sender's pauses. Within a
+    /// host there is no path, and so no queue.
     pub fn seems_to_queue(&self, step: &Step) -> bool {
         let rtt = step.sample.receiver_rtt;
         let min = self.min_receiver_rtt.unwrap_or(Duration::ZERO);
@@ -139,17 +138,19 @@ impl ConnectionHistory {
         min > Duration::ZERO && rtt > standing && much && tells && shows
     }
 
-    /// Whether the samples without a pause, over a round trip or more, rule out a sender that pauses in each.
+    /// Whether enough consecutive samples without a pause, over at least a round trip, rule out that the sender pauses in each
+    /// round trip.
     pub fn is_steady(&self, step: &Step) -> bool {
         self.steady >= STEADY && self.steady_for >= step.sample.receiver_rtt
     }
 
-    /// Whether `rate` is the one that a standing queue showed to be the path's capacity, or as good as that.
+    /// Whether `rate` is close to the path's capacity, which a standing queue showed.
     pub fn is_at_capacity(&self, rate: Rate) -> bool {
         self.capacity.is_some_and(|capacity| rate.as_f64() >= AT_CAPACITY * capacity.as_f64())
     }
 
-    /// Whether the reader is often late and its window shrinks: it holds the sender then, also in a moment when it has read all.
+    /// Whether the reader is often late and its window shrinks. It then holds the sender even at a moment when it has read
+    /// everything.
     pub fn reads_late(&self) -> bool {
         let shrinks =
             self.own_windows.shrunk_to.is_some_and(|w| w <= self.own_windows.largest.scaled(READ));
@@ -157,8 +158,8 @@ impl ConnectionHistory {
         shrinks && known && OFTEN_LATE * self.late.count_ones() >= self.receiver_samples
     }
 
-    /// The longest pause in the arrivals that does not explain the receiver's estimate: half of the excess, which a sample finds
-    /// exceeded in half of such pauses.
+    /// The longest pause in the arrivals that does not explain the receiver's RTT estimate: half of the excess over the minimum.
+    /// For a pause that does explain it, half of the samples exceed this length.
     fn short_pause(&self, step: &Step) -> Duration {
         let min = self.min_receiver_rtt.unwrap_or(Duration::ZERO);
         let half = step.sample.receiver_rtt.saturating_sub(min) / 2;
@@ -169,7 +170,7 @@ impl ConnectionHistory {
         let now = &step.sample;
         let arrived = now.received > step.last.received;
         let steady = arrived && now.last_arrival.is_some_and(|gap| gap <= self.short_pause(step));
-        // A sender that its own window holds pauses once in a round trip: half of one is long enough to be seen.
+        // A sender held by its own window pauses once in a round trip. Half a round trip is long enough to be seen.
         let is_known = now.last_arrival.is_some() && self.short_pause(step) * 2 <= now.receiver_rtt;
         self.arrival_samples += u64::from(is_known);
         self.pauses += u64::from(is_known && !steady);
@@ -181,7 +182,7 @@ impl ConnectionHistory {
         self.receiver_samples = (self.receiver_samples + 1).min(u16::BITS);
     }
 
-    /// The windows that both ends advertise in a sample, the first one, too.
+    /// Records the windows that both ends advertise in a sample, which may be the first one.
     pub fn see_windows(&mut self, now: &Sample) {
         self.own_windows.see(now.window, now.at);
         self.peer_windows.see(now.peer_window, now.at);
@@ -193,7 +194,7 @@ impl ConnectionHistory {
         self.windows = (self.windows + 1).min(u16::BITS);
     }
 
-    /// Notes an interval in which the peer's window held the sender for the time `bound`, if that was throughout.
+    /// Records an interval in which the peer's window held the sender for the time `bound`, if it did so throughout.
     fn see_full(&mut self, step: &Step, bound: Duration) {
         let (last, now) = (&step.last, &step.sample);
         let Some((before, after)) = last.peer_window.zip(now.peer_window) else { return };
@@ -205,7 +206,7 @@ impl ConnectionHistory {
         self.full.acked += now.acked.saturating_sub(last.acked).as_f64();
     }
 
-    /// Whether the flight fills the send buffer: only a writer that blocks filled it before.
+    /// Whether the flight fills the send buffer, which was full before, so that the writer blocks.
     pub fn fills_buffer(&self, step: &Step) -> bool {
         let now = &step.sample;
         let is_filled = self.buffer_was_full && now.queued >= now.send_buffer.scaled(BUFFER_FULL);
@@ -213,27 +214,28 @@ impl ConnectionHistory {
         is_full && !now.holds_enough() && !self.leaves_buffer_free()
     }
 
-    /// Whether the writer often leaves half of the send buffer free. The buffer stops none that does: the kernel wakes it when a third is
-    /// free (sk_stream_is_writeable).
+    /// Whether the writer often leaves half of the send buffer free. Such a writer is not held by the buffer: the kernel wakes
+    /// writers when a third is free (sk_stream_is_writeable).
     fn leaves_buffer_free(&self) -> bool {
         let samples = self.sent_samples.min(u16::BITS.into());
         OFTEN_FREE * u64::from(self.half_free.count_ones()) >= samples
     }
 
-    /// Whether the flow sends as fast as its program writes, whoever fills the path: mostly nothing more waits, what waits now was
-    /// just written, and a send buffer that is half free stops no writer.
+    /// Whether the flow sends as fast as its program writes, even if other flows fill the path: mostly nothing waits to be sent,
+    /// the data waiting now were just written, and the send buffer is often half free, which holds no writer.
     pub fn keeps_up(&self, step: &Step) -> bool {
         let samples = self.sent_samples.min(u16::BITS.into());
         let mostly = 2 * u64::from(self.sent_all.count_ones()) > samples;
         mostly && step.has_sent_backlog() && step.sample.queued < step.sample.send_buffer / 2
     }
 
-    /// Whether a queue stands at the sample: not one of bursts that a full send buffer cut short, which drains between them.
+    /// Whether a queue stands at the sample. A queue of bursts cut short by a full send buffer does not count, because it drains
+    /// between them.
     pub fn has_standing_queue(&self, now: &Sample) -> bool {
         now.queues(QUEUE) && self.drained == 0
     }
 
-    /// Notes a burst's end. The rate of bursts is not the path's capacity.
+    /// Records the end of a burst. The rate of bursts is not the path's capacity.
     fn see_bursts(&mut self, step: &Step) {
         let now = &step.sample;
         let all_sent = now.not_sent < now.mss && !now.recovering;
@@ -249,16 +251,16 @@ impl ConnectionHistory {
         window <= self.peer_windows.largest.scaled(READ)
     }
 
-    /// Whether somebody limited the peer's window: it became narrow, and the flow stayed as fast. If data had filled the peer's
-    /// buffer instead, the flow would since be slower by what the buffer no longer takes.
+    /// Whether the peer's window was limited on purpose: it became narrow, and the flow stayed as fast. If unread data had filled
+    /// the peer's buffer instead, the flow would be slower since then by the rate that the buffer no longer takes.
     pub fn is_limited_by_choice(&self, rate: Rate) -> bool {
-        // A limit stays; unread data are read at some time.
+        // A limit on the window stays; unread data are read sooner or later.
         let stays = self.narrow & 0b11 == 0b11;
         let is_as_fast = |before: Rate| rate.as_f64() >= AT_CAPACITY * before.as_f64();
         stays && self.narrowed_at.is_some_and(is_as_fast)
     }
 
-    /// Notes the rate while the peer's window became narrow, if its buffer would have taken a part that shows.
+    /// Records the rate while the peer's window became narrow, if its buffer would have taken a noticeable part of it.
     fn see_narrowing(&mut self, step: &Step) {
         let Some((before, after)) = step.last.peer_window.zip(step.sample.peer_window) else {
             return;
@@ -300,7 +302,7 @@ impl ConnectionHistory {
         }
         self.largest_flight = self.largest_flight.max(flight);
         self.see_narrowing(step);
-        // The receiver of a connection knows the handshake's round trip, too.
+        // A receiver also knows the RTT of the handshake.
         let known = [now.receiver_rtt, now.rtt_min].into_iter().filter(|t| *t > Duration::ZERO);
         self.min_receiver_rtt = known.chain(self.min_receiver_rtt).min();
         match side {
@@ -331,7 +333,7 @@ impl ConnectionHistory {
         let timeouts = now.timeouts.saturating_sub(last.timeouts);
         self.unanswered = if answered { 0 } else { self.unanswered + timeouts };
         let lost = now.retransmitted > last.retransmitted || now.out_of_order > last.out_of_order;
-        // The peer drops everything under way beyond its window; an acknowledgement of all of it ends that.
+        // The peer drops everything in flight beyond its window, until all of it has been acknowledged.
         let dropped = last.acked < self.withdrawn;
         let rtt = match side {
             Side::Sender => now.rtt,
@@ -346,14 +348,15 @@ impl ConnectionHistory {
     }
 
     /// Whether the sender filled the path from one sample to the next: a queue stood at both, and more data waited than the path
-    /// took. A program that sends less, or a flow that still grows, shows no capacity: its rate is only a lower bound. So is BBR's, which
-    /// paces the bursts of such a program at the rate that this program left it to measure.
+    /// took. If a program sends less, or the flow still grows, the rate is only a lower bound of the capacity. The same holds for
+    /// BBR, which paces such a program's bursts at the rate that it measured with this program's data.
     fn saturates(&self, step: &Step) -> bool {
         let Step { last, sample: now, time } = step;
         let queued = last.queues(QUEUE_AFTER_LOSS) && now.queues(QUEUE_AFTER_LOSS);
         let waits = |s: &Sample| s.not_sent >= s.mss || s.queued >= s.send_buffer.scaled(NEARLY);
         let buffered = now.buffer_limited.saturating_sub(last.buffer_limited);
-        // A window that held it shows no capacity: acknowledgements of a peer that reads slowly come late, too.
+        // While the peer's window holds the sender, the rate does not show the capacity: a slow reader delays acknowledgements,
+        // too.
         let held = now.window_limited.saturating_sub(last.window_limited);
         let is_busy = now.busy.saturating_sub(last.busy) >= held + time.scaled(FULL);
         let has_more = waits(now) || buffered > Duration::ZERO || now.queues_in_device();
@@ -373,37 +376,38 @@ impl ConnectionHistory {
         self.capacity = Some(self.saturated.rate());
     }
 
-    /// Whether the peer's window, in most of the time in which it held the sender, brought much less than itself per round trip: it
-    /// opened and closed.
+    /// Whether the peer's window opened and closed: in most of the time in which it held the sender, much less than a window per
+    /// RTT was delivered.
     pub fn window_brings_less(&self) -> bool {
         let covers = 2.0 * self.full.seconds >= self.held.seconds;
         covers && self.full.rate_ratio().is_some_and(|ratio| ratio < MUCH_LESS)
     }
 
-    /// Whether the peer's window is small because data lie unread there: mostly far below its earlier size. The difference was
-    /// acknowledged and is still in the buffer, as no window's edge goes back (RFC 9293, SHLD-14). The max window that its
-    /// scale allows shows nothing.
+    /// Whether the peer's window is small because data are unread there: mostly far below its earlier size. The right edge does
+    /// not move back (RFC 9293, SHLD-14), so the difference was acknowledged and is still in the buffer. A window at the maximum
+    /// that its scale allows does not show this.
     pub fn peer_reads_slowly(&self) -> bool {
         2 * self.narrow.count_ones() > self.windows
     }
 
-    /// Whether sent data lie unread at the peer: within a host nothing else delays its acknowledgement.
+    /// Whether sent data are unread at the peer. Within a host nothing else delays their acknowledgement.
     pub fn waits_at_reader(&self, now: &Sample) -> bool {
         self.within_host && now.rtt > now.rtt_min.scaled(QUEUE) + Duration::from_millis(1)
     }
 
-    /// Whether something was retransmitted less than `time` ago, while it was watched.
+    /// Whether anything was retransmitted within the last `time`, since the first sample.
     pub fn has_repaired_within(&self, now: &Sample, time: Duration) -> bool {
         self.repaired.is_some_and(|(then, _)| now.at.since(then) <= time)
     }
 
-    /// Whether the latest retransmission was of data that the peer had dropped, having taken its window back.
+    /// Whether the latest retransmission was of data that the peer had dropped after it withdrew its window.
     pub fn was_dropped_by_peer(&self) -> bool {
         self.repaired.is_some_and(|(_, dropped)| dropped)
     }
 }
 
-/// The shortest pause in the arrivals that samples show: the kernel tells it in ticks, and a steady stream has short ones.
+/// The shortest pause in the arrivals that samples show reliably. The kernel measures in ticks, and even a steady stream has
+/// short pauses.
 fn shortest_pause(step: &Step) -> Duration {
     let rate = step.rate(Side::Receiver);
     let apart = if rate > Rate::ZERO { step.sample.mss * TOGETHER / rate } else { Duration::ZERO };
@@ -412,8 +416,8 @@ fn shortest_pause(step: &Step) -> Duration {
     tick.max(apart)
 }
 
-/// Whether a reader that leaves `unread` is late: one that keeps up leaves next to nothing, and one that does not, more than
-/// there is room. If the window is unknown, next to nothing is what arrives at once.
+/// Whether a reader that leaves `unread` is late. A reader that keeps up leaves almost nothing, and a late one more than the
+/// window has space for. If the window is unknown, the limit is the data that arrive together.
 pub fn leaves_unread(unread: Bytes, step: &Step) -> bool {
     let Step { sample: now, .. } = step;
     let rate = step.rate(Side::Receiver);

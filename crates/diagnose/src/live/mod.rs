@@ -1,4 +1,4 @@
-//! From the kernel's counters of a live connection (`TCP_INFO`, sock_diag) to limits.
+//! Finds the limits of a live connection from the kernel's counters (`TCP_INFO`, sock_diag).
 //!
 //! At the sender, the kernel keeps chronographs (Linux commit 05b055e89121): the busy time, and the parts of it in
 //! which the receiver's window or the send buffer was the limit. In the rest, the congestion window was the limit, and
@@ -25,37 +25,37 @@ use crate::{Class, Evidence, Limits};
 pub use self::period::Period;
 pub use self::sliding::SlidingLive;
 
-/// Distance of the samples of a diagnosis, short enough that shares of samples are shares of time.
+/// Interval between the samples of a diagnosis, short enough that shares of samples are shares of time.
 pub const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Time over which a connection is judged unless its user asks otherwise. Chosen for the patience of a person: a share of the
-/// time from a hundred samples is within ten percentage points of the true one (1.96 binomial deviations).
+/// Default time over which a connection is judged. A compromise with the user's patience: a share of the time from a hundred
+/// samples is within ten percentage points of the true one (1.96 binomial standard deviations).
 pub const OBSERVATION: Duration = Duration::from_secs(10);
 
-/// The kernel's statistics of a connection at one time. Counters run from its beginning.
+/// The kernel's statistics of a connection at one time. Counters start at its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sample {
-    /// When.
+    /// The time of the sample.
     pub at: Time,
     /// Payload acknowledged.
     pub acked: Bytes,
     /// Payload bytes received in order.
     pub received: Bytes,
-    /// Segments that reached the peer, in whatever order; the acknowledged bytes jump when a hole is filled.
+    /// Segments that reached the peer in any order. `acked` jumps when a hole is filled; this counter does not.
     pub delivered: u64,
-    /// Time with data under way.
+    /// Time with data in flight.
     pub busy: Duration,
-    /// Of it, held by the peer's window.
+    /// The part of `busy` limited by the peer's window.
     pub window_limited: Duration,
-    /// Of it, held by the send buffer.
+    /// The part of `busy` limited by the send buffer.
     pub buffer_limited: Duration,
     /// Congestion window, in segments.
     pub congestion_window: u32,
-    /// Slow-start threshold, in segments; a huge one was never set.
+    /// Slow-start threshold, in segments; huge if it was never set.
     pub slow_start_threshold: u32,
-    /// Segments under way.
+    /// Segments in flight.
     pub under_way: u32,
-    /// Bytes sent and not acknowledged, if the kernel tells.
+    /// Bytes sent and not acknowledged, if the kernel reports them.
     pub outstanding: Option<Bytes>,
     /// Bytes that wait to be sent for the first time.
     pub not_sent: Bytes,
@@ -67,50 +67,51 @@ pub struct Sample {
     pub mss: Bytes,
     /// Smoothed round-trip time.
     pub rtt: Duration,
-    /// The least round-trip time, as this end measured it.
+    /// Minimum RTT, as measured by this end.
     pub rtt_min: Duration,
     /// SO_MAX_PACING_RATE, if set.
     pub pacing_limit: Option<Rate>,
-    /// Whether the latest delivery rate was measured while there was nothing more to send.
+    /// Whether the latest delivery rate was measured while there was nothing more to send (application-limited).
     pub starved: bool,
-    /// Packets that wait to be sent or acknowledged; bytes of memory.
+    /// Packets waiting to be sent or acknowledged, in bytes of memory.
     pub queued: Bytes,
-    /// Packets in this host's queues below TCP, of the queueing discipline and the device; bytes of memory, zero if unknown.
+    /// Packets in this host's queues below TCP (queueing discipline and device), in bytes of memory; zero if unknown.
     pub in_device: Bytes,
-    /// The size of the send buffer; bytes of memory.
+    /// The size of the send buffer, in bytes of memory.
     pub send_buffer: Bytes,
     /// The window that the peer advertises.
     pub peer_window: Option<Bytes>,
     /// The window scale that the peer advertised.
     pub peer_scale: u8,
-    /// The scale that this end advertised.
+    /// The window scale that this end advertised.
     pub scale: u8,
-    /// Segments sent with payload, retransmissions among them.
+    /// Segments sent with payload, including retransmissions.
     pub segments: u64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmitted: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Round trip as the receiver estimates it; zero for none.
+    /// RTT as the receiver estimates it; zero if unknown.
     pub receiver_rtt: Duration,
     /// Whether the segments carry timestamps. Without them `receiver_rtt` is the time to receive a window (tcp_rcv_rtt_measure).
     pub timestamps: bool,
-    /// Time since data last came, in ticks of the kernel; `None` if unknown.
+    /// Time since data last arrived, in whole kernel ticks; `None` if unknown.
     pub last_arrival: Option<Duration>,
-    /// The kernel's tick; zero if unknown.
+    /// The duration of the kernel's tick; zero if unknown.
     pub tick: Duration,
-    /// The window advertised.
+    /// The window that this end advertises.
     pub window: Option<Bytes>,
     /// Bytes received that the application has not read.
     pub unread: Bytes,
-    /// Segments that came out of order: something before them was lost.
+    /// Segments that arrived out of order, behind a lost one.
     pub out_of_order: u64,
 }
 
-/// Intervals between samples that suffice to prove a queue at the receiver. One pause of this host begins the count anew.
+/// Number of intervals between samples that suffices to prove a queue at the receiver, even if this host pauses once and the
+/// count restarts.
 pub const ENOUGH_INTERVALS: u64 = STEADY as u64 * 3 / 2;
 
-/// Which way most data goes.
+/// The role of this end: the direction in which most data goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Side {
     /// This end sends.
@@ -120,7 +121,7 @@ pub enum Side {
     Receiver,
 }
 
-/// The direction with more of the bytes that are `sent` and `received`, if one has more.
+/// The direction with more bytes of `sent` and `received`, if they differ.
 pub fn larger_side(sent: Bytes, received: Bytes) -> Option<Side> {
     match sent.cmp(&received) {
         Ordering::Greater => Some(Side::Sender),
@@ -135,20 +136,20 @@ pub struct Live {
     first: Option<Totals>,
     last: Option<Sample>,
     side: Side,
-    /// The division of the time if this end sends.
+    /// The division of the time by the sender's rules.
     sending: Limits,
-    /// The same if it receives.
+    /// The division of the time by the receiver's rules.
     receiving: Limits,
-    /// Of it, the latest time in which a queue seems to stand, as long as too few samples rule out that the sender pauses.
+    /// The part of `receiving` with the latest apparent queue, until enough samples rule out that the sender pauses.
     unproven: Limits,
-    /// How many such times there were; the latest is under way, or proven.
+    /// Number that identifies the latest apparent queue; the next one has another.
     queues: u64,
     /// Whether the latest sample proved the queue of the time before it.
     proves: bool,
     recent: Limits,
     deliveries: Deliveries,
     history: ConnectionHistory,
-    /// Round trips while data went, in microseconds.
+    /// RTTs while data moved, in microseconds.
     round_trips: Histogram,
 }
 
@@ -162,14 +163,14 @@ impl Live {
         }
     }
 
-    /// The same of a connection with only one reading: the totals of its life, and the state at its end.
+    /// A connection with only one reading: the totals over its life, and its state at the end.
     pub(crate) fn of_one_reading(local: IpAddr, remote: IpAddr) -> Live {
         let mut live = Live::between(local, remote);
         live.history.is_one_reading = true;
         live
     }
 
-    /// Takes the next sample; times must not go back.
+    /// Takes the next sample. Times must not decrease.
     pub fn handle(&mut self, sample: Sample) {
         let first = self.first.get_or_insert(Totals::beginning(&sample));
         if first.has_moved_nothing() {
@@ -205,8 +206,8 @@ impl Live {
         }
     }
 
-    /// Attributes the time of a queue at the receiver to the path once enough samples prove it: the time before, too, divided as
-    /// in `latest` and the steps before it. What the queue would not have outweighed keeps its class.
+    /// Attributes the time of a queue at the receiver to the path once enough samples prove it, including the time before that,
+    /// divided as in `latest` and earlier steps. Classes that take precedence over a queue keep their time.
     fn prove_queue(&mut self, step: &Step, latest: &Limits) {
         let seems = self.side == Side::Receiver && self.history.seems_to_queue(step);
         self.proves = false;
@@ -222,7 +223,7 @@ impl Live {
         }
     }
 
-    /// Where all the time since the first sample went, by the rules of its [`direction`](Live::direction).
+    /// The division of the time since the first sample, by the rules for [`direction`](Live::direction).
     pub fn limits(&self) -> &Limits {
         match self.direction() {
             Side::Sender => &self.sending,
@@ -230,18 +231,18 @@ impl Live {
         }
     }
 
-    /// Where the time between the last two samples went.
+    /// The division of the time between the last two samples.
     pub fn recent(&self) -> &Limits {
         &self.recent
     }
 
-    /// Which way most data went in the last interval with data.
+    /// The role of this end in the last interval with data.
     pub fn side(&self) -> Side {
         self.side
     }
 
-    /// Which way most data went since the first sample: the direction of [`evidence`](Live::evidence). A few bytes at the end,
-    /// in answer to a download, do not change it.
+    /// The direction of most data since the first sample, to which [`evidence`](Live::evidence) refers. A few bytes that answer a
+    /// download at its end do not change it.
     pub fn direction(&self) -> Side {
         self.first.map_or(self.side, |first| self.totals().direction_since(&first, self.side))
     }
@@ -256,7 +257,7 @@ impl Live {
         self.last.as_ref()
     }
 
-    /// The smoothed round trip as this end knows it now.
+    /// The smoothed RTT as this end knows it now.
     pub fn rtt(&self) -> Option<Duration> {
         let rtt = match self.side {
             Side::Sender => self.last?.rtt,
@@ -265,8 +266,8 @@ impl Live {
         (rtt > Duration::ZERO).then_some(rtt)
     }
 
-    /// The round trip of the path. A receiver's estimate contains the sender's pauses: until enough samples rule those out, only the
-    /// shortest one counts.
+    /// The RTT of the path. A receiver's estimate contains the sender's pauses: until enough samples rule these out, the RTT is
+    /// the minimum.
     pub fn path_rtt(&self) -> Option<Duration> {
         match self.side {
             Side::Receiver if self.history.steady < STEADY || !self.last?.timestamps => {
@@ -276,13 +277,14 @@ impl Live {
         }
     }
 
-    /// Whether [`path_rtt`](Live::path_rtt) is a receiver's estimate that stands above the minimum: a queue, or short pauses of the sender.
+    /// Whether [`path_rtt`](Live::path_rtt) is a receiver's estimate above the minimum: queueing delay, or short pauses of the
+    /// sender.
     pub fn may_time_pauses(&self) -> bool {
         let both = self.path_rtt().zip(self.rtt_min_of(Side::Receiver));
         self.side == Side::Receiver && both.is_some_and(|(rtt, min)| stands(rtt, min))
     }
 
-    /// The shortest round trip that this end knows.
+    /// The minimum RTT known to this end.
     pub fn rtt_min(&self) -> Option<Duration> {
         self.rtt_min_of(self.direction())
     }
@@ -294,7 +296,7 @@ impl Live {
         }
     }
 
-    /// How much was delivered when.
+    /// Delivered data over time.
     pub fn deliveries(&self) -> &Deliveries {
         &self.deliveries
     }
@@ -312,7 +314,7 @@ impl Live {
     }
 }
 
-/// Two samples in a row.
+/// Two consecutive samples.
 #[derive(Debug, Clone, Copy)]
 struct Step {
     last: Sample,
@@ -332,15 +334,15 @@ impl Step {
     /// Whether the program has no more to send.
     fn has_sent_all(&self) -> bool {
         let Step { last, sample: now, .. } = self;
-        // BBR marks the low rates of its own probe of the RTT as a program's, until what it has in flight is delivered
+        // While BBR probes the RTT, it marks its own low rate as application-limited until the data in flight are delivered
         // (bbr_update_min_rtt).
         let starved = now.starved && !last.probes_rtt() && !now.probes_rtt();
-        // A program with more to send keeps a full segment waiting; less is the kernel's own sign of
-        // one that has none (tcp_rate_check_app_limited), as Nagle's algorithm holds it.
+        // A program with more to send keeps at least a full segment waiting. Less, which Nagle's algorithm may hold, is also the
+        // kernel's condition for application-limited (tcp_rate_check_app_limited).
         starved || now.not_sent == Bytes::ZERO || now.not_sent < now.mss
     }
 
-    /// Whether all that waits was written since the last sample: what waited then has been sent.
+    /// Whether all waiting data were written since the last sample, so that the data waiting then have been sent.
     fn has_sent_backlog(&self) -> bool {
         let written = |s: &Sample| {
             s.acked.saturating_add(s.mss * u64::from(s.under_way)).saturating_add(s.not_sent)
@@ -354,7 +356,7 @@ impl Step {
         last.recovering || now.recovering || now.retransmitted > last.retransmitted
     }
 
-    /// As fast as data reached the other end.
+    /// The rate at which data reached the other end.
     fn delivery_rate(&self, side: Side) -> Rate {
         let segments = self.sample.delivered.saturating_sub(self.last.delivered);
         match side {
@@ -366,76 +368,75 @@ impl Step {
     }
 }
 
-/// A rate this near to the path's capacity is as good as that: the best of many short intervals
-/// lies a tenth above their mean.
+/// From this share of the capacity on, a rate counts as the capacity: the highest rate of many short intervals exceeds their mean
+/// by a tenth.
 const AT_CAPACITY: f64 = 0.85;
 
-/// A congestion window this full binds: the kernel sends in pieces of several segments. A window that holds for this share of an
-/// interval holds throughout.
+/// A congestion window this full binds, because the kernel sends several segments at once. A window that binds for this share of
+/// an interval counts as binding throughout.
 const FULL: f64 = 0.8;
 
-/// The least growth from sample to sample of a flow in slow start.
+/// Minimum growth from sample to sample of a flow in slow start.
 const STARTING: f64 = 1.25;
 
-/// How far above its least a round trip stands where a queue does: small buffers fill before a
-/// loss as well, so that after one it takes more.
+/// Minimum ratio of the RTT to the min RTT that shows a standing queue.
 pub(crate) const QUEUE: f64 = 1.1;
-/// That ratio after a loss.
+/// The same ratio after a loss. It is higher, because small buffers also fill before a loss.
 pub(crate) const QUEUE_AFTER_LOSS: f64 = 1.25;
 
 impl Sample {
-    /// Bytes sent and not acknowledged: those `sent` less those `again` and those `acked`. No more than `segments` of `mss` hold.
+    /// Bytes in flight: `sent` - `again` (retransmitted) - `acked`, and at most `segments` of `mss`.
     pub fn outstanding([sent, again, acked]: [Bytes; 3], segments: u32, mss: Bytes) -> Bytes {
         sent.saturating_sub(again).saturating_sub(acked).min(mss * u64::from(segments))
     }
 
-    /// The direction in which more data waits: for the peer, or for this end's program.
+    /// The direction in which more data waits, for the peer or for this end's program.
     fn waiting_side(&self) -> Option<Side> {
         let under_way = self.mss * u64::from(self.under_way);
         larger_side(self.not_sent.saturating_add(under_way), self.unread)
     }
 
-    /// Whether more is under way than the peer's window takes, beyond the rounding of its scale: it took back a part of the
-    /// window (RFC 7323 §2.4), and drops the data there.
+    /// Whether more is in flight than the peer's window allows, beyond the rounding of its scale: the peer withdrew part of the
+    /// window (RFC 7323 §2.4) and drops the data there.
     fn exceeds_window(&self) -> bool {
         let grain = Bytes::new(1 << self.peer_scale.min(14));
         let limit = self.peer_window.map(|window| window.saturating_add(grain));
         self.outstanding.zip(limit).is_some_and(|(outstanding, limit)| outstanding > limit)
     }
 
-    /// Whether most of what is in flight stands in this host's queues below TCP, so that the device, or a shaper on it, is slower than
-    /// the path. Packets take more memory than their payload: an equal amount is half of them or more. Packets that wait for
-    /// their pacing time count, too, but do not lengthen the RTT.
+    /// Whether most of the data in flight is in this host's queues below TCP, so that the device, or a shaper on it, is slower
+    /// than the path. Packets occupy up to twice their payload in memory, so bytes equal to the flight are at least half of its
+    /// packets. Packets that wait for their pacing time count, too, but do not lengthen the RTT.
     fn queues_in_device(&self) -> bool {
         self.queues(QUEUE) && self.in_device >= self.mss * u64::from(self.under_way.max(1))
     }
 
-    /// Whether data waits below TCP's reach: cwnd has room beyond what TCP leaves free for a larger piece (a third,
-    /// tcp_tso_should_defer), and more waits than is in flight, so that neither program, buffer nor cwnd holds it.
+    /// Whether data waits although neither program, buffer nor cwnd holds it: cwnd has more room than TCP leaves free to send a
+    /// larger piece (a third, tcp_tso_should_defer), and more data waits than is in flight.
     fn waits_in_host(&self) -> bool {
         let has_room = 3 * u64::from(self.under_way) < 2 * u64::from(self.congestion_window);
         has_room && self.holds_enough() && !self.recovering && !self.paces()
     }
 
-    /// Whether poll(2) and epoll(7) report the socket as not writable: less than a third of its buffer is free (sk_stream_is_writeable).
-    /// A program that waits for them never fills it further.
+    /// Whether poll(2) and epoll(7) report the socket as not writable: less than a third of its buffer is free
+    /// (sk_stream_is_writeable). A program that waits for them does not fill it further.
     fn stops_polling_writer(&self) -> bool {
         self.queued > self.send_buffer.scaled(2.0 / 3.0)
     }
 
-    /// Whether the flight, of a flow that delivers `rate`, is less than fills the path without any queue: more was sent in a burst,
-    /// and has arrived.
+    /// Whether the flight is below `rate` * min RTT, which fills the path without a queue: a burst was sent, and part of it has
+    /// already arrived.
     fn has_drained(&self, rate: Rate) -> bool {
         (self.mss * u64::from(self.under_way)).as_f64()
             < AT_CAPACITY * (rate * self.rtt_min).as_f64()
     }
 
-    /// Whether more data waits than is in flight: the send buffer then has enough for the path.
+    /// Whether more data waits than is in flight, so that the send buffer holds enough for the path.
     fn holds_enough(&self) -> bool {
         self.not_sent > self.mss * u64::from(self.under_way)
     }
 
-    /// Whether the sender paces its data, so that they wait although cwnd has room.
+    /// Whether the sender paces its data, which then waits although cwnd has room.
     fn paces(&self) -> bool {
         self.model_based || self.pacing_limit.is_some()
     }
@@ -445,9 +446,9 @@ impl Sample {
         self.model_based && self.congestion_window <= 4
     }
 
-    /// Whether the sender's round trip stands above its least by `factor`, and a millisecond.
+    /// Whether the sender's RTT exceeds its minimum by `factor`, and by a millisecond.
     fn queues(&self, factor: f64) -> bool {
-        // With fewer segments delayed acknowledgements add as much.
+        // With fewer segments, delayed acknowledgements add as much to the RTT.
         const ENOUGH: u32 = 8;
         self.congestion_window >= ENOUGH
             && self.rtt_min > Duration::ZERO

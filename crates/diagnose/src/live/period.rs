@@ -15,9 +15,9 @@ use crate::{Arrivals, Class, Evidence, LimitVerdict, Limits, Reader};
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Period {
-    /// Which way most data went.
+    /// The direction of most data.
     pub direction: Side,
-    /// Where the time went, by the rules of that direction.
+    /// The division of the time, by the rules for that direction.
     pub limits: Limits,
     /// The evidence for a verdict.
     pub evidence: Evidence,
@@ -26,7 +26,7 @@ pub struct Period {
 }
 
 impl Period {
-    /// From when to when.
+    /// The beginning and the end.
     pub fn span(&self) -> (Time, Time) {
         (self.ended - self.evidence.lasted, self.ended)
     }
@@ -41,14 +41,14 @@ impl Period {
         NamedLimit::new(&self.limits, &self.evidence)
     }
 
-    /// Whether nothing held the connection but that no data came to be sent.
+    /// Whether only a lack of data to send held the connection.
     pub fn is_idle(&self) -> bool {
         let moved = self.evidence.bytes > Bytes::ZERO;
         !moved && matches!(self.named().class, Class::Application | Class::Unknown)
     }
 }
 
-/// Sums up to a sample, which grow with time: the difference of two belongs to the time between them.
+/// Sums from the beginning up to a sample. The difference of two belongs to the time between them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Totals {
     pub at: Time,
@@ -93,7 +93,7 @@ impl Totals {
         [self.acked.saturating_sub(first.acked), self.received.saturating_sub(first.received)]
     }
 
-    /// Where the time since `first` went, by the rules of `direction`. A time without any data is idle.
+    /// The division of the time since `first`, by the rules for `direction`. A time without any data is idle.
     fn limits_since(&self, first: &Totals, direction: Side) -> Limits {
         let mut limits = match direction {
             Side::Sender => self.sending.since(&first.sending),
@@ -105,7 +105,7 @@ impl Totals {
         limits
     }
 
-    /// Which way most of it went; `otherwise` if neither.
+    /// The direction with more payload since `first`; `otherwise` if both are equal.
     pub fn direction_since(&self, first: &Totals, otherwise: Side) -> Side {
         let [sent, received] = self.bytes_since(first);
         larger_side(sent, received).unwrap_or(otherwise)
@@ -133,8 +133,7 @@ impl Live {
         }
     }
 
-    /// The time since `first`, in which this end and its peer were seen to advertise `windows`, and `median` was the median
-    /// round trip while data went.
+    /// The time since `first`. This end and its peer advertised `windows` in it, and `median` is the median RTT while data moved.
     pub(super) fn since(
         &self,
         first: &Totals,
@@ -199,7 +198,7 @@ impl Live {
         Period { direction, limits, evidence, ended: last.at }
     }
 
-    /// Notes what is known of the path: it carries the rate at least.
+    /// Records the known facts about the path. Its capacity is at least the goodput.
     fn note_path(&self, direction: Side, evidence: &mut Evidence) {
         let goodput = evidence.goodput;
         let capacity = self.history.capacity.filter(|c| *c >= goodput.scaled(0.95));
@@ -209,7 +208,7 @@ impl Live {
     }
 }
 
-/// Notes the segments, losses and arrivals between two moments, as far as the end that was asked knows them.
+/// Records the segments, losses and arrivals between two moments, as far as the sampled end knows them.
 fn note_segments(direction: Side, [first, now]: [&Totals; 2], evidence: &mut Evidence) {
     evidence.segments = now.segments.saturating_sub(first.segments);
     evidence.loss_events = now.loss_events - first.loss_events;
@@ -236,7 +235,7 @@ fn reader(direction: Side, limits: &Limits) -> Reader {
     }
 }
 
-/// Settles limits by all of the evidence, where single intervals do not show as much.
+/// Corrects the limits by the evidence of the whole time, which shows more than single intervals.
 fn account_for_rate(
     direction: Side,
     has_timestamps: bool,
@@ -247,8 +246,8 @@ fn account_for_rate(
         Side::Sender => account_for_window(limits, evidence),
         Side::Receiver => {
             account_for_losses(limits, evidence);
-            // The estimate of a receiver that a program feeds is the time between its writes. Without timestamps it is the time in
-            // which a window arrives.
+            // If the sending program is the limit, a receiver's RTT estimate is the time between writes. Without timestamps it is
+            // the time in which a window arrives.
             let by_program = limits.dominant() == Class::Application;
             let by_window = limits.dominant() == Class::ReceiverWindow;
             let in_pauses = by_program && evidence.arrivals == Arrivals::Pausing;
@@ -259,9 +258,9 @@ fn account_for_rate(
     }
 }
 
-/// Makes a limit by the peer's window, which the kernel timed, account for the rate. The samples of the window may not: they show
-/// it at moments. If it brought far less than itself per RTT, it was mostly smaller, because data lay unread; if it brought more,
-/// it was mostly larger than they show.
+/// Makes a limit by the peer's window, which the kernel timed, account for the rate. Samples show the window only at moments. If
+/// far less than the sampled window was delivered per RTT, it was mostly smaller, because data were unread. If more was
+/// delivered, it was mostly larger.
 fn account_for_window(limits: &mut Limits, e: &mut Evidence) {
     let share = limits.share(Class::ReceiverWindow);
     let Some(allowed) = allowed(Class::ReceiverWindow, e).map(Rate::as_f64) else { return };
@@ -279,8 +278,8 @@ fn account_for_window(limits: &mut Limits, e: &mut Evidence) {
     }
 }
 
-/// Makes losses that a receiver saw account for the rate. If they allow a loss-based sender about as much, its congestion window is
-/// the limit between them, too. If they allow far less, the sender does not react to them.
+/// Makes losses that a receiver saw account for the rate. If a loss-based sender would reach about this rate, its congestion
+/// window is the limit between the losses, too. If it would be far slower, the sender does not react to losses.
 fn account_for_losses(limits: &mut Limits, e: &Evidence) {
     let Some([low, high]) = rates_at_losses(e) else { return };
     if outruns_losses(e) {
@@ -290,10 +289,10 @@ fn account_for_losses(limits: &mut Limits, e: &Evidence) {
     }
 }
 
-/// As many samples with a small segment that waited are no chance.
+/// Minimum number of samples with a small waiting segment that is not attributed to chance.
 const MANY_HELD: u64 = 5;
 
-/// Whether less than a segment mostly waited for the acknowledgement of the one before it: in `held` of `all` samples.
+/// Whether less than a segment waited behind a single one in flight in most samples: in `held` of `all`.
 fn mostly_holds_small([held, all]: [u64; 2]) -> bool {
     held >= MANY_HELD && 2 * held > all
 }
@@ -305,15 +304,15 @@ fn unknown_because(direction: Side) -> &'static str {
     }
 }
 
-/// The mean window while it held the sender, or the mean flight, as samples found it, and the round trip. No more is in flight than
-/// the window takes, so that its mean is at least the rate while it held `full` times the round trip (J. Little, "A proof for the queuing formula
-/// L = lambda W", Operations Research 9, 1961). Samples in step with a reader that opens it in jumps find less.
+/// The mean window while it held the sender, from the samples' `mean` window and RTT. The flight never exceeds the window, so the
+/// mean window is at least `full`, the rate while the window held the sender, times the RTT (J. Little, "A proof for the queuing
+/// formula L = lambda W", Operations Research 9, 1961). Samples in step with a reader that opens the window in jumps find less.
 fn mean_window((mean, rtt): (Bytes, Duration), full: Option<Rate>, largest: Bytes) -> Bytes {
     full.map_or(mean, |rate| mean.max((rate * rtt).min(largest)))
 }
 
-/// Steady or pausing arrivals, from the number of samples that found a pause and of all. Samples find a sender that pauses for half of
-/// the time in a pause at least every fourth time, and [`STEADY`] of them rule it out.
+/// Steady or pausing arrivals, from the number of samples that found a pause and of all samples. If the sender pauses for half of
+/// the time, at least every fourth sample finds a pause, and [`STEADY`] samples without one rule this out.
 fn arrivals([pauses, all]: [u64; 2]) -> Arrivals {
     let ruled_out = u64::from(STEADY);
     match () {

@@ -1,4 +1,4 @@
-//! The receiver's rules: it sees its own window and its own reader, and only arrivals of the sender and the path.
+//! The receiver's rules. A receiver sees its own window and reader; of the sender and the path it sees only arrivals.
 
 use sweetspot_units::{Bytes, Duration};
 
@@ -9,7 +9,7 @@ use crate::{Class, Limits};
 /// A window this full binds: the arrivals of one RTT, relative to the advertised window.
 const FULL: f64 = 0.8;
 
-/// RTTs for which a hole accounts for the sender's behaviour.
+/// Number of RTTs for which a hole explains the sender's behaviour.
 const ROUNDS: u64 = 4;
 
 /// Divides the time between two samples.
@@ -19,7 +19,7 @@ pub fn divide(step: &Step, history: &ConnectionHistory) -> Limits {
     limits
 }
 
-/// Whether the rules find `class` before they look for a queue.
+/// Whether `class` takes precedence over a queue in the rules.
 pub fn outweighs_queue(class: Class) -> bool {
     matches!(class, Class::ReceiverApplication | Class::Application)
 }
@@ -38,11 +38,11 @@ fn class(step: &Step, history: &ConnectionHistory) -> Class {
     let min = history.min_receiver_rtt.unwrap_or(Duration::ZERO);
     let lately = history.arrivals.rate();
     if fills(lately * min, step) || fills_as_estimated(lately * now.receiver_rtt, step) {
-        // A window that the reader keeps small is its doing.
+        // A slow reader keeps the window small.
         let late = history.reads_late();
         return if late { Class::ReceiverApplication } else { Class::ReceiverWindow };
     }
-    // The path also carries the rate that arrived through a standing queue when there is none.
+    // The rate that arrived through a standing queue is also the capacity while no queue stands.
     if history.is_at_capacity(lately) {
         return Class::Bandwidth;
     }
@@ -53,22 +53,24 @@ fn class(step: &Step, history: &ConnectionHistory) -> Class {
     if history.has_repaired_within(now, min * ROUNDS + step.time) {
         Class::Congestion
     } else if history.starts && history.loss_events == 0 {
-        // Each interval brings a quarter more than the best before: slow start (RFC 5681 §3.1).
+        // Each interval brings at least a quarter more than all earlier ones: slow start (RFC 5681 §3.1).
         Class::Opportunity
     } else {
         Class::Unknown
     }
 }
 
-/// Whether the arrivals of a round trip fill the window. A sender waits for room for a whole segment; two may be missing.
+/// Whether the arrivals of a round trip fill the window. A sender waits for space for a whole segment, so up to two may be
+/// missing.
 fn fills(arrivals: Bytes, step: &Step) -> bool {
     let (window, mss) = (step.sample.window.unwrap_or(Bytes::ZERO), step.sample.mss);
     let is_full = arrivals.saturating_add(mss * 2) >= window || arrivals >= window.scaled(FULL);
     window > Bytes::ZERO && is_full
 }
 
-/// The same by the receiver's own estimate of the round trip, which contains the sender's pauses. Behind a program's pauses the kernel
-/// keeps a window of twice as much or more (tcp_rcv_space_adjust), so that it is not full. More than a window is no round trip's.
+/// As [`fills`], over the receiver's own RTT estimate, which contains the sender's pauses. If a program pauses, the kernel keeps
+/// the window at twice the arrivals or more (tcp_rcv_space_adjust), so it is not full. More than a window cannot arrive in one
+/// round trip.
 fn fills_as_estimated(arrivals: Bytes, step: &Step) -> bool {
     let window = step.sample.window.unwrap_or(Bytes::ZERO);
     step.sample.timestamps && fills(arrivals, step) && arrivals.scaled(FULL) <= window

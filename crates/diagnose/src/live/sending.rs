@@ -7,15 +7,16 @@ use super::history::ConnectionHistory;
 use super::{FULL, QUEUE, QUEUE_AFTER_LOSS, Sample, Side, Step};
 use crate::{Class, Limits};
 
-/// A loss shapes the window for as long: CUBIC with a large window takes this long to come back.
+/// Time for which a loss shapes the congestion window: CUBIC takes this long to recover a large window.
 const AFTER_LOSS: Duration = Duration::from_secs(30);
-/// Relative to a full window; delayed acknowledgements and waiting for a whole segment's space cost less.
+/// Share of a full window below which the data per RTT are much less. Delayed acknowledgements and waiting for a whole segment's
+/// space cost less.
 pub const MUCH_LESS: f64 = 0.5;
-/// The share of the busy time from which a window shapes BBR's model of the path. Less is a few full windows in a long life.
+/// Share of the busy time from which on a window shapes BBR's model of the path. Less is only a few full windows in a long life.
 const SHAPES_MODEL: f64 = 0.1;
 /// The segments of the initial window (RFC 6928).
 const INITIAL_SEGMENTS: u64 = 10;
-/// Unanswered timeouts from which on the peer counts as silent.
+/// Number of unanswered timeouts from which on the peer counts as silent.
 const SILENT: u64 = 2;
 
 /// Divides the time between two samples.
@@ -31,7 +32,7 @@ pub fn divide(step: &Step, history: &ConnectionHistory) -> Limits {
     limits.add(Class::Application, time.saturating_sub(busy));
     limits.add(window_class(step, history, window), window);
     limits.add(buffer_class(step, history), buffer);
-    // BBR's model of the path covers only what the window or the buffer lets through, if that held it for more than moments.
+    // If the window or the buffer held the sender for more than moments, BBR's model covers only the rate that they allowed.
     let shapes = |held: Duration| {
         step.sample.model_based && held > Duration::ZERO && held >= busy.scaled(SHAPES_MODEL)
     };
@@ -45,8 +46,8 @@ pub fn divide(step: &Step, history: &ConnectionHistory) -> Limits {
     limits
 }
 
-/// The class of the rest of a connection's life, where its end looks like `class`. Only a program that has nothing more to send, a
-/// pacing rate and silence show in one reading; queues and congestion windows come and go.
+/// The class of the rest of a connection's life, if `class` is the class at its end. One reading shows only a program without
+/// more to send, a pacing rate, and silence; queues and congestion windows come and go.
 fn rest_of_life(class: Class) -> Class {
     match class {
         Class::Application | Class::Pacing | Class::Stalled => class,
@@ -54,7 +55,7 @@ fn rest_of_life(class: Class) -> Class {
     }
 }
 
-/// The cause of the peer's full window during `full`.
+/// The class of the time `full`, in which the peer's window was full.
 fn window_class(step: &Step, history: &ConnectionHistory, full: Duration) -> Class {
     let closed = |sample: &Sample| sample.peer_window == Some(Bytes::ZERO);
     let took_back = step.sample.exceeds_window() || (closed(&step.last) && closed(&step.sample));
@@ -68,8 +69,8 @@ fn window_class(step: &Step, history: &ConnectionHistory, full: Duration) -> Cla
     }
 }
 
-/// The limit behind a full send buffer: if a queue stands on the path, or in this host, data from a larger buffer would only wait
-/// there. The bursts of large writes queue, too, but carry less than the path: their queue drains before the next one.
+/// The limit while the send buffer is full. If a queue stands on the path or in this host, data from a larger buffer would only
+/// wait there. Bursts from large writes queue, too, but below the path's capacity: their queue drains before the next burst.
 fn buffer_class(step: &Step, history: &ConnectionHistory) -> Class {
     let rate = step.delivery_rate(Side::Sender);
     let fills_path = history.has_standing_queue(&step.sample) && history.is_at_capacity(rate);
@@ -80,7 +81,7 @@ fn buffer_class(step: &Step, history: &ConnectionHistory) -> Class {
     }
 }
 
-/// Whether a window that was full throughout delivered much less than itself per RTT: then acknowledged data lay unread, and
+/// Whether the window was full throughout but much less than a window per RTT was delivered: acknowledged data were unread, and
 /// the window did not open again.
 fn reopens_late(step: &Step, full: Duration) -> bool {
     let (last, now) = (&step.last, &step.sample);
@@ -93,10 +94,10 @@ fn reopens_late(step: &Step, full: Duration) -> bool {
     throughout && step.rate(Side::Sender) < (before.min(after) / rtt).scaled(MUCH_LESS)
 }
 
-/// The limit while the counters show neither the peer's window nor the send buffer.
+/// The limit if the counters show neither the peer's window nor the send buffer.
 fn rest_class(step: &Step, history: &ConnectionHistory) -> Class {
     let now = &step.sample;
-    // One timeout is any loss's; nothing answered after several is a peer or a path that is gone.
+    // A single timeout follows any loss. After several without an answer, the peer or the path is gone.
     if history.unanswered >= SILENT {
         return Class::Stalled;
     }
@@ -105,13 +106,14 @@ fn rest_class(step: &Step, history: &ConnectionHistory) -> Class {
         return Class::Application;
     }
     let is_paced = now.pacing_limit.is_some_and(|limit| rate.as_f64() >= FULL * limit.as_f64());
-    // Behind a queue in the device neither more data nor a larger buffer would be sent any sooner.
+    // Behind a queue in the device, neither more data nor a larger buffer would help.
     if !is_paced && now.queues_in_device() {
         return congestion_class(step, history, rate);
     }
     let binds = f64::from(now.under_way) >= FULL * f64::from(now.congestion_window);
     let has_sent_all = step.has_sent_all();
-    // A buffer binds if the flight fills it. One that holds as much again waits for something slower: a pacing rate, or a queue below TCP.
+    // A buffer binds if the flight fills it. If it holds as much again, its data wait for something slower: a pacing rate, or a
+    // queue below TCP.
     if (!binds || has_sent_all) && !now.recovering && history.fills_buffer(step) {
         return buffer_class(step, history);
     }
@@ -124,8 +126,8 @@ fn rest_class(step: &Step, history: &ConnectionHistory) -> Class {
     congestion_class(step, history, step.delivery_rate(Side::Sender))
 }
 
-/// Whether a first interval of all of a connection's time holds more than slow start: a queue stands, and it lasted twice as long as
-/// doubling the initial window (RFC 6928) takes to send as much.
+/// Whether a first interval that covers all of a connection's time contains more than slow start: a queue stands, and the
+/// interval is twice as long as doubling from the initial window (RFC 6928) takes for this much data.
 pub fn is_past_slow_start(step: &Step) -> bool {
     let (now, busy) = (&step.sample, step.sample.busy.saturating_sub(step.last.busy));
     let initial = (now.mss * INITIAL_SEGMENTS).as_f64().max(1.0);
@@ -133,14 +135,15 @@ pub fn is_past_slow_start(step: &Step) -> bool {
     step.last.acked == Bytes::ZERO && now.queues(QUEUE) && busy > now.rtt.scaled(2.0 * rounds)
 }
 
-/// Whether the window is still below its size at an earlier loss. Of a loss before the first sample only the threshold remains.
+/// Whether the congestion window is still below its size at an earlier loss. After a loss before the first sample, only the
+/// threshold shows that.
 fn is_below_earlier_loss(now: &Sample) -> bool {
-    // Reno keeps less.
+    // CUBIC's factor; Reno's is smaller.
     let window = f64::from(now.congestion_window) * LossResponse::Cubic.kept();
     now.retransmitted > 0 && window < f64::from(now.slow_start_threshold)
 }
 
-/// The cause of the present congestion window.
+/// The class while the congestion window is the limit.
 fn congestion_class(step: &Step, history: &ConnectionHistory, rate: Rate) -> Class {
     let now = &step.sample;
     let starting = history.outdoes && !is_past_slow_start(step);
@@ -148,7 +151,7 @@ fn congestion_class(step: &Step, history: &ConnectionHistory, rate: Rate) -> Cla
     let repaired = history.has_repaired_within(now, AFTER_LOSS);
     let dropped = history.was_dropped_by_peer();
     match now.recovering || repaired {
-        // It starts anew behind data that the peer dropped.
+        // BBR restarts behind data that the peer dropped.
         _ if now.model_based && starting && repaired && dropped => Class::ReceiverApplication,
         _ if now.model_based && starting => Class::Opportunity,
         _ if now.model_based || full => Class::Bandwidth,

@@ -1,4 +1,4 @@
-//! A connection judged by the latest part of its time, however long it is followed.
+//! Judges a connection by the latest part of its time.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -11,21 +11,21 @@ use super::sums::WindowsSeen;
 use super::{Live, Sample};
 use crate::{Class, Limits};
 
-/// Number of moments at which the latest part of the time can begin: its length is exact to half of their distance.
+/// Number of possible beginnings of the latest part of the time. Its length is exact to half of their distance.
 const GRAINS: u64 = 20;
 
-/// Follows a connection from sample to sample as [`Live`] does, and judges the last [`length`](SlidingLive::between) of its
-/// time. Until that has passed, [`period`](SlidingLive::period) equals [`Live::period`] of the same samples. If no data moved in all
-/// of it, the time begins anew at the latest sample: the next data are judged by themselves.
+/// Follows a connection from sample to sample like [`Live`], and judges the last [`length`](SlidingLive::between) of its time.
+/// Until that has passed, [`period`](SlidingLive::period) equals [`Live::period`] for the same samples. If no data moved in that
+/// time, it restarts at the latest sample, so that later data are judged by themselves.
 #[derive(Debug, Clone)]
 pub struct SlidingLive {
     live: Live,
     length: Duration,
-    /// Where the latest part of the time may begin, the oldest first. The first one is where it does.
+    /// Possible beginnings of the latest part of the time, the oldest first. The first one is the current beginning.
     marks: VecDeque<Mark>,
-    /// Windows and round trips in the samples since then.
+    /// Windows and RTTs in the samples since the first mark.
     shown: VecDeque<Shown>,
-    /// The latest sample that found data moved, or the first one.
+    /// Time of the latest sample that found new data, or of the first sample.
     moved_at: Time,
 }
 
@@ -33,7 +33,7 @@ pub struct SlidingLive {
 #[derive(Debug, Clone, Copy)]
 struct Mark {
     totals: Totals,
-    /// Of `totals.receiving`, the time of a queue that was unproven then, and which queue that is.
+    /// The part of `totals.receiving` with a queue that was unproven then, and the number of that queue.
     unproven: Limits,
     queue: u64,
 }
@@ -42,15 +42,15 @@ struct Mark {
 #[derive(Debug, Clone, Copy)]
 struct Shown {
     at: Time,
-    /// The round trip if data went since the sample before.
+    /// The RTT, if data moved since the previous sample.
     rtt: Option<Duration>,
-    /// The windows that this end and the peer advertised.
+    /// The windows advertised by this end and by the peer.
     windows: [Option<Bytes>; 2],
 }
 
 impl SlidingLive {
-    /// A connection between these addresses, without samples yet. Its verdicts cover the last `length`, from one sample to another:
-    /// exact to a fortieth of `length` if samples come often enough, and the last interval if that is longer.
+    /// A connection between these addresses, without samples yet. Its verdicts cover the last `length` between two samples, exact
+    /// to a fortieth of `length` if samples come often enough, or the last interval if that is longer.
     pub fn between(local: IpAddr, remote: IpAddr, length: Duration) -> SlidingLive {
         SlidingLive {
             live: Live::between(local, remote),
@@ -92,12 +92,13 @@ impl SlidingLive {
         }
     }
 
-    /// Whether no data moved for longer than the length.
+    /// Whether no data has moved for longer than `length`.
     fn rests(&self, now: Time) -> bool {
         now.since(self.moved_at) > self.length
     }
 
-    /// Forgets a rest up to the sample `before` the latest one: thousands of idle connections then need no memory for it.
+    /// Forgets an idle time up to the sample `before` the latest one, so that thousands of idle connections need no memory for
+    /// it.
     fn forget_rest(&mut self, before: Mark, now: Time) {
         self.marks.retain(|mark| mark.totals.at == now);
         self.marks.push_front(before);
@@ -112,7 +113,7 @@ impl SlidingLive {
         Mark { totals: self.live.totals(), unproven, queue }
     }
 
-    /// Forgets all but the newest mark that is at least `age` old, and what was shown before it.
+    /// Forgets all marks older than the newest one with at least `age`, and the samples before it.
     fn forget(&mut self, now: Time, age: Duration) {
         let is_old = |mark: &Mark| now.since(mark.totals.at) >= age;
         while self.marks.get(1).is_some_and(is_old) {
@@ -125,7 +126,7 @@ impl SlidingLive {
         }
     }
 
-    /// A queue that later samples prove stood before, too: also in what came before a mark.
+    /// Once samples prove a queue, attributes its earlier time to the path, too, including the time before a mark.
     fn attribute_proven_queue(&mut self) {
         let queue = self.live.queues;
         for mark in self.marks.iter_mut().filter(|mark| mark.queue == queue) {
@@ -134,19 +135,19 @@ impl SlidingLive {
         }
     }
 
-    /// All that is known of the connection.
+    /// The connection over its whole time.
     pub fn live(&self) -> &Live {
         &self.live
     }
 
-    /// Payload that was sent and received in the latest part of its time.
+    /// Payload sent and received in the latest part of its time.
     pub fn payload(&self) -> [Bytes; 2] {
         let first = self.marks.front();
         first.map_or([Bytes::ZERO; 2], |first| self.live.totals().bytes_since(&first.totals))
     }
 
-    /// The latest part of its time. Rules keep what they learned before it: capacity, least round trip, losses that still
-    /// shape the congestion window.
+    /// The latest part of its time. The rules still use earlier facts: the capacity, the min RTT, and losses that still shape the
+    /// congestion window.
     pub fn period(&self) -> Period {
         let Some(first) = self.marks.front() else { return Period::default() };
         let mut windows = [WindowsSeen::default(); 2];

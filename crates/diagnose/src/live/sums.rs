@@ -2,13 +2,13 @@
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-/// Windows weighted with the time in which they held the sender, and the round trip meanwhile.
+/// Windows weighted with the time in which they held the sender, and the RTT during it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HeldWindows {
     byte_seconds: f64,
     round_trip_seconds: f64,
     pub seconds: f64,
-    /// The bytes acknowledged meanwhile.
+    /// Bytes acknowledged in that time.
     pub acked: f64,
 }
 
@@ -42,7 +42,7 @@ impl HeldWindows {
         (time > Duration::ZERO).then(|| Bytes::new(self.acked as u64) / time)
     }
 
-    /// The window and the round trip in the mean, if any time was so spent.
+    /// The mean window and RTT, if the windows held the sender for any time.
     pub fn mean(&self) -> Option<(Bytes, Duration)> {
         let rtt = Duration::from_nanos((self.round_trip_seconds / self.seconds * 1e9) as u64);
         let window = Bytes::new((self.byte_seconds / self.seconds) as u64);
@@ -50,8 +50,8 @@ impl HeldWindows {
     }
 }
 
-/// Bytes received in the last round trips, with exponentially decaying weight. A single interval misleads: it may hold one window
-/// more or less, and data behind a hole arrives with the retransmission.
+/// Bytes received in the last round trips, with exponentially decaying weight. A single interval may contain one window more or
+/// less, and data behind a hole is delivered with the retransmission.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RecentArrivals {
     bytes: f64,
@@ -59,7 +59,7 @@ pub struct RecentArrivals {
 }
 
 impl RecentArrivals {
-    /// `bytes` arrived in `time`; data as old as `horizon` count 1/e.
+    /// Adds `bytes` that arrived in `time`. Data as old as `horizon` have the weight 1/e.
     pub fn add(&mut self, bytes: Bytes, time: Duration, horizon: Duration) {
         let horizon = horizon.max(time).as_secs_f64();
         let kept = if horizon > 0.0 { (-time.as_secs_f64() / horizon).exp() } else { 0.0 };
@@ -76,16 +76,16 @@ impl RecentArrivals {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WindowsSeen {
     pub largest: Bytes,
-    /// The smallest that came after a larger one: a window that only grows has none.
+    /// The smallest window that came after a larger one; `None` if the window only grew.
     pub shrunk_to: Option<Bytes>,
-    /// How often it closed.
+    /// Number of times the window closed.
     pub closed: u64,
-    /// Since when it has been closed.
+    /// The time since which it has been closed.
     pub closed_since: Option<Time>,
 }
 
 impl WindowsSeen {
-    /// Takes the window in a sample. One that is unknown may be open.
+    /// Takes the window in a sample. An unknown window may be open.
     pub fn see(&mut self, window: Option<Bytes>, at: Time) {
         match window {
             Some(window) => self.add(window, at),

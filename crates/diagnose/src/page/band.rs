@@ -3,17 +3,18 @@ use crate::Class;
 /// A piece of the band: from, to, class; in microseconds.
 pub type Piece = (u64, u64, Class);
 
-/// Pieces that are kept one by one.
+/// Maximum number of pieces kept individually.
 const PIECES: usize = 20_000;
-/// Beyond that the whole time has as many parts, and each part one piece of a class.
+/// Above that, the time is divided into this number of parts, each with one piece per class.
 const PARTS: u64 = 3000;
 
-/// The class at each moment. Each class has exactly its time, in memory that does not grow with the connection.
+/// The class at each moment. The total time of each class is exact, and the memory does not grow with the
+/// connection.
 #[derive(Debug)]
 pub struct Band {
     lasts: u64,
     pieces: Vec<Piece>,
-    /// How many pieces are too many.
+    /// Number of pieces at which the band is coarsened.
     limit: usize,
 }
 
@@ -23,18 +24,18 @@ impl Band {
         Band { lasts, pieces: Vec::new(), limit: PIECES }
     }
 
-    /// Adds a piece. Pieces do not overlap, and come in nearly the order of time.
+    /// Adds a piece. Pieces must not overlap, and must be nearly in the order of time.
     pub fn add(&mut self, piece: Piece) {
         push(&mut self.pieces, piece);
         if self.pieces.len() >= self.limit {
             self.sort();
             self.coarsen();
-            // Each coarsening takes time; as many pieces come before the next.
+            // Coarsening takes time: double the limit, so that as many pieces come before the next one.
             self.limit = PIECES.max(2 * self.pieces.len());
         }
     }
 
-    /// Nothing more comes.
+    /// Finishes the band: sorts its pieces.
     pub fn end(&mut self) {
         self.sort();
     }
@@ -50,7 +51,7 @@ impl Band {
         pieces.into_iter().for_each(|piece| push(&mut self.pieces, piece));
     }
 
-    /// Puts the pieces of each class together that begin within the same part of the time.
+    /// Merges the pieces of each class that begin within the same part of the time.
     fn coarsen(&mut self) {
         let lasts = u128::from(self.lasts.max(1));
         let part = |from: u64| u128::from(from) * u128::from(PARTS) / lasts;
@@ -72,7 +73,7 @@ impl Band {
     }
 }
 
-/// Adds a piece behind the others, or to the last if it goes on there.
+/// Appends a piece, or extends the last one if the piece continues it.
 fn push(pieces: &mut Vec<Piece>, (from, to, class): Piece) {
     match pieces.last_mut() {
         Some((_, end, last)) if *end == from && *last == class => *end = to,
@@ -85,7 +86,7 @@ fn push(pieces: &mut Vec<Piece>, (from, to, class): Piece) {
 mod tests {
     use super::*;
 
-    /// 300,000 pieces, which are 1, 2 or 3 us long and of three classes in turn.
+    /// 300,000 pieces of 1, 2 or 3 µs, of three classes in turn.
     #[test]
     fn a_long_band_keeps_the_time_of_each_class_and_stays_small() {
         let classes = [Class::Congestion, Class::Stalled, Class::Idle];

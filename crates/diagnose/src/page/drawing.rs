@@ -6,28 +6,29 @@ use sweetspot_units::Duration;
 use super::band::Band;
 use crate::{Class, Seen};
 
-/// Pieces of time that a drawing tells apart; more than any screen has columns.
+/// Number of time slots in a drawing, more than any screen has columns.
 const BINS: usize = 3000;
-/// Events drawn one by one, of each kind.
+/// Maximum number of events of each kind that are drawn individually.
 const EVENTS: usize = 20_000;
 
-/// The graph of the data that one end of a connection sent, in memory that does not grow with it.
+/// The graph of the data that one end of a connection sent. Its memory does not grow with the
+/// connection.
 #[derive(Debug)]
 pub struct Drawing {
     connection: Option<Connection>,
     seen: Seen,
     source: std::net::SocketAddr,
     first: Option<u64>,
-    /// When the first data passed, in microseconds.
+    /// The time of the first data, in microseconds.
     began: Option<u64>,
-    /// The highest acknowledgement that passed.
+    /// The highest acknowledgement so far.
     acked: u64,
     bins: Vec<Bin>,
     data: Vec<DataPoint>,
     acks: Vec<AckPoint>,
     again: Vec<AgainPoint>,
     sacks: Vec<SackPoint>,
-    /// There were more events of a kind than are drawn one by one.
+    /// There were more events of a kind than are drawn individually.
     thinned: bool,
     band: Band,
 }
@@ -35,7 +36,7 @@ pub struct Drawing {
 /// The contents of one time slot.
 #[derive(Debug, Clone, Copy, Default)]
 struct Bin {
-    /// The least and the largest byte sent for the first time, and sent at all.
+    /// The lowest and the highest byte sent.
     sent: Option<(u64, u64)>,
     ack: Option<u64>,
     edge: Option<u64>,
@@ -49,7 +50,7 @@ struct Bin {
 type DataPoint = (u64, u64, u64);
 /// An acknowledgement: microseconds, position, right edge of the window.
 type AckPoint = (u64, u64, Option<u64>);
-/// Data sent again: microseconds, first byte, last byte, kind.
+/// A retransmission: microseconds, first byte, last byte, kind.
 type AgainPoint = (u64, u64, u64, &'static str);
 /// A selective acknowledgement: microseconds, first byte, last byte.
 type SackPoint = (u64, u64, u64);
@@ -57,7 +58,7 @@ type SackPoint = (u64, u64, u64);
 /// Data for the page's script.
 #[derive(Debug, Serialize)]
 pub struct Finished<'a> {
-    /// How long it lasted, in microseconds, and how long a bin is.
+    /// The durations of the connection and of a bin, in microseconds.
     lasts: u64,
     bin: f64,
     data: &'a [DataPoint],
@@ -67,8 +68,8 @@ pub struct Finished<'a> {
     thinned: bool,
     /// From, to, class.
     spans: Vec<(u64, u64, usize)>,
-    /// Per bin: number, least and largest byte sent, acknowledgement, edge, flight, window, round
-    /// trip in microseconds, bytes acknowledged.
+    /// Per bin: number, lowest and highest byte sent, acknowledgement, right edge, flight, window, RTT
+    /// in microseconds, bytes acknowledged.
     bins: Vec<Row>,
 }
 
@@ -104,14 +105,16 @@ impl Drawing {
         }
     }
 
-    /// Takes a segment between the connection's ends; one before or behind the connection is not of it.
+    /// Takes a segment between the connection's ends. Segments before or after the connection are
+    /// ignored.
     pub fn take(&mut self, segment: &Segment) {
         if let Some(connection) = &self.connection {
             let Seen { begun, packets, .. } = self.seen;
             if connection.begun == begun && connection.packets >= packets {
                 return;
             }
-            // It was an earlier one between the same ends, on a clock that went back or stood still.
+            // The connection so far was an earlier one between the same ends, on a clock that went
+            // back or stood still.
             if connection.is_followed_by(segment) {
                 *self = Drawing::new(self.source, self.seen);
             }
@@ -214,12 +217,12 @@ impl Drawing {
         self.seen.last.since(self.seen.begun).as_micros()
     }
 
-    /// When the first data passed, in microseconds from the connection's beginning.
+    /// The time of the first data, in microseconds from the connection's beginning.
     pub fn began(&self) -> Option<u64> {
         self.began
     }
 
-    /// Nothing more comes.
+    /// Finishes the drawing.
     pub fn end(&mut self) {
         let Some(connection) = &mut self.connection else { return };
         connection.end();
@@ -255,7 +258,7 @@ impl Drawing {
         let index = |class: Class| Class::ALL.iter().position(|c| *c == class).unwrap_or(0);
         let spans = self.band.pieces().iter();
         let used = |bin: &Bin| bin.sent.is_some() || bin.ack.is_some();
-        // Where every event is drawn, or too many were, the bins tell.
+        // If there were too many events, the bins replace data and acknowledgements.
         let events = if self.thinned { 0 } else { usize::MAX };
         Finished {
             lasts: self.lasts(),
@@ -271,7 +274,7 @@ impl Drawing {
     }
 }
 
-/// Counts before a segment.
+/// Counters before a segment.
 struct Before {
     copies: u64,
     retransmissions: Retransmissions,
@@ -288,7 +291,7 @@ impl Before {
         }
     }
 
-    /// Why the segment was sent again, if it was.
+    /// The kind of retransmission, if the segment is one.
     fn kind(&self, now: &Retransmissions) -> Option<&'static str> {
         let was = &self.retransmissions;
         [
@@ -303,7 +306,7 @@ impl Before {
     }
 }
 
-/// Keeps `event` while there is room; whether there was none.
+/// Keeps `event` if there is room. Returns whether there was none.
 fn keep<T>(events: &mut Vec<T>, event: T) -> bool {
     let room = events.len() < EVENTS;
     if room {

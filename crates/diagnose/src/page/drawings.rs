@@ -21,7 +21,7 @@ pub struct Drawings {
 }
 
 impl Drawings {
-    /// Empty graphs of `flows`. Those that were not seen in a capture have none.
+    /// Empty graphs of `flows`. Flows that no capture shows have none.
     pub fn new(flows: &[Flow]) -> Drawings {
         let drawing = |flow: &Flow| Some(Drawing::new(flow.source, flow.seen?));
         let drawings = flows.iter().map(drawing).collect();

@@ -38,7 +38,7 @@ function draw(section, graph) {
   for (let k = 0; k < 150; k++) rate.push([(k + .5) * wide * graph.bin, (rates[k] || 0) * 8e6 / (wide * graph.bin)]);
   const curve = column => bins.filter(b => b[column] !== null).map(b => [(b[0] + .5) * graph.bin, b[column]]);
   const panels = [
-    { name: "under way", tone: "data", points: curve(5), print: size },
+    { name: "in flight", tone: "data", points: curve(5), print: size },
     { name: "window", tone: "window", points: curve(6), print: size },
     { name: "round trip", tone: "sack", points: curve(7), print: seconds },
     { name: "rate", tone: "ack", points: rate, print: speed }];
@@ -199,7 +199,7 @@ function draw(section, graph) {
     if (within) words.push(data.classes[within[2]]);
     const last = column => { for (let i = bins.length - 1; i >= 0; i--) if (bins[i][0] <= n && bins[i][column] !== null) return bins[i][column]; return null; };
     if (near) {
-      for (const [word, column, print] of [["under way", 5, size], ["window", 6, size], ["round trip", 7, seconds]]) {
+      for (const [word, column, print] of [["in flight", 5, size], ["window", 6, size], ["round trip", 7, seconds]]) {
         const value = last(column); if (value !== null) words.push(word + " " + print(value));
       }
       const r = rate[Math.min(149, Math.floor(n / wide))]; if (r) words.push(speed(r[1]));

@@ -22,7 +22,7 @@ use crate::{Class, Flow, percent};
 
 /// The style of a page, as CSS.
 pub const STYLE: &str = concat!(include_str!("style.css"), include_str!("stacks.css"));
-/// The part of it that shows tables of the class `stacks` on a phone.
+/// The part of [`STYLE`] that shows tables of the class `stacks` on a phone.
 pub const STACKS: &str = include_str!("stacks.css");
 /// The script of a page. `drawGraphs(DATA)` draws the graphs of [`Parts::data`].
 pub const SCRIPT: &str = include_str!("graph.js");
@@ -39,7 +39,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// The parts of the page on `flows` of the capture or recording called `name`, each with its drawing if there is one.
+    /// The parts of the page on `flows` from the capture or recording `name`. Each flow has its drawing, if there is one.
     pub fn new(name: &str, flows: &[(Flow, Option<Drawing>)]) -> Parts {
         let graphs = flows.iter().enumerate().filter_map(|(n, (flow, drawing))| {
             let drawing = drawing.as_ref()?;
@@ -84,7 +84,7 @@ fn message(name: &str, flows: &[(Flow, Option<Drawing>)]) -> String {
     }
 }
 
-/// The state of a connection held by `cause`, which is called `limit`, as the end of a sentence.
+/// The state of a connection limited by `cause`, named `limit`, as the end of a sentence.
 fn state(cause: Class, limit: &str) -> String {
     match cause {
         Class::Bandwidth => "at the path's capacity".to_owned(),
@@ -115,7 +115,7 @@ struct Graph<'a> {
     drawing: drawing::Finished<'a>,
 }
 
-/// The simulated transfer, from when the real one began.
+/// The simulated transfer, shifted to the beginning of the real one.
 fn simulated(flow: &Flow, drawing: &Drawing) -> Vec<(u64, u64)> {
     let (Some(Simulation::Done(simulated)), Some(begun)) = (&flow.simulated, drawing.began())
     else {
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
     use crate::{Evidence, Limits};
 
-    /// The page on one flow with these times, in seconds.
+    /// The page on one flow with these times per class, in seconds.
     fn page(times: &[(Class, u64)], evidence: Evidence) -> Parts {
         let mut limits = Limits::default();
         times.iter().for_each(|(class, s)| limits.add(*class, Duration::from_secs(*s)));

@@ -11,7 +11,7 @@ pub fn story(flow: &Flow) -> [String; 3] {
 fn what(flow: &Flow) -> String {
     let bytes = Bytes::new(flow.bytes);
     let rate = rate(flow.goodput_bps);
-    // The kernel's counters have no packets; their time is divided.
+    // The kernel's counters have no packets, so use the total time of the limits.
     let lasted = flow.seen.map_or(flow.limits.total(), |seen| seen.last.since(seen.begun));
     match flow.bytes {
         0 => format!("{} sent nothing to {}.", flow.source.ip(), flow.destination.ip()),
@@ -32,7 +32,7 @@ fn what(flow: &Flow) -> String {
 }
 
 fn why(flow: &Flow) -> String {
-    // Of a family of causes, the time of the reported one.
+    // The time of the reported cause, not of its family.
     let share = percent(flow.limits.share(flow.verdict.cause));
     let cause = match flow.verdict.cause {
         Class::Opportunity => "it was too short to become fast: every connection starts slowly",

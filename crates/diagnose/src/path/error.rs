@@ -2,7 +2,7 @@ use thiserror::Error;
 
 use crate::{Class, percent};
 
-/// Quantities of a path that a capture does not show, each with the reason. A scenario needs them.
+/// Quantities of a path that a scenario needs and the capture does not show, each with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum UnknownPath {
@@ -22,14 +22,14 @@ pub enum UnknownPath {
     },
 }
 
-/// Why a transfer cannot be simulated with its limit and without.
+/// Why a transfer cannot be simulated with and without its limit.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum NoReplay {
     /// The path is not known.
     #[error("{0}")]
     Path(#[from] UnknownPath),
-    /// No setting of a simulator removes such a limit.
+    /// No setting of a simulator removes this kind of limit.
     #[error("a simulation cannot lift this limit ({0})")]
     Class(Class),
     /// The receiver's window is not known.
@@ -38,7 +38,7 @@ pub enum NoReplay {
     /// The bytes in flight are not known.
     #[error("the flight is unknown")]
     NoFlight,
-    /// Only a full queue lost packets, and it has room for a bandwidth-delay product.
+    /// All losses are overflows of a queue that holds at least a bandwidth-delay product.
     #[error("its losses were those of a full queue that is not small")]
     FullQueue,
     /// The limit held the transfer for only this share of the time.

@@ -1,4 +1,5 @@
-//! Writes the path that a capture reveals as a scenario, and simulates the transfer on it with and without its limit.
+//! Estimates the path from a capture, writes it as a scenario, and prepares simulations of the transfer with and
+//! without its limit.
 
 mod error;
 mod replay;
@@ -14,25 +15,25 @@ pub use error::{NoReplay, UnknownPath};
 pub use replay::Replay;
 pub use simulation::{Curve, Simulated, Simulation};
 
-/// Bytes of IPv4 and TCP headers, the excess of IPv6, and timestamps (RFC 7323 appendix A).
+/// Bytes of IPv4 and TCP headers, the additional bytes of IPv6, and the timestamps option (RFC 7323 appendix A).
 const HEADERS: u64 = 40;
 const IPV6_MORE: u64 = 20;
 const TIMESTAMPS: u64 = 12;
-/// Full segments in trains that must have been timed.
+/// Minimum number of full segments in timed trains.
 const MIN_SEGMENTS: u64 = 100;
-/// Rates agree within this factor of the reported one; the same share of the bytes must agree.
+/// Rates agree if they are within this factor of the reported one. `AGREED` is the share of the bytes that must agree.
 const AGREE: f64 = 1.25;
 const AGREED: f64 = 0.5;
-/// A loss came at a full queue if the round trip before it showed this much of the longest queue.
+/// A loss counts as one at a full queue if the queueing delay before it was at least this share of the longest one.
 const AT_FULL: f64 = 0.6;
-/// Any burst makes a queue shorter than this many segments.
+/// Any burst makes queues shorter than this many segments, so they do not count.
 const BURST: u64 = 4;
-/// A queue of this many is the path's, and not merely an effect of delayed acknowledgements.
+/// A queue of this many segments is not merely an effect of delayed acknowledgements.
 const QUEUE: u64 = 8;
-/// Rates that lie so near together are one link's.
+/// Rates within this factor belong to one link.
 const STEADY: f64 = 1.1;
 
-/// Why a capture does not show the capacity, and which capture would.
+/// Why a capture does not show the capacity, and how to capture so that it does.
 struct NoCapacity(String, &'static str);
 
 const LONGER: &str = "Capture a transfer of some megabytes, from before it begins.";
@@ -40,21 +41,21 @@ const FULLER: &str = "Capture a transfer that fills the path.";
 const AT_SENDER: &str = "Capture at the sender, which sees how long data waits.";
 const QUIETER: &str = "Other traffic shares the path, or its rate varies: capture a transfer while nothing else uses it.";
 
-/// Properties of the path that one end's data took, as a capture shows them.
+/// Properties of the path from one end to the other, as a capture shows them.
 ///
 /// Rates count IP packets. Each finding is `{"value", "low", "high", "how"}` in JSON, or `{"unknown"}` with the reason.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PathEstimate {
     /// The rate of the bottleneck.
     pub capacity_bps: Finding<Rate>,
-    /// The round trip without queues.
+    /// The RTT without queueing delay.
     pub rtt_s: Finding<Duration>,
     /// The size of the bottleneck's buffer.
     pub buffer_bytes: Finding<Bytes>,
-    /// The capture that would show more.
+    /// How to capture so that more is known.
     #[serde(skip)]
     pub next_step: &'static str,
-    /// How long data waited in its queue.
+    /// Queueing delays at the bottleneck.
     #[serde(skip)]
     pub waits: Waits,
     /// The share of packets lost for other reasons than a full queue.
@@ -65,22 +66,22 @@ pub struct PathEstimate {
     pub header_bytes: u64,
 }
 
-/// How long data waited in the bottleneck's queue.
+/// Queueing delays at the bottleneck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Waits {
-    /// The longest, a hundredth left out.
+    /// The maximum, without the highest 1 %.
     longest: Duration,
     /// The median just before a loss at a full queue, if there was one.
     full: Option<Duration>,
 }
 
 impl PathEstimate {
-    /// The longest queue that was seen: the buffer holds as much or more.
+    /// The longest queue that was seen, a lower bound of the buffer.
     pub fn queued(&self) -> Bytes {
         self.capacity_bps.value().map_or(Bytes::ZERO, |capacity| capacity * self.waits.longest)
     }
 
-    /// Takes `together`, the payload per second of all connections on the path while they filled it, for its capacity.
+    /// Sets the capacity to `together`, the payload rate of all connections on the path while they filled it.
     pub(crate) fn share(&mut self, together: Rate) {
         let rate = together.scaled(1.0 / self.payload_share());
         let how = "the rate of all connections between these hosts together, which filled the path, with their headers";
@@ -169,7 +170,7 @@ impl<'a> PathEvidence<'a> {
         }
     }
 
-    /// Payload as it is on the wire.
+    /// A payload rate with the headers of full segments added.
     fn wire(&self, rate: Rate) -> Rate {
         rate.scaled((self.mss + self.header) as f64 / self.mss as f64)
     }
@@ -198,8 +199,8 @@ impl<'a> PathEvidence<'a> {
             let why = "acknowledgements of full segments came at rates that do not agree".into();
             return Err(NoCapacity(why, QUIETER));
         }
-        // A sender that paces itself below the path's rate shows its own: where no queue of several
-        // segments ever stood, only a rate that hardly varies is a link's.
+        // A sender that paces below the path's rate shows its own rate. Without a queue of several segments, only a
+        // rate that hardly varies is a link's.
         let quantile = |share| rates.quantile(share).unwrap_or(0) as f64;
         let steady = quantile(0.9) <= quantile(0.25) * STEADY;
         let segment = Bytes::new(self.mss) / rate;
@@ -252,7 +253,7 @@ impl<'a> PathEvidence<'a> {
         }
         let random = self.losses.saturating_sub(self.at_full) as f64;
         let share = |n: f64| Probability::new((n / segments as f64).clamp(0.0, 1.0));
-        // Two standard deviations of a Poisson count; of nothing, up to three (95 %).
+        // Two standard deviations of a Poisson count; for a count of zero, up to three (95 %).
         let (low, high) = match random {
             0.0 => (0.0, 3.0),
             n => ((n - 2.0 * n.sqrt()).max(0.0), n + 2.0 * n.sqrt()),
@@ -266,7 +267,7 @@ impl<'a> PathEvidence<'a> {
     }
 }
 
-/// The size of the bottleneck's buffer, from its `capacity` and how long packets of up to `packet` bytes waited in it.
+/// The size of the bottleneck's buffer, from its `capacity` and the queueing delays of packets of up to `packet` bytes.
 fn buffer(capacity: Option<Rate>, waits: Waits, packet: u64) -> Finding<Bytes> {
     let Some(capacity) = capacity else {
         return Finding::unknown("it shows only where the capacity does");

@@ -1,18 +1,18 @@
-//! Scenarios for a simulator: the same transfer on the same path, with its limit and without.
+//! Scenarios for a simulator: the same transfer on the same path, with and without its limit.
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::{NoReplay, PathEstimate};
 use crate::{Class, Evidence};
 
-/// A transfer that its programs held for more of its time than this is not all there was to send.
+/// Maximum share of the time limited by applications. Above it, the transfer cannot be simulated as a single piece of data.
 const PROGRAMS: f64 = 0.2;
-/// The limit must have held it for this much of the time.
+/// Minimum share of the time in which the limit held the transfer.
 const HELD: f64 = 0.5;
-/// A transfer shorter than this many segments never met its limit for long.
+/// Minimum number of segments: a shorter transfer did not meet its limit for long.
 const MIN_SEGMENTS: u64 = 50;
 
-/// How to run a transfer again.
+/// How to simulate a transfer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Replay {
     /// The path as a scenario.
@@ -23,19 +23,19 @@ pub struct Replay {
     pub without_limit: Vec<String>,
     /// The removed limit, in words.
     pub lifted: String,
-    /// Values that the capture does not show, and the assumptions in their place.
+    /// Assumptions for values that the capture does not show.
     pub assumed: Vec<String>,
     /// Payload.
     pub size: Bytes,
-    /// How long it took.
+    /// The duration in the capture.
     pub took: Duration,
     /// Segments of the transfer.
     pub segments: u64,
 }
 
 impl Replay {
-    /// How to simulate the transfer behind `e`: `cause` held it for `share` of the time, its programs for `programs`. The error
-    /// says why that is impossible.
+    /// How to simulate the transfer with the evidence `e`, which `cause` held for `share` of the time and its programs for
+    /// `programs`. The error is the reason if that is impossible.
     pub fn new(
         cause: Class,
         [share, programs]: [f64; 2],
@@ -79,7 +79,7 @@ impl Replay {
     }
 }
 
-/// A limit in scenario form, and the same without it.
+/// Settings with a limit and without it.
 struct Mended {
     with: Vec<String>,
     without: Vec<String>,
@@ -114,7 +114,7 @@ fn mended(cause: Class, e: &Evidence, path: &PathEstimate) -> Result<Mended, NoR
     }
 }
 
-/// Losses of the link, or of a buffer too small for bursts; whichever there are.
+/// Removes the link's random losses, or losses in a buffer too small for bursts.
 fn lossless(path: &PathEstimate) -> Result<Mended, NoReplay> {
     let (rate, rtt) = path.known()?;
     let random = path.loss.value().is_some_and(|loss| loss.get() > 0.0);

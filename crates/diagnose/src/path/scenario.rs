@@ -8,9 +8,9 @@ use sweetspot_units::{Bytes, Duration, Rate};
 use super::{PathEstimate, UnknownPath};
 use crate::quantities::in_rate;
 
-/// Hosts have links of this rate or more to their routers.
+/// Minimum rate of the links between hosts and routers.
 const MIN_ACCESS: Rate = Rate::from_mbit_per_second(1000);
-/// The packets that scenarios and the emulator take.
+/// Packet sizes that scenarios and the emulator accept, in bytes.
 const PACKETS: std::ops::RangeInclusive<u64> = 576..=9000;
 
 impl PathEstimate {
@@ -20,7 +20,7 @@ impl PathEstimate {
         Ok(self.written(title, rate, rtt))
     }
 
-    /// The capacity and the round trip; the error says which is missing, and why.
+    /// The capacity and the RTT; the error names the missing one and the reason.
     pub(super) fn known(&self) -> Result<(Rate, Duration), UnknownPath> {
         use Finding::{Known, Unknown};
         match (&self.capacity_bps, &self.rtt_s) {
@@ -35,7 +35,8 @@ impl PathEstimate {
         }
     }
 
-    /// The depth of the bottleneck's buffer: as seen, or the longest queue if it exceeds a bandwidth-delay product, or that.
+    /// The depth of the bottleneck's buffer: the estimate, if known; otherwise the longest queue or a bandwidth-delay
+    /// product, whichever is larger.
     pub(super) fn depth(&self, rate: Rate, rtt: Duration) -> (Bytes, String) {
         match self.buffer_bytes.value() {
             Some(bytes) => (bytes, how(&self.buffer_bytes)),

@@ -1,4 +1,4 @@
-//! The simulation of a transfer, with its limit and without.
+//! The simulation of a transfer, with and without its limit.
 
 use std::fmt::Display;
 
@@ -8,22 +8,22 @@ use sweetspot_units::{Bytes, Duration};
 use super::Replay;
 use crate::quantities::seconds;
 
-/// The simulated transfer with its limit takes as long as the real one to this factor, or the
-/// path is not known well enough.
+/// If the durations of the simulated transfer with its limit and the real one differ by more than this
+/// factor, the path is not known well enough.
 const FACTOR: f64 = 1.5;
 
 /// Acknowledged bytes over time since the beginning of the transfer.
 pub type Curve = Vec<(Duration, Bytes)>;
 
-/// A transfer run again, or why it was not.
+/// A simulated transfer, or the reason why it was not simulated.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Simulation {
-    /// It was run.
+    /// The transfer was simulated.
     Done(Simulated),
-    /// It was not.
+    /// The transfer was not simulated.
     Unknown {
-        /// Why.
+        /// The reason.
         unknown: String,
     },
 }
@@ -33,13 +33,14 @@ pub enum Simulation {
 pub struct Simulated {
     /// The change from the capture.
     pub lifted: String,
-    /// How long it took in the capture.
+    /// The duration in the capture.
     pub captured_s: f64,
-    /// The simulated duration with its limit: near the capture's, or the path is not known well enough.
+    /// The simulated duration with the limit. If it is not near the capture's, the path is not known
+    /// well enough.
     pub with_limit_s: f64,
-    /// How long it takes without the limit.
+    /// The simulated duration without the limit.
     pub without_limit_s: f64,
-    /// Values that the capture does not show, and the assumptions in their place.
+    /// Assumptions for values that the capture does not show.
     pub assumed: Vec<String>,
     /// Acknowledged bytes over time without the limit.
     #[serde(skip)]
@@ -47,13 +48,13 @@ pub struct Simulated {
 }
 
 impl Simulation {
-    /// Why nothing was run.
+    /// No simulation, for the reason `why`.
     pub fn unknown(why: impl Into<String>) -> Simulation {
         Simulation::Unknown { unknown: why.into() }
     }
 
-    /// Runs `replay` by `run`, which gives the time and the curve of the settings that it is
-    /// told, or why it cannot.
+    /// Simulates `replay` with `run`, which returns the duration and the curve for given settings, or
+    /// an error.
     pub fn of<E: Display>(
         replay: &Replay,
         mut simulate: impl FnMut(&Replay, &[String]) -> Result<(Duration, Curve), E>,

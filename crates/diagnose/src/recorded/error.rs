@@ -1,28 +1,28 @@
 use thiserror::Error;
 
-/// Why a text holds no recordings.
+/// Why no recordings can be read from a text.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RecordingError {
-    /// It is empty.
+    /// The text is empty.
     #[error("it is empty; was anything logged?")]
     Empty,
-    /// It is none of the known forms.
+    /// The text has none of the known formats.
     #[error(
         "expected a capture, the output of ss -ti, NDT7's JSON, iperf3's, or an archive of tcp-info; log with: while \
          sleep 0.1; do date +%s.%N; ss -tin; done"
     )]
     Alien,
-    /// It is not JSON, though it begins like it.
+    /// The text begins like JSON but is not valid JSON.
     #[error("it is not JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// JSON without the kernel's statistics.
+    /// The JSON does not have the kernel's statistics.
     #[error("it has no TCPInfo; NDT7's results and M-Lab's archives have it")]
     NoTcpInfo,
     /// The table that iperf3 prints without --json.
     #[error("it is the text output of iperf3; run iperf3 --json at the sender")]
     Iperf3Text,
-    /// A test of iperf3 that failed, for iperf3's reason.
+    /// The result of a failed iperf3 test, with iperf3's error.
     #[error("iperf3 failed: {0}")]
     Iperf3Failed(String),
     /// A result of iperf3 from an end that did not send.
@@ -40,7 +40,7 @@ pub enum RecordingError {
          that is down"
     )]
     NoAnswer,
-    /// No line about a connection can be read; the first of them.
+    /// No line about a connection can be parsed. Contains the first such line.
     #[error("no connection in it was understood; the first is: {0}")]
     NotUnderstood(String),
     /// One reading of sockets that only received.
@@ -49,7 +49,7 @@ pub enum RecordingError {
          -tin; done"
     )]
     OnlyReceived,
-    /// One reading, of a kernel that does not count times.
+    /// One reading, from a kernel that does not count busy time.
     #[error(
         "expected two readings, or one of a kernel that counts busy time (Linux 4.9): log with: while sleep 0.1; do date \
          +%s.%N; ss -tin; done"

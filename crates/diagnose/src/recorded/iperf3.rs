@@ -1,4 +1,4 @@
-//! Results of `iperf3 --json`: rate, retransmissions, congestion window and round trip of each interval, at the sender.
+//! Results of `iperf3 --json` at the sender: rate, retransmissions, cwnd and RTT of each interval.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,7 +8,7 @@ use sweetspot_units::{Bytes, Duration, Time};
 use super::{MAX_SEGMENT, Recorded, Recording, RecordingError, micros};
 use crate::live::Sample;
 
-/// Whether `text` is a result of iperf3, which NDT7's files resemble only in being JSON.
+/// Whether `text` is a result of iperf3. NDT7's files are JSON, too, but with other members.
 pub fn is_result(text: &str) -> bool {
     let head = text.get(..4000).unwrap_or(text);
     head.contains("\"start\"") && (head.contains("iperf3") || head.contains("\"connected\""))
@@ -46,7 +46,7 @@ pub fn read(text: &str) -> Result<Recorded, RecordingError> {
     Ok(Recorded { recordings, not_understood: Vec::new() })
 }
 
-/// The result. `--json-stream` (iperf3 3.17) writes an event a line: the start, then each interval.
+/// Parses the result. `--json-stream` (iperf3 3.17) writes one event per line: the start, then each interval.
 fn document(text: &str) -> Result<Value, RecordingError> {
     let mut result = Value::Null;
     for document in Deserializer::from_str(text).into_iter::<Value>() {
@@ -86,12 +86,13 @@ fn intervals<'a>(document: &'a Value, socket: &'a Value) -> impl Iterator<Item =
     streams.filter(move |stream| stream["socket"] == *socket)
 }
 
-/// A window this full limits the sender.
+/// A peer window this full limits the sender.
 const FULL: f64 = 0.8;
-/// A congestion window that grew by as much from one interval to the next is in slow start.
+/// If the congestion window grows by this factor from one interval to the next, the connection is in slow start.
 const GROWS: f64 = 1.25;
 
-/// The counters at the end of an interval. A sender of iperf3 always has more to send; its rate and RTT show its flight.
+/// The counters at the end of an interval. An iperf3 sender always has more to send. Its flight is estimated as rate *
+/// RTT.
 fn sample(stream: &Value, last: &Sample) -> Option<Sample> {
     let number = |name: &str| stream[name].as_u64();
     let end = stream["end"].as_f64().filter(|end| (0.0..1e9).contains(end))?;

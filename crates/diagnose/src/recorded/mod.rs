@@ -1,5 +1,5 @@
-//! Applies the rules for live connections to kernel statistics from files: measurements of M-Lab's NDT7, recordings of
-//! `top` in the same format, M-Lab's tcp-info archives, output of `ss -ti`, and results of iperf3.
+//! Applies the rules for live connections to kernel statistics from files: M-Lab's NDT7 measurements, recordings by `top` in the
+//! same format, M-Lab's tcp-info archives, output of `ss -ti`, and iperf3 results.
 
 mod error;
 mod iperf3;
@@ -19,24 +19,24 @@ use crate::live::{Live, Period, Sample, Side};
 use crate::report::{DiagnosisReport, rank};
 use crate::{Class, Flow, name_shared_paths};
 
-/// A connection and the kernel's statistics of it over time.
+/// A connection, with the kernel's statistics over time.
 #[derive(Debug, Clone)]
 pub struct Recording {
     /// The end that was sampled, then its peer.
     pub ends: [SocketAddr; 2],
     /// The samples, oldest first.
     pub samples: Vec<Sample>,
-    /// They are nothing and the totals of one reading: the time between them is only that with data in flight.
+    /// `samples` are all zeros and the totals of one reading: the time between them is the time with data in flight.
     pub is_one_reading: bool,
 }
 
 impl Recording {
-    /// Its verdict and evidence.
+    /// The flow with its verdict and evidence.
     pub fn flow(&self) -> Flow {
         self.told().0
     }
 
-    /// Whether less than half of the congestion window was in flight, in the mean of the samples: it limited nothing.
+    /// Whether less than half of the congestion window was in flight on average, so that it was not the limit.
     fn has_room(&self) -> bool {
         let sum = |count: fn(&Sample) -> u32| {
             self.samples.iter().skip(1).map(count).map(u64::from).sum::<u64>()
@@ -61,7 +61,7 @@ impl Recording {
         evidence.is_one_reading = self.is_one_reading;
         if self.is_one_reading {
             evidence.unknown_because = Some(ONE_INTERVAL);
-            // The kernel timed the limits over the whole life; the flight is of its end.
+            // The kernel timed the limits over the whole life, but the flight is that at its end.
             evidence.flight = None;
         }
         let sends = direction == Side::Sender;
@@ -89,18 +89,18 @@ impl Recording {
     }
 }
 
-/// Round trips that slow start cannot last: the window doubles in each.
+/// Slow start cannot last this many round trips, because the window doubles in each.
 const LONGEST_START: u64 = 64;
 pub(crate) const ONE_INTERVAL: &str =
     "one reading does not show what limited the congestion window; log several with their times";
 const ROOM: &str =
     "the congestion window had room, and these counters do not show what else limited the sender";
 
-/// The largest number of bytes of a connection; more is damage, and would overflow sums.
+/// Maximum number of bytes of a connection. More is corrupt data, and would overflow sums.
 const MAX_BYTES: Bytes = Bytes::new(1 << 56);
-/// The largest segment, with offload; more is damage.
+/// Maximum segment size, with offload. More is corrupt data.
 const MAX_SEGMENT: Bytes = Bytes::new(1 << 20);
-/// The longest time, in microseconds: 31 years.
+/// Maximum time, in microseconds: 31 years.
 const MAX_MICROS: u64 = 1_000_000_000_000_000;
 
 /// A number of microseconds from a file.
@@ -108,7 +108,7 @@ fn micros(number: u64) -> Duration {
     Duration::from_micros(number.min(MAX_MICROS))
 }
 
-/// `sample` with counters that no sum overflows.
+/// `sample` with counters bounded so that no sum overflows.
 fn bounded(sample: &Sample) -> Sample {
     Sample {
         acked: sample.acked.min(MAX_BYTES),
@@ -132,14 +132,14 @@ fn bounded(sample: &Sample) -> Sample {
 /// The content of a file.
 #[derive(Debug, Clone, Default)]
 pub struct Recorded {
-    /// Its connections.
+    /// The connections in the file.
     pub recordings: Vec<Recording>,
-    /// Lines about connections that could not be read.
+    /// Lines about connections that could not be parsed.
     pub not_understood: Vec<String>,
 }
 
-/// The flows of all `recordings`. If both ends of a connection were sampled, the sender's verdict counts: it knows more. If nothing
-/// moved, either does.
+/// The flows of all `recordings`. If both ends of a connection were sampled, only the sender's flow is kept, because a sender
+/// knows more. If no data moved, either end's will do.
 pub fn flows(recordings: &[Recording]) -> Vec<Flow> {
     let told: Vec<(Flow, Side)> = recordings.iter().map(Recording::told).collect();
     let sent: HashSet<[SocketAddr; 2]> = told
@@ -161,7 +161,7 @@ pub fn flows(recordings: &[Recording]) -> Vec<Flow> {
     flows
 }
 
-/// Reads the recordings in `text`; the error says what it is not.
+/// Reads the recordings in `text`.
 ///
 /// ```
 /// let log = "1700000000.0\n\
@@ -172,13 +172,13 @@ pub fn flows(recordings: &[Recording]) -> Vec<Flow> {
 ///     \t cubic wscale:7,7 rtt:40/2 mss:1448 cwnd:10 bytes_acked:100001 busy:100ms minrtt:40\n";
 /// let recordings = sweetspot_diagnose::recorded::read(log).unwrap().recordings;
 /// assert_eq!(recordings[0].samples.len(), 2);
-/// // It had nothing under way for nine tenths of the second.
+/// // It had nothing in flight for nine tenths of the second.
 /// assert_eq!(recordings[0].flow().verdict.class.name(), "application");
 /// ```
 pub fn read(text: &str) -> Result<Recorded, RecordingError> {
     let document = text.find("\n{").map_or(text, |at| &text[at + 1..]);
     let recorded = match text.trim_start().chars().next() {
-        // A program may print warnings before its result.
+        // iperf3 may print warnings before its result.
         Some('a'..='z') if iperf3::is_result(document) => iperf3::read(document)?,
         Some('[') if text.contains("[ ID]") => {
             return Err(RecordingError::Iperf3Text);
@@ -197,17 +197,17 @@ pub fn read(text: &str) -> Result<Recorded, RecordingError> {
     Ok(recorded)
 }
 
-/// Number of bytes from which [`is_text`] recognises a text.
+/// Number of bytes that [`is_text`] needs.
 pub const HEAD_BYTES: usize = 64;
 
-/// Whether a file that begins with `head` holds text rather than a capture: every capture has a zero byte or one above 126 in
-/// its header.
+/// Whether a file that begins with `head` is text, not a capture: the header of every capture has a zero byte or a byte above
+/// 126.
 pub fn is_text(head: &[u8]) -> bool {
     let is_printed = |b: &u8| matches!(b, b'\t' | b'\n' | b'\r' | b' '..=b'~');
     !head.is_empty() && head.iter().take(HEAD_BYTES).all(is_printed)
 }
 
-/// The report on the recordings in `text`, with the `max` flows that carried most; the error says what it is not.
+/// The report on the recordings in `text`, with the `max` flows with the most payload.
 pub fn report(text: &str, max: usize) -> Result<DiagnosisReport, RecordingError> {
     let recorded = read(text)?;
     let mut flows: Vec<_> =
@@ -230,7 +230,7 @@ pub fn report(text: &str, max: usize) -> Result<DiagnosisReport, RecordingError>
     })
 }
 
-/// Which lines were left out, if any.
+/// A remark on the lines that could not be parsed, if any.
 fn remarks(not_understood: &[String]) -> Vec<String> {
     let Some(first) = not_understood.first() else { return Vec::new() };
     let count = not_understood.len();

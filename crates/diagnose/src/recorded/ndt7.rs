@@ -1,5 +1,5 @@
-//! NDT7's result files (github.com/m-lab/ndt-server, data/ and spec/): JSON that holds arrays of
-//! measurements, each with the kernel's `TCPInfo`; or one measurement a line.
+//! NDT7's result files (github.com/m-lab/ndt-server, data/ and spec/): JSON with arrays of measurements, each with the kernel's
+//! `TCPInfo`, or one measurement per line.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -11,7 +11,7 @@ use super::ss::moment;
 use super::{Recording, RecordingError, micros, tcp_info};
 use crate::live::Sample;
 
-/// Arrays within arrays; more is an attack.
+/// Maximum depth of nested arrays. More is an attack.
 const DEEPEST: usize = 16;
 /// TCPI_OPT_TIMESTAMPS.
 const TIMESTAMPS: u64 = 1;
@@ -25,7 +25,7 @@ pub fn read(text: &str) -> Result<Vec<Recording>, RecordingError> {
             collect(&document, UNKNOWN, 0, &mut recordings);
             continue;
         }
-        // One measurement a line: collect each connection's measurements.
+        // One measurement per line: collect the measurements of each connection.
         let Some(sample) = measurement(&document) else { continue };
         let ends = connection(&document).unwrap_or(UNKNOWN);
         let known = *index.entry(ends).or_insert_with(|| {
@@ -40,7 +40,7 @@ pub fn read(text: &str) -> Result<Vec<Recording>, RecordingError> {
     Ok(recordings)
 }
 
-/// The measurement in a line of a client (ndt7-client-go writes it as `Value`, ndt7-js as `Data`) or of an archive.
+/// The measurement in a line from a client (ndt7-client-go writes it as `Value`, ndt7-js as `Data`) or from an archive.
 fn measured(mut document: Value) -> Value {
     if document.get("RawIDM").is_some() {
         return tcp_info::measurement(&document).unwrap_or_default();
@@ -104,12 +104,12 @@ fn measurement(value: &Value) -> Option<Sample> {
     let micros = |name: &str| micros(count(name));
     let rate =
         |name: &str| number(name).map(|bytes| Rate::from_bits_per_second(bytes.saturating_mul(8)));
-    // Linux says with all bits that there is no limit.
+    // Linux sets all bits if there is no limit.
     let unlimited = |bytes: u64| bytes >= u64::from(u32::MAX);
-    // Beside the kernel's account, in recordings of this program.
+    // Only recordings of this program have the socket's memory.
     let beside = value.get("Memory");
     let memory = |name: &str| beside?.get(name)?.as_u64().map(Bytes::new);
-    // Of kernels that do not tell it, NDT7 writes 0.
+    // NDT7 writes 0 for kernels that do not report it.
     let window =
         |name: &str| number(name).filter(|bytes| *bytes > 0 || beside.is_some()).map(Bytes::new);
     let scale = count("WScale");
@@ -146,7 +146,7 @@ fn measurement(value: &Value) -> Option<Sample> {
         starved: count("AppLimited") != 0,
         queued: memory("Queued").unwrap_or(Bytes::ZERO),
         in_device: memory("InDevice").unwrap_or(Bytes::ZERO),
-        // Where it is not known it is never full.
+        // A buffer of unknown size is never full.
         send_buffer: memory("SendBuffer").unwrap_or(Bytes::MAX),
         peer_window: window("SndWnd"),
         peer_scale: (scale & 0xf) as u8,
@@ -156,9 +156,9 @@ fn measurement(value: &Value) -> Option<Sample> {
         timeouts: count("TotalRTO"),
         receiver_rtt: micros("RcvRTT"),
         timestamps: count("Options") & TIMESTAMPS != 0,
-        // The kernel tells milliseconds here.
+        // The kernel reports milliseconds here.
         last_arrival: number("LastDataRecv").map(|ms| super::micros(ms.saturating_mul(1000))),
-        // Of our own recordings alone.
+        // Only recordings of this program have it.
         tick: micros("Tick"),
         window: window("RcvWnd"),
         unread: memory("Unread").unwrap_or(Bytes::ZERO),
@@ -166,7 +166,7 @@ fn measurement(value: &Value) -> Option<Sample> {
     })
 }
 
-/// A sample of the first of `ends` as one line of NDT7's JSON, with the socket's memory, which NDT7 does not record, beside it.
+/// A sample of the first of `ends` as one line of NDT7's JSON. The socket's memory is added, which NDT7 does not record.
 pub fn written(ends: [SocketAddr; 2], sample: &Sample) -> String {
     let s = sample;
     let micros = Duration::as_micros;

@@ -1,5 +1,5 @@
 //! Archives of M-Lab's sidecar tcp-info (github.com/m-lab/tcp-info, netlink/archival-record.go): a line per reading, with the
-//! kernel's structures as base64. include/uapi/linux/inet_diag.h and tcp.h define them.
+//! kernel's structures in base64. include/uapi/linux/inet_diag.h and tcp.h define them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -13,8 +13,8 @@ const BBR_INFO: usize = 16;
 
 const AF_INET: u8 = 2;
 
-/// Fields of `struct tcp_info` as NDT7 names them: offset and size in bytes. Kernels append to the structure: a shorter one lacks
-/// the last fields.
+/// Fields of `struct tcp_info`: NDT7's name, offset and size in bytes. Newer kernels append fields, so an older kernel's
+/// structure lacks the last ones.
 const FIELDS: [(&str, usize, usize); 31] = [
     ("CAState", 1, 1),
     ("WScale", 6, 1),
@@ -50,7 +50,7 @@ const FIELDS: [(&str, usize, usize); 31] = [
     ("AppLimited", 7, 1),
 ];
 
-/// A reading of an archive as a measurement of NDT7; `None`: it is none, or has no `tcp_info`.
+/// A reading from an archive as a measurement of NDT7; `None` if it is not a reading or has no `tcp_info`.
 pub fn measurement(record: &Value) -> Option<Value> {
     let message = decoded(record.get("RawIDM")?)?;
     let attributes = record.get("Attributes")?.as_array()?;

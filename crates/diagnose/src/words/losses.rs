@@ -1,4 +1,4 @@
-//! Losses, and the waits before their repair, as sentences.
+//! Losses, and the waits for the retransmission timer, as sentences.
 
 use sweetspot_trace::flow::TimerWaits;
 
@@ -44,7 +44,7 @@ fn of_them_timeouts(e: &Evidence) -> String {
     }
 }
 
-/// How long the sender waited for its own timer, as a sentence after others.
+/// The sender's waits for its retransmission timer, as a sentence after others.
 pub fn timer_words(waits: &TimerWaits, e: &Evidence) -> String {
     let rtt = e.rtt.map_or(String::new(), |rtt| format!(" (median RTT: {})", ms(rtt)));
     let [all, longest, answer] = [waits.time, waits.longest, waits.answer];

@@ -13,7 +13,8 @@ pub fn receiver_window(percent: f64, e: &Evidence) -> String {
     {
         let mean = if e.largest_window == Some(window) { "" } else { " on average" };
         let is_usual = e.rtt.is_none_or(|usual| ms(usual) == ms(rtt));
-        // Rounds of a capture may begin behind data in flight.
+        // In a capture, rounds may begin behind data in flight, so their mean duration can differ
+        // from the median RTT.
         let at = if is_usual || e.is_sampled { "at" } else { "per round of" };
         let window = in_bytes(window);
         words += &format!(": {window}{mean} {at} {} allow {}", ms(rtt), in_rate(rate));
@@ -53,7 +54,7 @@ pub fn receiver_application(percent: f64, e: &Evidence) -> String {
     if e.is_closed && e.bytes == Bytes::ZERO {
         return format!("{by_reader}its window is closed, because data lies unread.");
     }
-    // A window of nothing is only named where one was advertised.
+    // A window of zero is mentioned only if the receiver advertised one.
     let shrank = e.min_window.filter(|min| *min > Bytes::ZERO || e.zero_windows > 0);
     let shrank = match (shrank, e.largest_window) {
         (Some(min), Some(largest)) if min < largest => {

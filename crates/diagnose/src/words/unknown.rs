@@ -24,7 +24,7 @@ pub fn unknown(share: f64, e: &Evidence) -> String {
     format!("The limit is unknown: {}.", e.unknown_because.unwrap_or("too little was seen"))
 }
 
-/// The totals of one reading exclude the limits that the kernel timed.
+/// The verdict on the totals of one reading, which exclude the limits that the kernel times.
 fn beyond_totals(share: f64, e: &Evidence) -> String {
     let mut words = format!(
         "For {} % of the time with data in flight, the congestion window or the path's capacity limited it; one reading does \
@@ -55,7 +55,8 @@ fn beyond_totals(share: f64, e: &Evidence) -> String {
     words
 }
 
-/// The verdict on a live connection by its receiver if nothing there is the limit.
+/// The verdict on a live connection from its receiver's kernel, if the limit is not at the
+/// receiver.
 fn beyond_receiver(e: &Evidence) -> String {
     let mut words = match e.reader {
         Reader::Late => {

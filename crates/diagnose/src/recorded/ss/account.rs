@@ -1,5 +1,5 @@
-//! The words that `ss -i` prints of a connection, read by their names: iproute2 has printed them in several orders, and leaves
-//! out those that are zero.
+//! The words that `ss -i` prints about a connection, found by name: their order depends on the version of iproute2, and words
+//! with the value zero are left out.
 
 use std::str::FromStr;
 
@@ -8,30 +8,29 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 use super::super::{MAX_SEGMENT, micros};
 use crate::live::Sample;
 
-/// One reading, and which of its fields ss printed.
+/// One reading, with flags for the fields that ss printed.
 pub struct Account {
     pub sample: Sample,
-    /// Whether it has the time with data under way (`busy`, Linux 4.9).
+    /// Whether it has the time with data in flight (`busy`, Linux 4.9).
     pub has_busy: bool,
     /// Whether it has the peer's window (`snd_wnd`, Linux 5.4); ss leaves it out while it is zero.
     pub has_peer_window: bool,
-    /// Whether it has the window that this end advertises (`rcv_wnd`, Linux 6.2), likewise.
+    /// Whether it has the window that this end advertises (`rcv_wnd`, Linux 6.2); ss leaves it out while it is zero.
     pub has_window: bool,
     /// Whether the persist timer runs: the peer's window is closed (RFC 9293, section 3.8.6.1). Only that timer backs off while nothing
     /// is in flight.
     pub persists: bool,
     /// The time since the last acknowledgement (`lastack`).
     pub since_ack: Duration,
-    /// The time since data was last sent or received, if that is longer than the retransmission timeout: the connection is then idle
-    /// (RFC 5681, section 4.1).
+    /// The time since data was last sent or received, if it exceeds the RTO: the connection is then idle (RFC 5681, section 4.1).
     pub idle_for: Option<Duration>,
-    /// Timeouts in a row without an answer (`backoff`).
+    /// Consecutive timeouts without an answer (`backoff`).
     pub backoff: u64,
     /// Whether it has the number of all timeouts (`total_rto`, Linux 6.7).
     pub has_timeouts: bool,
 }
 
-/// The words of `line` about a connection with these queues; `timer` is the word that `ss -o` puts behind the addresses.
+/// Reads the words of `line` about a connection with these queues. `timer` is the word that `ss -o` prints after the addresses.
 pub fn account(line: &str, timer: Option<&str>, at: Time, queues: [Bytes; 2]) -> Account {
     let words = Words(line.split_whitespace().collect());
     let timer = timer.or_else(|| words.text("timer"));
@@ -48,7 +47,7 @@ pub fn account(line: &str, timer: Option<&str>, at: Time, queues: [Bytes; 2]) ->
     }
 }
 
-/// The words of a line, by their names.
+/// The words of a line, for lookup by name.
 struct Words<'a>(Vec<&'a str>);
 
 impl<'a> Words<'a> {
@@ -74,7 +73,7 @@ impl<'a> Words<'a> {
         micros(self.count(name).saturating_mul(1000))
     }
 
-    /// In milliseconds, often with a fraction; the deviation follows behind a slash.
+    /// A value in milliseconds, often with a fraction. The deviation follows after a slash.
     fn millis(&self, name: &str) -> Duration {
         let value = self.text(name).and_then(|value| value.split('/').next()?.parse::<f64>().ok());
         micros((value.unwrap_or(0.0).max(0.0) * 1e3).round() as u64)
@@ -90,8 +89,8 @@ impl<'a> Words<'a> {
         self.time("lastack") <= self.millis("rto")
     }
 
-    /// Whether segments carry timestamps. ss names them with -o alone; otherwise the option's 12 bytes are missing from the segment (RFC
-    /// 7323, appendix A), beside the headers of IPv4 or IPv6 and TCP.
+    /// Whether segments carry timestamps. ss prints this only with -o. Otherwise compare the MSS with the path MTU: the option
+    /// takes 12 bytes (RFC 7323, appendix A) in addition to the headers of IPv4 or IPv6 and TCP.
     fn has_timestamps(&self) -> bool {
         const HEADERS: [u64; 2] = [40, 60];
         const OPTION: u64 = 12;
@@ -118,7 +117,7 @@ impl<'a> Words<'a> {
         fields.find_map(|field| field.strip_prefix(name)?.parse().ok()).map(Bytes::new)
     }
 
-    /// `retrans:1/5`: under way now, and in all.
+    /// A part of `retrans:1/5`: in flight now, and total.
     fn retransmitted<T: FromStr>(&self, part: usize) -> Option<T> {
         self.text("retrans")?.split('/').nth(part)?.parse().ok()
     }
@@ -143,7 +142,7 @@ impl<'a> Words<'a> {
         match self.number("notsent") {
             Some(bytes) => Bytes::new(bytes),
             None if self.number("busy").is_some() => Bytes::ZERO,
-            // Before Linux 4.6 nothing tells. A sender that fills its congestion window may have more.
+            // Linux before 4.6 does not report it. A sender that fills its congestion window may have more to send.
             None if unacked > 0 && unacked >= self.small("cwnd") => self.mss(),
             None => queued.saturating_sub(self.mss() * u64::from(unacked)),
         }
@@ -168,7 +167,7 @@ impl<'a> Words<'a> {
             window_limited: self.time("rwnd_limited"),
             buffer_limited: self.time("sndbuf_limited"),
             congestion_window: self.small("cwnd"),
-            // It is not printed while it is not set.
+            // ss prints it only if it was set.
             slow_start_threshold: self
                 .text("ssthresh")
                 .map_or(u32::MAX, |_| self.small("ssthresh")),
@@ -184,7 +183,7 @@ impl<'a> Words<'a> {
             starved: self.0.contains(&"app_limited") && (not_sent < mss || self.has_fresh_rate()),
             queued: self.socket_memory("w").unwrap_or(queued),
             in_device: self.socket_memory("t").unwrap_or_default(),
-            // ss prints it with -m alone. A buffer of unknown size is never full.
+            // ss prints it only with -m. A buffer of unknown size is never full.
             send_buffer: self.socket_memory("tb").unwrap_or(Bytes::MAX),
             peer_window: self.number("snd_wnd").map(Bytes::new),
             peer_scale,
@@ -205,13 +204,13 @@ impl<'a> Words<'a> {
     }
 }
 
-/// `wscale:7,8`: the peer's, and this end's.
+/// The window scales in `wscale:7,8`: the peer's, then this end's.
 fn scales(value: &str) -> Option<[u8; 2]> {
     let (peer, own) = value.split_once(',')?;
     Some([peer.parse().ok()?, own.parse().ok()?])
 }
 
-/// `pacing_rate 10Mbps/20Mbps`: the second, if there, was set by the program.
+/// The limit in `pacing_rate 10Mbps/20Mbps`: the second rate, if present, which the program set.
 fn pacing_limit(words: &[&str]) -> Option<Rate> {
     let at = words.iter().position(|word| *word == "pacing_rate")?;
     let (_, limit) = words.get(at + 1)?.split_once('/')?;

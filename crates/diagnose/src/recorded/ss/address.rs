@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-/// Ports that ss prints by name without `-n`, from IANA's registry as /etc/services has it.
+/// Ports that ss prints by name without `-n`, from IANA's registry as in /etc/services.
 const SERVICES: [(&str, u16); 34] = [
     ("ftp-data", 20),
     ("ftp", 21),
@@ -40,14 +40,15 @@ const SERVICES: [(&str, u16); 34] = [
     ("mongodb", 27017),
 ];
 
-/// An address as ss writes it, perhaps with the name of a device behind a percent sign, and of a service.
+/// An address as ss prints it, possibly with a device name after a percent sign, and with a service name
+/// as port.
 pub fn end(word: &str) -> Option<SocketAddr> {
     let (address, port) = word.rsplit_once(':')?;
     let (address, device) = address.split_once('%').unwrap_or((address, ""));
     let bracket = if device.ends_with(']') { "]" } else { "" };
     let named = SERVICES.iter().find(|(name, _)| *name == port).map(|(_, port)| port.to_string());
     let is_name = port.starts_with(|c: char| c.is_ascii_lowercase());
-    // The number of another service is not known here: 0.
+    // The port of any other service is unknown: 0.
     let port = named.as_deref().unwrap_or(if is_name { "0" } else { port });
     let address = format!("{address}{bracket}");
     // Older versions print IPv6 addresses without brackets.

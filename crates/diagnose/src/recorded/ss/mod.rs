@@ -31,7 +31,7 @@ struct Collection {
 }
 
 impl Collection {
-    /// Adds a reading. Counters that went back belong to a new connection on the same ports.
+    /// Adds a reading. If counters decreased, it belongs to a new connection on the same ports.
     fn add(&mut self, ends: [SocketAddr; 2], account: Account) {
         let latest = self.latest.get(&ends).and_then(|index| self.all.get_mut(*index));
         let goes_on = |c: &&mut Collected| {
@@ -73,7 +73,7 @@ pub fn read(text: &str) -> Result<Recorded, RecordingError> {
             collection.add(ends, account(line, timer.as_deref(), at, queues));
         } else if let Some(found) = connection(line) {
             if is_account(line) {
-                // `ss -O` has all of it on one line.
+                // `ss -O` prints both on one line.
                 let at = now.unwrap_or(Time::ZERO);
                 let account = account(line, found.timer.as_deref(), at, found.queues);
                 collection.add(found.ends, account);
@@ -112,12 +112,12 @@ pub fn read(text: &str) -> Result<Recorded, RecordingError> {
     Ok(Recorded { recordings, not_understood })
 }
 
-/// The samples of a connection, with the times that its readings leave open; `None` if they say nothing of any time. ss of this
-/// version `shows` the windows of this end and of its peer, unless they are zero.
+/// The samples of a connection, with times that its readings lack; `None` if the readings do not show a limit over any time.
+/// `shows`: whether this version of ss prints nonzero windows of this end, and of its peer.
 fn recording(collected: Collected, has_time: bool, shows: [bool; 2]) -> Option<Recording> {
     let Collected { ends, mut accounts } = collected;
     if !has_time {
-        // Without a time the last reading has the most: totals over the connection's life.
+        // Without times, use only the last reading, with totals over the connection's life.
         accounts.drain(..accounts.len() - 1);
     }
     let has_busy = accounts.iter().all(|account| account.has_busy);
@@ -145,7 +145,7 @@ fn recording(collected: Collected, has_time: bool, shows: [bool; 2]) -> Option<R
         let sends = only.sample.acked >= only.sample.received;
         let life = (has_busy && sends).then(|| life(ends, only.sample)).flatten();
         let idle = idle_since(ends, only);
-        // Time without data since then outweighs a shorter life with data in flight.
+        // An idle time since then outweighs a shorter time with data in flight.
         let rests = only.idle_for.is_some_and(|time| time > only.sample.busy);
         return if rests { idle.or(life) } else { life.or(idle) };
     }
@@ -155,11 +155,11 @@ fn recording(collected: Collected, has_time: bool, shows: [bool; 2]) -> Option<R
         let (last, mut now) = (&pair[0].sample, pair[1].sample);
         let time = now.at.since(last.at);
         let waits = |sample: &Sample| sample.under_way > 0 || sample.queued > Bytes::ZERO;
-        // A kernel that does not count the time is busy while something is unacknowledged.
+        // If the kernel does not count busy time, the connection is busy while data is unacknowledged.
         if !has_busy && waits(last) && waits(&now) {
             busy += time;
         }
-        // Nothing moves behind a window that is closed: the kernel counts that only when it opens.
+        // While the window is closed, nothing moves. The kernel adds this time only when the window opens.
         let is_shut = [last, &now].iter().all(|s| s.peer_window == Some(Bytes::ZERO) && waits(s));
         if is_shut && now.acked == last.acked {
             let counted = now.window_limited.saturating_sub(last.window_limited);
@@ -169,7 +169,7 @@ fn recording(collected: Collected, has_time: bool, shows: [bool; 2]) -> Option<R
             }
         }
         if !pair[1].has_timeouts {
-            // The backoff begins anew with each acknowledgement.
+            // Each acknowledgement resets the backoff.
             let (before, backoff) = (pair[0].backoff, pair[1].backoff);
             timeouts += if backoff >= before { backoff - before } else { backoff };
             now.timeouts = timeouts;
@@ -181,7 +181,7 @@ fn recording(collected: Collected, has_time: bool, shows: [bool; 2]) -> Option<R
     Some(Recording { ends, samples, is_one_reading: false })
 }
 
-/// The time since the last acknowledgement of a connection that waits for its peer to open the window.
+/// The time since the last acknowledgement, for a connection that waits for its peer to open the window.
 fn shut_since(ends: [SocketAddr; 2], only: &Account) -> Recording {
     let begun = Sample { at: Time::ZERO, ..only.sample };
     let ended = Sample {
@@ -216,7 +216,7 @@ fn idle_since(ends: [SocketAddr; 2], only: &Account) -> Option<Recording> {
     Some(Recording { ends, samples: vec![begun, ended], is_one_reading: false })
 }
 
-/// The totals of one reading as a recording of the connection's life: the time in which it had data under way.
+/// The totals of one reading as a recording of the connection's life: the time in which it had data in flight.
 fn life(ends: [SocketAddr; 2], sample: Sample) -> Option<Recording> {
     // The last rate sample shows nothing of the whole life, but unsent bytes show that the program had more.
     let starved = sample.starved && sample.not_sent < sample.mss;
@@ -240,7 +240,7 @@ fn life(ends: [SocketAddr; 2], sample: Sample) -> Option<Recording> {
     (sample.busy > Duration::ZERO).then_some(Recording { ends, samples, is_one_reading: true })
 }
 
-/// Whether a line has words of an account: names with numbers that every version of ss prints.
+/// Whether a line has words with numbers that every version of ss prints.
 fn is_account(line: &str) -> bool {
     line.split_whitespace().any(|word| {
         ["rto:", "cwnd:", "rtt:", "mss:", "bytes_acked:"].iter().any(|name| {
@@ -272,7 +272,7 @@ fn looks_like_connection(line: &str) -> bool {
     state.is_some_and(|word| STATES.contains(&word)) && words.count() >= 2
 }
 
-/// The two addresses of a line, the two numbers before them, and the timer behind.
+/// The two addresses of a line, the two numbers before them, and the timer after them.
 fn connection(line: &str) -> Option<Heading> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_pair = |pair: &[&str]| end(pair[0]).is_some() && end(pair[1]).is_some();

@@ -1,4 +1,4 @@
-//! The time of a reading: a line that `date` printed, or the beginning of each line, as `ts` writes it.
+//! The time of a reading: a line printed by `date`, or the beginning of each line, as written by `ts`.
 
 use sweetspot_units::{Duration, Time};
 
@@ -7,7 +7,7 @@ pub fn strip(line: &str) -> (Option<Time>, &str) {
     if let Some(time) = date(line) {
         return (Some(time), "");
     }
-    // Alone on a line, any number of seconds is a time.
+    // A number alone on a line is a time in seconds.
     if let Ok(seconds) = line.trim().parse::<f64>()
         && (0.0..1e11).contains(&seconds)
     {
@@ -25,15 +25,16 @@ pub fn strip(line: &str) -> (Option<Time>, &str) {
     }
 }
 
-/// Seconds since 1970, as `date +%s.%N` and `ts %.s` write them: of no earlier date than 2001, so that no count is one.
+/// Seconds since 1970, as written by `date +%s.%N` and `ts %.s`. Only dates from 2001 on are accepted, so that a counter
+/// does not look like a time.
 fn epoch(word: &str) -> Option<Time> {
     let seconds: f64 = word.parse().ok()?;
     (seconds.is_finite() && (1e9..1e11).contains(&seconds))
         .then(|| Time::from_nanos((seconds * 1e9) as u64))
 }
 
-/// `2026-11-27T15:43:57.123Z`, with a comma or a dot before the fraction, with an offset or without. Offsets are left out:
-/// only differences count.
+/// Parses `2026-11-27T15:43:57.123Z`, with a comma or a dot before the fraction, with or without an offset. Offsets are
+/// ignored, because only differences between times are used.
 pub fn iso(word: &str) -> Option<Time> {
     let (day, time) = word.split_once('T')?;
     let mut parts = day.splitn(3, '-').map(str::parse::<u64>);
@@ -45,7 +46,7 @@ pub fn iso(word: &str) -> Option<Time> {
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// `Fri Nov 27 15:43:57 UTC 2026` in any order, as `date`, `ts` and the head of `watch` have it.
+/// Parses `Fri Nov 27 15:43:57 UTC 2026` in any order, as printed by `date`, `ts` and in the header of `watch`.
 fn date(line: &str) -> Option<Time> {
     let (mut year, mut month, mut day, mut time, mut afternoon) = (None, None, None, None, None);
     for word in line.split_whitespace() {
@@ -72,7 +73,7 @@ fn date(line: &str) -> Option<Time> {
     moment(year?, month?, day?, time)
 }
 
-/// `15:43:57.123`.
+/// Parses `15:43:57.123`.
 fn clock(text: &str) -> Option<Duration> {
     let text = text.replace(',', ".");
     let mut parts = text.splitn(3, ':');
@@ -84,10 +85,10 @@ fn clock(text: &str) -> Option<Duration> {
         .then(|| whole + Duration::from_nanos((seconds * 1e9).round() as u64))
 }
 
-/// [`Time`] ends in 2554.
+/// Years after this are rejected: [`Time`] ends in 2554.
 const LAST_YEAR: u64 = 2500;
 
-/// Days since 1970 of the proleptic Gregorian calendar, and the time of day; `None` for a date out of range.
+/// The time of a date in the proleptic Gregorian calendar; `None` if it is out of range.
 fn moment(year: u64, month: u64, day: u64, time: Duration) -> Option<Time> {
     if !(1970..=LAST_YEAR).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day)
     {

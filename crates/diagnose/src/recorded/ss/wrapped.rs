@@ -1,4 +1,4 @@
-//! Lines that a terminal or `watch` broke at its width.
+//! Joins lines that a terminal or `watch` broke at its width.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,8 @@ pub fn lines(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
     })
 }
 
-/// Whether `line` goes on with an account. ss begins one with a tab; a space may be the one between two words.
+/// Whether `line` continues an account. ss begins an account with a tab. A single space may separate two words
+/// at the break.
 fn continues(line: &str) -> bool {
     let indented = line.starts_with('\t') || line.starts_with("  ");
     let is_value = |word: &str| {
@@ -34,7 +35,7 @@ fn continues(line: &str) -> bool {
         && !looks_like_connection(line)
 }
 
-/// The parts of a line, without the breaks. One that is shorter than the width lost the space at its end.
+/// The parts of a line, without the breaks. A part shorter than the width lost the space at its end.
 fn joined(parts: &[&str]) -> String {
     let columns = |part: &str| part.chars().map(|c| if c == '\t' { 8 } else { 1 }).sum::<usize>();
     let width = parts.iter().map(|part| columns(part)).max().unwrap_or(0);
